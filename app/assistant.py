@@ -6,6 +6,7 @@ import time
 import structlog
 
 from app.channels import build_channels
+from app.channels.handovers import Handovers
 from app.channels.intake import Intake, Wakes
 from app.http.transport import Transport
 from app.installs.chat import build_installs
@@ -133,6 +134,7 @@ class Assistant:
             Notices(self.store, self.channels, sender),
             self.model if settings.has_model else None,
         )
+        self.handovers = Handovers(settings, self.store, self.access, sender)
         self.contexts = self._contexts()
         self.tool_server = self._tool_server()
         services = TurnServices(
@@ -156,14 +158,15 @@ class Assistant:
             self.warm_up,
             asks=policy is None and not settings.dry_run,
         )
-        hints = Wakes(self.carrier, self.sender, self.reminders) if wakes else None
+        hints = Wakes(self.carrier, self.sender, self.reminders, services.look_again) if wakes else None
         self.intake = Intake(self.store, self.access, self.metrics, hints)
         self.sweep = Sweep(
             store,
             self.channels.keys(),
             settings.sweep_seconds,
-            DueWork(self.carrier, self.sender, self.reminders),
+            DueWork(self.carrier, self.sender, self.reminders, self.handovers),
             self.installs,
+            services.look_again,
         )
         self.health.watch(self.sweep)
 
@@ -187,6 +190,7 @@ class Assistant:
                 "history": History(self.store),
                 "admin": Introspection(self.settings, self.abilities, self.health),
                 "files": self.files,
+                "handover": self.handovers,
                 "schedule": ScheduleService(self.store, self.reminders),
                 "speech": Speech(self.settings),
                 "zones": TimeZones(self.store),

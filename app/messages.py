@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+import orjson
+
+LONGEST_TOLD = 4_000  # characters of data that a later prompt shows
 RECEIPT_MARK = "✓"  # begins the `summary` of a result whose call changed something
 
 JSON = Any  # any JSON value; the one place where `Any` is allowed to travel
@@ -93,6 +96,30 @@ class Inbound:
     attachment: Attachment | None = None
     change: AliasChange | None = None
     details: Mapping[str, JSON] = field(default_factory=dict)
+    standby: bool = False  # another handler of the number answers it
+
+
+@dataclass(frozen=True, slots=True)
+class Echo:
+    """A message that the business sent by other means than ours, to `to`: from its phone, by another handler.
+
+    `outbox_id` names a row of ours if it is our own message after all.
+    """
+
+    id: str
+    to: Sender
+    kind: str
+    at: float = 0.0
+    text: str = ""
+    outbox_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadControl:
+    """A change of who answers a person: `ours` if that is us, else another handler of the number."""
+
+    person: Sender
+    ours: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,3 +304,34 @@ class Wakeable(Protocol):
     """Receives hints that something waits in the outbox."""
 
     def wake(self, person: str) -> None: ...
+
+
+def in_own_words(kind: str, payload: Mapping[str, JSON]) -> bool:
+    """Return whether a message's text is surely the person's own.
+
+    It is not if it was forwarded, is a button's title or a caption (which often came with the file), or was
+    written by an advertisement for them to send; nor if it is an option that they chose.
+    """
+    details = payload.get("details") or {}
+    if payload.get("forwarded") or payload.get("button") or payload.get("chosen") or "referral" in details:
+        return False
+    if (payload.get("attachment") or {}).get("voice"):
+        return True  # their own voice, as a transcript
+    return kind == "text" or (kind == "edit" and details.get("type") == "text")
+
+
+def retold(kind: str, text: str, payload: Mapping[str, JSON]) -> str:
+    """Return a message as the prompts of later turns show it, with the data of a place or a contact."""
+    if text and payload.get("forwarded"):
+        return f"[Forwarded, somebody else's words: {_data(text)}]"
+    details, path = payload.get("details"), (payload.get("attachment") or {}).get("path")
+    if path:
+        return f"[{kind}, kept as {_data(path)}] {text}".rstrip()
+    if text:
+        return text
+    return f"[{kind}: {_data(details)}]" if details and kind in ("location", "contacts") else f"[{kind}]"
+
+
+def _data(value: JSON) -> str:
+    data = orjson.dumps(value, default=str).decode()
+    return data if len(data) <= LONGEST_TOLD else f"{data[:LONGEST_TOLD]}…"

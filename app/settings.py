@@ -8,6 +8,7 @@ from dotenv import dotenv_values
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from app.calendar.opening_hours import OpeningHours
 from app.messages import Template
 from app.phones import canonical
 
@@ -46,6 +47,9 @@ class Settings(BaseSettings):
     owner_phone_numbers: Annotated[frozenset[str], NoDecode] = frozenset()
     access: Literal["listed", "everyone", "code"] = "listed"
     disclosure: str = Field("", max_length=500)
+    handover_hours: float = Field(12, gt=0, le=24 * 365)
+    handover_minutes: float = Field(15, gt=0, le=24 * 60)
+    opening_hours: str = ""
     guest_tools: Annotated[frozenset[str], NoDecode] = frozenset()
 
     openai_base_url: str = ""
@@ -145,6 +149,16 @@ class Settings(BaseSettings):
                     f"{value!r} is not a time zone; use a name such as America/Santiago"
                 ) from error
         return value
+
+    @field_validator("opening_hours")
+    @classmethod
+    def _readable_hours(cls, value: str) -> str:
+        OpeningHours.parse(value)
+        return value
+
+    @property
+    def opening(self) -> OpeningHours:
+        return OpeningHours.parse(self.opening_hours)
 
     @property
     def database_path(self) -> Path:

@@ -65,6 +65,7 @@ class AccessPolicy:
             rate=RateLimit(self._settings.rate_limit_max, self._settings.rate_limit_window),
             key=self._hash_key,
             notices=self,
+            silent_seconds=self._settings.handover_hours * 3600,
         )
 
     async def offer_ownership(self) -> None:
@@ -108,8 +109,8 @@ class AccessPolicy:
         text = say(
             language,
             "{name} ({who}) writes for the first time. I answer them as a guest.",
-            name=" ".join(person.name.split())[:LONGEST_NAME] or "?",
-            who=f"+{who}" if message.sender.phone else who,
+            name=shown_name(person.name),
+            who=shown_address(who),
         )
         buttons = (
             Button(f"{SAYS}/member {who}", say(language, "Make a member")),
@@ -129,6 +130,16 @@ class AccessPolicy:
             receipts="\n".join(receipts),
         )
         return Draft(text, (Outgoing(text),))
+
+
+def shown_name(name: str) -> str:
+    """Return a stranger's name as owners are shown it."""
+    return " ".join(name.split())[:LONGEST_NAME] or "?"
+
+
+def shown_address(who: str) -> str:
+    """Return a phone with its plus sign; a user id as it is."""
+    return f"+{who}" if who.isdigit() else who
 
 
 def _language(person: Person, message: Inbound) -> str:

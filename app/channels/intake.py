@@ -46,6 +46,7 @@ class Wakes:
     scheduler: TurnScheduler
     sender: Sender
     reminders: Reminders
+    look_again: asyncio.Event  # set, it makes the sweep look now
 
 
 class Intake:
@@ -103,6 +104,8 @@ class Intake:
         for person in taken.notices:
             self._wakes.sender.wake(person)
         self._wakes.reminders.heard(taken.expect | taken.wake)
+        if taken.handed_over:
+            self._wakes.look_again.set()
 
 
 def _without_old(webhook: Webhook, now: float) -> Webhook:
@@ -123,6 +126,7 @@ def _receive(
     now: float,
 ) -> Received:
     taken = inbox.take_in(conn, rules, classified, webhook.changes, webhook.pairs, webhook.unreadable, now)
+    inbox.hear_business(conn, rules, webhook.echoes, webhook.controls, taken, now)
     applied = [
         effect
         for status in webhook.statuses

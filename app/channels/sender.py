@@ -9,7 +9,7 @@ import structlog
 
 from app.channels.whatsapp.errors import DOWNLOAD_FAILED, PAIR_RATE, UPLOAD_FAILED, send_alert
 from app.messages import Accepted, Channel, Refused, SendResult, Unknown
-from app.store import alerts, aliases, outbox
+from app.store import alerts, aliases, handovers, outbox
 from app.store.database import Database
 from app.store.outbox import NextSend, OutboxRow
 from app.text import Private
@@ -119,6 +119,7 @@ class Sender:
         now = time.time()
 
         def take(conn: Connection) -> NextSend:
+            handovers.settle(conn, person, now)
             next_send = outbox.take(conn, person, now)
             for lost in next_send.lost:
                 text = f"message {lost} was sent twice without an answer; whether it arrived is not known"
@@ -161,6 +162,7 @@ class Sender:
         Return the people whose held messages may go now, and True if this one has more that is not final.
         """
         released = self._write_result(conn, row, result, now)
+        handovers.settle(conn, row.person_id, now)
         return released, outbox.has_open(conn, row.person_id)
 
     def _write_result(

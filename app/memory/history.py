@@ -6,10 +6,10 @@ from sqlite3 import Row
 
 import orjson
 
+from app.messages import in_own_words
 from app.people import Person
 from app.search.words import holds, terms
 from app.store.database import Database
-from app.store.inbox import in_own_words
 
 PAGE = 500
 MOST_READ = 20_000

@@ -39,6 +39,11 @@ class Alarm(Protocol):
         """Hint that reminders are due."""
 
 
+class Notices(Protocol):
+    def tell(self, conn: Connection, now: float, /) -> list[str]:
+        """Queue what people are to be told by now; return whom to wake."""
+
+
 class Quarantine(Protocol):
     def discard_old(self, now: float, asked: Collection[str], /) -> object:
         """Delete candidates that no open question is about. Blocking."""
@@ -51,13 +56,20 @@ class DueWork:
     turns: Wakes
     sends: Wakes
     reminders: Alarm
+    handovers: Notices
 
 
 class Sweep:
-    """Looks through the rows at the start and every `seconds`."""
+    """Looks through the rows at the start, every `seconds`, and when `look_again` is set."""
 
     def __init__(
-        self, store: Store, channels: Collection[str], seconds: float, due: DueWork, quarantine: Quarantine
+        self,
+        store: Store,
+        channels: Collection[str],
+        seconds: float,
+        due: DueWork,
+        quarantine: Quarantine,
+        look_again: asyncio.Event,
     ) -> None:
         self._store = store.database
         self._disk = store.disk
@@ -68,7 +80,7 @@ class Sweep:
         self._due = due
         self._quarantine = quarantine
         self._task: asyncio.Task[None] | None = None
-        self._asked = asyncio.Event()
+        self._asked = look_again
         self.failure = ""  # what the last look failed at, in words for an operator
 
     def soon(self) -> None:
@@ -109,6 +121,7 @@ class Sweep:
         def look(conn: Connection) -> tuple[list[str], list[str], list[str], bool]:
             outbox.mend_clock(conn, now)
             approvals.expire(conn, now)
+            self._due.handovers.tell(conn, now)
             changes = [] if free is None else disk_space.update_alerts(conn, free, self._disk.least, now)
             return (
                 inbox.waiting(conn, self._channels, now, ahead),

@@ -7,9 +7,9 @@ from sqlite3 import Connection, Row
 
 import orjson
 
+from app.messages import in_own_words
 from app.people import Conversation
 from app.store.approvals import ASKS_AGAIN, BUTTON, FAILED, Approval, Choice, approval_of, settle
-from app.store.inbox import in_own_words
 from app.store.outbox import mark_sent, sent_as
 from app.store.turns import BURST_MESSAGES
 

@@ -11,9 +11,9 @@ from sqlite3 import Connection, Row
 
 import orjson
 
+from app.messages import in_own_words
 from app.people import Conversation
 from app.store.database import insert
-from app.store.inbox import in_own_words
 
 PRESSED = "choice:"  # begins the id of each option: "choice:<id>:<number>"
 OPEN_SECONDS = 23 * 3600.0

@@ -1,6 +1,6 @@
 """The inbox: deduplication, the sender, the text of a message, and its place in the queue."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from sqlite3 import Connection
@@ -8,18 +8,17 @@ from typing import Protocol
 
 import orjson
 
-from app.messages import JSON, AliasChange, Inbound, Sender, Unreadable
+from app.messages import AliasChange, Echo, Inbound, Sender, ThreadControl, Unreadable
 from app.people import Conversation, Person, Role
-from app.store import alerts, approvals, attachments, people
+from app.store import alerts, approvals, attachments, handovers, people
 from app.store.database import insert
-from app.store.outbox import Draft, put_reply
+from app.store.outbox import SILENT, Draft, put_reply
 from app.store.ownership import AccessRules
 from app.store.people import Admitted, TurnedAway
 
 MOST_DEAD_LETTERS = 50  # of one webhook body
 SILENT_KINDS = frozenset({"system", "reaction", "revoke"})  # recorded, not answered
 MOST_CONTACTS_TOLD = 10  # new strangers that an owner is told of in an hour
-LONGEST_TOLD = 4_000  # characters of data that a later prompt shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,8 @@ class IntakeResult:
     """The outcome of one webhook body.
 
     `wake` are conversations with a command or an answer, which is obeyed at once; `expect` are those with a
-    message, which may be the first of a burst; `notices` are people whose outbox got a notice.
+    message, which may be the first of a burst; `notices` are people whose outbox got a notice; `handed_over`:
+    somebody else may answer in a conversation now, of which owners are to be told.
     """
 
     accepted: int = 0
@@ -55,6 +55,7 @@ class IntakeResult:
     turned_away: list[TurnedAway] = field(default_factory=list)
     new_owners: list[str] = field(default_factory=list)
     frozen: list[str] = field(default_factory=list)
+    handed_over: bool = False
 
 
 class IntakeNotices(Protocol):
@@ -78,6 +79,7 @@ class IntakeRules:
     rate: RateLimit
     key: bytes  # key of the hash under which message ids are remembered
     notices: IntakeNotices
+    silent_seconds: float = 12 * 3600  # after a person of the business wrote
 
 
 def take_in(
@@ -93,7 +95,7 @@ def take_in(
     taken = IntakeResult()
     told = [classified.message.change for classified in messages]
     for change in changes:
-        if change not in told and _is_new(conn, rules, f"change:{change}", now):
+        if change not in told and is_new(conn, rules, f"change:{change}", now):
             people.apply_change(conn, rules.access.realm, change, rules.access, now)
     for classified in messages:
         _take_one(conn, rules, classified, taken, now)
@@ -108,7 +110,7 @@ def _take_one(
     conn: Connection, rules: IntakeRules, classified: ClassifiedMessage, taken: IntakeResult, now: float
 ) -> None:
     message = classified.message
-    if not _is_new(conn, rules, message.id, now):
+    if not is_new(conn, rules, message.id, now):
         taken.duplicates += 1
         return
     if message.change is not None:
@@ -121,6 +123,9 @@ def _take_one(
     taken.accepted += 1
     person = who.person
     conversation = people.conversation(conn, person.id, rules.channel, message.group, now)
+    if message.standby and not person.is_owner:
+        handovers.begin(conn, conversation, now + rules.silent_seconds, now)
+        taken.handed_over = True
     row = _keep(conn, conversation, message, now)
     if who.became is not None:
         if who.became == "owner":
@@ -202,6 +207,36 @@ def _tell_of_contact(
             taken.notices.add(owner)
 
 
+def hear_business(
+    conn: Connection,
+    rules: IntakeRules,
+    echoes: Sequence[Echo],
+    controls: Sequence[ThreadControl],
+    taken: IntakeResult,
+    now: float,
+) -> None:
+    """Take in what the business wrote by other means, and who answers whom from now on."""
+    taken.handed_over = taken.handed_over or bool(echoes or controls)
+    for control in controls:
+        person = people.addressee(conn, rules.access, control.person, now)
+        if person is None:
+            continue
+        where = people.conversation(conn, person, rules.channel, "", now)
+        if not control.ours:
+            handovers.begin(conn, where, now + rules.silent_seconds, now)
+        elif handovers.give_back(conn, where.id):
+            taken.wake.add(where.id)
+            taken.notices.add(person)
+    for echo in echoes:
+        if not is_new(conn, rules, echo.id, now):
+            continue
+        person = handovers.take_echo(conn, rules.access, rules.channel, echo, now + rules.silent_seconds, now)
+        if person:
+            handovers.settle(conn, person, now)
+            taken.wake |= handovers.conversations(conn, person)
+            taken.notices.add(person)
+
+
 def _withdraw(conn: Connection, person: str, wamid: str, now: float) -> bool:
     """Close a message that the person deleted before a turn took it up; return False if it did not wait."""
     closed = conn.execute(
@@ -243,7 +278,8 @@ def _replaces_waiting(conn: Connection, person: str, edit: Inbound) -> bool:
     return replaced.rowcount > 0
 
 
-def _is_new(conn: Connection, rules: IntakeRules, message_id: str, now: float) -> bool:
+def is_new(conn: Connection, rules: IntakeRules, message_id: str, now: float) -> bool:
+    """Return whether a message id comes for the first time, and remember it."""
     key = blake2b(message_id.encode("utf-8", "replace"), key=rules.key, digest_size=16).digest()
     return conn.execute("INSERT INTO seen VALUES (?, ?) ON CONFLICT DO NOTHING", (key, now)).rowcount == 1
 
@@ -300,39 +336,9 @@ def waiting(conn: Connection, channels: Collection[str], now: float, ahead: floa
         "SELECT c.id, c.channel FROM conversations c WHERE c.id IN ("
         "SELECT conversation_id FROM inbox WHERE turn_id IS NULL AND done_at IS NULL"
         " AND (due_at <= ? OR received_at > ?)"  # the latter after a clock was set back
+        f" AND conversation_id NOT IN (SELECT conversation_id FROM {SILENT})"
         " UNION SELECT conversation_id FROM turns WHERE state <> 'done' AND state <> 'parked'"
         " AND (due_at IS NULL OR due_at <= ? OR created_at > ?))",
-        (until, now, until, now),
+        (until, now, until, until, now),
     )
     return [row["id"] for row in rows if row["channel"] in channels]
-
-
-def in_own_words(kind: str, payload: Mapping[str, JSON]) -> bool:
-    """Return whether a message's text is surely the person's own.
-
-    It is not if it was forwarded, is a button's title or a caption (which often came with the file), or was
-    written by an advertisement for them to send; nor if it is an option that they chose.
-    """
-    details = payload.get("details") or {}
-    if payload.get("forwarded") or payload.get("button") or payload.get("chosen") or "referral" in details:
-        return False
-    if (payload.get("attachment") or {}).get("voice"):
-        return True  # their own voice, as a transcript
-    return kind == "text" or (kind == "edit" and details.get("type") == "text")
-
-
-def retold(kind: str, text: str, payload: Mapping[str, JSON]) -> str:
-    """Return a message as the prompts of later turns show it, with the data of a place or a contact."""
-    if text and payload.get("forwarded"):
-        return f"[Forwarded, somebody else's words: {_data(text)}]"
-    details, path = payload.get("details"), (payload.get("attachment") or {}).get("path")
-    if path:
-        return f"[{kind}, kept as {_data(path)}] {text}".rstrip()
-    if text:
-        return text
-    return f"[{kind}: {_data(details)}]" if details and kind in ("location", "contacts") else f"[{kind}]"
-
-
-def _data(value: JSON) -> str:
-    data = orjson.dumps(value, default=str).decode()
-    return data if len(data) <= LONGEST_TOLD else f"{data[:LONGEST_TOLD]}…"

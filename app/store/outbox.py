@@ -28,6 +28,10 @@ PASSING = frozenset({1, 2, 4, 80007, 130429, 131000, 131016, 131056, 131057})  #
 AGAIN_AFTER_SECONDS = (6.0, 30.0)  # before each new send; the first is the limit of a pair of numbers
 AGAIN_SECONDS = 600.0  # an answer that is older is none any more
 _AGAIN = "again:"
+# SQL for the conversations that a person of the business answers at a time; see `handovers`.
+SILENT = "handovers WHERE state = 'human' AND until > ?"
+_WAITS_IN_SILENCE = "sched:"
+_SENT_IN_SILENCE = ("human:", "api:")  # the business's own words
 _NEVER_AGAIN = ("approval:", "sched:")
 _ARRIVED = ("delivered", "read", "played")
 _PROOFS = frozenset({"sent", "delivered", "read", "played", "deleted"})
@@ -93,7 +97,13 @@ def put_reply(
     now: float,
     turn: str | None = None,
 ) -> int:
-    """Queue a draft unless its source has rows already; return how many rows were added."""
+    """Queue a draft unless its source has rows already; return how many rows were added.
+
+    Where a person of the business answers, only reminders are queued, which wait, and the business's words.
+    """
+    state = _state_of_new(conn, conversation.id, source, now)
+    if not state:
+        return 0
     rows = conn.execute("SELECT part FROM outbox WHERE source = ?", (source,))
     there = {row["part"] for row in rows.fetchall()}
     parts: Sequence[Outgoing] = draft.parts
@@ -127,12 +137,22 @@ def put_reply(
             message_id=message_id,
             payload=orjson.dumps(message).decode(),
             media=message.file.path if message.file else "",
-            state="ready",
+            state=state,
             due_at=now,
             created_at=now,
         )
         added += 1
     return added
+
+
+def _state_of_new(conn: Connection, conversation: str, source: str, now: float) -> str:
+    """Return the state in which a row is queued, "" for one that is not."""
+    if source.startswith(_SENT_IN_SILENCE):
+        return "ready"
+    silent = conn.execute(f"SELECT 1 FROM {SILENT} AND conversation_id = ?", (now, conversation)).fetchone()
+    if silent is None:
+        return "ready"
+    return "held" if source.startswith(_WAITS_IN_SILENCE) else ""
 
 
 def last_source(conn: Connection, person: str, prefix: str) -> str:
@@ -159,9 +179,12 @@ def take(conn: Connection, person: str, now: float) -> NextSend:
     if not _may_be_sent_to(conn, person, now):
         return NextSend()
     lost: list[str] = []
+    own_words = " OR ".join("source LIKE ?" for _ in _SENT_IN_SILENCE)
     while True:
         row = conn.execute(
-            f"SELECT * FROM outbox WHERE person_id = ? AND {_OPEN} ORDER BY seq LIMIT 1", (person,)
+            f"SELECT * FROM outbox WHERE person_id = ? AND {_OPEN} AND ({own_words} OR conversation_id NOT IN"
+            f" (SELECT conversation_id FROM {SILENT})) ORDER BY seq LIMIT 1",
+            (person, *(f"{source}%" for source in _SENT_IN_SILENCE), now),
         ).fetchone()
         if row is None:
             return NextSend(lost=tuple(lost))
@@ -182,6 +205,51 @@ def take(conn: Connection, person: str, now: float) -> NextSend:
         (now, now + SEND_SECONDS, row["id"]),
     )
     return NextSend(row=_outbox_row(conn, row), lost=tuple(lost))
+
+
+def is_echo(conn: Connection, person: str, wamid: str, text: str, now: float) -> bool | None:
+    """Return whether a message that the business is said to have sent is ours; None while that is not known.
+
+    One of unknown outcome whose text is the same was sent, and is marked so.
+    """
+    ours = conn.execute("SELECT 1 FROM outbox WHERE wamid = ? LIMIT 1", (wamid,)).fetchone()
+    if ours is not None:
+        return True
+    for row in conn.execute(
+        "SELECT * FROM outbox WHERE person_id = ? AND (sending_at IS NOT NULL OR state = 'unknown')"
+        f" AND {_OPEN}",
+        (person,),
+    ).fetchall():
+        if row["sending_at"] is not None or row["due_at"] > now:
+            return None
+        if _outgoing(row["payload"]).text == text:
+            mark_sent(conn, row["id"], wamid, now)
+            return True
+    return False
+
+
+def drop_unsent(conn: Connection, conversation: str, now: float) -> list[str]:
+    """Drop what waits to be sent in a conversation, but for the business's own words; reminders are held.
+
+    Return the turns whose replies were dropped before anything of them was sent.
+    """
+    conn.execute(
+        "UPDATE outbox SET state = 'held' WHERE conversation_id = ? AND state = 'ready' AND source LIKE ?"
+        " AND sending_at IS NULL",
+        (conversation, f"{_WAITS_IN_SILENCE}%"),
+    )
+    kept = (_WAITS_IN_SILENCE, *_SENT_IN_SILENCE)
+    dropped = conn.execute(
+        "UPDATE outbox SET state = 'failed', due_at = NULL, error = 'a person of the business answers'"
+        f" WHERE conversation_id = ? AND sending_at IS NULL AND {_OPEN}"
+        f" AND {' AND '.join('source NOT LIKE ?' for _ in kept)} RETURNING source, part, resends, state",
+        (conversation, *(f"{source}%" for source in kept)),
+    ).fetchall()
+    return [
+        row["source"].removeprefix("turn:")
+        for row in dropped
+        if row["source"].startswith("turn:") and row["part"] == 0
+    ]
 
 
 def has_open(conn: Connection, person: str) -> bool:
@@ -438,8 +506,9 @@ def people_waiting(conn: Connection, channels: Collection[str], now: float, ahea
         "SELECT DISTINCT o.person_id, c.channel FROM outbox o"
         " JOIN conversations c ON c.id = o.conversation_id"
         " WHERE o.state IN ('ready', 'sending', 'unknown', 'held') AND o.due_at IS NOT NULL"
-        " AND (o.due_at <= ? OR (o.attempts = 0 AND o.created_at > ?))",  # a clock that was set back
-        (now + ahead, now),
+        " AND (o.due_at <= ? OR (o.attempts = 0 AND o.created_at > ?))"  # a clock that was set back
+        f" AND (o.state <> 'held' OR o.conversation_id NOT IN (SELECT conversation_id FROM {SILENT}))",
+        (now + ahead, now, now + ahead),
     )
     return sorted({row["person_id"] for row in rows if row["channel"] in channels})
 

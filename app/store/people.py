@@ -106,6 +106,18 @@ def admit(
     return Admitted(person, became, bool(row["frozen"]), is_new)
 
 
+def addressee(conn: Connection, rules: AccessRules, to: Sender, now: float) -> str | None:
+    """Return whom the business wrote to; None for an owner, and for one whom we would not answer."""
+    aliases = aliases_of(to)
+    known = find_known(conn, rules.realm, aliases)
+    if known is None:
+        may_come = rules.guests or _is_listed(rules, aliases)
+        return _create(conn, rules.realm, to, aliases, now).id if may_come else None
+    person = person_of(known.row, rules, [alias.value for alias in known.aliases])
+    is_outsider = person.is_guest and not rules.guests
+    return None if person.is_owner or is_outsider or known.row["access"] == "blocked" else person.id
+
+
 def person_of(row: Row, rules: AccessRules, names: Sequence[Alias | str]) -> Person:
     """Return a row of `people` as a `Person`; `names` are their aliases."""
     role: Role = "owner" if not rules.owners.isdisjoint(_values(names)) else row["role"]
@@ -257,6 +269,22 @@ def conversation(conn: Connection, person: str, channel: str, group: str, now: f
         (new, person, channel, group, now),
     )
     return Conversation(new, person, channel, group)
+
+
+def conversations_of(conn: Connection, realm: Realm, who: str) -> list[Conversation]:
+    """Return somebody's private conversations, none if they are unknown. Raises RecadoError for no name."""
+    known = find_known(conn, realm, aliases_of(sender_named(who)))
+    rows = conn.execute(
+        "SELECT id, channel FROM conversations WHERE person_id = ? AND group_id = ''",
+        (known.id if known is not None else "",),
+    ).fetchall()
+    return [Conversation(row["id"], known.id, row["channel"]) for row in rows if known is not None]
+
+
+def shown_as(conn: Connection, person: str) -> tuple[str, str]:
+    """Return a person's name as they wrote it, and the phone or user id by which they are addressed."""
+    row = conn.execute("SELECT name FROM people WHERE id = ?", (person,)).fetchone()
+    return row["name"], next(iter(names_of(conn, person)), "")
 
 
 def language(conn: Connection, person: str) -> str:

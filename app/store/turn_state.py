@@ -7,12 +7,11 @@ from sqlite3 import Connection, Row
 
 import orjson
 
-from app.messages import JSON, FollowUp
+from app.messages import JSON, FollowUp, in_own_words, retold
 from app.people import Conversation
 from app.store import approvals
 from app.store.aliases import names_of
 from app.store.database import placeholders
-from app.store.inbox import in_own_words, retold
 from app.store.journal import TurnGone, UncertainCall, tokens_used, uncertain_calls
 from app.store.outbox import sent_as
 from app.store.skill_data import Fact, remembered_facts
@@ -72,6 +71,7 @@ class Exchange:
     found: tuple[str, ...] = ()  # addresses that a search listed in it
     own: str = ""  # what the person said in their own words
     calls: tuple[PastCall, ...] = ()  # behind the reply
+    by_business: bool = False  # a person of the business wrote the reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +191,8 @@ def _exchanges(conn: Connection, conversation: Row, turn: str, limit: int) -> tu
     and a provider's prompt cache keeps hitting.
     """
     rows = conn.execute(
-        "SELECT t.id, t.reply, t.created_at, t.taint FROM turns t WHERE t.conversation_id = ?"
-        " AND t.created_at >= ? AND t.state = 'done' AND t.outcome = 'answered' AND t.id <> ?"
+        "SELECT t.id, t.reply, t.outcome, t.created_at, t.taint FROM turns t WHERE t.conversation_id = ?"
+        " AND t.created_at >= ? AND t.state = 'done' AND t.outcome IN ('answered', 'business') AND t.id <> ?"
         " ORDER BY t.created_at DESC, t.rowid DESC LIMIT ?",
         (conversation["id"], conversation["history_from"], turn, limit + 1),
     ).fetchall()
@@ -214,6 +214,7 @@ def _exchanges(conn: Connection, conversation: Row, turn: str, limit: int) -> tu
             tuple(found.get(row["id"], ())),
             "\n".join(text for text, is_own in said[row["id"]] if is_own),
             tuple(calls.get(row["id"], ())),
+            row["outcome"] == "business",
         )
         for row in reversed(rows)
     )

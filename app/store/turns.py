@@ -10,7 +10,7 @@ import orjson
 from app.errors import RecadoError
 from app.people import Conversation
 from app.store import alerts, approvals, attachments, choices, outbox
-from app.store.database import Database, placeholders
+from app.store.database import Database, insert, placeholders
 from app.store.journal import TurnGone
 from app.store.outbox import Draft
 
@@ -18,7 +18,10 @@ MAX_ATTEMPTS = 3
 MAX_CROWDED = 3
 BURST_MESSAGES = 50
 
-Outcome = Literal["answered", "command", "stopped", "failed", "refused"]
+TAKEN_OVER = "a person of the business answers"
+
+# "business": a person of the business answered themselves
+Outcome = Literal["answered", "business", "command", "stopped", "failed", "refused"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,13 @@ def claim(
 
 
 def _may_go_on(conn: Connection, conversation: str, now: float) -> bool:
-    """Return whether the person may be answered; what a frozen one wrote waits, a blocked one's is closed."""
+    """Return whether the person may be answered by us now.
+
+    What a frozen person wrote waits, and what comes while the business answers; a blocked one's is closed.
+    """
+    silent = f"SELECT 1 FROM {outbox.SILENT} AND conversation_id = ?"
+    if conn.execute(silent, (now, conversation)).fetchone() is not None:
+        return False
     person = conn.execute(
         "SELECT p.id, p.access, p.frozen FROM conversations c JOIN people p ON p.id = c.person_id"
         " WHERE c.id = ?",
@@ -217,6 +226,79 @@ def end(
             "UPDATE conversations SET tools = ?, categories = ?, skills = ? WHERE id = ?",
             (*lists, conversation.id),
         )
+
+
+def drop_unsent(conn: Connection, conversation: str, now: float) -> None:
+    """End a conversation's turns without a reply, and drop the replies that were not sent."""
+    for row in conn.execute(
+        "SELECT id FROM turns WHERE conversation_id = ? AND state <> 'done'", (conversation,)
+    ).fetchall():
+        _close(conn, row["id"], "stopped", "", TAKEN_OVER, now)
+    choices.withdraw(conn, conversation)
+    dropped = outbox.drop_unsent(conn, conversation, now)
+    conn.execute(
+        f"UPDATE turns SET outcome = 'stopped', reply = '', error = ? WHERE id IN ({placeholders(dropped)})",
+        (TAKEN_OVER, *dropped),
+    )
+
+
+def answered_by_business(
+    conn: Connection, conversation: Conversation, turn: str, echo: tuple[str, str, str], now: float
+) -> None:
+    """Keep what a person of the business wrote as the answer to what waits; `echo`: its wamid, kind and text.
+
+    `turn` is the id of a new turn, unless they go on after their own answer.
+    """
+    wamid, kind, text = echo
+    shown = text or f"[{kind}]"
+    taken_over = (
+        "SELECT id FROM turns WHERE conversation_id = ? AND state = 'done' AND outcome = 'stopped'"
+        " AND error = ?"
+    )
+    waiting = "conversation_id = ? AND turn_id IS NULL AND done_at IS NULL"
+    newest = conn.execute(
+        "SELECT id, outcome FROM turns WHERE conversation_id = ? AND state = 'done'"
+        " ORDER BY created_at DESC, rowid DESC LIMIT 1",
+        (conversation.id,),
+    ).fetchone()
+    is_waited_for = conn.execute(f"SELECT 1 FROM inbox WHERE {waiting}", (conversation.id,)).fetchone()
+    if newest is not None and newest["outcome"] == "business" and is_waited_for is None:
+        turn = newest["id"]
+        conn.execute("UPDATE turns SET reply = reply || char(10) || ? WHERE id = ?", (shown, turn))
+    else:
+        insert(
+            conn,
+            "turns",
+            id=turn,
+            person_id=conversation.person_id,
+            conversation_id=conversation.id,
+            state="done",
+            outcome="business",
+            reply=shown,
+            created_at=now,
+            done_at=now,
+        )
+        conn.execute(
+            f"UPDATE messages SET turn_id = ? WHERE direction = 'in' AND (turn_id IN ({taken_over})"
+            f" OR id IN (SELECT message_id FROM inbox WHERE {waiting}))",
+            (turn, conversation.id, TAKEN_OVER, conversation.id),
+        )
+        conn.execute(
+            f"UPDATE inbox SET turn_id = ?, done_at = ? WHERE {waiting}", (turn, now, conversation.id)
+        )
+    insert(
+        conn,
+        "messages",
+        or_skip=True,
+        person_id=conversation.person_id,
+        conversation_id=conversation.id,
+        direction="out",
+        wamid=wamid,
+        kind=kind,
+        text=text,
+        turn_id=turn,
+        at=now,
+    )
 
 
 def new_conversation(conn: Connection, conversation: str, now: float) -> None:

@@ -8,14 +8,14 @@ from typing import Literal
 
 from app.errors import RecadoError
 from app.i18n import say
-from app.people import Person
-from app.store import people
+from app.people import Conversation, Person
+from app.store import handovers, people
 from app.store.billing import usage
 from app.store.database import Database
 from app.store.tool_statistics import day_of
 from app.turns.state import TurnContext, TurnServices
 
-Command = Literal["help", "stop", "new", "member", "block", "usage"]
+Command = Literal["help", "stop", "new", "member", "block", "usage", "human", "bot"]
 
 _COMMANDS: dict[str, Command] = {
     **dict.fromkeys(("/help", "/ayuda", "/ajuda", "/?"), "help"),
@@ -32,6 +32,8 @@ _LANGUAGES = {
 _ABOUT_SOMEBODY: dict[str, Command] = {
     **dict.fromkeys(("/member", "/miembro", "/membro"), "member"),
     **dict.fromkeys(("/block", "/bloquear"), "block"),
+    **dict.fromkeys(("/human", "/humano"), "human"),
+    "/bot": "bot",
 }
 _CHANGES = {"member": people.allow, "block": people.block}
 _LIKE_A_COMMAND = re.compile(r"/[^\W\d_]\w{0,30}")
@@ -51,6 +53,8 @@ async def command_answer(turn: TurnContext, command: str, written: str, services
     is_owners_own = turn.person.is_owner and not turn.state.conversation.group
     if command in _CHANGES and is_owners_own:
         return await _change_person(turn.person, command, written, services.store)
+    if command in ("human", "bot") and is_owners_own:
+        return await _hand_over(turn.person, written, services, takes=command == "human")
     if command == "usage" and is_owners_own:
         return await _usage_of_month(turn.person.language, services)
     language = _LANGUAGES.get(_word(written), turn.person.language)
@@ -86,6 +90,37 @@ async def _change_person(owner: Person, command: str, written: str, store: Datab
     if command == "member":
         return say(language, "{who} is a member now.", who=who)
     return say(language, "{who} is blocked: I answer them no more.", who=who)
+
+
+async def _hand_over(owner: Person, written: str, services: TurnServices, *, takes: bool) -> str:
+    """Make the assistant silent towards somebody, whom the owner answers, or let it answer them again."""
+    language, who, now = owner.language, written.strip().partition(" ")[2].strip(), time.time()
+
+    def change(conn: Connection) -> list[Conversation]:
+        found = people.conversations_of(conn, owner.realm, who)
+        for one in found:
+            if takes:
+                handovers.begin(conn, one, now + services.limits.silent_seconds, now, told=True)
+            else:
+                handovers.give_back(conn, one.id)
+        return found
+
+    try:
+        changed = await services.store.tx(change)
+    except RecadoError:
+        changed = []
+    if not changed or owner.id in {one.person_id for one in changed}:
+        return say(language, "{who} is in no conversation with me.", who=who)
+    services.look_again.set()
+    if takes:
+        return say(
+            language,
+            "You answer {who}: I am silent there until you send me /bot {who}, or {hours} hours after you "
+            "wrote.",
+            who=who,
+            hours=f"{services.limits.silent_seconds / 3600:g}",
+        )
+    return say(language, "I answer {who} again.", who=who)
 
 
 async def _usage_of_month(language: str, services: TurnServices) -> str:

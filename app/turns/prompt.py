@@ -38,6 +38,8 @@ QUOTE_CHARACTERS = 2_000
 FILE_CHARACTERS = 8_000  # of the first page of a document, escaped
 SAID_CHARACTERS = 8_000  # that tools are chosen by
 _MOST_CALLS_SHOWN = 6
+_NOTHING_SAID = "[They had written nothing]"
+_BY_BUSINESS = "[A person of the business answered this themselves:]"
 FILES_ALONE = "[files]"  # for an answer without words: Anthropic's models take no empty message
 LANGUAGE_NAMES = {"en": "English", "es": "Spanish", "pt": "Portuguese"}
 
@@ -157,8 +159,10 @@ def history_messages(exchanges: Sequence[Exchange], budget: int = HISTORY_TOKENS
     messages: list[dict[str, JSON]] = []
     for exchange, calls in kept:
         said = clip(exchange.said, MESSAGE_CHARACTERS // 4)
-        messages.append({"role": "user", "content": said + calls})
+        messages.append({"role": "user", "content": said + calls or _NOTHING_SAID})
         reply = clip(exchange.reply, MESSAGE_CHARACTERS // 4) or FILES_ALONE
+        if exchange.by_business:
+            reply = f"{_BY_BUSINESS}\n{reply}"
         messages.append({"role": "assistant", "content": reply})
     return messages
 

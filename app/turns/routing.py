@@ -8,13 +8,12 @@ from dataclasses import dataclass
 import structlog
 
 from app.llm.model import Model
-from app.messages import JSON
+from app.messages import JSON, in_own_words
 from app.routing import Intent, IntentRequest, classify_intent
 from app.routing.feedback import stems_of
 from app.routing.tool_catalog import Selection
 from app.routing.tool_search import SEARCH_TOOLS
 from app.search.words import spaced, words
-from app.store.inbox import in_own_words
 from app.store.traces import ModelCall
 from app.text import Private
 from app.tools.masking import mask_text

@@ -14,7 +14,7 @@ from app.errors import RecadoError
 from app.llm.errors import RetryBudget
 from app.llm.model import Model
 from app.memory.remembered import remembered
-from app.messages import JSON, Channel, MediaFile, Outgoing, Wakeable
+from app.messages import JSON, Channel, MediaFile, Outgoing, Wakeable, in_own_words
 from app.people import Person
 from app.routing.feedback import NOTHING_LEARNED, Fits, learned_about
 from app.routing.tool_catalog import ToolCatalog
@@ -22,7 +22,6 @@ from app.settings import Settings
 from app.store import journal, traces, turn_state
 from app.store.billing import RateTable
 from app.store.database import Database
-from app.store.inbox import in_own_words
 from app.store.journal import UncertainCall
 from app.store.skill_data import Fact
 from app.store.tool_statistics import day_of
@@ -56,6 +55,7 @@ class TurnLimits:
     burst_quiet_seconds: float = 0.0
     burst_longest_seconds: float = 0.0
     turns_at_once: int = 100
+    silent_seconds: float = 12 * 3600  # after a person of the business takes over
 
     @classmethod
     def from_settings(cls, settings: Settings) -> "TurnLimits":
@@ -67,6 +67,7 @@ class TurnLimits:
             burst_quiet_seconds=settings.burst_quiet_seconds,
             burst_longest_seconds=settings.burst_max_seconds,
             turns_at_once=settings.concurrent_turns,
+            silent_seconds=settings.handover_hours * 3600,
         )
 
 
@@ -83,6 +84,7 @@ class TurnServices:
     limits: TurnLimits = field(default_factory=TurnLimits)
     offline: bool = False  # the built-in model answers
     rates: RateTable = field(default_factory=RateTable)  # what messages cost
+    look_again: asyncio.Event = field(default_factory=asyncio.Event)  # set, it makes the sweep look now
 
 
 @dataclass(frozen=True, slots=True)

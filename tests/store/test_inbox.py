@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from app.channels.whatsapp.contents import read_content
-from app.messages import AliasChange, Sender, Unreadable
+from app.messages import AliasChange, Sender, Unreadable, in_own_words
 from app.store import aliases, inbox, people, retention, turn_state, turns
-from app.store.inbox import in_own_words
 from app.store.outbox import Draft
 from app.store.ownership import AccessRules, offer_ownership
 from app.store.turns import Ready

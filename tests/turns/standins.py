@@ -6,11 +6,11 @@ from typing import Any, cast
 
 from app.channels.terminal import TerminalChannel
 from app.llm.model import Model, ToolCall
+from app.messages import in_own_words
 from app.people import Conversation, Person
 from app.routing.tool_catalog import ToolCatalog
 from app.skills.sentences import ToolSentences
 from app.store.database import Database
-from app.store.inbox import in_own_words
 from app.store.turn_state import InboxMessage, TurnState
 from app.tools import Tool, ToolRegistry, ToolResult
 from app.turns.actions import CallResult, Round, Routed, Transcript

@@ -4,9 +4,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from app.channels.whatsapp.contents import read_content
-from app.channels.whatsapp.senders import Contacts, Identity, own_identity, recipient
+from app.channels.whatsapp.senders import Contacts, Identity, addressee, own_identity, recipient
 from app.channels.whatsapp.values import bounded, decode, identifier, mapping, objects, seconds, text, user_id
-from app.messages import JSON, AliasChange, GraphError, Inbound, Pricing, Sender, Status, Unreadable
+from app.messages import (
+    JSON,
+    AliasChange,
+    Echo,
+    GraphError,
+    Inbound,
+    Pricing,
+    Sender,
+    Status,
+    ThreadControl,
+    Unreadable,
+)
 
 NOTICE_FIELDS = frozenset(  # that need no answer
     {
@@ -28,7 +39,6 @@ NOTICE_FIELDS = frozenset(  # that need no answer
         "group_settings_update",
         "group_status_update",
         "history",
-        "message_echoes",
         "message_template_components_update",
         "message_template_quality_update",
         "message_template_status_update",
@@ -38,8 +48,6 @@ NOTICE_FIELDS = frozenset(  # that need no answer
         "phone_number_quality_update",
         "security",
         "smb_app_state_sync",
-        "smb_message_echoes",
-        "standby",
         "template_category_update",
         "template_correct_category_detection",
         "tracking_events",
@@ -48,7 +56,10 @@ NOTICE_FIELDS = frozenset(  # that need no answer
     }
 )
 
+# What the business wrote from its phone; what another handler of the number sends and receives.
+_ECHO_FIELDS = frozenset({"smb_message_echoes", "message_echoes", "standby"})
 _BESIDE_MESSAGES = ("errors", "user_actions", "contacts", "groups")
+_NOT_WRITTEN = frozenset({"reaction", "revoke", "system"})  # kinds of echoes that answer nobody
 _CHANGE_TYPES = frozenset({"user_changed_number", "user_changed_user_id"})
 _KIND_LIMIT = 64
 _ERRORS_LIMIT = 20
@@ -60,13 +71,16 @@ class Webhook:
     """The parts of one body, each list in the body's order.
 
     `changes` are ids that became others; `pairs` are senders whose phone and user id were seen
-    together in sender fields; `notices` are (field, value) of webhooks that need no answer.
+    together in sender fields; `echoes` are what the business wrote by other means, `controls` changes of who
+    answers; `notices` are (field, value) of webhooks that need no answer.
     """
 
     messages: list[Inbound] = field(default_factory=list)
     statuses: list[Status] = field(default_factory=list)
     changes: list[AliasChange] = field(default_factory=list)
     pairs: list[Sender] = field(default_factory=list)
+    echoes: list[Echo] = field(default_factory=list)
+    controls: list[ThreadControl] = field(default_factory=list)
     unreadable: list[Unreadable] = field(default_factory=list)
     notices: list[tuple[str, JSON]] = field(default_factory=list)
 
@@ -111,6 +125,13 @@ def _read_change(change: dict[str, JSON], found: Webhook) -> None:
         _read_messages_field(value, found)
     elif name == "user_id_update":
         _read_user_id_update(value, found)
+    elif isinstance(name, str) and name in _ECHO_FIELDS:
+        _read_echoes(value, found)
+        if value.get("messages") is not None:
+            _read_messages(value, found, standby=True)
+        _read_statuses(value, found)
+    elif name == "messaging_handovers":
+        _read_handover(value, found)
     elif isinstance(name, str) and name in NOTICE_FIELDS:
         _read_statuses(value, found)
         found.notices.append((name, bounded(value)))
@@ -136,7 +157,7 @@ def _read_messages_field(value: dict[str, JSON], found: Webhook) -> None:
         found.notices.append(("messages", {"errors": bounded(beside["errors"])}))
 
 
-def _read_messages(value: dict[str, JSON], found: Webhook) -> None:
+def _read_messages(value: dict[str, JSON], found: Webhook, *, standby: bool = False) -> None:
     block = value["messages"]
     if not isinstance(block, list):
         _set_aside(found, "messages that are no list", value)
@@ -144,14 +165,20 @@ def _read_messages(value: dict[str, JSON], found: Webhook) -> None:
     items = [(item, own_identity(item)) for item in block if isinstance(item, dict)]
     contacts = Contacts(value.get("contacts"), [own for _, own in items])
     for item, own in items:
-        _read_message(item, own, contacts, value.get("errors"), found)
+        _read_message(item, own, contacts, value.get("errors"), found, standby=standby)
     for item in block:
         if not isinstance(item, dict):
             _set_aside(found, "a message that is no object", item)
 
 
 def _read_message(
-    item: dict[str, JSON], own: Identity, contacts: Contacts, beside: JSON, found: Webhook
+    item: dict[str, JSON],
+    own: Identity,
+    contacts: Contacts,
+    beside: JSON,
+    found: Webhook,
+    *,
+    standby: bool,
 ) -> None:
     who = contacts.complete(own)
     change = _system_change(item, own)
@@ -177,6 +204,7 @@ def _read_message(
             attachment=content.attachment,
             change=change,
             details=content.details,
+            standby=standby,
         )
     )
     if change:
@@ -230,6 +258,34 @@ def _read_user_id_update(value: dict[str, JSON], found: Webhook) -> None:
 def _change(previous: Identity, current: Identity) -> AliasChange | None:
     before, after = previous.sender(), current.sender()
     return AliasChange(before, after) if any(previous.ids) and any(current.ids) else None
+
+
+def _read_echoes(value: dict[str, JSON], found: Webhook) -> None:
+    block = value.get("message_echoes")
+    for item in block if isinstance(block, list) else []:
+        to = addressee(mapping(item), value)
+        wamid = identifier(mapping(item).get("id"))
+        if not wamid or not (to.phone or to.user_id):
+            _set_aside(found, "an echo without an id or an addressee", item)
+            continue
+        content = read_content(item, value.get("errors"))
+        if content.kind not in _NOT_WRITTEN:
+            outbox_id = identifier(item.get("biz_opaque_callback_data"))
+            at = seconds(item.get("timestamp"))
+            found.echoes.append(Echo(wamid, to, content.kind, at, content.text, outbox_id))
+
+
+def _read_handover(value: dict[str, JSON], found: Webhook) -> None:
+    """Read who answers a person from now on; "control_passed" means us (Meta, Business Agent)."""
+    sender = mapping(value.get("sender"))
+    person = Sender(
+        phone=own_identity({"from": sender.get("phone_number")}).phone, user_id=user_id(sender.get("user_id"))
+    )
+    ours, theirs = "control_passed" in value, "control_taken" in value
+    if (person.phone or person.user_id) and (ours or theirs):
+        found.controls.append(ThreadControl(person, ours))
+    else:
+        _set_aside(found, "a handover without a person or a new handler", value)
 
 
 def _read_statuses(value: dict[str, JSON], found: Webhook) -> None:

@@ -1,0 +1,153 @@
+"""Hand-overs: conversations that a person of the business answers, in which the assistant is silent."""
+
+from sqlite3 import Connection, Row
+
+from app.messages import Echo
+from app.people import Conversation
+from app.store import outbox, people, turns
+from app.store.database import insert, new_id
+from app.store.ownership import AccessRules
+
+GIVES_BACK = "/bot"  # written by the business in a conversation, gives it back to the assistant
+MOST_LINES = 6  # of a conversation that an owner is shown
+
+
+def take_echo(
+    conn: Connection, rules: AccessRules, channel: str, echo: Echo, until: float, now: float
+) -> str:
+    """Keep what the business wrote by other means until `settle`; return whom it was written to.
+
+    That is "" for an owner, whose own chat is never handed over, and for one whom we would not answer.
+    """
+    person = people.addressee(conn, rules, echo.to, now)
+    if person is None:
+        return ""
+    if conn.execute("SELECT 1 FROM outbox WHERE id = ?", (echo.outbox_id,)).fetchone() is not None:
+        outbox.mark_sent(conn, echo.outbox_id, echo.id, now)
+        return person
+    insert(
+        conn,
+        "echoes",
+        or_skip=True,
+        wamid=echo.id,
+        person_id=person,
+        conversation_id=people.conversation(conn, person, channel, "", now).id,
+        kind=echo.kind,
+        text=echo.text,
+        until=until,
+        at=now,
+    )
+    return person
+
+
+def settle(conn: Connection, person: str, now: float) -> None:
+    """Take up a person's echoes, the oldest first.
+
+    While a message of ours is on its way, an echo may be of that one: it waits until the send settles.
+    """
+    for echo in conn.execute("SELECT * FROM echoes WHERE person_id = ? ORDER BY seq", (person,)).fetchall():
+        is_ours = outbox.is_echo(conn, person, echo["wamid"], echo["text"], now)
+        if is_ours is None:
+            break
+        conn.execute("DELETE FROM echoes WHERE seq = ?", (echo["seq"],))
+        where = conversation(conn, echo["conversation_id"])
+        if is_ours:
+            continue
+        if echo["text"].strip().casefold() == GIVES_BACK:
+            give_back(conn, where.id)
+        else:
+            if now < echo["until"]:
+                begin(conn, where, echo["until"], now)
+            said = (echo["wamid"], echo["kind"], echo["text"])
+            turns.answered_by_business(conn, where, new_id("turn"), said, now)
+
+
+def begin(conn: Connection, where: Conversation, until: float, now: float, *, told: bool = False) -> None:
+    """Make the assistant silent in a conversation until `until`; `told`: the owners know of it.
+
+    Turns that run end without a reply, replies that were not sent are dropped, reminders wait.
+    """
+    sql = f"SELECT told FROM {outbox.SILENT} AND conversation_id = ?"
+    silent = conn.execute(sql, (now, where.id)).fetchone()
+    told = told or (silent is not None and bool(silent["told"]))
+    conn.execute(
+        "INSERT INTO handovers (conversation_id, person_id, state, since, until, told)"
+        " VALUES (?, ?, 'human', ?, ?, ?) ON CONFLICT (conversation_id) DO UPDATE SET state = 'human',"
+        " until = excluded.until, told = excluded.told",
+        (where.id, where.person_id, now, until, told),
+    )
+    turns.drop_unsent(conn, where.id, now)
+
+
+def give_back(conn: Connection, conversation: str) -> bool:
+    """Let the assistant answer again in a conversation; return False if it did already."""
+    conn.execute("UPDATE echoes SET until = at WHERE conversation_id = ?", (conversation,))
+    return conn.execute("DELETE FROM handovers WHERE conversation_id = ?", (conversation,)).rowcount > 0
+
+
+def conversations(conn: Connection, person: str) -> set[str]:
+    """Return the person's conversations."""
+    rows = conn.execute("SELECT id FROM conversations WHERE person_id = ?", (person,))
+    return {row["id"] for row in rows}
+
+
+def is_silent(conn: Connection, conversation: str, now: float) -> bool:
+    """Return whether a person of the business answers the conversation now."""
+    sql = f"SELECT 1 FROM {outbox.SILENT} AND conversation_id = ?"
+    return conn.execute(sql, (now, conversation)).fetchone() is not None
+
+
+def ask(conn: Connection, where: Conversation, until: float, now: float) -> bool:
+    """Note that the person asks for somebody of the business; return False if that was done already."""
+    if is_silent(conn, where.id, now):
+        return False
+    asked = conn.execute(
+        "INSERT INTO handovers (conversation_id, person_id, state, since, until, told)"
+        " VALUES (?, ?, 'asked', ?, ?, 1) ON CONFLICT (conversation_id) DO UPDATE SET state = 'asked',"
+        " since = excluded.since, until = excluded.until WHERE handovers.state = 'human'",
+        (where.id, where.person_id, now, until),
+    )
+    return asked.rowcount > 0
+
+
+def take_untold(conn: Connection, now: float) -> list[Conversation]:
+    """Return the conversations that a person answers and no owner was told of, each once."""
+    rows = conn.execute(
+        "UPDATE handovers SET told = 1 WHERE state = 'human' AND told = 0 AND until > ?"
+        " RETURNING conversation_id",
+        (now,),
+    ).fetchall()
+    return [conversation(conn, row["conversation_id"]) for row in rows]
+
+
+def take_unanswered(conn: Connection, now: float) -> list[Conversation]:
+    """Return the conversations whose person waited long enough for somebody of the business, each once."""
+    rows = conn.execute(
+        "DELETE FROM handovers WHERE state = 'asked' AND until <= ? RETURNING conversation_id", (now,)
+    ).fetchall()
+    return [conversation(conn, row["conversation_id"]) for row in rows]
+
+
+def in_hand(conn: Connection, now: float) -> list[Row]:
+    """Return `conversation_id`, `person_id` and `until` of what people of the business answer now."""
+    return conn.execute(
+        f"SELECT conversation_id, person_id, until FROM {outbox.SILENT} ORDER BY since", (now,)
+    ).fetchall()
+
+
+def last_lines(conn: Connection, conversation: str) -> list[tuple[bool, str]]:
+    """Return the newest messages of a conversation, the oldest first, each with True for the person's."""
+    rows = conn.execute(
+        "SELECT direction, text FROM messages WHERE conversation_id = ? AND text <> ''"
+        " ORDER BY id DESC LIMIT ?",
+        (conversation, MOST_LINES),
+    ).fetchall()
+    return [(row["direction"] == "in", row["text"]) for row in reversed(rows)]
+
+
+def conversation(conn: Connection, id: str) -> Conversation:
+    """Return a conversation by its id."""
+    row = conn.execute(
+        "SELECT id, person_id, channel, group_id FROM conversations WHERE id = ?", (id,)
+    ).fetchone()
+    return Conversation(row["id"], row["person_id"], row["channel"], row["group_id"])

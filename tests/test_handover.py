@@ -1,0 +1,137 @@
+"""A person of the business answers: the assistant is silent there until it is given the conversation back."""
+
+import time
+from typing import Any
+
+from tests.world import wait_for
+
+PEOPLE = [
+    {"id": "owner", "name": "Olga", "phone": "12125550000", "user_id": "US.10"},
+    {"id": "ana", "name": "Ana", "phone": "5215550100001", "user_id": "MX.11"},
+    {"id": "uma", "name": "Uma", "phone": "", "user_id": "AR.12", "username": "uma.escribe"},
+]
+
+
+def change(field: str, value: dict[str, Any]) -> dict[str, Any]:
+    """Return a signed webhook's body with one change."""
+    metadata = {"display_phone_number": "15550100100", "phone_number_id": "1"}
+    value = {"messaging_product": "whatsapp", "metadata": metadata, **value}
+    return {
+        "object": "whatsapp_business_account",
+        "entry": [{"id": "1", "changes": [{"field": field, "value": value}]}],
+    }
+
+
+def echo(text: str, wamid: str, to: dict[str, str], field: str = "smb_message_echoes") -> dict[str, Any]:
+    written = {"from": "15550100100", **to, "id": wamid, "timestamp": str(int(time.time())), "type": "text"}
+    return change(field, {"message_echoes": [{**written, "text": {"body": text}}]})
+
+
+def sends_with(graph: Any, person: str, words: str) -> list[dict[str, Any]]:
+    return [send for send in graph.sends(person) if words in str(send)]
+
+
+ANA, UMA = {"to": "5215550100001"}, {"to_user_id": "AR.12"}
+
+
+def test_the_assistant_is_silent_while_a_person_answers(make_world: Any, model: Any) -> None:
+    played = model(lambda body: "It is ten." if "hour" in str(body["messages"][-1]) else "Good.")
+    server, graph = make_world(
+        model=played, crowd=0, graph={"people": PEOPLE}, ACCESS="everyone", OWNER_PHONE_NUMBERS="12125550000"
+    )
+    graph.say("owner", "hello")
+    graph.reply("owner")
+    graph.say("ana", "hello, what is the hour?")
+    graph.reply("ana")
+    assert server.post(echo("Hi Ana, it is Olga herself.", "wamid.ECHO1", ANA)).status_code == 200
+    assert server.post(echo("Hi Ana, it is Olga herself.", "wamid.ECHO1", ANA)).status_code == 200  # again
+    graph.say("ana", "thanks! and is Friday free?")
+    (notice,) = wait_for(lambda: sends_with(graph, "owner", "is answered by a person"), "the notice")
+    assert "Ana (+525550100001)" in str(notice)
+    assert len(graph.sends("ana")) == 1
+    asked = len(played.main_calls)
+    server.post(echo("Friday at nine.", "wamid.ECHO2", ANA))
+    graph.say("ana", "great. what was your name?")
+    reply = notice["body"]["interactive"]["action"]["buttons"][0]["reply"]
+    graph.inbound({"person": "owner", "type": "button", "reply": reply})
+    graph.reply("ana", 2)  # what nobody answered yet is answered now
+    assert len(played.main_calls) == asked + 1
+    shown = played.main_calls[-1]["messages"]
+    assert [one["role"] for one in shown] == ["system", *["user", "assistant"] * 3, "user"]
+    assert "is Friday free" in shown[5]["content"]
+    assert shown[6]["content"].endswith("answered this themselves:]\nFriday at nine.")
+    assert "what was your name" in shown[7]["content"]
+    found = server.rows("SELECT text FROM messages WHERE wamid LIKE 'wamid.ECHO%' ORDER BY id")
+    assert [row["text"] for row in found] == ["Hi Ana, it is Olga herself.", "Friday at nine."]
+
+
+def test_the_reply_of_a_turn_that_runs_is_dropped(make_world: Any, model: Any) -> None:
+    played = model(lambda body: time.sleep(2) or "too late")
+    server, graph = make_world(
+        model=played, crowd=0, graph={"people": PEOPLE}, ACCESS="everyone", OWNER_PHONE_NUMBERS="12125550000"
+    )
+    graph.say("uma", "hola, ¿están abiertos?")
+    wait_for(lambda: played.main_calls, "the turn")
+    server.post(echo("Sí, hasta las seis.", "wamid.E1", UMA, field="message_echoes"))
+    wait_for(lambda: not server.rows("SELECT 1 FROM turns WHERE state <> 'done'"), "the turn's end")
+    server.kill()
+    server.start()
+    server.post(echo("/bot", "wamid.E2", UMA))  # written in the customer's chat, it gives that back
+    graph.say("uma", "gracias")
+    graph.reply("uma")
+    assert graph.texts("uma") == ["too late"]
+    shown = [one["content"] for one in played.main_calls[-1]["messages"]]
+    assert "están abiertos" in shown[1]
+    assert "hasta las seis" in shown[2]
+
+
+def test_another_handler_of_the_number_answers(make_world: Any) -> None:
+    server, graph = make_world(crowd=0, graph={"people": PEOPLE}, ACCESS="everyone", SWEEP_SECONDS="1")
+    message = {"from": "5215550100001", "id": "wamid.S1", "timestamp": str(int(time.time())), "type": "text"}
+    contacts = [{"wa_id": "5215550100001", "profile": {"name": "Ana"}}]
+    server.post(
+        change(
+            "standby", {"contacts": contacts, "messages": [{**message, "text": {"body": "¿qué hora es?"}}]}
+        )
+    )
+    graph.say("ana", "¿hola?")
+    wait_for(lambda: len(server.rows("SELECT 1 FROM messages WHERE direction = 'in'")) == 2, "the messages")
+    time.sleep(2.5)
+    assert not graph.sends("ana")
+    server.post(
+        change("messaging_handovers", {"sender": {"phone_number": "5215550100001"}, "control_passed": {}})
+    )
+    assert ":" in graph.reply("ana")
+
+
+def test_a_customer_asks_for_a_person(make_world: Any) -> None:
+    _, graph = make_world(
+        crowd=0,
+        graph={"people": PEOPLE},
+        ACCESS="everyone",
+        OWNER_PHONE_NUMBERS="12125550000",
+        HANDOVER_MINUTES="0.02",
+        OPENING_HOURS="mon-sun 00:00-00:01",
+        TIMEZONE="America/Mexico_City",
+        SWEEP_SECONDS="1",
+    )
+    graph.say("owner", "hello")
+    graph.reply("owner")
+    graph.say("ana", "quiero hablar con una persona")
+    assert graph.reply("ana").startswith(
+        "✓ Avisé a una persona. Te responde por aquí; vuelve a haber alguien "
+    )
+    asked = wait_for(lambda: sends_with(graph, "owner", "asks for a person"), "the owner's message")
+    assert "Ana (+525550100001) asks for a person: quiero hablar con una persona" in str(asked[0])
+    assert "00:00" in graph.reply("ana", 2)  # nobody came
+    buttons = asked[0]["body"]["interactive"]["action"]["buttons"]
+    graph.inbound({"person": "owner", "type": "button", "reply": buttons[0]["reply"]})
+    wait_for(
+        lambda: [text for text in graph.texts("owner") if text.startswith("You answer 525550100001")],
+        "silence",
+    )
+    graph.say("ana", "¿qué hora es?")
+    time.sleep(1.5)
+    assert len(graph.sends("ana")) == 2
+    graph.inbound({"person": "owner", "type": "button", "reply": buttons[1]["reply"]})
+    assert ":" in graph.reply("ana", 3)
