@@ -34,7 +34,7 @@ from app.schedule.service import ScheduleService
 from app.security import AdminToken
 from app.settings import Settings, skill_environment
 from app.skills import build_skills
-from app.store import alerts, build_store, turns
+from app.store import alerts, build_store, limits, turns
 from app.store.approvals import OpenQuestion
 from app.store.billing import read_rates
 from app.store.disk_space import MEGABYTE
@@ -74,7 +74,8 @@ class Assistant:
         self.settings = settings
         self.rows = store = build_store(settings)
         self.store, self.media, self.folders = store.database, store.media, store.folders
-        built = build_channels(settings, store)
+        rates = read_rates(settings.data_dir)
+        built = build_channels(settings, store, rates)
         self.access, self.credentials, self.client = built.access, built.credentials, built.client
         self.terminal, self.channels, self.sender = built.terminal, built.by_name, built.sender
         sender = self.sender if wakes else _NoHints()
@@ -110,7 +111,7 @@ class Assistant:
         )
         self.model: Model = _model(settings, self.abilities, self.files)
         self.warm_up = WarmUp(self.model)
-        self.health = Health(self.store, settings.missing_credentials)
+        self.health = Health(self.store, settings.missing_credentials, rates)
         self.health.watch(self.model, told_as=MODEL_AWAY)
         self.phrase_writer = PhraseWriter(loader, self.abilities, self.model, self.store, settings.data_dir)
         if settings.has_model:
@@ -146,7 +147,7 @@ class Assistant:
             sender,
             TurnLimits.from_settings(settings),
             offline=not settings.has_model,
-            rates=read_rates(settings.data_dir),
+            rates=rates,
         )
         self.attachments = AttachmentReader(services, self.media, self.files, build_transcriber(settings))
         self.carrier = build_turns(
@@ -156,6 +157,7 @@ class Assistant:
             self.media,
             self.attachments,
             self.warm_up,
+            built.limits,
             asks=policy is None and not settings.dry_run,
         )
         hints = Wakes(self.carrier, self.sender, self.reminders, services.look_again) if wakes else None
@@ -225,6 +227,7 @@ class Assistant:
         await asyncio.to_thread(self.installs.tidy)
         await self.abilities.load()
         cut_off = await self.store.tx(turns.recover)
+        await self.store.tx(limits.release_all)
         if cut_off:
             log.warning("turns were cut off by a crash and go on", turns=cut_off)
         await self.sender.recover()

@@ -1,6 +1,9 @@
 """Settings, read once from the environment and `.env`."""
 
 import os
+import re
+from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -18,6 +21,45 @@ OPENAI_URL = "https://api.openai.com/v1"
 SHORTEST_TOKEN = 16  # characters of ADMIN_TOKEN, which opens the console and /mcp
 _MOST = 10**12  # has room in a row of the database
 _LONGEST_NUMBER = 15  # digits of a phone number with its country code, by E.164
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """At most so many an hour, a day and a month (of UTC); 0: no limit."""
+
+    hour: int = 0
+    day: int = 0
+    month: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> "Limit":
+        """Read "30/hour 100/day". Raises ValueError that says how to write it."""
+        found = re.findall(r"(\d{1,12})/(hour|day|month)", text)
+        written = text.replace(",", " ").split()
+        if [f"{most}/{period}" for most, period in found] != written:
+            raise ValueError(f"{text!r} is no limit; write 30/hour 100/day 1000/month, or some of these")
+        return cls(**{period: int(most) for most, period in found})
+
+    def __bool__(self) -> bool:
+        return bool(self.hour or self.day or self.month)
+
+
+@dataclass(frozen=True, slots=True)
+class MessageBudget:
+    """A number of messages, or an amount in a currency (ISO 4217), for a month; 0: none."""
+
+    amount: Decimal = Decimal(0)
+    currency: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> "MessageBudget":
+        """Read "500" or "25 USD". Raises ValueError that says how to write it."""
+        found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)(?: ?([A-Za-z]{3}))?", text)
+        if found is None or (not found[2] and "." in found[1]):
+            raise ValueError(
+                f"{text!r} is no budget; write a number of messages, or an amount such as 25 USD"
+            )
+        return cls(Decimal(found[1]), (found[2] or "").upper())
 
 
 class Settings(BaseSettings):
@@ -47,6 +89,11 @@ class Settings(BaseSettings):
     owner_phone_numbers: Annotated[frozenset[str], NoDecode] = frozenset()
     access: Literal["listed", "everyone", "code"] = "listed"
     disclosure: str = Field("", max_length=500)
+    guest_limit: Annotated[Limit, NoDecode] = Limit(hour=30, day=100)
+    guests_limit: Annotated[Limit, NoDecode] = Limit(hour=1_000, day=5_000)
+    token_limit: Annotated[Limit, NoDecode] = Limit()
+    send_limit: Annotated[Limit, NoDecode] = Limit()
+    monthly_message_budget: Annotated[MessageBudget, NoDecode] = MessageBudget()
     handover_hours: float = Field(12, gt=0, le=24 * 365)
     handover_minutes: float = Field(15, gt=0, le=24 * 60)
     opening_hours: str = ""
@@ -149,6 +196,16 @@ class Settings(BaseSettings):
                     f"{value!r} is not a time zone; use a name such as America/Santiago"
                 ) from error
         return value
+
+    @field_validator("guest_limit", "guests_limit", "token_limit", "send_limit", mode="before")
+    @classmethod
+    def _limits(cls, value: object) -> object:
+        return Limit.parse(value) if isinstance(value, str) else value
+
+    @field_validator("monthly_message_budget", mode="before")
+    @classmethod
+    def _budget(cls, value: object) -> object:
+        return MessageBudget.parse(value) if isinstance(value, str) else value
 
     @field_validator("opening_hours")
     @classmethod

@@ -6,7 +6,7 @@ from tests.world import TOKEN, wait_for
 
 FOR_GUESTS = {"current_time", "convert_time", "days_between", "weekday_of", "business_days_between"}
 FOR_GUESTS |= {"add_business_days", "holidays", "set_time_zone"}
-FOR_GUESTS |= {"calculate", "convert_units", "convert_money"}
+FOR_GUESTS |= {"calculate", "convert_units", "convert_money", "ask_a_human"}
 PEOPLE = [
     {"id": "owner", "name": "Olga", "phone": "12125550000", "user_id": "US.10"},
     {"id": "guest", "name": "Gil", "phone": "5511955501234", "user_id": "BR.11"},
@@ -14,8 +14,8 @@ PEOPLE = [
 ]
 
 
-def offered(model: Any) -> set[str]:
-    return {one["function"]["name"] for body in model.main_calls for one in body.get("tools", ())}
+def offered(calls: list[dict[str, Any]]) -> set[str]:
+    return {one["function"]["name"] for body in calls for one in body.get("tools", ())}
 
 
 def press(graph: Any, person: str, buttons: list[dict[str, Any]], number: int) -> None:
@@ -33,8 +33,8 @@ def test_a_stranger_is_a_guest_until_an_owner_says_otherwise(make_world: Any, mo
     for person in ("guest", "unnamed"):
         graph.say(person, "remember that I like tea, set a reminder, install the server time, que horas são?")
         graph.reply(person)
-    assert offered(played) <= {*FOR_GUESTS, "get_weather"}
-    assert offered(played)
+    assert offered(played.main_calls) <= {*FOR_GUESTS, "get_weather"}
+    assert offered(played.main_calls)
     wait_for(lambda: len(graph.sends("owner")) == 3, "the owner's two alerts")
     first, second = (send["body"]["interactive"] for send in graph.sends("owner")[1:])
     assert "+5511955501234" in first["body"]["text"]
@@ -46,7 +46,7 @@ def test_a_stranger_is_a_guest_until_an_owner_says_otherwise(make_world: Any, mo
     played.requests.clear()
     graph.say("guest", "remember that I like tea")
     graph.reply("guest", 2)
-    assert "remember" in offered(played)
+    assert "remember" in offered(played.main_calls)
     graph.say("unnamed", "hello?")
     graph.say("guest", "/block 12125550000")  # a member's command is none
     graph.reply("guest", 3)

@@ -11,6 +11,8 @@ from app.channels.whatsapp.credentials import Credentials, credentials_of
 from app.messages import Channel
 from app.settings import Settings
 from app.store import Store
+from app.store.billing import RateTable
+from app.turns.limits import Limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +25,10 @@ class Channels:
     terminal: TerminalChannel
     by_name: dict[str, Channel]
     sender: Sender
+    limits: Limits
 
 
-def build_channels(settings: Settings, store: Store) -> Channels:
+def build_channels(settings: Settings, store: Store, rates: RateTable) -> Channels:
     """Return the channels as the settings say: WhatsApp or its simulator, and the terminal."""
     access = AccessPolicy(settings, store.database)
     credentials = credentials_of(settings)
@@ -35,5 +38,6 @@ def build_channels(settings: Settings, store: Store) -> Channels:
         access.realm: WhatsAppChannel(client, store.media),
         "terminal": terminal,
     }
-    sender = Sender(store.database, by_name, reconcile_seconds=settings.send_reconcile_seconds)
-    return Channels(access, credentials, client, terminal, by_name, sender)
+    limits = Limits(settings, access, rates, access.realm)
+    sender = Sender(store.database, by_name, limits, reconcile_seconds=settings.send_reconcile_seconds)
+    return Channels(access, credentials, client, terminal, by_name, sender, limits)

@@ -3,16 +3,19 @@
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from sqlite3 import Connection
 
 import structlog
 
 from app.channels.whatsapp.errors import DOWNLOAD_FAILED, PAIR_RATE, UPLOAD_FAILED, send_alert
+from app.errors import StoreError
 from app.messages import Accepted, Channel, Refused, SendResult, Unknown
 from app.store import alerts, aliases, handovers, outbox
 from app.store.database import Database
 from app.store.outbox import NextSend, OutboxRow
 from app.text import Private
+from app.turns.limits import Limits
 
 log = structlog.get_logger(__name__)
 
@@ -32,12 +35,20 @@ class Sender:
     """Sends what the outbox holds. A wake is a hint; the rows say what there is."""
 
     def __init__(
-        self, store: Database, channels: Mapping[str, Channel], *, reconcile_seconds: float, at_once: int = 50
+        self,
+        store: Database,
+        channels: Mapping[str, Channel],
+        limits: Limits,
+        *,
+        reconcile_seconds: float,
+        at_once: int = 50,
     ) -> None:
         self._store = store
         self._channels = channels
+        self._limits = limits
         self._reconcile = reconcile_seconds
         self._places = asyncio.Semaphore(at_once)
+        self._guests_places = asyncio.Semaphore(max(at_once // 5, 1))  # of these, so that members never wait
         self._lanes: dict[str, tuple[asyncio.Event, asyncio.Task[None]]] = {}
         self._closing = False
 
@@ -94,19 +105,27 @@ class Sender:
 
     async def _serve(self, person: str, event: asyncio.Event) -> None:
         try:
+            for_guest = await self._is_guest(person)
             while not self._closing:
                 event.clear()
-                next_send = await self._next(person)
-                more = False
-                if next_send.row is not None:
-                    more = await self._deliver(next_send.row)
-                elif next_send.at is not None:
+                # The row is taken when it can be sent at once: what is taken may not be held back any more.
+                async with self._guests_places if for_guest else nullcontext(), self._places:
+                    next_send = await self._next(person)
+                    more = next_send.row is not None and await self._deliver(next_send.row)
+                if next_send.row is None and next_send.at is not None:
                     await _wait(event, next_send.at - time.time())
                     more = True
                 if not more and not event.is_set():  # no await between this check and leaving
                     break
         finally:
             self._lanes.pop(person, None)
+
+    async def _is_guest(self, person: str) -> bool:
+        try:
+            return await self._store.tx(lambda conn: self._limits.is_guest(conn, person))
+        except StoreError as error:
+            log.error("the people cannot be read", error=str(error))
+            return True
 
     async def _next(self, person: str) -> NextSend:
         try:
@@ -118,27 +137,31 @@ class Sender:
     async def _take(self, person: str) -> NextSend:
         now = time.time()
 
-        def take(conn: Connection) -> NextSend:
+        def take(conn: Connection) -> tuple[NextSend, list[str]]:
             handovers.settle(conn, person, now)
-            next_send = outbox.take(conn, person, now)
+            next_send = outbox.take(conn, person, now, self._limits.sendable(conn, person, now))
+            told: list[str] = []
+            if next_send.row is not None:
+                told = self._limits.sent(conn, next_send.row, now)
             for lost in next_send.lost:
                 text = f"message {lost} was sent twice without an answer; whether it arrived is not known"
                 alerts.raise_alert(conn, "undelivered:unknown", text, now)
-            return next_send
+            return next_send, told
 
-        next_send = await self._store.tx(take)
+        next_send, told = await self._store.tx(take)
+        for owner in told:
+            self.wake(owner)
         for lost in next_send.lost:
             log.error("send of unknown outcome given up", outbox=lost)
         return next_send
 
     async def _deliver(self, row: OutboxRow) -> bool:
         """Send a row and write the outcome; return True if the person has more that is not final."""
-        async with self._places:
-            try:
-                result = await self._channels[row.channel].send(row.to, row.message, row.id)
-            except Exception as error:  # it may have been sent: only the channel could have told
-                log.exception("sending failed in an unexpected way", outbox=row.id)
-                result = Unknown(f"{type(error).__name__} while sending")
+        try:
+            result = await self._channels[row.channel].send(row.to, row.message, row.id)
+        except Exception as error:  # it may have been sent: only the channel could have told
+            log.exception("sending failed in an unexpected way", outbox=row.id)
+            result = Unknown(f"{type(error).__name__} while sending")
         now = time.time()
         while True:  # an outcome is never lost because the disk is full
             try:

@@ -137,6 +137,7 @@ def usage_text(used: Mapping[str, Any]) -> str:
     lines += [f"  {category}: {count}" for category, count in used["categories"].items()]
     if used["unpriced"]:
         lines.append(f"  {used['unpriced']} messages have no known price (rates.yaml)")
+    lines += [f"  {count} messages wait for a limit: {limit}" for limit, count in used["waiting"].items()]
     people = [(visible(one["name"]) or one["person"], *_cells(one)) for one in used["people"]]
     days = [(one["day"], *_cells(one)) for one in used["days"]]
     tables = [table((first, *head), rows) for first, rows in (("PERSON", people), ("DAY", days)) if rows]

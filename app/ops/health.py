@@ -1,5 +1,6 @@
 """Health of the server: are messages taken and answered, and if not, why."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -11,7 +12,9 @@ from app.errors import StoreError
 from app.http.dependencies import Guard
 from app.messages import JSON
 from app.ops.metrics import Metrics
+from app.store.billing import RateTable, usage
 from app.store.database import Database
+from app.store.tool_statistics import day_of
 from app.tools import ToolRegistry
 
 MODEL_AWAY = "the language model does not answer"
@@ -51,8 +54,9 @@ class HealthState:
 class Health:
     """Reads the store, the open alerts and the failures of watched parts."""
 
-    def __init__(self, store: Database, missing_credentials: Sequence[str]) -> None:
+    def __init__(self, store: Database, missing_credentials: Sequence[str], rates: RateTable) -> None:
         self._store = store
+        self._rates = rates
         self._missing = missing_credentials
         self._watched: list[tuple[Part, str]] = []
 
@@ -91,6 +95,7 @@ class Health:
             waiting_messages=waiting["waiting"] if waiting else 0,
             outbox={row["state"]: row["rows"] for row in outbox},
             tools={tool.name for tool in tools.list_all()},
+            usage=await self._store.tx(lambda conn: usage(conn, self._rates, day_of(time.time())[:7])),
         )
 
 

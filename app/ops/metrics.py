@@ -11,6 +11,7 @@ from prometheus_client import (
     generate_latest,
 )
 
+from app.messages import JSON
 from app.store.tool_statistics import UNKNOWN_TOOL, counted_code
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -33,6 +34,11 @@ class Metrics:
         self._running = Gauge("recado_running_turns", "Turns running now", registry=own)
         self._waiting = Gauge("recado_waiting_messages", "Messages that no turn has claimed", registry=own)
         self._outbox = Gauge("recado_outbox", "Outbox rows by state", ["state"], registry=own)
+        self._billed = Gauge(
+            "recado_month_messages", "This month's messages with a price", ["category"], registry=own
+        )
+        self._tokens = Gauge("recado_month_tokens", "This month's tokens of the model", registry=own)
+        self._cost = Gauge("recado_month_cost", "Cost of this month's messages", ["currency"], registry=own)
         self._codes: dict[str, set[str]] = {}  # by tool: labels must stay bounded
 
     def webhook_answered(self, status: int) -> None:
@@ -54,9 +60,22 @@ class Metrics:
             self._seconds.labels(tool).observe(seconds)
 
     def render(
-        self, *, running_turns: int, waiting_messages: int, outbox: Mapping[str, int], tools: Collection[str]
+        self,
+        *,
+        running_turns: int,
+        waiting_messages: int,
+        outbox: Mapping[str, int],
+        tools: Collection[str],
+        usage: Mapping[str, JSON],
     ) -> bytes:
-        """Return all metrics in Prometheus' text format; tools that are not in `tools` are dropped."""
+        """Return all metrics in Prometheus' text format; tools that are not in `tools` are dropped.
+
+        `usage`: as `billing.usage` tells it of this month.
+        """
+        for category, messages in usage["categories"].items():
+            self._billed.labels(category).set(messages)
+        self._tokens.set(usage["tokens"])
+        self._cost.labels(usage["currency"]).set(usage["cost"])
         self._running.set(running_turns)
         self._waiting.set(waiting_messages)
         for state in OUTBOX_STATES:

@@ -1,6 +1,7 @@
 """The messages that Meta bills, each counted once, and their prices: `recado usage`."""
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -11,6 +12,7 @@ import yaml
 
 from app.errors import RecadoError
 from app.messages import JSON, Pricing
+from app.store import limits
 from app.store.tool_statistics import day_of
 
 RATES = Path(__file__).with_name("rates.yaml")
@@ -34,7 +36,7 @@ class RateTable:
     currency: str = "USD"
     rates: tuple[Rate, ...] = ()
 
-    def price(self, row: Row) -> Decimal | None:
+    def price(self, row: "Row | Mapping[str, str]") -> Decimal | None:
         """Return what a row of `billed` costs, None where no rate is known."""
         if row["kind"] != REGULAR:
             return Decimal(0)
@@ -73,7 +75,8 @@ def record(conn: Connection, wamid: str, person: str, pricing: Pricing, now: flo
 def usage(conn: Connection, rates: RateTable, month: str) -> dict[str, JSON]:
     """Return the messages, tokens and costs of a month (YYYY-MM): in all, by category, person and day.
 
-    Costs are in `currency`; `unpriced` counts the messages for which no rate is known.
+    Costs are in `currency`; `unpriced` counts the messages for which no rate is known; `waiting` are messages
+    that wait now, by the limit for which they do.
     """
     first, last = f"{month}-01", f"{month}-31"
     total, people, days = _Sums(), defaultdict[str, _Sums](_Sums), defaultdict[str, _Sums](_Sums)
@@ -96,6 +99,7 @@ def usage(conn: Connection, rates: RateTable, month: str) -> dict[str, JSON]:
         **total.told(),
         "categories": dict(sorted(categories.items())),
         "people": [{"person": one, "name": names[one], **sums.told()} for one, sums in people.items()],
+        "waiting": limits.held_back(conn),
         "days": [{"day": day, **days[day].told()} for day in sorted(days)],
     }
 

@@ -8,6 +8,7 @@ import orjson
 from app.errors import RecadoError, StoreError
 from app.messages import JSON
 from app.people import Conversation
+from app.store import limits
 from app.store.database import insert
 
 ADMIN_CALL = "mcp"  # outcome of a turn that is one call of the administrator's, and no conversation
@@ -62,7 +63,7 @@ def record(
         raise TurnGone(f"turn {turn} has ended, or has {key} already")
     if tried_before and kind != "intent":
         conn.execute("UPDATE turns SET attempts = 1, crowded = 0 WHERE id = ?", (turn,))
-    return None if tokens is None else _count(conn, turn, tokens, day)
+    return None if tokens is None else _count(conn, turn, tokens, day, now)
 
 
 def require(conn: Connection, turn: str, key: str) -> None:
@@ -118,12 +119,13 @@ def uncertain_calls(conn: Connection, person: str) -> frozenset[UncertainCall]:
     return frozenset((row["tool"], row["arguments_hash"]) for row in rows)
 
 
-def _count(conn: Connection, turn: str, tokens: Tokens, day: str) -> int:
+def _count(conn: Connection, turn: str, tokens: Tokens, day: str, now: float) -> int:
     person = conn.execute(
         "UPDATE turns SET prompt_tokens = prompt_tokens + ?, completion_tokens = completion_tokens + ?,"
         " cached_tokens = cached_tokens + ? WHERE id = ? RETURNING person_id",
         (tokens.prompt, tokens.completion, tokens.cached, turn),
     ).fetchone()["person_id"]
+    limits.add(conn, "tokens", tokens.prompt + tokens.completion, now)
     row = conn.execute(
         "INSERT INTO token_use (person_id, day, tokens) VALUES (?, ?, ?)"
         " ON CONFLICT (person_id, day) DO UPDATE SET tokens = tokens + excluded.tokens RETURNING tokens",

@@ -60,6 +60,7 @@ class OutboxRow:
     to: Address
     message: Outgoing
     attempts: int
+    is_second_send: bool = False  # the outcome of the first is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,17 +175,23 @@ def put_files(
         put_reply(conn, conversation, f"turn:{turn}:file:{number}", draft, now, turn)
 
 
-def take(conn: Connection, person: str, now: float) -> NextSend:
-    """Return a person's next row and mark it as on the wire; rows go in order, one at a time."""
+def take(conn: Connection, person: str, now: float, sendable: tuple[str, ...] | None = None) -> NextSend:
+    """Return a person's next row and mark it as on the wire; rows go in order, one at a time.
+
+    `sendable`: how the sources begin that may be sent now; None: whatever there is.
+    """
     if not _may_be_sent_to(conn, person, now):
         return NextSend()
     lost: list[str] = []
-    own_words = " OR ".join("source LIKE ?" for _ in _SENT_IN_SILENCE)
+    may_be_sent = "TRUE"
+    if sendable is not None:  # what was refused for a while is counted already
+        may_be_sent = f"({_begins_with(sendable)} OR (attempts > 0 AND state <> 'unknown'))"
     while True:
         row = conn.execute(
-            f"SELECT * FROM outbox WHERE person_id = ? AND {_OPEN} AND ({own_words} OR conversation_id NOT IN"
+            f"SELECT * FROM outbox WHERE person_id = ? AND {_OPEN} AND {may_be_sent}"
+            f" AND ({_begins_with(_SENT_IN_SILENCE)} OR conversation_id NOT IN"
             f" (SELECT conversation_id FROM {SILENT})) ORDER BY seq LIMIT 1",
-            (person, *(f"{source}%" for source in _SENT_IN_SILENCE), now),
+            (person, *_patterns(sendable or ()), *_patterns(_SENT_IN_SILENCE), now),
         ).fetchone()
         if row is None:
             return NextSend(lost=tuple(lost))
@@ -242,14 +249,23 @@ def drop_unsent(conn: Connection, conversation: str, now: float) -> list[str]:
     dropped = conn.execute(
         "UPDATE outbox SET state = 'failed', due_at = NULL, error = 'a person of the business answers'"
         f" WHERE conversation_id = ? AND sending_at IS NULL AND {_OPEN}"
-        f" AND {' AND '.join('source NOT LIKE ?' for _ in kept)} RETURNING source, part, resends, state",
-        (conversation, *(f"{source}%" for source in kept)),
+        f" AND NOT {_begins_with(kept)} RETURNING source, part",
+        (conversation, *_patterns(kept)),
     ).fetchall()
     return [
         row["source"].removeprefix("turn:")
         for row in dropped
         if row["source"].startswith("turn:") and row["part"] == 0
     ]
+
+
+def _begins_with(sources: Sequence[str]) -> str:
+    """Return SQL for the rows whose source begins as one of `_patterns(sources)`."""
+    return f"({' OR '.join('source LIKE ?' for _ in sources) or 'FALSE'})"
+
+
+def _patterns(sources: Sequence[str]) -> list[str]:
+    return [f"{source}%" for source in sources]
 
 
 def has_open(conn: Connection, person: str) -> bool:
@@ -553,6 +569,7 @@ def _outbox_row(conn: Connection, row: Row) -> OutboxRow:
         to=Address(addresses.get("phone", ""), addresses.get("user_id", ""), where["group_id"]),
         message=_outgoing(row["payload"]),
         attempts=row["attempts"] + 1,
+        is_second_send=row["state"] == "unknown",
     )
 
 

@@ -47,6 +47,7 @@ class Ready:
     id: str
     attempts: int = 0
     more: bool = field(default=False, compare=False)
+    for_guest: bool = field(default=False, compare=False)
 
     @property
     def runs_alone(self) -> bool:

@@ -2,9 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from sqlite3 import Connection
 
@@ -23,6 +23,7 @@ from app.turns.attachments import AttachmentReader
 from app.turns.contexts import ToolContexts
 from app.turns.finalizer import TurnFinalizer
 from app.turns.inbound import ApprovalReplies
+from app.turns.limits import Limits
 from app.turns.state import TurnServices
 from app.turns.tool_calls import ToolCalls
 from app.turns.turn import TurnRunner
@@ -30,6 +31,7 @@ from app.turns.turn import TurnRunner
 log = structlog.get_logger(__name__)
 
 RETRY_SECONDS = 2.0
+GUESTS_SHARE = 10  # of so many places one is for guests, so that members never wait for them
 LONGEST_PAUSE = 30.0
 RELEASE_SECONDS = 1.0
 
@@ -52,6 +54,7 @@ def build_turns(
     media: MediaFolder,
     attachments: AttachmentReader,
     warm_up: WarmUp,
+    limits: Limits,
     *,
     asks: bool,
 ) -> "TurnScheduler":
@@ -62,7 +65,7 @@ def build_turns(
         Authorizer(services, engine, contexts, asks=asks),
         TurnFinalizer(services),
     )
-    return TurnScheduler(services, runner, attachments, warm_up)
+    return TurnScheduler(services, runner, attachments, warm_up, limits)
 
 
 class TurnScheduler:
@@ -74,7 +77,12 @@ class TurnScheduler:
     """
 
     def __init__(
-        self, services: TurnServices, runner: TurnRunner, attachments: AttachmentReader, warm_up: WarmUp
+        self,
+        services: TurnServices,
+        runner: TurnRunner,
+        attachments: AttachmentReader,
+        warm_up: WarmUp,
+        limits: Limits,
     ) -> None:
         self._store = services.store
         self._sender = services.sender
@@ -84,7 +92,9 @@ class TurnScheduler:
         self._longest = services.limits.burst_longest_seconds
         self._attachments = attachments
         self._warm_up = warm_up
+        self._limits = limits
         self._places = asyncio.Semaphore(services.limits.turns_at_once)  # first come, first served
+        self._guests_places = asyncio.Semaphore(max(services.limits.turns_at_once // GUESTS_SHARE, 1))
         self._alone = asyncio.Lock()
         self._lanes: dict[str, _Lane] = {}
         self._expected: dict[str, asyncio.TimerHandle] = {}
@@ -195,16 +205,22 @@ class TurnScheduler:
         """Take answers out of the queue, then claim the turn to run next."""
         now, turn = time.time(), new_id("turn")
 
-        def choose(conn: Connection) -> tuple[Ready | Pause | UnreadFiles | None, str]:
+        def choose(conn: Connection) -> tuple[Ready | Pause | UnreadFiles | None, Sequence[str]]:
+            if (gate := self._limits.gate(conn, conversation, now)) is not None:
+                return gate.pause, gate.told
             notified, again = self._replies.take(conn, conversation, now, self._quiet, self._longest)
             found: Ready | Pause | UnreadFiles | None = turns.stop(conn, conversation, turn, now)
             if found is None and again:
                 found = Pause(again)
-            return found or turns.claim(conn, conversation, turn, now, self._quiet, self._longest), notified
+            found = found or turns.claim(conn, conversation, turn, now, self._quiet, self._longest)
+            if isinstance(found, Ready):
+                for_guest = self._limits.taken_up(conn, found.id, now, is_new=found.id == turn)
+                found = replace(found, for_guest=for_guest)
+            return found, [notified] if notified else []
 
-        def notify(chosen: tuple[object, str]) -> None:
-            if chosen[1]:
-                self._sender.wake(chosen[1])
+        def notify(chosen: tuple[object, Sequence[str]]) -> None:
+            for person in chosen[1]:
+                self._sender.wake(person)
 
         found, _ = await self._store.tx(choose, then=notify)
         return found
@@ -215,7 +231,8 @@ class TurnScheduler:
         One that was cut off twice runs beside no other such turn, so that a crash tells the turn that brings
         the server down from those that only ran beside it.
         """
-        async with self._places, self._alone if turn.runs_alone else nullcontext():
+        guests = self._guests_places if turn.for_guest else nullcontext()
+        async with guests, self._places, self._alone if turn.runs_alone else nullcontext():
             lane.turn = turn.id
             lane.attempt = asyncio.create_task(self._attempt(turn.id, lane), name=f"turn {turn.id}")
             if lane.dirty.is_set():  # it may have waited long for its place

@@ -11,7 +11,7 @@ from app.channels.whatsapp.errors import send_alert
 from app.messages import Refused
 from app.store import outbox
 from app.store.database import Database
-from tests.store.rows import conversation, queue
+from tests.store.rows import conversation, no_limits, queue
 
 BUSY, PAIR = 130429, 131056
 
@@ -74,7 +74,7 @@ async def test_what_was_held_is_tried_again_at_a_start(tmp_path: Path) -> None:
         return where.person_id
 
     person = await database.tx(hold)
-    await Sender(database, {}, reconcile_seconds=15).recover()
+    await Sender(database, {}, no_limits(), reconcile_seconds=15).recover()
     later = time.time()
     assert await database.tx(lambda conn: outbox.people_waiting(conn, {"whatsapp"}, later)) == [person]
     await database.close()

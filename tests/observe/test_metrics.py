@@ -7,7 +7,8 @@ from app.ops.metrics import Metrics
 
 def render(metrics: Metrics, *tools: str) -> str:
     known = {"search", "t", "stays", "goes"} - {*tools}
-    return metrics.render(running_turns=0, waiting_messages=0, outbox={}, tools=known).decode()
+    usage = {"categories": {}, "tokens": 0, "currency": "USD", "cost": 0}
+    return metrics.render(running_turns=0, waiting_messages=0, outbox={}, tools=known, usage=usage).decode()
 
 
 def series(metrics: Metrics, name: str) -> dict[str, float]:

@@ -6,12 +6,15 @@ from typing import Any
 
 from app.messages import AliasChange, Inbound, Outgoing, Sender, Status
 from app.people import Conversation, Person
+from app.settings import Settings
 from app.store import inbox, outbox, people, turn_state, turns
+from app.store.billing import RateTable
 from app.store.inbox import ClassifiedMessage, IntakeResult, IntakeRules, RateLimit
 from app.store.outbox import Draft
 from app.store.ownership import AccessRules
 from app.store.turn_state import TurnState
 from app.store.turns import Ready
+from app.turns.limits import Limits
 
 T = 1_800_000_000.0
 """The moment at which these tests begin."""
@@ -19,6 +22,17 @@ T = 1_800_000_000.0
 ANA = Sender(phone="5215550000001", user_id="MX.ana", name="Ana")
 BETO = Sender(phone="5215550000002", user_id="MX.beto", name="Beto")
 OPEN = AccessRules("whatsapp", open=True, code_key=b"c" * 32)
+
+
+class Everybody:
+    """Lets everybody in, as a member."""
+
+    def access_rules(self, realm: str) -> AccessRules:
+        return OPEN
+
+
+def no_limits() -> Limits:
+    return Limits(Settings(_env_file=None), Everybody(), RateTable(), "whatsapp")
 
 
 class Notices:

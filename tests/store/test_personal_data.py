@@ -113,6 +113,7 @@ def test_a_link_in_the_place_of_a_folder_goes_and_what_it_leads_to_stays(folders
 NOBODYS = {
     "people": "is the person",
     "outsiders": "who was turned away, and is nobody here",
+    "used": "sums over everybody",
     "erased": "random ids of people who are gone",
     "seen": "hashes of message ids, kept without the person on purpose",
     "alerts": "what the operator must know, one row a cause",

@@ -18,7 +18,7 @@ from app.turns.attachments import AttachmentReader
 from app.turns.scheduler import TurnScheduler
 from app.turns.state import TurnLimits
 from app.turns.turn import TurnRunner
-from tests.store.rows import BETO, T, conversation, inbound, take
+from tests.store.rows import BETO, T, conversation, inbound, no_limits, take
 from tests.turns.standins import Catalog, services_of
 
 
@@ -45,7 +45,7 @@ def scheduler_of(store: Database, runner: object, at_once: int = 100, quiet: flo
     limits = TurnLimits(burst_quiet_seconds=quiet, burst_longest_seconds=quiet, turns_at_once=at_once)
     services = services_of(store, Catalog(), limits=limits)
     reader = AttachmentReader(services, MediaFolder(store.path.parent), Files(store.path.parent), None)
-    return TurnScheduler(services, cast(TurnRunner, runner), reader, WarmUp(services.model))
+    return TurnScheduler(services, cast(TurnRunner, runner), reader, WarmUp(services.model), no_limits())
 
 
 async def test_a_turn_that_failed_is_run_again_without_another_hint(store: Database) -> None:

@@ -1,0 +1,122 @@
+"""How much of each limit was used, by hours of UTC."""
+
+from datetime import UTC, datetime, timedelta
+from sqlite3 import Connection
+from typing import Literal
+
+from app.settings import Limit
+
+Used = Literal["guests", "tokens", "sent", "cost"]
+Period = Literal["hour", "day", "month"]
+_CHARACTERS: dict[Period, int] = {"hour": 13, "day": 10, "month": 7}  # of a moment such as 2026-11-25T10
+
+
+def add(conn: Connection, what: Used, amount: int, now: float) -> None:
+    """Count what was used now."""
+    conn.execute(
+        "INSERT INTO used (what, hour, amount) VALUES (?, ?, ?)"
+        " ON CONFLICT (what, hour) DO UPDATE SET amount = used.amount + excluded.amount",
+        (what, _hour(now), amount),
+    )
+
+
+def used(conn: Connection, what: Used, now: float) -> dict[Period, int]:
+    """Return what was used in this hour, on this day and in this month."""
+    hour = _hour(now)
+    rows = conn.execute(
+        "SELECT hour, amount FROM used WHERE what = ? AND hour BETWEEN ? AND ?", (what, hour[:7], hour)
+    ).fetchall()
+    return {
+        period: sum(row["amount"] for row in rows if row["hour"].startswith(hour[:characters]))
+        for period, characters in _CHARACTERS.items()
+    }
+
+
+def answers_to(conn: Connection, person: str, now: float) -> dict[Period, int]:
+    """Return how many turns of a person began in this hour, on this day and in this month."""
+    return {
+        period: conn.execute(
+            "SELECT count(*) FROM turns WHERE person_id = ? AND created_at >= ? AND created_at <= ?",
+            (person, _begins(period, now), now),
+        ).fetchone()[0]
+        for period in _CHARACTERS
+    }
+
+
+def reached(limit: Limit, amounts: dict[Period, int], share: float = 1.0) -> Period | None:
+    """Return the longest period whose limit is used up, as far as `share` of it may be used."""
+    for period in reversed(_CHARACTERS):
+        most = getattr(limit, period)
+        if most and amounts[period] >= most * share:
+            return period
+    return None
+
+
+def period_name(period: Period, now: float) -> str:
+    """Return the name of the period that `now` is in, such as "2026-11-25" for a day."""
+    return _hour(now)[: _CHARACTERS[period]]
+
+
+def period_ends(period: Period, now: float) -> float:
+    """Return when the period that `now` is in is over."""
+    longer = {"hour": timedelta(hours=1), "day": timedelta(days=1), "month": timedelta(days=32)}[period]
+    begins = datetime.fromtimestamp(_begins(period, now), UTC)
+    return _begins(period, (begins + longer).timestamp())
+
+
+def hold_back(conn: Connection, conversation: str, reason: str, until: float) -> None:
+    """Make the messages of a conversation that no turn has taken up wait until a limit's period is over."""
+    conn.execute(
+        "UPDATE inbox SET due_at = ?, waits_for = ?"
+        " WHERE conversation_id = ? AND turn_id IS NULL AND done_at IS NULL",
+        (until, reason, conversation),
+    )
+
+
+def is_waited_for(conn: Connection, conversation: str) -> bool:
+    """Return whether messages wait for a new turn in a conversation in which none is open."""
+    row = conn.execute(
+        "SELECT 1 FROM inbox WHERE conversation_id = ?1 AND turn_id IS NULL AND done_at IS NULL"
+        " AND NOT EXISTS (SELECT 1 FROM turns WHERE conversation_id = ?1 AND state <> 'done'"
+        " AND state <> 'parked') LIMIT 1",
+        (conversation,),
+    ).fetchone()
+    return row is not None
+
+
+def count_queued(conn: Connection) -> int:
+    """Return how many messages wait for their first send, with one for each turn that is not over."""
+    row = conn.execute(
+        "SELECT (SELECT count(*) FROM outbox WHERE attempts = 0 AND due_at IS NOT NULL"
+        " AND state IN ('ready', 'sending', 'unknown', 'held'))"
+        " + (SELECT count(*) FROM turns WHERE state <> 'done' AND state <> 'parked')"
+    ).fetchone()
+    return int(row[0])
+
+
+def release_all(conn: Connection) -> None:
+    """Look anew at what waits for a limit: the limits may be others since this start."""
+    conn.execute(
+        "UPDATE inbox SET due_at = received_at, waits_for = ''"
+        " WHERE waits_for <> '' AND turn_id IS NULL AND done_at IS NULL"
+    )
+
+
+def held_back(conn: Connection) -> dict[str, int]:
+    """Return how many messages wait, by the limit for which they do."""
+    rows = conn.execute(
+        "SELECT waits_for, count(*) AS messages FROM inbox"
+        " WHERE waits_for <> '' AND turn_id IS NULL AND done_at IS NULL GROUP BY waits_for"
+    )
+    return {row["waits_for"]: row["messages"] for row in rows}
+
+
+def _hour(now: float) -> str:
+    return f"{datetime.fromtimestamp(now, UTC):%Y-%m-%dT%H}"
+
+
+def _begins(period: Period, now: float) -> float:
+    moment = datetime.fromtimestamp(now, UTC).replace(minute=0, second=0, microsecond=0)
+    if period != "hour":
+        moment = moment.replace(hour=0)
+    return (moment.replace(day=1) if period == "month" else moment).timestamp()

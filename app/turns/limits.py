@@ -1,0 +1,241 @@
+"""Limits on guests, tokens and sent messages: who waits, who is told, who may still be written to.
+
+Guests wait first. Of what may be sent, three small reserves are kept: for members, then for the owner, for
+reminders and questions, then for the owner's alert that nothing is left.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from decimal import Decimal
+from sqlite3 import Connection
+
+from app.errors import RecadoError
+from app.i18n import say
+from app.messages import Outgoing
+from app.people import Person
+from app.settings import Settings
+from app.store import alerts, handovers, limits, outbox, people
+from app.store.aliases import names_of
+from app.store.billing import REGULAR, RateTable
+from app.store.limits import Period
+from app.store.outbox import Draft, OutboxRow
+from app.store.tool_statistics import day_of
+from app.store.turns import Pause
+from app.turns.profiles import HasAccessRules
+
+MILLION = 1_000_000
+GUESTS_TOKENS = 0.9  # share of the tokens that guests may use up
+WARNED_AT = 0.8  # share of the monthly budget
+RESERVES = 50  # one reserve is this part of a limit, and at least two messages
+FOR_OWNERS_ALERTS, FOR_OTHERS, FOR_MEMBERS, FOR_GUESTS = range(4)  # reserves that have to be left
+_LAST_STOPPED = ("sched:", "approval:", "human:", "api:")
+_ALERT = "limit:"
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Messages that no turn may take up before `pause`; `told` are people whose outbox got a notice."""
+
+    pause: Pause
+    told: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """A limit on what is sent: `most` and `used` in the same unit, of which the next message takes `next`."""
+
+    what: str
+    period: Period
+    most: float
+    used: float
+    next: float = 1
+    queued: int = 0  # messages before it that are not on their way yet
+
+    @property
+    def reserves_left(self) -> float:
+        """Return how many reserves are left after the next message; below 0 it may not be sent."""
+        left = self.most - self.used - self.next * (1 + self.queued)
+        return left / max(self.most / RESERVES, 2 * self.next, 2)
+
+
+class Limits:
+    """Knows every limit of the settings, and what was used of it."""
+
+    def __init__(self, settings: Settings, access: HasAccessRules, rates: RateTable, realm: str) -> None:
+        self._settings = settings
+        self._access = access
+        self._rates = rates
+        self._realm = realm
+        self._budget = settings.monthly_message_budget
+        if self._budget.currency not in ("", rates.currency):
+            raise RecadoError(
+                f"MONTHLY_MESSAGE_BUDGET is in {self._budget.currency} and the rates in {rates.currency}: "
+                "give a budget in that currency, or put a rates.yaml of your own into DATA_DIR"
+            )
+        self._bounds_sending = bool(self._budget.amount or settings.send_limit)
+
+    def is_guest(self, conn: Connection, person: str) -> bool:
+        return self._person(conn, person).is_guest
+
+    def gate(self, conn: Connection, conversation: str, now: float) -> Gate | None:
+        """Return a gate if what waits in a conversation has to wait longer; a turn that is open goes on."""
+        where = handovers.conversation(conn, conversation)
+        person = self._person(conn, where.person_id)
+        if person.is_owner or not limits.is_waited_for(conn, conversation):
+            return None
+        found = self._reached(conn, person, now)
+        if found is None:
+            if person.is_guest:
+                alerts.close_alerts(conn, _ALERT, now)
+            return None
+        what, period = found
+        until, told = limits.period_ends(period, now), self._tell_owners(conn, what, period, now)
+        limits.hold_back(conn, conversation, what, until)
+        if what not in ("sent", "budget"):  # else nothing may be sent
+            wait = _duration(until - now, person.language)
+            text = say(
+                person.language,
+                "I have answered as much as I may for now. I kept your message and answer it in {time}.",
+                time=wait,
+            )
+            source = f"waits:{what}:{limits.period_name(period, now)}:{person.id}"
+            outbox.put_reply(conn, where, source, Draft(text, (Outgoing(text),)), now)
+            told = [*told, person.id]
+        return Gate(Pause(until), told)
+
+    def taken_up(self, conn: Connection, turn: str, now: float, *, is_new: bool) -> bool:
+        """Return whether a turn is a guest's; a new one of theirs is counted."""
+        row = conn.execute("SELECT person_id FROM turns WHERE id = ?", (turn,)).fetchone()
+        for_guest = self.is_guest(conn, row["person_id"])
+        if for_guest and is_new:
+            limits.add(conn, "guests", 1, now)
+        return for_guest
+
+    def sendable(self, conn: Connection, person: str, now: float) -> tuple[str, ...] | None:
+        """Return how the sources begin that may be sent to a person now; None: whatever there is."""
+        if not self._bounds_sending:
+            return None
+        who = self._person(conn, person)
+        left = self._tightest(conn, who, now).reserves_left
+        needed = FOR_OTHERS if who.is_owner else FOR_GUESTS if who.is_guest else FOR_MEMBERS
+        if left >= needed:
+            return None
+        if left >= FOR_OTHERS:
+            return _LAST_STOPPED
+        return (_ALERT,) if who.is_owner and left >= FOR_OWNERS_ALERTS else ()
+
+    def sent(self, conn: Connection, row: OutboxRow, now: float) -> list[str]:
+        """Count a message that goes on the wire; return the owners who are told that little is left."""
+        if not self._bounds_sending or not (row.attempts == 1 or row.is_second_send):
+            return []
+        limits.add(conn, "sent", 1, now)
+        price = self._price(conn, row.person_id, is_template=row.message.template is not None, now=now)
+        limits.add(conn, "cost", price, now)
+        bound = self._month_bound(conn, now)
+        if bound is None or bound.used < bound.most * WARNED_AT:
+            return []
+        return self._tell_owners(conn, "budget", "month", now, is_warning=bound.reserves_left >= FOR_GUESTS)
+
+    def _reached(self, conn: Connection, person: Person, now: float) -> tuple[str, Period] | None:
+        settings = self._settings
+        share = GUESTS_TOKENS if person.is_guest else 1.0
+        if settings.token_limit and (
+            period := limits.reached(settings.token_limit, limits.used(conn, "tokens", now), share)
+        ):
+            return "tokens", period
+        if not person.is_guest:
+            return None
+        if settings.guest_limit and (
+            period := limits.reached(settings.guest_limit, limits.answers_to(conn, person.id, now))
+        ):
+            return "guest", period
+        if settings.guests_limit and (
+            period := limits.reached(settings.guests_limit, limits.used(conn, "guests", now))
+        ):
+            return "guests", period
+        if self._bounds_sending:
+            bound = self._tightest(conn, person, now)
+            if replace(bound, queued=limits.count_queued(conn)).reserves_left < FOR_GUESTS:
+                return bound.what, bound.period
+        return None
+
+    def _tightest(self, conn: Connection, person: Person, now: float) -> _Bound:
+        """Return the limit on sending that leaves least."""
+        counts = limits.used(conn, "sent", now)
+        bounds = [
+            _Bound("sent", period, most, counts[period])
+            for period in counts
+            if (most := getattr(self._settings.send_limit, period))
+        ]
+        if (month := self._month_bound(conn, now, person)) is not None:
+            bounds.append(month)
+        return min(bounds, key=lambda bound: bound.reserves_left)
+
+    def _month_bound(self, conn: Connection, now: float, person: Person | None = None) -> _Bound | None:
+        if not self._budget.amount:
+            return None
+        if not self._budget.currency:
+            return _Bound(
+                "budget", "month", float(self._budget.amount), limits.used(conn, "sent", now)["month"]
+            )
+        cost = limits.used(conn, "cost", now)["month"]
+        price = self._price(conn, person.id, is_template=False, now=now) if person is not None else 0
+        return _Bound("budget", "month", float(self._budget.amount * MILLION), cost, price)
+
+    def _price(self, conn: Connection, person: str, *, is_template: bool, now: float) -> int:
+        """Return the price of a message in millionths, 0 where no rate is known."""
+        country = self._person(conn, person).country
+        category = "utility" if is_template else "service"
+        row = {"country": country, "category": category, "kind": REGULAR, "day": day_of(now)}
+        return int((self._rates.price(row) or Decimal(0)) * MILLION)
+
+    def _tell_owners(
+        self, conn: Connection, what: str, period: Period, now: float, *, is_warning: bool = False
+    ) -> list[str]:
+        """Tell each owner once in a period that a limit is reached, or nearly."""
+        name = limits.period_name(period, now)
+        owners = people.owners(conn, self._access.access_rules(self._realm))
+        left = limits.period_ends(period, now) - now
+        if not is_warning and what != "guest":
+            text = f"used up for {_duration(left, 'en')} more: {_label('en', what)}"
+            alerts.raise_alert(conn, f"{_ALERT}{what}", text, now)
+        told = []
+        for owner in owners:
+            language = people.language(conn, owner)
+            values = {
+                "what": _label(language, what),
+                "time": _duration(limits.period_ends(period, now) - now, language),
+            }
+            if is_warning:
+                text = say(language, "80 % is used up of {what}; it has to last for {time}.", **values)
+            else:
+                text = say(language, "Used up: {what}. What guests write waits for {time}.", **values)
+            chat = people.conversation(conn, owner, self._realm, "", now)
+            source = f"{_ALERT}{what}:{name}:{'warning' if is_warning else 'reached'}:{owner}"
+            if outbox.put_reply(conn, chat, source, Draft(text, (Outgoing(text),)), now):
+                told.append(owner)
+        return told
+
+    def _person(self, conn: Connection, person: str) -> Person:
+        row = conn.execute("SELECT * FROM people WHERE id = ?", (person,)).fetchone()
+        if row is None:  # erased meanwhile
+            return Person(person, "whatsapp", role="guest")
+        return people.person_of(row, self._access.access_rules(row["realm"]), names_of(conn, person))
+
+
+def _label(language: str, what: str) -> str:
+    labels: Mapping[str, str] = {
+        "guest": say(language, "the answers that one guest may have"),
+        "guests": say(language, "the answers that all guests may have"),
+        "tokens": say(language, "what the language model may read and write"),
+        "sent": say(language, "the messages that I may send"),
+        "budget": say(language, "the month's budget for messages"),
+    }
+    return labels[what]
+
+
+def _duration(seconds: float, language: str) -> str:
+    from babel.dates import format_timedelta  # late: only somebody who waits needs it
+
+    return str(format_timedelta(timedelta(seconds=seconds), locale=language))

@@ -1,0 +1,90 @@
+"""Limits on guests and on what is sent: who waits, who is told, and that nothing is lost."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from tests.world import wait_for
+
+PEOPLE = [
+    {"id": "owner", "name": "Olga", "phone": "12125550000", "user_id": "US.10"},
+    {"id": "member", "name": "Mia", "phone": "12125550001", "user_id": "US.11"},
+    {"id": "guest", "name": "Gil", "phone": "5511955501234", "user_id": "BR.12"},
+]
+BUSINESS = {
+    "ACCESS": "everyone",
+    "OWNER_PHONE_NUMBERS": "12125550000",
+    "ALLOWED_PHONE_NUMBERS": "12125550001",
+}
+
+
+def waiting(server: Any) -> dict[str, int]:
+    return dict(json.loads(server.recado("usage", "--json"))["waiting"])
+
+
+def test_a_guest_waits_who_has_had_all_answers_of_the_hour(make_world: Any) -> None:
+    server, graph = make_world(crowd=0, graph={"people": PEOPLE}, GUEST_LIMIT="2/day", **BUSINESS)
+    graph.say("owner", "hello")
+    graph.reply("owner")
+    for number in (1, 2):
+        graph.say("guest", "que horas são em Lisboa?")
+        graph.reply("guest", number)
+    graph.say("guest", "que horas são em Manaus?")
+    assert "Guardei sua mensagem" in graph.reply("guest", 3)
+    graph.say("guest", "que horas são em Recife?")
+    wait_for(lambda: waiting(server) == {"guest": 2}, "two messages that wait")
+    wait_for(
+        lambda: "Used up: the answers that one guest may have" in str(graph.texts("owner")),
+        "the owner is told",
+    )
+    server.stop()
+    server.env["GUEST_LIMIT"] = "9/day"
+    server.start()
+    answer = graph.reply("guest", 4)
+    assert "Manaus" in answer
+    assert "Recife" in answer
+    assert sum("Used up" in text for text in graph.texts("owner")) == 1
+
+
+def test_a_budget_is_never_passed_and_guests_stop_first(make_world: Any) -> None:
+    server, graph = make_world(
+        crowd=0, graph={"people": PEOPLE}, MONTHLY_MESSAGE_BUDGET="50", GUEST_LIMIT="99/hour", **BUSINESS
+    )
+    asked = "what time is it in London?"
+    graph.say("owner", asked)
+    graph.reply("owner")
+    for number in range(1, 42):  # 38 of them are the 40th message, with the owner's two
+        graph.say("guest", "que horas são em Lisboa?")
+        graph.reply("guest", number)
+    graph.say("guest", "e em Manaus?")
+    wait_for(lambda: waiting(server) == {"budget": 1}, "a message that waits")
+    wait_for(lambda: len(graph.sends()) == 45, "what the owner is told")
+    graph.say("member", asked)
+    graph.reply("member")  # the last for members
+    graph.say("member", asked)
+    for _ in range(3):
+        graph.say("owner", asked)
+        time.sleep(0.3)  # a turn of its own
+    wait_for(lambda: len(server.rows("SELECT 1 FROM turns WHERE state = 'done'")) >= 46, "their turns")
+    wait_for(lambda: len(graph.sends()) == 48, "all but the reserve for alerts")
+    told = str(graph.texts("owner"))
+    assert "80 % is used up of the month's budget for messages" in told
+    assert "Used up: the month's budget for messages" in told
+    assert [len(graph.sends(person)) for person in ("guest", "member")] == [41, 1]
+    server.stop()
+    server.env["MONTHLY_MESSAGE_BUDGET"] = "100"
+    server.start()
+    assert "Manaus" in graph.reply("guest", 42)
+    graph.reply("member", 2)
+    metrics = server.http.get("/metrics").text
+    assert 'recado_month_messages{category="service"}' in metrics
+
+
+@pytest.mark.parametrize("wrong", [{"GUEST_LIMIT": "ten"}, {"MONTHLY_MESSAGE_BUDGET": "25 EUR"}])
+def test_a_limit_that_is_none_is_named_at_the_start(make_world: Any, wrong: dict[str, str]) -> None:
+    server, _ = make_world(start=False, crowd=0, **wrong)
+    server.start(wait=False)
+    assert server.process.wait(30) != 0
+    assert next(iter(wrong)) in server.log
