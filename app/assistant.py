@@ -18,6 +18,7 @@ from app.llm.vision import Vision
 from app.mcp.server import ToolServer
 from app.mcp.servers import build_mcp
 from app.memory.history import History
+from app.memory.knowledge import Knowledge
 from app.operator_calls import OperatorCalls, nobody_to_ask
 from app.ops.alerts import AlertReporter
 from app.ops.health import MODEL_AWAY, Health
@@ -190,6 +191,7 @@ class Assistant:
                 "installer": self.installs.skills,
                 "servers": self.installs.servers,
                 "history": History(self.store),
+                "knowledge": Knowledge(self.settings.knowledge_dir, self.files.documents),
                 "admin": Introspection(self.settings, self.abilities, self.health),
                 "files": self.files,
                 "handover": self.handovers,

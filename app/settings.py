@@ -125,6 +125,7 @@ class Settings(BaseSettings):
     dry_run: bool = False
     workspace_dir_setting: Path | None = Field(None, alias="WORKSPACE_DIR")
     allow_delete: bool = False
+    knowledge_dir_setting: Path | None = Field(None, alias="KNOWLEDGE_DIR")
     data_quota_mb: float = Field(50, ge=0)
     files_quota_mb: float = Field(500, ge=0)
     free_space_mb: int = Field(500, ge=0, le=_MOST)
@@ -168,7 +169,9 @@ class Settings(BaseSettings):
     def _upper(cls, value: object) -> object:
         return value.upper() if isinstance(value, str) else value
 
-    @field_validator("data_dir_setting", "skills_dir", "mcp_config_path", "workspace_dir_setting")
+    @field_validator(
+        "data_dir_setting", "skills_dir", "mcp_config_path", "workspace_dir_setting", "knowledge_dir_setting"
+    )
     @classmethod
     def _from_home(cls, value: Path | None) -> Path | None:
         return value and _at_home(value)
@@ -241,6 +244,10 @@ class Settings(BaseSettings):
     @property
     def workspace_dir(self) -> Path:
         return self.workspace_dir_setting or self.data_dir / "workspace"
+
+    @property
+    def knowledge_dir(self) -> Path:
+        return self.knowledge_dir_setting or self.data_dir / "knowledge"
 
     @property
     def own_places(self) -> tuple[Path, ...]:
@@ -355,7 +362,7 @@ SECRET_VARIABLES = (
 # Written into DATA_DIR beside the database and the workspace.
 _OWN_DATA = (
     *("admin_token", "server.json", "simulator.json", "simulator.jsonl", "simulator.jsonl.new"),
-    *(".cache", "mcp", "media", "private", "quarantine", "secrets", "skills", "skills-removed"),
+    *(".cache", "knowledge", "mcp", "media", "private", "quarantine", "secrets", "skills", "skills-removed"),
     *("traces", "workers"),
 )
 

@@ -6,7 +6,7 @@ from tests.world import TOKEN, wait_for
 
 FOR_GUESTS = {"current_time", "convert_time", "days_between", "weekday_of", "business_days_between"}
 FOR_GUESTS |= {"add_business_days", "holidays", "set_time_zone"}
-FOR_GUESTS |= {"calculate", "convert_units", "convert_money", "ask_a_human"}
+FOR_GUESTS |= {"calculate", "convert_units", "convert_money", "ask_a_human", "search_knowledge"}
 PEOPLE = [
     {"id": "owner", "name": "Olga", "phone": "12125550000", "user_id": "US.10"},
     {"id": "guest", "name": "Gil", "phone": "5511955501234", "user_id": "BR.11"},

@@ -51,6 +51,8 @@ app.add_typer(approvals_app, name="approvals")
 app.add_typer(skills_app, name="skills")
 app.add_typer(mcp_app, name="mcp")
 app.add_typer(eval_app, name="eval")
+knowledge_app = group(help="What customers may be told: files in KNOWLEDGE_DIR.")
+app.add_typer(knowledge_app, name="knowledge")
 
 
 def _show_version(wanted: bool) -> None:
@@ -390,6 +392,40 @@ def eval_routing(
     from app.cli.evaluation import routing_figures
 
     show(routing_figures(catalog, queries, examples, as_json=as_json))
+
+
+@knowledge_app.command("list")
+def knowledge_list(
+    as_json: Annotated[bool, typer.Option("--json", help="The files as JSON.")] = False,
+) -> None:
+    """Show the files, and how many passages each has."""
+    settings = command_settings("ERROR")
+    from app.cli.knowledge import files_table
+
+    show(files_table(settings, as_json=as_json))
+
+
+@knowledge_app.command("check")
+def knowledge_check() -> None:
+    """Name every file that cannot be read; exit status 1 if there is one."""
+    settings = command_settings("ERROR")
+    from app.cli.knowledge import faults
+
+    if found := faults(settings):
+        raise RecadoError("\n".join(found))
+    show("Every file can be read.")
+
+
+@knowledge_app.command("ask")
+def knowledge_ask(
+    question: Annotated[str, typer.Argument(help="What a customer might ask.")],
+    as_json: Annotated[bool, typer.Option("--json", help="All passages as JSON.")] = False,
+) -> None:
+    """Show the passages that a question finds."""
+    settings = command_settings("ERROR")
+    from app.cli.knowledge import answers_text
+
+    show(answers_text(settings, question, as_json=as_json))
 
 
 ServerName = Annotated[str, typer.Argument(metavar="NAME", help="As `recado mcp list` shows it.")]

@@ -28,7 +28,7 @@ _GONE = "[a picture that is no longer there]"
 class PictureSource(Protocol):
     """The pictures that people sent."""
 
-    def read_picture(self, person: Person | None, path: str) -> bytes:
+    def read_bytes(self, person: Person | None, path: str) -> bytes:
         """Return a JPEG of this person. Blocks. Raises OSError or ValueError."""
 
 
@@ -84,7 +84,7 @@ class Vision:
     async def _part(self, path: str, person: Person | None) -> JSON:
         assert self._source is not None
         try:
-            data = await asyncio.to_thread(self._source.read_picture, person, path)
+            data = await asyncio.to_thread(self._source.read_bytes, person, path)
         except (OSError, ValueError):
             return _words(_GONE)
         url = f"data:image/jpeg;base64,{base64.b64encode(data).decode()}"

@@ -287,13 +287,13 @@ class Files:
                     return place
         raise NoRoom(f"there are {MOST_NAMESAKES} files named {wanted.name}")
 
-    def read_picture(self, person: Person | None, path: str) -> bytes:
-        """Return a picture of the person's. Blocks. Raises OSError or ValueError."""
+    def read_bytes(self, person: Person | None, path: str, most: int = LARGEST_PICTURE) -> bytes:
+        """Return a file of the person's, cut at `most` bytes. Blocks. Raises OSError or ValueError."""
         home = self.home(ToolContext(person=person))
         with open_parent(home, path, is_closed=self.is_closed) as (parent, name):
             descriptor = open_to_read(name, parent)
             with os.fdopen(descriptor, "rb") as file:
-                return file.read(LARGEST_PICTURE)
+                return file.read(most)
 
     def first_page(self, source: Path, name: str) -> tuple[str, int]:
         """Return the first page of a document's words, as `read_file` counts them, and how many there are.

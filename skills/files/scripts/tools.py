@@ -300,7 +300,7 @@ async def _found_by_words(say, words, context):
 
 def _is_picture(path, files, context):
     try:
-        return files.read_picture(context.person, path).startswith(b"\xff\xd8\xff")
+        return files.read_bytes(context.person, path).startswith(b"\xff\xd8\xff")
     except (OSError, ValueError):
         return False
 

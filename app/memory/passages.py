@@ -1,0 +1,148 @@
+"""Cut what a business wrote into passages: a section, a question with its answer, or a row of a table."""
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+LONGEST = 1_200  # characters of a passage; a longer section is cut at its paragraphs
+MOST_OF_A_FILE = 20_000  # passages
+
+_HEADING = re.compile(r"(#{1,6})\s+(.+?)\s*#*\s*")
+_QUESTION = re.compile(
+    r"(?:\*\*)?(?:p|q|pregunta|pergunta|question)\s*[:.)]\s*(?:\*\*)?\s*(.+)", re.IGNORECASE
+)
+_ANSWER = re.compile(r"(?:\*\*)?(?:r|a|respuesta|resposta|answer)\s*[:.)]\s*(?:\*\*)?\s*(.*)", re.IGNORECASE)
+_RULE = re.compile(r"\|?[\s:|-]*-[\s:|-]*\|?")
+_SEPARATORS = (",", ";", "\t")
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """`title`: a heading, a question or the first cell of a row; `text`: the words as they stand."""
+
+    title: str
+    text: str
+    place: str = ""  # where it stands in the file: its headings, or the number of its row
+    cells: str = ""  # of a row, without the names of their columns, which all rows have
+
+
+def cut(name: str, text: str) -> list[Passage]:
+    """Return the passages of a file's text; `name` tells a table (.csv, .tsv, .xlsx) from other text."""
+    suffix = name.rpartition(".")[2].casefold()
+    found = (
+        _sheets(text)
+        if suffix in ("xlsx", "xlsm")
+        else _csv(text)
+        if suffix in ("csv", "tsv")
+        else _prose(text)
+    )
+    return [one for one, _ in zip(found, range(MOST_OF_A_FILE), strict=False)]
+
+
+def _prose(text: str) -> Iterator[Passage]:
+    headings: list[tuple[int, str]] = []
+    lines: list[str] = []
+
+    def section() -> Iterator[Passage]:
+        title = headings[-1][1] if headings else ""
+        place = " › ".join(heading for _, heading in headings)
+        yield from _section(title, place, lines)
+        lines.clear()
+
+    for line in text.splitlines():
+        heading = _HEADING.fullmatch(line.strip())
+        if heading is None:
+            lines.append(line)
+            continue
+        yield from section()
+        level = len(heading[1])
+        headings = [one for one in headings if one[0] < level] + [(level, heading[2].strip("*_ "))]
+    yield from section()
+
+
+def _section(title: str, place: str, lines: Sequence[str]) -> Iterator[Passage]:
+    """Yield the tables, the questions with their answers, and the paragraphs under one heading."""
+    block: list[str] = []
+    question, answer = "", list[str]()
+    for line in [*lines, ""]:
+        asked, answered = _QUESTION.match(line.strip()), _ANSWER.match(line.strip())
+        if asked is not None or (question and not line.strip() and answer):
+            if question and answer:
+                yield Passage(question, "\n".join([question, *answer]).strip(), place)
+            question, answer = (asked[1].strip("* ") if asked is not None else ""), []
+        elif question:
+            answer.append(answered[1] if answered is not None and not answer else line.strip())
+        else:
+            block.append(line)
+    yield from _tables(title, place, block)
+
+
+def _tables(title: str, place: str, lines: Sequence[str]) -> Iterator[Passage]:
+    prose: list[str] = []
+    table: list[list[str]] = []
+    for line in [*lines, ""]:
+        if line.strip().startswith("|"):
+            if not _RULE.fullmatch(line.strip()):
+                table.append([cell.strip(" *") for cell in line.strip().strip("|").split("|")])
+            continue
+        if table:
+            yield from _rows(table, place or title)
+            table = []
+        prose.append(line)
+    yield from _paragraphs(title, place, "\n".join(prose))
+
+
+def _paragraphs(title: str, place: str, text: str) -> Iterator[Passage]:
+    """Yield a section whole where it is short, else so many of its paragraphs together as fit."""
+    part = ""
+    for paragraph in filter(None, (one.strip() for one in re.split(r"\n\s*\n", text))):
+        for piece in _pieces(paragraph):
+            if part and len(part) + len(piece) > LONGEST:
+                yield Passage(title or _first_words(part), part, place)
+                part = ""
+            part = f"{part}\n\n{piece}" if part else piece
+    if part:
+        yield Passage(title or _first_words(part), part, place)
+
+
+def _pieces(paragraph: str) -> Iterator[str]:
+    while len(paragraph) > LONGEST:
+        at = paragraph.rfind(" ", LONGEST // 2, LONGEST) + 1 or LONGEST
+        yield paragraph[:at].strip()
+        paragraph = paragraph[at:]
+    yield paragraph
+
+
+def _csv(text: str) -> Iterator[Passage]:
+    first = text.split("\n", 1)[0]
+    separator = max(_SEPARATORS, key=first.count)
+    rows = csv.reader(io.StringIO(text), delimiter=separator)
+    yield from _rows(
+        [[cell.strip() for cell in row] for row in rows if any(cell.strip() for cell in row)], ""
+    )
+
+
+def _sheets(text: str) -> Iterator[Passage]:
+    for sheet in re.split(r"(?m)^# ", text):
+        title, _, body = sheet.partition("\n")
+        rows = [line.split("\t") for line in body.splitlines() if line.strip()]
+        if rows:
+            yield from _rows(rows, title.strip())
+
+
+def _rows(rows: Sequence[Sequence[str]], place: str) -> Iterator[Passage]:
+    """Yield a passage a row, each cell under the name of its column."""
+    head, *others = rows
+    for number, row in enumerate(others, 2):
+        cells = [(name, cell) for name, cell in zip(head, row, strict=False) if cell]
+        text = "; ".join(f"{name}: {cell}" if name else cell for name, cell in cells)
+        if text:
+            words = [cell for _, cell in cells if re.search(r"[^\W\d_]", cell)]
+            cells_alone = " ".join(cell for _, cell in cells)
+            yield Passage(" ".join(words[:2]), text, f"{place} {number}".strip(), cells_alone)
+
+
+def _first_words(text: str) -> str:
+    return " ".join(text.split()[:8])

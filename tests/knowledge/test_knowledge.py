@@ -1,0 +1,97 @@
+"""What a business tells its customers: found by other words, changed at the next message, never made up."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from app.memory.knowledge import Knowledge
+from app.search.words import stem, words
+from app.tools.documents import Documents
+from tests.knowledge.business import UNKNOWN, asked_prices, questions, write
+from tests.world import wait_for
+
+PEOPLE = [
+    {"id": "owner", "name": "Olga", "phone": "12125550000", "user_id": "US.10"},
+    {"id": "ana", "name": "Ana", "phone": "5215550100001", "user_id": "MX.11"},
+]
+BUSINESS = {"ACCESS": "everyone", "OWNER_PHONE_NUMBERS": "12125550000"}
+
+
+def test_questions_in_other_words_find_their_passage(tmp_path: Path) -> None:
+    write(tmp_path)
+    knowledge = Knowledge(tmp_path, Documents())
+    for language in ("es", "pt"):
+        asked = [one for *_, one in questions(language)]
+        shared = [
+            len(said & expected) / len(said)
+            for said, expected in (
+                ({*map(stem, words(one.words))}, {*map(stem, words(one.expected))}) for one in asked
+            )
+        ]
+        assert sum(share > 0.5 for share in shared) <= 1
+        asked += asked_prices(language)
+        found = [
+            any(
+                one.expected in (hit.passage.title, hit.passage.text) or one.expected in hit.passage.text
+                for hit in hits
+            )
+            for one in asked
+            if (hits := knowledge.search(one.words, 5)) is not None
+        ]
+        assert sum(found) / len(found) >= 0.92
+        answered = [any(hit.is_enough for hit in knowledge.search(one.words)) for one in asked]
+        assert sum(answered) / len(answered) >= 0.97
+    unknown = [question for question in UNKNOWN if any(hit.is_enough for hit in knowledge.search(question))]
+    assert len(unknown) <= len(UNKNOWN) * 0.15
+
+
+def test_a_customer_is_told_what_stands_in_the_folder(make_world: Any) -> None:
+    server, graph = make_world(crowd=0, graph={"people": PEOPLE}, **BUSINESS)
+    graph.say("ana", "¿cuánto cuesta la limpieza?")
+    assert "El negocio todavía no me dio nada" in graph.reply("ana")
+    folder = server.folder / "knowledge"
+    folder.mkdir()
+    (folder / "precios.csv").write_text("Servicio;Precio\nLimpieza dental;$ 850\nBlanqueamiento;$ 2,400\n")
+    graph.say("ana", "¿cuánto cuesta la limpieza?")
+    assert graph.reply("ana", 2) == "Servicio: Limpieza dental; Precio: $ 850"
+    (folder / "precios.csv").write_text("Servicio;Precio\nLimpieza dental;$ 900\n")
+    (folder / "horarios.md").write_text("# Horario\n\nAbrimos de lunes a viernes de 9:00 a 18:00.\n")
+    graph.say("ana", "¿qué precio tiene la limpieza?")
+    assert graph.reply("ana", 3).endswith("Precio: $ 900")
+    graph.say("ana", "¿a qué hora abren?")
+    assert graph.reply("ana", 4) == "*Horario*\nAbrimos de lunes a viernes de 9:00 a 18:00."
+    graph.say("ana", "¿cuánto cuesta una guitarra?")
+    assert graph.reply("ana", 5).startswith("Eso no funcionó. Eso no lo sé") or "no lo sé" in graph.reply(
+        "ana", 5
+    )
+    (folder / "roto.pdf").write_bytes(b"%PDF-1.4 nothing")
+    listed = json.loads(server.recado("knowledge", "list", "--json"))
+    assert {one["name"]: one["passages"] for one in listed} == {
+        "horarios.md": 1,
+        "precios.csv": 1,
+        "roto.pdf": 0,
+    }
+    assert "roto.pdf" in server.recado("knowledge", "check", fails=True)
+    assert "Precio: $ 900" in server.recado("knowledge", "ask", "precio de la limpieza")
+    assert "Nothing there answers this" in server.recado("knowledge", "ask", "¿venden pizza?")
+
+
+def test_an_owner_publishes_a_file_from_the_chat(make_world: Any) -> None:
+    server, graph = make_world(crowd=0, graph={"people": PEOPLE}, **BUSINESS)
+    prices = server.folder / "workspace" / "precios.csv"
+    prices.parent.mkdir(parents=True, exist_ok=True)
+    prices.write_text("Producto;Precio\nCepillo;$ 45\n")
+    graph.say("owner", "publica el archivo precios.csv para los clientes")
+    graph.reply("owner")
+    graph.say("owner", "sí")
+    assert "✓ precios.csv es ahora parte de lo que digo a los clientes" in graph.reply("owner", 2)
+    graph.say("ana", "¿cuánto cuesta el cepillo?")
+    assert graph.reply("ana").endswith("Precio: $ 45")
+    graph.say("owner", "retira precios.csv de lo publicado")
+    wait_for(lambda: len(graph.sends("owner")) == 4, "the question, after the alert of a first contact")
+    graph.say("owner", "sí")
+    assert "ya no es parte" in graph.reply("owner", 5)
+    wait_for(lambda: not list((server.folder / "knowledge").iterdir()), "the file is gone")
+    graph.say("ana", "publica el archivo precios.csv para los clientes")
+    graph.reply("ana", 2)
+    assert not list((server.folder / "knowledge").iterdir())
