@@ -38,6 +38,11 @@ QUOTE_CHARACTERS = 2_000
 FILE_CHARACTERS = 8_000  # of the first page of a document, escaped
 SAID_CHARACTERS = 8_000  # that tools are chosen by
 _MOST_CALLS_SHOWN = 6
+_CORRECTION = (
+    "[A check of your answer, not seen by the person: these stand in no result and in nothing that was said: "
+    "{made_up}. Answer again, in the same language, without them and without others that you were not given; "
+    "say plainly what you do not know, and offer a person of the business.]"
+)
 _NOTHING_SAID = "[They had written nothing]"
 _BY_BUSINESS = "[A person of the business answered this themselves:]"
 FILES_ALONE = "[files]"  # for an answer without words: Anthropic's models take no empty message
@@ -78,6 +83,18 @@ class Prompt:
     def foreign_texts(self) -> list[str]:
         """Return every text that the model is given, but for our own instructions."""
         return [str(message.get("content") or "") for message in self._messages[1:]]
+
+    @property
+    def given(self) -> list[str]:
+        """Return the texts that an answer may be made of: what was said before and now, and all results."""
+        said = self._messages[1 : self._newest + 1]
+        results = [one for one in self._messages[self._newest + 1 :] if one["role"] == "tool"]
+        return [str(one.get("content") or "") for one in (*said, *results)]
+
+    def add_correction(self, made_up: Sequence[str]) -> None:
+        """Ask for the answer anew, without what it made up."""
+        listed = "; ".join(made_up)
+        self._messages.append({"role": "user", "content": _CORRECTION.format(made_up=listed)})
 
     def add_round(self, one: Round) -> None:
         """Append a finished round; what stands before it stays as it is."""

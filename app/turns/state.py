@@ -197,6 +197,18 @@ class TurnContext:
         return tuple(dict.fromkeys((*self.routed.shown, *self.transcript.loaded_skills)))
 
     @property
+    def is_checked(self) -> bool:
+        """Tell whether the answer may hold only what was given: a guest's, but for a question of a tool."""
+        return self.person.is_guest and not self.asks
+
+    @property
+    def may_answer_again(self) -> bool:
+        """Tell whether the model may be asked once more for an answer that made something up."""
+        rounds = self.transcript.rounds
+        was_corrected = len(rounds) > 1 and bool(rounds[-2].text) and not rounds[-2].calls
+        return not was_corrected and len(rounds) <= self.limits.rounds
+
+    @property
     def sources(self) -> tuple[str, ...]:
         """Return where text of others in the prompt came from; none when all is the person's or ours."""
         state, rounds = self.state, self.transcript.rounds

@@ -7,11 +7,13 @@ from contextlib import suppress
 import structlog
 
 from app.errors import StoreError
+from app.i18n import say
 from app.llm.errors import ModelError
 from app.llm.model import ModelAnswer, ModelRequest, ToolCall
 from app.llm.reading import calls_in_text, without_marked_calls
 from app.messages import JSON
 from app.store.turns import MAX_ATTEMPTS
+from app.turns import claims
 from app.turns.actions import (
     AskModel,
     Reply,
@@ -24,6 +26,7 @@ from app.turns.actions import (
     unique_calls,
 )
 from app.turns.approvals import Authorizer
+from app.turns.claims import Claim
 from app.turns.commands import command_answer
 from app.turns.finalizer import TurnFinalizer, cut_short
 from app.turns.routing import route_turn
@@ -88,7 +91,11 @@ class TurnRunner:
                     if not await self._run_tools(turn, number, calls, begun):
                         return None
                 case Reply(text):
-                    return await self._finalizer.answered(turn, text)
+                    made_up = claims.unsupported(text, turn.prompt.given) if turn.is_checked else []
+                    if made_up and turn.may_answer_again:
+                        await self._correct(turn, made_up)
+                        continue
+                    return await self._finalizer.answered(turn, _honest(turn, text, made_up))
 
     async def _route(self, turn: TurnContext) -> None:
         """Classify the intent and choose the tools; the journal keeps both, so a restart offers the same."""
@@ -111,6 +118,12 @@ class TurnRunner:
         call = turn.prompt.traced(key, answer, time.monotonic() - started, with_tools=with_tools)
         turn.record(self._services.store, key, "llm", answer_row(asked), call)
         turn.add_round(asked)
+
+    async def _correct(self, turn: TurnContext, made_up: Sequence[Claim]) -> None:
+        """Have the model answer again, without what it made up."""
+        log.info("an answer made something up", turn=turn.id, kinds=sorted({one.kind for one in made_up}))
+        turn.prompt.add_correction([one.words for one in made_up])
+        await self._ask(turn, len(turn.transcript.rounds), with_tools=False)
 
     async def _complete(self, turn: TurnContext, tools: list[dict[str, JSON]]) -> ModelAnswer:
         """Ask the model, again with a shorter prompt when its window has no room for the whole one."""
@@ -151,6 +164,15 @@ class TurnRunner:
     async def _run_command(self, turn: TurnContext, command: str, written: str) -> None:
         text = await command_answer(turn, command, written, self._services)
         await self._finalizer.command_answered(turn, text, fresh=command == "new")
+
+
+def _honest(turn: TurnContext, text: str, made_up: Sequence[Claim]) -> str:
+    """Return an answer without the sentences that still claim what stands nowhere."""
+    if not made_up:
+        return text
+    return claims.without(text, made_up) or say(
+        turn.person.language, "That I do not know. If you like, say that you want to talk to a person."
+    )
 
 
 def _read_answer(

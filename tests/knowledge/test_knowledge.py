@@ -4,9 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from app.memory.knowledge import Knowledge
 from app.search.words import stem, words
 from app.tools.documents import Documents
+from app.turns.claims import unsupported
 from tests.knowledge.business import UNKNOWN, asked_prices, questions, write
 from tests.world import wait_for
 
@@ -95,3 +98,38 @@ def test_an_owner_publishes_a_file_from_the_chat(make_world: Any) -> None:
     graph.say("ana", "publica el archivo precios.csv para los clientes")
     graph.reply("ana", 2)
     assert not list((server.folder / "knowledge").iterdir())
+
+
+def test_what_a_model_makes_up_is_caught_and_what_it_was_given_is_not() -> None:
+    examples = yaml.safe_load(Path(__file__).with_name("claims.yaml").read_text("utf-8"))
+    caught = [bool(unsupported(said, [one["given"]])) for one in examples for said in one["invented"]]
+    wrongly = [bool(unsupported(said, [one["given"]])) for one in examples for said in one["faithful"]]
+    assert len(caught) + len(wrongly) >= 80
+    assert sum(caught) / len(caught) >= 0.95
+    assert sum(wrongly) / len(wrongly) <= 0.03
+
+
+def test_a_guest_is_told_no_price_that_a_model_made_up(make_world: Any, model: Any) -> None:
+    said = {"first": "Cuesta $ 700. Abrimos los sábados.", "again": "Eso no lo sé. ¿Aviso a una persona?"}
+
+    def play(body: dict[str, Any]) -> str:
+        last = str(body["messages"][-1]["content"])
+        if "A check of your answer" in last:
+            return said["again"]
+        return said["first"]
+
+    played = model(play)
+    _, graph = make_world(model=played, crowd=0, graph={"people": PEOPLE}, **BUSINESS)
+    graph.say("ana", "¿cuánto cuesta la limpieza?")
+    assert graph.reply("ana") == "Eso no lo sé. ¿Aviso a una persona?"
+    assert "$ 700" in played.main_calls[-1]["messages"][-1]["content"]
+    assert "tools" not in played.main_calls[-1]
+    said["again"] = "Cuesta $ 650. Abrimos los sábados."
+    graph.say("ana", "¿y el blanqueamiento?")
+    assert graph.reply("ana", 2) == "Abrimos los sábados."
+    calls = len(played.main_calls)
+    graph.say("ana", "tengo $ 700, ¿alcanza?")
+    assert graph.reply("ana", 3) == "Cuesta $ 700. Abrimos los sábados."  # the person said it
+    assert len(played.main_calls) == calls + 1
+    graph.say("owner", "¿cuánto cuesta?")
+    assert graph.reply("owner").startswith("Cuesta $ 700")  # an owner's own assistant is not checked
