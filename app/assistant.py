@@ -8,6 +8,7 @@ import structlog
 from app.channels import build_channels
 from app.channels.handovers import Handovers
 from app.channels.intake import Intake, Wakes
+from app.channels.template_sending import TemplateSending
 from app.http.transport import Transport
 from app.installs.chat import build_installs
 from app.installs.pipeline import Notices
@@ -75,7 +76,7 @@ class Assistant:
         self.settings = settings
         self.rows = store = build_store(settings)
         self.store, self.media, self.folders = store.database, store.media, store.folders
-        rates = read_rates(settings.data_dir)
+        self.message_rates = rates = read_rates(settings.data_dir)
         built = build_channels(settings, store, rates)
         self.access, self.credentials, self.client = built.access, built.credentials, built.client
         self.terminal, self.channels, self.sender = built.terminal, built.by_name, built.sender
@@ -196,6 +197,9 @@ class Assistant:
                 "files": self.files,
                 "handover": self.handovers,
                 "schedule": ScheduleService(self.store, self.reminders),
+                "templates": TemplateSending(
+                    self.settings, self.store, self.realm, self.message_rates, self.sender
+                ),
                 "speech": Speech(self.settings),
                 "zones": TimeZones(self.store),
             },

@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app import __version__
 from app.assistant import Assistant
+from app.channels.messages_api import messages_router
 from app.channels.whatsapp.webhook import webhook_router
 from app.console.admin import admin_router
 from app.console.pages import page_router
@@ -76,6 +77,8 @@ def create_app(settings: Settings, *, wakes: bool = True, transport: Transport |
     app.include_router(health_router(assistant.health, assistant.metrics, tools, assistant.carrier, guard))
     app.include_router(page_router(guard))
     app.include_router(admin_router(assistant, erasure, simulator, guard))
+    data_dir = settings.data_dir
+    app.include_router(messages_router(assistant.store, assistant.realm, data_dir, assistant.sender, guard))
     app.router.routes.append(Route("/mcp", assistant.tool_server, methods=["GET", "POST", "DELETE"]))
     if simulator is not None:
         app.include_router(simulator.router)

@@ -182,10 +182,15 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A message that Meta approved, by name and language; the text takes its one place."""
+    """A message that Meta approved, by name and language.
+
+    `parameters` take its places in their order; unless it `is_filled`, the text takes its one place.
+    """
 
     name: str
     language: str = ""
+    parameters: tuple[str, ...] = ()
+    is_filled: bool = False
 
 
 MediaKind = Literal["image", "audio", "video", "document"]

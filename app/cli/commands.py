@@ -53,6 +53,8 @@ app.add_typer(mcp_app, name="mcp")
 app.add_typer(eval_app, name="eval")
 knowledge_app = group(help="What customers may be told: files in KNOWLEDGE_DIR.")
 app.add_typer(knowledge_app, name="knowledge")
+templates_app = group(help="Messages that Meta approved: DATA_DIR/templates.yaml.")
+app.add_typer(templates_app, name="templates")
 
 
 def _show_version(wanted: bool) -> None:
@@ -426,6 +428,24 @@ def knowledge_ask(
     from app.cli.knowledge import answers_text
 
     show(answers_text(settings, question, as_json=as_json))
+
+
+@templates_app.command("list")
+def templates_list() -> None:
+    """Show the templates."""
+    settings = command_settings("ERROR")
+    from app.cli.templates import templates_table
+
+    show(templates_table(settings))
+
+
+@templates_app.command("check")
+def templates_check() -> None:
+    """Compare the templates with Meta's list; exit status 1 if one differs."""
+    settings = command_settings("ERROR")
+    from app.cli.templates import checked_templates
+
+    show(checked_templates(settings))
 
 
 ServerName = Annotated[str, typer.Argument(metavar="NAME", help="As `recado mcp list` shows it.")]

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from app.doctor.finding import FAIL, OK, WARN, Finding
 from app.doctor.graph import ANSWER_SECONDS, Answer, GraphAPI, read_beginning
+from app.errors import RecadoError
 from app.messages import JSON
 from app.settings import Settings
 
@@ -58,6 +59,20 @@ class Account:
             return
         yield self._subscription_finding(app, _accounts(health, token.data))
         yield from self._webhook(app, str(token.data.get("application") or app))
+
+    def templates(self) -> list[dict[str, JSON]]:
+        """Return Meta's list of templates. Raises RecadoError where it cannot be had."""
+        health = self._number("health_status").data.get("health_status")
+        accounts = _accounts(health, self._token_data().data)
+        found: list[dict[str, JSON]] = []
+        for account in accounts:
+            answer = self._graph.get(f"{account}/message_templates", self._token, {"limit": "200"})
+            if not answer.is_good:
+                raise RecadoError(f"the templates of the account {account} cannot be seen: {answer.said}")
+            found += answer.rows()
+        if not accounts:
+            raise RecadoError("Meta does not tell the number's WhatsApp account")
+        return found
 
     def _number(self, fields: str) -> Answer:
         return self._graph.get(self._number_id, self._token, {"fields": fields})

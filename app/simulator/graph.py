@@ -61,6 +61,7 @@ class StandInGraph:
         self.account = Account(credentials.phone_number_id)
         self.access_token = credentials.access_token
         self.test_list: frozenset[str] | None = None
+        self.templates: list[dict[str, JSON]] = []  # as Meta lists those that it approved
         self.faults = Faults()
         self.history = History(history_path, keep)
         self.media = MediaShelf()

@@ -22,6 +22,7 @@ from app.simulator.graph import StandInGraph
 from app.simulator.media import LARGEST, MB, StoredFile
 
 ADDRESS_SECONDS: Final = 300
+BUSINESS_ACCOUNT = "100000000000003"
 _VERSION = re.compile(r"v\d+\.\d+")
 
 
@@ -34,6 +35,7 @@ def graph_router(graph: StandInGraph, access: SimulatorAccess) -> APIRouter:
     router.add_api_route("/{version}/{number}/media", routes.upload, methods=["POST"])
     router.add_api_route("/{version}/debug_token", routes.debug_token)
     router.add_api_route("/{version}/{business}/subscribed_apps", routes.subscribed_apps)
+    router.add_api_route("/{version}/{business}/message_templates", routes.message_templates)
     router.add_api_route("/{version}/{object_id}", routes.describe)
     router.add_api_route("/{version}/{object_id}", routes.delete, methods=["DELETE"])
     return router
@@ -156,8 +158,12 @@ class _GraphRoutes:
             "is_valid": valid,
             "expires_at": 0,
             "scopes": scopes,
+            "granular_scopes": [{"scope": scope, "target_ids": [BUSINESS_ACCOUNT]} for scope in scopes],
         }
         return JSONResponse({"data": data})
+
+    async def message_templates(self) -> Response:
+        return JSONResponse({"data": self._graph.templates})
 
     async def subscribed_apps(self) -> Response:
         app = {"id": "100000000000002", "name": "Recado", "link": "https://example.com"}

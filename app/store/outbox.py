@@ -64,6 +64,15 @@ class OutboxRow:
 
 
 @dataclass(frozen=True, slots=True)
+class QueuedRow:
+    """A row of the outbox by its id, its person and its source."""
+
+    id: str
+    person_id: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class NextSend:
     """The next send of a person: `row` now, or look again at `at`, or nothing."""
 
@@ -108,7 +117,7 @@ def put_reply(
     rows = conn.execute("SELECT part FROM outbox WHERE source = ?", (source,))
     there = {row["part"] for row in rows.fetchall()}
     parts: Sequence[Outgoing] = draft.parts
-    if not there:
+    if not there and not source.startswith(_SENT_IN_SILENCE):  # an assistant does not answer there
         language = draft.language or people.language(conn, conversation.person_id)
         parts = disclosure.with_disclosure(conn, conversation, parts, language)
     said = [one.text for one in draft.parts] if len(parts) == len(draft.parts) else []
@@ -154,6 +163,14 @@ def _state_of_new(conn: Connection, conversation: str, source: str, now: float) 
     if silent is None:
         return "ready"
     return "held" if source.startswith(_WAITS_IN_SILENCE) else ""
+
+
+def first_of(conn: Connection, source: str) -> QueuedRow | None:
+    """Return the first row whose source is this one with a mark behind it."""
+    row = conn.execute(
+        "SELECT id, person_id, source FROM outbox WHERE source LIKE ? AND part = 0", (f"{source}:%",)
+    ).fetchone()
+    return None if row is None else QueuedRow(row["id"], row["person_id"], row["source"])
 
 
 def last_source(conn: Connection, person: str, prefix: str) -> str:
@@ -578,7 +595,7 @@ def _outgoing(payload: str) -> Outgoing:
     for name in ("buttons", "rows"):
         data[name] = tuple(Button(**one) for one in data.get(name, ()))
     if found := data.get("template"):
-        data["template"] = Template(**found)
+        data["template"] = Template(**{**found, "parameters": tuple(found.get("parameters", ()))})
     if found := data.get("file"):
         data["file"] = MediaFile(**found)
     if found := data.get("link"):

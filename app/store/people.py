@@ -200,6 +200,15 @@ def _hand_over(conn: Connection, nameless: str, person: str, since: float, now: 
             )
 
 
+def reachable(conn: Connection, realm: Realm, who: str, now: float) -> str:
+    """Return the person with a phone or user id, made if there is none. Raises RecadoError if shut out."""
+    person = _known_or_new(conn, realm, who, now)
+    row = conn.execute("SELECT access, frozen FROM people WHERE id = ?", (person,)).fetchone()
+    if row["access"] == "blocked" or row["frozen"]:
+        raise RecadoError(f"{who} is blocked, or waits to be confirmed with recado people allow")
+    return person
+
+
 def block(conn: Connection, realm: Realm, who: str, now: float) -> str:
     """Shut a phone or user id out, whatever the configuration says; return the person's id."""
     person = _known_or_new(conn, realm, who, now)

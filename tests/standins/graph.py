@@ -76,6 +76,7 @@ def graph_of(config: dict[str, JSON], webhook: str) -> StandInGraph:
     graph.faults.update(config.get("faults", {}))
     if "test_list" in config:
         graph.test_list = frozenset(config["test_list"])
+    graph.templates = config.get("templates", [])
     if config.get("window_open"):
         graph.history.last_inbound.update(dict.fromkeys(graph.people, time.time()))
     return graph

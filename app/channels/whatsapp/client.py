@@ -208,11 +208,12 @@ def _template(template: Template, text: str) -> dict[str, Any]:
     """Return a template with the text in its place: Meta takes no line breaks and no long runs of spaces."""
     bare = " ".join(text.split())
     bare = bare if len(bare) <= TEMPLATE_TEXT else f"{bare[: TEMPLATE_TEXT - 1]}…"
-    parameters = [{"type": "text", "text": bare}]
+    values = template.parameters if template.is_filled else (bare,)
+    parameters = [{"type": "text", "text": value} for value in values]
     return {
         "name": template.name,
         "language": {"code": template.language},
-        "components": [{"type": "body", "parameters": parameters}],
+        "components": [{"type": "body", "parameters": parameters}] if parameters else [],
     }
 
 

@@ -1,0 +1,98 @@
+"""A business's own systems: messages through the outbox, templates that Meta approved, events by webhook."""
+
+from typing import Any
+
+import httpx2 as httpx
+
+from tests.standins.model import calls
+from tests.world import wait_for
+
+PEOPLE = [
+    {"id": "owner", "name": "Olga", "phone": "12125550000", "user_id": "US.10"},
+    {"id": "ana", "name": "Ana", "phone": "5215550100001", "user_id": "MX.11"},
+]
+BUSINESS = {"ACCESS": "everyone", "OWNER_PHONE_NUMBERS": "12125550000"}
+APPROVED = {
+    "name": "appointment",
+    "language": "es",
+    "status": "APPROVED",
+    "components": [{"type": "BODY", "text": "Hola {{1}}, te esperamos el {{2}}."}],
+}
+LISTED = """
+templates:
+  - name: appointment
+    language: es
+    variables: [name, day]
+    text: "Hola {name}, te esperamos el {day}."
+"""
+
+
+def send(
+    server: Any, body: dict[str, Any], key: str | None = "k1", token: str | None = None
+) -> httpx.Response:
+    given = token if token is not None else (server.folder / "admin_token").read_text().strip()
+    headers = {"Authorization": f"Bearer {given}", **({"Idempotency-Key": key} if key else {})}
+    return server.http.post("/api/messages", json=body, headers=headers)
+
+
+def test_a_system_of_the_business_sends_a_text_once(make_world: Any) -> None:
+    server, graph = make_world(crowd=0, graph={"people": PEOPLE}, **BUSINESS)
+    graph.say("ana", "hola")
+    graph.reply("ana")
+    text = {"to": "+52 1 555 010 0001", "text": "Tu pedido *42* salió."}
+    first = send(server, text)
+    assert first.status_code == 202
+    assert send(server, text).json() == first.json()
+    assert graph.reply("ana", 2) == "Tu pedido *42* salió."
+    assert graph.sends("ana")[1]["body"]["biz_opaque_callback_data"] == first.json()["id"]
+    assert send(server, {**text, "text": "other words"}).status_code == 409
+    assert send(server, text, token="wrong").status_code == 401
+    for body, key in (
+        (text, None),
+        ({"to": "+52 1 555 010 0001"}, "k2"),
+        ({**text, "template": {"name": "appointment"}}, "k3"),
+        ({"to": "nobody", "text": "hello"}, "k4"),
+        ({**text, "colour": "red"}, "k5"),
+    ):
+        assert send(server, body, key).status_code == 400
+    server.recado("people", "block", "+52 1 555 010 0001")
+    assert send(server, text, "k6").status_code == 400
+    assert len(graph.sends("ana")) == 2
+
+
+def test_a_template_reaches_who_has_not_written(make_world: Any) -> None:
+    server, graph = make_world(crowd=0, graph={"people": PEOPLE, "templates": [APPROVED]}, **BUSINESS)
+    assert "no templates" in server.recado("templates", "list")
+    (server.folder / "templates.yaml").write_text(LISTED)
+    assert "appointment" in server.recado("templates", "list")
+    assert "as Meta approved them" in server.recado("templates", "check")
+    template = {"name": "appointment", "variables": {"name": "Ana", "day": "martes"}}
+    assert send(server, {"to": "5215550100001", "template": template}).status_code == 202
+    wait_for(lambda: graph.sends("ana"), "the template")
+    block = graph.sends("ana")[0]["body"]["template"]
+    assert [one["text"] for one in block["components"][0]["parameters"]] == ["Ana", "martes"]
+    wrong = {"name": "appointment", "variables": {"name": "Ana"}}
+    refused = send(server, {"to": "5215550100001", "template": wrong}, "k2")
+    assert (refused.status_code, "takes these values: name, day" in refused.text) == (400, True)
+    (server.folder / "templates.yaml").write_text(LISTED.replace("te esperamos", "nos vemos"))
+    assert "Meta has another text" in server.recado("templates", "check", fails=True)
+    (server.folder / "templates.yaml").write_text("templates: [{name: x}]")
+    assert "is no list of templates" in server.recado("templates", "list", fails=True)
+
+
+def test_an_owner_sends_a_template_after_seeing_its_price(make_world: Any, model: Any) -> None:
+    call = {"to": "+5215550100001", "template": "appointment", "values": {"name": "Ana", "day": "el martes"}}
+    asks = calls(("send_template", call))
+    played = model(lambda body: asks if body["messages"][-1]["role"] == "user" else "Listo.")
+    server, graph = make_world(model=played, crowd=0, graph={"people": PEOPLE}, **BUSINESS)
+    (server.folder / "templates.yaml").write_text(LISTED)
+    graph.say("owner", "envía la plantilla appointment a +5215550100001")
+    questions = lambda: [one for one in graph.sends("owner") if "interactive" in one["body"]]  # noqa: E731
+    question = wait_for(questions, "the card")
+    asked = question[0]["body"]["interactive"]["body"]["text"]
+    assert "Hola Ana, te esperamos el el martes." in asked
+    assert "Meta" in asked or "USD" in asked
+    assert not graph.sends("ana")
+    graph.say("owner", "sí")
+    wait_for(lambda: graph.sends("ana"), "the template")
+    assert graph.sends("ana")[0]["body"]["type"] == "template"
