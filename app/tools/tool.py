@@ -228,7 +228,7 @@ class Tool(Traits):
     async def execute(self, args: dict[str, JSON], context: ToolContext | None = None) -> ToolResult:
         """Run with checked arguments, without limits; what the function raises is raised."""
         call = self.bind(args, context or ToolContext())
-        value = await (call() if self.is_async else DaemonThreads(limit=1, idle_seconds=0).run(call))
+        value = await (call() if self.is_async else DaemonThreads().run(call))
         return ToolResult.of(await value if inspect.isawaitable(value) else value)
 
     def _converted(self, args: dict[str, JSON]) -> dict[str, Any]:
