@@ -7,13 +7,16 @@ import datetime
 import decimal
 import enum
 import pathlib
+import types
 import typing
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from inspect import Parameter
 from itertools import islice
 from typing import Any
 
+import pydantic
 import typing_extensions
 
 from app.tools.schema import Missing, TypesTooLarge
@@ -24,7 +27,7 @@ _BUILTINS: dict[str, object] = {
     for kind in (str, int, float, bool, bytes, list, dict, tuple, set, frozenset, object, type(None))
 }
 _MODULES: dict[str, Any] = {
-    "typing": typing,
+    "typing": typing_extensions,  # whose TypedDict pydantic can read before Python 3.12
     "typing_extensions": typing_extensions,
     "datetime": datetime,
     "decimal": decimal,
@@ -34,18 +37,8 @@ _MODULES: dict[str, Any] = {
     "dataclasses": dataclasses,
     "collections.abc": collections.abc,
 }
-_PYDANTIC = frozenset(
-    {
-        "BaseModel",
-        "Field",
-        "HttpUrl",
-        "AnyUrl",
-        "PositiveInt",
-        "NonNegativeInt",
-        "PositiveFloat",
-        "NonNegativeFloat",
-    }
-)
+_NUMBERS = ("PositiveInt", "NonNegativeInt", "PositiveFloat", "NonNegativeFloat")
+_PYDANTIC = frozenset(("BaseModel", "Field", "HttpUrl", "AnyUrl", *_NUMBERS))
 _DEEPEST = 40
 _MOST_NODES, _MOST_IN_FILE = 2000, 20_000
 """Nodes of one annotation with all it refers to, and of all annotations of a file."""
@@ -85,7 +78,7 @@ class Names:
         self.made: dict[str, object] = {}
         """The classes of the module that annotations needed so far, by name."""
         self._making: set[str] = set()
-        self._failed: dict[str, str] = {}
+        self._failed: set[str] = set()
         self._depth = 0
         self._spent = self._most = 0
         self._cost = _Cost()
@@ -96,34 +89,34 @@ class Names:
         for statement in module.body:
             self._note(statement)
 
-    def annotation(self, node: ast.expr | None) -> object:
-        """Return the type an annotation means; Missing.ANNOTATION for none.
+    def annotation(self, node: Any) -> object:
+        """Return the type an annotation means; Missing.UNKNOWN for one that the text does not explain.
 
-        Raises Unresolvable, TypesTooLarge.
+        Raises TypesTooLarge.
         """
-        if node is None:
-            return Missing.ANNOTATION
+        if node is Parameter.empty:
+            return node
         self._begin()
         try:
             kind = self._type(node)
             self._pay(self._nodes_of(self._cost.classes))
             return kind
-        except (Unresolvable, TypesTooLarge):
+        except TypesTooLarge:
             raise
-        except Exception as error:  # what the text describes may be refused by Python or pydantic in any way
-            raise Unresolvable(f"{type(error).__name__}: {error}") from error
+        except Exception:  # what the text describes may be refused by Python or pydantic in any way
+            return Missing.UNKNOWN
 
     def default(self, node: ast.expr | None) -> object:
         """Return the value of a default, or the mark for one that is missing or not a literal.
 
         Raises TypesTooLarge for constants that are used again and again.
         """
-        if node is None:
-            return Missing.REQUIRED
         self._begin()
         return self._default(node)
 
-    def _default(self, node: ast.expr) -> object:
+    def _default(self, node: ast.expr | None) -> object:
+        if node is None:
+            return Parameter.empty
         try:
             return self._value(node)
         except TypesTooLarge:
@@ -132,32 +125,26 @@ class Names:
             return Missing.UNWRITTEN
 
     def _note_import(self, node: ast.Import | ast.ImportFrom) -> None:
-        if isinstance(node, ast.Import):
-            for name in node.names:
-                self._imported[name.asname or name.name.split(".")[0]] = (
-                    name.name if name.asname else name.name.split(".")[0]
-                )
-            return
         for name in node.names:
-            star = name.name == "*" and node.module in _MODULES
-            listed = getattr(_MODULES.get(str(node.module)), "__all__", ()) if star else ()
-            for one in listed or [name.asname or name.name]:
-                self._imported[one] = f"{node.module or ''}.{one if star else name.name}"
+            if isinstance(node, ast.Import):
+                package = name.name.partition(".")[0]
+                self._imported[name.asname or package] = name.name if name.asname else package
+            elif name.name == "*" and node.module in _MODULES:
+                listed = getattr(_MODULES[node.module], "__all__", ())
+                self._imported |= {one: f"{node.module}.{one}" for one in listed}
+            else:
+                self._imported[name.asname or name.name] = f"{node.module}.{name.name}"
 
-    def _note(self, statement: ast.stmt) -> None:
-        if isinstance(statement, ast.ClassDef):
-            self._classes[statement.name] = statement
-        elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            self._assigned[statement.targets[0].id] = statement.value
-        elif (
-            isinstance(statement, ast.AnnAssign)
-            and isinstance(statement.target, ast.Name)
-            and statement.value
-        ):
-            self._assigned[statement.target.id] = statement.value
-        elif type(statement).__name__ == "TypeAlias":  # `type X = …`, of Python 3.12
-            alias: Any = statement
-            self._assigned[alias.name.id] = alias.value
+    def _note(self, statement: Any) -> None:
+        match statement:
+            case ast.ClassDef():
+                self._classes[statement.name] = statement
+            case ast.Assign(targets=[ast.Name(id=name), *_], value=value):
+                self._assigned[name] = value
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                self._assigned[name] = value
+            case _ if type(statement).__name__ == "TypeAlias":  # `type X = …`, of Python 3.12
+                self._assigned[statement.name.id] = statement.value
 
     def _begin(self) -> None:
         self._cost = _Cost()
@@ -207,51 +194,44 @@ class Names:
                 return typing.Union[self._type(left), self._type(right)]  # noqa: UP007 - read from text
             case ast.Subscript(value=value, slice=inner):
                 return self._subscript(self._type(value), inner)
-            case ast.Call(func=function, args=[_, wrapped]) if self._is(function, "typing.NewType"):
+            case ast.Call(args=[_, wrapped]) if self._is_call(node, "typing.NewType"):
                 return self._type(wrapped)
         raise Unresolvable(ast.unparse(node)[:80])
 
     def _subscript(self, outer: Any, inner: ast.expr) -> Any:
         parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
-        if outer in (typing.Literal, typing_extensions.Literal):
+        if outer is typing.Literal:
             values = tuple(self._value(part) for part in parts)
             named = len(values) == 1 and isinstance(values[0], tuple)  # `Literal[UNITS]`: each of its values
             return typing.Literal[values[0] if named else values]
-        if outer in (typing.Annotated, typing_extensions.Annotated):
-            extras = [self._metadata(part) for part in parts[1:]]
-            return typing.Annotated[(self._type(parts[0]), *(e for e in extras if e is not None))]
+        if outer is typing.Annotated:
+            extras = filter(None, map(self._metadata, parts[1:]))
+            return typing.Annotated[(self._type(parts[0]), *extras)]
         if outer is typing.Optional:
             return typing.Optional[self._type(parts[0])]  # noqa: UP045 - read from text
-        types = tuple(... if _is_ellipsis(part) else self._type(part) for part in parts)
-        return outer[types if len(types) > 1 else types[0]]
+        inside = [... if ast.unparse(part) == "..." else self._type(part) for part in parts]
+        return outer[tuple(inside) if len(inside) > 1 else inside[0]]
 
     def _metadata(self, node: ast.expr) -> object:
-        """Return the description in `Annotated`: a text or a Field counts."""
+        """Return a description in `Annotated`: a text or a Field; None for anything else."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             return node.value
-        if isinstance(node, ast.Call) and self._is(node.func, "pydantic.Field"):
-            return self._field(node)
-        return None
+        return self._field(node) if self._is_call(node, "pydantic.Field") else None
 
-    def _field(self, call: ast.Call) -> Any:
-        from pydantic import Field
-
+    def _field(self, call: Any) -> Any:
         values = [self._value(argument) for argument in call.args[:1]]
         named: dict[str, Any] = {
-            word.arg: self._value(word.value)
+            word.arg: object if word.arg == "default_factory" else self._value(word.value)
             for word in call.keywords
-            if word.arg and word.arg != "default_factory"
+            if word.arg
         }
-        if any(word.arg == "default_factory" for word in call.keywords):
-            named["default_factory"] = object
         if not is_checkable(str(named.get("pattern", ""))):
             del named["pattern"]
-        make: Callable[..., Any] = Field
-        return make(*values, **named)
+        return pydantic.Field(*values, **named)
 
     def _named(self, name: str) -> Any:
         if name in self._failed:
-            raise Unresolvable(self._failed[name])
+            raise Unresolvable(name)
         try:
             if name in self._classes:
                 return self._class(name)
@@ -259,8 +239,8 @@ class Names:
                 return self._type(self._assigned[name])
         except TypesTooLarge:
             raise
-        except Exception as error:  # whatever Python or pydantic makes of it, it is tried once
-            self._failed[name] = f"{type(error).__name__}: {error}"
+        except Exception:  # whatever Python or pydantic makes of it, it is tried once
+            self._failed.add(name)
             raise
         if name in self._imported:
             return self._known(self._imported[name])
@@ -280,8 +260,6 @@ class Names:
         if module in _MODULES and not name.startswith("_"):
             return getattr(_MODULES[module], name)
         if module == "pydantic" and name in _PYDANTIC:
-            import pydantic
-
             return getattr(pydantic, name)
         raise Unresolvable(dotted)
 
@@ -291,8 +269,8 @@ class Names:
         except Unresolvable:
             return False
 
-    def _is_auto(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Call) and not node.args and self._is(node.func, "enum.auto")
+    def _is_call(self, node: ast.expr | None, dotted: str) -> bool:
+        return isinstance(node, ast.Call) and self._is(node.func, dotted)
 
     def _value(self, node: ast.expr) -> Any:
         """Return the value of a literal, a constant of the module, a member of an enum, or a `Field(…)`."""
@@ -301,14 +279,11 @@ class Names:
             constant = self._assigned[node.id]
             self._pay(sum(1 for _ in islice(ast.walk(constant), _MOST_NODES)))
             return ast.literal_eval(constant)
-        if (
-            isinstance(node, ast.Attribute)
-            and isinstance(node.value, ast.Name)
-            and node.value.id in self._classes
-        ):
-            return getattr(self._named(node.value.id), node.attr)
-        if isinstance(node, ast.Call) and self._is(node.func, "pydantic.Field"):
-            return self._field(node)
+        match node:
+            case ast.Attribute(value=ast.Name(id=name)) if name in self._classes:
+                return getattr(self._named(name), node.attr)
+            case ast.Call() if self._is(node.func, "pydantic.Field"):
+                return self._field(node)
         return ast.literal_eval(node)
 
     def _class(self, name: str) -> Any:
@@ -329,125 +304,81 @@ class Names:
     def _make(self, node: ast.ClassDef) -> Any:
         """Make a class with the same fields, without its methods, decorators and other statements."""
         self._pay(len(node.body))
-        bases = [self._type(base) for base in node.bases]
-        docstring = ast.get_docstring(node)
-        if any(isinstance(base, type) and issubclass(base, enum.Enum) for base in bases):
-            made: Any = enumeration(node, bases, self._is_auto)
-        elif any(typing_extensions.is_typeddict(base) or base in _TYPED_DICTS for base in bases):
-            made = self._typed_dict(node, bases)
-        elif any(is_model(base) for base in bases):
-            from pydantic import create_model
-
-            fields = {n: (kind, model_default(default)) for n, kind, default in self._fields(node)}
-            make_model: Callable[..., Any] = create_model
-            return make_model(node.name, __base__=tuple(bases), __doc__=docstring, **fields)
-        elif any(self._is(_called(d), "dataclasses.dataclass") for d in node.decorator_list):
-            made = dataclasses.make_dataclass(
-                node.name,
-                [
-                    (n, kind) if default is Missing.REQUIRED else (n, kind, dataclass_default(default))
-                    for n, kind, default in self._fields(node)
-                ],
-                bases=tuple(bases),
-                kw_only=True,
-            )
-        else:
-            raise Unresolvable(f"{node.name} is no dataclass, model, TypedDict or Enum")
-        if docstring:
-            made.__doc__ = docstring
-        return made
-
-    def _fields(self, node: ast.ClassDef) -> list[tuple[str, Any, object]]:
-        return [
-            (statement.target.id, self._type(statement.annotation), self._field_default(statement.value))
-            for statement in node.body
-            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
-        ]
+        bases = tuple(self._type(base) for base in node.bases)
+        kinds = [base for base in bases if isinstance(base, type)]
+        decorators = [one.func if isinstance(one, ast.Call) else one for one in node.decorator_list]
+        if any(issubclass(kind, enum.Enum) for kind in kinds):
+            body = self._members(node, [kind for kind in kinds if not issubclass(kind, enum.Enum)])
+            return _new_class(node, bases, body)
+        body = {"__annotations__": {}}
+        defaults: dict[str, object] = {}
+        for statement in node.body:
+            if isinstance(statement, ast.AnnAssign) and (name := _field_name(statement.target)):
+                body["__annotations__"][name] = self._type(statement.annotation)
+                defaults[name] = self._field_default(statement.value)
+        if any(base is typing_extensions.TypedDict or typing_extensions.is_typeddict(base) for base in bases):
+            total = {word.arg: ast.literal_eval(word.value) for word in node.keywords if word.arg == "total"}
+            return _new_class(node, bases, body, total)
+        if any(issubclass(kind, pydantic.BaseModel) for kind in kinds):
+            return _new_class(node, bases, body | _written(defaults, pydantic.Field))
+        if any(self._is(one, "dataclasses.dataclass") for one in decorators):
+            made = _new_class(node, bases, body | _written(defaults, dataclasses.field, (list, dict, set)))
+            return dataclasses.dataclass(kw_only=True)(made)
+        raise Unresolvable(f"{node.name} is no dataclass, model, TypedDict or Enum")
 
     def _field_default(self, node: ast.expr | None) -> object:
         if isinstance(node, ast.Call) and self._is(node.func, "dataclasses.field"):
             words = {word.arg: word.value for word in node.keywords}
-            if "default" in words:
-                return self._default(words["default"])
-            return Missing.UNWRITTEN if "default_factory" in words else Missing.REQUIRED
-        return Missing.REQUIRED if node is None else self._default(node)
+            if "default_factory" in words:
+                return Missing.UNWRITTEN
+            node = words.get("default")
+        return Parameter.empty if node is None else self._default(node)
 
-    def _typed_dict(self, node: ast.ClassDef, bases: list[Any]) -> Any:
-        total = not any(w.arg == "total" and ast.literal_eval(w.value) is False for w in node.keywords)
-        fields: dict[str, Any] = {}
-        for base in bases:
-            if typing_extensions.is_typeddict(base):
-                fields |= typing_extensions.get_type_hints(base, include_extras=True)
-        for name, kind, _ in self._fields(node):
-            marked = typing.get_origin(kind) in (typing_extensions.Required, typing_extensions.NotRequired)
-            fields[name] = (
-                kind
-                if marked
-                else (typing_extensions.Required[kind] if total else typing_extensions.NotRequired[kind])
-            )
-        make: Any = typing_extensions.TypedDict
-        return make(node.name, fields)
+    def _members(self, node: ast.ClassDef, mixed: list[type]) -> dict[str, Any]:
+        """Return the members of an enumeration that Python takes as they stand.
 
-
-_TYPED_DICTS = (typing.TypedDict, typing_extensions.TypedDict)
-
-
-def _called(node: ast.expr) -> ast.expr:
-    return node.func if isinstance(node, ast.Call) else node
-
-
-def _is_ellipsis(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is ...
+        `bytes` of a number, or a flag of a million bits, would be computed.
+        """
+        members: dict[str, Any] = {}
+        for part in node.body:
+            if isinstance(part, ast.FunctionDef) and part.name == "_generate_next_value_":
+                raise Unresolvable(f"{node.name} computes its values")
+            if isinstance(part, ast.Assign) and (name := _field_name(part.targets[0])):
+                is_auto = self._is_call(part.value, "enum.auto")
+                value = enum.auto() if is_auto else ast.literal_eval(part.value)
+                is_vast = isinstance(value, int) and value.bit_length() > 64
+                if not is_auto and (is_vast or not all(isinstance(value, base) for base in mixed)):
+                    raise Unresolvable(f"{node.name} makes its values of others")
+                members[name] = value
+        if not all(base in (str, int, float) for base in mixed):
+            raise Unresolvable(f"{node.name} makes its values of others")
+        return members
 
 
 class Unresolvable(Exception):
     """An annotation that the source alone does not explain."""
 
 
-def enumeration(node: ast.ClassDef, bases: list[Any], is_auto: Callable[[ast.expr], bool]) -> Any:
-    if any(isinstance(part, ast.FunctionDef) and part.name == "_generate_next_value_" for part in node.body):
-        raise Unresolvable(f"{node.name} computes its values")
-    members = {
-        statement.targets[0].id: enum.auto()
-        if is_auto(statement.value)
-        else ast.literal_eval(statement.value)
-        for statement in node.body
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
+def _field_name(target: ast.expr) -> str:
+    """Return the name that a class assigns to, "" for one that has a meaning for Python."""
+    return target.id if isinstance(target, ast.Name) and not target.id.startswith("__") else ""
+
+
+def _new_class(node: ast.ClassDef, bases: tuple[Any, ...], body: dict[str, Any], options: Any = None) -> Any:
+    def fill(namespace: dict[str, Any]) -> None:
+        namespace |= {"__doc__": ast.get_docstring(node), "__module__": __name__}
+        for name, value in body.items():  # one by one: the namespace of an enumeration notes each
+            namespace[name] = value
+
+    return types.new_class(node.name, bases, options, fill)
+
+
+def _written(defaults: dict[str, object], field: Any, shared: tuple[type, ...] = ()) -> dict[str, Any]:
+    """Return the defaults of a class; those that are unknown, or that objects would share, by a factory."""
+    return {
+        name: field(default_factory=object)
+        if default is Missing.UNWRITTEN or isinstance(default, shared)
+        else default
+        for name, default in defaults.items()
+        if default is not Parameter.empty
     }
-    mixed = [base for base in bases if not issubclass(base, enum.Enum)]
-    if any(base not in (str, int, float) for base in mixed) or not all(
-        _is_plain_member(value, mixed) for value in members.values()
-    ):
-        raise Unresolvable(f"{node.name} makes its values of others")
-    kind: Any = next(base for base in bases if issubclass(base, enum.Enum))
-    return kind(node.name, members, type=mixed[0]) if mixed else kind(node.name, members)
-
-
-def _is_plain_member(value: object, mixed: list[Any]) -> bool:
-    """Return True for a value that Python takes as it stands.
-
-    `bytes` of a number, or a flag of a million bits, would be computed.
-    """
-    if isinstance(value, enum.auto):
-        return True
-    if isinstance(value, int) and value.bit_length() > 64:
-        return False
-    return all(isinstance(value, base) for base in mixed)
-
-
-def model_default(default: object) -> Any:
-    from pydantic import Field
-
-    if default is Missing.REQUIRED:
-        return ...
-    return Field(default_factory=object) if default is Missing.UNWRITTEN else default
-
-
-def dataclass_default(default: object) -> Any:
-    if default is Missing.UNWRITTEN or isinstance(default, list | dict | set):
-        return dataclasses.field(default_factory=object)
-    return default
-
-
-def is_model(base: object) -> bool:
-    return isinstance(base, type) and any(part.__module__ == "pydantic.main" for part in base.__mro__)

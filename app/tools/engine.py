@@ -5,6 +5,7 @@ import inspect
 import math
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -14,7 +15,7 @@ from app.people import may_use
 from app.store.tool_statistics import UNKNOWN_TOOL
 from app.text import Private
 from app.tools.confirmation import ConfirmationPolicy, NoTTYError, TurnAborted
-from app.tools.context import CallTerms, Recorder, ToolContext
+from app.tools.context import CallTerms, ToolContext
 from app.tools.limits import DaemonThreads, Rates
 from app.tools.masking import mask_arguments
 from app.tools.plain import TooLarge, dumps
@@ -40,11 +41,22 @@ _Outcome = ToolResult | BaseException
 """The end of a run: a result, or the exception that was raised."""
 
 
+@dataclass(slots=True)
+class _Call:
+    """One call on its way. `tool` is None for a name that no tool has for the caller."""
+
+    tool: Tool | None
+    context: ToolContext
+    terms: CallTerms
+    intent_at: float | None = None
+    is_running: bool = False  # one that waits for a thread is not yet
+
+
 class ExecutionEngine:
     """Runs tool calls for a model.
 
-    `recorder` keeps intents and results where the context brings none of its own. `retry_clock` waits
-    that many seconds before another attempt of an idempotent tool, or for its turn under `rates`.
+    `retry_clock` waits that many seconds before another attempt of an idempotent tool, or for its turn under
+    `rates`.
     """
 
     def __init__(
@@ -53,20 +65,16 @@ class ExecutionEngine:
         policy: ConfirmationPolicy,
         dry_run: bool = False,
         *,
-        recorder: Recorder | None = None,
         retry_clock: Callable[[float], Awaitable[object]] = asyncio.sleep,
         on_call: OnCall | None = None,
-        output_limit: int = OUTPUT_LIMIT,
         threads: DaemonThreads | None = None,
         rates: Rates | None = None,
     ) -> None:
         self.registry = registry
         self.policy = policy
         self.dry_run = dry_run
-        self._recorder = recorder
         self._pause = retry_clock
         self._on_call = on_call
-        self._output_limit = output_limit
         self._threads = threads or DaemonThreads()
         self._rates = rates or Rates()
         self._left_behind: set[asyncio.Task[_Outcome]] = set()
@@ -79,35 +87,38 @@ class ExecutionEngine:
         terms: CallTerms | None = None,
     ) -> ToolResult:
         """Run the call and return its result; raise nothing but the cancellation of the caller."""
-        context, terms, duration = context or ToolContext(), terms or CallTerms(), _Duration()
-        tool = self._find(name, context)
-        result = await self._attempt(name, tool, args, context, terms, duration)
-        return await self._settle(tool, result, terms, duration.seconds)
+        context = context or ToolContext()
+        call = _Call(self._find(name, context), context, terms or CallTerms())
+        if call.tool is None:
+            return await self._settle(call, self._unknown(name, call))
+        return await self._settle(call, await self._attempt(call, call.tool, args))
 
     async def refuse(
         self, name: str, result: ToolResult, context: ToolContext, terms: CallTerms | None = None
     ) -> ToolResult:
         """Record and count a call that was refused before; return what was recorded."""
-        return await self._settle(self._find(name, context), result, terms or CallTerms(), None)
+        return await self._settle(_Call(self._find(name, context), context, terms or CallTerms()), result)
 
     def too_often(self, tool: Tool, context: ToolContext) -> ToolResult | None:
         """Return the refusal of a call that would have to wait longer than it can, else None."""
         if not tool.calls_per_minute:
             return None
-        wait = self._rates.wait(tool.name, _caller(context), tool.calls_per_minute)
-        return _too_often(tool, wait) if wait > 0 and wait >= _patience(tool) else None
+        return _too_often(tool, self._rates.wait(tool.name, _caller(context), tool.calls_per_minute))
 
-    async def _attempt(
-        self,
-        name: str,
-        tool: Tool | None,
-        args: dict[str, JSON] | str | None,
-        context: ToolContext,
-        terms: CallTerms,
-        duration: "_Duration",
-    ) -> ToolResult:
-        if tool is None:
-            return self._unknown(name, context, terms)
+    def _find(self, name: str, context: ToolContext) -> Tool | None:
+        """Return the tool; those that administer do not exist for those who do not own."""
+        tool = self.registry.find(name) if isinstance(name, str) else None
+        return tool if tool is not None and may_use(context.person, tool.audience) else None
+
+    def _unknown(self, name: str, call: _Call) -> ToolResult:
+        known = [one.name for one in self.registry.list_all() if may_use(call.context.person, one.audience)]
+        offered = call.terms.offered
+        close = close_names(name, [one for one in known if offered is None or one in offered])
+        hint = f"did you mean {' or '.join(close)}?" if close else "use only the tools that were offered"
+        return ToolResult.failure("UNKNOWN_TOOL", f"no tool is named {str(name)[:100]!r}", hint)
+
+    async def _attempt(self, call: _Call, tool: Tool, args: dict[str, JSON] | str | None) -> ToolResult:
+        context, terms = call.context, call.terms
         if terms.offered is not None and tool.name not in terms.offered:
             return ToolResult.failure(
                 "NOT_OFFERED",
@@ -118,9 +129,7 @@ class ExecutionEngine:
             checked = tool.validate_args(args)
             tool.check(checked, context)
         except InvalidArguments as error:
-            return ToolResult.failure(
-                "BAD_REQUEST", str(error), "mend the arguments and call it again", invalid_arguments=True
-            )
+            return raised(tool.name, error).with_meta(invalid_arguments=True)
         except ValueError as error:
             return ToolResult.failure("BAD_REQUEST", own_words(error), "mend the arguments and call it again")
         except BaseException as error:  # a check that calls exit() ends its call, not the server
@@ -130,27 +139,23 @@ class ExecutionEngine:
         refusal = self.too_often(tool, context) or await self._refusal(tool, checked, terms)
         if refusal is not None:
             return refusal
-        wait = self._wait_for_turn(tool, context)
-        if wait > 0 and wait >= _patience(tool):  # others were quicker while somebody was asked
-            return _too_often(tool, wait)
-        return await self._run_recorded(tool, checked, context, terms, wait, duration)
-
-    def _find(self, name: str, context: ToolContext) -> Tool | None:
-        tool = self.registry.find(name) if isinstance(name, str) else None
-        return tool if tool is not None and _may_know(tool, context) else None
-
-    def _unknown(self, name: str, context: ToolContext, terms: CallTerms) -> ToolResult:
-        names = [tool.name for tool in self.registry.list_all() if _may_know(tool, context)]
-        if terms.offered is not None:
-            names = [known for known in names if known in terms.offered]
-        close = close_names(name, names)
-        hint = f"did you mean {' or '.join(close)}?" if close else "use only the tools that were offered"
-        return ToolResult.failure("UNKNOWN_TOOL", f"no tool is named {str(name)[:100]!r}", hint)
-
-    def _wait_for_turn(self, tool: Tool, context: ToolContext) -> float:
-        if not tool.calls_per_minute:
-            return 0.0
-        return self._rates.reserve(tool.name, _caller(context), tool.calls_per_minute, _patience(tool))
+        wait = 0.0
+        if tool.calls_per_minute:
+            wait = self._rates.reserve(tool.name, _caller(context), tool.calls_per_minute, _patience(tool))
+            refusal = _too_often(tool, wait)  # others were quicker while somebody was asked
+            if refusal is not None:
+                return refusal
+        if wait:
+            await self._pause(wait)
+        if terms.recorder is not None:
+            try:
+                await terms.recorder.intent(tool, checked)
+            except Exception as error:
+                log.error("intent not recorded", tool=tool.name, error=own_words(error))
+                message = f"{tool.name} did not run: its start could not be recorded"
+                return ToolResult.failure("UNAVAILABLE", message, "try again later")
+        call.intent_at = time.perf_counter()
+        return await self._run_with_retries(call, tool, checked, time.monotonic() + tool.timeout - wait)
 
     async def _refusal(self, tool: Tool, args: dict[str, JSON], terms: CallTerms) -> ToolResult | None:
         """Return the result of a call that may not run; `None` when it may."""
@@ -176,48 +181,23 @@ class ExecutionEngine:
         hint = "do not call it again with the same arguments; ask what to do instead"
         return ToolResult.failure("DENIED", f"the person refused {tool.name}", hint)
 
-    async def _run_recorded(
-        self,
-        tool: Tool,
-        args: dict[str, JSON],
-        context: ToolContext,
-        terms: CallTerms,
-        wait: float,
-        duration: "_Duration",
-    ) -> ToolResult:
-        if wait:
-            await self._pause(wait)
-        recorder = terms.recorder or self._recorder
-        if recorder is not None:
-            try:
-                await recorder.intent(tool, args)
-            except Exception as error:
-                log.error("intent not recorded", tool=tool.name, error=own_words(error))
-                return ToolResult.failure(
-                    "UNAVAILABLE",
-                    f"{tool.name} did not run: its start could not be recorded",
-                    "try again later",
-                )
-        duration.begin()
-        return await self._run_with_retries(tool, args, context, time.monotonic() + tool.timeout - wait)
-
     async def _run_with_retries(
-        self, tool: Tool, args: dict[str, JSON], context: ToolContext, deadline: float
+        self, call: _Call, tool: Tool, args: dict[str, JSON], deadline: float
     ) -> ToolResult:
         for attempt in range(1, _ATTEMPTS + 1):
-            result = await self._run(tool, args, context, deadline)
-            pause = _pause_before_next(result, attempt)
-            if not tool.idempotent or pause is None or time.monotonic() + pause >= deadline:
-                return result.with_meta(attempts=attempt) if attempt > 1 else result
+            result = await self._run(call, tool, args, deadline)
+            asked = seconds_in(str(result.meta.get("retry_after", "")))
+            pause = max(asked or 0.0, _FIRST_PAUSE * 2.0 ** (attempt - 1))
+            may_pass = tool.idempotent and result.code in _RETRIED and attempt < _ATTEMPTS
+            if not may_pass or time.monotonic() + pause >= deadline:
+                break
             await self._pause(pause)
-        return result.with_meta(attempts=_ATTEMPTS)
+        return result.with_meta(attempts=attempt) if attempt > 1 else result
 
-    async def _run(
-        self, tool: Tool, args: dict[str, JSON], context: ToolContext, deadline: float
-    ) -> ToolResult:
+    async def _run(self, call: _Call, tool: Tool, args: dict[str, JSON], deadline: float) -> ToolResult:
         """Make one attempt in a task of its own: a tool that ignores its cancellation holds nobody."""
-        mark = _Mark()
-        task = asyncio.create_task(self._guarded(tool, args, context, mark), name=f"tool {tool.name}")
+        call.is_running = False
+        task = asyncio.create_task(self._guarded(call, tool, args), name=f"tool {tool.name}")
         try:
             await asyncio.wait({task}, timeout=max(0.0, deadline - time.monotonic()))
         except asyncio.CancelledError:
@@ -225,19 +205,22 @@ class ExecutionEngine:
             raise
         if not task.done():
             await self._abandon(task)
-            return _not_run(task) or _timed_out(tool, mark.started)
+            return _not_run(task) or _timed_out(tool, call.is_running)
         if task.cancelled():
             return _raised(tool, asyncio.CancelledError("the tool cancelled itself"), args)
         outcome = task.result()
         return outcome if isinstance(outcome, ToolResult) else _raised(tool, outcome, args)
 
-    async def _guarded(
-        self, tool: Tool, args: dict[str, JSON], context: ToolContext, mark: "_Mark"
-    ) -> _Outcome:
+    async def _guarded(self, call: _Call, tool: Tool, args: dict[str, JSON]) -> _Outcome:
         """Return the result, or the exception: a task that raises SystemExit itself ends the loop."""
+
+        def run() -> Any:
+            call.is_running = True
+            return bound()
+
         try:
-            call = mark.before(tool.bind(args, context))
-            value = await (call() if tool.is_async else self._threads.run(call))
+            bound = tool.bind(args, call.context)
+            value = await (run() if tool.is_async else self._threads.run(run))
             return await self._bounded(tool, await value if inspect.isawaitable(value) else value)
         except asyncio.CancelledError:
             raise
@@ -245,7 +228,7 @@ class ExecutionEngine:
             return error
 
     async def _abandon(self, task: "asyncio.Task[_Outcome]") -> None:
-        """Cancels a run, waits a moment for its clean-up, and keeps hold of it if it goes on."""
+        """Cancel a run, wait a moment for its clean-up, and keep hold of it if it goes on."""
         task.cancel()
         self._left_behind.add(task)
         task.add_done_callback(self._left_behind.discard)
@@ -254,95 +237,36 @@ class ExecutionEngine:
     async def _bounded(self, tool: Tool, value: object) -> ToolResult:
         """Return the result of what a tool returned; large values and other classes are read in a thread."""
         try:
-            result = settled(value, min(_SMALL, self._output_limit // 8))
-            return result or await self._threads.run(lambda: bounded(value, self._output_limit))
+            return settled(value, _SMALL) or await self._threads.run(lambda: bounded(value, OUTPUT_LIMIT))
         except TooLarge:
-            return too_large(tool.name, self._output_limit)
+            return too_large(tool.name, OUTPUT_LIMIT)
         except Exception as error:
-            return ToolResult.failure(
-                "INTERNAL", f"{tool.name} returned what is not JSON: {own_words(error)}"
-            )
+            message = f"{tool.name} returned what is not JSON: {own_words(error)}"
+            return ToolResult.failure("INTERNAL", message)
 
-    async def _settle(
-        self, tool: Tool | None, result: ToolResult, terms: CallTerms, seconds: float | None
-    ) -> ToolResult:
-        """Records what a call came to and counts it, both under the same name and with the same duration."""
-        name = tool.name if tool else UNKNOWN_TOOL
-        result = await self._record_result(name, result, terms, seconds)
-        self._count(name, result, seconds)
+    async def _settle(self, call: _Call, result: ToolResult) -> ToolResult:
+        """Record what a call came to and count it, both under the same name and with the same duration."""
+        name = call.tool.name if call.tool else UNKNOWN_TOOL
+        seconds = None if call.intent_at is None else time.perf_counter() - call.intent_at
+        if call.terms.recorder is not None:
+            try:
+                result = await call.terms.recorder.result(result, name, seconds)
+            except Exception as error:
+                log.error("result not recorded", tool=name, error=own_words(error))
+                message = "the call ended but its result could not be recorded"
+                result = ToolResult.failure("OUTCOME_UNKNOWN", message, "do not call it again")
+        if self._on_call is not None:
+            try:
+                self._on_call(name, result.code, seconds)
+            except Exception as error:
+                log.warning("tool statistics failed", error=own_words(error))
         return result
-
-    async def _record_result(
-        self, name: str, result: ToolResult, terms: CallTerms, seconds: float | None
-    ) -> ToolResult:
-        recorder = terms.recorder or self._recorder
-        if recorder is None:
-            return result
-        try:
-            return await recorder.result(result, name, seconds)
-        except Exception as error:
-            log.error("result not recorded", tool=name, error=own_words(error))
-            return ToolResult.failure(
-                "OUTCOME_UNKNOWN",
-                "the call ended but its result could not be recorded",
-                "do not call it again",
-            )
-
-    def _count(self, name: str, result: ToolResult, seconds: float | None) -> None:
-        if self._on_call is None:
-            return
-        try:
-            self._on_call(name, result.code, seconds)
-        except Exception as error:
-            log.warning("tool statistics failed", error=own_words(error))
-
-
-class _Duration:
-    """The duration of one call, from its intent on."""
-
-    def __init__(self) -> None:
-        self._began: float | None = None
-
-    def begin(self) -> None:
-        self._began = time.perf_counter()
-
-    @property
-    def seconds(self) -> float | None:
-        """Return the seconds since the call began, None if it never did."""
-        return None if self._began is None else time.perf_counter() - self._began
-
-
-class _Mark:
-    """A mark that a call really began: one that waited for a thread did not."""
-
-    def __init__(self) -> None:
-        self.started = False
-
-    def before(self, call: Callable[[], Any]) -> Callable[[], Any]:
-        def marked() -> Any:
-            self.started = True
-            return call()
-
-        return marked
 
 
 def call_text(name: str, args: dict[str, JSON]) -> str:
     """Write a call as `name(argument="value", …)`."""
     written = ", ".join(f"{key}={dumps(value).decode()}" for key, value in args.items())
     return f"{name}({written})"
-
-
-def _may_know(tool: Tool, context: ToolContext) -> bool:
-    """Tools that administer do not exist for those who do not own."""
-    return may_use(context.person, tool.audience)
-
-
-def _pause_before_next(result: ToolResult, attempt: int) -> float | None:
-    """Return the seconds until a failure that may pass is worth another attempt, else `None`."""
-    if result.code not in _RETRIED or attempt >= _ATTEMPTS:
-        return None
-    asked = seconds_in(str(result.meta.get("retry_after", "")))
-    return max(asked or 0.0, _FIRST_PAUSE * 2.0 ** (attempt - 1))
 
 
 def _ends_the_caller(error: BaseException) -> bool:
@@ -361,7 +285,10 @@ def _patience(tool: Tool) -> float:
     return tool.timeout if tool.idempotent or tool.harmless else 0.0
 
 
-def _too_often(tool: Tool, wait: float) -> ToolResult:
+def _too_often(tool: Tool, wait: float) -> ToolResult | None:
+    """Return the refusal of a call that cannot wait so many seconds, None for one that can."""
+    if wait <= 0 or wait < _patience(tool):
+        return None
     seconds = math.ceil(wait)
     return ToolResult.failure(
         "UPSTREAM_RATE_LIMIT",

@@ -2,12 +2,11 @@
 
 import asyncio
 import contextvars
-import queue
 import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
 from typing import Any
 
 WINDOW = 60.0
@@ -64,133 +63,62 @@ def _wait(starts: Sequence[float], now: float, per_minute: int) -> float:
     return 0.0 if len(starts) < per_minute else max(0.0, starts[-per_minute] + WINDOW - now)
 
 
-@dataclass(slots=True)
-class _Job:
-    function: Callable[[], Any]
-    loop: asyncio.AbstractEventLoop
-    future: asyncio.Future[tuple[Any, BaseException | None]]
-    context: contextvars.Context = field(default_factory=contextvars.copy_context)
-    state: str = "waiting"  # then "running", and "left" once nobody waits for it
-
-
 class DaemonThreads:
     """Runs plain functions off the loop, `limit` at once, besides at most `lost_limit` that hang."""
 
-    def __init__(self, limit: int = 32, lost_limit: int = 64, idle_seconds: float = 30.0) -> None:
-        self._limit = limit
+    def __init__(self, limit: int = 32, lost_limit: int = 64) -> None:
+        self._free = asyncio.Semaphore(limit)
         self._lost_limit = lost_limit
-        self._idle_seconds = idle_seconds
-        self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
-        self._lock = threading.Lock()
-        self._alive = 0
-        self._idle = 0
-        self._lost = 0
-        self._queued = 0
-
-    @property
-    def lost(self) -> int:
-        """Return the number of threads whose call nobody waits for any more."""
-        return self._lost
+        self.lost = 0
+        """The number of threads whose call nobody waits for any more."""
 
     async def run(self, function: Callable[[], Any]) -> Any:
         """Return or raise what `function` does; SystemExit and KeyboardInterrupt become RuntimeError.
 
         If the wait is cancelled, the function goes on, unless it had not started.
         """
+        await self._free.acquire()
         loop = asyncio.get_running_loop()
-        job = _Job(function, loop, loop.create_future())
-        with self._lock:
-            self._queued += 1
-            if self._queued > self._idle and self._alive - self._lost < self._limit:
-                self._start_thread()
-        self._jobs.put(job)
+        ended: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+        context = contextvars.copy_context()
+
+        def work() -> None:
+            outcome = context.run(_outcome, function)
+            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(ended.set_result, outcome)
+
         try:
-            value, error = await job.future
+            threading.Thread(target=work, name="tool", daemon=True).start()
+            value, error = await asyncio.shield(ended)
         except asyncio.CancelledError:
-            self._leave(job)
+            self._leave(ended)
             raise
+        except BaseException:  # the machine gives no more threads
+            self._free.release()
+            raise
+        self._free.release()
         if error is not None:
             raise error
         return value
 
-    def _start_thread(self) -> None:
-        self._alive += 1
-        try:
-            threading.Thread(target=self._work, name="tool", daemon=True).start()
-        except RuntimeError:  # the machine gives no more threads; the living ones will take the job
-            self._alive -= 1
-            if self._alive == 0:
-                self._queued -= 1
-                raise
+    def _leave(self, ended: "asyncio.Future[Any]") -> None:
+        """Let others have the place of a call that goes on, while not too many do."""
+        if self.lost >= self._lost_limit:
+            ended.add_done_callback(lambda _: self._free.release())
+            return
 
-    def _leave(self, job: _Job) -> None:
-        with self._lock:
-            if job.state == "running" and self._lost < self._lost_limit:
-                self._lost += 1
-                job.state = "left"
-                if self._queued > self._idle and self._alive - self._lost < self._limit:
-                    self._start_thread()
-            elif job.state == "waiting":
-                job.state = "left"
+        def found(_: object) -> None:
+            self.lost -= 1
 
-    def _work(self) -> None:
-        while True:
-            job = self._next()
-            if job is None:
-                return
-            outcome = _outcome(job)
-            with self._lock:
-                if job.state == "left":
-                    self._lost -= 1
-                job.state = "done"
-                surplus = self._alive - self._lost > self._limit
-                if surplus:
-                    self._alive -= 1
-            _hand_back(job, outcome)
-            if surplus:
-                return
-
-    def _next(self) -> _Job | None:
-        """Return the next job that somebody waits for; `None` when this thread should end."""
-        while True:
-            with self._lock:
-                self._idle += 1
-            try:
-                job = (
-                    self._jobs.get(timeout=self._idle_seconds)
-                    if self._idle_seconds
-                    else self._jobs.get(False)
-                )
-            except queue.Empty:
-                with self._lock:
-                    self._idle -= 1
-                    if self._queued:  # a job was announced just now
-                        continue
-                    self._alive -= 1
-                    return None
-            with self._lock:
-                self._idle -= 1
-                self._queued -= 1
-                if job.state == "waiting":
-                    job.state = "running"
-                    return job
+        self.lost += 1
+        self._free.release()
+        ended.add_done_callback(found)
 
 
-def _outcome(job: _Job) -> tuple[Any, BaseException | None]:
+def _outcome(function: Callable[[], Any]) -> tuple[Any, BaseException | None]:
     try:
-        return job.context.run(job.function), None
+        return function(), None
     except Exception as error:
         return None, error
     except BaseException as error:  # exit() in a tool ends the tool, not the server
         return None, RuntimeError(f"the tool raised {type(error).__name__}")
-
-
-def _hand_back(job: _Job, outcome: tuple[Any, BaseException | None]) -> None:
-    def settle() -> None:
-        if not job.future.done():
-            job.future.set_result(outcome)
-
-    try:
-        job.loop.call_soon_threadsafe(settle)
-    except RuntimeError:  # the loop is closed: nobody waits any more
-        return

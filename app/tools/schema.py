@@ -5,21 +5,19 @@ models stand where they are used.
 """
 
 import dataclasses
+import inspect
 import json
 import types
 import typing
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Literal, Union
 
 import typing_extensions
 from pydantic import TypeAdapter
-from pydantic.fields import FieldInfo
-from pydantic_core import PydanticSerializationError, PydanticUndefined, to_jsonable_python
+from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from app.messages import JSON
-from app.tools.plain import dumps
 
 Schema = dict[str, JSON]
 
@@ -29,16 +27,13 @@ LARGEST_SCHEMA = 16 * 1024  # bytes of one tool's arguments, which a model reads
 LONGEST_DESCRIPTION = 500  # characters about one parameter
 _MOST_NODES = 2000
 
-_NOTHING: Mapping[str, object] = types.MappingProxyType({})
 _JSON_TYPES = (str, int, float, bool, type(None), None, list, dict, Any, object)
 
 
 class Missing(Enum):
-    """The mark for a parameter without an annotation, or without a default that can be written."""
+    """The mark for what is written and cannot be read."""
 
-    ANNOTATION = "no annotation"
     UNKNOWN = "an unknown annotation"
-    REQUIRED = "no default"
     UNWRITTEN = "a default that is not JSON"
 
 
@@ -47,25 +42,6 @@ class TypesTooLarge(ValueError):
 
     def __init__(self) -> None:
         super().__init__("its types are too large")
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """One parameter of a function, however it was found."""
-
-    name: str
-    annotation: object = Missing.ANNOTATION
-    default: object = Missing.REQUIRED
-    description: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Arguments:
-    """The schema of a function's arguments, what makes its types of them, and words for its author."""
-
-    schema: Schema
-    adapters: Mapping[str, Any]
-    warnings: tuple[str, ...]
 
 
 def described(description: str, examples: Iterable[str]) -> str:
@@ -77,58 +53,13 @@ def shortened(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
-def read_parameters(parameters: Iterable[Parameter], around: Mapping[str, object] = _NOTHING) -> Arguments:
-    """Return the arguments object of these parameters; `around` maps the names that annotations may use.
-
-    Raises TypesTooLarge where it would be more than 16 KB of JSON.
-    """
-    properties: dict[str, Schema] = {}
-    required: list[str] = []
-    warnings: list[str] = []
-    definitions: dict[str, Schema] = {}
-    adapters: dict[str, Any] = {}
-    room = LARGEST_SCHEMA
-    for parameter in parameters:
-        schema, adapter = read_annotation(parameter.annotation, around)
-        if schema is None:
-            if parameter.annotation not in (Any, object):
-                fault = (
-                    parameter.annotation if parameter.annotation is Missing.ANNOTATION else Missing.UNKNOWN
-                )
-                warnings.append(f"{parameter.name}: {fault.value}, so any JSON value is accepted")
-            schema = {"type": list(PERMISSIVE)}
-        if adapter is not None:
-            adapters[parameter.name] = adapter
-        definitions |= schema.pop("$defs", {})
-        if parameter.default is Missing.REQUIRED:
-            required.append(parameter.name)
-        else:
-            schema = _optional(schema)
-            schema |= _default(parameter.default)
-        if parameter.default is Missing.UNWRITTEN:
-            warnings.append(f"{parameter.name}: its default is no literal, so the model is not told of it")
-        if parameter.description and "description" not in schema:
-            schema["description"] = parameter.description
-        if len(str(schema.get("description", ""))) > LONGEST_DESCRIPTION:
-            schema["description"] = shortened(str(schema["description"]), LONGEST_DESCRIPTION)
-            warnings.append(f"{parameter.name}: its description is cut to {LONGEST_DESCRIPTION} characters")
-        properties[parameter.name] = schema
-        room = _room_after([schema, definitions], room)
-    whole: Schema = {"type": "object", "properties": properties, "required": required}
-    if definitions:
-        whole["$defs"] = definitions
-    if len(dumps(whole)) > LARGEST_SCHEMA:
-        raise TypesTooLarge
-    return Arguments(whole, adapters, tuple(warnings))
-
-
 def read_annotation(annotation: object, around: Mapping[str, object]) -> tuple[Schema | None, Any | None]:
     """Return a schema of one annotation, and what turns checked JSON into that type.
 
     There is no schema where the annotation says nothing that JSON Schema could, and no adapter where JSON has
     the type. Raises TypesTooLarge.
     """
-    if isinstance(annotation, Missing) or annotation in (Any, object):
+    if isinstance(annotation, Missing) or annotation in (Any, object, inspect.Parameter.empty):
         return None, None
     try:
         adapter = _type_adapter(annotation, around)
@@ -138,25 +69,7 @@ def read_annotation(annotation: object, around: Mapping[str, object]) -> tuple[S
         raise
     except Exception:  # the author's own classes and hooks may raise anything; the caller warns
         return None, None
-    if not schema:
-        return None, None
-    return schema, None if _is_json(annotation) else adapter
-
-
-def from_field(parameter: Parameter) -> tuple[Parameter, object]:
-    """Return a parameter described by the `Field(…)` that is its default, and the real default."""
-    info = parameter.default
-    if not isinstance(info, FieldInfo):
-        return parameter, Missing.REQUIRED
-    default: object = info.get_default(call_default_factory=True, validated_data={})
-    default = Missing.REQUIRED if default is PydanticUndefined or default is ... else default
-    if parameter.annotation is Missing.ANNOTATION:
-        return replace(parameter, default=default, description=info.description or ""), default
-    try:
-        annotated: object = typing.Annotated[parameter.annotation, info]
-    except TypeError:  # `Optional` alone, and other words of typing that are no type
-        annotated = Missing.UNKNOWN
-    return replace(parameter, annotation=annotated, default=default), default
+    return (schema, None if _is_json(annotation) else adapter) if schema else (None, None)
 
 
 def _type_adapter(annotation: object, around: Mapping[str, object]) -> Any:
@@ -242,8 +155,8 @@ def _is_marked(hint: Any) -> bool:
     return origin in (typing.Required, typing.NotRequired)
 
 
-def _optional(schema: Schema) -> Schema:
-    """Remove the null that only says "may be left out"."""
+def optional(schema: Schema) -> Schema:
+    """Return a schema without the null that only says "may be left out"."""
     branches = schema.get("anyOf")
     if not isinstance(branches, list) or {"type": "null"} not in branches:
         return schema
@@ -254,32 +167,16 @@ def _optional(schema: Schema) -> Schema:
     return {"anyOf": rest, **outer} if rest else schema
 
 
-def _default(value: object) -> Schema:
+def default_keyword(value: object) -> Schema:
+    """Return the keyword for a default, none where JSON has no such value."""
     if value is None or isinstance(value, Missing):
         return {}
-    if isinstance(value, str | int | bool) and not isinstance(value, Enum):
-        return {"default": value}
     try:
         written = to_jsonable_python(value)
         json.dumps(written, allow_nan=False)  # JSON has no infinity: a model's server refuses the whole call
     except (PydanticSerializationError, ValueError, TypeError):
         return {}
     return {"default": written}
-
-
-def _room_after(value: JSON, room: int) -> int:
-    """Return what is left of the characters and parts. Raise TypesTooLarge if nothing is."""
-    waiting: list[JSON] = [value]
-    while waiting:
-        part = waiting.pop()
-        room -= len(part) if isinstance(part, str) else 1
-        if room < 0:
-            raise TypesTooLarge
-        if isinstance(part, Mapping):
-            waiting += (*part, *part.values())
-        elif isinstance(part, list | tuple):
-            waiting += part
-    return room
 
 
 class _Tidy:
@@ -328,10 +225,11 @@ class _Tidy:
     ) -> Schema:
         tidied = {name: self._node(schema, above) for name, schema in properties.items()}
         for name in tidied.keys() - set(required):
-            optional = _optional(tidied[name])
-            if "default" in optional and optional["default"] is None:
-                del optional["default"]
-            tidied[name] = optional
+            tidied[name] = {
+                key: value
+                for key, value in optional(tidied[name]).items()
+                if (key, value) != ("default", None)
+            }
         return tidied
 
     def _reference(self, schema: Schema, above: tuple[str, ...]) -> Schema:

@@ -6,15 +6,29 @@ import inspect
 import re
 import types
 import typing
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import griffe
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
 
-from app.tools.schema import Missing, Parameter, Schema, from_field, read_parameters
+from app.tools.plain import plain
+from app.tools.schema import (
+    LARGEST_SCHEMA,
+    LONGEST_DESCRIPTION,
+    PERMISSIVE,
+    Missing,
+    Schema,
+    TypesTooLarge,
+    default_keyword,
+    optional,
+    read_annotation,
+    shortened,
+)
 
 _EXAMPLE = re.compile(r"^(\s*)(?:examples?|ejemplos?|exemplos?)\s*:\s*(.*)$", re.IGNORECASE)
 _EXAMPLE_TITLE = re.compile(r"^\s*(?:examples?|ejemplos?|exemplos?)\s*$", re.IGNORECASE)
@@ -153,8 +167,6 @@ def _one_line(text: str) -> str:
 
 GENERATOR = "is a generator, so it is not a tool; return a list"
 NO_DOCSTRING = "has no docstring, so it is not a tool; say in one what it does"
-CONTEXTS = frozenset({"Context", "ToolContext"})
-"""Types that say that a parameter is no argument: ours, and that of an MCP server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,33 +179,101 @@ class Signature:
 
     docstring: Docstring
     schema: Schema
-    wants_context: bool = False
-    adapters: Mapping[str, Any] = field(default_factory=dict)
-    fills: Mapping[str, Any] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
+    wants_context: bool
+    adapters: Mapping[str, Any]
+    fills: Mapping[str, Any]
+    warnings: tuple[str, ...]
 
 
 def signature_of(fn: Callable[..., object]) -> Signature:
-    """Reads a live function. Raises TypeError for what has no signature, ValueError for a generator."""
-    if _is_generator(fn):
+    """Read a live function. Raises TypeError for what has no signature, ValueError for a generator."""
+    called = (fn, getattr(fn, "__call__", None))  # noqa: B004 - an object with a __call__
+    if any(inspect.isgeneratorfunction(one) or inspect.isasyncgenfunction(one) for one in called):
         raise ValueError(f"{name_of(fn)} {GENERATOR}")
-    docstring = parse_docstring(getattr(_bound(fn), "__doc__", "") or "")
+    docstring = parse_docstring(getattr(_bound(fn), "__doc__", ""))
     target = inspect.unwrap(fn) if inspect.isroutine(fn) else type(fn).__call__
     target = getattr(fn, "func", target)
     around = _surroundings(target)
-    found, wants_context = _parameters(fn, _hints(target, around), docstring)
-    fills = {}
-    parameters = []
-    for parameter in found:
-        if type(parameter.default).__name__ == "FieldInfo":
-            parameter, fill = from_field(parameter)
-            if fill is not Missing.REQUIRED:
-                fills[parameter.name] = fill
-        parameters.append(parameter)
-    arguments = read_parameters(parameters, around)
-    return Signature(
-        docstring, arguments.schema, wants_context, arguments.adapters, fills, arguments.warnings
-    )
+    hints = _hints(target, around)
+    parameters = inspect.signature(fn).parameters.values()
+    return read_parameters(parameters, lambda one: hints.get(one.name, one.empty), docstring, around)
+
+
+def read_parameters(
+    parameters: Iterable[inspect.Parameter],
+    hint: Callable[[inspect.Parameter], object],
+    docstring: Docstring,
+    around: Mapping[str, object],
+) -> Signature:
+    """Describe the parameters of a function by the types that `hint` gives.
+
+    `around` maps the names that these may use. Raises TypesTooLarge for more than 16 KB of JSON.
+    """
+    properties: dict[str, Schema] = {}
+    definitions: dict[str, Schema] = {}
+    required: list[str] = []
+    warnings: list[str] = []
+    adapters: dict[str, Any] = {}
+    fills: dict[str, object] = {}
+    wants_context = False
+    for position, parameter in enumerate(parameters):
+        name, default = parameter.name, parameter.default
+        if is_context(parameter):
+            wants_context = True
+            continue
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        if position == 0 and name in {"self", "cls"}:
+            continue
+        annotation, description = hint(parameter), docstring.params.get(name, "")
+        if isinstance(default, FieldInfo):
+            if annotation is parameter.empty:
+                description = default.description or ""
+            annotation, default = _from_field(annotation, default)
+            if default is not parameter.empty:
+                fills[name] = default
+        schema, adapter = read_annotation(annotation, around)
+        if schema is None:
+            if annotation not in (Any, object):
+                fault = "no annotation" if annotation is parameter.empty else "an unknown annotation"
+                warnings.append(f"{name}: {fault}, so any JSON value is accepted")
+            schema = {"type": list(PERMISSIVE)}
+        if adapter is not None:
+            adapters[name] = adapter
+        definitions |= schema.pop("$defs", {})
+        if default is parameter.empty:
+            required.append(name)
+        else:
+            schema = {**optional(schema), **default_keyword(default)}
+        if default is Missing.UNWRITTEN:
+            warnings.append(f"{name}: its default is no literal, so the model is not told of it")
+        description = str(schema.get("description", description))
+        if len(description) > LONGEST_DESCRIPTION:
+            warnings.append(f"{name}: its description is cut to {LONGEST_DESCRIPTION} characters")
+        if description:
+            schema["description"] = shortened(description, LONGEST_DESCRIPTION)
+        properties[name] = schema
+    whole: Schema = {"type": "object", "properties": properties, "required": required}
+    if definitions:
+        whole["$defs"] = definitions
+    try:
+        plain(whole, LARGEST_SCHEMA)
+    except ValueError:
+        raise TypesTooLarge from None
+    return Signature(docstring, whole, wants_context, adapters, fills, tuple(warnings))
+
+
+def _from_field(annotation: object, info: FieldInfo) -> tuple[object, object]:
+    """Return the annotation together with the `Field(…)` that is its default, and the real default."""
+    default: object = info.get_default(call_default_factory=True, validated_data={})
+    if default is PydanticUndefined or default is ...:
+        default = inspect.Parameter.empty
+    if annotation is not inspect.Parameter.empty:
+        try:
+            annotation = typing.Annotated[annotation, info]
+        except TypeError:  # `Optional` alone, and other words of typing that are no type
+            annotation = Missing.UNKNOWN
+    return annotation, default
 
 
 def name_of(fn: Callable[..., object]) -> str:
@@ -210,88 +290,52 @@ def _bound(fn: Callable[..., object]) -> Callable[..., object]:
 def is_context(parameter: inspect.Parameter) -> bool:
     """Return True for the parameter that receives the context of the call.
 
-    It has that name, or is annotated as a ToolContext or as the Context of an MCP server.
+    It has that name, or is annotated (in source: by a node) as a ToolContext or the Context of an MCP server.
     """
-    if parameter.name == "context":
-        return True
     annotation = parameter.annotation
-    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
-    return "Context" in text and names_type(ast.Constant(text), CONTEXTS)
+    if not isinstance(annotation, ast.AST):
+        text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+        annotation = ast.Constant(text if "Context" in text else "")
+    return parameter.name == "context" or _is_context_type(annotation)
 
 
-def names_type(annotation: ast.AST, names: Collection[str]) -> bool:
-    """Return True if an annotation is a class of one of these names, alone or with None."""
+def _is_context_type(annotation: ast.AST) -> bool:
     match annotation:
         case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name in names
+            return name in ("Context", "ToolContext")
         case ast.Constant(value=str(text)):
             try:
-                return names_type(ast.parse(text, mode="eval").body, names)
+                return _is_context_type(ast.parse(text, mode="eval").body)
             except (SyntaxError, ValueError, RecursionError, MemoryError):  # NUL bytes, absurd nesting
                 return False
         case ast.Call(func=ast.Name(id="ForwardRef"), args=[inner, *_]):  # of "Optional['X']", written out
-            return names_type(inner, names)
+            return _is_context_type(inner)
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            return _is_that_or_none((left, right), names)
+            return _is_context_or_none(left, right)
         case ast.Subscript(value=ast.Name(id=form) | ast.Attribute(attr=form), slice=inside):
             parts = inside.elts if isinstance(inside, ast.Tuple) else [inside]
             if form in ("Optional", "Union"):
-                return _is_that_or_none(parts, names)
-            return names_type(parts[0], names) if form == "Annotated" and parts else form in names
+                return _is_context_or_none(*parts)
+            return _is_context_type(parts[0] if form == "Annotated" and parts else ast.Name(form))
     return False
 
 
-def _is_that_or_none(parts: Iterable[ast.expr], names: Collection[str]) -> bool:
+def _is_context_or_none(*parts: ast.expr) -> bool:
     told = [part for part in parts if not (isinstance(part, ast.Constant) and part.value is None)]
-    return bool(told) and all(names_type(part, names) for part in told)
-
-
-def _is_generator(fn: Callable[..., object]) -> bool:
-    return any(
-        inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called)
-        for called in (fn, getattr(fn, "__call__", None))  # noqa: B004 - an object with a __call__
-    )
-
-
-def _parameters(
-    fn: Callable[..., object], hints: Mapping[str, object], docstring: Docstring
-) -> tuple[list[Parameter], bool]:
-    found: list[Parameter] = []
-    wants_context = False
-    for position, parameter in enumerate(inspect.signature(fn).parameters.values()):
-        if is_context(parameter):
-            wants_context = True
-            continue
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            continue
-        if position == 0 and parameter.name in {"self", "cls"}:
-            continue
-        default = Missing.REQUIRED if parameter.default is parameter.empty else parameter.default
-        annotation = hints.get(parameter.name, Missing.ANNOTATION)
-        description = docstring.params.get(parameter.name, "")
-        found.append(Parameter(parameter.name, annotation, default, description))
-    return found, wants_context
+    return bool(told) and all(map(_is_context_type, told))
 
 
 def _hints(target: Callable[..., object], around: dict[str, object]) -> dict[str, object]:
-    """Return annotations with their names looked up; one that cannot be is left out, the others stay."""
-    try:
-        return typing.get_type_hints(target, localns=around, include_extras=True)
-    except Exception:  # an annotation is the author's own expression: it may raise anything
-        return _hints_one_by_one(target, around)
-
-
-def _hints_one_by_one(target: Callable[..., object], around: dict[str, object]) -> dict[str, object]:
+    """Return annotations with their names looked up; what cannot be looked up is marked as unknown."""
     hints: dict[str, object] = {}
     for name, annotation in getattr(target, "__annotations__", {}).items():
         holder = types.SimpleNamespace(__annotations__={name: annotation})
+        names = getattr(inspect.unwrap(target), "__globals__", {})
         try:
-            hints |= typing.get_type_hints(
-                holder, globalns=getattr(target, "__globals__", {}), localns=around, include_extras=True
-            )
-        except Exception:  # noqa: S112 - reported by the caller as an unknown annotation
-            continue
-    return {name: hints.get(name, Missing.UNKNOWN) for name in getattr(target, "__annotations__", {})}
+            hints |= typing.get_type_hints(holder, globalns=names, localns=around, include_extras=True)
+        except Exception:  # an annotation is the author's own expression: it may raise anything
+            hints[name] = Missing.UNKNOWN
+    return hints
 
 
 def _surroundings(target: Callable[..., object]) -> dict[str, object]:

@@ -4,21 +4,13 @@ import ast
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from inspect import Parameter
 
 from app.messages import JSON
-from app.tools.annotations import BLOCKS, Names, Unresolvable, statements
+from app.tools.annotations import BLOCKS, Names, statements
 from app.tools.plain import sendable
-from app.tools.schema import (
-    Missing,
-    Parameter,
-    Schema,
-    TypesTooLarge,
-    described,
-    from_field,
-    read_parameters,
-    shortened,
-)
-from app.tools.signature import CONTEXTS, GENERATOR, NO_DOCSTRING, Docstring, names_type, parse_docstring
+from app.tools.schema import Schema, TypesTooLarge, described, shortened
+from app.tools.signature import GENERATOR, NO_DOCSTRING, parse_docstring, read_parameters
 
 _REGISTERING = frozenset({"tool", "resource", "prompt"})
 LARGEST_SOURCE = 256 * 1024
@@ -152,26 +144,28 @@ def _yields(node: _Function) -> bool:
 
 def _registration(node: _Function) -> str:
     """Return "tool", "resource" or "prompt" for a function that a decorator registers; else ""."""
-    decorator = _decorator(node)
-    target = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return target.attr if isinstance(target, ast.Attribute) else ""
+    return _decorator(node)[0]
 
 
-def _decorator(node: _Function) -> ast.expr | None:
-    found = None
+def _decorator(node: _Function) -> tuple[str, ast.expr | None]:
+    """Return what a decorator registers a function as, and that decorator; one of a tool counts first."""
+    found: tuple[str, ast.expr | None] = "", None
     for decorator in node.decorator_list:
         target = decorator.func if isinstance(decorator, ast.Call) else decorator
         if isinstance(target, ast.Attribute) and target.attr in _REGISTERING:
             if target.attr == "tool":
-                return decorator
-            found = found or decorator
+                return "tool", decorator
+            found = found if found[0] else (target.attr, decorator)
     return found
 
 
 def _found(node: _Function, names: Names) -> FoundTool:
     docstring = parse_docstring((ast.get_docstring(node) or "")[:_READ_OF_DOCSTRING])
     given = _decorator_texts(node)
-    arguments = read_parameters(_parameters(node, names, docstring), names.made)
+    parameters = _parameters(node.args, names)
+    arguments = read_parameters(
+        parameters, lambda one: names.annotation(one.annotation), docstring, names.made
+    )
     name: str = sendable(given.get("name") or node.name)
     description: str = sendable(given.get("description") or docstring.description or name)
     warnings = arguments.warnings
@@ -189,7 +183,7 @@ def _found(node: _Function, names: Names) -> FoundTool:
 
 def _decorator_texts(node: _Function) -> dict[str, str]:
     """Return `name` and `description` written in the decorator; the first plain argument is the name."""
-    decorator = _decorator(node)
+    _, decorator = _decorator(node)
     if not isinstance(decorator, ast.Call):
         return {}
     written = {word.arg: word.value for word in decorator.keywords if word.arg in {"name", "description"}}
@@ -202,38 +196,11 @@ def _decorator_texts(node: _Function) -> dict[str, str]:
     }
 
 
-def _parameters(node: _Function, names: Names, docstring: Docstring) -> list[Parameter]:
-    spec = node.args
+def _parameters(spec: ast.arguments, names: Names) -> Iterator[Parameter]:
     positional = [*spec.posonlyargs, *spec.args]
-    defaults: list[ast.expr | None] = [None] * (len(positional) - len(spec.defaults))
-    pairs = [
-        *zip(positional, [*defaults, *spec.defaults], strict=True),
-        *zip(spec.kwonlyargs, spec.kw_defaults, strict=True),
-    ]
-    found: list[Parameter] = []
-    for at, (argument, default) in enumerate(pairs):
-        if _is_context(argument):
-            continue
-        if at == 0 and argument.arg in {"self", "cls"}:
-            continue
-        try:
-            annotation = names.annotation(argument.annotation)
-        except Unresolvable:
-            annotation = Missing.UNKNOWN
-        found.append(_parameter(argument.arg, annotation, names.default(default), docstring))
-    return found
-
-
-def _parameter(name: str, annotation: object, default: object, docstring: Docstring) -> Parameter:
-    description = docstring.params.get(name, "")
-    parameter = Parameter(name, annotation, default, description)
-    if type(default).__name__ != "FieldInfo":
-        return parameter
-    return from_field(parameter)[0]
-
-
-def _is_context(argument: ast.arg) -> bool:
-    """Return True for the context that the host passes in, ours or an MCP server's."""
-    if argument.arg == "context":
-        return True
-    return argument.annotation is not None and names_type(argument.annotation, CONTEXTS)
+    defaults = [*[None] * (len(positional) - len(spec.defaults)), *spec.defaults, *spec.kw_defaults]
+    for argument, default in zip([*positional, *spec.kwonlyargs], defaults, strict=True):
+        annotation = argument.annotation or Parameter.empty
+        yield Parameter(
+            argument.arg, Parameter.KEYWORD_ONLY, default=names.default(default), annotation=annotation
+        )

@@ -4,7 +4,8 @@ import copy
 import hashlib
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any, get_args
 
 import orjson
@@ -17,16 +18,55 @@ from app.tools.limits import MOST_PER_MINUTE, DaemonThreads
 from app.tools.plain import sendable
 from app.tools.result import ToolResult
 from app.tools.schema import Schema, described, shortened
-from app.tools.signature import is_context, name_of, signature_of
+from app.tools.signature import Signature, is_context, name_of, signature_of
 from app.tools.validation import ArgumentsCheck, InvalidArguments, describe_value
 
 PathCheck = Callable[[dict[str, JSON], ToolContext], None]
-Guard = Callable[[dict[str, JSON], ToolContext], Awaitable[object]]
-MakesCard = Callable[[dict[str, JSON], ToolContext], Awaitable[Any]]
-WritesCard = Callable[[Any, Services], str]
 
 
-class Tool:
+@dataclass(eq=False, kw_only=True)
+class Traits:
+    """What the author or the host says about a tool."""
+
+    category: str = ""
+    sensitive: bool = False
+    idempotent: bool = False
+    """A call that comes to UPSTREAM_RATE_LIMIT or UPSTREAM_ERROR is tried again, after the seconds in
+    `meta.retry_after` or a growing pause, as long as that fits into `timeout`."""
+    timeout: float = 30.0
+    audience: Audience = "members"
+    examples: Iterable[str] = ()
+    """Sentences that lead to this tool."""
+    harmless: bool = False
+    """It changes nothing of the world: it is never asked about and runs in a dry run too."""
+    read_only: bool = False
+    """It changes nothing, but may reach others."""
+    destructive: bool = False
+    """It takes away what the person keeps: in a turn that holds words of others it needs a yes."""
+    warnings: tuple[str, ...] = ()
+    calls_per_minute: int = 0
+    """For each person, 0 for no limit; waiting for its turn counts as time of the call."""
+    outside: bool = True
+    """Its results may hold what others wrote, which never grants a permission."""
+    permits_addresses: bool = False
+    """It searches, and a network tool may ask the addresses that its results list."""
+    code: str = ""
+    """The version of the code that answers, "" for that of the release: a yes holds for it alone."""
+
+    # Attributes of functions of bundled skills:
+    guard: Callable[[dict[str, JSON], ToolContext], Awaitable[object]] | None = None
+    """Refuses a call before anybody is asked about it: returns a failure, or None."""
+    card: Callable[[dict[str, JSON], ToolContext], Awaitable[Any]] | None = None
+    """Makes the card (`app.turns.cards.Card`) of a tool that asks in every mode."""
+    whole_card: Callable[[Any, Services], str] | None = None
+    """Writes the card of an open question for the console."""
+    changes_person: bool = False
+    """It runs before the others of its round, which go by what it changed."""
+    consent_about: Callable[[Mapping[str, JSON]], str] | None = None
+    """Names what a yes, also "always here", holds for, where that is less than the tool."""
+
+
+class Tool(Traits):
     """A typed function that a model may call. Not changed once made; `replace` gives a changed copy.
 
     `execute` is called with the arguments as keywords, and with `context=` if it has that parameter.
@@ -35,22 +75,7 @@ class Tool:
     `def` (then it runs in a thread), and may return any JSON value, an envelope with "ok", or a ToolResult.
 
     `check(args, context)` raises ValueError for arguments that fit the schema and still cannot be taken;
-    it also runs in a dry run and must have no effect. `harmless` tools change nothing of the world: they
-    are never asked about and run in a dry run too. `read_only` tools change nothing, but may reach others.
-    `destructive` ones take away what the person keeps: in a turn that holds words of others they need a yes.
-    `examples` are sentences that lead to this tool.
-
-    A call of an `idempotent` tool that comes to UPSTREAM_RATE_LIMIT or UPSTREAM_ERROR is tried again, after
-    the seconds in `meta.retry_after` or a growing pause, as long as that fits into `timeout`.
-    `outside`: its results may hold what others wrote, which never grants a permission.
-    `permits_addresses`: it searches, and a network tool may ask the addresses that its results list.
-    `calls_per_minute` is for each person, 0 for no limit; waiting for its turn counts as time of the call.
-    `guard(args, context)` refuses a call before anybody is asked about it: it returns a failure, or None.
-    `card(args, context)` makes the card (`app.turns.cards.Card`) of a tool that asks in every mode, and
-    `whole_card(question, services)` writes it for the console. `consent_about(arguments)` names what a yes,
-    also "always here", holds for, where that is less than the tool. A tool that `changes_person` runs before
-    the others of its round, which go by what it changed. These are attributes of functions of bundled skills.
-    `code` names the version of the code that answers, "" for that of the release: a yes holds for it alone.
+    it also runs in a dry run and must have no effect.
     """
 
     def __init__(
@@ -60,61 +85,39 @@ class Tool:
         input_schema: Mapping[str, JSON],
         execute: Callable[..., object],
         *,
-        category: str = "",
-        sensitive: bool = False,
-        idempotent: bool = False,
-        timeout: float = 30.0,
-        audience: Audience = "members",
-        wants_context: bool | None = None,
-        examples: Iterable[str] = (),
-        harmless: bool = False,
-        read_only: bool = False,
-        destructive: bool = False,
         check: PathCheck | None = None,
-        adapters: Mapping[str, Any] | None = None,
-        fills: Mapping[str, Any] | None = None,
-        warnings: Iterable[str] = (),
-        calls_per_minute: int = 0,
-        outside: bool = True,
-        permits_addresses: bool = False,
-        code: str = "",
-        by_name: bool = False,
+        wants_context: bool | None = None,
+        signature: Signature | None = None,
+        **traits: Any,
     ) -> None:
-        if timeout <= 0:
-            raise ValueError(f"timeout of {name}: expected seconds above 0, got {timeout}")
-        if audience not in get_args(Audience):
-            raise ValueError(f"audience of {name}: expected one of {get_args(Audience)}, got {audience!r}")
-        if not 0 <= calls_per_minute <= MOST_PER_MINUTE:
+        super().__init__(**traits)
+        if self.timeout <= 0:
+            raise ValueError(f"timeout of {name}: expected seconds above 0, got {self.timeout}")
+        if self.audience not in get_args(Audience):
+            known = get_args(Audience)
+            raise ValueError(f"audience of {name}: expected one of {known}, got {self.audience!r}")
+        if not 0 <= self.calls_per_minute <= MOST_PER_MINUTE:
+            given = self.calls_per_minute
             raise ValueError(
-                f"calls_per_minute of {name}: expected 0 (none) to {MOST_PER_MINUTE}, got {calls_per_minute}"
+                f"calls_per_minute of {name}: expected 0 (none) to {MOST_PER_MINUTE}, got {given}"
             )
         self.name = name
         self.description: str = sendable(description)
         self.input_schema: Schema = sendable(dict(input_schema))
-        self.category = category
-        self.sensitive = sensitive
-        self.idempotent = idempotent
-        self.timeout = timeout
-        self.audience: Audience = audience
-        self.examples: tuple[str, ...] = tuple(sendable(list(examples)))
-        self.harmless = harmless
-        self.read_only = read_only or harmless
-        self.destructive = destructive
-        self.warnings = tuple(warnings)
-        self.calls_per_minute = calls_per_minute
-        self.outside = outside
-        self.permits_addresses = permits_addresses
-        self.code = code
-        self.guard: Guard | None = None
-        self.card: MakesCard | None = None
-        self.whole_card: WritesCard | None = None
-        self.changes_person = False
-        self.consent_about: Callable[[Mapping[str, JSON]], str] | None = None
+        self.examples: tuple[str, ...] = tuple(sendable(list(self.examples)))
+        self.read_only = self.read_only or self.harmless
         self._function = execute
         self._check = check
-        self._adapters = dict(adapters or {})
-        self._fills = dict(fills or {})
-        self._call = _Call(execute, wants_context, by_name)
+        self._adapters = signature.adapters if signature else {}
+        self._fills = signature.fills if signature else {}
+        parameters = _parameters(execute)
+        self._takes_whole = signature is None and [
+            p.name for p in parameters[:1] if p.kind in _POSITIONAL
+        ] == ["args"]
+        self._positional = [p for p in parameters if p.kind is p.POSITIONAL_ONLY]
+        contexts = [parameter.name for parameter in parameters if is_context(parameter)]
+        self._context_name = contexts[0] if contexts else "context"
+        self._takes_context = bool(contexts) if wants_context is None else wants_context
 
     @classmethod
     def from_function(
@@ -122,45 +125,23 @@ class Tool:
         fn: Callable[..., object],
         *,
         name: str | None = None,
-        category: str = "",
-        sensitive: bool = False,
-        idempotent: bool = False,
-        timeout: float = 30.0,
-        audience: Audience = "members",
-        harmless: bool = False,
-        read_only: bool = False,
-        destructive: bool = False,
         check: PathCheck | None = None,
-        calls_per_minute: int = 0,
-        outside: bool = True,
-        permits_addresses: bool = False,
+        **traits: Any,
     ) -> "Tool":
         """Make a tool of a function's name, docstring and annotations. Raises ValueError for a generator."""
         signature = signature_of(fn)
-        own = name or name_of(fn)
+        name = name or name_of(fn)
         return cls(
-            own,
-            signature.docstring.description or own,
+            name,
+            signature.docstring.description or name,
             signature.schema,
             fn,
-            category=category,
-            sensitive=sensitive,
-            idempotent=idempotent,
-            timeout=timeout,
-            audience=audience,
-            wants_context=signature.wants_context,
-            examples=signature.docstring.examples,
-            harmless=harmless,
-            read_only=read_only,
-            destructive=destructive,
             check=check,
-            adapters=signature.adapters,
-            fills=signature.fills,
+            wants_context=signature.wants_context,
+            signature=signature,
+            examples=signature.docstring.examples,
             warnings=signature.warnings,
-            calls_per_minute=calls_per_minute,
-            outside=outside,
-            permits_addresses=permits_addresses,
-            by_name=True,
+            **traits,
         )
 
     def __repr__(self) -> str:
@@ -169,12 +150,13 @@ class Tool:
     @property
     def is_async(self) -> bool:
         """Return True if the function runs on the loop (`async def`); others run in a thread."""
-        return self._call.is_async
+        called = (self._function, getattr(self._function, "__call__", None))  # noqa: B004 - of an object
+        return any(map(inspect.iscoroutinefunction, called))
 
     @property
     def wants_context(self) -> bool:
         """Return True if the function or its check receives the context of the call."""
-        return self._call.wants_context or self._check is not None
+        return self._takes_context or self._check is not None
 
     def replace(self, **changes: Any) -> "Tool":
         """Return a copy with other attributes, such as `name` or `sensitive`."""
@@ -196,6 +178,12 @@ class Tool:
         return self._definitions[1]
 
     @cached_property
+    def _definitions(self) -> tuple[Schema, Schema]:
+        said = {"name": self.name, "description": described(self.description, self.examples)}
+        function = {"type": "function", "function": {**said, "parameters": self.input_schema}}
+        return function, {**said, "inputSchema": self.input_schema}
+
+    @cached_property
     def definition_hash(self) -> str:
         """Return the sha256 of what an approval covers: category, name, description, schema and code."""
         parts = [self.category, self.name, self._definitions[1]["description"], self.input_schema]
@@ -211,9 +199,12 @@ class Tool:
     def validate_args(self, args: Mapping[str, JSON] | str | None) -> dict[str, JSON]:
         """Return the checked arguments, as JSON. Raises InvalidArguments, which says how to mend them."""
         checked = self._arguments_check(args)
-        if self._adapters:
-            self._converted(checked)
+        self._converted(checked)
         return checked
+
+    @cached_property
+    def _arguments_check(self) -> ArgumentsCheck:
+        return ArgumentsCheck(self.input_schema)
 
     def check(self, args: dict[str, JSON], context: ToolContext) -> None:
         """Let the tool itself check the arguments. Raises ValueError."""
@@ -222,26 +213,23 @@ class Tool:
 
     def bind(self, args: dict[str, JSON], context: ToolContext) -> Callable[[], Any]:
         """Return the call, ready to run; for an async tool it gives an awaitable."""
-        values = {**self._fills, **self._converted(args)} if self._adapters or self._fills else args
-        return self._call.bind(values, context)
+        named = {**self._fills, **self._converted(args)}
+        if self._takes_whole:
+            return partial(self._function, named, *([context] if self._takes_context else []))
+        if self._takes_context:
+            named[self._context_name] = context
+        first = []
+        for parameter in self._positional:  # one that is left out has those after it in its place
+            if parameter.name not in named and parameter.default is parameter.empty:
+                break
+            first.append(named.pop(parameter.name, parameter.default))
+        return partial(self._function, *first, **named)
 
-    async def execute(
-        self,
-        args: dict[str, JSON],
-        context: ToolContext | None = None,
-        threads: DaemonThreads | None = None,
-    ) -> ToolResult:
-        """Runs with checked arguments, without limits; what the function raises is raised."""
+    async def execute(self, args: dict[str, JSON], context: ToolContext | None = None) -> ToolResult:
+        """Run with checked arguments, without limits; what the function raises is raised."""
         call = self.bind(args, context or ToolContext())
-        if self.is_async:
-            value = await call()
-        elif threads is not None:
-            value = await threads.run(call)
-        else:
-            value = await DaemonThreads(limit=1, idle_seconds=0).run(call)
-        if inspect.isawaitable(value):
-            value = await value
-        return ToolResult.of(value)
+        value = await (call() if self.is_async else DaemonThreads().run(call))
+        return ToolResult.of(await value if inspect.isawaitable(value) else value)
 
     def _converted(self, args: dict[str, JSON]) -> dict[str, Any]:
         """Return arguments as the Python types the function was annotated with."""
@@ -258,62 +246,15 @@ class Tool:
             raise InvalidArguments(problems)
         return converted
 
-    @cached_property
-    def _arguments_check(self) -> ArgumentsCheck:
-        return ArgumentsCheck(self.input_schema)
-
-    @cached_property
-    def _definitions(self) -> tuple[Schema, Schema]:
-        words = described(self.description, self.examples)
-        function = {"name": self.name, "description": words, "parameters": self.input_schema}
-        mcp = {"name": self.name, "description": words, "inputSchema": self.input_schema}
-        return {"type": "function", "function": function}, mcp
-
-
-class _Call:
-    """The way in which a callable wants its arguments."""
-
-    def __init__(self, function: Callable[..., object], wants_context: bool | None, by_name: bool) -> None:
-        self._function = function
-        self.is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-            getattr(function, "__call__", None)  # noqa: B004 - an object with an async __call__
-        )
-        parameters = _parameters(function)
-        first = next(iter(parameters.values()), None)
-        takes_args = first is not None and first.name == "args" and first.kind in _POSITIONAL
-        self._whole = takes_args and not by_name
-        self._positional = tuple(p for p in parameters.values() if p.kind is p.POSITIONAL_ONLY)
-        contexts = [name for name, parameter in parameters.items() if is_context(parameter)]
-        self._context = contexts[0] if contexts else "context"
-        self.wants_context = bool(contexts) if wants_context is None else wants_context
-
-    def bind(self, values: Mapping[str, Any], context: ToolContext) -> Callable[[], Any]:
-        function = self._function
-        if self._whole:
-            if self.wants_context:
-                return lambda: function(dict(values), context)
-            return lambda: function(dict(values))
-        named = dict(values)
-        if self.wants_context:
-            named[self._context] = context
-        if not self._positional:
-            return lambda: function(**named)
-        first = []
-        for parameter in self._positional:  # one that is left out has those after it in its place
-            if parameter.name not in named and parameter.default is parameter.empty:
-                break
-            first.append(named.pop(parameter.name, parameter.default))
-        return lambda: function(*first, **named)
-
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
-def _parameters(function: Callable[..., object]) -> Mapping[str, inspect.Parameter]:
+def _parameters(function: Callable[..., object]) -> list[inspect.Parameter]:
     try:
-        return inspect.signature(function).parameters
+        return [*inspect.signature(function).parameters.values()]
     except (TypeError, ValueError):  # some built-in callables have none
-        return {}
+        return []
 
 
 def _explained(name: str, fault: Mapping[str, Any]) -> str:
@@ -331,57 +272,47 @@ LONGEST_ABOUT_A_PARAMETER = 160
 _ONE = frozenset(("items", "additionalProperties", "propertyNames", "not", "contains", "if", "then", "else"))
 _LISTED = frozenset(("anyOf", "oneOf", "allOf", "prefixItems"))
 _NAMED = frozenset(("properties", "patternProperties", "$defs", "dependentSchemas"))
-_SAYS_NOTHING: tuple[tuple[str, JSON], ...] = (("required", []), ("default", ""), ("default", None))
+_SAYS_NOTHING: tuple[tuple[str, JSON], ...] = (
+    ("required", []),
+    ("default", ""),
+    ("default", None),
+    ("description", ""),
+    ("description", None),
+)
 
 
 def brief(tool: Tool) -> Schema:
     """Return the function form, its texts cut where a sentence ends, without what says nothing."""
-    function = {
-        "name": tool.name,
-        "description": _description(tool),
-        "parameters": _without_much(tool.input_schema),
-    }
+    said = _cut(tool.description, LONGEST_DESCRIPTION)
+    with_examples = [described(said, tool.examples[:count]) for count in range(len(tool.examples), 0, -1)]
+    words = next((whole for whole in with_examples if len(whole) <= LONGEST_WITH_EXAMPLES), said)
+    function = {"name": tool.name, "description": words, "parameters": _brief_schema(tool.input_schema)}
     return {"type": "function", "function": function}
 
 
-def _description(tool: Tool) -> str:
-    said = _cut(tool.description, LONGEST_DESCRIPTION)
-    for count in range(len(tool.examples), 0, -1):
-        whole = described(said, tool.examples[:count])
-        if len(whole) <= LONGEST_WITH_EXAMPLES:
-            return whole
-    return said
-
-
-def _without_much(schema: JSON) -> JSON:
+def _brief_schema(schema: JSON) -> JSON:
     if not isinstance(schema, Mapping):
         return schema
-    closed = "properties" in schema and schema.get("additionalProperties") is False
-    return {
-        key: _inner(key, value)
-        for key, value in schema.items()
-        if (key, value) not in _SAYS_NOTHING
-        and not (key == "description" and not value)
-        and not (key == "additionalProperties" and closed)
-    }
-
-
-def _inner(key: str, value: JSON) -> JSON:
-    if key == "description" and isinstance(value, str):
-        return _cut(value, LONGEST_ABOUT_A_PARAMETER)
-    if key in _ONE:
-        return _without_much(value)
-    if key in _LISTED and isinstance(value, list):
-        return [_without_much(one) for one in value]
-    if key in _NAMED and isinstance(value, Mapping):
-        return {name: _without_much(one) for name, one in value.items()}
-    return value
+    made: dict[str, JSON] = {}
+    for key, value in schema.items():
+        closes = key == "additionalProperties" and value is False and "properties" in schema
+        if closes or (key, value) in _SAYS_NOTHING:
+            continue
+        if key == "description" and isinstance(value, str):
+            value = _cut(value, LONGEST_ABOUT_A_PARAMETER)
+        elif key in _ONE:
+            value = _brief_schema(value)
+        elif key in _LISTED and isinstance(value, list):
+            value = [_brief_schema(one) for one in value]
+        elif key in _NAMED and isinstance(value, Mapping):
+            value = {name: _brief_schema(one) for name, one in value.items()}
+        made[key] = value
+    return made
 
 
 def _cut(text: str, longest: int) -> str:
     """Return the whole sentences that fit; the beginning if they fill less than half of the room."""
     if len(text) <= longest:
         return text
-    ends = [text.rfind(end, 0, longest) for end in (". ", ".\n", "\n")]
-    end = max(ends)
+    end = max(text.rfind(end, 0, longest) for end in (". ", ".\n", "\n"))
     return text[: end + 1].rstrip() if end >= longest // 2 else shortened(text, longest)

@@ -105,8 +105,8 @@ async def test_intent_is_recorded_before_the_call_and_the_result_after() -> None
 )
 async def test_what_cannot_be_recorded(refuse: str, code: str, runs: int) -> None:
     ran: list[int] = []
-    engine = engine_of(tool_of(lambda: ran.append(1)), recorder=Journal(refuse))
-    result = await engine.execute_tool_call("it", {})
+    engine = engine_of(tool_of(lambda: ran.append(1)))
+    result = await engine.execute_tool_call("it", {}, None, CallTerms(recorder=Journal(refuse)))
     assert result.code == code
     assert len(ran) == runs
 
@@ -118,8 +118,8 @@ async def test_a_cancelled_call_leaves_its_intent_open() -> None:
         inside.set()
         await asyncio.Event().wait()
 
-    engine = engine_of(tool_of(wait), recorder=journal)
-    call = asyncio.create_task(engine.execute_tool_call("it", {}))
+    terms = CallTerms(recorder=journal)
+    call = asyncio.create_task(engine_of(tool_of(wait)).execute_tool_call("it", {}, None, terms))
     await inside.wait()
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -380,11 +380,9 @@ async def test_recorder_and_figures_are_told_the_same() -> None:
             told.append((tool, seconds))
             return result
 
-    engine = engine_of(
-        ADD, recorder=Keeper(), on_call=lambda name, code, seconds: told.append((name, seconds))
-    )
+    engine = engine_of(ADD, on_call=lambda name, code, seconds: told.append((name, seconds)))
     for name, args in (("add", {"a": 1}), ("add", {}), ("ad", {})):
-        await engine.execute_tool_call(name, args)
+        await engine.execute_tool_call(name, args, None, CallTerms(recorder=Keeper()))
     assert told[::2] == told[1::2]
     assert [seconds is not None for _, seconds in told[::2]] == [True, False, False]
 
