@@ -26,6 +26,7 @@ from app.ops.health import MODEL_AWAY, Health
 from app.ops.introspection import Introspection
 from app.ops.metrics import Metrics
 from app.ops.sweep import DueWork, Sweep
+from app.ops.webhooks_out import WebhooksOut
 from app.people import Realm
 from app.processes.sandbox import Sandbox
 from app.routing.phrase_writer import PhraseWriter
@@ -173,6 +174,7 @@ class Assistant:
             services.look_again,
         )
         self.health.watch(self.sweep)
+        self.webhooks_out = WebhooksOut(self.store, self.transport, settings.outbound_webhooks)
 
     def _engine(self, policy: ConfirmationPolicy) -> ExecutionEngine:
         return ExecutionEngine(
@@ -240,6 +242,7 @@ class Assistant:
         await self.reminders.start()
         self.attachments.start()
         self.sweep.start()
+        await self.webhooks_out.start()
         self.warm_up.start()
 
     async def listening(self) -> None:
@@ -251,6 +254,7 @@ class Assistant:
         """Stop lanes, sender, their services, then the writer; the intake has stopped before."""
         self.warm_up.stop()
         await self.sweep.stop()
+        await self.webhooks_out.stop()
         await self.reminders.stop()
         await self.phrase_writer.close()
         await self.carrier.close(LANES_SECONDS)

@@ -1,5 +1,6 @@
 """Settings, read once from the environment and `.env`."""
 
+import base64
 import os
 import re
 from dataclasses import dataclass
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from dotenv import dotenv_values
-from pydantic import Field, SecretStr, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.calendar.opening_hours import OpeningHours
@@ -62,6 +63,31 @@ class MessageBudget:
         return cls(Decimal(found[1]), (found[2] or "").upper())
 
 
+class OutboundWebhook(BaseModel):
+    """A system of the operator's that is told of events; `secret` is base64 behind "whsec_"."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    url: str = Field(pattern=r"^https?://")
+    secret: SecretStr
+    events: list[
+        Literal["message.received", "message.replied", "conversation.handed_over", "limit.reached"]
+    ] = ["message.received", "message.replied", "conversation.handed_over", "limit.reached"]
+
+    @field_validator("secret")
+    @classmethod
+    def _long_enough(cls, value: SecretStr) -> SecretStr:
+        try:
+            key = base64.b64decode(value.get_secret_value().removeprefix("whsec_"), validate=True)
+        except ValueError:
+            key = b""
+        if not 24 <= len(key) <= 64:
+            raise ValueError(
+                "a secret is whsec_ and 24 to 64 bytes in base64; make one: openssl rand -base64 32"
+            )
+        return value
+
+
 class Settings(BaseSettings):
     """Settings by the names of their environment variables; every default works offline."""
 
@@ -94,6 +120,7 @@ class Settings(BaseSettings):
     token_limit: Annotated[Limit, NoDecode] = Limit()
     send_limit: Annotated[Limit, NoDecode] = Limit()
     monthly_message_budget: Annotated[MessageBudget, NoDecode] = MessageBudget()
+    outbound_webhooks: list[OutboundWebhook] = []
     handover_hours: float = Field(12, gt=0, le=24 * 365)
     handover_minutes: float = Field(15, gt=0, le=24 * 60)
     opening_hours: str = ""
@@ -355,6 +382,7 @@ SECRET_VARIABLES = (
     "OPENAI_API_KEY",
     "TRANSCRIPTION_API_KEY",
     "SMITHERY_API_KEY",
+    "OUTBOUND_WEBHOOKS",
     "ADMIN_TOKEN",
 )
 

@@ -1,6 +1,12 @@
 """A business's own systems: messages through the outbox, templates that Meta approved, events by webhook."""
 
-from typing import Any
+import base64
+import hashlib
+import hmac
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, ClassVar
 
 import httpx2 as httpx
 
@@ -96,3 +102,51 @@ def test_an_owner_sends_a_template_after_seeing_its_price(make_world: Any, model
     graph.say("owner", "sí")
     wait_for(lambda: graph.sends("ana"), "the template")
     assert graph.sends("ana")[0]["body"]["type"] == "template"
+
+
+class Receiver(BaseHTTPRequestHandler):
+    """A system of the business, which does not answer well the first time."""
+
+    got: ClassVar[list[tuple[dict[str, str], str]]] = []
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"])).decode()
+        self.got.append(({name.lower(): value for name, value in self.headers.items()}, body))
+        self.send_response(500 if len(self.got) == 1 else 204)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None: ...
+
+
+def test_a_system_of_the_business_is_told_what_happens(make_world: Any) -> None:
+    listener = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+    threading.Thread(target=listener.serve_forever, daemon=True).start()
+    secret = f"whsec_{base64.b64encode(bytes(32)).decode()}"
+    hook = {"url": f"http://127.0.0.1:{listener.server_port}/hook", "secret": secret}
+    server, graph = make_world(
+        crowd=0,
+        graph={"people": PEOPLE},
+        OUTBOUND_WEBHOOKS=json.dumps([hook]),
+        GUEST_LIMIT="1/day",
+        **BUSINESS,
+    )
+    graph.say("owner", "hello")
+    graph.reply("owner")
+    graph.say("ana", "¿qué hora es en Lima?")
+    graph.reply("ana")
+    graph.say("ana", "¿y en Quito?")
+    graph.say("owner", "/human 5215550100001")
+    taken = lambda: [json.loads(body) for _, body in Receiver.got[1:]]  # noqa: E731
+    expected = {"message.received", "message.replied", "limit.reached", "conversation.handed_over"}
+    wait_for(lambda: expected <= {one["type"] for one in taken()}, "every kind of event")
+    ids = [headers["webhook-id"] for headers, _ in Receiver.got]
+    wait_for(lambda: [one["webhook-id"] for one, _ in Receiver.got].count(ids[0]) == 2, "the second attempt")
+    for headers, body in Receiver.got:
+        signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.{body}".encode()
+        right = base64.b64encode(hmac.new(bytes(32), signed, hashlib.sha256).digest()).decode()
+        assert headers["webhook-signature"] == f"v1,{right}"
+    asked = next(one for one in taken() if one["data"].get("text") == "¿qué hora es en Lima?")
+    assert asked["data"]["names"] == ["525550100001", "MX.11"]
+    wait_for(lambda: not server.rows("SELECT 1 FROM webhook_deliveries"), "nothing waits")
+    assert secret not in server.log
+    listener.shutdown()

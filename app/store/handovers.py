@@ -4,7 +4,7 @@ from sqlite3 import Connection, Row
 
 from app.messages import Echo
 from app.people import Conversation
-from app.store import outbox, people, turns
+from app.store import events, outbox, people, turns
 from app.store.database import insert, new_id
 from app.store.ownership import AccessRules
 
@@ -54,7 +54,7 @@ def settle(conn: Connection, person: str, now: float) -> None:
         if is_ours:
             continue
         if echo["text"].strip().casefold() == GIVES_BACK:
-            give_back(conn, where.id)
+            give_back(conn, where.id, now)
         else:
             if now < echo["until"]:
                 begin(conn, where, echo["until"], now)
@@ -69,20 +69,29 @@ def begin(conn: Connection, where: Conversation, until: float, now: float, *, to
     """
     sql = f"SELECT told FROM {outbox.SILENT} AND conversation_id = ?"
     silent = conn.execute(sql, (now, where.id)).fetchone()
-    told = told or (silent is not None and bool(silent["told"]))
+    is_told = told or (silent is not None and bool(silent["told"]))
     conn.execute(
         "INSERT INTO handovers (conversation_id, person_id, state, since, until, told)"
         " VALUES (?, ?, 'human', ?, ?, ?) ON CONFLICT (conversation_id) DO UPDATE SET state = 'human',"
         " until = excluded.until, told = excluded.told",
-        (where.id, where.person_id, now, until, told),
+        (where.id, where.person_id, now, until, is_told),
     )
+    if silent is None:
+        events.emit(
+            conn, "conversation.handed_over", where.person_id, {"to": "business", "until": until}, now
+        )
     turns.drop_unsent(conn, where.id, now)
 
 
-def give_back(conn: Connection, conversation: str) -> bool:
+def give_back(conn: Connection, conversation: str, now: float) -> bool:
     """Let the assistant answer again in a conversation; return False if it did already."""
     conn.execute("UPDATE echoes SET until = at WHERE conversation_id = ?", (conversation,))
-    return conn.execute("DELETE FROM handovers WHERE conversation_id = ?", (conversation,)).rowcount > 0
+    ended = conn.execute(
+        "DELETE FROM handovers WHERE conversation_id = ? RETURNING person_id, state", (conversation,)
+    ).fetchone()
+    if ended is not None and ended["state"] == "human":
+        events.emit(conn, "conversation.handed_over", ended["person_id"], {"to": "assistant"}, now)
+    return ended is not None
 
 
 def conversations(conn: Connection, person: str) -> set[str]:

@@ -10,7 +10,7 @@ import orjson
 
 from app.messages import AliasChange, Echo, Inbound, Sender, ThreadControl, Unreadable
 from app.people import Conversation, Person, Role
-from app.store import alerts, approvals, attachments, handovers, people
+from app.store import alerts, approvals, attachments, events, handovers, people
 from app.store.database import insert
 from app.store.outbox import SILENT, Draft, put_reply
 from app.store.ownership import AccessRules
@@ -127,6 +127,9 @@ def _take_one(
         handovers.begin(conn, conversation, now + rules.silent_seconds, now)
         taken.handed_over = True
     row = _keep(conn, conversation, message, now)
+    if message.kind not in SILENT_KINDS:
+        told = {"id": message.id, "kind": message.kind, "text": message.text}
+        events.emit(conn, "message.received", person.id, told, now)
     if who.became is not None:
         if who.became == "owner":
             taken.new_owners.append(message.sender.phone or message.sender.user_id)
@@ -224,7 +227,7 @@ def hear_business(
         where = people.conversation(conn, person, rules.channel, "", now)
         if not control.ours:
             handovers.begin(conn, where, now + rules.silent_seconds, now)
-        elif handovers.give_back(conn, where.id):
+        elif handovers.give_back(conn, where.id, now):
             taken.wake.add(where.id)
             taken.notices.add(person)
     for echo in echoes:

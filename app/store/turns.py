@@ -9,7 +9,7 @@ import orjson
 
 from app.errors import RecadoError
 from app.people import Conversation
-from app.store import alerts, approvals, attachments, choices, outbox
+from app.store import alerts, approvals, attachments, choices, events, outbox
 from app.store.database import Database, insert, placeholders
 from app.store.journal import TurnGone
 from app.store.outbox import Draft
@@ -221,6 +221,7 @@ def end(
     if not _close(conn, turn, outcome, draft.text, error, now, "\n".join(sources)):
         raise TurnGone(f"turn {turn} has ended")
     outbox.put_reply(conn, conversation, source or f"turn:{turn}", draft, now, turn=turn)
+    events.emit(conn, "message.replied", conversation.person_id, {"turn": turn, "text": draft.text}, now)
     if sticky is not None:
         lists = (orjson.dumps(names).decode() for names in (sticky.tools, sticky.categories, sticky.skills))
         conn.execute(

@@ -102,7 +102,7 @@ async def _hand_over(owner: Person, written: str, services: TurnServices, *, tak
             if takes:
                 handovers.begin(conn, one, now + services.limits.silent_seconds, now, told=True)
             else:
-                handovers.give_back(conn, one.id)
+                handovers.give_back(conn, one.id, now)
         return found
 
     try:

@@ -15,7 +15,7 @@ from app.i18n import say
 from app.messages import Outgoing
 from app.people import Person
 from app.settings import Settings
-from app.store import alerts, handovers, limits, outbox, people
+from app.store import alerts, events, handovers, limits, outbox, people
 from app.store.aliases import names_of
 from app.store.billing import REGULAR, RateTable
 from app.store.limits import Period
@@ -215,6 +215,8 @@ class Limits:
             source = f"{_ALERT}{what}:{name}:{'warning' if is_warning else 'reached'}:{owner}"
             if outbox.put_reply(conn, chat, source, Draft(text, (Outgoing(text),)), now):
                 told.append(owner)
+        if told and not is_warning:
+            events.emit(conn, "limit.reached", None, {"limit": what, "period": name}, now)
         return told
 
     def _person(self, conn: Connection, person: str) -> Person:

@@ -104,7 +104,7 @@ class History:
         inbox.hear_business(self.conn, entrance(OPEN), [echo], [], IntakeResult(), self.now)
 
     def gives_back(self) -> None:
-        handovers.give_back(self.conn, self.where.id)
+        handovers.give_back(self.conn, self.where.id, self.now)
         self.silent_until = 0.0
 
     def reminds(self) -> None:

@@ -114,6 +114,7 @@ NOBODYS = {
     "people": "is the person",
     "outsiders": "who was turned away, and is nobody here",
     "used": "sums over everybody",
+    "webhook_addresses": "of the operator's systems",
     "erased": "random ids of people who are gone",
     "seen": "hashes of message ids, kept without the person on purpose",
     "alerts": "what the operator must know, one row a cause",
@@ -125,7 +126,7 @@ NOBODYS = {
 }
 
 
-NOT_YET_KNOWN = {"statuses", "dead_letters"}
+NOT_YET_KNOWN = {"statuses", "dead_letters", "webhook_deliveries"}
 
 
 """Rows that may come before it is known whom they are about, or of nobody."""
