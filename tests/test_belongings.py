@@ -154,7 +154,9 @@ def test_a_reply_that_waits_for_others_on_the_wire_is_not_sent_any_more(make_wor
     for n in range(crowd):
         graph.say(f"p{n}", f"hello {n}")
     sending = "SELECT 1 FROM outbox WHERE state = 'sending'"
-    wait_for(lambda: len(server.rows(sending)) == crowd and len(graph.sends()) == crowd - 2, "two to wait")
+    ready = "SELECT 1 FROM outbox WHERE state = 'ready'"
+    wait_for(lambda: (len(server.rows(sending)), len(server.rows(ready))) == (crowd - 2, 2), "two to wait")
+    wait_for(lambda: len(graph.sends()) == crowd - 2, "the others on the wire")
     (waiting, _) = {f"p{n}" for n in range(crowd)} - {send["person"] for send in graph.sends()}
     recado(server, "erase", f"1212555{int(waiting[1:]):04}")
     graph.faults(hold_statuses=False)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.settings import Settings
+from app.settings import MessageBudget, Settings
 
 NAMES = {
     "app.tools": (
@@ -34,6 +34,12 @@ DEFAULTS: dict[str, Any] = {
     "ACCESS": "listed",
     "GUEST_TOOLS": frozenset(),
     "DISCLOSURE": "",
+    "MONTHLY_MESSAGE_BUDGET": MessageBudget(),
+    "HANDOVER_HOURS": 12,
+    "HANDOVER_MINUTES": 15,
+    "OPENING_HOURS": "",
+    "KNOWLEDGE_DIR": Path("data/knowledge"),
+    "OUTBOUND_WEBHOOKS": [],
     "OPENAI_BASE_URL": "",
     "OPENAI_API_KEY": "",
     "LLM_MODEL": "",
@@ -138,6 +144,10 @@ def test_every_setting_is_of_the_contract_or_one_of_our_own() -> None:
         "DATA_QUOTA_MB",
         "FILES_QUOTA_MB",
         "SMITHERY_URL",
+        "GUEST_LIMIT",
+        "GUESTS_LIMIT",
+        "TOKEN_LIMIT",
+        "SEND_LIMIT",
         "WHATSAPP_REMINDER_TEMPLATE",
     }
     assert names - set(DEFAULTS) == own
