@@ -174,12 +174,14 @@ _NEGATES = re.compile(
 )
 # With their accents: "borre" is an order, "borré" tells what was done. So do "cancelaron" and "canceló".
 _RECOUNTS = re.compile(
-    r"\W*(?:(?:ya|ayer|hoy|j[aá]|ontem|hoje|yesterday|[eé]l|ell[ao]s?|el[ea]s?|yo|eu),? )*"
+    r"\W*(?:(?:ya|ayer|hoy|j[aá]|ontem|hoje|yesterday|[eé]l|ell[ao]s?|el[ea]s?|yo|eu|t[uú]|vos|voc[eê]|vc"
+    r"|[mtsl]e|l[oa]s?),? )*"
     r"(?:borré|cancelé|quité|vacié|anoté|apunté|guardé"
     r"|agregué|añadí|eliminé|saqué|recordé|recuerdo|me acuerdo|apaguei|cancelei|tirei|limpei|anotei|guardei"
-    r"|(?!falt|estou)\w{2,}(?:aron|ieron|aram|eram|iram|ou|ó)"
+    r"|(?!falt|estou)\w{2,}(?:aron|ieron|aram|eram|iram|ou|ó|aste|iste)"
     r"|adicionei|coloquei|deletei|lembrei|(?:me )?(?:lembro|esqueci|olvidé)|acabei"
     r"|faltan?m? (?:muy |bem |s[oó] )?(?:poc[oa]s?|pouc[oa]s?|much[oa]s?|muit[oa]s?)"
+    r"|you (?:just |already |never )?(?:\w{2,}ed|told|said|put|wrote|forgot|did)"
     r"|i (?:just )?(?:deleted|cancell?ed|removed|noted|added|cleared|wrote|remember(?:ed)?))\b",
     re.IGNORECASE,
 )
