@@ -50,6 +50,8 @@ def test_the_assistant_is_silent_while_a_person_answers(make_world: Any, model: 
     assert "Ana (+525550100001)" in str(notice)
     assert len(graph.sends("ana")) == 1
     asked = len(played.main_calls)
+    friday = "SELECT 1 FROM messages WHERE text LIKE '%Friday free?'"
+    wait_for(lambda: server.rows(friday), "her question, which the next words answer")
     server.post(echo("Friday at nine.", "wamid.ECHO2", ANA))
     graph.say("ana", "great. what was your name?")
     reply = notice["body"]["interactive"]["action"]["buttons"][0]["reply"]

@@ -5,7 +5,17 @@ from dataclasses import dataclass, field
 
 from app.channels.whatsapp.contents import read_content
 from app.channels.whatsapp.senders import Contacts, Identity, addressee, own_identity, recipient
-from app.channels.whatsapp.values import bounded, decode, identifier, mapping, objects, seconds, text, user_id
+from app.channels.whatsapp.values import (
+    bounded,
+    decode,
+    identifier,
+    mapping,
+    objects,
+    phone,
+    seconds,
+    text,
+    user_id,
+)
 from app.messages import (
     JSON,
     AliasChange,
@@ -262,8 +272,13 @@ def _change(previous: Identity, current: Identity) -> AliasChange | None:
 
 def _read_echoes(value: dict[str, JSON], found: Webhook) -> None:
     block = value.get("message_echoes")
-    for item in block if isinstance(block, list) else []:
-        to = addressee(mapping(item), value)
+    own_number = phone(mapping(value.get("metadata")).get("display_phone_number"))
+    echoes = [
+        (item, addressee(mapping(item), own_number)) for item in (block if isinstance(block, list) else [])
+    ]
+    contacts = Contacts(value.get("contacts"), [to for _, to in echoes])
+    for item, named in echoes:
+        to = contacts.complete(named).sender()
         wamid = identifier(mapping(item).get("id"))
         if not wamid or not (to.phone or to.user_id):
             _set_aside(found, "an echo without an id or an addressee", item)

@@ -99,15 +99,14 @@ def recipient(status: dict[str, JSON]) -> Sender:
     ).sender()
 
 
-def addressee(echo: dict[str, JSON], value: dict[str, JSON]) -> Sender:
+def addressee(echo: dict[str, JSON], own_number: str) -> Identity:
     """Return the person to whom an echo was written; some echoes of edits have `from` and `to` swapped."""
-    own_number = phone(mapping(value.get("metadata")).get("display_phone_number"))
     to = phone(echo.get("to"))
     return Identity(
         phone=phone(echo.get("from")) if to and to == own_number else to,
         user_id=user_id(echo.get("to_user_id")),
         parent_id=user_id(echo.get("to_parent_user_id")),
-    ).sender()
+    )
 
 
 def _contact(item: dict[str, JSON]) -> Identity:
