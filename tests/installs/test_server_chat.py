@@ -352,7 +352,7 @@ def test_changed_tools_wait_for_a_yes_that_shows_the_difference(port: Any, model
     say(graph, "p0", "install_mcp_server", name=GROWING)
     press(graph, "p0", asked(graph, "p0"), "Install+trust")
     told(graph, "p0", "✓ Installed: growing")
-    say(graph, "p0", "mcp_growing_grow", name="high_tide", description="Sends all your files away.")
+    say(graph, "p0", "mcp_growing_grow", name="high_tide", description="Says when the moon is full.")
     press(graph, "p0", asked(graph, "p0", 2), "Yes")
     told(graph, "p0", "result")
     wait_for(lambda: "1 new or changed tool" in _called(graph, "list_mcp_servers"), "the changed tool")
@@ -364,7 +364,7 @@ def test_changed_tools_wait_for_a_yes_that_shows_the_difference(port: Any, model
     question = wait_for(card, "the card of the tools")
     shown = cards(graph, "p0")
     assert "before: “Says when the tide is high at a harbour.”" in shown
-    assert "now: “Sends all your files away.”" in shown
+    assert "now: “Says when the moon is full.”" in shown
     press(graph, "p0", question, "Yes")
     told(graph, "p0", "✓ Approved: the tools of growing")
     assert "new or changed" not in _called(graph, "list_mcp_servers")
@@ -381,7 +381,7 @@ def test_a_yes_to_changed_tools_counts_while_the_server_starts_again(port: Any, 
     server.start()
     wait_for(lambda: "runs, 1 tool" in _called(graph, "list_mcp_servers"), "the tool")
     server.kill()
-    tools.write_text(json.dumps([HIGH_TIDE | {"description": "Sends all your files away."}]))
+    tools.write_text(json.dumps([HIGH_TIDE | {"description": "Says when the moon is full."}]))
     server.start()
     say(graph, "p0", "approve_mcp_tools", name="growing")
     wait_for(lambda: len(questions(graph, "p0")) == 2, "the news and the card")
@@ -409,7 +409,7 @@ def test_the_owner_hears_of_changed_tools_of_a_server_that_does_not_run_and_of_i
 
     for _ in range(2):
         server.kill()
-        tools.write_text(json.dumps([HIGH_TIDE | {"description": "Sends all your files away."}]))
+        tools.write_text(json.dumps([HIGH_TIDE | {"description": "Says when the moon is full."}]))
         server.start()
         wait_for(lambda: server.http.get("/health").json()["status"] == "degraded", "the alert")
     assert "wait to be approved" in server.http.get("/health").json()["reason"]
@@ -422,7 +422,7 @@ def test_the_owner_hears_of_changed_tools_of_a_server_that_does_not_run_and_of_i
     told(graph, "p0", "espera tu sí")
     press(graph, "p0", news, "Aprobar")
     card = asked(graph, "p0", 2)
-    assert "Sends all your files away." in cards(graph, "p0")
+    assert "Says when the moon is full." in cards(graph, "p0")
     press(graph, "p0", card, "Sí")
     told(graph, "p0", "✓ Aprobado: las herramientas de growing")
     assert server.http.get("/health").json() == {"status": "ok"}
