@@ -1,4 +1,4 @@
-"""How long a member waits while a thousand strangers write in a minute, and how many messages a turn sends."""
+"""How long a member waits beside a thousand strangers a minute, and how many messages a turn sends."""
 
 import asyncio
 from itertools import cycle, islice
