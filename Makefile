@@ -45,7 +45,7 @@ bench-routing: $(VENV)/installed
 # Collects our sentences into the catalogues, then compiles them: see docs/translating.md.
 translations: $(VENV)/installed
 	@mkdir -p build
-	$(BIN)/pybabel --quiet extract $(EXTRACT) --no-location --sort-output --project Recado --output build/recado.pot app
+	$(BIN)/pybabel --quiet extract $(EXTRACT) --mapping-file $(LOCALES)/babel.cfg --no-location --sort-output --project Recado --output build/recado.pot app
 	@for language in es pt; do \
 	  verb="update --no-fuzzy-matching --ignore-obsolete"; test -f $(LOCALES)/$$language/LC_MESSAGES/recado.po || verb=init; \
 	  $(BIN)/pybabel --quiet $$verb --domain recado --input-file build/recado.pot --output-dir $(LOCALES) --locale $$language || exit 1; \

@@ -15,7 +15,7 @@ from app.assistant import Assistant
 from app.channels.messages_api import messages_router
 from app.channels.whatsapp.webhook import webhook_router
 from app.console.admin import admin_router
-from app.console.pages import page_router
+from app.console.pages import console_router, description_router
 from app.erasure import Erasure, StoredPhones
 from app.errors import RecadoError, StoreError
 from app.http.dependencies import Guard
@@ -75,7 +75,8 @@ def create_app(settings: Settings, *, wakes: bool = True, transport: Transport |
     app.include_router(webhook_router(assistant.intake, assistant.credentials, assistant.metrics))
     tools = assistant.abilities.registry
     app.include_router(health_router(assistant.health, assistant.metrics, tools, assistant.carrier, guard))
-    app.include_router(page_router(guard))
+    app.include_router(description_router(guard))
+    app.include_router(console_router(assistant))
     app.include_router(admin_router(assistant, erasure, simulator, guard))
     data_dir = settings.data_dir
     app.include_router(messages_router(assistant.store, assistant.realm, data_dir, assistant.sender, guard))

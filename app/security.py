@@ -50,11 +50,11 @@ class AdminToken:
         return token
 
     async def opens(self, request: "Request", other: str = "") -> bool:
-        """Return True if the request carries the token, or the `other` one, as a bearer.
+        """Return True if the request carries the token, or the `other` one, as a bearer, never in its URL."""
+        return await self.accepts(bearer_of(request), other)
 
-        A token in the URL never counts. Wrong tokens are answered one after another, two in a second.
-        """
-        given = bearer_of(request)
+    async def accepts(self, given: str, other: str = "") -> bool:
+        """Return True for the token or the `other` one. Wrong ones are answered in turn, two in a second."""
         if same_token(given, other) or same_token(given, self.value()):
             return True
         if given:

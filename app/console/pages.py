@@ -1,32 +1,53 @@
-"""The owner's pages, and the description of the administrator's API."""
+"""The owner's pages: conversations with take over and reply, people, costs; each form is plain HTML."""
 
-from fastapi import APIRouter, Depends, Request
+import time
+from collections.abc import Callable, Coroutine
+from datetime import date, datetime
+from pathlib import Path
+from sqlite3 import Connection
+from typing import Annotated, Any, Literal
+from urllib.parse import parse_qsl
+from zoneinfo import ZoneInfo
+
+from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
 from fastapi.openapi.docs import get_swagger_ui_html
-from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse
+from fastapi.routing import APIRoute
+from jinja2 import Environment, FileSystemLoader
 
+from app.assistant import Assistant
+from app.channels.access import shown_address, shown_name
+from app.channels.whatsapp.splitting import split_message
+from app.console.session import Sessions
+from app.errors import RecadoError
 from app.http.dependencies import Guard
+from app.http.limits import bounded_receive
+from app.i18n import LANGUAGES, say, say_plural
+from app.messages import Outgoing
+from app.people import Conversation
+from app.schedule.wording import local_text
+from app.store import billing, handovers, people, threads
+from app.store.outbox import Draft
+from app.turns.profiles import local_timezone
 
-_PAGE = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Recado · console</title>
-<style>body{font:1rem/1.5 system-ui;margin:3rem auto;max-width:40rem;padding:0 1rem}</style>
-<h1>Recado</h1><p>The console is not there yet. Until then: <code>recado doctor</code>,
-<code>recado people list</code>, <code>recado skills stats</code> and <code>recado trace</code>
-in a terminal.</p></html>"""
+FORM_BYTES = 128 * 1024
+_HERE = Path(__file__).parent
 _HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "
+        "frame-ancestors 'none'"
+    ),
     "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+_CHANGES = {"allow": people.allow, "block": people.block, "owner": people.make_owner}
 
 
-def page_router(guard: Guard) -> APIRouter:
-    """Return `/console`, `/docs` and `/openapi.json`; each wants the administrator's token."""
+def description_router(guard: Guard) -> APIRouter:
+    """Return `/docs` and `/openapi.json`; each wants the administrator's token."""
     router = APIRouter(dependencies=[Depends(guard.token)], include_in_schema=False)
-
-    @router.get("/console")
-    async def console() -> HTMLResponse:
-        return HTMLResponse(_PAGE, headers=_HEADERS)
 
     @router.get("/openapi.json")
     async def description(request: Request) -> JSONResponse:
@@ -37,3 +58,189 @@ def page_router(guard: Guard) -> APIRouter:
         return get_swagger_ui_html(openapi_url="/openapi.json", title="Recado")
 
     return router
+
+
+def console_router(assistant: Assistant) -> APIRouter:
+    """Return the routes under /console; without a session each shows the sign-in page instead."""
+    sessions = Sessions(assistant.admin_token)
+    views, pages = _Views(assistant), Pages(assistant)
+    router = APIRouter(include_in_schema=False)
+
+    @router.get("/console/static/console.css")
+    async def style() -> FileResponse:
+        return FileResponse(_HERE / "static" / "console.css", media_type="text/css", headers=_HEADERS)
+
+    @router.post("/console/sign-in")
+    async def sign_in(request: Request) -> Response:
+        form, answer = await _form(request), RedirectResponse("/console", 303, _HEADERS)
+        if await sessions.sign_in(form.get("token", "").strip(), request, answer):
+            return answer
+        return views.render(request, "sign_in.html", 401, failed=True)
+
+    signed_in = APIRouter(route_class=_route_class(sessions, views))
+
+    @signed_in.post("/console/sign-out")
+    async def sign_out() -> Response:
+        answer = RedirectResponse("/console", 303, _HEADERS)
+        sessions.sign_out(answer)
+        return answer
+
+    signed_in.add_api_route("/console", pages.conversations)
+    signed_in.add_api_route("/console/conversations/{id}", pages.thread)
+    signed_in.add_api_route("/console/people", pages.people)
+    signed_in.add_api_route("/console/costs", pages.costs)
+    signed_in.add_api_route(
+        "/console/conversations/{id}/{action}", pages.change_conversation, methods=["POST"]
+    )
+    signed_in.add_api_route("/console/people/{action}", pages.change_person, methods=["POST"])
+    router.include_router(signed_in)
+    return router
+
+
+class Pages:
+    """What each page shows, and what its forms do."""
+
+    def __init__(self, assistant: Assistant) -> None:
+        self._assistant = assistant
+        self._store = assistant.store
+        self._views = _Views(assistant)
+
+    async def conversations(self, request: Request, words: str = "") -> Response:
+        """Show the newest conversations; those that ask for a person come first."""
+        words, now = " ".join(words.split())[:100], time.time()
+        lines = await self._store.tx(lambda conn: threads.newest(conn, words, now))
+        return self._views.render(request, "conversations.html", lines=lines, words=words)
+
+    async def thread(self, request: Request, id: str) -> Response:
+        """Show one conversation, with its form to reply."""
+
+        def read(conn: Connection) -> dict[str, Any]:
+            where = handovers.conversation(conn, id)
+            name, who = people.shown_as(conn, where.person_id)
+            return {
+                "where": where,
+                "name": name,
+                "who": who,
+                "messages": threads.thread(conn, id),
+                "is_silent": handovers.is_silent(conn, id, time.time()),
+                "may_take": self._may_be_taken(conn, where),
+            }
+
+        return self._views.render(request, "thread.html", **await self._store.tx(read))
+
+    async def change_conversation(
+        self, request: Request, id: str, action: Literal["reply", "take", "give"]
+    ) -> Response:
+        """Reply as a person of the business, or only begin or end the assistant's silence."""
+        text, now = request.state.form.get("text", "").strip(), time.time()
+        until = now + self._assistant.settings.handover_hours * 3600
+        draft = Draft(text, tuple(map(Outgoing, split_message(text))))
+
+        def write(conn: Connection) -> str:
+            where = handovers.conversation(conn, id)
+            if not self._may_be_taken(conn, where):
+                raise RecadoError("an owner's own chat, or a group, cannot be taken over")
+            if action == "give":
+                handovers.give_back(conn, id, now)
+            elif action == "take":
+                handovers.begin(conn, where, until, now, told=True)
+            elif text:
+                handovers.answer(conn, where, draft, until, now)
+            return where.person_id
+
+        await self._store.tx(write, then=self._assistant.sender.wake)
+        self._assistant.sweep.soon()  # a conversation that was given back is answered
+        return RedirectResponse(f"/console/conversations/{id}#end", 303, _HEADERS)
+
+    async def people(self, request: Request) -> Response:
+        """Show everybody known, with their roles."""
+        realm = self._assistant.realm
+        rules = self._assistant.access.access_rules(realm)
+        lines = [line for line in await self._store.tx(people.listing) if line.realm == realm]
+        roles = [
+            people.role_of(rules, line.role, line.access, line.names) if line.id else "turned away"
+            for line in lines
+        ]
+        return self._views.render(request, "people.html", lines=zip(lines, roles, strict=True))
+
+    async def change_person(self, request: Request, action: Literal["allow", "block", "owner"]) -> Response:
+        """Let a person in, shut them out, or make them an owner."""
+        who, now, realm = request.state.form.get("who", ""), time.time(), self._assistant.realm
+        people.sender_named(who)
+        await self._store.tx(
+            lambda conn: _CHANGES[action](conn, realm, who, now), then=lambda _: self._assistant.sweep.soon()
+        )
+        return RedirectResponse("/console/people", 303, _HEADERS)
+
+    async def costs(
+        self, request: Request, month: Annotated[str, Query(pattern=r"^(\d{4}-\d{2})?$")] = ""
+    ) -> Response:
+        """Show the messages, tokens and costs of a month."""
+        month = month or f"{date.today():%Y-%m}"
+        settings = self._assistant.settings
+        rates = billing.read_rates(settings.data_dir)
+        used = await self._store.tx(lambda conn: billing.usage(conn, rates, month))
+        budget = settings.monthly_message_budget
+        return self._views.render(request, "costs.html", used=used, budget=budget)
+
+    def _may_be_taken(self, conn: Connection, where: Conversation) -> bool:
+        rules = self._assistant.access.access_rules(self._assistant.realm)
+        return not where.group and where.person_id not in people.owners(conn, rules)
+
+
+class _Views:
+    """Renders the templates in the language of the browser, with times of the assistant's own zone."""
+
+    def __init__(self, assistant: Assistant) -> None:
+        self._zone = ZoneInfo(assistant.settings.timezone or local_timezone())
+        self._templates = Environment(loader=FileSystemLoader(_HERE / "templates"), autoescape=True)
+        self._templates.globals.update(
+            say=say, say_plural=say_plural, shown_name=shown_name, shown_address=shown_address
+        )
+
+    def render(self, request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+        language, session = _language(request), getattr(request.state, "session", None)
+        page = self._templates.get_template(template).render(
+            language=language,
+            csrf=session.csrf if session is not None else "",
+            when=lambda at: local_text(
+                datetime.fromtimestamp(at, self._zone), datetime.now(self._zone).date(), language
+            ),
+            **values,
+        )
+        return HTMLResponse(page, status, _HEADERS)
+
+
+def _route_class(sessions: Sessions, views: _Views) -> type[APIRoute]:
+    """Return a route that wants a session, and of a form also the secret that its page put in."""
+
+    class ConsoleRoute(APIRoute):
+        def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+            handle = super().get_route_handler()
+
+            async def answer(request: Request) -> Response:
+                session = sessions.find(request)
+                if session is None:
+                    return views.render(request, "sign_in.html", 401)
+                request.state.session = session
+                if request.method == "POST":
+                    request.state.form = await _form(request)
+                    if not session.allows(request.state.form):
+                        raise HTTPException(403, "this form is none of this session: load its page again")
+                return await handle(request)
+
+            return answer
+
+    return ConsoleRoute
+
+
+async def _form(request: Request) -> dict[str, str]:
+    """Return the fields of a form. Raises HTTPException for one that is too large."""
+    body = await Request(request.scope, bounded_receive(request.receive, FORM_BYTES)).body()
+    return dict(parse_qsl(body.decode("utf-8", "replace"), max_num_fields=20))
+
+
+def _language(request: Request) -> str:
+    """Return the first of the browser's languages that is one of ours."""
+    wanted = request.headers.get("accept-language", "").lower().split(",")
+    return next((one.strip()[:2] for one in wanted if one.strip()[:2] in LANGUAGES), "en")

@@ -2,10 +2,12 @@
 
 from sqlite3 import Connection, Row
 
+from app.errors import RecadoError
 from app.messages import Echo
 from app.people import Conversation
 from app.store import events, outbox, people, turns
 from app.store.database import insert, new_id
+from app.store.outbox import Draft
 from app.store.ownership import AccessRules
 
 GIVES_BACK = "/bot"  # written by the business in a conversation, gives it back to the assistant
@@ -58,8 +60,31 @@ def settle(conn: Connection, person: str, now: float) -> None:
         else:
             if now < echo["until"]:
                 begin(conn, where, echo["until"], now)
-            said = (echo["wamid"], echo["kind"], echo["text"])
-            turns.answered_by_business(conn, where, new_id("turn"), said, now)
+            _keep(conn, where, echo, now)
+
+
+def _keep(conn: Connection, where: Conversation, echo: Row, now: float) -> None:
+    said = echo["text"] or f"[{echo['kind']}]"
+    insert(
+        conn,
+        "messages",
+        or_skip=True,
+        person_id=where.person_id,
+        conversation_id=where.id,
+        direction="out",
+        wamid=echo["wamid"],
+        kind=echo["kind"],
+        text=echo["text"],
+        turn_id=turns.answered_by_business(conn, where, said, now),
+        at=now,
+    )
+
+
+def answer(conn: Connection, where: Conversation, draft: Draft, until: float, now: float) -> None:
+    """Send what a person of the business writes to a conversation, which they answer until `until`."""
+    begin(conn, where, until, now, told=True)
+    turn = turns.answered_by_business(conn, where, draft.text, now)
+    outbox.put_reply(conn, where, f"human:{new_id('reply')}", draft, now, turn)
 
 
 def begin(conn: Connection, where: Conversation, until: float, now: float, *, told: bool = False) -> None:
@@ -155,8 +180,10 @@ def last_lines(conn: Connection, conversation: str) -> list[tuple[bool, str]]:
 
 
 def conversation(conn: Connection, id: str) -> Conversation:
-    """Return a conversation by its id."""
+    """Return a conversation by its id. Raises RecadoError if there is none."""
     row = conn.execute(
         "SELECT id, person_id, channel, group_id FROM conversations WHERE id = ?", (id,)
     ).fetchone()
+    if row is None:
+        raise RecadoError(f"there is no conversation {id[:100]!r}")
     return Conversation(row["id"], row["person_id"], row["channel"], row["group_id"])

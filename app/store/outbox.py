@@ -165,6 +165,11 @@ def _state_of_new(conn: Connection, conversation: str, source: str, now: float) 
     return "held" if source.startswith(_WAITS_IN_SILENCE) else ""
 
 
+def is_of_business(source: str) -> bool:
+    """Return whether the business wrote a row, by the console or by a system of its own."""
+    return source.startswith(_SENT_IN_SILENCE)
+
+
 def first_of(conn: Connection, source: str) -> QueuedRow | None:
     """Return the first row whose source is this one with a mark behind it."""
     row = conn.execute(

@@ -120,9 +120,7 @@ def addressee(conn: Connection, rules: AccessRules, to: Sender, now: float) -> s
 
 def person_of(row: Row, rules: AccessRules, names: Sequence[Alias | str]) -> Person:
     """Return a row of `people` as a `Person`; `names` are their aliases."""
-    role: Role = "owner" if not rules.owners.isdisjoint(_values(names)) else row["role"]
-    if role != "owner" and row["access"] == "listed" and not _is_listed(rules, names):
-        role = "guest"
+    role = role_of(rules, row["role"], row["access"], names)
     return Person(
         id=row["id"],
         realm=row["realm"],
@@ -132,6 +130,13 @@ def person_of(row: Row, rules: AccessRules, names: Sequence[Alias | str]) -> Per
         timezone=row["timezone"],
         country=row["country"],
     )
+
+
+def role_of(rules: AccessRules, kept: str, access: str, names: Sequence[Alias | str]) -> Role:
+    """Return the role of a person by what is kept and what the settings say of their numbers."""
+    if kept == "owner" or not rules.owners.isdisjoint(_values(names)):
+        return "owner"
+    return "guest" if access == "listed" and not _is_listed(rules, names) else "member"
 
 
 def apply_change(conn: Connection, realm: Realm, change: AliasChange, rules: AccessRules, now: float) -> bool:

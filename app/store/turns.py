@@ -10,7 +10,7 @@ import orjson
 from app.errors import RecadoError
 from app.people import Conversation
 from app.store import alerts, approvals, attachments, choices, events, outbox
-from app.store.database import Database, insert, placeholders
+from app.store.database import Database, insert, new_id, placeholders
 from app.store.journal import TurnGone
 from app.store.outbox import Draft
 
@@ -244,15 +244,11 @@ def drop_unsent(conn: Connection, conversation: str, now: float) -> None:
     )
 
 
-def answered_by_business(
-    conn: Connection, conversation: Conversation, turn: str, echo: tuple[str, str, str], now: float
-) -> None:
-    """Keep what a person of the business wrote as the answer to what waits; `echo`: its wamid, kind and text.
+def answered_by_business(conn: Connection, conversation: Conversation, said: str, now: float) -> str:
+    """Keep what a person of the business wrote as the answer to what waits; return its turn.
 
-    `turn` is the id of a new turn, unless they go on after their own answer.
+    That is a new one, unless they go on after their own answer.
     """
-    wamid, kind, text = echo
-    shown = text or f"[{kind}]"
     taken_over = (
         "SELECT id FROM turns WHERE conversation_id = ? AND state = 'done' AND outcome = 'stopped'"
         " AND error = ?"
@@ -265,9 +261,10 @@ def answered_by_business(
     ).fetchone()
     is_waited_for = conn.execute(f"SELECT 1 FROM inbox WHERE {waiting}", (conversation.id,)).fetchone()
     if newest is not None and newest["outcome"] == "business" and is_waited_for is None:
-        turn = newest["id"]
-        conn.execute("UPDATE turns SET reply = reply || char(10) || ? WHERE id = ?", (shown, turn))
+        turn: str = newest["id"]
+        conn.execute("UPDATE turns SET reply = reply || char(10) || ? WHERE id = ?", (said, turn))
     else:
+        turn = new_id("turn")
         insert(
             conn,
             "turns",
@@ -276,7 +273,7 @@ def answered_by_business(
             conversation_id=conversation.id,
             state="done",
             outcome="business",
-            reply=shown,
+            reply=said,
             created_at=now,
             done_at=now,
         )
@@ -288,19 +285,7 @@ def answered_by_business(
         conn.execute(
             f"UPDATE inbox SET turn_id = ?, done_at = ? WHERE {waiting}", (turn, now, conversation.id)
         )
-    insert(
-        conn,
-        "messages",
-        or_skip=True,
-        person_id=conversation.person_id,
-        conversation_id=conversation.id,
-        direction="out",
-        wamid=wamid,
-        kind=kind,
-        text=text,
-        turn_id=turn,
-        at=now,
-    )
+    return turn
 
 
 def new_conversation(conn: Connection, conversation: str, now: float) -> None:

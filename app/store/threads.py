@@ -1,0 +1,91 @@
+"""Conversations as the console shows them: a list, and the thread of one."""
+
+from dataclasses import dataclass
+from sqlite3 import Connection
+
+from app.store import outbox, people
+
+MOST_CONVERSATIONS = 50
+MOST_MESSAGES = 200
+_ESCAPED = str.maketrans({"%": "\\%", "_": "\\_", "\\": "\\\\"})
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadLine:
+    """A conversation in the list; `state` is "human", "asked" (for a person) or ""."""
+
+    id: str
+    name: str
+    who: str
+    text: str
+    at: float
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadMessage:
+    """A message; `by` is person, assistant or business, `state` that of its outbox row, "" for theirs."""
+
+    id: int
+    by: str
+    kind: str
+    text: str
+    at: float
+    state: str
+    error: str
+
+
+def newest(conn: Connection, words: str, now: float) -> list[ThreadLine]:
+    """Return the conversations whose person or texts hold `words`, those that ask for a person first."""
+    like = f"%{words.translate(_ESCAPED)}%"
+    rows = conn.execute(
+        "SELECT c.id, c.person_id, m.text, m.kind, m.at,"
+        f" coalesce((SELECT state FROM {outbox.SILENT} AND conversation_id = c.id),"
+        " (SELECT state FROM handovers WHERE state = 'asked' AND conversation_id = c.id), '') AS state"
+        " FROM conversations c JOIN people p ON p.id = c.person_id"
+        " JOIN messages m ON m.id = (SELECT max(id) FROM messages WHERE conversation_id = c.id)"
+        " WHERE ? = '' OR p.name LIKE ? ESCAPE '\\'"
+        " OR EXISTS (SELECT 1 FROM aliases a WHERE a.person_id = p.id AND a.value LIKE ? ESCAPE '\\')"
+        " OR EXISTS (SELECT 1 FROM messages s WHERE s.conversation_id = c.id AND s.text LIKE ? ESCAPE '\\')"
+        " ORDER BY (state = 'asked') DESC, m.id DESC LIMIT ?",
+        (now, words, like, like, like, MOST_CONVERSATIONS),
+    ).fetchall()
+    return [
+        ThreadLine(
+            row["id"],
+            *people.shown_as(conn, row["person_id"]),
+            row["text"] or f"[{row['kind']}]",
+            row["at"],
+            row["state"],
+        )
+        for row in rows
+    ]
+
+
+def thread(conn: Connection, conversation: str) -> list[ThreadMessage]:
+    """Return the newest messages of a conversation, the oldest first."""
+    rows = conn.execute(
+        "SELECT m.id, m.direction, m.kind, m.text, m.at, t.outcome, o.source, o.state, o.error"
+        " FROM messages m LEFT JOIN turns t ON t.id = m.turn_id LEFT JOIN outbox o ON o.message_id = m.id"
+        " WHERE m.conversation_id = ? ORDER BY m.id DESC LIMIT ?",
+        (conversation, MOST_MESSAGES),
+    ).fetchall()
+    return [
+        ThreadMessage(
+            row["id"],
+            _by(row["direction"], row["outcome"], row["source"] or ""),
+            row["kind"],
+            row["text"],
+            row["at"],
+            row["state"] or "",
+            row["error"] or "",
+        )
+        for row in reversed(rows)
+    ]
+
+
+def _by(direction: str, outcome: str | None, source: str) -> str:
+    if direction == "in":
+        return "person"
+    by_business = outcome == "business" or outbox.is_of_business(source)
+    return "business" if by_business else "assistant"

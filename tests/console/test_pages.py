@@ -1,0 +1,105 @@
+"""The owner's pages, as a browser meets them: signing in, answering a customer, roles, costs."""
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.world import Graph, Server, wait_for
+
+CRAFTED = "<script>alert(1)</script>"
+
+
+class Browser:
+    """A signed-in browser without scripts: it reads pages and sends their forms."""
+
+    def __init__(self, server: Server) -> None:
+        self.http = server.http
+        signed_in = self.http.post("/console/sign-in", data={"token": server.recado("token").split()[0]})
+        assert signed_in.status_code == 303
+
+    def page(self, path: str) -> str:
+        answer = self.http.get(path)
+        assert answer.status_code == 200
+        return answer.text
+
+    def send(self, page: str, form: str, **fields: str) -> int:
+        """Send a form of a page with its hidden fields."""
+        shown = self.page(page)
+        assert f'action="{form}"' in shown
+        hidden = re.search(r'name="csrf" value="(\w+)"', shown)
+        assert hidden is not None
+        return self.http.post(form, data={"csrf": hidden[1], **fields}).status_code
+
+    def conversation(self, words: str) -> str:
+        """Return the address of the only conversation that a search finds."""
+        [found] = re.findall(r"/console/conversations/(\w+)", self.page(f"/console?words={words}"))
+        return f"/console/conversations/{found}"
+
+
+@pytest.fixture
+def town(make_world: Any) -> tuple[Server, Graph]:
+    return make_world(graph={"people": [
+        {"id": "rosa", "name": CRAFTED, "phone": "12125550001", "user_id": "US.1"},
+        {"id": "olga", "name": "Olga", "phone": "12125550000", "user_id": "US.0"},
+    ], "crowd": 0}, ACCESS="everyone", ALLOWED_PHONE_NUMBERS="")  # fmt: skip
+
+
+def test_without_the_token_there_is_only_the_sign_in_page(town: Any) -> None:
+    server, _ = town
+    for path in ("/console", "/console/people", "/console/costs", "/console/conversations/x"):
+        shown = server.http.get(path, headers={"accept-language": "pt-BR,pt;q=0.9"})
+        assert shown.status_code == 401
+        assert "O token do administrador" in shown.text
+    assert server.http.post("/console/sign-in", data={"token": "wrong"}).status_code == 401
+    assert server.http.post("/console/people/owner", data={"who": "12125550009"}).status_code == 401
+    browser = Browser(server)
+    browser.page("/console/people")
+    server.recado("token", "--renew")
+    assert server.http.get("/console/people").status_code == 401
+
+
+def test_an_owner_answers_a_customer_and_gives_the_conversation_back(town: Any) -> None:
+    server, graph = town
+    graph.say("rosa", "hello")
+    graph.reply("rosa")
+    browser = Browser(server)
+    where = browser.conversation("hello")
+    assert CRAFTED not in browser.page(where)
+    assert browser.send(where, f"{where}/reply", text="This is Olga. Come at *five*.") == 303
+    assert graph.reply("rosa", 2) == "This is Olga. Come at *five*."
+    graph.say("rosa", "what is 6 * 7?")
+    wait_for(lambda: "6 * 7" in browser.page(where), "her words in the thread")
+    assert "You answer here" in browser.page(where)
+    assert browser.send(where, f"{where}/give") == 303
+    assert "42" in graph.reply("rosa", 3)
+    assert re.findall('<li class="(.*?)"', browser.page(where))[-1] == "assistant"
+
+
+def test_a_form_of_another_page_changes_nothing_and_an_owners_chat_stays_their_own(town: Any) -> None:
+    server, graph = town
+    graph.say("olga", "hello")
+    graph.reply("olga")
+    browser = Browser(server)
+    where = browser.conversation("Olga")
+    assert f"{where}/take" not in browser.page(where)
+    for csrf in ("", "0" * 64):
+        assert browser.http.post(f"{where}/take", data={"csrf": csrf}).status_code == 403
+    assert not server.rows("SELECT 1 FROM handovers")
+
+
+def test_roles_are_changed_and_costs_are_shown(town: Any) -> None:
+    server, graph = town
+    graph.say("rosa", "hello")
+    graph.reply("rosa")
+    browser = Browser(server)
+    assert ">guest<" in browser.page("/console/people")
+    assert browser.send("/console/people", "/console/people/allow", who="12125550001") == 303
+    assert ">member<" in browser.page("/console/people")
+    assert browser.send("/console/people", "/console/people/block", who="12125550001") == 303
+    graph.say("rosa", "are you there?")
+    wait_for(lambda: server.rows("SELECT 1 FROM outsiders"), "that she is turned away")
+    assert browser.http.post("/console/people/owner", data={"who": "12125550001"}).status_code == 403
+    billed = r"bills</dt><dd>1</dd>"
+    wait_for(lambda: re.search(billed, browser.page("/console/costs")), "the message that was billed")
+    assert browser.http.get("/console/costs?month=never").status_code == 400
