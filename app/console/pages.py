@@ -219,7 +219,7 @@ def _route_class(sessions: Sessions, views: _Views) -> type[APIRoute]:
             handle = super().get_route_handler()
 
             async def answer(request: Request) -> Response:
-                session = sessions.find(request)
+                session = await sessions.find(request)
                 if session is None:
                     return views.render(request, "sign_in.html", 401)
                 request.state.session = session
