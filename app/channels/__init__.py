@@ -39,5 +39,6 @@ def build_channels(settings: Settings, store: Store, rates: RateTable) -> Channe
         "terminal": terminal,
     }
     limits = Limits(settings, access, rates, access.realm)
-    sender = Sender(store.database, by_name, limits, reconcile_seconds=settings.send_reconcile_seconds)
+    wait = settings.send_reconcile_seconds
+    sender = Sender(store.database, by_name, limits, settings.data_dir, reconcile_seconds=wait)
     return Channels(access, credentials, client, terminal, by_name, sender, limits)

@@ -4,16 +4,18 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from pathlib import Path
 from sqlite3 import Connection
 
 import structlog
 
+from app.channels.templates import read_templates
 from app.channels.whatsapp.errors import DOWNLOAD_FAILED, PAIR_RATE, UPLOAD_FAILED, send_alert
-from app.errors import StoreError
+from app.errors import RecadoError, StoreError
 from app.messages import Accepted, Channel, Refused, SendResult, Unknown
-from app.store import alerts, aliases, handovers, outbox
+from app.store import alerts, aliases, handovers, outbox, people
 from app.store.database import Database
-from app.store.outbox import NextSend, OutboxRow
+from app.store.outbox import Draft, NextSend, OutboxRow
 from app.text import Private
 from app.turns.limits import Limits
 
@@ -29,6 +31,7 @@ TRIED_TWICE = frozenset({DOWNLOAD_FAILED, UPLOAD_FAILED})
 FILE_ATTEMPTS = 6  # of a file that Meta refuses: half a minute, then the messages behind it go on
 STORE_RETRY_SECONDS = 2.0
 LONGEST_PAUSE = 30.0
+CALLS_BACK = "we_are_back"  # the template that asks a person to write, for an answer that came too late
 
 
 class Sender:
@@ -39,6 +42,7 @@ class Sender:
         store: Database,
         channels: Mapping[str, Channel],
         limits: Limits,
+        data_dir: Path,
         *,
         reconcile_seconds: float,
         at_once: int = 50,
@@ -46,6 +50,7 @@ class Sender:
         self._store = store
         self._channels = channels
         self._limits = limits
+        self._data_dir = data_dir
         self._reconcile = reconcile_seconds
         self._places = asyncio.Semaphore(at_once)
         self._guests_places = asyncio.Semaphore(max(at_once // 5, 1))  # of these, so that members never wait
@@ -216,9 +221,23 @@ class Sender:
         elif result.then == "hold":
             outbox.hold(conn, row.id, result.code, result.detail, now)
             alerts.raise_alert(conn, f"send:{result.code}", send_alert(result), now)
+        elif result.then == "template" and row.message.template is None and self._call_back(conn, row, now):
+            outbox.await_person(conn, row.id, result.code, result.detail)
         else:
             outbox.fail(conn, row.id, result.code, result.detail, now)
             alerts.raise_alert(conn, f"undelivered:{result.code}", send_alert(result), now)
+
+    def _call_back(self, conn: Connection, row: OutboxRow, now: float) -> bool:
+        """Queue the template that asks a person to write again; return False if there is none."""
+        try:
+            templates = read_templates(self._data_dir)
+            message = templates.find(CALLS_BACK, people.language(conn, row.person_id)).filled({})
+        except RecadoError:
+            return False
+        where = people.conversation(conn, row.person_id, row.channel, "", now)
+        source = f"back:{where.id}:{outbox.last_written_at(conn, row.person_id)}"
+        outbox.put_reply(conn, where, source, Draft(message.text, (message,)), now)
+        return True
 
 
 def _was_tried_enough(result: Refused, row: OutboxRow) -> bool:

@@ -58,7 +58,7 @@ def settle(conn: Connection, person: str, now: float) -> None:
         if echo["text"].strip().casefold() == GIVES_BACK:
             give_back(conn, where.id, now)
         else:
-            if now < echo["until"]:
+            if echo["until"] > echo["at"]:  # it was not given back since
                 begin(conn, where, echo["until"], now)
             _keep(conn, where, echo, now)
 
@@ -98,7 +98,8 @@ def begin(conn: Connection, where: Conversation, until: float, now: float, *, to
     conn.execute(
         "INSERT INTO handovers (conversation_id, person_id, state, since, until, told)"
         " VALUES (?, ?, 'human', ?, ?, ?) ON CONFLICT (conversation_id) DO UPDATE SET state = 'human',"
-        " until = excluded.until, told = excluded.told",
+        " until = CASE WHEN handovers.state = 'human' AND handovers.until > excluded.until"
+        " THEN handovers.until ELSE excluded.until END, told = excluded.told",
         (where.id, where.person_id, now, until, is_told),
     )
     if silent is None:

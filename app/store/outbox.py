@@ -35,6 +35,7 @@ _SENT_IN_SILENCE = ("human:", "api:")  # the business's own words
 _NEVER_AGAIN = ("approval:", "sched:")
 _ARRIVED = ("delivered", "read", "played")
 _PROOFS = frozenset({"sent", "delivered", "read", "played", "deleted"})
+_AWAITS_PERSON = "state = 'held' AND due_at IS NULL"
 _OPEN = "state IN ('ready', 'sending', 'unknown', 'held') AND due_at IS NOT NULL"
 
 
@@ -270,7 +271,7 @@ def drop_unsent(conn: Connection, conversation: str, now: float) -> list[str]:
     kept = (_WAITS_IN_SILENCE, *_SENT_IN_SILENCE)
     dropped = conn.execute(
         "UPDATE outbox SET state = 'failed', due_at = NULL, error = 'a person of the business answers'"
-        f" WHERE conversation_id = ? AND sending_at IS NULL AND {_OPEN}"
+        f" WHERE conversation_id = ? AND sending_at IS NULL AND ({_OPEN} OR {_AWAITS_PERSON})"
         f" AND NOT {_begins_with(kept)} RETURNING source, part",
         (conversation, *_patterns(kept)),
     ).fetchall()
@@ -343,6 +344,23 @@ def hold(conn: Connection, outbox_id: str, code: int, error: str, now: float) ->
         " sending_at = NULL, resends = 0, due_at = ?, code = ?, error = ?"
         f" WHERE id = ? AND {_OPEN}",
         (now + HOLD_SECONDS, code, error[:500], outbox_id),
+    )
+
+
+def await_person(conn: Connection, outbox_id: str, code: int, error: str) -> None:
+    """Keep a reply whose person wrote too long ago until they write again."""
+    conn.execute(
+        "UPDATE outbox SET state = 'held', sending_at = NULL, resends = 0, due_at = NULL, code = ?, error = ?"
+        f" WHERE id = ? AND {_OPEN}",
+        (code, error[:500], outbox_id),
+    )
+
+
+def release_awaiting(conn: Connection, person: str, now: float) -> None:
+    """Make the replies due that waited for this person to write."""
+    conn.execute(
+        f"UPDATE outbox SET state = 'ready', due_at = ? WHERE person_id = ? AND {_AWAITS_PERSON}",
+        (now, person),
     )
 
 
@@ -566,12 +584,16 @@ def _window_closed(conn: Connection, row: Row, now: float) -> bool:
     """Return whether the person wrote too long ago for this row; a template needs no window."""
     if _outgoing(row["payload"]).template is not None:
         return False
-    last = conn.execute(
-        f"SELECT at FROM messages WHERE person_id = ? AND {WRITTEN} ORDER BY id DESC LIMIT 1",
-        (row["person_id"],),
-    ).fetchone()
-    since: float = row["created_at"] if last is None else last["at"]
+    since = last_written_at(conn, row["person_id"]) or row["created_at"]
     return bool(row["attempts"]) and now > since + WINDOW_SECONDS
+
+
+def last_written_at(conn: Connection, person: str) -> float | None:
+    """Return when the person wrote last, None if they never did."""
+    last = conn.execute(
+        f"SELECT at FROM messages WHERE person_id = ? AND {WRITTEN} ORDER BY id DESC LIMIT 1", (person,)
+    ).fetchone()
+    return None if last is None else last["at"]
 
 
 def _outbox_row(conn: Connection, row: Row) -> OutboxRow:

@@ -249,17 +249,19 @@ def answered_by_business(conn: Connection, conversation: Conversation, said: str
 
     That is a new one, unless they go on after their own answer.
     """
-    taken_over = (
-        "SELECT id FROM turns WHERE conversation_id = ? AND state = 'done' AND outcome = 'stopped'"
-        " AND error = ?"
-    )
     waiting = "conversation_id = ? AND turn_id IS NULL AND done_at IS NULL"
+    answered = (
+        "direction = 'in' AND (turn_id IN (SELECT id FROM turns WHERE conversation_id = ?"
+        " AND state = 'done' AND outcome = 'stopped' AND error = ?)"
+        f" OR id IN (SELECT message_id FROM inbox WHERE {waiting}))"
+    )
+    of_conversation = (conversation.id, TAKEN_OVER, conversation.id)
     newest = conn.execute(
         "SELECT id, outcome FROM turns WHERE conversation_id = ? AND state = 'done'"
         " ORDER BY created_at DESC, rowid DESC LIMIT 1",
         (conversation.id,),
     ).fetchone()
-    is_waited_for = conn.execute(f"SELECT 1 FROM inbox WHERE {waiting}", (conversation.id,)).fetchone()
+    is_waited_for = conn.execute(f"SELECT 1 FROM messages WHERE {answered}", of_conversation).fetchone()
     if newest is not None and newest["outcome"] == "business" and is_waited_for is None:
         turn: str = newest["id"]
         conn.execute("UPDATE turns SET reply = reply || char(10) || ? WHERE id = ?", (said, turn))
@@ -277,11 +279,7 @@ def answered_by_business(conn: Connection, conversation: Conversation, said: str
             created_at=now,
             done_at=now,
         )
-        conn.execute(
-            f"UPDATE messages SET turn_id = ? WHERE direction = 'in' AND (turn_id IN ({taken_over})"
-            f" OR id IN (SELECT message_id FROM inbox WHERE {waiting}))",
-            (turn, conversation.id, TAKEN_OVER, conversation.id),
-        )
+        conn.execute(f"UPDATE messages SET turn_id = ? WHERE {answered}", (turn, *of_conversation))
         conn.execute(
             f"UPDATE inbox SET turn_id = ?, done_at = ? WHERE {waiting}", (turn, now, conversation.id)
         )

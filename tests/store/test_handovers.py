@@ -39,6 +39,7 @@ class History:
         self.on_the_wire: OutboxRow | None = None
         self.turn = ""
         self.lost: list[OutboxRow] = []  # without an answer; they arrived
+        self.echoed: list[OutboxRow] = []  # those whose echo came
 
     def happen(self, event: str) -> None:
         getattr(self, event.replace(" ", "_"), self.passes)(*([event] if event in PASSES else []))
@@ -75,6 +76,8 @@ class History:
             handovers.settle(self.conn, self.where.person_id, self.now)
 
     def refused(self) -> None:
+        if self.on_the_wire in self.echoed:
+            return  # what arrived was not refused
         if row := self._off_the_wire():
             outbox.retry(self.conn, row.id, self.now + 5, 131056, "too fast")
             handovers.settle(self.conn, self.where.person_id, self.now)
@@ -98,6 +101,7 @@ class History:
         """The echo of a message of ours comes, perhaps before its send was answered."""
         rows = [self.on_the_wire] if self.on_the_wire else self.lost
         for row in rows[-1:]:
+            self.echoed.append(row)
             self._hear(Echo(f"wamid.{row.id}", self.customer, "text", self.now, row.message.text))
 
     def _hear(self, echo: Echo) -> None:
