@@ -396,6 +396,18 @@ def eval_routing(
     show(routing_figures(catalog, queries, examples, as_json=as_json))
 
 
+@eval_app.command("recall")
+def eval_recall(
+    history: Annotated[Path, typer.Option(help="Messages of conversations, a JSON object a line.")],
+    queries: Annotated[Path, typer.Option(help="Questions with the messages that answer them.")],
+    as_json: Annotated[bool, typer.Option("--json", help="The figures as JSON.")] = False,
+) -> None:
+    """Measure how well past messages are found: shares of those wanted among the first ten, in percent."""
+    from app.cli.evaluation import recall_figures
+
+    show(recall_figures(history, queries, as_json=as_json))
+
+
 @knowledge_app.command("list")
 def knowledge_list(
     as_json: Annotated[bool, typer.Option("--json", help="The files as JSON.")] = False,

@@ -1,11 +1,17 @@
-"""`recado eval routing`: quality of the tool index on JSONL files."""
+"""`recado eval routing` and `recado eval recall`: quality of both indexes on JSONL files."""
 
+import asyncio
 import json
+import math
+import tempfile
 import time
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
 from pathlib import Path
+from sqlite3 import Connection
 from statistics import median
 from typing import TypeVar
 
@@ -13,8 +19,11 @@ import orjson
 
 from app.cli.output import table
 from app.errors import RecadoError
+from app.memory.history import History
+from app.memory.recall import rank, read_question
 from app.messages import JSON
 from app.search.index import Document, ToolIndex
+from app.store.database import Database, insert
 
 T = TypeVar("T")
 
@@ -184,3 +193,106 @@ def _text(row: Mapping[str, JSON], name: str, form: str, usual: str | None = Non
     if isinstance(value, str) and (value or usual is not None):
         return value
     raise ValueError(f"{name} must be a text; {form}")
+
+
+_MESSAGE_FORM = 'a message is {"person": …, "id": …, "at": Unix seconds or ISO 8601, "who": …, "text": …}'
+_RECALL_FORM = 'a query is {"person": …, "query": …, "relevant": [id, …]}'
+_RECALLED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    person: str
+    id: str
+    at: float
+    who: str
+    text: str
+
+
+def recall_figures(history: Path, queries: Path, *, as_json: bool) -> str:
+    """Return how much of what is relevant is among the ten messages that recall finds first, in percent.
+
+    Raise RecadoError with file and line for a row that cannot be read.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        return asyncio.run(_recall_figures(Path(folder) / "recado.db", history, queries, as_json=as_json))
+
+
+async def _recall_figures(database: Path, history: Path, queries: Path, *, as_json: bool) -> str:
+    store = Database(database)
+    await store.open()
+    try:
+        messages = list(_rows(history, _message))
+        ids = await store.tx(lambda conn: _tell(conn, messages))
+        started = time.perf_counter()
+        await History(store).index()
+        build_s = time.perf_counter() - started
+        shares: list[float] = []
+        milliseconds: list[float] = []
+        for person, text, relevant in _rows(queries, _recall_query):
+            started = time.perf_counter()
+            ranked = await store.tx(partial(rank, person=person, question=read_question(text)))
+            milliseconds.append(1000 * (time.perf_counter() - started))
+            found = {ids[id] for id, _ in ranked[:_RECALLED]}
+            shares.append(len(relevant & found) / len(relevant))
+    finally:
+        await store.close()
+    if not shares:
+        raise RecadoError(f"{queries} holds no query; {_RECALL_FORM}")
+    slowest = sorted(milliseconds)[math.ceil(0.95 * len(milliseconds)) - 1]
+    figures = {
+        "queries": len(shares),
+        "recall_at_10": round(100 * sum(shares) / len(shares), 2),
+        "complete_at_10": round(100 * sum(share == 1 for share in shares) / len(shares), 2),
+        "ms_p95": round(slowest, 3),
+        "build_s": round(build_s, 3),
+    }
+    if as_json:
+        return json.dumps(figures, indent=2)
+    return "\n".join(f"{name.replace('_', ' ')}: {value}" for name, value in figures.items())
+
+
+def _tell(conn: Connection, messages: Sequence[_Message]) -> dict[int, str]:
+    """Write the messages as if people had said them, in the order of time; return their ids by row."""
+    for person in dict.fromkeys(one.person for one in messages):
+        insert(conn, "people", id=person, realm="simulator", created_at=0)
+        insert(conn, "conversations", id=person, person_id=person, channel="simulator", created_at=0)
+    rows = {}
+    for one in sorted(messages, key=lambda one: one.at):
+        rows[
+            insert(
+                conn,
+                "messages",
+                person_id=one.person,
+                conversation_id=one.person,
+                direction="out" if one.who == "assistant" else "in",
+                kind="text",
+                text=f"{one.who}: {one.text}",
+                at=one.at,
+            )
+        ] = one.id
+    return rows
+
+
+def _message(row: dict[str, JSON]) -> _Message:
+    at = row.get("at", 0)
+    try:
+        moment = datetime.fromisoformat(at).timestamp() if isinstance(at, str) else float(at)
+    except (ValueError, TypeError):
+        raise ValueError(f"at is no time; {_MESSAGE_FORM}") from None
+    texts = (_text(row, name, _MESSAGE_FORM, usual="") for name in ("who", "text"))
+    return _Message(_text(row, "person", _MESSAGE_FORM), _id(row.get("id")), moment, *texts)
+
+
+def _recall_query(row: dict[str, JSON]) -> tuple[str, str, frozenset[str]]:
+    relevant = row.get("relevant")
+    if not isinstance(relevant, list) or not relevant:
+        raise ValueError(f"relevant must be a list of one id or more; {_RECALL_FORM}")
+    query = _text(row, "query", _RECALL_FORM)
+    return _text(row, "person", _RECALL_FORM), query, frozenset(map(_id, relevant))
+
+
+def _id(value: JSON) -> str:
+    if isinstance(value, str | int) and value != "":
+        return str(value)
+    raise ValueError(f"id must be a text or a number; {_MESSAGE_FORM}")

@@ -1,28 +1,21 @@
-"""A person's own conversations, searched by words: the service behind the skill `conversation`."""
+"""A person's own conversations, found by their words: the service behind the skill `conversation`."""
 
 import asyncio
 from dataclasses import dataclass
-from sqlite3 import Row
+from sqlite3 import Connection, Row
 
 import orjson
 
+from app.memory.recall import rank, read_question, weights
 from app.messages import in_own_words
 from app.people import Person
 from app.search.words import holds, terms
+from app.store import recall
 from app.store.database import Database
 
-PAGE = 500
-MOST_READ = 20_000
-"""Messages that one search looks through, the newest first."""
-
-_NEWEST_FIRST = (
-    "SELECT m.id, m.direction, m.kind, m.text, m.payload, m.at, m.turn_id, t.taint"
-    " FROM messages m"
-    " JOIN conversations c ON c.id = m.conversation_id LEFT JOIN turns t ON t.id = m.turn_id"
-    " WHERE m.person_id = ? AND c.group_id = '' AND m.id < ? AND m.at >= ? AND m.at < ? AND m.text <> ''"
-    " AND (t.id IS NULL OR t.state = 'done') ORDER BY m.id DESC LIMIT ?"
-)
-
+MOST_FILES = 500  # that one search looks through, the newest first
+AT_ONCE = 200  # messages indexed in one transaction
+_TELLING = 0.35  # of the best score: what is below is not shown
 
 _FILES_NEWEST_FIRST = (
     "SELECT m.text, m.payload, m.at FROM attachments a JOIN messages m ON m.id = a.message_id"
@@ -58,22 +51,31 @@ class History:
     async def search(
         self, person: Person, query: str = "", since: float = 0, until: float = 2**53, limit: int = 10
     ) -> list[Said]:
-        """The newest messages of [since, until) that hold every word of `query`, in whatever form, the
-        newest first. Without words: all of that time. A turn that is not finished is left out."""
-        wanted = frozenset(terms(query))
-        found: list[Said] = []
-        below = 2**62
-        for _ in range(MOST_READ // PAGE):
-            rows = await self._store.all(_NEWEST_FIRST, person.id, below, since, until, PAGE)
-            found += await asyncio.to_thread(_matching, rows, wanted, limit - len(found))
-            if len(found) >= limit or len(rows) < PAGE:
-                break
-            below = rows[-1]["id"]
-        return found
+        """Return the messages of [since, until) that answer the query best, the best first.
+
+        Without words: the newest of that time. A turn that is not finished is left out.
+        """
+        await self.index(person.id)
+        question = await asyncio.to_thread(read_question, query)
+
+        def find(conn: Connection) -> list[Row]:
+            if not question:
+                return recall.newest(conn, person.id, since, until, limit)
+            ranked = dict(rank(conn, person.id, question))
+            rows = recall.said(conn, person.id, list(ranked), since, until)
+            rows.sort(key=lambda row: -ranked[row["id"]])
+            return [row for row in rows[:limit] if ranked[row["id"]] >= _TELLING * ranked[rows[0]["id"]]]
+
+        return [_said(row) for row in await self._store.tx(find)]
+
+    async def index(self, person: str = "") -> None:
+        """Index what is new of a person, or of everybody."""
+        while await self._store.tx(lambda conn: recall.index(conn, weights, AT_ONCE, person)) == AT_ONCE:
+            continue
 
     async def files(self, person: Person, query: str, limit: int = 10) -> list[SentFile]:
         """Return the person's newest files whose name, caption or first page hold all the words."""
-        rows = await self._store.all(_FILES_NEWEST_FIRST, person.id, PAGE)
+        rows = await self._store.all(_FILES_NEWEST_FIRST, person.id, MOST_FILES)
         return await asyncio.to_thread(_matching_files, rows, frozenset(terms(query)), limit)
 
 
@@ -86,16 +88,6 @@ def _matching_files(rows: list[Row], wanted: frozenset[str], limit: int) -> list
         if path and holds(f"{named} {row['text']} {words}", wanted):
             found.append(SentFile(path, row["at"], " ".join((words or row["text"])[:200].split())))
     return found[:limit]
-
-
-def _matching(rows: list[Row], wanted: frozenset[str], limit: int) -> list[Said]:
-    found: list[Said] = []
-    for row in rows:
-        if len(found) == limit:
-            break
-        if holds(row["text"], wanted):
-            found.append(_said(row))
-    return found
 
 
 def _said(row: Row) -> Said:

@@ -148,7 +148,7 @@ def finish(conn: Connection, message: int, found: Mapping[str, JSON], transcript
         return False
     _tell(conn, message, {**found, "state": "read"})
     if transcript:
-        conn.execute("UPDATE messages SET text = ? WHERE id = ?", (transcript, message))
+        conn.execute("UPDATE messages SET text = ?, recalled = 0 WHERE id = ?", (transcript, message))
     return True
 
 
@@ -193,4 +193,7 @@ def _tell(conn: Connection, message: int, found: Mapping[str, JSON]) -> None:
     row = conn.execute("SELECT payload FROM messages WHERE id = ?", (message,)).fetchone()
     payload = orjson.loads(row["payload"])
     payload["attachment"] = {**(payload.get("attachment") or {}), **found}
-    conn.execute("UPDATE messages SET payload = ? WHERE id = ?", (orjson.dumps(payload).decode(), message))
+    conn.execute(
+        "UPDATE messages SET payload = ?, recalled = 0 WHERE id = ?",
+        (orjson.dumps(payload).decode(), message),
+    )

@@ -124,7 +124,7 @@ def _answer(conn: Connection, asked: Row, number: int, message: int) -> bool:
     row = conn.execute("SELECT text, payload FROM messages WHERE id = ?", (message,)).fetchone()
     payload = {**orjson.loads(row["payload"]), "chosen": asked["id"], "written": row["text"]}
     conn.execute(
-        "UPDATE messages SET text = ?, payload = ? WHERE id = ?",
+        "UPDATE messages SET text = ?, payload = ?, recalled = 0 WHERE id = ?",
         (option, orjson.dumps(payload).decode(), message),
     )
     return True

@@ -275,7 +275,8 @@ def _offer_undo(
 def _replaces_waiting(conn: Connection, person: str, edit: Inbound) -> bool:
     """Put the new words of an edited message in place of the old ones if no turn has taken it up yet."""
     replaced = conn.execute(
-        "UPDATE messages SET text = ? WHERE wamid = ? AND direction = 'in' AND person_id = ? AND id IN"
+        "UPDATE messages SET text = ?, recalled = 0"
+        " WHERE wamid = ? AND direction = 'in' AND person_id = ? AND id IN"
         " (SELECT message_id FROM inbox WHERE turn_id IS NULL AND done_at IS NULL AND kind = 'message')",
         (edit.text, edit.quoted, person),
     )

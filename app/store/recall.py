@@ -1,0 +1,105 @@
+"""The index over what a person and the assistant said: postings by person and term."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from sqlite3 import Connection, Row
+
+from app.store.database import placeholders
+
+MOST_POSTINGS = 8_000  # that one question reads; the rarest words come first
+Weigh = Callable[[Row], Mapping[str, float]]
+
+
+def index(conn: Connection, weigh: Weigh, most: int, person: str = "") -> int:
+    """Index so many new or changed messages, of one person or of everybody; return how many it were.
+
+    `weigh` gives the weight of each term of a row with `text` and `payload`.
+    """
+    rows = conn.execute(
+        "SELECT m.id, m.person_id, m.text, m.payload, c.group_id FROM messages m"
+        " JOIN conversations c ON c.id = m.conversation_id"
+        f" WHERE m.recalled = 0 {'AND m.person_id = ?' if person else ''} LIMIT ?",
+        (person, most) if person else (most,),
+    ).fetchall()
+    ids = [row["id"] for row in rows]
+    conn.execute(f"DELETE FROM postings WHERE message_id IN ({placeholders(ids)})", ids)
+    conn.executemany(
+        "INSERT INTO postings (person_id, term, message_id, weight) VALUES (?, ?, ?, ?)",
+        (
+            (row["person_id"], term, row["id"], weight)
+            for row in rows
+            if not row["group_id"]
+            for term, weight in weigh(row).items()
+        ),
+    )
+    conn.execute(f"UPDATE messages SET recalled = 1 WHERE id IN ({placeholders(ids)})", ids)
+    return len(rows)
+
+
+def holders(conn: Connection, person: str, terms: Collection[str]) -> dict[str, int]:
+    """Return how many of a person's messages hold each of these terms."""
+    listed = placeholders([*terms])
+    rows = conn.execute(
+        "SELECT term, count(*) AS held FROM postings"
+        f" WHERE person_id = ? AND term IN ({listed}) GROUP BY term",
+        (person, *terms),
+    )
+    return {row["term"]: row["held"] for row in rows}
+
+
+def postings(conn: Connection, person: str, held: Mapping[str, int]) -> dict[str, list[tuple[int, float]]]:
+    """Return the messages of each term with its weight there; terms that too many hold are left out."""
+    chosen: list[str] = []
+    left = MOST_POSTINGS
+    for term in sorted(held, key=held.__getitem__):
+        left -= held[term]
+        if chosen and left < 0:
+            break
+        chosen.append(term)
+    found: dict[str, list[tuple[int, float]]] = {term: [] for term in chosen}
+    for term, message, weight in conn.execute(
+        "SELECT term, message_id, weight FROM postings"
+        f" WHERE person_id = ? AND term IN ({placeholders(chosen)})",
+        (person, *chosen),
+    ):
+        found[term].append((message, weight))
+    return found
+
+
+def count(conn: Connection, person: str) -> int:
+    """Return how many messages a person has."""
+    found = conn.execute("SELECT count(*) FROM messages WHERE person_id = ?", (person,)).fetchone()
+    return int(found[0])
+
+
+def neighbours(conn: Connection, messages: Sequence[int]) -> dict[int, tuple[int, ...]]:
+    """Return the messages just before and after each of these in its conversation."""
+    rows = conn.execute(
+        "SELECT m.id, (SELECT max(b.id) FROM messages b WHERE b.conversation_id = m.conversation_id"
+        " AND b.id < m.id) AS before, (SELECT min(a.id) FROM messages a"
+        " WHERE a.conversation_id = m.conversation_id AND a.id > m.id) AS after"
+        f" FROM messages m WHERE m.id IN ({placeholders(messages)})",
+        tuple(messages),
+    )
+    return {row["id"]: tuple(one for one in (row["before"], row["after"]) if one is not None) for row in rows}
+
+
+def said(conn: Connection, person: str, messages: Sequence[int], since: float, until: float) -> list[Row]:
+    """Return those of a person's messages that were said in [since, until) in a turn that has ended."""
+    return conn.execute(
+        "SELECT m.id, m.direction, m.kind, m.text, m.payload, m.at, m.turn_id, t.taint FROM messages m"
+        " LEFT JOIN turns t ON t.id = m.turn_id"
+        f" WHERE m.person_id = ? AND m.id IN ({placeholders(messages)}) AND m.at >= ? AND m.at < ?"
+        " AND m.text <> '' AND (t.id IS NULL OR t.state = 'done')",
+        (person, *messages, since, until),
+    ).fetchall()
+
+
+def newest(conn: Connection, person: str, since: float, until: float, most: int) -> list[Row]:
+    """Return a person's newest private messages of [since, until)."""
+    return conn.execute(
+        "SELECT m.id, m.direction, m.kind, m.text, m.payload, m.at, m.turn_id, t.taint FROM messages m"
+        " JOIN conversations c ON c.id = m.conversation_id LEFT JOIN turns t ON t.id = m.turn_id"
+        " WHERE m.person_id = ? AND c.group_id = '' AND m.at >= ? AND m.at < ?"
+        " AND m.text <> '' AND (t.id IS NULL OR t.state = 'done') ORDER BY m.id DESC LIMIT ?",
+        (person, since, until, most),
+    ).fetchall()
