@@ -77,6 +77,7 @@ class Assistant:
         self.settings = settings
         self.rows = store = build_store(settings)
         self.store, self.media, self.folders = store.database, store.media, store.folders
+        self.history = History(self.store)
         self.message_rates = rates = read_rates(settings.data_dir)
         built = build_channels(settings, store, rates)
         self.access, self.credentials, self.client = built.access, built.credentials, built.client
@@ -169,7 +170,7 @@ class Assistant:
             store,
             self.channels.keys(),
             settings.sweep_seconds,
-            DueWork(self.carrier, self.sender, self.reminders, self.handovers),
+            DueWork(self.carrier, self.sender, self.reminders, self.handovers, self.history),
             self.installs,
             services.look_again,
         )
@@ -193,7 +194,7 @@ class Assistant:
                 "search": ToolSearch(self.abilities),
                 "installer": self.installs.skills,
                 "servers": self.installs.servers,
-                "history": History(self.store),
+                "history": self.history,
                 "knowledge": Knowledge(self.settings.knowledge_dir, self.files.documents),
                 "admin": Introspection(self.settings, self.abilities, self.health),
                 "files": self.files,

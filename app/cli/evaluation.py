@@ -19,10 +19,11 @@ import orjson
 
 from app.cli.output import table
 from app.errors import RecadoError
-from app.memory.history import History
-from app.memory.recall import rank, read_question
+from app.memory.history import AT_ONCE
+from app.memory.recall import rank, read_question, weights
 from app.messages import JSON
 from app.search.index import Document, ToolIndex
+from app.store import recall
 from app.store.database import Database, insert
 
 T = TypeVar("T")
@@ -222,10 +223,11 @@ async def _recall_figures(database: Path, history: Path, queries: Path, *, as_js
     store = Database(database)
     await store.open()
     try:
-        messages = list(_rows(history, _message))
-        ids = await store.tx(lambda conn: _tell(conn, messages))
+        messages = list(_rows(history, read_message))
+        ids = await store.tx(lambda conn: write_messages(conn, messages))
         started = time.perf_counter()
-        await History(store).index()
+        while await store.tx(lambda conn: recall.index(conn, weights, AT_ONCE)):
+            continue
         build_s = time.perf_counter() - started
         shares: list[float] = []
         milliseconds: list[float] = []
@@ -252,7 +254,7 @@ async def _recall_figures(database: Path, history: Path, queries: Path, *, as_js
     return "\n".join(f"{name.replace('_', ' ')}: {value}" for name, value in figures.items())
 
 
-def _tell(conn: Connection, messages: Sequence[_Message]) -> dict[int, str]:
+def write_messages(conn: Connection, messages: Sequence[_Message]) -> dict[int, str]:
     """Write the messages as if people had said them, in the order of time; return their ids by row."""
     for person in dict.fromkeys(one.person for one in messages):
         insert(conn, "people", id=person, realm="simulator", created_at=0)
@@ -274,7 +276,7 @@ def _tell(conn: Connection, messages: Sequence[_Message]) -> dict[int, str]:
     return rows
 
 
-def _message(row: dict[str, JSON]) -> _Message:
+def read_message(row: dict[str, JSON]) -> _Message:
     at = row.get("at", 0)
     try:
         moment = datetime.fromisoformat(at).timestamp() if isinstance(at, str) else float(at)

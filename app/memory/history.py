@@ -15,6 +15,7 @@ from app.store.database import Database
 
 MOST_FILES = 500  # that one search looks through, the newest first
 AT_ONCE = 200  # messages indexed in one transaction
+MOST_BATCHES = 25  # of these in one sweep
 _TELLING = 0.35  # of the best score: what is below is not shown
 
 _FILES_NEWEST_FIRST = (
@@ -55,7 +56,8 @@ class History:
 
         Without words: the newest of that time. A turn that is not finished is left out.
         """
-        await self.index(person.id)
+        while await self._index(person.id) == AT_ONCE:
+            continue
         question = await asyncio.to_thread(read_question, query)
 
         def find(conn: Connection) -> list[Row]:
@@ -68,10 +70,14 @@ class History:
 
         return [_said(row) for row in await self._store.tx(find)]
 
-    async def index(self, person: str = "") -> None:
-        """Index what is new of a person, or of everybody."""
-        while await self._store.tx(lambda conn: recall.index(conn, weights, AT_ONCE, person)) == AT_ONCE:
-            continue
+    async def index(self) -> None:
+        """Index what is new of everybody, at most so much that a sweep stays short."""
+        for _ in range(MOST_BATCHES):
+            if await self._index() < AT_ONCE:
+                break
+
+    async def _index(self, person: str = "") -> int:
+        return await self._store.tx(lambda conn: recall.index(conn, weights, AT_ONCE, person))
 
     async def files(self, person: Person, query: str, limit: int = 10) -> list[SentFile]:
         """Return the person's newest files whose name, caption or first page hold all the words."""

@@ -11,6 +11,7 @@ from typing import Protocol
 import structlog
 
 from app.errors import RecadoError
+from app.memory.history import History
 from app.ops.private_log import forget_old
 from app.store import (
     Store,
@@ -57,6 +58,7 @@ class DueWork:
     sends: Wakes
     reminders: Alarm
     handovers: Notices
+    history: History
 
 
 class Sweep:
@@ -99,13 +101,14 @@ class Sweep:
         while True:
             self._asked.clear()
             is_woken, is_forgotten = await self._attempt(self._look), await self._attempt(self._forget)
+            await self._attempt(self._due.history.index)
             self.failure = _failure(is_woken=is_woken, is_forgotten=is_forgotten)
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._seconds):
                     await self._asked.wait()
 
     async def _attempt(self, work: Callable[[], Awaitable[None]]) -> bool:
-        """Run one half of the sweep and return True if it succeeded; an error never ends the other half."""
+        """Run one part of the sweep and return True if it succeeded; an error never ends the others."""
         try:
             await work()
         except Exception as error:

@@ -46,10 +46,10 @@ SAID = {
 async def search_history(
     query: str = "", since: str = "", until: str = "", limit: int = 10, context=None
 ) -> dict:
-    """Finds what this person and the assistant said to each other before, the newest first.
+    """Finds what this person and the assistant said to each other before, the best fit first.
 
     Args:
-        query: Words that were said; every one of them must occur.
+        query: What it was about, in words as they may have been said.
         since: First day, YYYY-MM-DD.
         until: Last day, YYYY-MM-DD.
         limit: How many messages at most, up to 20.
