@@ -390,8 +390,12 @@ def _is_near(one: str, other: str) -> bool:
     """Tell whether two longer words differ by one letter: left out, added, changed, or swapped."""
     if one[0] != other[0] or abs(len(one) - len(other)) > 1 or min(len(one), len(other)) < 5:
         return False
-    less, fewer = _with_one_left_out(one), _with_one_left_out(other)
-    return other in less or one in fewer or (len(one) == len(other) and not less.isdisjoint(fewer))
+    if len(one) != len(other):
+        return other in _with_one_left_out(one) or one in _with_one_left_out(other)
+    changed = [at for at in range(len(one)) if one[at] != other[at]]
+    if len(changed) == 2 and changed[1] == changed[0] + 1:
+        return one[changed[0]] == other[changed[1]] and one[changed[1]] == other[changed[0]]
+    return len(changed) == 1
 
 
 @lru_cache(maxsize=16384)

@@ -370,7 +370,7 @@ def _recalculated(had: str, bare: str) -> str | None:
 def _resolved(plan: Plan, planner: Planner, before: Exchange) -> Plan:
     """Return the plan with what "it" stands for: what the last result was about, else what was said before.
 
-    Steps whose "it" is of no other step of their tool's category are left out.
+    Steps whose "it" is of no other step of their tool's category, or stays unknown, are left out.
     """
     if not _points(plan):
         return plan
@@ -388,7 +388,7 @@ def _resolved(plan: Plan, planner: Planner, before: Exchange) -> Plan:
             steps.append(_with_it(step, call.arguments, told, planner))
         elif (other := beside.get(category) or said.get(category)) is not None:
             steps.append(_with_it(step, other.arguments, "", planner))
-    return replace(plan, steps=tuple(steps))
+    return replace(plan, steps=tuple(step for step in steps if not _pointing(step)))
 
 
 def _with_it(step: Step, had: Mapping[str, JSON], told: str, planner: Planner) -> Step:
