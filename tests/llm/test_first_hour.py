@@ -51,6 +51,8 @@ ANSWERS = {
 
 NO_ORDERS = """
 cancelaram a reunião do banco
+antes borraba todo los lunes
+antes eu tinha uma lista de fornecedor, apaguei ano passado
 cancelaron la cita del banco
 mi jefe canceló la junta con el banco
 ella borró la nota de la placa
