@@ -1,14 +1,12 @@
 """A server's tool as one of ours: bounded, nothing hidden in it, and by default trusted in nothing."""
 
 import hashlib
-import itertools
 import re
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from app.mcp.definitions import ServerDefinition
 from app.mcp.pins import PINNED, definition_hash
-from app.mcp.schema import Unusable, clean_text, normalize_schema
+from app.mcp.schema import Unusable, accepts_null, clean_text, normalize_schema
 from app.messages import JSON
 from app.skills.findings import Finding, find
 from app.text import visible
@@ -77,7 +75,7 @@ def adapt(server: ServerDefinition, raw: Mapping[str, JSON], call: Call, name: s
     reads_only = hints.get("readOnlyHint") is True
 
     async def execute(args: dict[str, JSON], context: ToolContext) -> ToolResult:
-        return await call(own_name, args, context)
+        return await call(own_name, without_nulls(args, schema), context)
 
     return Tool(
         name,
@@ -122,6 +120,21 @@ def findings(raw: Mapping[str, JSON]) -> tuple[Finding, ...]:
     return tuple({(one.kind, one.excerpt): one for one in told}.values())
 
 
+def without_nulls(args: Mapping[str, JSON], schema: Mapping[str, JSON]) -> dict[str, JSON]:
+    """Return the arguments without nulls that only say "left out": servers refuse them.
+
+    A null stays where it is required or where the schema names null.
+    """
+    properties = schema.get("properties")
+    known = properties if isinstance(properties, Mapping) else {}
+    required = schema.get("required") or ()
+    return {
+        name: _inner_without_nulls(value, known.get(name))
+        for name, value in args.items()
+        if value is not None or name in required or name not in known or accepts_null(known[name])
+    }
+
+
 def offered_name(server: str, tool: str) -> str:
     """Return `mcp_<server>_<tool>` in at most 64 fit characters; a shortened one has a hash in the middle."""
     name = _clean(f"mcp_{server}_{tool}")
@@ -134,26 +147,35 @@ def unique_names(pairs: Iterable[ServerTool]) -> dict[ServerTool, str]:
     Of several with the same name the one that is spelled so keeps it, if it is the only one; the others get
     a hash of server and tool in the middle.
     """
-    plain = {pair: offered_name(*pair) for pair in sorted(set(pairs))}
-    all_named = Counter(plain.values())
-    spelled_so = Counter(f"mcp_{server}_{tool}" for server, tool in plain)
+    groups: dict[str, list[ServerTool]] = {}
+    for pair in sorted(set(pairs)):
+        groups.setdefault(offered_name(*pair), []).append(pair)
     names: dict[ServerTool, str] = {}
-    used = set(plain.values())
-    for (server, tool), name in plain.items():
-        is_spelled_so = f"mcp_{server}_{tool}" == name and spelled_so[name] == 1
-        if all_named[name] > 1 and not is_spelled_so:
-            name = next(marked for marked in _marked_names(server, tool) if marked not in used)
-            used.add(name)
-        names[server, tool] = name
+    for name, group in groups.items():
+        exact = [pair for pair in group if f"mcp_{pair[0]}_{pair[1]}" == name] if len(group) > 1 else group
+        if len(exact) == 1:
+            names[exact[0]] = name
+    used = set(groups)
+    for group in groups.values():
+        for pair in group:
+            if pair not in names:
+                names[pair] = _marked_name(pair, used)
+                used.add(names[pair])
     return names
 
 
-def _marked_names(server: str, tool: str) -> Iterator[str]:
-    """Yield names with a hash in the middle; the first is nearly always free."""
-    for attempt in itertools.count():
-        mark = _mark(server, tool + "\0" * attempt)
+def _marked_name(pair: ServerTool, used: Collection[str]) -> str:
+    """Return the first free name with a hash in the middle; the first hash is nearly always free."""
+    server, tool = pair
+    salt = ""
+    while True:
+        mark = _mark(server, tool + salt)
         name = _clean(f"mcp_{server}_{mark}_{tool}")
-        yield name if len(name) <= LONGEST_NAME else _shorten(_clean(f"mcp_{server}_{tool}"), mark)
+        if len(name) > LONGEST_NAME:
+            name = _shorten(_clean(f"mcp_{server}_{tool}"), mark)
+        if name not in used:
+            return name
+        salt += "\0"
 
 
 def _clean(name: str) -> str:
@@ -169,19 +191,38 @@ def _mark(server: str, tool: str) -> str:
     return hashlib.sha256(written).hexdigest()[:_MARK]
 
 
-def _is_too_deep(value: JSON, levels: int = MAX_DEPTH) -> bool:
-    return levels == 0 or any(_is_too_deep(part, levels - 1) for part in _parts(value))
+def _inner_without_nulls(value: JSON, schema: JSON) -> JSON:
+    if not isinstance(schema, Mapping):
+        return value
+    if isinstance(value, Mapping) and "properties" in schema:
+        return without_nulls(value, schema)
+    if isinstance(value, list) and "items" in schema:
+        return [_inner_without_nulls(one, schema["items"]) for one in value]
+    return value
+
+
+def _is_too_deep(value: JSON) -> bool:
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            inner
+            for part in level
+            if isinstance(part, Mapping | list)
+            for inner in (part.values() if isinstance(part, Mapping) else part)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _texts(value: JSON) -> Iterator[str]:
     """Yield every text in a value, names of fields too."""
-    if isinstance(value, str):
-        yield value
-    for part in _parts(value):
-        yield from _texts(part)
-
-
-def _parts(value: JSON) -> Iterable[JSON]:
-    if isinstance(value, Mapping):
-        return (*value, *value.values())
-    return value if isinstance(value, list) else ()
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str):
+            yield part
+        elif isinstance(part, Mapping):
+            waiting += (*part.values(), *part)
+        elif isinstance(part, list):
+            waiting += part

@@ -78,6 +78,13 @@ def normalize_schema(schema: JSON) -> Schema:
     raise Unusable(f"its parameters are more than {LARGEST_SCHEMA // 1024} KiB")
 
 
+def accepts_null(schema: JSON) -> bool:
+    """Tell whether a schema in the plain form names null."""
+    if not isinstance(schema, Mapping):
+        return False
+    return schema.get("type") == "null" or any(map(accepts_null, schema.get("anyOf", ())))
+
+
 def clean_text(text: str, most: int) -> str:
     """Return the first `most` characters of a text, with hidden characters made visible."""
     return visible_lines("\n".join(text[:most].replace("\t", "    ").splitlines())).strip()

@@ -102,7 +102,7 @@ async def test_the_server_is_called_by_its_own_name_for_the_tool() -> None:
 
 
 @pytest.mark.parametrize(("args", "sent"), [
-    ({"query": "tea", "limit": None, "filter": None}, {"query": "tea"}),
+    ({"query": "tea", "limit": None, "anything": None, "filter": None}, {"query": "tea"}),
     ({"query": "tea", "owner": None}, {"query": "tea", "owner": None}),
     ({"query": "tea", "filter": {"since": None}}, {"query": "tea", "filter": {}}),
     ({"query": "tea", "anything": [None, {"a": None}]}, {"query": "tea", "anything": [None, {"a": None}]}),
