@@ -7,7 +7,7 @@ schema with properties or items is an object or an array although it does not sa
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from urllib.parse import unquote
 
@@ -26,23 +26,25 @@ _LONGEST_VALUES = 4096
 _LARGEST_DEFAULT = 500
 _LONGEST_WORD = 200
 
-_NUMBER_BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _KEPT = {
     "string": ("minLength", "maxLength", "pattern", "format"),
-    "integer": _NUMBER_BOUNDS,
-    "number": _NUMBER_BOUNDS,
+    "integer": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+    "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
     "array": ("minItems", "maxItems"),
     "object": ("minProperties", "maxProperties"),
 }
+_LOWER_BOUNDS = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
+_UPPER_BOUNDS = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
 _NOTES = ("description", "default")
 # Keywords that are not read and may declare properties.
 _OTHER_DECLARATIONS = ("if", "then", "else", "dependentSchemas", "dependencies", "unevaluatedProperties")
 # Parts of patterns that our engine may read in another, stricter way than the server's.
 _UNPORTABLE = (r"\W", r"\D", r"\S", r"\B", r"\b", r"\<", r"\>", "&&", "--", "~~", "[[", "[^")
 
-# A schema on its way into the plain form: it takes anything, or has a `type`, or is an `anyOf` of such with
-# a type; each with notes. `default` may be null, and objects need not have properties.
+# A schema on its way into the plain form: `nullable` says whether null fits too, `default` may be null, and
+# objects and arrays need not have properties and items. Without any keyword but notes it takes anything.
 Node = dict[str, JSON]
+_ANYTHING: Node = {}
 # The references around a schema.
 _Above = tuple[str, ...]
 
@@ -62,7 +64,7 @@ def normalize_schema(schema: JSON) -> Schema:
     """
     if not isinstance(schema, Mapping):
         raise Unusable("its inputSchema is no object")
-    if "type" in schema and "object" not in _types(schema):
+    if "type" in schema and "object" not in _types(schema["type"]):
         raise Unusable(f"its inputSchema is to be of type object, got {describe_value(schema['type'])}")
     too_deep = math.inf
     for depth, longest in _ATTEMPTS:
@@ -100,41 +102,43 @@ class _Normalizer:
 
     def whole(self, depth: int) -> Schema:
         """Return the schema of all arguments. Raises Unusable, _TooManyParts."""
-        node = self._read(self._root, depth, ("#",))
+        node = self._node(self._root, depth, ("#",))
         if node is not None and not _restricts(node):
             node = {**node, "type": "object"}
-        objects = [branch for branch in _branches(node) if branch["type"] == "object"]
+        branches = node.get("anyOf", [node]) if node is not None else []
+        objects = [branch for branch in branches if branch.get("type") == "object"]
         if not objects:
             raise Unusable("no object fits its inputSchema")
-        node = self._join_objects(objects)
+        node = {key: value for key, value in self._merge_any_of(objects).items() if key != "nullable"}
         is_open = "properties" not in node or node.get("additionalProperties") is True
-        made = self._finish(node)
+        made = self._to_schema(node)
         return {**made, "additionalProperties": True} if is_open else made
 
-    def _read(self, raw: JSON, depth: int, above: _Above) -> Node | None:
+    def _node(self, raw: JSON, depth: int, above: _Above) -> Node | None:
         """Return a schema as a node, None if no value can fit it."""
         self._spend()
         if raw is False:
             return None
         if not isinstance(raw, Mapping):
             return {}
-        node = self._read_types(raw, depth, above)
+        node = self._without_parts(raw, depth, above)
         if depth == 0:
             return node
         if isinstance(raw.get("$ref"), str):
-            node = self._merge(node, self._referenced(raw["$ref"], depth - 1, above))
+            node = self._merge_all_of(node, self._referenced(raw["$ref"], depth - 1, above))
         for part in _list(raw.get("allOf")):
-            node = self._merge(node, self._read(part, depth - 1, above))
+            node = self._merge_all_of(node, self._node(part, depth - 1, above))
         for key in ("anyOf", "oneOf"):
             branches = _list(raw.get(key))
             if branches and len(branches) <= _MAX_BRANCHES:
-                node = self._merge(node, _union([self._read(part, depth - 1, above) for part in branches]))
+                made = _union([self._node(branch, depth - 1, above) for branch in branches])
+                node = self._merge_all_of(node, made)
         return node
 
     def _referenced(self, reference: str, depth: int, above: _Above) -> Node | None:
         """Return what a local reference points to; a recursive one twice, then only its type."""
         depth = 0 if above.count(reference) > 1 else depth
-        return self._read(self._target(reference), depth, (*above, reference))
+        return self._node(self._target(reference), depth, (*above, reference))
 
     def _target(self, reference: str) -> JSON:
         """Return the schema at a reference; True, which takes anything, if it is not here."""
@@ -151,38 +155,37 @@ class _Normalizer:
                 return True
         return found
 
-    def _read_types(self, raw: Mapping[str, JSON], depth: int, above: _Above) -> Node | None:
+    def _without_parts(self, raw: Mapping[str, JSON], depth: int, above: _Above) -> Node | None:
         """Return the schema without references and combinations."""
-        kinds = _types(raw)
-        values = [raw["const"]] if "const" in raw else _list(raw.get("enum")) or None
-        if values is not None:
-            values = [value for value in values if not kinds or any(KINDS[kind](value) for kind in kinds)]
-            if not values:
+        notes = self._notes(raw)
+        kinds = _types(raw.get("type")) or _implied_types(raw)
+        listed = [raw["const"]] if "const" in raw else _list(raw.get("enum")) or None
+        if listed is not None:
+            listed = [value for value in listed if not kinds or any(KINDS[kind](value) for kind in kinds)]
+            if not listed:
                 return None
-            kinds = {next(kind for kind, fits in KINDS.items() if fits(value)) for value in values}
-            if len(values) > _MAX_VALUES or len(dumps(values)) > _LONGEST_VALUES:
-                values = None
+            kinds = {_type_of(value) for value in listed}
+            if len(listed) > _MAX_VALUES or len(dumps(listed)) > _LONGEST_VALUES:
+                listed = None
         if "number" in kinds:
             kinds.discard("integer")
         if not kinds or len(kinds) == len(KINDS) - 1:
-            return self._notes(raw)
-        if raw.get("nullable") is True:  # as OpenAPI says it
-            kinds.add("null")
-        node = _union([self._of_type(kind, raw, values, depth, above) for kind in KINDS if kind in kinds])
-        return {**(node or {}), **self._notes(raw)}
+            return notes
+        node = _union([self._of_type(kind, raw, listed, depth, above) for kind in KINDS if kind in kinds])
+        if node is not None and raw.get("nullable") is True:  # as OpenAPI says it
+            node["nullable"] = True
+        return None if node is None else {**node, **notes}
 
     def _of_type(
-        self, kind: str, raw: Mapping[str, JSON], values: list[JSON] | None, depth: int, above: _Above
+        self, kind: str, raw: Mapping[str, JSON], listed: list[JSON] | None, depth: int, above: _Above
     ) -> Node:
-        if values is not None and kind != "null":
-            return {"type": kind, "enum": [value for value in values if KINDS[kind](value)]}
+        if listed is not None and kind != "null":
+            return {"type": kind, "enum": [value for value in listed if KINDS[kind](value)]}
         node: Node = {"type": kind}
         node |= {key: raw[key] for key in _KEPT.get(kind, ()) if _is_valid_keyword(key, raw.get(key))}
-        if kind in ("integer", "number"):
-            _make_inclusive(node)
-        elif kind == "object" and depth:
+        if kind == "object" and depth:
             node |= self._object(raw, depth - 1, above)
-        elif kind == "array" and depth:
+        if kind == "array" and depth:
             node |= self._array(raw, depth - 1, above)
         return node
 
@@ -190,7 +193,7 @@ class _Normalizer:
         node: Node = {}
         properties = raw.get("properties")
         if isinstance(properties, Mapping):
-            parts = ((name, self._read(part, depth, above)) for name, part in properties.items())
+            parts = ((name, self._node(part, depth, above)) for name, part in properties.items())
             node["properties"] = {name: part for name, part in parts if part is not None}
         elif properties == []:  # an empty object as PHP writes it
             node["properties"] = {}
@@ -202,11 +205,18 @@ class _Normalizer:
 
     def _extra(self, raw: Mapping[str, JSON], depth: int, above: _Above) -> JSON:
         """Return what properties of other names may be: a node, True, False, None if it is not said."""
-        given, patterns = raw.get("additionalProperties"), raw.get("patternProperties")
-        by_pattern = list(patterns.values()) if isinstance(patterns, Mapping) else []
-        if given is None and not by_pattern:
-            return True if any(raw.get(key) not in (None, False) for key in _OTHER_DECLARATIONS) else None
-        extra = _union([self._read(part, depth, above) for part in (*by_pattern, given)])
+        given = raw.get("additionalProperties")
+        patterns = raw.get("patternProperties")
+        if given is None and any(raw.get(key) not in (None, False) for key in _OTHER_DECLARATIONS):
+            return True
+        if not isinstance(patterns, Mapping) or not patterns:
+            if not isinstance(given, Mapping):
+                return given if isinstance(given, bool) else None
+            extra = self._node(given, depth, above)
+        elif given is False or isinstance(given, Mapping):
+            extra = _union([self._node(one, depth, above) for one in (*patterns.values(), given)])
+        else:
+            return True
         if extra is None:
             return False
         return extra if _restricts(extra) else True
@@ -216,9 +226,13 @@ class _Normalizer:
         items = raw.get("items")
         firsts = items if isinstance(items, list) else _list(raw.get("prefixItems"))
         rest = raw.get("additionalItems") if isinstance(items, list) else items
-        node: Node = {"items": _union([self._read(part, depth, above) for part in (*firsts, rest)]) or {}}
-        is_closed = firsts and rest is False and not is_integer(raw.get("maxItems"))
-        return {**node, "maxItems": len(firsts)} if is_closed else node
+        if not firsts:
+            node = self._node(items, depth, above) if isinstance(items, Mapping) else None
+            return {"items": node} if node else {}
+        is_closed = rest is False and not is_integer(raw.get("maxItems"))
+        most: Node = {"maxItems": len(firsts)} if is_closed else {}
+        node = _union([self._node(part, depth, above) for part in (*firsts, True if rest is None else rest)])
+        return {**most, "items": node} if node else most
 
     def _notes(self, raw: Mapping[str, JSON]) -> Node:
         notes: Node = {}
@@ -229,7 +243,7 @@ class _Normalizer:
             notes["default"] = raw["default"]
         return notes
 
-    def _merge(self, one: Node | None, other: Node | None) -> Node | None:
+    def _merge_all_of(self, one: Node | None, other: Node | None) -> Node | None:
         """Return what fits both, or more if that cannot be expressed; None if nothing does.
 
         The notes of the first win. Raises _TooManyParts.
@@ -237,48 +251,67 @@ class _Normalizer:
         self._spend()
         if one is None or other is None:
             return None
-        made: Node | None = one
-        if not _restricts(one):
-            made = other
-        elif _restricts(other):
-            pairs = list(product(_branches(one), _branches(other)))
-            if len(pairs) <= _MAX_BRANCHES:
-                made = _union([self._merge_types(*pair) for pair in pairs])
         notes = {key: node[key] for node in (other, one) for key in _NOTES if key in node}
+        if not _restricts(one) or not _restricts(other):
+            return {**(other if _restricts(other) else one), **notes}
+        if "anyOf" in one or "anyOf" in other:
+            pairs = list(product(one.get("anyOf", [one]), other.get("anyOf", [other])))
+            if len(pairs) > _MAX_BRANCHES:
+                return {**one, **notes}
+            made = _union([self._merge_all_of(*pair) for pair in pairs])
+        else:
+            made = self._merge_same_type(one, other)
+        if _fits_null(one) and _fits_null(other):
+            made = _union([made, {"type": "null"}])
         return None if made is None else {**made, **notes}
 
-    def _merge_types(self, one: Node, other: Node) -> Node | None:
-        self._spend()
+    def _merge_same_type(self, one: Node, other: Node) -> Node | None:
         kinds = {one["type"], other["type"]}
         if len(kinds) > 1 and kinds != {"integer", "number"}:
             return None
         made: Node = {**other, **one, "type": "integer" if "integer" in kinds else one["type"]}
+        made.pop("nullable", None)
         if "enum" in made:
-            others: list[JSON] = other["enum"] if "enum" in other else made["enum"]
+            listed: list[JSON] = other["enum"] if "enum" in other else made["enum"]
             fits = KINDS[made["type"]]
-            made["enum"] = [value for value in made["enum"] if value in others and fits(value)]
+            made["enum"] = [value for value in made["enum"] if value in listed and fits(value)]
             if not made["enum"]:
                 return None
-        for key in one.keys() & other.keys():
-            if key.startswith(("min", "max")):
-                made[key] = (max if key.startswith("min") else min)(one[key], other[key])
-        if made["type"] == "array":
-            made["items"] = self._merge(one.get("items", {}), other.get("items", {})) or {}
-        if "properties" in one and "properties" in other:
-            first, second = one["properties"], other["properties"]
+        for keys, narrower in ((_LOWER_BOUNDS, max), (_UPPER_BOUNDS, min)):
+            for key in keys:
+                if key in one and key in other:
+                    made[key] = narrower(one[key], other[key])
+        if "items" in one and "items" in other:
+            made["items"] = self._merge_all_of(one["items"], other["items"]) or {}
+        if made["type"] == "object":
+            made |= self._merge_objects(one, other)
+        return made
+
+    def _merge_objects(self, one: Node, other: Node) -> Node:
+        made: Node = {}
+        if "properties" in one or "properties" in other:
+            first, second = one.get("properties", {}), other.get("properties", {})
             self._spend(len(first) + len(second))
-            shared = {name: self._merge(first[name], second[name]) for name in first if name in second}
+            shared = {name: self._merge_all_of(first[name], second[name]) for name in first if name in second}
             every = {**first, **second, **shared}
             made["properties"] = {name: part for name, part in every.items() if part is not None}
-        if "required" in made:
+        if "required" in one or "required" in other:
             made["required"] = list(dict.fromkeys((*one.get("required", ()), *other.get("required", ()))))
             self._spend(len(made["required"]))
         extras = [node["additionalProperties"] for node in (one, other) if "additionalProperties" in node]
         if extras:
-            made["additionalProperties"] = min(extras, key=lambda extra: (extra is not False, extra is True))
+            made["additionalProperties"] = self._merge_extras(extras)
         return made
 
-    def _join_objects(self, objects: list[Node]) -> Node:
+    def _merge_extras(self, extras: list[JSON]) -> JSON:
+        if False in extras:
+            return False
+        nodes: list[Node] = [extra for extra in extras if extra is not True]
+        if len(nodes) < 2:
+            return nodes[0] if nodes else True
+        return self._merge_all_of(nodes[0], nodes[1]) or False
+
+    def _merge_any_of(self, objects: list[Node]) -> Node:
         """Return one object that takes what any of these takes: model servers refuse a top-level `anyOf`."""
         if len(objects) == 1:
             return objects[0]
@@ -293,41 +326,41 @@ class _Normalizer:
         made: Node = {"type": "object", "properties": properties, "required": sorted(required)}
         return {**made, "additionalProperties": True} if is_open else made
 
-    def _finish(self, node: Node, *, may_be_left_out: bool = False) -> Schema:
+    def _to_schema(self, node: Node, *, may_be_left_out: bool = False) -> Schema:
         """Return the node in the plain form. A null that is only the default of an optional one is left out.
 
         Raises _TooManyParts.
         """
         self._spend()
-        made = {key: value for key, value in node.items() if key != "default" or value is not None}
+        notes = {key: node[key] for key in _NOTES if node.get(key) is not None}
+        is_default = may_be_left_out and node.get("default", True) is None
+        nulls = [{"type": "null"}] if node.get("nullable") and not is_default else []
         if "anyOf" in node:
-            branches = made.pop("anyOf")
-            if may_be_left_out and node.get("default", True) is None:
-                branches = [branch for branch in branches if branch["type"] != "null"]
-            branches = [self._finish(branch) for branch in branches]
-            return {**(branches[0] if len(branches) == 1 else {"anyOf": branches}), **made}
-        if made.get("type") == "array":
-            made["items"] = self._finish(made.get("items", {}))
-        elif made.get("type") == "object":
-            self._finish_object(made)
-        return made
+            return {"anyOf": [*(self._to_schema(branch) for branch in node["anyOf"]), *nulls], **notes}
+        made = {key: value for key, value in node.items() if key not in (*_NOTES, "nullable")}
+        kind = made.get("type")
+        if kind in ("integer", "number"):
+            _write_bounds(made)
+        elif kind == "array":
+            made["items"] = self._to_schema(made.get("items", {}))
+        elif kind == "object":
+            self._write_object(made)
+        return {"anyOf": [made, *nulls], **notes} if nulls else {**made, **notes}
 
-    def _finish_object(self, node: Node) -> None:
+    def _write_object(self, node: Node) -> None:
         """Name every required property: some model servers refuse an object otherwise."""
-        required = node.get("required", ())
+        required = dict.fromkeys(node.get("required", ()), _ANYTHING)
         self._spend(len(required))
-        properties = dict(node.get("properties", {}))
-        for name in required:
-            properties.setdefault(name, {})
+        named = node.get("properties", {})
         node["properties"] = {
-            name: self._finish(part, may_be_left_out=name not in required)
-            for name, part in properties.items()
+            name: self._to_schema(part, may_be_left_out=name not in required)
+            for name, part in {**named, **required, **named}.items()
         }
         extra = node.get("additionalProperties")
         if extra is True:
             del node["additionalProperties"]
         elif isinstance(extra, dict):
-            node["additionalProperties"] = self._finish(extra)
+            node["additionalProperties"] = self._to_schema(extra)
 
     def _spend(self, parts: int = 1) -> None:
         """Count parts that are read. Raises _TooManyParts beyond the limit."""
@@ -336,36 +369,35 @@ class _Normalizer:
             raise _TooManyParts
 
 
-def _types(raw: Mapping[str, JSON]) -> set[str]:
-    """Return the types that a schema names, or is of by its parts; none if one of them is unknown."""
-    given = raw.get("type")
+def _types(given: JSON) -> set[str]:
+    """Return the types that a schema names; none if one of them is unknown."""
     named = given if isinstance(given, list) else [given]
-    if named and all(isinstance(kind, str) and kind in KINDS for kind in named):
-        return set(named)
+    return set(named) if all(isinstance(kind, str) and kind in KINDS for kind in named) else set()
+
+
+def _implied_types(raw: Mapping[str, JSON]) -> set[str]:
     if isinstance(raw.get("properties"), Mapping):
         return {"object"}
     return {"array"} if isinstance(raw.get("items"), Mapping) else set()
 
 
+def _type_of(value: JSON) -> str:
+    return next(kind for kind, fits in KINDS.items() if fits(value))
+
+
 def _is_valid_keyword(key: str, value: JSON) -> bool:
     """Tell whether a bound, pattern or format can be used."""
-    if key in ("pattern", "format"):
-        is_word = isinstance(value, str) and 0 < len(value) <= _LONGEST_WORD
-        return is_word and not (key == "pattern" and any(part in value for part in _UNPORTABLE))
-    if key in _NUMBER_BOUNDS:
+    if key == "pattern":
+        return (
+            isinstance(value, str)
+            and len(value) <= _LONGEST_WORD
+            and not any(p in value for p in _UNPORTABLE)
+        )
+    if key == "format":
+        return isinstance(value, str) and 0 < len(value) <= _LONGEST_WORD
+    if key.endswith("imum"):
         return KINDS["number"](value) and abs(value) < 2**63 and math.isfinite(value)
     return is_integer(value) and 0 <= value < 2**31
-
-
-def _make_inclusive(node: Node) -> None:
-    """Write bounds as every model server knows them: exact for integers, a little wider for numbers."""
-    is_whole = node["type"] == "integer"
-    if (low := node.pop("exclusiveMinimum", None)) is not None:
-        low = math.floor(low) + 1 if is_whole else low
-        node["minimum"] = max(low, node.get("minimum", low))
-    if (high := node.pop("exclusiveMaximum", None)) is not None:
-        high = math.ceil(high) - 1 if is_whole else high
-        node["maximum"] = min(high, node.get("maximum", high))
 
 
 def _list(value: JSON) -> list[JSON]:
@@ -377,32 +409,53 @@ def _restricts(node: Node) -> bool:
     return "type" in node or "anyOf" in node
 
 
-def _branches(node: Node | None) -> list[Node]:
-    if node is None:
-        return []
-    branches: list[Node] = node.get("anyOf", [node])
-    return branches
-
-
-def _union(nodes: Iterable[Node | None]) -> Node | None:
-    """Return what fits at least one of them, null last and enums of one type as one; None if nothing does."""
-    given = [node for node in nodes if node is not None]
-    if len(given) < 2:
-        return given[0] if given else None
+def _union(branches: Iterable[Node | None]) -> Node | None:
+    """Return what fits at least one of them, in as few branches as possible; None if nothing does."""
     kept: list[Node] = []
-    for branch in (branch for node in given for branch in _branches(node)):
+    fits_null = False
+    for branch in _flatten(branches):
         if not _restricts(branch):
             return {}
-        _add_branch(kept, branch)
-    kept.sort(key=lambda branch: branch["type"] == "null")
-    return kept[0] if len(kept) == 1 else {"anyOf": kept}
+        fits_null |= _fits_null(branch)
+        bare = {key: value for key, value in branch.items() if key != "nullable"}
+        if bare.get("type") != "null" and bare not in kept:
+            _add_branch(kept, bare)
+    if not kept:
+        return {"type": "null"} if fits_null else None
+    node = kept[0] if len(kept) == 1 else {"anyOf": kept}
+    return {**node, "nullable": True} if fits_null else node
+
+
+def _write_bounds(node: Node) -> None:
+    """Write bounds as every model server knows them: exact for integers, a little wider for numbers."""
+    is_whole = node["type"] == "integer"
+    if (low := node.pop("exclusiveMinimum", None)) is not None:
+        low = math.floor(low) + 1 if is_whole else low
+        node["minimum"] = max(low, node.get("minimum", low))
+    if (high := node.pop("exclusiveMaximum", None)) is not None:
+        high = math.ceil(high) - 1 if is_whole else high
+        node["maximum"] = min(high, node.get("maximum", high))
+
+
+def _flatten(branches: Iterable[Node | None]) -> Iterator[Node]:
+    for branch in branches:
+        if branch is not None and "anyOf" in branch:
+            yield from ({**one, "nullable": _fits_null(branch)} for one in branch["anyOf"])
+        elif branch is not None:
+            yield branch
 
 
 def _add_branch(kept: list[Node], branch: Node) -> None:
-    for at, one in enumerate(kept):
-        if one.keys() == branch.keys() == {"type", "enum"} and one["type"] == branch["type"]:
-            values = [*one["enum"], *(value for value in branch["enum"] if value not in one["enum"])]
-            kept[at] = {**one, "enum": values} if len(values) <= _MAX_VALUES else {"type": one["type"]}
-            return
-    if branch not in kept:
+    """Add a branch; enums of one type become one list."""
+    alike = (one for one in kept if one.keys() == branch.keys() == {"type", "enum"})
+    same = next((one for one in alike if one["type"] == branch["type"]), None)
+    if same is None:
         kept.append(branch)
+        return
+    same["enum"] = [*same["enum"], *(value for value in branch["enum"] if value not in same["enum"])]
+    if len(same["enum"]) > _MAX_VALUES:
+        del same["enum"]
+
+
+def _fits_null(node: Node) -> bool:
+    return node.get("nullable") is True or node.get("type") == "null"
