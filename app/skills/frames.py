@@ -5,24 +5,25 @@ the standard library's, which keeps integers of any size.
 """
 
 import json
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from pydantic import ConfigDict
-from pydantic.dataclasses import dataclass
-
 from app.errors import RecadoError
+from app.messages import JSON
 from app.tools.result import OUTPUT_LIMIT
 
 # Bytes of a frame: arguments, or a page of stored rows; and a result with its envelope.
 TO_WORKER = 8 * 1024 * 1024
 FROM_WORKER = OUTPUT_LIMIT + 256 * 1024
-# Of the asks of one call, since they wait in memory, and of the messages of no running call, such as those
-# of a thread that a call left behind.
-MESSAGES = 10_000
-MESSAGE_BYTES = 16 * 1024 * 1024
+# The asks of one call, and their bytes in frames; the bytes of the answers.
+ASKS = 10_000
+ASKED_BYTES = 16 * 1024 * 1024
+ANSWERED_BYTES = 64 * 1024 * 1024
+# Messages that belong to no running call, such as those of a thread that a call left behind.
+UNASKED = 1000
+UNASKED_BYTES = 16 * 1024 * 1024
 HEADER = 4
-_STRICT = ConfigDict(strict=True, extra="forbid")
 
 
 class JsonText(str):
@@ -35,63 +36,72 @@ class FrameError(RecadoError):
     """A frame that is too large, or no message."""
 
 
-@dataclass(frozen=True, config=_STRICT)
+@dataclass(frozen=True, slots=True)
 class Call:
     """Server to worker: run a function."""
 
     id: int
     function: str
-    args: dict[str, Any]
-    context: dict[str, Any]
+    args: Mapping[str, JSON]
+    context: Mapping[str, JSON]
 
 
-@dataclass(frozen=True, config=_STRICT)
+@dataclass(frozen=True, slots=True)
 class Answer:
     """Server to worker: the value that was asked for, or the error ("" for none)."""
 
     id: int
-    value: Any = None
+    value: JSON = None
     error: str = ""
 
 
-@dataclass(frozen=True, config=_STRICT)
+@dataclass(frozen=True, slots=True)
 class Ready:
     """Worker to server: the code is loaded and takes calls."""
 
 
-@dataclass(frozen=True, config=_STRICT)
+@dataclass(frozen=True, slots=True)
 class Fault:
     """Worker to server: the code cannot be loaded, and why."""
 
     text: str
 
 
-@dataclass(frozen=True, config=_STRICT)
+@dataclass(frozen=True, slots=True)
 class Ask:
     """Worker to server: the function of call `call` uses its context, such as `store.get`."""
 
     id: int
     call: int
     method: str
-    args: list[Any]
+    args: Sequence[JSON]
 
 
-@dataclass(frozen=True, config=_STRICT)
+@dataclass(frozen=True, slots=True)
 class Result:
     """Worker to server: the result of call `id`, as ToolResult.to_json writes it."""
 
     id: int
-    result: Any
+    result: JSON
 
 
 Message = Call | Answer | Ready | Fault | Ask | Result
 _KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (Call, Answer, Ready, Fault, Ask, Result)}
+# The types of the fields once read; any JSON for those that are not named.
+_TYPES: dict[type[Any], dict[str, type]] = {
+    Call: {"id": int, "function": str, "args": dict, "context": dict},
+    Answer: {"id": int, "error": str},
+    Ready: {},
+    Fault: {"text": str},
+    Ask: {"id": int, "call": int, "method": str, "args": list},
+    Result: {"id": int, "result": dict},
+}
 
 
 def encode(message: Message, limit: int) -> bytes:
     """Return a frame. Raises FrameError above `limit` bytes, TypeError or ValueError for what is no JSON."""
-    written = ", ".join(f'"{one.name}": {_json(getattr(message, one.name))}' for one in fields(message))
-    body = f'["{type(message).__name__}", {{{written}}}]'.encode()
+    fields = ", ".join(f'"{name}": {_json(message, name)}' for name in message.__slots__)
+    body = f'["{type(message).__name__}", {{{fields}}}]'.encode()
     if len(body) > limit:
         raise FrameError(f"at most {limit // 1024} KiB go between a tool and the server at once")
     return len(body).to_bytes(HEADER, "big") + body
@@ -108,17 +118,22 @@ def length(header: bytes, limit: int) -> int:
 def decode(body: bytes) -> Any:
     """Return the message of a frame. Raises FrameError for anything else."""
     try:
-        name, given = json.loads(body, parse_constant=_refuse)
-        return _KINDS[name](**given)
+        name, fields = json.loads(body, parse_constant=_refuse)
+        message = _KINDS[name](**fields)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise FrameError(f"what came is no message: {type(error).__name__}") from error
+    for field, kind in _TYPES[type(message)].items():
+        if type(getattr(message, field)) is not kind:  # a bool is an int too
+            raise FrameError(f"what came is no message: {field} of {name} is no {kind.__name__}")
+    return message
 
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON")
 
 
-def _json(value: object) -> str:
+def _json(message: Message, name: str) -> str:
+    value = getattr(message, name)
     if isinstance(value, JsonText):
         return value
     return json.dumps(value, ensure_ascii=False, allow_nan=False)

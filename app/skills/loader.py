@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from app.messages import JSON
 from app.people import Audience
 from app.processes.sandbox import Sandbox
 from app.settings import Settings
@@ -41,6 +42,18 @@ log = logging.getLogger(__name__)
 MAX_TOOL_NAME = 64
 # Names of tools that no skill may bring.
 RESERVED = frozenset({"load_skill", "read_skill_file", "run_skill_script"})
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The names of the skills that were added, changed and removed since the last look."""
+
+    added: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.changed or self.removed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +101,8 @@ class SkillLoader:
         self._tools: tuple[Tool, ...] = ()
         self._phrases: dict[str, dict[str, tuple[str, ...]]] = {}
         self._clashes: tuple[str, ...] = ()
+        self._origins: dict[str, tuple[Skill, str]] = {}
+        self._tool_assets: dict[str, dict[str, JSON]] = {}
 
     @property
     def skills(self) -> tuple[Skill, ...]:
@@ -107,26 +122,42 @@ class SkillLoader:
         """Return example phrases by offered tool name and language."""
         return self._phrases
 
+    def tool_assets(self, name: str) -> dict[str, JSON]:
+        """Return the entries of every skill's `assets/<name>`, a mapping by tool, by offered tool name."""
+        if name not in self._tool_assets:
+            self._tool_assets[name] = {
+                offered: entries[tool]
+                for offered, (skill, tool) in self._origins.items()
+                if tool in (entries := skill.asset(name))
+            }
+        return self._tool_assets[name]
+
     def skill(self, name: str) -> Skill | None:
         """Return the skill of that name, the one in use where folders share it; None where there is none."""
         named = [skill for skill in self._skills if skill.name == name]
         return next((skill for skill in named if skill.available), named[0] if named else None)
 
-    def refresh(self) -> bool:
-        """Load what differs from the last look; tell if anything does. Reads only file times where not."""
-        before, self._loaded = self._loaded, {}
+    def refresh(self) -> Changes:
+        """Load what differs from the last look; only file times are read where nothing does."""
+        before = self._loaded
+        after: dict[str, Skill] = {}
         for path in self._folders():
             version = signature(path)
             if version[0] is not None or is_skill(path):
-                self._loaded[path] = self._current(path, version, before.get(path))
-        if before.keys() == self._loaded.keys() and all(
-            before[path] is self._loaded[path] for path in before
-        ):
-            return False
-        self._arrange()
-        if self._workers is not None:
-            self._workers.keep({skill.folder: skill.version for skill in self._loaded.values()})
-        return True
+                after[path] = self._current(path, version)
+        self._loaded = after
+        changes = Changes(
+            added=tuple(skill.name for path, skill in after.items() if path not in before),
+            changed=tuple(
+                skill.name for path, skill in after.items() if path in before and before[path] is not skill
+            ),
+            removed=tuple(skill.name for path, skill in before.items() if path not in after),
+        )
+        if changes:
+            self._arrange()
+            if self._workers is not None:
+                self._workers.keep({skill.folder: skill.version for skill in after.values()})
+        return changes
 
     def _folders(self) -> Iterator[str]:
         named = stamp(os.path.join(self._release, "bundled.txt"))
@@ -140,8 +171,9 @@ class SkillLoader:
             self._records = self._store.look()
         yield from dict.fromkeys((*paths, *self._records))
 
-    def _current(self, path: str, version: Signature, known: Skill | None) -> Skill:
-        """Return the known skill if nothing of it changed, else read it anew."""
+    def _current(self, path: str, version: Signature) -> Skill:
+        """Return the skill as loaded before if nothing of it changed, else read it anew."""
+        known = self._loaded.get(path)
         if known is not None and known.version == version and not self._outdated(known):
             return known
         skill = self._load(Path(path), version)
@@ -196,11 +228,13 @@ class SkillLoader:
             skills.append(skill)
         tools: dict[str, Tool] = {}
         phrases: dict[str, dict[str, tuple[str, ...]]] = {}
+        origins: dict[str, tuple[Skill, str]] = {}
         for skill in sorted(skills, key=lambda one: (not one.bundled, bool(one.installed), one.name)):
             for tool in skill.tools if skill.available else ():
                 name = _offered_name(tool.name, skill.name, RESERVED | tools.keys())
                 if name != tool.name:
                     clashes.append(f"{skill.name}: the tool {tool.name} is offered as {name}")
+                origins[name] = (skill, tool.name)
                 tools[name] = tool if name == tool.name else tool.replace(name=name)
                 if tool.name in skill.phrases:
                     phrases[name] = dict(skill.phrases[tool.name])
@@ -208,6 +242,7 @@ class SkillLoader:
             log.warning("skills clash: %s", clash)
         self._skills = tuple(sorted(skills, key=lambda one: (one.name, str(one.folder))))
         self._tools, self._phrases, self._clashes = tuple(tools.values()), phrases, tuple(clashes)
+        self._origins, self._tool_assets = origins, {}
 
     def _is_copy(self, skill: Skill) -> bool:
         """Tell whether it is an unchanged copy of a bundled skill, which then runs in its place.

@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import asdict
 from json import dumps
@@ -114,8 +114,8 @@ def build_context(given: Mapping[str, JSON], ask: Asker, *, is_async: bool) -> T
     return ToolContext(
         person=Person(**person) if person is not None else None,
         conversation=given["conversation"],
-        store=StoreProxy(ask, is_async),
-        http=HttpProxy(ask, is_async),
+        store=AsyncStoreProxy(ask) if is_async else StoreProxy(ask),
+        http=AsyncHttpProxy(ask) if is_async else HttpProxy(ask),
         settings=given["settings"],
         idempotency_key=given["idempotency_key"],
         channel=given["channel"],
@@ -123,53 +123,81 @@ def build_context(given: Mapping[str, JSON], ask: Asker, *, is_async: bool) -> T
     )
 
 
-class _Proxy:
-    """Asks the server for what the real object would do; its answers are awaited by an `async def` tool."""
+class StoreProxy:
+    """`context.store` of `def` tools: the person's rows of this skill."""
 
-    seconds = ANSWER_SECONDS
-
-    def __init__(self, ask: Asker, is_async: bool) -> None:
+    def __init__(self, ask: Asker) -> None:
         self._ask = ask
-        self._is_async = is_async
 
-    def _answer(self, read: Callable[[Any], Any], method: str, *args: JSON) -> Any:
-        if not self._is_async:
-            return read(self._ask(method, *args).result(self.seconds))
+    def get(self, key: str, default: JSON = None) -> JSON:
+        found = self._answer("get", key)
+        return found[0] if found else default
 
-        async def answer() -> Any:
-            async with asyncio.timeout(self.seconds):
-                return read(await asyncio.wrap_future(self._ask(method, *args)))
+    def put(self, key: str, value: JSON) -> None:
+        self._answer("put", key, value)
 
-        answer.__qualname__ = f"context.{method}"
-        return answer()
+    def list(self, prefix: str = "", limit: int = 1000) -> JSON:
+        return self._answer("list", prefix, limit)
 
+    def delete(self, key: str) -> JSON:
+        return self._answer("delete", key)
 
-class StoreProxy(_Proxy):
-    """`context.store`: the person's rows of this skill."""
-
-    def get(self, key: str, default: JSON = None) -> Any:
-        return self._answer(lambda found: found[0] if found else default, "store.get", key)
-
-    def put(self, key: str, value: JSON) -> Any:
-        return self._answer(lambda _: None, "store.put", key, value)
-
-    def list(self, prefix: str = "", limit: int = 1000) -> Any:
-        return self._answer(lambda rows: rows, "store.list", prefix, limit)
-
-    def delete(self, key: str) -> Any:
-        return self._answer(lambda was_there: was_there, "store.delete", key)
+    def _answer(self, method: str, *args: JSON) -> Any:
+        return self._ask(f"store.{method}", *args).result(ANSWER_SECONDS)
 
 
-class HttpProxy(_Proxy):
-    """`context.http`: takes the arguments of HttpClient; the server sends the request."""
+class AsyncStoreProxy:
+    """The store of an `async def` tool in a worker."""
 
-    seconds = HTTP_SECONDS
+    def __init__(self, ask: Asker) -> None:
+        self._ask = ask
 
-    def get(self, url: str, **options: Any) -> Any:
-        return self._answer(_fetched, "http.get", url, _sendable(options))
+    async def get(self, key: str, default: JSON = None) -> JSON:
+        found = await self._answer("get", key)
+        return found[0] if found else default
 
-    def post(self, url: str, **options: Any) -> Any:
-        return self._answer(_fetched, "http.post", url, _sendable(options))
+    async def put(self, key: str, value: JSON) -> None:
+        await self._answer("put", key, value)
+
+    async def list(self, prefix: str = "", limit: int = 1000) -> JSON:
+        return await self._answer("list", prefix, limit)
+
+    async def delete(self, key: str) -> JSON:
+        return await self._answer("delete", key)
+
+    async def _answer(self, method: str, *args: JSON) -> Any:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            return await asyncio.wrap_future(self._ask(f"store.{method}", *args))
+
+
+class HttpProxy:
+    """`context.http` of `def` tools: takes the arguments of HttpClient; the server sends the request."""
+
+    def __init__(self, ask: Asker) -> None:
+        self._ask = ask
+
+    def get(self, url: str, **options: Any) -> Fetched:
+        return _fetched(self._ask("http.get", url, _sendable(options)).result(HTTP_SECONDS))
+
+    def post(self, url: str, **options: Any) -> Fetched:
+        return _fetched(self._ask("http.post", url, _sendable(options)).result(HTTP_SECONDS))
+
+
+class AsyncHttpProxy:
+    """The HTTP client of an `async def` tool in a worker."""
+
+    def __init__(self, ask: Asker) -> None:
+        self._ask = ask
+
+    async def get(self, url: str, **options: Any) -> Fetched:
+        return await self._request("http.get", url, options)
+
+    async def post(self, url: str, **options: Any) -> Fetched:
+        return await self._request("http.post", url, options)
+
+    async def _request(self, method: str, url: str, options: dict[str, Any]) -> Fetched:
+        async with asyncio.timeout(HTTP_SECONDS):
+            return _fetched(await asyncio.wrap_future(self._ask(method, url, _sendable(options))))
 
 
 def _sendable(options: dict[str, Any]) -> dict[str, JSON]:

@@ -1,6 +1,7 @@
 """One skill: the content of a folder, read without ever raising for a fault in it."""
 
 import json
+import logging
 import os
 import shutil
 import sys
@@ -29,6 +30,9 @@ RELEASE_SKILLS = Path(__file__).resolve().parents[2] / "skills"
 LANGUAGES = ("es", "pt", "en")
 MAX_PHRASES = 200
 MAX_PHRASE = 200
+MAX_ASSET = 256 * 1024
+
+log = logging.getLogger(__name__)
 
 _SYSTEMS = {"macos": "darwin", "osx": "darwin", "windows": "win32"}
 
@@ -81,6 +85,30 @@ class Skill:
     written: frozenset[str] = frozenset()
     instructions: str = ""
     scripts: tuple[Script, ...] = ()
+    _assets: dict[str, dict[str, JSON]] = field(default_factory=dict, repr=False, compare=False)
+
+    def asset(self, name: str) -> dict[str, JSON]:
+        """Return the mapping in `assets/<name>` (YAML or JSON, at most `MAX_ASSET` bytes).
+
+        A file that is absent or cannot be read gives {}; the second is logged. Read once for each version
+        of the folder.
+        """
+        if name not in self._assets:
+            self._assets[name] = self._read_asset(f"assets/{name}")
+        return self._assets[name]
+
+    def _read_asset(self, path: str) -> dict[str, JSON]:
+        if not os.path.exists(f"{self.folder}/{path}"):
+            return {}
+        try:
+            content = read_file(self.folder, path)
+            if len(content) > MAX_ASSET:
+                raise ManifestError(f"it has {len(content)} bytes; {MAX_ASSET} at most")
+            value = load_yaml(content.decode("utf-8-sig"))
+        except (OSError, ValueError, ManifestError) as error:
+            log.warning("skill %s: %s is left out: %s", self.name, path, " ".join(str(error).split()))
+            return {}
+        return {str(key): item for key, item in value.items()} if isinstance(value, dict) else {}
 
     @property
     def include_tools(self) -> tuple[str, ...]:

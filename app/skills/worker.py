@@ -12,6 +12,7 @@ import socket
 import sys
 import threading
 import traceback
+from collections.abc import Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
 from itertools import count
@@ -19,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from app.skills.frames import (
+    ASKS,
     FROM_WORKER,
     HEADER,
-    MESSAGES,
     TO_WORKER,
     Answer,
     Ask,
@@ -85,7 +86,7 @@ def _limit() -> None:
 
 
 class _Worker:
-    """Reads in the main thread; each call has a thread, and what is to be awaited shares a loop."""
+    """Reads in the main thread; a call of a `def` tool has its own thread, `async def` ones share a loop."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -142,6 +143,8 @@ class _Worker:
         tool = self._find(call.function)
         if tool is None:
             self._finish(call, self._no_tool(call.function))
+        elif tool.is_async:
+            self._on_loop(self._run_async(call, tool))
         else:
             threading.Thread(target=self._run, args=(call, tool), daemon=True, name=call.function).start()
 
@@ -152,13 +155,21 @@ class _Worker:
 
     def _run(self, call: Call, tool: Tool) -> None:
         try:
-            value = tool.bind(tool.validate_args(call.args), self._context(call, tool))()
+            value = self._bound(call, tool)()
             if inspect.isawaitable(value):
-                asyncio.run_coroutine_threadsafe(self._await(call, value), self._loop)
+                self._on_loop(self._await(call, value))
                 return
         except BaseException as error:  # exit() ends the call, not the worker
             value = _failure(call, error)
         self._finish(call, value)
+
+    async def _run_async(self, call: Call, tool: Tool) -> None:
+        try:
+            awaitable = self._bound(call, tool)()
+        except BaseException as error:
+            self._finish(call, _failure(call, error))
+        else:
+            await self._await(call, awaitable)
 
     async def _await(self, call: Call, awaitable: Any) -> None:
         try:
@@ -167,16 +178,22 @@ class _Worker:
             value = _failure(call, error)
         self._finish(call, value)
 
+    def _bound(self, call: Call, tool: Tool) -> Any:
+        return tool.bind(tool.validate_args(call.args), self._context(call, tool))
+
+    def _on_loop(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+
     def _context(self, call: Call, tool: Tool) -> ToolContext:
         asked = count(1)
 
         def ask(method: str, *args: Any) -> Future[Any]:
-            if next(asked) > MESSAGES:
-                raise RuntimeError(f"one call may use its context at most {MESSAGES} times")
+            if next(asked) > ASKS:
+                raise RuntimeError(f"one call may use its context at most {ASKS} times")
             number = next(self._numbers)
             self._asks[number] = answer = Future[Any]()
             try:
-                self._send(Ask(number, call.id, method, list(args)))
+                self._send(Ask(number, call.id, method, args))
             except BaseException:
                 del self._asks[number]
                 raise

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import structlog
 
@@ -26,11 +25,14 @@ from app.processes.host import (
 )
 from app.rmtree import remove
 from app.skills.frames import (
+    ANSWERED_BYTES,
+    ASKED_BYTES,
+    ASKS,
     FROM_WORKER,
     HEADER,
-    MESSAGE_BYTES,
-    MESSAGES,
     TO_WORKER,
+    UNASKED,
+    UNASKED_BYTES,
     Answer,
     Ask,
     Call,
@@ -109,7 +111,8 @@ class Worker:
         self._how = "it was ended"
         self._over = False
         self._sending = asyncio.Lock()
-        self._unasked = _Allowance("of no call")
+        self._unasked = 0
+        self._unasked_bytes = 0
         self._printed = _LoggedTail(folder.name)
         self._idle: asyncio.TimerHandle | None = None
         self._waiting = 0
@@ -156,7 +159,7 @@ class Worker:
         try:
             await self._send(encode(Call(number, function, args, serialize_context(context)), TO_WORKER))
             while isinstance(message := await call.inbox.get(), Ask):
-                await self._send(_answer_frame(await answer_ask(message, context.store, context.http)))
+                await self._send(await call.answer(message, context))
         except asyncio.CancelledError:
             self.abandoned = True
             raise
@@ -236,9 +239,16 @@ class Worker:
             case Result(id=number) if number in self._calls:
                 self._calls[number].end(_result(message.result))
             case Ask() | Result():
-                self._unasked.use(size)
+                self._ignore(size)
             case _:
                 raise FrameError(f"a {type(message).__name__} that nobody waits for")
+
+    def _ignore(self, size: int) -> None:
+        """Skip a message of a call that is over. Raises FrameError for more than calls leave behind."""
+        self._unasked += 1
+        self._unasked_bytes += size
+        if self._unasked > UNASKED or self._unasked_bytes > UNASKED_BYTES:
+            raise FrameError(f"more than {UNASKED} frames or {UNASKED_BYTES // 1024**2} MiB of no call")
 
     async def _send(self, frame: bytes) -> None:
         """Send once there is room: for a worker that does not read, one frame waits in memory."""
@@ -276,33 +286,32 @@ class _LoggedTail(PrintedTail):
             log.debug("a skill printed", skill=self._skill, said=said)
 
 
-class _Allowance:
-    """Counts messages, so that there are no more than the server has room and time for."""
-
-    def __init__(self, what: str) -> None:
-        self._what = what
-        self._messages = 0
-        self._bytes = 0
-
-    def use(self, size: int) -> None:
-        """Count a message. Raises FrameError for one too many."""
-        self._messages += 1
-        self._bytes += size
-        if self._messages > MESSAGES or self._bytes > MESSAGE_BYTES:
-            raise FrameError(f"more than {MESSAGES} frames or {MESSAGE_BYTES // 1024**2} MiB {self._what}")
-
-
 class _RunningCall:
     """A running call: what the worker says about it, then None where the worker ended."""
 
     def __init__(self) -> None:
         self.inbox: asyncio.Queue[ToolResult | Ask | None] = asyncio.Queue()
-        self._asks = _Allowance("of one call")
+        self._asks = 0
+        self._bytes = 0
+        self._answered = 0
         self._ended = False
 
     def ask(self, ask: Ask, size: int) -> None:
-        self._asks.use(size)
+        """Queue an ask. Raises FrameError for more than a call may ask, since asks wait in memory."""
+        self._asks += 1
+        self._bytes += size
+        if self._asks > ASKS or self._bytes > ASKED_BYTES:
+            raise FrameError(f"one call asked more than {ASKS} times or {ASKED_BYTES // 1024**2} MiB")
         self.inbox.put_nowait(ask)
+
+    async def answer(self, ask: Ask, context: ToolContext) -> bytes:
+        """Return the frame of an answer."""
+        if self._answered > ANSWERED_BYTES:
+            why = f"one call is answered at most {ANSWERED_BYTES // 1024**2} MiB"
+            return encode(Answer(ask.id, error=why), TO_WORKER)
+        frame = _answer_frame(await answer_ask(ask, context.store, context.http))
+        self._answered += len(frame)
+        return frame
 
     def end(self, result: ToolResult) -> None:
         """Queue the result. Raises FrameError for a second one."""
@@ -318,7 +327,7 @@ async def _read(reader: asyncio.StreamReader) -> tuple[Message, int]:
     return decode(await reader.readexactly(size)), size
 
 
-def _result(form: Any) -> ToolResult:
+def _result(form: dict[str, JSON]) -> ToolResult:
     """Read a result. Raises FrameError for another form than our workers write."""
     match form:
         case {"ok": True, "meta": dict(meta)}:

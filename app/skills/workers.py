@@ -23,6 +23,8 @@ IDLE_SECONDS = 300.0
 IDLE_WORKERS = 8
 # In the workers of one folder; further calls wait.
 CALLS_AT_ONCE = 32
+# Workers of one version that finish their other calls after one was cancelled; one more ends the oldest.
+GIVEN_UP = 3
 # In a row, after which a skill is set aside.
 FAILURES = 3
 
@@ -43,9 +45,9 @@ class Workers:
     """Runs the calls of skills, with one worker for each folder.
 
     A folder is used in the version its tools were made from. A worker of which a call was cancelled takes no
-    new ones; it is killed, with everything it started, as soon as its other calls have ended. After
-    `FAILURES` failures in a row the version is set aside. `homes` is the folder for the workers' homes;
-    None: where temporary files go.
+    new ones; it is killed, with everything it started, as soon as its other calls have ended or `GIVEN_UP`
+    more workers were given up. After `FAILURES` failures in a row the version is set aside. `homes` is the
+    folder for the workers' homes; None: where temporary files go.
     """
 
     def __init__(
@@ -160,8 +162,13 @@ class Workers:
         """End a worker that takes no more calls once it is idle; let others wait for calls."""
         if worker.abandoned and used.worker is worker:
             used.worker = None
+            used.abandoned.append(worker)
+            if len(used.abandoned) > GIVEN_UP:
+                used.abandoned.pop(0).end()
         if worker.busy:
             return
+        if worker in used.abandoned:
+            used.abandoned.remove(worker)
         if used.worker is not worker:
             worker.end()
         elif self._versions.get(folder) is not used:
@@ -227,6 +234,7 @@ class _Version:
 
     version: Signature
     worker: "Worker | None" = None
+    abandoned: list["Worker"] = field(default_factory=list)
     failures: int = 0
     aside: str = ""
     places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CALLS_AT_ONCE))

@@ -15,6 +15,7 @@ from app.routing.snapshot import ServerTools
 from app.routing.tool_catalog import Selection, ToolCatalog
 from app.routing.tool_search import ToolSearch
 from app.skills import SkillLoader
+from app.skills.loader import Changes
 from app.skills.skill import RELEASE_SKILLS
 from app.tools import Tool, ToolRegistry
 from app.tools.catalog import stamp
@@ -179,7 +180,7 @@ class Slow(SkillLoader):
         self.most_at_once = 0
         self.breaks = False
 
-    def refresh(self) -> bool:
+    def refresh(self) -> Changes:
         self.looks += 1
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
@@ -291,9 +292,9 @@ async def test_tools_that_went_are_found_no_more(folder: Path) -> None:
         def tools(self) -> tuple[Tool, ...]:
             return self.tools_now
 
-        def refresh(self) -> bool:
+        def refresh(self) -> Changes:
             super().refresh()
-            return True
+            return Changes(changed=("x",))
 
     def brew(cups: int) -> str:
         """Brews coffee."""

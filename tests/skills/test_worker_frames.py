@@ -4,16 +4,17 @@ import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
 from app.skills.folder import signature
-from app.skills.frames import MESSAGE_BYTES, MESSAGES
+from app.skills.frames import ANSWERED_BYTES, UNASKED, UNASKED_BYTES
 from app.skills.worker_process import WorkerFault
-from app.skills.workers import Workers
+from app.skills.workers import GIVEN_UP, Workers
 from app.tools import ToolContext
-from tests.skills.folders import House
+from tests.skills.folders import House, gone
 from tests.world import until
 
 pytestmark = pytest.mark.slow
@@ -46,6 +47,10 @@ def late(number: int, size: int) -> str:
     for _ in range(number):
         say("Result", id=999, result={"ok": True, "data": "x" * size, "meta": {}})
     return "said"
+
+def asks_much(times: int, context=None) -> int:
+    """Asks for the same again and again."""
+    return sum(len(context.store.get("k")) for _ in range(times))
 
 def pid() -> int:
     """Who."""
@@ -105,7 +110,7 @@ async def test_a_call_has_one_result(house: House) -> None:
     await until(lambda: not _lives(house), "the worker that answers twice to end")
 
 
-@pytest.mark.parametrize(("number", "size"), [(MESSAGES + 1, 1), (MESSAGE_BYTES // 10**6 + 1, 10**6)])
+@pytest.mark.parametrize(("number", "size"), [(UNASKED + 1, 1), (UNASKED_BYTES // 10**6 + 1, 10**6)])
 async def test_frames_of_no_call_are_bounded(house: House, number: int, size: int) -> None:
     house.drop("speaks", SPEAKS)
     assert (await house.call("late", number=3, size=size)).data == "said"
@@ -113,8 +118,72 @@ async def test_frames_of_no_call_are_bounded(house: House, number: int, size: in
     assert "of no call" in result.error.message
 
 
+class Texts:
+    """A store whose only value is long."""
+
+    async def get(self, key: str, default: Any = None) -> str:
+        return "x" * 1024**2
+
+
+async def test_what_one_call_is_answered_is_bounded(house: House) -> None:
+    house.drop("speaks", SPEAKS)
+    most = ANSWERED_BYTES // 1024**2
+    context = ToolContext(store=Texts())  # type: ignore[arg-type]
+    assert (await house.call("asks_much", context, times=most - 1)).data == (most - 1) * 1024**2
+    result = await house.call("asks_much", context, times=most + 2)
+    assert f"answered at most {most} MiB" in result.error.message
+    assert (await house.call("asks_much", context, times=1)).ok
+
+
 def _lives(house: House) -> bool:
     return any(used.worker is not None for used in house.workers._versions.values())
+
+
+WAITS = '''
+import os, time
+from pathlib import Path
+
+def waits(number: int) -> int:
+    """Waits until it is ended."""
+    Path(f"pid-{number}").write_text(str(os.getpid()))
+    while True:
+        time.sleep(600)
+
+def stuck(number: int) -> int:
+    """The same."""
+    return waits(number)
+'''
+
+
+async def test_of_the_workers_whose_calls_were_given_up_only_the_last_go_on(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    folder = house.drop("waits", WAITS)
+    version = signature(folder)
+
+    def calling(name: str, number: int) -> "asyncio.Task[Any]":
+        return asyncio.create_task(
+            house.workers.call(folder, version, name, {"number": number}, ToolContext())
+        )
+
+    others = []
+    for number in range(GIVEN_UP + 1):
+        others.append(calling("waits", number))
+        abandoned = calling("stuck", 100 + number)
+        for began in (number, 100 + number):
+            await until((folder / f"pid-{began}").exists, "the call to begin")
+        abandoned.cancel()
+        await asyncio.gather(abandoned, return_exceptions=True)
+    with pytest.raises(WorkerFault) as fault:
+        await asyncio.wait_for(others[0], 20)
+    assert fault.value.started
+    assert not any(call.done() for call in others[1:])
+    pids = [int((folder / f"pid-{number}").read_text()) for number in range(GIVEN_UP + 1)]
+    assert len(set(pids)) == GIVEN_UP + 1
+    await until(gone(pids[:1]), "the oldest to end")
+    for call in others[1:]:
+        call.cancel()
+    await asyncio.gather(*others[1:], return_exceptions=True)
+    await house.workers.close()
 
 
 HOMES = '''
