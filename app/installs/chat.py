@@ -17,14 +17,14 @@ from app.errors import RecadoError
 from app.http.transport import Transport
 from app.i18n import say
 from app.installs import quarantine, sentences
-from app.installs.card_text import PHONE_CHARACTERS, Candidate, CardText, CardWriter, origin_lines
+from app.installs.card_text import PHONE_CHARACTERS, CardText, CardWriter, origin_lines
 from app.installs.cards import quoted
 from app.installs.directory import MAX_CHOICES, Directory, build_directory, resolve, resolve_local
 from app.installs.errors import InstallError
-from app.installs.pipeline import Approval, Notices, Stage, telling_progress
+from app.installs.pipeline import Approval, Candidate, Notices, Stage, telling_progress
 from app.installs.plans import Plan
 from app.installs.sentences import quoted_name, server_refusal, skill_refusal
-from app.installs.servers import ServerInstaller, SkillNames, removal_subject
+from app.installs.servers import ServerInstaller, ServerRequest, SkillNames
 from app.installs.skills import SkillInstaller, is_written_in, tidy_skills
 from app.llm.model import Model
 from app.mcp.definitions import ServerState
@@ -193,7 +193,7 @@ class SkillInstalls:
         record = await asyncio.to_thread(self.installer.installed, str(arguments["name"]))
         said = say(language, "Remove the skill {name}? ({hash})", name=record.name, hash=record.sha256[:12])
         lines = [said, *origin_lines(language, record.source, record.sent_on)]
-        return Card("\n".join(lines), record.name, subject=record.sha256)
+        return Card("\n".join(lines), record.name, subject=self.installer.removal_subject(record))
 
     async def refuse_foreign_address(self, arguments: Mapping[str, JSON], context: ToolContext) -> None:
         """Refuse an address that the person did not write, before anything is fetched."""
@@ -349,7 +349,7 @@ class ServerInstalls:
         which = f"{record.registry_id} {record.version}"
         asked = say(language, "Remove the server {name}? ({which})", name=record.name, which=which)
         text = f"{asked}\n{say(language, 'Its data and its secrets go with it.')}"
-        return Card(text, record.name, subject=removal_subject(record))
+        return Card(text, record.name, subject=self.installer.removal_subject(record))
 
     @_server_card
     async def approval_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
@@ -383,8 +383,9 @@ class ServerInstalls:
             said = say(language, "{name} cannot be installed here: {reason}", name=shown, reason=reason)
             raise Refused(ToolResult.failure("NOT_INSTALLABLE", said, outside=True))
         values, folder = arguments.get("values") or {}, str(arguments.get("folder") or "")
+        request = ServerRequest(entry, values=values, folder=folder, network=arguments.get("network"))
         try:
-            return await self.installer.propose(entry, "", values, folder, arguments.get("network"))
+            return await self.installer.propose(request)
         except InstallError as error:
             if error.code != "NEEDS_FOLDER":
                 raise

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -31,9 +31,9 @@ from app.installs.packages import (
     npm_program,
     pypi_program,
 )
-from app.installs.pipeline import Approval, ReportStage
+from app.installs.pipeline import Approval, InstallPipeline, ReportStage
 from app.installs.plans import Plan, make_plan, read_plan, short_name
-from app.installs.quarantine import discard, keep_plan, kept_plan
+from app.installs.quarantine import keep_plan, kept_plan
 from app.mcp import installed
 from app.mcp.definitions import NAME_RULE, is_server_name
 from app.mcp.files import Secrets, add_server, read_mapping, remove_server
@@ -53,6 +53,21 @@ _STAGING = ".staging-"
 _INSTALLING, _REMOVING = ".installing", ".removing"
 
 
+@dataclass(frozen=True)
+class ServerRequest:
+    """A server to be planned; one that is installed already keeps its name.
+
+    `values` are by the keys of its variables; `folder` is for the one that needs a folder and has no value.
+    Its network grant is what the entry says if `network` is None.
+    """
+
+    entry: Entry
+    name: str = ""
+    values: Mapping[str, str] = field(default_factory=dict)
+    folder: str = ""
+    network: bool | None = None
+
+
 class SkillNames(Protocol):
     """Knows the names of skills, which no server may have."""
 
@@ -60,63 +75,23 @@ class SkillNames(Protocol):
     def skill_names(self) -> Collection[str]: ...
 
 
-class ServerInstaller:
-    """Installs servers of the registry; every error is a `RecadoError`."""
+class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
+    """Installs servers of the registry."""
 
     def __init__(self, settings: Settings, sandbox: Sandbox, skills: SkillNames | None = None) -> None:
-        self.data_dir = settings.data_dir
+        super().__init__(settings.data_dir)
         self._config = settings.mcp_config_path
         self._workspace = settings.workspace_dir
         self._disk = Disk(settings.data_dir, settings.free_space_mb * MEGABYTE)
         self._sandbox = sandbox
         self._skills = skills
-        self._lock = asyncio.Lock()
         self._files = threading.Lock()
 
-    async def propose(
-        self,
-        entry: Entry,
-        name: str = "",
-        values: Mapping[str, str] | None = None,
-        folder: str = "",
-        network: bool | None = None,
-    ) -> Plan:
-        """Plan an install as `make_plan` does and keep the plan, so that a yes can come later.
-
-        A server that is installed already keeps its name, and its folder if none is given.
-        """
-        return await asyncio.to_thread(self._plan, entry, name, values or {}, folder, network)
-
-    async def commit(self, approval: Approval, report: ReportStage = lambda stage: None) -> InstalledServer:
-        """Install exactly what was approved; a second time is the same as once.
-
-        Raises `InstallError` if the plan is gone from the quarantine, or would replace something else than
-        its card said; then nothing has changed.
-        """
-        async with self._lock:
-            known = await asyncio.to_thread(records, self.data_dir)
-            record = next((one for one in known if one.subject == approval.subject), None)
-            if record is None:
-                plan = await asyncio.to_thread(self.load, approval.subject)
-                record = await self._commit(plan, approval, report)
-            await asyncio.to_thread(discard, self.data_dir, approval.subject)
-            return record
-
-    async def remove(self, name: str, subject: str = "") -> None:
-        """Remove a server; `subject` is the removal that was agreed to, "" for any.
-
-        Raises `InstallError` if there is none of that name, or another one by now.
-        """
-        async with self._lock:
-            record = await asyncio.to_thread(read, self.data_dir, name)
-            if record is None:
-                raise InstallError("UNKNOWN", f"no server named {name} was installed from the registry")
-            if subject and removal_subject(record) != subject:
-                raise InstallError("CHANGED", f"{name} was changed meanwhile; ask again")
-            await asyncio.shield(asyncio.to_thread(self._remove, home_of(self.data_dir, name)))
+    async def propose(self, request: ServerRequest) -> Plan:
+        """Plan an install and keep the plan for a day, so that a yes can come later."""
+        return await asyncio.to_thread(self._plan, request)
 
     def load(self, subject: str) -> Plan:
-        """Read a plan back from the quarantine. Blocks. Raises `InstallError` if it is gone."""
         try:
             plan = read_plan(kept_plan(self.data_dir, subject))
         except ValueError as error:
@@ -124,6 +99,15 @@ class ServerInstaller:
         if plan.subject != subject:
             raise InstallError("CHANGED", "what was looked at has been changed; ask again")
         return plan
+
+    def installed(self, name: str) -> InstalledServer:
+        record = read(self.data_dir, name)
+        if record is None:
+            raise InstallError("UNKNOWN", f"no server named {name} was installed from the registry")
+        return record
+
+    def removal_subject(self, record: InstalledServer) -> str:
+        return f"{record.name}/{record.installed_at}"
 
     def tidy(self) -> None:
         """Finish or undo what a kill interrupted. Blocks; called at the start, before any server runs."""
@@ -133,19 +117,18 @@ class ServerInstaller:
             elif home.is_dir() and is_server_name(home.name):
                 self._tidy_one(home)
 
-    def _plan(
-        self, entry: Entry, name: str, values: Mapping[str, str], folder: str, network: bool | None
-    ) -> Plan:
+    def _plan(self, request: ServerRequest) -> Plan:
+        entry = request.entry
         before = next((one for one in records(self.data_dir) if one.registry_id == entry.name), None)
-        name = before.name if before is not None else self._free_name(entry, name)
+        name = before.name if before is not None else self._free_name(entry, request.name)
         plan = make_plan(
             entry,
             name,
             home=home_of(self.data_dir, name) / installed.HOME,
             workspace=self._workspace.resolve(),
-            values=values,
-            folder=folder or (self._folder_before(before) if before is not None else ""),
-            network=network,
+            values=request.values,
+            folder=request.folder or (self._folder_before(before) if before is not None else ""),
+            network=request.network,
             replaces=before.subject if before else "",
             edited=before is not None and self._is_edited(before),
         )
@@ -180,18 +163,24 @@ class ServerInstaller:
         if refusal := self._sandbox.refusal():
             raise InstallError("NO_SANDBOX", f"code of others runs in the sandbox alone, and {refusal}")
 
-    async def _commit(self, plan: Plan, approval: Approval, report: ReportStage) -> InstalledServer:
-        home = home_of(self.data_dir, plan.name)
+    def _find_committed(self, approval: Approval) -> InstalledServer | None:
+        return next((one for one in records(self.data_dir) if one.subject == approval.subject), None)
+
+    async def _commit(self, candidate: Plan, approval: Approval, report: ReportStage) -> InstalledServer:
+        home = home_of(self.data_dir, candidate.name)
         staging = home / f"{_STAGING}{secrets.token_hex(4)}"
         try:
             async with asyncio.timeout(INSTALL_SECONDS):
-                await asyncio.to_thread(_begin, home, staging, plan.grants.folders_write)
-                record = await self._fetch(plan, staging, report) if plan.kind else _record(plan)
+                await asyncio.to_thread(_begin, home, staging, candidate.grants.folders_write)
+                if candidate.kind:
+                    record = await self._fetch(candidate, staging, report)
+                else:
+                    record = _record(candidate)
             report("keeping")
             record = replace(
                 record, approved_by=approval.approved_by, trusted=approval.trusted, installed_at=time.time()
             )
-            return await asyncio.shield(asyncio.to_thread(self._keep, record, plan, staging))
+            return await asyncio.shield(asyncio.to_thread(self._keep, record, candidate, staging))
         except InstallError:
             raise
         except TimeoutError as error:
@@ -263,7 +252,8 @@ class ServerInstaller:
                 raise InstallError("FAILED", str(error)) from error
         return record
 
-    def _remove(self, home: Path) -> None:
+    def _remove(self, record: InstalledServer) -> None:
+        home = home_of(self.data_dir, record.name)
         with self._files:
             (home / _REMOVING).touch()
             self._finish_removal(home)
@@ -303,11 +293,6 @@ class ServerInstaller:
             if place.name != current:
                 remove_tree(place)
         (home / _INSTALLING).unlink(missing_ok=True)
-
-
-def removal_subject(record: InstalledServer) -> str:
-    """Return what a yes to the removal of this very install is about."""
-    return f"{record.name}/{record.installed_at}"
 
 
 def _text(path: Path) -> str | None:

@@ -6,7 +6,6 @@ import json
 import re
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -16,8 +15,8 @@ from app.http.transport import Transport
 from app.installs.cards import Difference, SkillCard, compare_cards, examine, examine_archive
 from app.installs.errors import InstallError, QuarantineError
 from app.installs.packages import install_script_packages, packages_wanted
-from app.installs.pipeline import Approval
-from app.installs.quarantine import MAX_PACKED, Quarantined, discard, keep, kept
+from app.installs.pipeline import Approval, InstallPipeline, ReportStage
+from app.installs.quarantine import MAX_PACKED, Quarantined, keep, kept
 from app.mcp.configuration import forget_unused_secrets, secret_names
 from app.security import write_private
 from app.skills.file_tree import TreeError, read_tree, remove_tree, write_tree
@@ -42,10 +41,7 @@ _AROUND = ".,;:!?)]}'\"*_~`»”’"
 
 @dataclass(frozen=True)
 class SkillCandidate:
-    """A skill in quarantine; an update has a `change`, and in `replaces` the hash of the version before.
-
-    Everything that a yes is about is in its `subject`.
-    """
+    """A skill in quarantine; an update has a `change`, and in `replaces` the hash of the version before."""
 
     card: SkillCard
     change: Difference | None = None
@@ -65,11 +61,11 @@ class SkillCandidate:
         return f"{self.name} ({self.card.sha256[:12]})"
 
 
-class SkillInstaller:
+class SkillInstaller(InstallPipeline[str, SkillCandidate, Installed]):
     """Installs skills; the names of folders in `skills_dir` and of bundled skills are never taken.
 
-    Packages of scripts come only where `least_free` bytes of the disk stay free. Every error is a
-    `RecadoError`.
+    What is asked for is an https address; behind a `#` it may name the folder in an archive. Packages of
+    scripts come only where `least_free` bytes of the disk stay free.
     """
 
     def __init__(
@@ -81,74 +77,55 @@ class SkillInstaller:
         *,
         least_free: int = 0,
     ) -> None:
-        self.data_dir = data_dir
+        super().__init__(data_dir)
         self._disk = Disk(data_dir, least_free)
         self._transport = transport
         self._skills_dir = skills_dir
         self._release = release
-        self._lock = asyncio.Lock()
 
-    async def propose(self, address: str) -> SkillCandidate:
-        """Fetch the skill at an https address (its folder in an archive behind a `#`) into the quarantine.
+    async def propose(self, request: str) -> SkillCandidate:
+        """Fetch the skill at an address into the quarantine.
 
-        Nothing of it runs. Raises `FetchError`, `QuarantineError` for what no card can show, and
-        `InstallError` for a taken name.
+        Raises `FetchError`, `QuarantineError` for what no card can show, and `InstallError` for a taken name.
         """
-        source, fetched_from, folder = _places(address)
+        source, fetched_from, folder = _places(request)
         fetched = await self._transport.get(fetched_from, limit_bytes=MAX_PACKED, seconds=FETCH_SECONDS)
         if fetched.status != 200:
             raise FetchError("BAD_STATUS", f"the site answers with status {fetched.status}")
         sent_on = _sent_on(fetched_from, fetched.url)
         return await asyncio.to_thread(self._keep, fetched.body, source, folder, sent_on)
 
-    async def commit(self, approval: Approval) -> Installed:
-        """Install exactly what was approved; a second time is the same as once.
-
-        Raises an error if the candidate is gone from the quarantine, or would replace something else than its
-        card said; then nothing has changed.
-        """
-        async with self._lock:
-            record = await asyncio.to_thread(self._committed, approval)
-            if record is None:
-                candidate = await asyncio.to_thread(self.load, approval.subject)
-                scripts = candidate.card.scripts
-                for packages in await asyncio.to_thread(packages_wanted, scripts, self.data_dir):
-                    await install_script_packages(packages, self.data_dir, self._disk)
-                record = await asyncio.to_thread(self._install, candidate, approval)
-            await asyncio.to_thread(discard, self.data_dir, record.sha256)
-            return record
-
-    async def remove(self, name: str, sha256: str) -> None:
-        """Remove the skill of that name and hash. Raises `InstallError` if there is another one by now."""
-        async with self._lock:
-            record = await asyncio.to_thread(self.installed, name)
-            if record.sha256 != sha256:
-                raise InstallError("CHANGED", f"{name} was changed meanwhile; ask again")
-            await asyncio.shield(asyncio.to_thread(remove_skill, self.data_dir, name))
-
     def load(self, subject: str) -> SkillCandidate:
-        """Read a candidate back from the quarantine. Blocks. Raises `InstallError` if it is gone."""
         tree = kept(self.data_dir, subject.partition("/")[0])
         return self._candidate(tree, examine(tree))
 
     def installed(self, name: str) -> Installed:
-        """Return what is installed under a name. Blocks. Raises `InstallError` if there is none."""
         found = self._current(name)
         if found is None:
             raise InstallError("SKILL_NOT_FOUND", f"no skill named {name} was installed from an address")
         return found
 
-    def _committed(self, approval: Approval) -> Installed | None:
-        """Return what this approval installed already; None if it did not, or if it was changed since."""
+    def removal_subject(self, record: Installed) -> str:
+        return record.sha256
+
+    def _find_committed(self, approval: Approval) -> Installed | None:
         sha256, name, _ = approval.subject.split("/")
         asked = (sha256, _places(approval.address)[0], approval.trusted)
         before = self._current(name)
         if before is None or (before.sha256, before.source, before.trusted) != asked:
             return None
-        with suppress(TreeError):
+        try:
             before.check()
-            return before
-        return None
+        except TreeError:  # it was changed on the disk: written anew it is refused
+            return None
+        return before
+
+    async def _commit(self, candidate: SkillCandidate, approval: Approval, report: ReportStage) -> Installed:
+        wanted = await asyncio.to_thread(packages_wanted, candidate.card.scripts, self.data_dir)
+        for packages in wanted:
+            report("downloading")
+            await install_script_packages(packages, self.data_dir, self._disk)
+        return await asyncio.to_thread(self._install, candidate, approval)
 
     def _install(self, candidate: SkillCandidate, approval: Approval) -> Installed:
         sha256, name, replaces = approval.subject.split("/")
@@ -163,6 +140,9 @@ class SkillInstaller:
         installed = write_skill(self.data_dir, tree, candidate.card, approval, self._reserved())
         forget_unused_secrets(self.data_dir, name, secrets)
         return installed
+
+    def _remove(self, record: Installed) -> None:
+        remove_skill(self.data_dir, record.name)
 
     def _keep(self, data: bytes, source: str, folder: str, sent_on: str) -> SkillCandidate:
         tree, card = examine_archive(data, source, folder, sent_on)

@@ -18,7 +18,7 @@ from app.installs.entries import read_entry
 from app.installs.errors import InstallError
 from app.installs.pipeline import Approval
 from app.installs.plans import Plan
-from app.installs.servers import ServerInstaller
+from app.installs.servers import ServerInstaller, ServerRequest
 from app.mcp import installed
 from app.mcp.configuration import Configuration
 from app.mcp.files import Secrets
@@ -73,7 +73,7 @@ class Place:
         )
 
     def plan(self, entry: Any, name: str = "") -> Plan:
-        return asyncio.run(self.installer.propose(entry, name))
+        return asyncio.run(self.installer.propose(ServerRequest(entry, name)))
 
     def commit(self, plan: Plan, approved_by: str = "p0", trusted: bool = False) -> installed.InstalledServer:
         return asyncio.run(self.installer.commit(Approval(plan.subject, approved_by, trusted)))
@@ -459,7 +459,7 @@ def test_an_install_that_is_given_up_leaves_no_process_and_no_file(
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
 
     async def give_up() -> None:
-        plan = await place.installer.propose(place.entry("npm", "x-mcp"))
+        plan = await place.installer.propose(ServerRequest(place.entry("npm", "x-mcp")))
         installing = asyncio.create_task(place.installer.commit(Approval(plan.subject, "p0")))
         async with asyncio.timeout(20):
             while not pid.exists():
@@ -522,6 +522,7 @@ KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from app.installs.pipeline import Approval
+from app.installs.servers import ServerRequest
 from tests.installs.test_servers import Place
 
 def on_stage(stage):
@@ -530,7 +531,7 @@ def on_stage(stage):
 
 async def main():
     place = Place(Path(sys.argv[1]))
-    plan = await place.installer.propose(place.entry("npm", "x-mcp"))
+    plan = await place.installer.propose(ServerRequest(place.entry("npm", "x-mcp")))
     await place.installer.commit(Approval(plan.subject, "p0"), on_stage)
 
 asyncio.run(main())
