@@ -6,11 +6,11 @@
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from sqlite3 import Connection
+from types import TracebackType
 from typing import Generic, Literal, Protocol, TypeVar
 
 from app.installs.errors import InstallError
@@ -147,39 +147,48 @@ class Notices:
         self.sender.wake(person.id)
 
 
-@asynccontextmanager
-async def telling_progress(
-    notices: Notices,
-    context: ToolContext,
-    stage: str,
-    *,
-    first: float = FIRST_SECONDS,
-    between: float = BETWEEN_SECONDS,
-) -> AsyncIterator[Callable[[str], None]]:
-    """Tell the stages of a long install, once each: three notices at most, none if it is short.
+class Progress:
+    """Tells the stage that a long install is in, once each: three notices at most, none if it is short."""
 
-    Yields the function that notes the next stage, which is a sentence for the person.
-    """
-    stages = [stage]
-    changed = asyncio.Event()
-    changed.set()
+    def __init__(
+        self,
+        notices: Notices,
+        context: ToolContext,
+        stage: str,
+        *,
+        first: float = FIRST_SECONDS,
+        between: float = BETWEEN_SECONDS,
+    ) -> None:
+        self._notices = notices
+        self._context = context
+        self._stage = stage
+        self._first = first
+        self._between = between
+        self._changed = asyncio.Event()
+        self._changed.set()
+        self._telling: asyncio.Task[None] | None = None
 
-    def reach(stage: str) -> None:
-        if stage != stages[-1]:
-            stages.append(stage)
-            changed.set()
+    def reach(self, stage: str) -> None:
+        """Note the stage, as a sentence for the person."""
+        if stage != self._stage:
+            self._stage = stage
+            self._changed.set()
 
-    async def tell() -> None:
-        await asyncio.sleep(first)
+    async def __aenter__(self) -> "Progress":
+        self._telling = asyncio.create_task(self._follow(), name="progress of an install")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._telling is not None:
+            self._telling.cancel()
+            await asyncio.gather(self._telling, return_exceptions=True)
+
+    async def _follow(self) -> None:
+        await asyncio.sleep(self._first)
         for number in range(MAX_NOTICES):
-            await changed.wait()
-            changed.clear()
-            await notices.tell(context, number, stages[-1])
-            await asyncio.sleep(between)
-
-    telling = asyncio.create_task(tell(), name="progress of an install")
-    try:
-        yield reach
-    finally:
-        telling.cancel()
-        await asyncio.gather(telling, return_exceptions=True)
+            await self._changed.wait()
+            self._changed.clear()
+            await self._notices.tell(self._context, number, self._stage)
+            await asyncio.sleep(self._between)

@@ -26,25 +26,14 @@ _MAX_NAME = 100
 
 def skill_refusal(language: str, error: RecadoError) -> ToolResult:
     """Make a failed result of why a skill was not fetched, installed or removed."""
-    detail = visible(str(error))  # in English: for the model and the log
-    another = say(language, "If you have another address, send it to me.")
     if isinstance(error, FetchError):
-        known = {
-            "BAD_ADDRESS": say(
-                language, "I fetch skills from https addresses only, and this is none that I may ask."
-            ),
-            "NO_SUCH_HOST": say(language, "There is no site of that name, or I have no connection."),
-            "NOT_PUBLIC": say(
-                language, "That address is not on the public internet, so I fetch nothing from it."
-            ),
-            "TOO_LARGE": say(language, "What is there is too large for a skill."),
-            "TIMED_OUT": say(language, "The site took too long to answer."),
-        }
-        other = say(language, "I could not fetch it: {reason}", reason=detail)
-        return ToolResult.failure(fetch_code(error), known.get(error.code, other), another)
+        hint = say(language, "If you have another address, send it to me.")
+        return ToolResult.failure(fetch_code(error), _not_fetched(language, error), hint)
+    detail = visible(str(error))  # in English: for the model and the log
     if isinstance(error, QuarantineError):
         said = say(language, "What is there is no skill, or none that I may take.")
-        return ToolResult.failure("NOT_A_SKILL", said, another, detail=detail)
+        hint = say(language, "If you have another address, send it to me.")
+        return ToolResult.failure("NOT_A_SKILL", said, hint, detail=detail)
     if isinstance(error, InstallError) and error.code == "SKILL_NOT_FOUND":
         said = say(language, "No skill of that name was installed from an address.")
         return ToolResult.failure("SKILL_NOT_FOUND", said)
@@ -64,11 +53,6 @@ def server_refusal(language: str, error: RecadoError) -> ToolResult:
     return ToolResult.failure(error.code, said, outside=True, detail=detail)
 
 
-def quoted_name(name: str) -> str:
-    """Quote a name that a person or the model wrote, cut."""
-    return quoted(name[:_MAX_NAME])
-
-
 def needs_folder(language: str, name: str, folders: Sequence[str]) -> ToolResult:
     """Ask which folder a server may use; `folders` are names of those that there are."""
     lines = [
@@ -83,6 +67,88 @@ def needs_folder(language: str, name: str, folders: Sequence[str]) -> ToolResult
     if folders:
         lines.append(say(language, "You have these: {names}", names=", ".join(map(quoted, folders))))
     return ToolResult.failure("NEEDS_FOLDER", "\n".join(lines))
+
+
+def not_asked(language: str, command: str) -> ToolResult:
+    """Refuse at a terminal without a server, where no card can be shown."""
+    said = say(language, "I cannot ask you about it here. In a shell: {command}", command=command)
+    return ToolResult.failure("DENIED", said)
+
+
+def not_written_by_them(language: str, address: str) -> ToolResult:
+    """Refuse an address that another person's text, or the model, brought into the conversation."""
+    said = say(
+        language,
+        "I fetch skills only from addresses that you write to me yourself. Send me this one if you want it: "
+        "{address}",
+        address=visible(address),
+    )
+    return ToolResult.failure(
+        "BAD_REQUEST", said, "tell the person, and do not try another address on your own"
+    )
+
+
+def not_found(language: str, name: str, topics: Sequence[str]) -> ToolResult:
+    """Say that the registry has no such server, and what it has servers for; commands are never taken."""
+    said = say(language, "I found no server like {name} in the registry.", name=quoted(name[:_MAX_NAME]))
+    if topics:
+        listed = ", ".join(topics)
+        said += " " + say(language, "There are servers for, among others: {topics}.", topics=listed)
+    hint = say(
+        language,
+        "I never take a command or an address of a server from a chat: for those there is recado mcp add in "
+        "a shell.",
+    )
+    return ToolResult.failure("SERVER_NOT_FOUND", said, hint)
+
+
+def unknown_here(language: str, name: str, known: str) -> ToolResult:
+    """Say that no server here has that name; `known` lists those that there are."""
+    if known:
+        named = quoted(name[:_MAX_NAME])
+        said = say(language, "There is no server {name} here. There are: {known}", name=named, known=known)
+    else:
+        said = say(language, "There are no MCP servers here yet.")
+    return ToolResult.failure("SERVER_NOT_FOUND", said)
+
+
+def not_installed(language: str, name: str) -> ToolResult:
+    """Refuse for a server of the operator's own file, or of a skill."""
+    said = say(
+        language,
+        "The server {name} was not installed from a chat: it stands in your own file or belongs to a skill. "
+        "In a shell: {command}",
+        name=quoted(name),
+        command=f"recado mcp remove {visible(name)}",
+    )
+    return ToolResult.failure("UNAVAILABLE", said)
+
+
+def nothing_installed(language: str) -> ToolResult:
+    said = say(language, "No MCP server was installed here lately, so there is nothing to undo.")
+    return ToolResult.failure("SERVER_NOT_FOUND", said)
+
+
+def nothing_held_back(language: str, name: str) -> ToolResult:
+    said = say(language, "Nothing of {name} waits to be approved.", name=quoted(name))
+    return ToolResult.failure("UNAVAILABLE", said)
+
+
+def changed_meanwhile(language: str) -> ToolResult:
+    said = say(
+        language, "It changed after you were asked, so I did nothing. Ask me again to see it as it is now."
+    )
+    return ToolResult.failure("CHANGED", said)
+
+
+def not_installable(language: str, name: str, reason: Reason) -> ToolResult:
+    said = say(
+        language,
+        "{name} cannot be installed here: {reason}",
+        name=quoted(name),
+        reason=reason_said(language, reason),
+    )
+    return ToolResult.failure("NOT_INSTALLABLE", said, outside=True)
 
 
 def reason_said(language: str, reason: Reason) -> str:
@@ -269,6 +335,22 @@ def _named(state: ServerState) -> str:
     start = f"mcp_{state.name}_"
     names = [visible(name.removeprefix(start)) for name in state.tools[:_MAX_NAMED]]
     return ", ".join(names) + (" …" if len(state.tools) > _MAX_NAMED else "")
+
+
+def _not_fetched(language: str, error: FetchError) -> str:
+    known = {
+        "BAD_ADDRESS": say(
+            language, "I fetch skills from https addresses only, and this is none that I may ask."
+        ),
+        "NO_SUCH_HOST": say(language, "There is no site of that name, or I have no connection."),
+        "NOT_PUBLIC": say(
+            language, "That address is not on the public internet, so I fetch nothing from it."
+        ),
+        "TOO_LARGE": say(language, "What is there is too large for a skill."),
+        "TIMED_OUT": say(language, "The site took too long to answer."),
+    }
+    other = say(language, "I could not fetch it: {reason}", reason=visible(str(error)))
+    return known.get(error.code, other)
 
 
 def _install_reasons(language: str) -> dict[InstallCode, str]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from app.installs.entries import read_entry
-from app.installs.pipeline import telling_progress
+from app.installs.pipeline import Progress
 from app.installs.sentences import choices_text, found_text, installed_text, states_text
 from app.mcp.definitions import NEEDS_SIGN_IN, HeldBack, ServerState
 from app.mcp.installed import InstalledServer
@@ -36,16 +36,16 @@ async def test_a_short_install_says_nothing_and_a_long_one_each_stage_once_and_a
             told.append((number, text))
 
     notices, context = cast("Any", Notices()), ToolContext()
-    async with telling_progress(notices, context, "one", first=30):
+    async with Progress(notices, context, "one", first=30):
         await asyncio.sleep(0)
     assert told == []
-    async with telling_progress(notices, context, "one", first=0, between=0) as reach:
+    async with Progress(notices, context, "one", first=0, between=0) as progress:
         await until(lambda: told == [(0, "one")], "the first stage")
         for number, stage in enumerate(("two", "three"), start=1):
-            reach(stage)
+            progress.reach(stage)
             await until(lambda: len(told) == number + 1, stage)  # noqa: B023
-            reach(stage)
-        reach("four")
+            progress.reach(stage)
+        progress.reach("four")
     assert told == [(0, "one"), (1, "two"), (2, "three")]
 
 
