@@ -98,8 +98,8 @@ def test_what_comes_too_late_waits_for_the_person_who_is_asked_to_write(make_wor
     for number in (1, 2):
         text = {"to": "+52 1 555 010 0001", "text": f"Tu pedido {number} salió."}
         assert send(server, text, f"k{number}").status_code == 202
-    held = "SELECT 1 FROM outbox WHERE state = 'held'"
-    wait_for(lambda: len(server.rows(held)) == 2 and len(graph.sends("ana")) == 2, "one call to write")
+    late = "SELECT 1 FROM outbox WHERE state = 'failed' AND code = 131047"
+    wait_for(lambda: len(server.rows(late)) == 2 and len(graph.sends("ana")) == 2, "one call to write")
     assert graph.sends("ana")[1]["body"]["template"]["name"] == "we_are_back"
     graph.faults(clock_ahead=0)
     graph.say("ana", "¿cuánto es 6 * 7?")

@@ -12,7 +12,8 @@ import structlog
 from app.channels.templates import read_templates
 from app.channels.whatsapp.errors import DOWNLOAD_FAILED, PAIR_RATE, UPLOAD_FAILED, send_alert
 from app.errors import RecadoError, StoreError
-from app.messages import Accepted, Channel, Refused, SendResult, Unknown
+from app.i18n import LANGUAGES
+from app.messages import Accepted, Channel, Outgoing, Refused, SendResult, Unknown
 from app.store import alerts, aliases, handovers, outbox, people
 from app.store.database import Database
 from app.store.outbox import Draft, NextSend, OutboxRow
@@ -173,6 +174,9 @@ class Sender:
                 _, more = await self._store.tx(
                     lambda conn: self._settle(conn, row, result, now), then=self._wake_released
                 )
+                if isinstance(result, Refused) and result.then == "template" and not row.message.template:
+                    await self._call_back(row, now)
+                    return True
                 return more
             except Exception as error:
                 log.error("a send's outcome could not be kept", outbox=row.id, error=str(error))
@@ -221,23 +225,27 @@ class Sender:
         elif result.then == "hold":
             outbox.hold(conn, row.id, result.code, result.detail, now)
             alerts.raise_alert(conn, f"send:{result.code}", send_alert(result), now)
-        elif result.then == "template" and row.message.template is None and self._call_back(conn, row, now):
-            outbox.await_person(conn, row.id, result.code, result.detail)
         else:
             outbox.fail(conn, row.id, result.code, result.detail, now)
             alerts.raise_alert(conn, f"undelivered:{result.code}", send_alert(result), now)
 
-    def _call_back(self, conn: Connection, row: OutboxRow, now: float) -> bool:
-        """Queue the template that asks a person to write again; return False if there is none."""
+    async def _call_back(self, row: OutboxRow, now: float) -> None:
+        """Send the template that asks a person to write again, if the operator lists one."""
         try:
-            templates = read_templates(self._data_dir)
-            message = templates.find(CALLS_BACK, people.language(conn, row.person_id)).filled({})
+            templates = await asyncio.to_thread(read_templates, self._data_dir)
+            ours: dict[str, Outgoing] = {
+                language: templates.find(CALLS_BACK, language).filled({}) for language in LANGUAGES
+            }
         except RecadoError:
-            return False
-        where = people.conversation(conn, row.person_id, row.channel, "", now)
-        source = f"back:{where.id}:{outbox.last_written_at(conn, row.person_id)}"
-        outbox.put_reply(conn, where, source, Draft(message.text, (message,)), now)
-        return True
+            return
+
+        def write(conn: Connection) -> None:
+            message = ours.get(people.language(conn, row.person_id), ours["en"])
+            where = people.conversation(conn, row.person_id, row.channel, "", now)
+            source = f"{outbox.CALLS_BACK}{where.id}:{outbox.last_written_at(conn, row.person_id)}"
+            outbox.put_reply(conn, where, source, Draft(message.text, (message,)), now)
+
+        await self._store.tx(write)
 
 
 def _was_tried_enough(result: Refused, row: OutboxRow) -> bool:

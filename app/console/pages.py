@@ -1,15 +1,16 @@
 """The owner's pages: conversations with take over and reply, people, costs; each form is plain HTML."""
 
+import re
 import time
 from collections.abc import Callable, Coroutine
 from datetime import date, datetime
 from pathlib import Path
 from sqlite3 import Connection
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 from urllib.parse import parse_qsl
 from zoneinfo import ZoneInfo
 
-from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
+from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse
 from fastapi.routing import APIRoute
@@ -27,10 +28,12 @@ from app.messages import Outgoing
 from app.people import Conversation
 from app.schedule.wording import local_text
 from app.store import billing, handovers, people, threads
+from app.store.database import new_id
 from app.store.outbox import Draft
 from app.turns.profiles import local_timezone
 
 FORM_BYTES = 128 * 1024
+_MONTH = re.compile(r"\d{4}-\d{2}")
 _HERE = Path(__file__).parent
 _HEADERS = {
     "Content-Security-Policy": (
@@ -63,7 +66,8 @@ def description_router(guard: Guard) -> APIRouter:
 def console_router(assistant: Assistant) -> APIRouter:
     """Return the routes under /console; without a session each shows the sign-in page instead."""
     sessions = Sessions(assistant.admin_token)
-    views, pages = _Views(assistant), Pages(assistant)
+    views = Views(assistant)
+    pages = Pages(assistant, views)
     router = APIRouter(include_in_schema=False)
 
     @router.get("/console/static/console.css")
@@ -98,12 +102,12 @@ def console_router(assistant: Assistant) -> APIRouter:
 
 
 class Pages:
-    """What each page shows, and what its forms do."""
+    """Renders the pages and carries out their forms."""
 
-    def __init__(self, assistant: Assistant) -> None:
+    def __init__(self, assistant: Assistant, views: "Views") -> None:
         self._assistant = assistant
         self._store = assistant.store
-        self._views = _Views(assistant)
+        self._views = views
 
     async def conversations(self, request: Request, words: str = "") -> Response:
         """Show the newest conversations; those that ask for a person come first."""
@@ -135,6 +139,7 @@ class Pages:
         text, now = request.state.form.get("text", "").strip(), time.time()
         until = now + self._assistant.settings.handover_hours * 3600
         draft = Draft(text, tuple(map(Outgoing, split_message(text))))
+        turn = new_id("turn")
 
         def write(conn: Connection) -> str:
             where = handovers.conversation(conn, id)
@@ -145,7 +150,7 @@ class Pages:
             elif action == "take":
                 handovers.begin(conn, where, until, now, told=True)
             elif text:
-                handovers.answer(conn, where, draft, until, now)
+                handovers.answer(conn, where, turn, draft, until, now)
             return where.person_id
 
         await self._store.tx(write, then=self._assistant.sender.wake)
@@ -172,11 +177,10 @@ class Pages:
         )
         return RedirectResponse("/console/people", 303, _HEADERS)
 
-    async def costs(
-        self, request: Request, month: Annotated[str, Query(pattern=r"^(\d{4}-\d{2})?$")] = ""
-    ) -> Response:
-        """Show the messages, tokens and costs of a month."""
-        month = month or f"{date.today():%Y-%m}"
+    async def costs(self, request: Request, month: str = "") -> Response:
+        """Show the messages, tokens and costs of a month, of this one where it cannot be read."""
+        if not _MONTH.fullmatch(month):
+            month = f"{date.today():%Y-%m}"
         settings = self._assistant.settings
         rates = billing.read_rates(settings.data_dir)
         used = await self._store.tx(lambda conn: billing.usage(conn, rates, month))
@@ -188,7 +192,7 @@ class Pages:
         return not where.group and where.person_id not in people.owners(conn, rules)
 
 
-class _Views:
+class Views:
     """Renders the templates in the language of the browser, with times of the assistant's own zone."""
 
     def __init__(self, assistant: Assistant) -> None:
@@ -211,7 +215,7 @@ class _Views:
         return HTMLResponse(page, status, _HEADERS)
 
 
-def _route_class(sessions: Sessions, views: _Views) -> type[APIRoute]:
+def _route_class(sessions: Sessions, views: Views) -> type[APIRoute]:
     """Return a route that wants a session, and of a form also the secret that its page put in."""
 
     class ConsoleRoute(APIRoute):

@@ -75,16 +75,19 @@ def _keep(conn: Connection, where: Conversation, echo: Row, now: float) -> None:
         wamid=echo["wamid"],
         kind=echo["kind"],
         text=echo["text"],
-        turn_id=turns.answered_by_business(conn, where, said, now),
+        turn_id=turns.answered_by_business(conn, where, new_id("turn"), said, now),
         at=now,
     )
 
 
-def answer(conn: Connection, where: Conversation, draft: Draft, until: float, now: float) -> None:
-    """Send what a person of the business writes to a conversation, which they answer until `until`."""
+def answer(conn: Connection, where: Conversation, turn: str, draft: Draft, until: float, now: float) -> None:
+    """Send what a person of the business writes to a conversation, which they answer until `until`.
+
+    `turn` is the id of a new turn.
+    """
     begin(conn, where, until, now, told=True)
-    turn = turns.answered_by_business(conn, where, draft.text, now)
-    outbox.put_reply(conn, where, f"human:{new_id('reply')}", draft, now, turn)
+    answered = turns.answered_by_business(conn, where, turn, draft.text, now)
+    outbox.put_reply(conn, where, f"human:{turn}", draft, now, answered)
 
 
 def begin(conn: Connection, where: Conversation, until: float, now: float, *, told: bool = False) -> None:

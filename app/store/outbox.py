@@ -31,11 +31,14 @@ _AGAIN = "again:"
 # SQL for the conversations that a person of the business answers at a time; see `handovers`.
 SILENT = "handovers WHERE state = 'human' AND until > ?"
 _WAITS_IN_SILENCE = "sched:"
-_SENT_IN_SILENCE = ("human:", "api:")  # the business's own words
+_SENT_IN_SILENCE = ("human:", "api:", "late:human:", "late:api:")  # the business's own words
 _NEVER_AGAIN = ("approval:", "sched:")
+WINDOW_CLOSED = 131047  # Meta's code: the person has not written for a day
+CALLS_BACK = "back:"  # the source of a template that asks a person to write again
+_LATE = "late:"
+_NEVER_LATE = (*_NEVER_AGAIN, CALLS_BACK)
 _ARRIVED = ("delivered", "read", "played")
 _PROOFS = frozenset({"sent", "delivered", "read", "played", "deleted"})
-_AWAITS_PERSON = "state = 'held' AND due_at IS NULL"
 _OPEN = "state IN ('ready', 'sending', 'unknown', 'held') AND due_at IS NOT NULL"
 
 
@@ -226,7 +229,13 @@ def take(conn: Connection, person: str, now: float, sendable: tuple[str, ...] | 
             lost.append(row["id"])
             continue
         if row["state"] == "held" and _window_closed(conn, row, now):
-            fail(conn, row["id"], row["code"] or 131047, row["error"] or "the 24-hour window closed", now)
+            fail(
+                conn,
+                row["id"],
+                row["code"] or WINDOW_CLOSED,
+                row["error"] or "the 24-hour window closed",
+                now,
+            )
             continue
         break
     conn.execute(
@@ -271,7 +280,7 @@ def drop_unsent(conn: Connection, conversation: str, now: float) -> list[str]:
     kept = (_WAITS_IN_SILENCE, *_SENT_IN_SILENCE)
     dropped = conn.execute(
         "UPDATE outbox SET state = 'failed', due_at = NULL, error = 'a person of the business answers'"
-        f" WHERE conversation_id = ? AND sending_at IS NULL AND ({_OPEN} OR {_AWAITS_PERSON})"
+        f" WHERE conversation_id = ? AND sending_at IS NULL AND {_OPEN}"
         f" AND NOT {_begins_with(kept)} RETURNING source, part",
         (conversation, *_patterns(kept)),
     ).fetchall()
@@ -347,20 +356,29 @@ def hold(conn: Connection, outbox_id: str, code: int, error: str, now: float) ->
     )
 
 
-def await_person(conn: Connection, outbox_id: str, code: int, error: str) -> None:
-    """Keep a reply whose person wrote too long ago until they write again."""
-    conn.execute(
-        "UPDATE outbox SET state = 'held', sending_at = NULL, resends = 0, due_at = NULL, code = ?, error = ?"
-        f" WHERE id = ? AND {_OPEN}",
-        (code, error[:500], outbox_id),
-    )
+def queue_late(conn: Connection, person: str, now: float) -> None:
+    """Queue once more what failed because a person who was called back had not written for a day."""
+    for row in conn.execute(
+        "SELECT id, source, part, conversation_id FROM outbox o WHERE person_id = ? AND state = 'failed'"
+        f" AND code = {WINDOW_CLOSED} AND NOT {_begins_with(_NEVER_LATE)}"
+        " AND media = ''"
+        " AND EXISTS (SELECT 1 FROM outbox b WHERE b.person_id = o.person_id AND b.source LIKE ?"
+        " AND b.conversation_id = o.conversation_id AND b.created_at >= o.created_at)"
+        " AND NOT EXISTS (SELECT 1 FROM outbox l WHERE l.source = ? || o.source AND l.part = o.part)"
+        " ORDER BY seq",
+        (person, *_patterns(_NEVER_LATE), f"{CALLS_BACK}%", _LATE),
+    ).fetchall():
+        if _state_of_new(conn, row["conversation_id"], row["source"], now):
+            _copy(conn, row["id"], f"{_LATE}{row['source']}", now, now)
 
 
-def release_awaiting(conn: Connection, person: str, now: float) -> None:
-    """Make the replies due that waited for this person to write."""
+def _copy(conn: Connection, outbox_id: str, source: str, due: float, now: float) -> None:
+    """Queue the message of a row again under another source."""
     conn.execute(
-        f"UPDATE outbox SET state = 'ready', due_at = ? WHERE person_id = ? AND {_AWAITS_PERSON}",
-        (now, person),
+        "INSERT INTO outbox (id, source, part, person_id, conversation_id, message_id, payload, media,"
+        " state, due_at, created_at) SELECT ?, ?, part, person_id, conversation_id, message_id, payload,"
+        " '', 'ready', ?, ? FROM outbox WHERE id = ?",
+        (new_id("out"), source, due, now, outbox_id),
     )
 
 
@@ -483,18 +501,7 @@ def _queue_again(conn: Connection, outbox_id: str, wamid: str, code: int, now: f
     if any(one["source"] != row["source"] or one["state"] != "ready" or one["sending_at"] for one in later):
         return False
     for one in (row, *later):
-        conn.execute(
-            "INSERT INTO outbox (id, source, part, person_id, conversation_id, message_id, payload, media,"
-            " state, due_at, created_at) SELECT ?, ?, part, person_id, conversation_id, message_id, payload,"
-            " '', 'ready', ?, ? FROM outbox WHERE id = ?",
-            (
-                new_id("out"),
-                f"{_AGAIN}{times + 1}:{source}",
-                now + AGAIN_AFTER_SECONDS[times],
-                now,
-                one["id"],
-            ),
-        )
+        _copy(conn, one["id"], f"{_AGAIN}{times + 1}:{source}", now + AGAIN_AFTER_SECONDS[times], now)
     return True
 
 

@@ -66,7 +66,8 @@ def thread(conn: Connection, conversation: str) -> list[ThreadMessage]:
     """Return the newest messages of a conversation, the oldest first."""
     rows = conn.execute(
         "SELECT m.id, m.direction, m.kind, m.text, m.at, t.outcome, o.source, o.state, o.error"
-        " FROM messages m LEFT JOIN turns t ON t.id = m.turn_id LEFT JOIN outbox o ON o.message_id = m.id"
+        " FROM messages m LEFT JOIN turns t ON t.id = m.turn_id"
+        " LEFT JOIN outbox o ON o.seq = (SELECT max(seq) FROM outbox WHERE message_id = m.id)"
         " WHERE m.conversation_id = ? ORDER BY m.id DESC LIMIT ?",
         (conversation, MOST_MESSAGES),
     ).fetchall()

@@ -10,7 +10,7 @@ import orjson
 from app.errors import RecadoError
 from app.people import Conversation
 from app.store import alerts, approvals, attachments, choices, events, outbox
-from app.store.database import Database, insert, new_id, placeholders
+from app.store.database import Database, insert, placeholders
 from app.store.journal import TurnGone
 from app.store.outbox import Draft
 
@@ -244,10 +244,12 @@ def drop_unsent(conn: Connection, conversation: str, now: float) -> None:
     )
 
 
-def answered_by_business(conn: Connection, conversation: Conversation, said: str, now: float) -> str:
+def answered_by_business(
+    conn: Connection, conversation: Conversation, turn: str, said: str, now: float
+) -> str:
     """Keep what a person of the business wrote as the answer to what waits; return its turn.
 
-    That is a new one, unless they go on after their own answer.
+    `turn` is the id of a new one, unless they go on after their own answer.
     """
     waiting = "conversation_id = ? AND turn_id IS NULL AND done_at IS NULL"
     answered = (
@@ -263,10 +265,9 @@ def answered_by_business(conn: Connection, conversation: Conversation, said: str
     ).fetchone()
     is_waited_for = conn.execute(f"SELECT 1 FROM messages WHERE {answered}", of_conversation).fetchone()
     if newest is not None and newest["outcome"] == "business" and is_waited_for is None:
-        turn: str = newest["id"]
+        turn = newest["id"]
         conn.execute("UPDATE turns SET reply = reply || char(10) || ? WHERE id = ?", (said, turn))
     else:
-        turn = new_id("turn")
         insert(
             conn,
             "turns",

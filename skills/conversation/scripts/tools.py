@@ -1,4 +1,4 @@
-"""What this person and the assistant said to each other."""
+"""Search of what this person and the assistant said to each other."""
 
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
