@@ -242,7 +242,7 @@ class Sender:
         def write(conn: Connection) -> None:
             message = ours.get(people.language(conn, row.person_id), ours["en"])
             where = people.conversation(conn, row.person_id, row.channel, "", now)
-            source = f"{outbox.CALLS_BACK}{where.id}:{outbox.last_written_at(conn, row.person_id)}"
+            source = outbox.calls_back(where.id, outbox.last_written_at(conn, row.person_id))
             outbox.put_reply(conn, where, source, Draft(message.text, (message,)), now)
 
         await self._store.tx(write)

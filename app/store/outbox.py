@@ -34,9 +34,9 @@ _WAITS_IN_SILENCE = "sched:"
 _SENT_IN_SILENCE = ("human:", "api:", "late:human:", "late:api:")  # the business's own words
 _NEVER_AGAIN = ("approval:", "sched:")
 WINDOW_CLOSED = 131047  # Meta's code: the person has not written for a day
-CALLS_BACK = "back:"  # the source of a template that asks a person to write again
+_CALLS_BACK = "back:"
 _LATE = "late:"
-_NEVER_LATE = (*_NEVER_AGAIN, CALLS_BACK)
+_NEVER_LATE = (*_NEVER_AGAIN, _CALLS_BACK)
 _ARRIVED = ("delivered", "read", "played")
 _PROOFS = frozenset({"sent", "delivered", "read", "played", "deleted"})
 _OPEN = "state IN ('ready', 'sending', 'unknown', 'held') AND due_at IS NOT NULL"
@@ -356,20 +356,25 @@ def hold(conn: Connection, outbox_id: str, code: int, error: str, now: float) ->
     )
 
 
-def queue_late(conn: Connection, person: str, now: float) -> None:
-    """Queue once more what failed because a person who was called back had not written for a day."""
+def queue_late(conn: Connection, person: str, conversation: str, now: float) -> None:
+    """Queue once more what failed before the person's newest message, if they were called back for it."""
+    before = _written_at(conn, person, 1)
+    called = conn.execute("SELECT 1 FROM outbox WHERE source = ?", (calls_back(conversation, before),))
+    if called.fetchone() is None:
+        return
     for row in conn.execute(
-        "SELECT id, source, part, conversation_id FROM outbox o WHERE person_id = ? AND state = 'failed'"
-        f" AND code = {WINDOW_CLOSED} AND NOT {_begins_with(_NEVER_LATE)}"
-        " AND media = ''"
-        " AND EXISTS (SELECT 1 FROM outbox b WHERE b.person_id = o.person_id AND b.source LIKE ?"
-        " AND b.conversation_id = o.conversation_id AND b.created_at >= o.created_at)"
-        " AND NOT EXISTS (SELECT 1 FROM outbox l WHERE l.source = ? || o.source AND l.part = o.part)"
-        " ORDER BY seq",
-        (person, *_patterns(_NEVER_LATE), f"{CALLS_BACK}%", _LATE),
+        "SELECT id, source FROM outbox WHERE person_id = ? AND conversation_id = ? AND state = 'failed'"
+        f" AND code = {WINDOW_CLOSED} AND media = '' AND created_at >= ?"
+        f" AND NOT {_begins_with(_NEVER_LATE)} ORDER BY seq",
+        (person, conversation, before or 0.0, *_patterns(_NEVER_LATE)),
     ).fetchall():
-        if _state_of_new(conn, row["conversation_id"], row["source"], now):
+        if _state_of_new(conn, conversation, row["source"], now):
             _copy(conn, row["id"], f"{_LATE}{row['source']}", now, now)
+
+
+def calls_back(conversation: str, last: float | None) -> str:
+    """Return the source of the template that asks a person to write again, who wrote last at that time."""
+    return f"{_CALLS_BACK}{conversation}:{last}"
 
 
 def _copy(conn: Connection, outbox_id: str, source: str, due: float, now: float) -> None:
@@ -597,10 +602,16 @@ def _window_closed(conn: Connection, row: Row, now: float) -> bool:
 
 def last_written_at(conn: Connection, person: str) -> float | None:
     """Return when the person wrote last, None if they never did."""
-    last = conn.execute(
-        f"SELECT at FROM messages WHERE person_id = ? AND {WRITTEN} ORDER BY id DESC LIMIT 1", (person,)
+    return _written_at(conn, person, 0)
+
+
+def _written_at(conn: Connection, person: str, later: int) -> float | None:
+    """Return when the person wrote the message after which they wrote `later` others."""
+    row = conn.execute(
+        f"SELECT at FROM messages WHERE person_id = ? AND {WRITTEN} ORDER BY id DESC LIMIT 1 OFFSET ?",
+        (person, later),
     ).fetchone()
-    return None if last is None else last["at"]
+    return None if row is None else row["at"]
 
 
 def _outbox_row(conn: Connection, row: Row) -> OutboxRow:
