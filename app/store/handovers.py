@@ -58,13 +58,17 @@ def settle(conn: Connection, person: str, now: float) -> None:
         if echo["text"].strip().casefold() == GIVES_BACK:
             give_back(conn, where.id, now)
         else:
-            if echo["until"] > echo["at"]:  # it was not given back since
+            was_given_back = echo["until"] <= echo["at"]
+            if not was_given_back:
                 begin(conn, where, echo["until"], now)
-            _keep(conn, where, echo, now)
+            _keep(conn, where, echo, now, takes_what_waits=not was_given_back)
 
 
-def _keep(conn: Connection, where: Conversation, echo: Row, now: float) -> None:
+def _keep(conn: Connection, where: Conversation, echo: Row, now: float, *, takes_what_waits: bool) -> None:
     said = echo["text"] or f"[{echo['kind']}]"
+    turn = turns.answered_by_business(
+        conn, where, new_id("turn"), said, now, takes_what_waits=takes_what_waits
+    )
     insert(
         conn,
         "messages",
@@ -75,7 +79,7 @@ def _keep(conn: Connection, where: Conversation, echo: Row, now: float) -> None:
         wamid=echo["wamid"],
         kind=echo["kind"],
         text=echo["text"],
-        turn_id=turns.answered_by_business(conn, where, new_id("turn"), said, now),
+        turn_id=turn,
         at=now,
     )
 

@@ -245,11 +245,18 @@ def drop_unsent(conn: Connection, conversation: str, now: float) -> None:
 
 
 def answered_by_business(
-    conn: Connection, conversation: Conversation, turn: str, said: str, now: float
+    conn: Connection,
+    conversation: Conversation,
+    turn: str,
+    said: str,
+    now: float,
+    *,
+    takes_what_waits: bool = True,
 ) -> str:
     """Keep what a person of the business wrote as the answer to what waits; return its turn.
 
-    `turn` is the id of a new one, unless they go on after their own answer.
+    `turn` is the id of a new one, unless they go on after their own answer. Without `takes_what_waits` the
+    assistant still answers what waits: the conversation was given back to it since.
     """
     waiting = "conversation_id = ? AND turn_id IS NULL AND done_at IS NULL"
     answered = (
@@ -263,8 +270,9 @@ def answered_by_business(
         " ORDER BY created_at DESC, rowid DESC LIMIT 1",
         (conversation.id,),
     ).fetchone()
-    is_waited_for = conn.execute(f"SELECT 1 FROM messages WHERE {answered}", of_conversation).fetchone()
-    if newest is not None and newest["outcome"] == "business" and is_waited_for is None:
+    waits = conn.execute(f"SELECT 1 FROM messages WHERE {answered}", of_conversation).fetchone()
+    takes = takes_what_waits and waits is not None
+    if newest is not None and newest["outcome"] == "business" and not takes:
         turn = newest["id"]
         conn.execute("UPDATE turns SET reply = reply || char(10) || ? WHERE id = ?", (said, turn))
     else:
@@ -280,6 +288,7 @@ def answered_by_business(
             created_at=now,
             done_at=now,
         )
+    if takes:
         conn.execute(f"UPDATE messages SET turn_id = ? WHERE {answered}", (turn, *of_conversation))
         conn.execute(
             f"UPDATE inbox SET turn_id = ?, done_at = ? WHERE {waiting}", (turn, now, conversation.id)
