@@ -210,6 +210,8 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
                 (?:{of_each_month}|de\s+mes) )
             | \b(?:(?:el|no|on\s+the|the|o|los|os|todo|cada)\s+)*(?:dias?\s+)?
                 (?P<each_day> {dd} ){th}\s+{of_each_month}
+            | \b(?:(?:el|no|on\s+the|the|o|todo|cada)\s+)*(?:dia\s+)?
+                (?:primero|primer\s+dia|primeiro(?:\s+dia)?|first(?:\s+day)?)\s+(?:{of_each_month}|de\s+mes)
             | (?:cada|todo|every)\s+(?:mes|month),?\s+(?:(?:el|no|on\s+the|on|the)\s+)?(?:dia\s+)?
                 (?P<each_day2> {dd} ){th}\b
             | (?:todos\s+los|todo|cada)\s+dias?\s+(?P<each_day3> {dd} )\b

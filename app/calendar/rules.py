@@ -13,6 +13,8 @@ from zoneinfo import ZoneInfo
 EVERY = "EVERY:"
 """Seconds that pass between two times, whatever the clock does meanwhile."""
 CRON = "CRON:"
+UNTIL = ";UNTIL="
+"""Between a rule and its last moment, an ISO time by the zone's clock."""
 _SKIPPED = timedelta(hours=3)
 """More than a clock is set forward or back."""
 _FARTHEST = timedelta(days=9 * 366)
@@ -36,8 +38,8 @@ def next_after(rule: str, start: datetime, zone: ZoneInfo, after: float) -> floa
     """Return the first moment (Unix seconds) after `after`, None if there is none.
 
     `rule` is "" for once, "EVERY:<seconds>", "CRON:<five fields>", or an RRULE of RFC 5545 without its
-    name; `start` is the first time by the zone's clock, without a zone. Raise ValueError for a malformed
-    rule.
+    name; each may end with ";UNTIL=<time>". `start` (the first time) and that end are by the zone's clock,
+    without a zone. Raise ValueError for a malformed rule.
     """
     return next(_moments(rule, start, zone, after), None)
 
@@ -56,6 +58,11 @@ def shortest_gap(rule: str, start: datetime, zone: ZoneInfo, after: float) -> fl
 
 def _moments(rule: str, start: datetime, zone: ZoneInfo, after: float) -> Iterator[float]:
     """Yield the moments after `after` in order."""
+    rule, _, end = rule.partition(UNTIL)
+    if end:
+        last = instant(datetime.fromisoformat(end), zone)
+        yield from takewhile(lambda moment: moment <= last, _moments(rule, start, zone, after))
+        return
     first = instant(start, zone)
     if not rule:
         yield from [first] if first > after else []

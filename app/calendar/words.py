@@ -9,7 +9,7 @@ from typing import Literal
 from zoneinfo import ZoneInfo
 
 from app.calendar.grammar import MONTHS, PARTS, UNITS, Piece, fold, number, pieces, weekdays
-from app.calendar.rules import CRON, EVERY, instant, month_days, next_after
+from app.calendar.rules import CRON, EVERY, UNTIL, instant, month_days, next_after
 
 HOURS = {"morning": 9, "afternoon": 15, "night": 20, "dawn": 5}
 """The hour that a part of the day stands for where none is named."""
@@ -57,6 +57,11 @@ _LONGEST = 300
 _CLOCK_KINDS = frozenset({"clock", "noon", "midnight"})
 _JOINING = frozenset({"y", "e", "and", "o", "ou", "or", "a", "to", "hasta", "ate", "until", "till"})
 
+_DAY_KINDS = frozenset(
+    {"iso", "date", "weekday", "tomorrow", "day_of_month", "next_week", "next_month", "weekend"}
+)
+_END = re.compile(r"\b(?:hasta|ate|until|till)\s+$")
+
 Problem = Literal["", "missing", "past", "ambiguous", "unclear"]
 
 
@@ -91,13 +96,37 @@ def read_when(text: str, zone: ZoneInfo, now: float, language: str = "en", count
     found = _of_the_moment(pieces(text[:_LONGEST], language), text)
     if not found:
         return Reading(problem="missing", rest=text)
+    found, end = _with_end(found, text)
     words = tuple(text[one.start : one.end].strip() for one in found)
     try:
-        reading = _Reader(found, zone, now, language, country).read()
+        reading = _Reader([one for one in found if one is not end], zone, now, language, country).read()
+        if end is not None:
+            reading = _ended(reading, _Reader([end], zone, now, language, country).read())
     except (ValueError, OverflowError):
         reading = Reading(problem="unclear")
     kinds = frozenset(one.kind for one in found)
     return Reading(reading.when, reading.problem, reading.choices, words, _without(text, found), kinds)
+
+
+def _with_end(found: list[Piece], text: str) -> tuple[list[Piece], Piece | None]:
+    """Return the pieces and the day up to which the others repeat, with its "until"."""
+    for at, piece in enumerate(found):
+        says_until = _END.search(fold(text[: piece.start])) if piece.kind in _DAY_KINDS else None
+        if says_until is not None and any(one.kind.startswith("every") for one in found):
+            end = replace(piece, start=says_until.start())
+            return [*found[:at], end, *found[at + 1 :]], end
+    return found, None
+
+
+def _ended(reading: Reading, end: Reading) -> Reading:
+    """Return a repetition that ends with the day of `end`."""
+    if reading.when is None or end.when is None or not reading.when.rule:
+        return replace(reading, when=None, problem=reading.problem or end.problem or "unclear")
+    last = datetime.combine(end.when.start.date(), time(23, 59))
+    if last < reading.when.start:
+        return replace(reading, when=None, problem="past")
+    ended = replace(reading.when, rule=f"{reading.when.rule}{UNTIL}{last.isoformat(timespec='minutes')}")
+    return replace(reading, when=ended)
 
 
 def _of_the_moment(found: Sequence[Piece], text: str) -> list[Piece]:
@@ -330,7 +359,8 @@ class _Reader:
             if again or reading.when is None:
                 return reading
             return self._at(reading.when.due)
-        day = int(next(said[name] for name in ("each_day", "each_day2", "each_day3") if name in said))
+        days = (said[name] for name in ("each_day", "each_day2", "each_day3") if name in said)
+        day = int(next(days, 1))  # else the first
         if not 1 <= day <= 31:
             return Reading(problem="unclear")
         return self._ruled(f"FREQ=MONTHLY;{month_days(day)}", self._local.date())

@@ -4,7 +4,7 @@ import time
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from app.calendar.rules import CRON, EVERY, shown_zone
+from app.calendar.rules import CRON, EVERY, UNTIL, shown_zone
 from app.calendar.words import read_when
 from app.i18n import say
 from app.store.schedules import Schedule
@@ -102,6 +102,10 @@ def _numbers(day: date, language: str) -> str:
 
 def rule_text(rule: str, start: datetime, language: str) -> str:
     """Return a rule in words if there are short ones, else as it was written."""
+    rule, _, end = rule.partition(UNTIL)
+    if end:
+        last = _numbers(datetime.fromisoformat(end), language)
+        return say(language, "{rule} until {date}", rule=rule_text(rule, start, language), date=last)
     if rule.startswith(EVERY):
         return _every_text(float(rule.removeprefix(EVERY)), language)
     if rule.startswith(CRON):

@@ -61,7 +61,9 @@ _QUOTES = {'"': '"', "“": "”", "«": "»", "'": "'", "‘": "’", "”": "�
 
 
 @dataclass(frozen=True)
-class _Literal:
+class Literal:
+    """A word of a phrase."""
+
     text: str
     is_content: bool
 
@@ -81,18 +83,18 @@ class Template:
 
     tool: str
     phrase: str
-    parts: tuple[_Literal | _Slot, ...]
+    parts: tuple[Literal | _Slot, ...]
     needs_colon: bool = False
     given: tuple[tuple[str, str], ...] = ()  # values that the phrase itself gives, by parameter
 
     @cached_property
     def weight(self) -> float:
-        return sum(part.weight for part in self.parts if isinstance(part, _Literal))
+        return sum(part.weight for part in self.parts if isinstance(part, Literal))
 
     @cached_property
     def telling(self) -> tuple[str, ...]:
         """Return its words that are no stop words."""
-        return tuple(part.text for part in self.parts if isinstance(part, _Literal) and part.is_content)
+        return tuple(part.text for part in self.parts if isinstance(part, Literal) and part.is_content)
 
     @property
     def last_slot(self) -> str:
@@ -107,7 +109,7 @@ class Template:
     def ends_like(self, text: str) -> bool:
         """Tell whether both end in the same word that tells something: "add {items} to the list"."""
         last, said = self.parts[-1] if self.parts else None, spans(text)
-        return isinstance(last, _Literal) and last.is_content and stem(said[-1].text) == stem(last.text)
+        return isinstance(last, Literal) and last.is_content and stem(said[-1].text) == stem(last.text)
 
     @property
     def points(self) -> bool:
@@ -117,7 +119,7 @@ class Template:
     @property
     def is_vague(self) -> bool:
         """Tell whether its words are so few and so small that any message may hold them."""
-        literals = sum(isinstance(part, _Literal) for part in self.parts)
+        literals = sum(isinstance(part, Literal) for part in self.parts)
         return not self.telling and literals < _ENOUGH_SMALL_WORDS
 
 
@@ -133,19 +135,19 @@ class Alignment:
 @lru_cache(maxsize=65536)
 def read_template(tool: str, phrase: str) -> Template:
     """Take a phrase apart; slots side by side become one, of several names."""
-    parts: list[_Literal | _Slot] = []
+    parts: list[Literal | _Slot] = []
     given: list[tuple[str, str]] = []
     for name, value, text in _PART.findall(phrase):
         if value:
             given.append((name, value))
         elif not name:
-            parts += [_Literal(word.text, word.text not in ALL_STOP_WORDS) for word in spans(text)]
+            parts += [Literal(word.text, word.text not in ALL_STOP_WORDS) for word in spans(text)]
         elif parts and isinstance(parts[-1], _Slot):
             parts[-1] = _Slot((*parts[-1].names, name))
         else:
             parts.append(_Slot((name,)))
     # A single word before a colon ("note: …") is too common a word to mean anything without the colon.
-    is_single = sum(isinstance(part, _Literal) for part in parts) == 1
+    is_single = sum(isinstance(part, Literal) for part in parts) == 1
     return Template(
         tool, phrase, tuple(parts), is_single and bool(re.search(r":\s*\{", phrase)), tuple(given)
     )
@@ -164,50 +166,6 @@ def align(text: str, templates: Iterable[Template]) -> list[Alignment]:
     return sorted(
         found, key=lambda one: (-one.strength, one.template.points, one.template.tool, one.template.phrase)
     )
-
-
-_NEGATIONS = frozenset(["no", "nao", "nunca", "jamas", "never", "dont", "do", "don", "you", "i", "ya", "ja"])
-_NEGATES = re.compile(
-    r"\W*(?:(?:please|por favor|oye|oi|hey),? )?(?:no|n[aã]o|nunca|jam[aá]s|never|don['’]?t|do not"
-    r"|you (?:don['’]?t|do not)|i (?:don['’]?t|do not) want you)\b",
-    re.IGNORECASE,
-)
-# With their accents: "borre" is an order, "borré" tells what was done. So do "cancelaron" and "canceló".
-_RECOUNTS = re.compile(
-    r"\W*(?:(?:ya|ayer|hoy|j[aá]|ontem|hoje|yesterday|[eé]l|ell[ao]s?|el[ea]s?|yo|eu|t[uú]|vos|voc[eê]|vc"
-    r"|[mtsl]e|l[oa]s?),? )*"
-    r"(?:borré|cancelé|quité|vacié|anoté|apunté|guardé"
-    r"|agregué|añadí|eliminé|saqué|recordé|recuerdo|me acuerdo|apaguei|cancelei|tirei|limpei|anotei|guardei"
-    r"|(?!falt|estou)\w{2,}(?:aron|ieron|aram|eram|iram|ou|ó|aste|iste)"
-    r"|adicionei|coloquei|deletei|lembrei|(?:me )?(?:lembro|esqueci|olvidé)|acabei"
-    r"|faltan?m? (?:muy |bem |s[oó] )?(?:poc[oa]s?|pouc[oa]s?|much[oa]s?|muit[oa]s?)"
-    r"|you (?:just |already |never )?(?:\w{2,}ed|told|said|put|wrote|forgot|did)"
-    r"|i (?:just )?(?:deleted|cancell?ed|removed|noted|added|cleared|wrote|remember(?:ed)?))\b",
-    re.IGNORECASE,
-)
-
-
-def opens_with_reversal(text: str) -> bool:
-    """Tell whether a message begins with a negation, a doubt or a question about what was or would be."""
-    found = [word.text for word in spans(text)[:4]]
-    return any(word in WORDS["reversing"] for word in found) or "por que" in " ".join(found)
-
-
-def is_no_order(text: str, template: Template) -> bool:
-    """Return True for a question, a condition, a negation or what was done or is remembered.
-
-    A question word or a negation with which the template itself begins is none.
-    """
-    if _RECOUNTS.match(text):
-        return True
-    begins = template.parts[0]
-    if _NEGATES.match(text) and not (isinstance(begins, _Literal) and begins.text in _NEGATIONS):
-        return True
-    if text.rstrip(" .!").endswith("?") or text.lstrip().startswith("¿"):
-        return True
-    passed_over = WORDS["courtesies"] - {"i"}
-    first = next((word.text for word in spans(text) if word.text not in passed_over), "")
-    return first in WORDS["asking"] and not (isinstance(begins, _Literal) and begins.text == first)
 
 
 def trimmed(raw: str) -> str:
@@ -316,7 +274,7 @@ class _Fit:
         else:
             yield from self._literal(current, part, word)
 
-    def _literal(self, literal: _Literal, part: int, word: int) -> Iterator[_Best]:
+    def _literal(self, literal: Literal, part: int, word: int) -> Iterator[_Best]:
         # without its "in", "weather in {place}" would take anything
         leads_to_slot = part + 1 < len(self._parts) and isinstance(self._parts[part + 1], _Slot)
         if not literal.is_content and not self._only_small_words and not leads_to_slot:
@@ -358,6 +316,8 @@ def _quality(said: str, wanted: str) -> float:
         return 0.8
     if _SHORT_FORMS.get(said) == wanted:
         return 0.95
+    if said in WORDS["reversing"]:
+        return 0.0  # "salvo" (but for) is no "salva"
     if stem(wanted) in _forms(said) and (said in ALL_STOP_WORDS) == (wanted in ALL_STOP_WORDS):
         return 0.95  # "not" is no "note"
     return 0.85 if _is_near(said, wanted) else 0.0

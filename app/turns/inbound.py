@@ -32,7 +32,8 @@ _PHRASES: dict[Choice, str] = {
         n, no, nope, nah, no thanks, no thank you, dont, do not, dont do it, do not do it, cancel,
         cancelled, reject, decline, never,
         nel, nel pastel, no gracias, mejor no, para nada, ni hablar, nunca, cancela, cancelar, cancelalo,
-        cancelado, rechazo, rechazar, no lo hagas, todavia no, ahora no, nop, no mejor no, oye mejor no,
+        cancelado, deja, dejalo, dejalo asi, olvidalo, deixa, deixa pra la, esquece, leave it, forget it,
+        never mind, rechazo, rechazar, no lo hagas, todavia no, ahora no, nop, no mejor no, oye mejor no,
         mejor ya no, ya no,
         nao, nem, nao obrigado, nao obrigada, de jeito nenhum, melhor nao, cancele, rejeito, rejeitar,
         recuso, nao faca, agora nao, ainda nao
@@ -42,6 +43,18 @@ _PHRASES: dict[Choice, str] = {
     "always": "always, always here, siempre, siempre aqui, sempre, sempre aqui",
     "trust": "install trust, install and trust, instalar confiar, instalar y confiar, instalar e confiar",
 }
+_VERBS = (
+    "quier quer want dese gust precis necesit need borr elimin quit hag cancel instal mand envi toqu cambi"
+    " guard agreg pong compr pag apag exclu fac faz tir mex delete remove do install send touch change buy"
+    " add clear"
+)
+# A no in words, and nothing that is wanted instead: "no la vayas a borrar", "I don't want you to".
+_DECLINES = re.compile(
+    r"(?:(?:oye|hey|please|por favor|no|nao|ah) )*(?:no|nao|nunca|never|(?:i )?(?:dont|do not)|yo no|eu nao)"
+    r" (?:(?:me|te|se|lo|la|los|las|le|les|nos|o|a|os|as) )*"
+    rf"(?:(?:vayas|vaya|va|vai) (?:a )?\w+|hace falta|es necesario|(?:{_VERBS.replace(' ', '|')})\w*)"
+    r"(?: (?!pero|sino|solo|mas|but|only|just|instead|en vez|em vez)\w+){0,3}"
+)
 _SIGNS: dict[str, Choice] = {
     **dict.fromkeys("👍👌✅✔☑🆗🙆🫡", "yes"),
     **dict.fromkeys("👎❌✖🚫🛑🙅⛔", "no"),
@@ -65,7 +78,8 @@ def read_answer(text: str) -> Choice | None:
     if len(text) > _LONGEST_ANSWER or "?" in text or (not text.isascii() and any(map(_says_else, text))):
         return None
     words = _plain(text)
-    said = {_SIGNS[c] for c in text if c in _SIGNS} | ({_CHOICES.get(words)} if words else set())
+    in_words = _CHOICES.get(words) or ("no" if _DECLINES.fullmatch(words) else None)
+    said = {_SIGNS[c] for c in text if c in _SIGNS} | ({in_words} if words else set())
     return said.pop() if len(said) == 1 else None
 
 

@@ -1,5 +1,6 @@
 """Repetitions by a person's own clock, across the days on which it is changed."""
 
+import math
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -80,6 +81,13 @@ def test_of_a_time_that_comes_twice_the_first_counts_and_only_it(zone, wanted, o
 def test_every_two_hours_counts_hours_that_pass() -> None:
     found = times("EVERY:7200", "2027-03-28T00:00", "Europe/Madrid", "2027-03-28T00:00")
     assert [one[11:16] for one in found] == ["03:00", "05:00", "07:00"]
+
+
+def test_a_repetition_ends_where_it_says() -> None:
+    start, zone = datetime(2027, 1, 1, 9), ZoneInfo("UTC")
+    for rule in ("FREQ=DAILY;BYHOUR=9,21;BYMINUTE=0", "EVERY:43200"):
+        ending = f"{rule};UNTIL=2027-01-02T23:59"
+        assert moments_between(ending, start, zone, 0.0, math.inf, 99) == 4
 
 
 @pytest.mark.parametrize(

@@ -204,6 +204,10 @@ def test_any_heap_of_such_words_is_read_without_a_fault(words: list[str]) -> Non
         ("en", "every day at 12 midnight", "FREQ=DAILY", "2026-11-23 00:00"),
         ("pt", "de 8 em 8 horas", "EVERY:28800", "2026-11-22 23:00"),
         ("pt", "de duas em duas horas", "EVERY:7200", "2026-11-22 17:00"),
+        ("es", "cada 8 horas hasta el domingo", "EVERY:28800;UNTIL=2026-11-29T23:59", "2026-11-22 23:00"),
+        ("en", "every day at 9 until 30 November", "FREQ=DAILY;UNTIL=2026-11-30T23:59", "2026-11-23 09:00"),
+        ("pt", "todo dia às 9 até amanhã", "FREQ=DAILY;UNTIL=2026-11-23T23:59", "2026-11-23 09:00"),
+        ("en", "on the first of every month at 10", "FREQ=MONTHLY;BYMONTHDAY=1", "2026-12-01 10:00"),
     ],
 )
 def test_each_of_several_hours_counts(language: str, text: str, rule: str, first: str) -> None:

@@ -102,6 +102,18 @@ who added milk to the list?
 never forget that i am vegetarian?
 should i buy bread
 if i buy milk i will tell you
+salvo que llueva, voy
+forget my plate? can you do that
+take off the milk, no wait, leave it
+remember when you sent me that wrong reminder
+add everything I took off to the list
+add the one before that to the list
+delete the list when I tell you
+vacía la lista del súper cuando yo te diga
+apaga tudo da lista menos a luva
+coloca arroz na lista, ah deixa pra lá
+amanhã eu não vou trabalhar então nem precisa acordar
+e se eu apagar sem querer?
 my brother bought milk
 i haven't bought the bread yet
 """.strip().splitlines()

@@ -27,6 +27,12 @@ RULES = [
         "todo mês, no dia 31 09:00",
     ),
     (
+        "EVERY:28800;UNTIL=2027-02-07T23:59",
+        "every 8 hours until 2027-02-07",
+        "cada 8 horas hasta el 07/02/2027",
+        "a cada 8 horas até 07/02/2027",
+    ),
+    (
         "FREQ=YEARLY;BYMONTH=12;BYMONTHDAY=24",
         "each year on December 24 09:00",
         "cada año, el 24 de diciembre 09:00",

@@ -42,9 +42,10 @@ _CORRECTION = re.compile(
 )
 _VARIATION = re.compile(
     r"[\s¿¡]*(?:(?:y|e|and|ahora|agora|now|ok|bueno|then|entonces|entao|ah|oh|tambien|tambem|also)\b[\s,]*)+"
-    r"(?:(?:si|se|if|que tal|what about|how about|what if|it s|fosse|fuera|fueran|son|sao)\b\s*)*"
+    r"(?:(?:(?:si|se|if) (?=\d|it s|fosse|fuera|son\b|sao\b|es\b|e\b|era|for\b|en\b|em\b|in\b)|que tal"
+    r"|what about|how about|what if|it s|fosse|fuera|fueran|son|sao)\b\s*)*"
     r"|[\s¿¡]*(?=(?:en|em|in)\s\S+(?:\s\S+)?\s*\?)"
-    r"|[\s¿¡]*(?:que tal|what about|how about|what if|y si|e se)\b\s*"
+    r"|[\s¿¡]*(?:que tal|what about|how about|what if)\b\s*"
 )
 _LEADING = re.compile(
     r"(?:(?:en|em|in|at|no|na|nos|nas|de|do|da|del|of|el|la|o|a|the|para|pra|pro|for|until|to|con|com|with|al|ao"
@@ -91,6 +92,8 @@ def plan_after(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan
     if last is not None and (step := _varied(planner, said, last, plan)) is not None:
         return Plan((step,))
     if plan.is_sure:
+        return plan
+    if not earlier or before is not earlier[-1]:
         return plan
     answered = _answered(planner, before, said, plan)
     return Plan((answered,)) if answered is not None else plan

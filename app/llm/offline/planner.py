@@ -22,6 +22,7 @@ from app.llm.smalltalk import small_talk
 from app.messages import JSON
 from app.search.clauses import lines, places, sentences, splits
 from app.search.index import ToolIndex
+from app.search.orders import is_no_order, is_withdrawn, opens_with_reversal
 from app.search.phrases import (
     ALL,
     MAX_WORDS,
@@ -29,8 +30,6 @@ from app.search.phrases import (
     Alignment,
     Template,
     align,
-    is_no_order,
-    opens_with_reversal,
     read_template,
     trimmed,
 )
@@ -196,18 +195,27 @@ class Planner:
             parts += self._line(line, _MAX_PARTS - len(parts))
         if rest := said[cut:].rstrip():
             parts.append(_Part(rest, (), ""))
-        return self._joined(parts)
+        plan = self._joined(parts)
+        return self._without_changes(plan) if is_withdrawn(said[:cut]) else plan
+
+    def _without_changes(self, plan: Plan) -> Plan:
+        return replace(plan, steps=tuple(step for step in plan.steps if step.tool in self._read_only))
 
     def answered(self, step: Step, said: str) -> Step | None:
         """Return the step with the person's words for its missing parameter, None if they do not fit."""
-        if step.missing is None or opens_with_reversal(said):
+        if step.missing is None or opens_with_reversal(said) or is_withdrawn(said):
             return None
         value = convert(said, step.missing, self.reader)
         if step.missing.kind is Kind.LIST and _ALREADY & set(words(said)):
             return None  # "Sam already bought it" tells of something, and names nothing to put on a list
-        if value is None or (step.missing.kind is Kind.WHEN and not self.reader.when(said).words):
+        if value is None or (step.missing.kind is Kind.WHEN and not self._says_only_when(said)):
             return None
         return self.completed(self.offers[step.tool], {**step.arguments, step.missing.name: value})
+
+    def _says_only_when(self, said: str) -> bool:
+        reading = self.reader.when(said)
+        rest = set(words(reading.rest)) - ALL_STOP_WORDS - WORDS["courtesies"]
+        return bool(reading.words) and not rest
 
     def renamed(self, step: Step, name: str) -> Step | None:
         """Return the step with its one text that names a thing replaced by `name`; None if it has none."""

@@ -24,6 +24,12 @@ _TIME_AFTER_PLACE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _ALSO = re.compile(r"^(?:tamb[ií][eé]n|tamb[eé]m|tbm|tbn|tb|also|too)\b[\s,]*", re.IGNORECASE)
+# What stands for other things, or for none: "everything I took off", "the one before that", "no wait".
+_STANDS_FOR_OTHERS = re.compile(
+    r"(?:everything|all|tod[oa]s?|tudo) (?:that|what|i|you|we|lo|la|los|las|que|o|a|isso|eso|esto)\b"
+    r"|(?:the|el|la|los|las|o|a|os|as) (?:ones?|others?|de antes|anterior\w*|que|otr[oa]s?|outr[oa]s?)\b"
+    r"|(?:lo|o) (?:que|mismo|mesmo)\b|(?:i|eu|yo|you|tu|voce|vc|si|se|if)\b|(?:no|nao|not|don ?[’']?t)\b"
+)
 _LONGEST_MOMENT = 300
 _LONGEST_QUANTITY = 6  # words: "five and a half feet" has five
 _SAFE_DIGITS = 18  # that surely fit into 64 bits
@@ -342,7 +348,10 @@ def _with_point(number: str, thousands: str) -> str | None:
 def _list(text: str, parameter: Parameter, reader: Reader) -> JSON:
     items = parameter.schema.get("items")
     inner = Parameter(parameter.name, items if isinstance(items, Mapping) else {}, True)
-    values = [convert(part, inner, reader) for part in _BETWEEN_ITEMS.split(text) if part.strip()]
+    parts = [_ALSO.sub("", part.strip()) for part in _BETWEEN_ITEMS.split(text) if part.strip()]
+    if any(_STANDS_FOR_OTHERS.match(fold(part)) for part in parts):
+        return None
+    values = [convert(part, inner, reader) for part in parts]
     return [value for value in values if value is not None] or None
 
 
