@@ -118,7 +118,7 @@ _WORDS: dict[Language, str] = {
     "en": """
         the yo an and or but of to in on at by for with from about into over than then that this these
         those it its is are was were be been being am do does did done don doing have has had having
-        will would can could should shall may might must not yes yeah yep nope please thanks thank thx
+        will would can could should shall may might must not yes yeah yep nope n lol please thanks thank thx
         cheers hi hello hey bye goodbye good morning afternoon evening night well fine great nice sorry
         welcome sure right wrong i me my mine you your yours u ur he him his she her they them their we
         us our what when where who whom which why how much many more most less some any every each all
