@@ -228,8 +228,9 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
             rf"""(?:(?:{each}|los|nos|os|on|de)\s+)?
                 (?:dias?\s+(?:habiles|habil|laborables?|uteis|util|de\s+semana)|weekdays?|working\s+days?)\b
             | \bentre\s+semana\b | \bdurante\s+a\s+semana\b
-            | \b(?:de\s+)?lunes\s+a\s+viernes\b | \b(?:de\s+)?segunda(?:-feira)?\s+a\s+sexta(?:-feira)?\b
-            | \b(?:from\s+)?monday\s+(?:to|through)\s+friday\b""",
+            | \b(?:de\s+)?lun(?:es)?\s+a\s+vie(?:rnes)?\b
+            | \b(?:de\s+)?seg(?:unda)?(?:-feira)?\s+a\s+sex(?:ta)?(?:-feira)?\b
+            | \b(?:from\s+)?mon(?:day)?\s*(?:to|through|-)\s*fri(?:day)?\b""",
         ),
         (
             "weekends",

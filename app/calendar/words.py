@@ -118,6 +118,17 @@ def _with_end(found: list[Piece], text: str) -> tuple[list[Piece], Piece | None]
     return found, None
 
 
+def cut_end(text: str, language: str) -> tuple[str, str]:
+    """Return a text without its "until Sunday", and that; "" where it names no such day."""
+    text = unicodedata.normalize("NFC", text)
+    for piece in pieces(text[:_LONGEST], language):
+        says_until = _END.search(fold(text[: piece.start])) if piece.kind in _DAY_KINDS else None
+        if says_until is not None:
+            start = says_until.start()
+            return f"{text[:start].rstrip(' ,')}{text[piece.end :]}".strip(), text[start : piece.end].strip()
+    return text, ""
+
+
 def _ended(reading: Reading, end: Reading) -> Reading:
     """Return a repetition that ends with the day of `end`."""
     if reading.when is None or end.when is None or not reading.when.rule:

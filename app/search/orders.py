@@ -23,17 +23,21 @@ _RECOUNTS = re.compile(
     r"|you (?:just |already |never )?(?:\w{2,}ed|told|said|put|wrote|forgot|did)"
     r"|i (?:just )?(?:deleted|cancell?ed|removed|noted|added|cleared|wrote|remember(?:ed)?)"
     r"|(?:te )?(?:remember|recuerdas|acordas|acuerdas|lembra)s? (?:de )?(?:when|how|that time"
-    r"|the (?:time|day)|cuando|quando|aquel\w*|daquel\w*))\b",
+    r"|the (?:time|day)|cuando|quando|aquel\w*|daquel\w*)"
+    r"|(?:they|he|she|we|some(?:one|body)|(?:my|the) \w+) (?:have |has |had |just |already )?\w{2,}ed"
+    r"|i (?:would|could|should|might|wish|was)|(?!pod|gust|gost)\w{2,}[aei]r[ií]a(?:mos)?)\b",
     re.IGNORECASE,
 )
 # All over folded text. At the end of a message: "take off the milk, no wait, leave it".
 _TAKEN_BACK = re.compile(
     r"\W*\w.*\W(?:no,? (?:wait|espera\w*|pera\w*|deja\w*|mejor no|leave it)|wait,? no"
     r"|(?:mejor|melhor) (?:ya )?(?:no|nao)|scratch that|never ?mind|deixa (?:pra|para) la|deixa quieto"
-    r"|(?:[,.…;!?-]+ ?|(?:ah|ay|oh|eh|ai|no|nao|pera|espera|wait) )"
+    r"|(?:[,.…;!?-]+ ?|(?:ah|ay|oh|eh|ai|no|nao|pera|espera|wait|(?:ja)+|(?:ha)+|k+|lol) )"
     r"(?:(?:actually|na verdade|en realidad),? )?"
     r"(?:(?:leave|forget) (?:it|that)|deja(?:lo|la)?(?: asi)?|olvidal[oa]|olvidate|deixa|esquece(?: isso)?"
-    r"|don ?[’']?t|no|nao|just kidding|jk|es broma|brincadeira))\W*",
+    r"|don ?[’']?t|no|nao|just kidding|jk|es broma|brincadeira))\W*"
+    r"|.*\b(?:(?:what|cual|qual|which|como) (?:was|is|era|es|e)(?: it| el| la| o| a| isso| eso)?"
+    r"|sera|nem sei|nao sei|no se|not sure|idk|dunno)\W*",
     re.DOTALL,
 )
 _PUT_OFF = re.compile(
@@ -41,9 +45,10 @@ _PUT_OFF = re.compile(
     r"(?:diga|digo|avise|aviso|pida|ordene|confirme|mande|disser|falar|avisar|pedir|mandar|say|tell|ask)\b"
 )
 _LEAVES_OUT = re.compile(
-    r"\b(?:todo|toda|todos|todas|tudo|everything|all|lista|list)\b.* (?:menos|salvo|excepto|except|exceto"
-    r"|but (?:not|the)|a nao ser|tirando|aparte de)\b"
+    r"\b(?:tod[oa]s?|tudo|everything|all|lista|list|every|cada|daily)\b.* (?:menos|salvo|excepto|except"
+    r"|exceto|but (?:not|the)|a nao ser|tirando|aparte de)\b"
 )
+_CONDITION = re.compile(r"\w (?:si|se|if|unless|cuando|quando|when|caso) \w|\w nao\s*(?:[,.;!]|$)")
 _NOT_NEEDED = re.compile(
     r"(?<!\bya )(?<!\bja )\b(?:nem|nao|no|ni) (?:precisa|hace falta|necesita[sn]?|es necesario|tienes que)\b"
 )
@@ -68,11 +73,14 @@ def opens_with_reversal(text: str) -> bool:
     return any(word in WORDS["reversing"] for word in found) or "por que" in " ".join(found)
 
 
-def is_no_order(text: str, template: Template) -> bool:
+def is_no_order(text: str, template: Template, *, names_things: bool = False) -> bool:
     """Return True for a question, a condition, a negation or what was done or is remembered.
 
-    A question word or a negation with which the template itself begins is none.
+    A question word or a negation with which the template itself begins is none. `names_things`: the order
+    takes no free text, so that a condition may stand anywhere: "put gloves there, if I have none".
     """
+    if names_things and _CONDITION.search(fold(text)):
+        return True
     if _RECOUNTS.match(text):
         return True
     begins = template.parts[0]

@@ -114,6 +114,17 @@ apaga tudo da lista menos a luva
 coloca arroz na lista, ah deixa pra lá
 amanhã eu não vou trabalhar então nem precisa acordar
 e se eu apagar sem querer?
+devuélveme la nota de la placa si la borro
+olvídate de lo que te dije jaja es broma
+cancelar o das 7h, será? nem sei
+cancela nao
+they changed the plate to XYZ
+put bread on the list if I haven't already
+I would cancel the bank one if I could
+delete the note about... oh what was it
+remind me every day at 2pm to take meds except sundays
+cancelaría el recordatorio del banco si pudiera
+quita la leche, ya tenía una en casa
 my brother bought milk
 i haven't bought the bread yet
 """.strip().splitlines()

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from app.calendar.rules import UNTIL
 from app.llm.offline.slots import (
     ADDRESS,
     TAKES_THE_REST,
@@ -333,9 +334,12 @@ class Planner:
         for alignment in aligned:
             if asking and alignment.strength < asked_at and self._asks_rather(asking[0], alignment):
                 break  # a question about what was said is better than an answer to what was not
-            if alignment.template.tool not in self._read_only and is_no_order(clause, alignment.template):
-                continue
             offer = self.offers[alignment.template.tool]
+            names_things = not any(one.is_prose for one in offer.parameters)
+            if offer.name not in self._read_only and is_no_order(
+                clause, alignment.template, names_things=names_things
+            ):
+                continue
             arguments = self._from_slots(offer, alignment, clause)
             if arguments is None:
                 continue
@@ -392,6 +396,17 @@ class Planner:
             if values is None:
                 return None
             arguments |= values
+        return self._with_end(offer, arguments)
+
+    def _with_end(self, offer: Offer, arguments: dict[str, JSON]) -> dict[str, JSON]:
+        """Move the end of a repetition from the text to the moment: "every 8 hours …: pill until Sunday"."""
+        given = [one for one in offer.parameters if isinstance(arguments.get(one.name), str)]
+        moments = [one.name for one in given if one.kind is Kind.WHEN]
+        for text in [one.name for one in given if one.is_prose and moments]:
+            rest, end = self.reader.end_in(str(arguments[text]))
+            whole = f"{arguments[moments[0]]} {end}"
+            if end and rest and (when := self.reader.when(whole).when) is not None and UNTIL in when.rule:
+                return {**arguments, text: rest, moments[0]: whole}
         return arguments
 
     def _takes_anything(self, parameter: Parameter, raw: str, template: Template) -> bool:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import cached_property
 from zoneinfo import ZoneInfo
 
-from app.calendar.words import Reading, read_when
+from app.calendar.words import Reading, cut_end, read_when
 from app.messages import JSON
 from app.people import Person
 from app.search.words import WORDS, fold, spaced, stem, words
@@ -28,8 +28,10 @@ _ALSO = re.compile(r"^(?:tamb[ií][eé]n|tamb[eé]m|tbm|tbn|tb|also|too)\b[\s,]*
 _STANDS_FOR_OTHERS = re.compile(
     r"(?:everything|all|tod[oa]s?|tudo) (?:that|what|i|you|we|lo|la|los|las|que|o|a|isso|eso|esto)\b"
     r"|(?:the|el|la|los|las|o|a|os|as) (?:ones?|others?|de antes|anterior\w*|que|otr[oa]s?|outr[oa]s?)\b"
-    r"|(?:lo|o) (?:que|mismo|mesmo)\b|(?:i|eu|yo|you|tu|voce|vc|si|se|if)\b|(?:no|nao|not|don ?[’']?t)\b"
+    r"|(?:lo|o) (?:que|q|mismo|mesmo)\b|(?:i|eu|yo|you|tu|voce|vc|si|se|if)\b|(?:no|nao|not|don ?[’']?t)\b"
+    r"|(?:ya|ja|already) |(?:na|a la|en la|to the|to my) (?:lista|list)\b"
 )
+_SECOND_THOUGHT = re.compile(r"\d.*\b(?:alias|digo|i mean|mejor|melhor|perdon|rather|no,|nao,)(?!\w)")
 _LONGEST_MOMENT = 300
 _LONGEST_QUANTITY = 6  # words: "five and a half feet" has five
 _SAFE_DIGITS = 18  # that surely fit into 64 bits
@@ -189,6 +191,10 @@ class Reader:
         zone, person = ZoneInfo(self.person.timezone), self.person
         now = self.now().timestamp()
         return read_when(text[:_LONGEST_MOMENT], zone, now, person.language, person.country)
+
+    def end_in(self, text: str) -> tuple[str, str]:
+        """Return a text without the day until which something goes on, and that day: "until Sunday"."""
+        return cut_end(text, self.person.language)
 
     def is_moment(self, text: str) -> bool:
         """Tell whether a text is a moment and nothing else."""
@@ -365,7 +371,9 @@ def _expression(text: str, parameter: Parameter) -> JSON:
 
 
 def _moment(text: str, parameter: Parameter, reader: Reader) -> JSON:
-    """Return words for a tool that reads words, ISO 8601 for one that wants it."""
+    """Return words for a tool that reads words, ISO 8601 for one that wants it; None for a second thought."""
+    if _SECOND_THOUGHT.search(fold(text)):
+        return None  # "at 5:40, I mean 5:30": better asked
     bare = text.strip(" ?!.;,¿¡")
     wanted = str(parameter.schema.get("format") or "")
     described = re.split(r"[;(]|such as|like", parameter.description.lower(), maxsplit=1)[0]
