@@ -132,7 +132,7 @@ def admin_router(
     @router.post("/people")
     async def list_people() -> Result[list[PersonLine]]:
         """List everybody known, and those who were turned away."""
-        return Result(result=await store.tx(people.listing))
+        return Result(result=await store.read(people.listing))
 
     @router.post("/people/change")
     async def change_person(change: PersonChange) -> Result[dict[str, str]]:
@@ -161,17 +161,17 @@ def admin_router(
     async def read_usage(wanted: Month) -> Result[dict[str, Any]]:
         """Count the messages, tokens and costs of a month."""
         rates = billing.read_rates(assistant.settings.data_dir)
-        return Result(result=await store.tx(lambda conn: billing.usage(conn, rates, wanted.month)))
+        return Result(result=await store.read(lambda conn: billing.usage(conn, rates, wanted.month)))
 
     @router.post("/alerts")
     async def list_alerts() -> Result[list[Alert]]:
         """List what the operator should know of."""
-        return Result(result=await store.tx(alerts.open_alerts))
+        return Result(result=await store.read(alerts.open_alerts))
 
     @router.post("/approvals")
     async def list_approvals() -> Result[list[OpenApproval]]:
         """List every open question with its whole card."""
-        questions = await store.tx(approvals.all_open)
+        questions = await store.read(approvals.all_open)
         return Result(
             result=[
                 OpenApproval(

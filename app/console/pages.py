@@ -112,7 +112,7 @@ class Pages:
     async def conversations(self, request: Request, words: str = "") -> Response:
         """Show the newest conversations; those that ask for a person come first."""
         words, now = " ".join(words.split())[:100], time.time()
-        lines = await self._store.tx(lambda conn: threads.newest(conn, words, now))
+        lines = await self._store.read(lambda conn: threads.newest(conn, words, now))
         return self._views.render(request, "conversations.html", lines=lines, words=words)
 
     async def thread(self, request: Request, id: str) -> Response:
@@ -130,7 +130,7 @@ class Pages:
                 "may_take": self._may_be_taken(conn, where),
             }
 
-        return self._views.render(request, "thread.html", **await self._store.tx(read))
+        return self._views.render(request, "thread.html", **await self._store.read(read))
 
     async def change_conversation(
         self, request: Request, id: str, action: Literal["reply", "take", "give"]
@@ -161,7 +161,7 @@ class Pages:
         """Show everybody known, with their roles."""
         realm = self._assistant.realm
         rules = self._assistant.access.access_rules(realm)
-        lines = [line for line in await self._store.tx(people.listing) if line.realm == realm]
+        lines = [line for line in await self._store.read(people.listing) if line.realm == realm]
         roles = [
             people.role_of(rules, line.role, line.access, line.names) if line.id else "turned away"
             for line in lines
@@ -183,7 +183,7 @@ class Pages:
             month = f"{date.today():%Y-%m}"
         settings = self._assistant.settings
         rates = billing.read_rates(settings.data_dir)
-        used = await self._store.tx(lambda conn: billing.usage(conn, rates, month))
+        used = await self._store.read(lambda conn: billing.usage(conn, rates, month))
         budget = settings.monthly_message_budget
         return self._views.render(request, "costs.html", used=used, budget=budget)
 

@@ -64,7 +64,7 @@ class _BatchLost(Exception):
 
 
 class Database:
-    """One SQLite file: writes go through `tx` or `submit`; reads (`all`, `one`) inform but never decide."""
+    """One SQLite file: writes go through `tx` or `submit`; reads (`all`, `one`, `read`) never decide."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -142,6 +142,18 @@ class Database:
         """Return the first row of a query, or None."""
         rows = await self.all(sql, *parameters)
         return rows[0] if rows else None
+
+    async def read(self, fn: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `fn(connection)` on what was committed last, in a thread that does not hold up the writer."""
+
+        def run() -> T:
+            uri = f"file:{quote(str(self.path))}?mode=ro"
+            with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
+                connection.row_factory = sqlite3.Row
+                connection.execute("BEGIN")
+                return fn(connection)
+
+        return await asyncio.to_thread(run)
 
     async def truncate_log(self) -> None:
         """Move the write-ahead log into the file and cut it to nothing, so that deleted rows leave no trace.

@@ -24,7 +24,10 @@ class ThreadLine:
 
 @dataclass(frozen=True, slots=True)
 class ThreadMessage:
-    """A message; `by` is person, assistant or business, `state` that of its outbox row, "" for theirs."""
+    """A message; `by` is person, assistant or business.
+
+    `state` is that of its outbox row, "" for theirs; `late`: the person had not written for 24 hours.
+    """
 
     id: int
     by: str
@@ -32,7 +35,7 @@ class ThreadMessage:
     text: str
     at: float
     state: str
-    error: str
+    late: bool
 
 
 def newest(conn: Connection, words: str, now: float) -> list[ThreadLine]:
@@ -65,7 +68,7 @@ def newest(conn: Connection, words: str, now: float) -> list[ThreadLine]:
 def thread(conn: Connection, conversation: str) -> list[ThreadMessage]:
     """Return the newest messages of a conversation, the oldest first."""
     rows = conn.execute(
-        "SELECT m.id, m.direction, m.kind, m.text, m.at, t.outcome, o.source, o.state, o.error"
+        "SELECT m.id, m.direction, m.kind, m.text, m.at, t.outcome, o.source, o.state, o.code"
         " FROM messages m LEFT JOIN turns t ON t.id = m.turn_id"
         " LEFT JOIN outbox o ON o.seq = (SELECT max(seq) FROM outbox WHERE message_id = m.id)"
         " WHERE m.conversation_id = ? ORDER BY m.id DESC LIMIT ?",
@@ -79,7 +82,7 @@ def thread(conn: Connection, conversation: str) -> list[ThreadMessage]:
             row["text"],
             row["at"],
             row["state"] or "",
-            row["error"] or "",
+            row["code"] == outbox.WINDOW_CLOSED,
         )
         for row in reversed(rows)
     ]
