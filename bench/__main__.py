@@ -13,7 +13,7 @@ import uvloop
 from bench.measure import Plan, Row, print_header, print_rows
 from bench.process import Release
 
-GROUPS = ("webhook", "turns", "latency", "footprint", "growth", "skills", "servers", "strangers")
+GROUPS = ("webhook", "turns", "latency", "footprint", "growth", "skills", "servers", "strangers", "recall")
 GROUP_SECONDS = 900.0
 
 
