@@ -118,7 +118,8 @@ _WORDS: dict[Language, str] = {
     "en": """
         the yo an and or but of to in on at by for with from about into over than then that this these
         those it its is are was were be been being am do does did done don doing have has had having
-        will would can could should shall may might must not yes yeah yep nope n lol please thanks thank thx
+        will would can could should shall may might must not yes yeah yep nope n lol hell ta ra
+        please thanks thank thx
         cheers hi hello hey bye goodbye good morning afternoon evening night well fine great nice sorry
         welcome sure right wrong i me my mine you your yours u ur he him his she her they them their we
         us our what when where who whom which why how much many more most less some any every each all
@@ -213,6 +214,7 @@ _WORDS: dict[Language, str] = {
         activa desactiva aprueba aprobá herramienta herramientas actualiza actualizá
     """,
     "pt": """
+        lista esvazie esvazia esvaziar
         o a os as um uma uns umas ao aos à às do da dos das no na nos nas num numa pelo pela pelos pelas
         de em e ou mas nem que quê quem qual quais quando onde aonde como quanto quanta quantos quantas
         porque porquê por para pra pro pras pros com sem sobre entre até desde é são era eram foi foram

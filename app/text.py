@@ -1,14 +1,18 @@
-"""Text from outside made safe to show: invisible and misleading characters are written out."""
+"""Text from outside made safe to show, invisible and misleading characters written out; folded text."""
 
 import json
 import re
 import unicodedata
+from functools import lru_cache
 
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _BLANK = re.compile(  # fillers, a braille blank, all variation selectors but that of emoji
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0\ufffc"
     "\U0001d159\U000e0100-\U000e01ef]"
 )
+
+
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
 class Private:
@@ -60,3 +64,18 @@ _MISLEADING = re.compile(
     "[“”„‟❝❞〝〞＂″]|(?<= ) |[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]"
     "|[\u0334-\u0338\u0488\u0489\u1abe\u20d0-\u20e2\u20e4-\u20ff\ua670-\ua672]"
 )
+
+
+def fold(text: str) -> str:
+    """Return `text` in lower case without accents, character for character, so that positions stay."""
+    return text.lower() if text.isascii() else _NOT_ASCII.sub(_fold_found, text).lower()
+
+
+def _fold_found(found: re.Match[str]) -> str:
+    return _fold_character(found[0])
+
+
+@lru_cache(maxsize=4096)
+def _fold_character(character: str) -> str:
+    base = unicodedata.normalize("NFKD", character)[0].lower()
+    return base if len(base) == 1 and base != " " else character

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from app.text import fold
+
 _NUMBERS = (
     "cero zero",
     "un uno una um uma a an one",
@@ -103,7 +105,7 @@ class Piece:
 
 def pieces(text: str, language: str) -> list[Piece]:
     """Return the pieces of a text in order; kinds that say more take their words first."""
-    folded = fold(text)
+    folded = fold(unicodedata.normalize("NFC", text))
     found: list[Piece] = []
     for kind, pattern in _patterns(language):
         for match in pattern.finditer(folded):
@@ -112,11 +114,6 @@ def pieces(text: str, language: str) -> list[Piece]:
                 groups = {name: value for name, value in match.groupdict().items() if value is not None}
                 found.append(Piece(kind, start, end, groups))
     return sorted(found, key=lambda one: one.start)
-
-
-def fold(text: str) -> str:
-    """Return a text in lower case without accents, character for character."""
-    return "".join(_plain(character) for character in unicodedata.normalize("NFC", text))
 
 
 def weekdays(words: str) -> list[int]:
@@ -131,11 +128,6 @@ def weekdays(words: str) -> list[int]:
 def number(word: str) -> int:
     """Return a number written in digits or words."""
     return int(word) if word.isdigit() else NUMBERS[word]
-
-
-def _plain(character: str) -> str:
-    base = unicodedata.normalize("NFKD", character)[0].lower()
-    return base if len(base) == 1 else character
 
 
 def _names(words: str) -> Iterator[str]:
@@ -175,9 +167,9 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
           | (?P<count> {count} ) )
         \s* (?P<unit> {unit} | {seconds} )\b
         (?: \s+(?:y|e|and)\s+
-            (?: (?P<more_half> half | a\s+half | media | meia )
+            (?: (?P<more_half> half | a\s+half | medi[ao] | mei[ao] )
               | (?P<more_seconds> {count} )\s*(?:{seconds})
-              | (?P<more> {count} )(?: \s*(?:minutos?|minutes?|min) )? )\b )?
+              | (?P<more> {count} )(?: \s*(?P<more_unit> {unit} ) )? )\b )?
     """
     of_each_month = r"""
         (?: de\s+cada\s+mes | de\s+todos?\s+(?:los\s+|os\s+)?mes(?:es)? | do\s+mes | del\s+mes
@@ -314,6 +306,12 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
         ),
         (
             "clock",
+            rf"""\b(?:(?:a\s+las?|as|un|um)\s+)?
+                (?P<minus> cuarto | quinze | cinco | diez | dez | veinte | vinte )
+                \s+para\s+(?:las?|as|a)\s+(?P<hour> {hour} )(?:\s*(?P<ampm> {half} ))?{of_day}""",
+        ),
+        (
+            "clock",
             rf"""(?:\b|(?<!\S)(?=@)){at}\s*(?P<hour> {hour} )(?:\s*[:h]\s*(?P<minute> \d{{2}} )(?!\d))?(?!\d)
                 (?:\s*(?:hs|hrs|horas|h|o'?clock|en\s+punto|em\s+ponto)\b)?
                 (?: \s+(?:y|e)\s+(?P<plus> media | meia | cuarto | quinze | quince | {dd} )\b
@@ -330,6 +328,7 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
                 (?:\s*(?P<ampm> {half} ))?{of_day}
               | \s*(?P<ampm2> [ap]\.?m\b\.? ) )""",
         ),
+        ("clock", rf"\bat\s+(?P<past> half )\s+(?P<hour2> {hour} )"),
         (
             "clock",
             rf"(?<![\d:.,/-])\b(?P<hour> {dd} )\s+(?:de\s+la|da|in\s+the)\s+(?P<part> {part} )\b",

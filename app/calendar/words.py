@@ -8,8 +8,9 @@ from datetime import date, datetime, time, timedelta
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from app.calendar.grammar import MONTHS, PARTS, UNITS, Piece, fold, number, pieces, weekdays
+from app.calendar.grammar import MONTHS, PARTS, UNITS, Piece, number, pieces, weekdays
 from app.calendar.rules import CRON, EVERY, UNTIL, instant, month_days, next_after
+from app.text import fold
 
 HOURS = {"morning": 9, "afternoon": 15, "night": 20, "dawn": 5}
 """The hour that a part of the day stands for where none is named."""
@@ -31,12 +32,12 @@ def clock_time(said: Mapping[str, str], part: str) -> Clock:
     minute = int(said.get("minute") or said.get("minute2") or 0)
     if "past" in said:
         minutes = 30 if said["past"] == "half" else 15
-        hour, minute = (hour, minutes) if said["side"] == "past" else (hour - 1, 60 - minutes)
+        hour, minute = (hour, minutes) if said.get("side") != "to" else ((hour - 1) or 12, 60 - minutes)
     if "plus" in said:
         minute = {"media": 30, "meia": 30, "cuarto": 15}.get(said["plus"]) or number(said["plus"])
     if "minus" in said:
-        minute = 60 - (15 if said["minus"] == "cuarto" else int(said["minus"]))
-        hour -= 1
+        minute = 60 - (15 if said["minus"] == "cuarto" else number(said["minus"]))
+        hour = (hour - 1) or 12
     half = (said.get("ampm") or said.get("ampm2") or "")[:1]
     if half and not 1 <= hour <= 12:
         half = ""
@@ -60,7 +61,10 @@ _JOINING = frozenset({"y", "e", "and", "o", "ou", "or", "a", "to", "hasta", "ate
 _DAY_KINDS = frozenset(
     {"iso", "date", "weekday", "tomorrow", "day_of_month", "next_week", "next_month", "weekend"}
 )
-_END = re.compile(r"\b(?:hasta|ate|until|till)\s+$")
+_REPEATING = frozenset(
+    {"every", "every_other", "every_part", "every_weekday", "workdays", "weekends", "month_day", "yearly"}
+)
+_END = re.compile(r"\b(?:hasta|ate|until|till)\s+(?:(?:las?|as)\s+)?$")
 
 Problem = Literal["", "missing", "past", "ambiguous", "unclear"]
 
@@ -100,7 +104,9 @@ def read_when(text: str, zone: ZoneInfo, now: float, language: str = "en", count
     words = tuple(text[one.start : one.end].strip() for one in found)
     try:
         reading = _Reader([one for one in found if one is not end], zone, now, language, country).read()
-        if end is not None:
+        if end is not None and end.kind in _CLOCK_KINDS:
+            reading = Reading(problem="unclear")  # "every 2 hours until 6 pm" is no rule of ours
+        elif end is not None:
             reading = _ended(reading, _Reader([end], zone, now, language, country).read())
     except (ValueError, OverflowError):
         reading = Reading(problem="unclear")
@@ -109,10 +115,11 @@ def read_when(text: str, zone: ZoneInfo, now: float, language: str = "en", count
 
 
 def _with_end(found: list[Piece], text: str) -> tuple[list[Piece], Piece | None]:
-    """Return the pieces and the day up to which the others repeat, with its "until"."""
+    """Return the pieces and the day, or the hour, up to which the others repeat, with its "until"."""
     for at, piece in enumerate(found):
-        says_until = _END.search(fold(text[: piece.start])) if piece.kind in _DAY_KINDS else None
-        if says_until is not None and any(one.kind.startswith("every") for one in found):
+        is_end = piece.kind in _DAY_KINDS | _CLOCK_KINDS
+        says_until = _END.search(fold(text[: piece.start])) if is_end else None
+        if says_until is not None and any(one.kind in _REPEATING for one in found):
             end = replace(piece, start=says_until.start())
             return [*found[:at], end, *found[at + 1 :]], end
     return found, None
@@ -197,6 +204,9 @@ class _Reader:
         if "nth_weekday" in self._by_kind or (len(self._parts) > 1 and not self._clocks):
             return Reading(problem="unclear")  # better than the half of it
         reading = self._first()
+        repeats = reading.when is not None and reading.when.rule
+        if ("span" in self._by_kind and repeats) or (len(self._days) > 1 and not repeats):
+            return Reading(problem="unclear")  # how long it goes on; one of several days
         if len(self._clocks) < 2 or reading.when is None:
             return reading
         return self._several(reading.when)
@@ -283,7 +293,8 @@ class _Reader:
         if (said := self._said("day_of_month")) is not None:
             return self._day_of_month(int(said["day"]))
         if "weekend" in self._by_kind:
-            return today + timedelta(days=(5 - today.weekday()) % 7)
+            is_now = today.weekday() == 6 and self._clock() is not None
+            return today if is_now else today + timedelta(days=(5 - today.weekday()) % 7)
         if "next_week" in self._by_kind:
             return today + timedelta(days=7)
         if "next_month" in self._by_kind:
@@ -327,6 +338,8 @@ class _Reader:
         clock = self._clock() or Clock(DEFAULT_HOUR)
         is_today = day == self._local.date()
         moment = datetime.combine(day, time(clock.hour, clock.minute))
+        if is_today and clock.hour == 0 and self._passed(moment):
+            moment += timedelta(days=1)  # "today at midnight" is the end of today
         if is_today and self._clock() is None and self._passed(moment):
             return Reading(problem="unclear")  # "today", and no hour: nobody can tell which
         if not clock.is_certain:
@@ -392,7 +405,16 @@ class _Reader:
     def _every_weekday(self, said: Mapping[str, str]) -> Reading:
         named = {*weekdays(said.get("days") or said["days2"]), *self._days}
         listed = ",".join(_DAYS[day] for day in sorted(named))
-        return self._ruled(f"FREQ=WEEKLY;BYDAY={listed}", self._local.date())
+        every = self._said("every") or {}
+        weeks = (
+            number(every["count"]) if UNITS.get(every.get("unit", "")) == "week" and "count" in every else 1
+        )
+        today = self._local.date()
+        if weeks > 1:
+            next_one = min((day - today.weekday()) % 7 for day in named)
+            rule = f"FREQ=WEEKLY;INTERVAL={weeks};BYDAY={listed}"
+            return self._ruled(rule, today + timedelta(days=next_one))
+        return self._ruled(f"FREQ=WEEKLY;BYDAY={listed}", today)
 
     def _every(self, said: Mapping[str, str]) -> Reading:
         for unit in ("day", "week", "month", "hour", "year"):
@@ -462,15 +484,21 @@ def span(said: Mapping[str, str]) -> tuple[float, int, int]:
     amount = 0.5 if "half" in said else 0.25 if "quarter" in said else float(number(said["count"]))
     if "more_half" in said:
         amount += 0.5
-    extra = number(said["more"]) * 60 if "more" in said and unit == "hour" else 0
-    extra += number(said.get("more_seconds", "0"))
+    seconds, days, months = _amount(amount, unit)
+    if "more" in said and ("more_unit" in said or unit == "hour"):
+        more = _amount(number(said["more"]), UNITS.get(said.get("more_unit", ""), "minute"))
+        seconds, days, months = seconds + more[0], days + more[1], months + more[2]
+    return seconds + number(said.get("more_seconds", "0")), days, months
+
+
+def _amount(amount: float, unit: str) -> tuple[float, int, int]:
     match unit:
         case "second":
             return amount, 0, 0
         case "minute":
-            return amount * 60 + extra, 0, 0
+            return amount * 60, 0, 0
         case "hour":
-            return amount * 3600 + extra, 0, 0
+            return amount * 3600, 0, 0
         case "day" | "week":
             days = amount * (7 if unit == "week" else 1)
             return (days - int(days)) * 86_400, int(days), 0

@@ -17,10 +17,10 @@ from app.messages import Unreadable
 from app.ops.metrics import Metrics
 from app.phones import mask
 from app.schedule.alarm import Reminders
-from app.store import alerts, approvals, inbox, outbox
+from app.store import alerts, approvals, delivery, inbox
 from app.store.database import Database
+from app.store.delivery import StatusEffect
 from app.store.inbox import ClassifiedMessage, IntakeResult, IntakeRules
-from app.store.outbox import StatusEffect
 from app.text import Private
 from app.turns.inbound import classify_inbound
 from app.turns.scheduler import TurnScheduler
@@ -130,7 +130,7 @@ def _receive(
     applied = [
         effect
         for status in webhook.statuses
-        if (effect := outbox.apply_status(conn, status, now)) is not None
+        if (effect := delivery.apply_status(conn, status, now)) is not None
     ]
     for effect in applied:
         if effect.error and not effect.again:

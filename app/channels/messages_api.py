@@ -80,7 +80,9 @@ def messages_router(
             if known is None:
                 person = people.reachable(conn, realm, message.to, now)
                 where = people.conversation(conn, person, realm, "", now)
-                outbox.put_reply(conn, where, f"{source}:{mark}", Draft(message.text, parts), now)
+                outbox.put_reply(
+                    conn, where, f"{source}:{mark}", Draft(message.text, parts), now, origin="business"
+                )
                 known = outbox.first_of(conn, source)
             assert known is not None
             if not known.source.endswith(mark):

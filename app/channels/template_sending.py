@@ -70,7 +70,7 @@ class TemplateSending:
             person = people.reachable(conn, self._realm, to, now)
             where = people.conversation(conn, person, self._realm, "", now)
             source = f"api:template:{context.idempotency_key}"
-            outbox.put_reply(conn, where, source, Draft(message.text, (message,)), now)
+            outbox.put_reply(conn, where, source, Draft(message.text, (message,)), now, origin="business")
             return person
 
         await self._store.tx(write, then=self._sender.wake)

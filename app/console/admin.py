@@ -138,7 +138,6 @@ def admin_router(
     async def change_person(change: PersonChange) -> Result[dict[str, str]]:
         """Let a person in, shut them out, or make them an owner."""
         act = {"allow": people.allow, "block": people.block, "owner": people.make_owner}[change.action]
-        people.sender_named(change.who)
         now, realm = time.time(), assistant.realm
         person = await store.tx(
             lambda conn: act(conn, realm, change.who, now), then=lambda _: assistant.sweep.soon()
@@ -160,7 +159,7 @@ def admin_router(
     @router.post("/usage")
     async def read_usage(wanted: Month) -> Result[dict[str, Any]]:
         """Count the messages, tokens and costs of a month."""
-        rates = billing.read_rates(assistant.settings.data_dir)
+        rates = await asyncio.to_thread(billing.read_rates, assistant.settings.data_dir)
         return Result(result=await store.read(lambda conn: billing.usage(conn, rates, wanted.month)))
 
     @router.post("/alerts")

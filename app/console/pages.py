@@ -1,5 +1,6 @@
 """The owner's pages: conversations with take over and reply, people, costs; each form is plain HTML."""
 
+import asyncio
 import re
 import time
 from collections.abc import Callable, Coroutine
@@ -171,7 +172,6 @@ class Pages:
     async def change_person(self, request: Request, action: Literal["allow", "block", "owner"]) -> Response:
         """Let a person in, shut them out, or make them an owner."""
         who, now, realm = request.state.form.get("who", ""), time.time(), self._assistant.realm
-        people.sender_named(who)
         await self._store.tx(
             lambda conn: _CHANGES[action](conn, realm, who, now), then=lambda _: self._assistant.sweep.soon()
         )
@@ -182,14 +182,15 @@ class Pages:
         if not _MONTH.fullmatch(month):
             month = f"{date.today():%Y-%m}"
         settings = self._assistant.settings
-        rates = billing.read_rates(settings.data_dir)
+        rates = await asyncio.to_thread(billing.read_rates, settings.data_dir)
         used = await self._store.read(lambda conn: billing.usage(conn, rates, month))
         budget = settings.monthly_message_budget
         return self._views.render(request, "costs.html", used=used, budget=budget)
 
     def _may_be_taken(self, conn: Connection, where: Conversation) -> bool:
         rules = self._assistant.access.access_rules(self._assistant.realm)
-        return not where.group and where.person_id not in people.owners(conn, rules)
+        is_here = where.channel == self._assistant.realm and not where.group
+        return is_here and where.person_id not in people.owners(conn, rules)
 
 
 class Views:
@@ -230,7 +231,7 @@ def _route_class(sessions: Sessions, views: Views) -> type[APIRoute]:
                 if request.method == "POST":
                     request.state.form = await _form(request)
                     if not session.allows(request.state.form):
-                        raise HTTPException(403, "this form is none of this session: load its page again")
+                        raise HTTPException(403, "this form is of another session: reload its page")
                 return await handle(request)
 
             return answer
@@ -241,7 +242,10 @@ def _route_class(sessions: Sessions, views: Views) -> type[APIRoute]:
 async def _form(request: Request) -> dict[str, str]:
     """Return the fields of a form. Raises HTTPException for one that is too large."""
     body = await Request(request.scope, bounded_receive(request.receive, FORM_BYTES)).body()
-    return dict(parse_qsl(body.decode("utf-8", "replace"), max_num_fields=20))
+    try:
+        return dict(parse_qsl(body.decode("utf-8", "replace"), max_num_fields=20))
+    except ValueError as error:
+        raise HTTPException(400, "this is none of the console's forms") from error
 
 
 def _language(request: Request) -> str:

@@ -52,7 +52,10 @@ class Sessions:
         response.delete_cookie(_COOKIE, path="/console")
 
     async def find(self, request: Request) -> Session | None:
-        """Return the session of a request, None if there is none; a bearer token reads pages."""
+        """Return the session of a request, None if there is none.
+
+        A bearer token may read pages, but send no form.
+        """
         until, _, rest = request.cookies.get(_COOKIE, "").partition(".")
         nonce, _, signature = rest.partition(".")
         if not same_token(signature, self._sign("session", until, nonce)) or int(until) < time.time():

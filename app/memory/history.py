@@ -50,7 +50,12 @@ class History:
         self._store = store
 
     async def search(
-        self, person: Person, query: str = "", since: float = 0, until: float = 2**53, limit: int = 10
+        self,
+        person: Person,
+        query: str = "",
+        since: float = 0,
+        until: float = recall.FOREVER,
+        limit: int = 10,
     ) -> list[Said]:
         """Return the messages of [since, until) that answer the query best, the best first.
 
@@ -63,7 +68,7 @@ class History:
         def find(conn: Connection) -> list[Row]:
             if not question:
                 return recall.newest(conn, person.id, since, until, limit)
-            ranked = dict(rank(conn, person.id, question))
+            ranked = dict(rank(conn, person.id, question, since, until))
             rows = recall.said(conn, person.id, list(ranked), since, until)
             rows.sort(key=lambda row: -ranked[row["id"]])
             return [row for row in rows[:limit] if ranked[row["id"]] >= _TELLING * ranked[rows[0]["id"]]]

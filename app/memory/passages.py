@@ -5,15 +5,18 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 LONGEST = 1_200  # characters of a passage; a longer section is cut at its paragraphs
 MOST_OF_A_FILE = 20_000  # passages
 
 _HEADING = re.compile(r"(#{1,6})\s+(.+?)\s*#*\s*")
 _QUESTION = re.compile(
-    r"(?:\*\*)?(?:p|q|pregunta|pergunta|question)\s*[:.)]\s*(?:\*\*)?\s*(.+)", re.IGNORECASE
+    r"(?:\*\*)?(?:(?:p|q)\s*[:)]|(?:pregunta|pergunta|question)\s*[:.)])\s*(?:\*\*)?\s*(.+)", re.IGNORECASE
 )
-_ANSWER = re.compile(r"(?:\*\*)?(?:r|a|respuesta|resposta|answer)\s*[:.)]\s*(?:\*\*)?\s*(.*)", re.IGNORECASE)
+_ANSWER = re.compile(
+    r"(?:\*\*)?(?:(?:r|a)\s*[:)]|(?:respuesta|resposta|answer)\s*[:.)])\s*(?:\*\*)?\s*(.*)", re.IGNORECASE
+)
 _RULE = re.compile(r"\|?[\s:|-]*-[\s:|-]*\|?")
 _SEPARATORS = (",", ";", "\t")
 
@@ -29,16 +32,16 @@ class Passage:
 
 
 def cut(name: str, text: str) -> list[Passage]:
-    """Return the passages of a file's text; `name` tells a table (.csv, .tsv, .xlsx) from other text."""
+    """Return the passages of a file's text; `name` tells a table (.csv, .tsv, .xlsx) from other text.
+
+    Raises ValueError for a table that cannot be read.
+    """
+    read = {"xlsx": _sheets, "xlsm": _sheets, "csv": _csv, "tsv": _csv}
     suffix = name.rpartition(".")[2].casefold()
-    found = (
-        _sheets(text)
-        if suffix in ("xlsx", "xlsm")
-        else _csv(text)
-        if suffix in ("csv", "tsv")
-        else _prose(text)
-    )
-    return [one for one, _ in zip(found, range(MOST_OF_A_FILE), strict=False)]
+    try:
+        return list(islice(read.get(suffix, _prose)(text), MOST_OF_A_FILE))
+    except csv.Error as error:
+        raise ValueError(f"its rows cannot be read ({error}); save it as CSV in UTF-8 again") from error
 
 
 def _prose(text: str) -> Iterator[Passage]:
@@ -71,11 +74,16 @@ def _section(title: str, place: str, lines: Sequence[str]) -> Iterator[Passage]:
         if asked is not None or (question and not line.strip() and answer):
             if question and answer:
                 yield Passage(question, "\n".join([question, *answer]).strip(), place)
+            elif question:
+                block.append(question)
             question, answer = (asked[1].strip("* ") if asked is not None else ""), []
         elif question:
-            answer.append(answered[1] if answered is not None and not answer else line.strip())
+            if line.strip():
+                answer.append(answered[1] if answered is not None and not answer else line.strip())
         else:
             block.append(line)
+    if question:
+        block.append(question)
     yield from _tables(title, place, block)
 
 
@@ -116,16 +124,17 @@ def _pieces(paragraph: str) -> Iterator[str]:
 
 
 def _csv(text: str) -> Iterator[Passage]:
-    first = text.split("\n", 1)[0]
-    separator = max(_SEPARATORS, key=first.count)
-    rows = csv.reader(io.StringIO(text), delimiter=separator)
+    lines = io.StringIO(text, newline=None)  # Excel for Mac ends them with "\r"
+    separator = max(_SEPARATORS, key=lines.readline().count)
+    lines.seek(0)
+    rows = csv.reader(lines, delimiter=separator)
     yield from _rows(
         [[cell.strip() for cell in row] for row in rows if any(cell.strip() for cell in row)], ""
     )
 
 
 def _sheets(text: str) -> Iterator[Passage]:
-    for sheet in re.split(r"(?m)^# ", text):
+    for sheet in re.split(r"(?m)^# (?=[^\t\n]*$)", text):  # the name of a sheet; cells are parted by tabs
         title, _, body = sheet.partition("\n")
         rows = [line.split("\t") for line in body.splitlines() if line.strip()]
         if rows:
@@ -134,6 +143,8 @@ def _sheets(text: str) -> Iterator[Passage]:
 
 def _rows(rows: Sequence[Sequence[str]], place: str) -> Iterator[Passage]:
     """Yield a passage a row, each cell under the name of its column."""
+    if not rows:
+        return
     head, *others = rows
     for number, row in enumerate(others, 2):
         cells = [(name, cell) for name, cell in zip(head, row, strict=False) if cell]

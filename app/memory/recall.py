@@ -57,11 +57,14 @@ def read_question(text: str) -> Question:
     return list(question.values())
 
 
-def rank(conn: Connection, person: str, question: Question) -> list[tuple[int, float]]:
-    """Return a person's messages with their scores, the best first."""
+def rank(
+    conn: Connection, person: str, question: Question, since: float = 0, until: float = recall.FOREVER
+) -> list[tuple[int, float]]:
+    """Return a person's messages of [since, until) with their scores, the best first."""
     asked = {term for answers in question for term in answers}
     held = recall.holders(conn, person, asked)
-    found, total = recall.postings(conn, person, held), recall.count(conn, person)
+    within = recall.between(conn, person, since, until)
+    found, total = recall.postings(conn, person, held, within), recall.count(conn, person)
     scores: dict[int, float] = {}
     for answers in question:
         best: dict[int, float] = {}

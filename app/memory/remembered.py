@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 
 import orjson
 
-from app.search.words import fold, terms
+from app.search.words import terms
 from app.store.skill_data import Fact
+from app.text import fold
 
 BLOCK_BYTES = 1024
 SAID_CHARACTERS = 1000

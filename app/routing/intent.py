@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.messages import JSON
-from app.search.words import fold
+from app.text import fold
 
 MOST_CATEGORIES = 6
 MOST_PHRASES = 8

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from app.search.words import fold, spaced
+from app.search.words import spaced
+from app.text import fold
 
 MAX_FRAGMENTS = 12
 _FRAGMENT_WORDS = 16

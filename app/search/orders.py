@@ -2,8 +2,10 @@
 
 import re
 
+from app.calendar.grammar import WEEKDAYS
 from app.search.phrases import Literal, Template
-from app.search.words import WORDS, fold, spans
+from app.search.words import WORDS, spans
+from app.text import fold
 
 _NEGATIONS = frozenset(["no", "nao", "nunca", "jamas", "never", "dont", "do", "don", "you", "i", "ya", "ja"])
 _NEGATES = re.compile(
@@ -28,17 +30,26 @@ _RECOUNTS = re.compile(
     r"|i (?:would|could|should|might|wish|was)|(?!pod|gust|gost)\w{2,}[aei]r[ií]a(?:mos)?)\b",
     re.IGNORECASE,
 )
-# All over folded text. At the end of a message: "take off the milk, no wait, leave it".
-_TAKEN_BACK = re.compile(
-    r"\W*\w.*\W(?:no,? (?:wait|espera\w*|pera\w*|deja\w*|mejor no|leave it)|wait,? no"
-    r"|(?:mejor|melhor) (?:ya )?(?:no|nao)|scratch that|never ?mind|deixa (?:pra|para) la|deixa quieto"
-    r"|(?:[,.…;!?-]+ ?|(?:ah|ay|oh|eh|ai|no|nao|pera|espera|wait|(?:ja)+|(?:ha)+|k+|lol) )"
-    r"(?:(?:actually|na verdade|en realidad),? )?"
-    r"(?:(?:leave|forget) (?:it|that)|deja(?:lo|la)?(?: asi)?|olvidal[oa]|olvidate|deixa|esquece(?: isso)?"
-    r"|don ?[’']?t|no|nao|just kidding|jk|es broma|brincadeira))\W*"
-    r"|.*\b(?:(?:what|cual|qual|which|como) (?:was|is|era|es|e)(?: it| el| la| o| a| isso| eso)?"
-    r"|sera|nem sei|nao sei|no se|not sure|idk|dunno)\W*",
-    re.DOTALL,
+# The patterns below are for folded text.
+_DAY = "|".join(WEEKDAYS)
+# "take off the milk, no wait, leave it", "on Friday, no, Saturday", "or rather at 10"
+_SIGH = r"(?:(?:ah|ay|ai|oh|o|ou|bueno|bom|ups|ops|eh|h?mm+|ja+|ha+|k+|en realidad|na verdade),? )*"
+_SECOND_THOUGHT = re.compile(
+    rf"(?:[,;…!?-]|\.\.)\s*{_SIGH}(?:no|nao|nop|na+)\b(?! (?:(?:me |te |se )?(?:olvid|esque)|forget|falt))"
+    rf"|[,.;…!?-]\s*{_SIGH}(?:actually|sorry|on second thoughts?|make (?:it|that)|mejor|melhor|perdona?"
+    r"|desculpa|digo|alias|i mean|wait|deja(?:lo|la)?|deixa|olvid(?:al[oa]|ate)|esquece|leave it"
+    r"|forget (?:it|that)|don ?[’']?t)\b"
+    r"|\b(?:no|nao) (?:mejor|melhor|mentira|pera|espera|wait|deja|deixa|para|leave)\b"
+    r"|\b(?:mejor|melhor) (?:ya )?(?:no|nao)\b|\b(?:o|ou) (?:melhor|mejor dicho)\b"
+    r"|\b(?:joda|broma|brincadeira|zoeira|mentira|chiste|kidding|joking|jk|scratch that|never ?mind|nvm"
+    r"|wait no|deixa (?:pra|para) la|deixa quieto)\b"
+    rf"|\b(?:{_DAY}),? (?:no|nao),? (?:el |na |no )?(?:{_DAY})\b"
+)
+_DOUBT = re.compile(
+    r"\W(?:(?<!que )(?:no|nao)|nah|creo|acho|i think|i guess|not sure|idk|dunno|sei la|(?:nem|nao) sei"
+    r"|no se|no me acuerdo|sera"
+    r"|(?:what|cual|qual|which|como) (?:was|is|era|es|e)(?: it| el| la| o| a| isso| eso)?)"
+    r"\W*$"
 )
 _PUT_OFF = re.compile(
     r"\b(?:cuando|quando|hasta que|ate que|ate|when|until|once|si|se|if) (?:yo |eu |i )?(?:te |le |lhe )?"
@@ -48,7 +59,6 @@ _LEAVES_OUT = re.compile(
     r"\b(?:tod[oa]s?|tudo|everything|all|lista|list|every|cada|daily)\b.* (?:menos|salvo|excepto|except"
     r"|exceto|but (?:not|the)|a nao ser|tirando|aparte de)\b"
 )
-_CONDITION = re.compile(r"\w (?:si|se|if|unless|cuando|quando|when|caso) \w|\w nao\s*(?:[,.;!]|$)")
 _NOT_NEEDED = re.compile(
     r"(?<!\bya )(?<!\bja )\b(?:nem|nao|no|ni) (?:precisa|hace falta|necesita[sn]?|es necesario|tienes que)\b"
 )
@@ -56,15 +66,24 @@ _ASKS_AFTERWARDS = re.compile(
     r"\?\s*(?:(?:can|could|would|will|do) (?:you|u)|puede[sn]?|podes|podrias?|sabes|se puede|pode|consegue"
     r"|da pra)\b"
 )
+_CONDITION = re.compile(r"\w (?:si|se|if|unless|cuando|quando|when|caso) \w|\w nao\s*(?:[,.;!]|$)|\?")
+_ABOUT_US = re.compile(r"\b(?:vas|vai|ibas|acabas|acabou|tienes|tem) (?:a|de|que|q) \w+r\W*$")
+_WITHDRAWN = (_SECOND_THOUGHT, _DOUBT, _PUT_OFF, _LEAVES_OUT, _NOT_NEEDED, _ASKS_AFTERWARDS, _ABOUT_US)
 
 
 def is_withdrawn(said: str) -> bool:
-    """Tell whether a message takes back what it says, puts it off until the person says so, leaves something
-    out of a whole ("all but the milk"), says that something need not be done, or asks whether we can."""
+    """Tell whether a message takes back or corrects what it says, doubts it, or puts it off.
+
+    So it does where it leaves something out of a whole ("all but the milk"), says that something need not be
+    done, or asks whether we can.
+    """
     folded = fold(said)
-    return _TAKEN_BACK.fullmatch(folded) is not None or any(
-        pattern.search(folded) for pattern in (_PUT_OFF, _LEAVES_OUT, _NOT_NEEDED, _ASKS_AFTERWARDS)
-    )
+    return any(pattern.search(folded) for pattern in _WITHDRAWN)
+
+
+def is_conditional(text: str) -> bool:
+    """Tell whether a condition or a question stands within a message."""
+    return _CONDITION.search(fold(text)) is not None
 
 
 def opens_with_reversal(text: str) -> bool:
@@ -76,10 +95,10 @@ def opens_with_reversal(text: str) -> bool:
 def is_no_order(text: str, template: Template, *, names_things: bool = False) -> bool:
     """Return True for a question, a condition, a negation or what was done or is remembered.
 
-    A question word or a negation with which the template itself begins is none. `names_things`: the order
+    A question word or a negation that opens the template itself does not count. `names_things`: the order
     takes no free text, so that a condition may stand anywhere: "put gloves there, if I have none".
     """
-    if names_things and _CONDITION.search(fold(text)):
+    if names_things and is_conditional(text):
         return True
     if _RECOUNTS.match(text):
         return True

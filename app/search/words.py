@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import yaml
 
+from app.text import fold
+
 
 class Word(NamedTuple):
     """A folded word and its place in the text."""
@@ -25,7 +27,6 @@ _ASCII_WORD = re.compile("[a-z0-9]+")
 _LATIN_WORD = re.compile(r"[^\W_]+")
 _BEYOND_LATIN = re.compile("[\u0300-\U0010ffff]")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
 _SHORT = 256
 _PIECE = re.compile(rf"\S{{1,{_SHORT}}}|\s+")
@@ -95,21 +96,6 @@ _BY_LENGTH = {
 }
 _LONGEST_ENDING = max(_BY_LENGTH)
 _SHORTEST_STEM = 3
-
-
-def fold(text: str) -> str:
-    """Return `text` in lower case without accents, character for character, so that positions stay."""
-    return text.lower() if text.isascii() else _NOT_ASCII.sub(_fold_found, text).lower()
-
-
-def _fold_found(found: re.Match[str]) -> str:
-    return _fold_character(found[0])
-
-
-@lru_cache(maxsize=4096)
-def _fold_character(character: str) -> str:
-    base = unicodedata.normalize("NFKD", character)[0].lower()
-    return base if len(base) == 1 and base != " " else character
 
 
 def spans(text: str) -> list[Word]:

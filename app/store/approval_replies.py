@@ -10,7 +10,8 @@ import orjson
 from app.messages import in_own_words
 from app.people import Conversation
 from app.store.approvals import ASKS_AGAIN, BUTTON, FAILED, Approval, Choice, approval_of, settle
-from app.store.outbox import mark_sent, sent_as
+from app.store.delivery import mark_sent
+from app.store.outbox import sent_as
 from app.store.turns import BURST_MESSAGES
 
 _ANSWERS = ("yes", "no")
@@ -64,20 +65,22 @@ def take_reply(
     read: Callable[[str], Choice | None],
     quiet: float = 0.0,
     longest: float = 0.0,
+    *,
+    only_last: bool = False,
 ) -> ReplyTaken | ReplyPending | None:
     """Take waiting messages that answer a question; return None if none of them does.
 
     `read` returns the choice that a whole message stands for. Messages, answer and turn change together. A
     button, a reaction or a quote names its question and counts at once. Plain words count for the only
     question, if they came after it was sent, and only once their burst (see `turns.claim`) is over and all of
-    it says the same: a "no" or a "but wait" may follow.
+    it says the same: a "no" or a "but wait" may follow. `only_last`: nothing else was answered since.
     """
     waiting = _waiting_messages(conn, conversation, read)
     for message in waiting:
         names_one = message.kind == "answer" or message.button or message.quoted
         if names_one and (reply := _take_named(conn, conversation, message, now)) is not None:
             return reply
-    return _take_words(conn, conversation, waiting, now, quiet, longest)
+    return _take_words(conn, conversation, waiting, now, quiet, longest, only_last)
 
 
 def addressee(conn: Connection, conversation: str) -> tuple[Conversation, str]:
@@ -174,7 +177,13 @@ def _earlier_answer(conn: Connection, conversation: str, message: _Message) -> s
 
 
 def _take_words(
-    conn: Connection, conversation: str, waiting: Sequence[_Message], now: float, quiet: float, longest: float
+    conn: Connection,
+    conversation: str,
+    waiting: Sequence[_Message],
+    now: float,
+    quiet: float,
+    longest: float,
+    only_last: bool,
 ) -> ReplyTaken | ReplyPending | None:
     """Take words that name no question, all of a burst together."""
     burst = list(takewhile(lambda one: one.kind == "message", waiting))
@@ -190,7 +199,7 @@ def _take_words(
         meant = [one for one in meant if _offers(one, choice)]
     if not meant:
         return None
-    if len(meant) == 1 and (not _offers(meant[0], choice) or _spoke_for_others(conn, meant[0])):
+    if len(meant) == 1 and (not _offers(meant[0], choice) or _spoke_since(conn, meant[0], only_last, choice)):
         return None
     over = min(burst[-1].at + quiet, first + longest)
     if len(burst) == len(waiting) and first <= now < over:
@@ -230,14 +239,16 @@ def _offers(approval: Row, choice: Choice | None) -> bool:
     return choice in orjson.loads(approval["choices"]).values()
 
 
-def _spoke_for_others(conn: Connection, approval: Row) -> bool:
+def _spoke_since(conn: Connection, approval: Row, only_last: bool, choice: Choice) -> bool:
     """Return whether another message since may be what the person's words answer.
 
-    That is an answer of the model with text of others in its prompt, or a reminder.
+    That is an answer of the model with text of others in its prompt, or a reminder; with `only_last` any
+    answer, but for a no, which does no harm.
     """
+    tainted = "" if only_last and choice != "no" else " AND taint <> ''"
     row = conn.execute(
         "SELECT 1 FROM turns WHERE conversation_id = ?1 AND done_at >= ?2 AND state = 'done'"
-        " AND outcome IN ('answered', 'failed') AND taint <> '' UNION ALL"
+        f" AND outcome IN ('answered', 'failed'){tainted} UNION ALL"
         " SELECT 1 FROM schedules WHERE conversation_id = ?1 AND told_at >= ?2 LIMIT 1",
         (approval["conversation_id"], approval["created_at"]),
     ).fetchone()

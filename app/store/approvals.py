@@ -102,7 +102,7 @@ def park(
 def _ask(conn: Connection, turn: str, conversation: Conversation, question: Question, now: float) -> None:
     """Queue the question's messages and add its row, which names the last of them: it has the buttons."""
     source = f"approval:{question.id}"
-    outbox.put_reply(conn, conversation, source, question.draft, now, turn=turn)
+    outbox.put_reply(conn, conversation, source, question.draft, now, turn=turn, origin="question")
     last = conn.execute("SELECT id FROM outbox WHERE source = ? ORDER BY part DESC LIMIT 1", (source,))
     insert(
         conn,

@@ -5,7 +5,7 @@ from sqlite3 import Connection, Row
 from app.errors import RecadoError
 from app.messages import Echo
 from app.people import Conversation
-from app.store import events, outbox, people, turns
+from app.store import delivery, events, outbox, people, turns
 from app.store.database import insert, new_id
 from app.store.outbox import Draft
 from app.store.ownership import AccessRules
@@ -25,7 +25,7 @@ def take_echo(
     if person is None:
         return ""
     if conn.execute("SELECT 1 FROM outbox WHERE id = ?", (echo.outbox_id,)).fetchone() is not None:
-        outbox.mark_sent(conn, echo.outbox_id, echo.id, now)
+        delivery.mark_sent(conn, echo.outbox_id, echo.id, now)
         return person
     insert(
         conn,
@@ -48,7 +48,7 @@ def settle(conn: Connection, person: str, now: float) -> None:
     While a message of ours is on its way, an echo may be of that one: it waits until the send settles.
     """
     for echo in conn.execute("SELECT * FROM echoes WHERE person_id = ? ORDER BY seq", (person,)).fetchall():
-        is_ours = outbox.is_echo(conn, person, echo["wamid"], echo["text"], now)
+        is_ours = delivery.is_echo(conn, person, echo["wamid"], echo["text"], now)
         if is_ours is None:
             break
         conn.execute("DELETE FROM echoes WHERE seq = ?", (echo["seq"],))
@@ -91,7 +91,7 @@ def answer(conn: Connection, where: Conversation, turn: str, draft: Draft, until
     """
     begin(conn, where, until, now, told=True)
     answered = turns.answered_by_business(conn, where, turn, draft.text, now)
-    outbox.put_reply(conn, where, f"human:{turn}", draft, now, answered)
+    outbox.put_reply(conn, where, f"human:{turn}", draft, now, answered, origin="business")
 
 
 def begin(conn: Connection, where: Conversation, until: float, now: float, *, told: bool = False) -> None:
@@ -168,13 +168,6 @@ def take_unanswered(conn: Connection, now: float) -> list[Conversation]:
         "DELETE FROM handovers WHERE state = 'asked' AND until <= ? RETURNING conversation_id", (now,)
     ).fetchall()
     return [conversation(conn, row["conversation_id"]) for row in rows]
-
-
-def in_hand(conn: Connection, now: float) -> list[Row]:
-    """Return `conversation_id`, `person_id` and `until` of what people of the business answer now."""
-    return conn.execute(
-        f"SELECT conversation_id, person_id, until FROM {outbox.SILENT} ORDER BY since", (now,)
-    ).fetchall()
 
 
 def last_lines(conn: Connection, conversation: str) -> list[tuple[bool, str]]:

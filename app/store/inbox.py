@@ -10,7 +10,7 @@ import orjson
 
 from app.messages import AliasChange, Echo, Inbound, Sender, ThreadControl, Unreadable
 from app.people import Conversation, Person, Role
-from app.store import alerts, approvals, attachments, events, handovers, outbox, people
+from app.store import alerts, approvals, attachments, delivery, events, handovers, people
 from app.store.database import insert
 from app.store.outbox import SILENT, Draft, put_reply
 from app.store.ownership import AccessRules
@@ -171,7 +171,7 @@ def _queue(
 ) -> None:
     at_once = classified.kind in ("stop", "answer")  # neither is made to wait
     due = now if at_once else _due_at(conn, rules.rate, who.person.id, now)
-    outbox.queue_late(conn, who.person.id, conversation.id, now)
+    delivery.queue_late(conn, who.person.id, conversation.id, now)
     silent = bool(conversation.group) or who.frozen
     if due > now and not silent and not _already_waiting(conn, who.person.id, now):
         source = f"rate:{who.person.id}:{int(now // rules.rate.window)}"

@@ -5,7 +5,8 @@ from sqlite3 import Connection, Row
 
 from app.store.database import placeholders
 
-MOST_POSTINGS = 8_000  # that one question reads; the rarest words come first
+MOST_POSTINGS = 4_000  # that one question reads; the rarest words come first
+FOREVER = 2.0**53  # Unix seconds after which nothing is said
 Weigh = Callable[[Row], Mapping[str, float]]
 
 
@@ -46,23 +47,38 @@ def holders(conn: Connection, person: str, terms: Collection[str]) -> dict[str, 
     return {row["term"]: row["held"] for row in rows}
 
 
-def postings(conn: Connection, person: str, held: Mapping[str, int]) -> dict[str, list[tuple[int, float]]]:
-    """Return the messages of each term with its weight there; terms that too many hold are left out."""
-    chosen: list[str] = []
+def postings(
+    conn: Connection, person: str, held: Mapping[str, int], within: tuple[int, int]
+) -> dict[str, list[tuple[int, float]]]:
+    """Return the messages of each term with its weight there, of those whose ids are `within` two.
+
+    Terms that too many hold are left out; of the rarest the newest are read.
+    """
+    found: dict[str, list[tuple[int, float]]] = {}
     left = MOST_POSTINGS
     for term in sorted(held, key=held.__getitem__):
-        left -= held[term]
-        if chosen and left < 0:
+        if found and held[term] > left:
             break
-        chosen.append(term)
-    found: dict[str, list[tuple[int, float]]] = {term: [] for term in chosen}
-    for term, message, weight in conn.execute(
-        "SELECT term, message_id, weight FROM postings"
-        f" WHERE person_id = ? AND term IN ({placeholders(chosen)})",
-        (person, *chosen),
-    ):
-        found[term].append((message, weight))
+        rows = conn.execute(
+            "SELECT message_id, weight FROM postings WHERE person_id = ? AND term = ?"
+            " AND message_id BETWEEN ? AND ? ORDER BY message_id DESC LIMIT ?",
+            (person, term, *within, left),
+        )
+        found[term] = [(message, weight) for message, weight in rows]
+        left -= held[term]
     return found
+
+
+def between(conn: Connection, person: str, since: float, until: float) -> tuple[int, int]:
+    """Return the ids of a person's first and last message of [since, until)."""
+    if since <= 0 and until >= FOREVER:
+        return 0, 2**63 - 1
+    row = conn.execute(
+        "SELECT coalesce(min(id), 0), coalesce(max(id), -1) FROM messages"
+        " WHERE person_id = ? AND at >= ? AND at < ?",
+        (person, since, until),
+    ).fetchone()
+    return row[0], row[1]
 
 
 def count(conn: Connection, person: str) -> int:

@@ -110,7 +110,7 @@ def fire(conn: Connection, firing: Firing, now: float) -> bool:
     ).rowcount
     if not moved:
         return False
-    outbox.put_reply(conn, firing.due.conversation, schedule.source, firing.draft, now)
+    outbox.put_reply(conn, firing.due.conversation, schedule.source, firing.draft, now, origin="reminder")
     return True
 
 

@@ -4,9 +4,11 @@ from dataclasses import dataclass
 from sqlite3 import Connection
 
 from app.store import outbox, people
+from app.text import fold
 
 MOST_CONVERSATIONS = 50
 MOST_MESSAGES = 200
+_BETWEEN_DIGITS = str.maketrans("", "", "+ -()")
 _ESCAPED = str.maketrans({"%": "\\%", "_": "\\_", "\\": "\\\\"})
 
 
@@ -29,7 +31,6 @@ class ThreadMessage:
     `state` is that of its outbox row, "" for theirs; `late`: the person had not written for 24 hours.
     """
 
-    id: int
     by: str
     kind: str
     text: str
@@ -40,18 +41,21 @@ class ThreadMessage:
 
 def newest(conn: Connection, words: str, now: float) -> list[ThreadLine]:
     """Return the conversations whose person or texts hold `words`, those that ask for a person first."""
-    like = f"%{words.translate(_ESCAPED)}%"
+    like = f"%{fold(words).translate(_ESCAPED)}%"
+    address = like.translate(_BETWEEN_DIGITS)
+    conn.create_function("folded", 1, fold, deterministic=True)
     rows = conn.execute(
         "SELECT c.id, c.person_id, m.text, m.kind, m.at,"
         f" coalesce((SELECT state FROM {outbox.SILENT} AND conversation_id = c.id),"
         " (SELECT state FROM handovers WHERE state = 'asked' AND conversation_id = c.id), '') AS state"
         " FROM conversations c JOIN people p ON p.id = c.person_id"
         " JOIN messages m ON m.id = (SELECT max(id) FROM messages WHERE conversation_id = c.id)"
-        " WHERE ? = '' OR p.name LIKE ? ESCAPE '\\'"
+        " WHERE ? = '' OR folded(p.name) LIKE ? ESCAPE '\\'"
         " OR EXISTS (SELECT 1 FROM aliases a WHERE a.person_id = p.id AND a.value LIKE ? ESCAPE '\\')"
-        " OR EXISTS (SELECT 1 FROM messages s WHERE s.conversation_id = c.id AND s.text LIKE ? ESCAPE '\\')"
+        " OR EXISTS (SELECT 1 FROM messages s WHERE s.conversation_id = c.id"
+        " AND folded(s.text) LIKE ? ESCAPE '\\')"
         " ORDER BY (state = 'asked') DESC, m.id DESC LIMIT ?",
-        (now, words, like, like, like, MOST_CONVERSATIONS),
+        (now, words, like, address, like, MOST_CONVERSATIONS),
     ).fetchall()
     return [
         ThreadLine(
@@ -68,7 +72,7 @@ def newest(conn: Connection, words: str, now: float) -> list[ThreadLine]:
 def thread(conn: Connection, conversation: str) -> list[ThreadMessage]:
     """Return the newest messages of a conversation, the oldest first."""
     rows = conn.execute(
-        "SELECT m.id, m.direction, m.kind, m.text, m.at, t.outcome, o.source, o.state, o.code"
+        "SELECT m.direction, m.kind, m.text, m.at, t.outcome, o.origin, o.state, o.code"
         " FROM messages m LEFT JOIN turns t ON t.id = m.turn_id"
         " LEFT JOIN outbox o ON o.seq = (SELECT max(seq) FROM outbox WHERE message_id = m.id)"
         " WHERE m.conversation_id = ? ORDER BY m.id DESC LIMIT ?",
@@ -76,8 +80,7 @@ def thread(conn: Connection, conversation: str) -> list[ThreadMessage]:
     ).fetchall()
     return [
         ThreadMessage(
-            row["id"],
-            _by(row["direction"], row["outcome"], row["source"] or ""),
+            _by(row["direction"], row["outcome"], row["origin"]),
             row["kind"],
             row["text"],
             row["at"],
@@ -88,8 +91,7 @@ def thread(conn: Connection, conversation: str) -> list[ThreadMessage]:
     ]
 
 
-def _by(direction: str, outcome: str | None, source: str) -> str:
+def _by(direction: str, outcome: str | None, origin: str | None) -> str:
     if direction == "in":
         return "person"
-    by_business = outcome == "business" or outbox.is_of_business(source)
-    return "business" if by_business else "assistant"
+    return "business" if "business" in (outcome, origin) else "assistant"

@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.messages import JSON
-from app.search.words import ALL_STOP_WORDS, fold, spaced, stem, words
+from app.search.words import ALL_STOP_WORDS, spaced, stem, words
+from app.text import fold
 from app.tools.context import PersonStore, ToolContext
 
 Table = Mapping[str, Mapping[str, str]]

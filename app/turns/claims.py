@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.calendar.grammar import MONTHS
-from app.search.words import fold
+from app.text import fold
 
 Kind = Literal["amount", "date", "time", "phone", "address"]
 

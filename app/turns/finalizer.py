@@ -12,12 +12,11 @@ import structlog
 from app.i18n import say
 from app.llm.errors import ModelError
 from app.messages import RECEIPT_MARK, Button, Link, Outgoing
-from app.search.words import fold
 from app.store import alerts, choices, journal, learned_phrases, outbox, turns
 from app.store.choices import option_id
 from app.store.outbox import Draft
 from app.store.turns import Outcome, StickySelection
-from app.text import Private
+from app.text import Private, fold
 from app.tools.masking import mask_text
 from app.turns.actions import answer_key
 from app.turns.routing import RoutingFeedback, routing_feedback

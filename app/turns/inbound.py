@@ -7,13 +7,13 @@ from sqlite3 import Connection
 
 from app.i18n import say
 from app.messages import SAYS, Channel, Inbound
-from app.search.words import fold
 from app.store import approval_replies, choices
 from app.store.approval_replies import ReplyPending, ReplyTaken
 from app.store.approvals import BUTTON, Choice
 from app.store.choices import LateAnswer
 from app.store.inbox import ClassifiedMessage
 from app.store.outbox import Draft, put_reply
+from app.text import fold
 from app.turns.commands import read_command
 
 _PHRASES: dict[Choice, str] = {
@@ -36,7 +36,9 @@ _PHRASES: dict[Choice, str] = {
         never mind, rechazo, rechazar, no lo hagas, todavia no, ahora no, nop, no mejor no, oye mejor no,
         mejor ya no, ya no,
         nao, nem, nao obrigado, nao obrigada, de jeito nenhum, melhor nao, cancele, rejeito, rejeitar,
-        recuso, nao faca, agora nao, ainda nao
+        recuso, nao faca, agora nao, ainda nao,
+        era broma, es broma, era joda, es joda, era mentira, mentira, brincadeira, era brincadeira, zoeira,
+        just kidding, jk
     """,
     "details": "details, show details, show me the details, detalles, ver detalles, los detalles, detalhes",
     "offline": "no internet, without internet, offline, sin internet, sin red, sem internet, sem rede",
@@ -52,8 +54,11 @@ _VERBS = (
 _DECLINES = re.compile(
     r"(?:(?:oye|hey|please|por favor|no|nao|ah) )*(?:no|nao|nunca|never|(?:i )?(?:dont|do not)|yo no|eu nao)"
     r" (?:(?:me|te|se|lo|la|los|las|le|les|nos|o|a|os|as) )*"
-    rf"(?:(?:vayas|vaya|va|vai) (?:a )?\w+|hace falta|es necesario|(?:{_VERBS.replace(' ', '|')})\w*)"
+    r"(?:(?:vayas|vaya) (?:a )?\w+|hace falta|es necesario"
+    rf"|(?:{_VERBS.replace(' ', '|')})(?:u?es?|as?|o|i|u?en|an|[aei]r)?(?:l[oa]s?|me|nos)?)"
     r"(?: (?!pero|sino|solo|mas|but|only|just|instead|en vez|em vez)\w+){0,3}"
+    r"|(?:no|nao|nah|nope|nel|nunca|never) (?:no|nao|senora?|para|pera|espera|era|es|eh|mejor|melhor|deja"
+    r"|deixa|wait|stop|please|way|todavia|ainda|aun|yet|thanks)(?: \w+){0,4}"
 )
 _SIGNS: dict[str, Choice] = {
     **dict.fromkeys("👍👌✅✔☑🆗🙆🫡", "yes"),
@@ -78,7 +83,8 @@ def read_answer(text: str) -> Choice | None:
     if len(text) > _LONGEST_ANSWER or "?" in text or (not text.isascii() and any(map(_says_else, text))):
         return None
     words = _plain(text)
-    in_words = _CHOICES.get(words) or ("no" if _DECLINES.fullmatch(words) else None)
+    tells = re.search(r"[éíó]\b", text.casefold())  # "no compré nada" tells of something
+    in_words = _CHOICES.get(words) or ("no" if not tells and _DECLINES.fullmatch(words) else None)
     said = {_SIGNS[c] for c in text if c in _SIGNS} | ({in_words} if words else set())
     return said.pop() if len(said) == 1 else None
 
@@ -93,10 +99,15 @@ def named_option(text: str, options: Sequence[str]) -> int:
 
 
 class ApprovalReplies:
-    """Takes answers to open questions out of the queue before a turn could claim them as messages."""
+    """Takes answers to open questions out of the queue before a turn could claim them as messages.
 
-    def __init__(self, channels: Mapping[str, Channel]) -> None:
+    `only_last`: words answer only what was said last, since the model understands too little of what is said
+    in between; buttons and quotes always do.
+    """
+
+    def __init__(self, channels: Mapping[str, Channel], *, only_last: bool) -> None:
         self._channels = channels
+        self._only_last = only_last
 
     def take(
         self, conn: Connection, conversation: str, now: float, quiet: float, longest: float
@@ -109,7 +120,9 @@ class ApprovalReplies:
         for late in choices.take_answers(conn, conversation, now, named_option):
             told = self._notify(conn, conversation, late, now)
         while (
-            found := approval_replies.take_reply(conn, conversation, now, read_answer, quiet, longest)
+            found := approval_replies.take_reply(
+                conn, conversation, now, read_answer, quiet, longest, only_last=self._only_last
+            )
         ) is not None:
             if isinstance(found, ReplyPending):
                 return told, found.at

@@ -19,7 +19,7 @@ from app.store import alerts, events, handovers, limits, outbox, people
 from app.store.aliases import names_of
 from app.store.billing import REGULAR, RateTable
 from app.store.limits import Period
-from app.store.outbox import Draft, OutboxRow
+from app.store.outbox import Draft, Origin, OutboxRow
 from app.store.tool_statistics import day_of
 from app.store.turns import Pause
 from app.turns.profiles import HasAccessRules
@@ -29,7 +29,7 @@ GUESTS_TOKENS = 0.9  # share of the tokens that guests may use up
 WARNED_AT = 0.8  # share of the monthly budget
 RESERVES = 50  # one reserve is this part of a limit, and at least two messages
 FOR_OWNERS_ALERTS, FOR_OTHERS, FOR_MEMBERS, FOR_GUESTS = range(4)  # reserves that have to be left
-_LAST_STOPPED = ("sched:", "approval:", "human:", "api:")
+_LAST_STOPPED: tuple[Origin, ...] = ("reminder", "question", "business", "alert")
 _ALERT = "limit:"
 
 
@@ -112,8 +112,8 @@ class Limits:
             limits.add(conn, "guests", 1, now)
         return for_guest
 
-    def sendable(self, conn: Connection, person: str, now: float) -> tuple[str, ...] | None:
-        """Return how the sources begin that may be sent to a person now; None: whatever there is."""
+    def sendable(self, conn: Connection, person: str, now: float) -> tuple[Origin, ...] | None:
+        """Return the origins that may be sent to a person now; None for all."""
         if not self._bounds_sending:
             return None
         who = self._person(conn, person)
@@ -123,7 +123,7 @@ class Limits:
             return None
         if left >= FOR_OTHERS:
             return _LAST_STOPPED
-        return (_ALERT,) if who.is_owner and left >= FOR_OWNERS_ALERTS else ()
+        return ("alert",) if who.is_owner and left >= FOR_OWNERS_ALERTS else ()
 
     def sent(self, conn: Connection, row: OutboxRow, now: float) -> list[str]:
         """Count a message that goes on the wire; return the owners who are told that little is left."""
@@ -213,7 +213,7 @@ class Limits:
                 text = say(language, "Used up: {what}. What guests write waits for {time}.", **values)
             chat = people.conversation(conn, owner, self._realm, "", now)
             source = f"{_ALERT}{what}:{name}:{'warning' if is_warning else 'reached'}:{owner}"
-            if outbox.put_reply(conn, chat, source, Draft(text, (Outgoing(text),)), now):
+            if outbox.put_reply(conn, chat, source, Draft(text, (Outgoing(text),)), now, origin="alert"):
                 told.append(owner)
         if told and not is_warning:
             events.emit(conn, "limit.reached", None, {"limit": what, "period": name}, now)

@@ -125,6 +125,32 @@ delete the note about... oh what was it
 remind me every day at 2pm to take meds except sundays
 cancelaría el recordatorio del banco si pudiera
 quita la leche, ya tenía una en casa
+agrega atún a la lista... ah no, ya hay atún en la casa
+poe arroz na lista, bom, nao
+nota: preguntar por la beca, no, mejor nada, olvidate
+apunte que le debo doscientos pesos a la comadre, no apunte nada mejor ya se los pague
+recordame llamar a la abuela el sabado a las 11, no mejor a las 12
+me lembra de pagar o gas amanha as 9, ou melhor, as 10
+recuerdame ir al doctor el viernes no el sabado a las 11
+recuerdame pagar la luz mañana a las 9, perdon, a las 10
+q me vas a recordar
+nao preciso mais de leite ou preciso? sei la
+lista del super: ya no la uso pero guardala
+poe arroz na lista do mercado, se bem que arroz ja tem
+cancela el del banco? nah
+ya tengo leche creo
+remind me in 20 mins to take the lasagne out, actually its already burnt so dont bother
+add 24 cupcakes to party - sorry make that 36
+add cheese, hmm no, yoghurt to the list
+add wine and beer, minus the beer
+oh and beer, just joking
+and bananas if they're cheap
+remember the door code is 9911, actually don't
+note this down: call the bank. on second thoughts don't
+remind me every tuesday at 7pm to train until the end of november
+remind me every monday at 18:00 to train, only this month
+é claro que eu quero guardar
+tira a leite q ja comprei ontem
 my brother bought milk
 i haven't bought the bread yet
 """.strip().splitlines()

@@ -2,7 +2,8 @@
 
 import pytest
 
-from app.search.words import fold, holds, language_of, says_something, spans, stem, terms, words
+from app.search.words import holds, language_of, says_something, spans, stem, terms, words
+from app.text import fold
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from typing import Any
 from app.messages import AliasChange, Inbound, Outgoing, Sender, Status
 from app.people import Conversation, Person
 from app.settings import Settings
-from app.store import inbox, outbox, people, turn_state, turns
+from app.store import delivery, inbox, outbox, people, turn_state, turns
 from app.store.billing import RateTable
 from app.store.inbox import ClassifiedMessage, IntakeResult, IntakeRules, RateLimit
-from app.store.outbox import Draft
+from app.store.outbox import Draft, Origin
 from app.store.ownership import AccessRules
 from app.store.turn_state import TurnState
 from app.store.turns import Ready
@@ -114,9 +114,16 @@ def answered(conn: Connection, where: Conversation, turn: str, said: str, reply:
     turns.end(conn, turn, where, "answered", draft(reply), now)
 
 
-def queue(conn: Connection, where: Conversation, source: str, *parts: str, now: float = T) -> list[str]:
+def queue(
+    conn: Connection,
+    where: Conversation,
+    source: str,
+    *parts: str,
+    now: float = T,
+    origin: Origin = "assistant",
+) -> list[str]:
     """Queues a text of so many parts; gives the rows' ids."""
-    outbox.put_reply(conn, where, source, draft(*parts), now)
+    outbox.put_reply(conn, where, source, draft(*parts), now, origin=origin)
     rows = conn.execute("SELECT id FROM outbox WHERE source = ? ORDER BY part", (source,))
     return [row["id"] for row in rows]
 
@@ -128,9 +135,9 @@ def sent_twice(conn: Connection, source: str) -> None:
     conn.execute(
         "UPDATE messages SET wamid = NULL WHERE id = (SELECT message_id FROM outbox WHERE id = ?)", (row,)
     )
-    outbox.mark_sent(conn, row, "wamid.2", T)
+    delivery.mark_sent(conn, row, "wamid.2", T)
     for wamid in ("wamid.2", "wamid.1"):
-        outbox.apply_status(conn, Status(wamid, "sent", T, ANA, row), T)
+        delivery.apply_status(conn, Status(wamid, "sent", T, ANA, row), T)
 
 
 def states(conn: Connection) -> list[str]:

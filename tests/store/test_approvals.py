@@ -8,7 +8,7 @@ import pytest
 
 from app.messages import GraphError, Inbound, Status
 from app.people import Conversation
-from app.store import approval_replies, approvals, inbox, outbox, schedules, turns
+from app.store import approval_replies, approvals, delivery, inbox, outbox, schedules, turns
 from app.store.approval_replies import ReplyPending, ReplyTaken
 from app.store.approvals import ANSWER_SECONDS, BUTTON, Choice, Question
 from app.store.inbox import ClassifiedMessage
@@ -65,7 +65,7 @@ def asked(
 def deliver(conn: Connection, where: Conversation, now: float) -> None:
     """Sends what waits for a person; WhatsApp names each message after its row."""
     while (given := outbox.take(conn, where.person_id, now)).row is not None:
-        outbox.mark_sent(conn, given.row.id, f"wamid.{given.row.id}", now)
+        delivery.mark_sent(conn, given.row.id, f"wamid.{given.row.id}", now)
 
 
 def hear(conn: Connection, where: Conversation, now: float = T + 1, quiet: float = 0.0) -> ReplyTaken | None:
@@ -177,7 +177,7 @@ def test_words_beside_the_news_that_a_question_was_sent_go_by_whatsapps_clock(
     assert given.row is not None
     outbox.recover(conn, T + 90)
     say(conn, "sí", T + 60, at=T + written)
-    outbox.apply_status(conn, Status("wamid.q", "sent", T + 10, outbox_id=given.row.id), T + 61)
+    delivery.apply_status(conn, Status("wamid.q", "sent", T + 10, outbox_id=given.row.id), T + 61)
     hear(conn, where, T + 62)
     assert state(conn, "q") == answer
 
@@ -187,7 +187,7 @@ def test_words_that_were_underway_for_days_answer_no_newer_question(conn: Connec
     """They waited at WhatsApp while we were away."""
     where = asked(conn, "q")
     told = Status(f"wamid.{value(conn, 'SELECT outbox_id FROM approvals')}", "sent", T)
-    outbox.apply_status(conn, told, T)
+    delivery.apply_status(conn, told, T)
     say(conn, "sí", T + 60, at=T - days * 86400)
     hear(conn, where, T + 62)
     assert state(conn, "q") == "open"
@@ -282,7 +282,7 @@ def test_buttons_whose_card_did_not_arrive_as_a_whole_answer_nothing(conn: Conne
     approvals.park(conn, "t2", where, [card], T)
     deliver(conn, where, T)
     wamids = [row["wamid"] for row in conn.execute("SELECT wamid FROM outbox WHERE source = 'approval:r'")]
-    outbox.apply_status(conn, Status(wamids[0], "failed", T, ANA, "", (GraphError(131026, "no"),)), T)
+    delivery.apply_status(conn, Status(wamids[0], "failed", T, ANA, "", (GraphError(131026, "no"),)), T)
     if way == "button":
         press(conn, "r-yes")
     else:

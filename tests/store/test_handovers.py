@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.messages import Echo, Sender
-from app.store import handovers, inbox, outbox, turn_state, turns
+from app.store import delivery, handovers, inbox, outbox, turn_state, turns
 from app.store.inbox import IntakeResult
 from app.store.journal import TurnGone
 from app.store.outbox import OutboxRow
@@ -72,7 +72,7 @@ class History:
 
     def accepted(self) -> None:
         if row := self._off_the_wire():
-            outbox.mark_sent(self.conn, row.id, f"wamid.{row.id}", self.now)
+            delivery.mark_sent(self.conn, row.id, f"wamid.{row.id}", self.now)
             handovers.settle(self.conn, self.where.person_id, self.now)
 
     def refused(self) -> None:

@@ -5,15 +5,15 @@ from sqlite3 import Connection
 import pytest
 
 from app.messages import Button, GraphError, Outgoing, Status, Template
-from app.store import outbox
+from app.store import delivery, outbox
+from app.store.delivery import AGAIN_AFTER_SECONDS, AGAIN_SECONDS
 from app.store.outbox import (
-    AGAIN_AFTER_SECONDS,
-    AGAIN_SECONDS,
     HOLD_SECONDS,
     SEND_SECONDS,
     WINDOW_SECONDS,
     Draft,
     NextSend,
+    Origin,
 )
 from tests.store.rows import ANA, BETO, T, conversation, draft, inbound, queue, states, take, value
 
@@ -46,7 +46,7 @@ def test_rows_are_taken_in_order_and_one_at_a_time(conn: Connection) -> None:
     one, two = queue(conn, where, "turn:1", "a", "b")
     first = taken(conn, where.person_id)
     beside = outbox.take(conn, where.person_id, T + 1)
-    outbox.mark_sent(conn, first, "wamid.1", T + 1)
+    delivery.mark_sent(conn, first, "wamid.1", T + 1)
     assert (first, beside, taken(conn, where.person_id, T + 1)) == (one, NextSend(at=T + SEND_SECONDS), two)
 
 
@@ -74,7 +74,7 @@ def test_a_failed_part_fails_the_later_parts_and_no_other_text(conn: Connection)
     where = conversation(conn)
     queue(conn, where, "turn:1", "a", "b", "c")
     queue(conn, where, "turn:2", "d")
-    outbox.mark_sent(conn, taken(conn, where.person_id), "wamid.1", T)
+    delivery.mark_sent(conn, taken(conn, where.person_id), "wamid.1", T)
     outbox.fail(conn, taken(conn, where.person_id), 100, "bad", T)
     assert states(conn) == ["sent", "failed", "failed", "ready"]
 
@@ -124,7 +124,7 @@ def test_any_status_with_the_outbox_id_proves_an_unknown_send(conn: Connection, 
     where = conversation(conn)
     (one,) = queue(conn, where, "turn:1", "a")
     outbox.mark_unknown(conn, taken(conn, where.person_id), "no answer", LATER)
-    outbox.apply_status(conn, status("wamid.1", what, one), T + 1)
+    delivery.apply_status(conn, status("wamid.1", what, one), T + 1)
     assert states(conn) == ["sent"]
     assert value(conn, "SELECT wamid FROM messages WHERE direction = 'out'") == "wamid.1"
 
@@ -132,27 +132,27 @@ def test_any_status_with_the_outbox_id_proves_an_unknown_send(conn: Connection, 
 def test_a_status_is_matched_by_outbox_id_before_wamid(conn: Connection) -> None:
     where = conversation(conn)
     _, two = queue(conn, where, "turn:1", "a", "b")
-    outbox.mark_sent(conn, taken(conn, where.person_id), "wamid.1", T)
+    delivery.mark_sent(conn, taken(conn, where.person_id), "wamid.1", T)
     outbox.mark_unknown(conn, taken(conn, where.person_id), "no answer", LATER)
-    outbox.apply_status(conn, status("wamid.1", "failed", two, 131026), T + 1)
+    delivery.apply_status(conn, status("wamid.1", "failed", two, 131026), T + 1)
     assert states(conn) == ["sent", "failed"]
 
 
 def test_a_status_without_outbox_id_is_matched_by_wamid(conn: Connection) -> None:
     where = conversation(conn)
     queue(conn, where, "turn:1", "a")
-    outbox.mark_sent(conn, taken(conn, where.person_id), "wamid.1", T)
-    applied = outbox.apply_status(conn, status("wamid.1", "failed", code=131026), T + 1)
-    assert applied == outbox.StatusEffect(where.person_id, 131026, "detail")
+    delivery.mark_sent(conn, taken(conn, where.person_id), "wamid.1", T)
+    applied = delivery.apply_status(conn, status("wamid.1", "failed", code=131026), T + 1)
+    assert applied == delivery.StatusEffect(where.person_id, 131026, "detail")
     assert states(conn) == ["failed"]
 
 
 def test_a_failure_without_words_is_one(conn: Connection) -> None:
     where = conversation(conn)
     (one,) = queue(conn, where, "turn:1", "a")
-    outbox.mark_sent(conn, taken(conn, where.person_id), "wamid.1", T)
+    delivery.mark_sent(conn, taken(conn, where.person_id), "wamid.1", T)
     bare = Status("wamid.1", "failed", T, ANA, one, (GraphError(131042),))
-    assert outbox.apply_status(conn, bare, T) == outbox.StatusEffect(
+    assert delivery.apply_status(conn, bare, T) == delivery.StatusEffect(
         where.person_id, 131042, "no reason given"
     )
 
@@ -164,8 +164,8 @@ def test_a_status_that_came_early_counts_when_the_wamid_is_learned(
     where = conversation(conn)
     (one,) = queue(conn, where, "turn:1", "a")
     taken(conn, where.person_id)
-    early = outbox.apply_status(conn, status("wamid.1", what, code=131026), T)
-    outbox.mark_sent(conn, one, "wamid.1", T + 1)
+    early = delivery.apply_status(conn, status("wamid.1", what, code=131026), T)
+    delivery.mark_sent(conn, one, "wamid.1", T + 1)
     assert (early, states(conn)) == (None, [expected])
     assert value(conn, "SELECT outbox_id FROM statuses") == one
 
@@ -173,17 +173,17 @@ def test_a_status_that_came_early_counts_when_the_wamid_is_learned(
 def test_a_redelivered_status_says_nothing_new(conn: Connection) -> None:
     where = conversation(conn)
     (one,) = queue(conn, where, "turn:1", "a")
-    outbox.mark_sent(conn, taken(conn, where.person_id), "wamid.1", T)
-    first = outbox.apply_status(conn, status("wamid.1", "delivered", one), T)
+    delivery.mark_sent(conn, taken(conn, where.person_id), "wamid.1", T)
+    first = delivery.apply_status(conn, status("wamid.1", "delivered", one), T)
     assert first is not None
-    assert outbox.apply_status(conn, status("wamid.1", "delivered", one), T) is None
+    assert delivery.apply_status(conn, status("wamid.1", "delivered", one), T) is None
 
 
 def test_a_failed_row_stays_failed_whatever_comes_later(conn: Connection) -> None:
     where = conversation(conn)
     (one,) = queue(conn, where, "turn:1", "a")
     outbox.fail(conn, taken(conn, where.person_id), 100, "bad", T)
-    outbox.apply_status(conn, status("wamid.1", "delivered", one), T)
+    delivery.apply_status(conn, status("wamid.1", "delivered", one), T)
     outbox.retry(conn, one, T, 1, "late")
     outbox.hold(conn, one, 190, "late", T)
     outbox.mark_unknown(conn, one, "late", T)
@@ -193,7 +193,7 @@ def test_a_failed_row_stays_failed_whatever_comes_later(conn: Connection) -> Non
 def test_a_sent_row_is_never_put_back(conn: Connection) -> None:
     where = conversation(conn)
     (one,) = queue(conn, where, "turn:1", "a")
-    outbox.mark_sent(conn, taken(conn, where.person_id), "wamid.1", T)
+    delivery.mark_sent(conn, taken(conn, where.person_id), "wamid.1", T)
     outbox.retry(conn, one, T, 1, "late")
     outbox.hold(conn, one, 190, "late", T)
     outbox.mark_unknown(conn, one, "late", T)
@@ -331,7 +331,7 @@ def test_the_sweep_finds_people_with_a_due_row(conn: Connection) -> None:
     where = conversation(conn)
     queue(conn, where, "turn:1", "a")
     found = [outbox.people_waiting(conn, channels, T) for channels in ({"whatsapp"}, {"terminal"})]
-    outbox.mark_sent(conn, taken(conn, where.person_id), "wamid.1", T)
+    delivery.mark_sent(conn, taken(conn, where.person_id), "wamid.1", T)
     assert found == [[where.person_id], []]
     assert outbox.people_waiting(conn, {"whatsapp"}, T + 999) == []
 
@@ -349,15 +349,15 @@ def send(conn: Connection, person: str, wamid: str, now: float) -> str:
     """Sends the next row; gives its id."""
     parcel = outbox.take(conn, person, now).row
     assert parcel is not None
-    outbox.mark_sent(conn, parcel.id, wamid, now)
+    delivery.mark_sent(conn, parcel.id, wamid, now)
     return parcel.id
 
 
 def report(
     conn: Connection, wamid: str, what: str, row: str = "", code: int = BUSY, now: float = T
-) -> outbox.StatusEffect | None:
+) -> delivery.StatusEffect | None:
     errors = (GraphError(code, "Service unavailable", ""),) if what == "failed" else ()
-    return outbox.apply_status(conn, Status(wamid, what, T, ANA, row, errors), now)
+    return delivery.apply_status(conn, Status(wamid, what, T, ANA, row, errors), now)
 
 
 def waiting(conn: Connection) -> list[tuple[str, str]]:
@@ -437,10 +437,10 @@ def test_what_would_fail_again_is_not_sent_again(conn: Connection, code: int) ->
     assert states(conn) == ["failed"]
 
 
-@pytest.mark.parametrize("source", ["approval:1", "sched:1:2"])
-def test_questions_and_reminders_end_as_their_own_rules_say(conn: Connection, source: str) -> None:
+@pytest.mark.parametrize("origin", ["question", "reminder"])
+def test_questions_and_reminders_end_as_their_own_rules_say(conn: Connection, origin: Origin) -> None:
     where = conversation(conn)
-    queue(conn, where, source, "a")
+    queue(conn, where, "one", "a", origin=origin)
     row = send(conn, where.person_id, "wamid.1", T)
     report(conn, "wamid.1", "failed", row)
     assert states(conn) == ["failed"]

@@ -7,7 +7,7 @@ import pytest
 
 from app.errors import RecadoError
 from app.messages import Sender, Status
-from app.store import alerts, outbox, people, personal_data
+from app.store import alerts, delivery, people, personal_data
 from app.store.ownership import AccessRules
 from app.store.personal_data import PersonFolders
 from tests.deep import make_deep
@@ -69,8 +69,8 @@ def test_what_could_not_be_read_of_theirs_goes_too(conn: Connection) -> None:
 
 
 def test_a_status_of_a_message_to_somebody_erased_is_not_kept(conn: Connection) -> None:
-    assert outbox.apply_status(conn, Status("wamid.1", "delivered", T, outbox_id="outbox_gone"), T) is None
-    assert outbox.apply_status(conn, Status("wamid.2", "delivered", T), T) is None
+    assert delivery.apply_status(conn, Status("wamid.1", "delivered", T, outbox_id="outbox_gone"), T) is None
+    assert delivery.apply_status(conn, Status("wamid.2", "delivered", T), T) is None
     kept = conn.execute("SELECT wamid FROM statuses").fetchall()
     assert [row["wamid"] for row in kept] == ["wamid.2"]
 

@@ -6,7 +6,7 @@ from sqlite3 import Connection
 import pytest
 
 from app.messages import Status
-from app.store import alerts, disk_space, journal, outbox, retention, tool_statistics, traces, turns
+from app.store import alerts, delivery, disk_space, journal, retention, tool_statistics, traces, turns
 from app.store.disk_space import MEGABYTE, Disk
 from app.store.journal import Tokens
 from app.store.retention import DAY, DEAD_LETTER_DAYS, STATISTICS_DAYS, TRACE_DAYS
@@ -38,7 +38,7 @@ def a_turn(conn: Connection, *, ended: bool) -> None:
 )
 def test_old_rows_go_and_younger_ones_stay(conn: Connection, table: str, days: float) -> None:
     a_turn(conn, ended=True)
-    outbox.apply_status(conn, Status("w", "sent"), T)
+    delivery.apply_status(conn, Status("w", "sent"), T)
     alerts.add_dead_letter(conn, "turn", "why", {}, T)
     kept = []
     for age in (days - 0.1, days + 0.1):

@@ -6,7 +6,7 @@ from sqlite3 import Connection
 import pytest
 
 from app.errors import RecadoError
-from app.store import aliases, inbox, journal, outbox, people, turn_state, turns
+from app.store import aliases, delivery, inbox, journal, outbox, people, turn_state, turns
 from app.store.journal import Tokens, TurnGone
 from app.store.turns import MAX_ATTEMPTS, Pause, Ready, StickySelection
 from tests.store.rows import (
@@ -509,7 +509,7 @@ def a_turn(conn: sqlite3.Connection, name: str, now: float) -> None:
     turns.end(conn, name, where, "answered", draft(f"answer to {name}"), now)
     parcel = outbox.take(conn, where.person_id, now).row
     assert parcel is not None
-    outbox.mark_sent(conn, parcel.id, f"wamid.of.{name}", now)
+    delivery.mark_sent(conn, parcel.id, f"wamid.of.{name}", now)
     assert claim(conn, where, "none", now) is None
     assert not outbox.has_open(conn, where.person_id)
     outbox.release_held(conn, now)

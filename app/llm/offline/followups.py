@@ -9,9 +9,11 @@ from app.calendar.grammar import pieces
 from app.llm.offline.planner import Plan, Planner, Step
 from app.llm.offline.slots import NUMERALS, Kind, Offer, Parameter, convert, is_arithmetic
 from app.messages import JSON
+from app.search.orders import is_conditional, is_withdrawn
 from app.search.phrases import IT, SAME
-from app.search.words import ALL_STOP_WORDS, WORDS, fold, spans, words
+from app.search.words import ALL_STOP_WORDS, WORDS, spans, words
 from app.store.turn_state import Exchange, PastCall
+from app.text import fold
 
 LONGEST_CHOICE = 8  # words of an answer that picks one of several
 _LONGEST_VARIATION = 7
@@ -277,7 +279,7 @@ def _varied(planner: Planner, said: str, last: PastCall, plan: Plan) -> Step | N
     If `said` asks for something by itself it has to be for the same tool, and to name nothing but a moment,
     a percentage or what to calculate on with.
     """
-    if not may_vary(said) or last.tool not in planner.offers:
+    if not may_vary(said) or last.tool not in planner.offers or is_withdrawn(said):
         return None
     step = _with_variation(planner, Step(last.tool, last.arguments), said)
     if step is None or not plan.is_sure:
@@ -330,7 +332,7 @@ def _variant(planner: Planner, parameter: Parameter, had: JSON, rest: str, bare:
             return re.sub(_NUMBER, bare, had, count=1) if is_number else convert(bare, parameter, reader)
         case Kind.UNIT if had is not None and is_name:
             return convert(bare, parameter, reader)
-        case Kind.LIST if had is not None and not reader.is_moment(rest):
+        case Kind.LIST if had is not None and not reader.is_moment(rest) and not is_conditional(rest):
             return convert(_TOO.sub("", rest), parameter, reader)
         case Kind.WHEN if reader.is_moment(bare) or reader.is_moment(rest):
             return convert(bare if reader.is_moment(bare) else rest, parameter, reader)

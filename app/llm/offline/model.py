@@ -200,6 +200,8 @@ class OfflineModel:
             return _written(request, say(language, "All right, none of them."))
         asks = bool(said.strip()) and small_talk(said) is None
         plan = self._plan(request, offers, person) if offers and asks else Plan()
+        if plan.withheld and not plan.steps:
+            return _written(request, replies.withheld_text(plan.unknown, language))
         if plan.lacking:
             return _written(request, replies.lacking_text(plan.lacking, language))
         if not plan.steps and is_undo(said):
@@ -252,7 +254,8 @@ class OfflineModel:
         said, late = _split_late(request.said, request.messages)
         plan = plan_after(planner, said, request.earlier)
         more = planner.plan(late)
-        return Plan((*plan.steps, *more.steps), (*plan.unknown, *more.unknown), plan.lacking)
+        unknown, withheld = (*plan.unknown, *more.unknown), plan.withheld or more.withheld
+        return Plan((*plan.steps, *more.steps), unknown, plan.lacking, withheld)
 
     def _offers(self, tools: Sequence[Mapping[str, JSON]]) -> list[Offer]:
         """Return what these tools take, without those that words cannot fill.
@@ -275,8 +278,11 @@ class OfflineModel:
     def _without_tools(self, request: ModelRequest, offers: Sequence[Offer], person: Person) -> str:
         language, said = person.language, request.said
         if not words(said):
-            text = "I got your message, but the built-in offline model only understands written words."
-            return "🙂" if said.strip() else say(language, text)
+            if said.strip():
+                return "🙂"
+            return say(
+                language, "I got your message, but the built-in offline model only understands written words."
+            )
         talk = small_talk(said)
         if talk is Talk.ANSWER and request.waits:
             return say(language, "If that answers a question of mine, press one of its buttons.")

@@ -33,12 +33,12 @@ from app.search.phrases import (
     align,
     read_template,
     trimmed,
+    without_slots,
 )
 from app.search.words import (
     ALL_STOP_WORDS,
     WORDS,
     content,
-    fold,
     holds,
     says_something,
     spans,
@@ -46,6 +46,7 @@ from app.search.words import (
     terms,
     words,
 )
+from app.text import fold
 
 LONGEST_PLANNED = 2_000  # characters; the rest of a longer message only continues a text
 _MAX_STEPS = 12
@@ -67,6 +68,10 @@ _QUESTION = re.compile(
     r"(?:(?:a|en|em|de|con|com|o|at|in) )?"
     r"(?:cual(?:es)?|quien(?:es)?|donde|qual|quais|quem|onde|what(?: is|'?s)?|whats|which|who(?:'?s)?"
     r"|where(?:'?s)?)\b"
+)
+_ENDS = re.compile(
+    r"\b(?:until|till|hasta|ate|durante|(?:for|por) \w+ (?:days?|weeks?|months?|dias?|semanas?|mes(?:es)?)"
+    r"|only this|solo est[ea]|so est[ea])\b"
 )
 _TAKES_ANYTHING = TAKES_THE_REST | {Kind.PLACE, Kind.LIST}
 
@@ -98,11 +103,13 @@ class Plan:
     """The steps of a message, and its parts that no step is about.
 
     `lacking`: the number of lines of the list shown last, if the line that was picked is not one of them.
+    `withheld`: something would be changed, but the message as a whole is no clear order.
     """
 
     steps: tuple[Step, ...] = ()
     unknown: tuple[str, ...] = ()
     lacking: int = 0
+    withheld: bool = False
 
     @property
     def is_sure(self) -> bool:
@@ -197,14 +204,14 @@ class Planner:
         if rest := said[cut:].rstrip():
             parts.append(_Part(rest, (), ""))
         plan = self._joined(parts)
-        return self._without_changes(plan) if is_withdrawn(said[:cut]) else plan
-
-    def _without_changes(self, plan: Plan) -> Plan:
-        return replace(plan, steps=tuple(step for step in plan.steps if step.tool in self._read_only))
+        if not plan.unknown and not is_withdrawn(said[:cut]):
+            return plan
+        reads = tuple(step for step in plan.steps if step.tool in self._read_only)
+        return replace(plan, steps=reads, withheld=len(reads) < len(plan.steps))
 
     def answered(self, step: Step, said: str) -> Step | None:
         """Return the step with the person's words for its missing parameter, None if they do not fit."""
-        if step.missing is None or opens_with_reversal(said) or is_withdrawn(said):
+        if step.missing is None or opens_with_reversal(said) or is_withdrawn(said[:LONGEST_PLANNED]):
             return None
         value = convert(said, step.missing, self.reader)
         if step.missing.kind is Kind.LIST and _ALREADY & set(words(said)):
@@ -251,6 +258,8 @@ class Planner:
             if opener is not None and part.belongs_to(opener, is_last=at == len(parts) - 1):
                 more = self._continued(steps[-1] if opener.steps else None, opener, part)
                 if more:
+                    if opener.text in unknown:  # it begins the text that goes on here
+                        unknown.remove(opener.text)
                     steps[len(steps) - bool(opener.steps) :] = more
                     opener = replace(opener, steps=more)
                     continue
@@ -336,8 +345,9 @@ class Planner:
                 break  # a question about what was said is better than an answer to what was not
             offer = self.offers[alignment.template.tool]
             names_things = not any(one.is_prose for one in offer.parameters)
-            if offer.name not in self._read_only and is_no_order(
-                clause, alignment.template, names_things=names_things
+            if offer.name not in self._read_only and (
+                is_no_order(clause, alignment.template, names_things=names_things)
+                or (not alignment.values and _says_more(clause, alignment.template))
             ):
                 continue
             arguments = self._from_slots(offer, alignment, clause)
@@ -398,8 +408,11 @@ class Planner:
             arguments |= values
         return self._with_end(offer, arguments)
 
-    def _with_end(self, offer: Offer, arguments: dict[str, JSON]) -> dict[str, JSON]:
-        """Move the end of a repetition from the text to the moment: "every 8 hours …: pill until Sunday"."""
+    def _with_end(self, offer: Offer, arguments: dict[str, JSON]) -> dict[str, JSON] | None:
+        """Move the end of a repetition from the text to the moment: "every 8 hours …: pill until Sunday".
+
+        None where the text names an end that cannot be read: nothing would end it.
+        """
         given = [one for one in offer.parameters if isinstance(arguments.get(one.name), str)]
         moments = [one.name for one in given if one.kind is Kind.WHEN]
         for text in [one.name for one in given if one.is_prose and moments]:
@@ -407,6 +420,9 @@ class Planner:
             whole = f"{arguments[moments[0]]} {end}"
             if end and rest and (when := self.reader.when(whole).when) is not None and UNTIL in when.rule:
                 return {**arguments, text: rest, moments[0]: whole}
+            repeats = self.reader.when(str(arguments[moments[0]])).when
+            if repeats is not None and repeats.rule and _ENDS.search(fold(str(arguments[text]))):
+                return None
         return arguments
 
     def _takes_anything(self, parameter: Parameter, raw: str, template: Template) -> bool:
@@ -486,6 +502,13 @@ class Planner:
         if not found and re.search(r"\d", text):
             return []  # a number that no parameter takes
         return [self.completed(offer, {name: value.value for name, value in found.items()})]
+
+
+def _says_more(clause: str, template: Template) -> bool:
+    """Tell whether a clause has words that a phrase without slots lacks: "take off the egg that I bought"."""
+    known = {stem(word) for word in words(without_slots(template.phrase))}
+    known |= {stem(word) for word in WORDS["courtesies"]}
+    return any(stem(word) not in known for word in content(words(clause)))
 
 
 def _open_slot(offer: Offer, template: Template) -> str:

@@ -9,7 +9,8 @@ from app.llm.offline.slots import Kind, Offer, Parameter
 from app.llm.smalltalk import Talk
 from app.messages import JSON
 from app.search.phrases import IT, SAME, without_given
-from app.search.words import fold, spaced, words
+from app.search.words import spaced, words
+from app.text import fold
 
 _MAX_ITEMS = 20
 _MAX_DEPTH = 3
@@ -169,31 +170,25 @@ def found_nothing(result: str) -> bool:
 
 def question(parameter: Parameter, language: str) -> str:
     """Return the question for a parameter that a tool needs."""
+    if parameter.kind is Kind.TEXT and "name" in words(parameter.name):
+        return say(language, "Which one do you mean? Say its name.")
     choices = parameter.schema.get("enum")
-    match parameter.kind:
-        case Kind.PLACE:
-            return say(language, "Which place do you mean?")
-        case Kind.WHEN:
-            return say(language, "For which date or time?")
-        case Kind.EXPRESSION:
-            return say(language, "What should I calculate?")
-        case Kind.NUMBER:
-            return say(language, "Which number do you mean?")
-        case Kind.FILE:
-            return say(language, "Which file do you mean?")
-        case Kind.URL | Kind.EMAIL:
-            return say(language, "Which address do you mean?")
-        case Kind.ENUM:
-            listed = " · ".join(str(one) for one in choices[:_MAX_ITEMS]) if isinstance(choices, list) else ""
-            return f"{say(language, 'Which of these do you mean?')} {listed}".strip()
-        case Kind.FLAG:
-            return say(language, "Yes or no?")
-        case Kind.LIST:
-            return say(language, "What things? You can name several, with commas between them.")
-        case Kind.TEXT if "name" in words(parameter.name):
-            return say(language, "Which one do you mean? Say its name.")
-        case _:
-            return say(language, "What text do you mean?")
+    listed = " · ".join(str(one) for one in choices[:_MAX_ITEMS]) if isinstance(choices, list) else ""
+    which = say(language, "Which of these do you mean?")
+    address = say(language, "Which address do you mean?")
+    asked = {
+        Kind.PLACE: say(language, "Which place do you mean?"),
+        Kind.WHEN: say(language, "For which date or time?"),
+        Kind.EXPRESSION: say(language, "What should I calculate?"),
+        Kind.NUMBER: say(language, "Which number do you mean?"),
+        Kind.FILE: say(language, "Which file do you mean?"),
+        Kind.URL: address,
+        Kind.EMAIL: address,
+        Kind.ENUM: f"{which} {listed}".strip(),
+        Kind.FLAG: say(language, "Yes or no?"),
+        Kind.LIST: say(language, "What things? You can name several, with commas between them."),
+    }
+    return asked.get(parameter.kind) or say(language, "What text do you mean?")
 
 
 # Without a tool
@@ -201,30 +196,23 @@ def question(parameter: Parameter, language: str) -> str:
 
 def talk_text(talk: Talk, name: str, examples: Sequence[str], language: str) -> str:
     """Return a short answer to small talk."""
-    match talk:
-        case Talk.THANKS:
-            return say(language, "You're welcome!")
-        case Talk.GOODBYE:
-            return say(language, "See you!")
-        case Talk.NIGHT:
-            return say(language, "Good night!")
-        case Talk.NOD:
-            return "👍"
-        case Talk.ANSWER:
-            return say(language, "I am not waiting for an answer just now. What can I do for you?")
-        case Talk.NEVER_MIND:
-            return say(language, "All right, never mind.")
-        case Talk.SORRY:
-            return say(language, "No problem!")
-        case Talk.WARMTH:
-            return "🤗"
-        case Talk.GREETING:
-            hello = say(language, "Hello, {name}!", name=name) if name else say(language, "Hello!")
-            helping = say(language, "How can I help?")
-            return "\n\n".join(part for part in (f"{hello} {helping}", _shown(examples, language)) if part)
-        case Talk.ABOUT:
-            text = say(language, "I am the built-in offline model: no AI, only the tools installed here.")
-            return _with_help(text, examples, language)
+    if talk is Talk.GREETING:
+        hello = say(language, "Hello, {name}!", name=name) if name else say(language, "Hello!")
+        helping = say(language, "How can I help?")
+        return "\n\n".join(part for part in (f"{hello} {helping}", _shown(examples, language)) if part)
+    if talk is Talk.ABOUT:
+        text = say(language, "I am the built-in offline model: no AI, only the tools installed here.")
+        return _with_help(text, examples, language)
+    return {
+        Talk.THANKS: say(language, "You're welcome!"),
+        Talk.GOODBYE: say(language, "See you!"),
+        Talk.NIGHT: say(language, "Good night!"),
+        Talk.NOD: "👍",
+        Talk.ANSWER: say(language, "I am not waiting for an answer just now. What can I do for you?"),
+        Talk.NEVER_MIND: say(language, "All right, never mind."),
+        Talk.SORRY: say(language, "No problem!"),
+        Talk.WARMTH: "🤗",
+    }[talk]
 
 
 def lost_text(examples: Sequence[str], language: str) -> str:
@@ -242,6 +230,12 @@ def unknown_text(parts: Sequence[str], language: str) -> str:
     """Name the parts of a message that nothing was done about, while something else was."""
     listed = ", ".join(f"“{_inline(part[:_LONGEST_QUOTE], language)}”" for part in parts[:_MAX_QUOTED])
     return say(language, "This part I did not understand: {part}", part=listed)
+
+
+def withheld_text(parts: Sequence[str], language: str) -> str:
+    """Return the answer to a message that would change something, but is no clear order."""
+    text = say(language, "I changed nothing. If you want something done, tell me in one short sentence.")
+    return "\n\n".join((text, unknown_text(parts, language))) if parts else text
 
 
 def lacking_text(count: int, language: str) -> str:

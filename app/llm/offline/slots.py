@@ -12,7 +12,8 @@ from zoneinfo import ZoneInfo
 from app.calendar.words import Reading, cut_end, read_when
 from app.messages import JSON
 from app.people import Person
-from app.search.words import WORDS, fold, spaced, stem, words
+from app.search.words import WORDS, spaced, stem, words
+from app.text import fold
 
 ADDRESS = r"https?://\S+|\b[\w-]+(?:\.[\w-]+)+/\S*|\bwww\.\S+"
 _EMAIL = r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
@@ -29,9 +30,11 @@ _STANDS_FOR_OTHERS = re.compile(
     r"(?:everything|all|tod[oa]s?|tudo) (?:that|what|i|you|we|lo|la|los|las|que|o|a|isso|eso|esto)\b"
     r"|(?:the|el|la|los|las|o|a|os|as) (?:ones?|others?|de antes|anterior\w*|que|otr[oa]s?|outr[oa]s?)\b"
     r"|(?:lo|o) (?:que|q|mismo|mesmo)\b|(?:i|eu|yo|you|tu|voce|vc|si|se|if)\b|(?:no|nao|not|don ?[’']?t)\b"
-    r"|(?:ya|ja|already) |(?:na|a la|en la|to the|to my) (?:lista|list)\b"
+    r"|(?:ya|ja|already|minus|except|only|hmm|claro|obvio) |(?:na|a la|en la|to the|to my) (?:lista|list)\b"
 )
 _SECOND_THOUGHT = re.compile(r"\d.*\b(?:alias|digo|i mean|mejor|melhor|perdon|rather|no,|nao,)(?!\w)")
+_SAYS_MORE = re.compile(r"[,;…!?]|\b(?:aunque|pero|se bem que|but|although)\b")  # than a name
+_NO_THING = re.compile(r"\b(?:aunque|pero|se bem que|but|although|ya no|no (?:la|lo)|if|si|porque|because)\b")
 _LONGEST_MOMENT = 300
 _LONGEST_QUANTITY = 6  # words: "five and a half feet" has five
 _SAFE_DIGITS = 18  # that surely fit into 64 bits
@@ -246,7 +249,8 @@ def convert(raw: str, parameter: Parameter, reader: Reader) -> JSON:
         case Kind.WORDS:
             return _bare(text) or None
         case Kind.TEXT:
-            return text
+            is_name = ":" in text or not _SAYS_MORE.search(_bare(text))
+            return text if parameter.is_prose or is_name else None
         case Kind.OTHER:
             return None
 
@@ -355,7 +359,7 @@ def _list(text: str, parameter: Parameter, reader: Reader) -> JSON:
     items = parameter.schema.get("items")
     inner = Parameter(parameter.name, items if isinstance(items, Mapping) else {}, True)
     parts = [_ALSO.sub("", part.strip()) for part in _BETWEEN_ITEMS.split(text) if part.strip()]
-    if any(_STANDS_FOR_OTHERS.match(fold(part)) for part in parts):
+    if any(_STANDS_FOR_OTHERS.match(part) or _NO_THING.search(part) for part in map(fold, parts)):
         return None
     values = [convert(part, inner, reader) for part in parts]
     return [value for value in values if value is not None] or None

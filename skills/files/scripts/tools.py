@@ -5,7 +5,7 @@ import difflib
 from pathlib import PurePosixPath
 from typing import Literal
 
-from app.search.words import fold
+from app.text import fold
 from app.tools.authoring import Sentences, cut
 
 MOST_SHOWN = 60

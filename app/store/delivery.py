@@ -1,0 +1,235 @@
+"""What becomes of a message once WhatsApp has it: its id, its statuses, its price, and sending it again.
+
+A text that WhatsApp took and could not deliver for a reason that passes is sent again as a new row, unless
+anything was queued for the person after it. Questions and reminders never are: a reminder fires again when
+the person writes. What failed because its person had not written for a day is sent once more when they answer
+the template that asked them to write.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from sqlite3 import Connection
+
+import orjson
+
+from app.messages import Pricing, Status
+from app.store import billing
+from app.store.database import new_id
+from app.store.outbox import OPEN, WINDOW_CLOSED, fail, outgoing, state_of_new, written_at
+
+PASSING = frozenset({1, 2, 4, 80007, 130429, 131000, 131016, 131056, 131057})  # Meta's codes for "try again"
+AGAIN_AFTER_SECONDS = (6.0, 30.0)  # before each new send; the first is the limit of a pair of numbers
+AGAIN_SECONDS = 600.0  # older texts are not sent again
+_AGAIN = "again:"
+_LATE = "late:"
+_NEVER_AGAIN = ("question", "reminder")
+_ARRIVED = ("delivered", "read", "played")
+_PROOFS = frozenset({"sent", "delivered", "read", "played", "deleted"})
+
+
+@dataclass(frozen=True, slots=True)
+class StatusEffect:
+    """The effect of a status: the person whose sends may go on, and the error if a row failed."""
+
+    person_id: str = ""
+    code: int = 0
+    error: str = ""
+    again: bool = False  # it failed for a reason that passes, and is sent again
+
+
+def mark_sent(conn: Connection, outbox_id: str, wamid: str, now: float) -> None:
+    """Keep the id that the channel gave a message, and apply the statuses that came before it."""
+    changed = conn.execute(
+        "UPDATE outbox SET state = 'sent', wamid = coalesce(wamid, ?), sent_at = coalesce(sent_at, ?),"
+        " sending_at = NULL, due_at = NULL, code = 0, error = '' WHERE id = ? AND state <> 'failed'",
+        (wamid, now, outbox_id),
+    ).rowcount
+    if not changed:
+        return
+    conn.execute(
+        "UPDATE messages SET wamid = ? WHERE wamid IS NULL"
+        " AND id = (SELECT message_id FROM outbox WHERE id = ?)"
+        " AND NOT EXISTS (SELECT 1 FROM messages WHERE wamid = ?)",
+        (wamid, outbox_id, wamid),
+    )
+    early = conn.execute(
+        "SELECT status, errors, pricing FROM statuses WHERE wamid = ? AND person_id IS NULL", (wamid,)
+    ).fetchall()
+    conn.execute(
+        "UPDATE statuses SET outbox_id = ?, person_id = (SELECT person_id FROM outbox WHERE id = ?)"
+        " WHERE wamid = ? AND person_id IS NULL",
+        (outbox_id, outbox_id, wamid),
+    )
+    for status in early:
+        if (pricing := billing.from_json(status["pricing"])) is not None:
+            _bill(conn, wamid, outbox_id, pricing, now)
+        if status["status"] == "failed":
+            code, error = _first_error(status["errors"])
+            _fail_after_sent(conn, outbox_id, wamid, code, error, now)
+
+
+def apply_status(conn: Connection, status: Status, now: float) -> StatusEffect | None:
+    """Record a status and apply it to its row; return None if it is not new or has no row."""
+    errors = orjson.dumps(status.errors).decode()
+    new = conn.execute(
+        "INSERT INTO statuses (wamid, status, outbox_id, errors, pricing, at, received_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (
+            status.id,
+            status.status,
+            status.outbox_id,
+            errors,
+            billing.to_json(status.pricing),
+            status.at,
+            now,
+        ),
+    ).rowcount
+    if not new:
+        return None
+    row = conn.execute("SELECT id, person_id FROM outbox WHERE id = ?", (status.outbox_id,)).fetchone()
+    if row is None:
+        row = conn.execute("SELECT id, person_id FROM outbox WHERE wamid = ?", (status.id,)).fetchone()
+    if row is None:
+        if status.outbox_id:  # its row stood before it was sent: the person is erased
+            conn.execute("DELETE FROM statuses WHERE wamid = ? AND status = ?", (status.id, status.status))
+        return None
+    conn.execute(
+        "UPDATE statuses SET person_id = ?, outbox_id = ? WHERE wamid = ? AND status = ?",
+        (row["person_id"], row["id"], status.id, status.status),
+    )
+    if status.pricing is not None:
+        billing.record(conn, status.id, row["person_id"], status.pricing, now)
+    if status.status in _PROOFS:
+        mark_sent(conn, row["id"], status.id, now)
+    if status.status != "failed":
+        _withdraw_again(conn, row["id"], status.status)
+        return StatusEffect(row["person_id"])
+    code, error = _first_error(errors)
+    again = _fail_after_sent(conn, row["id"], status.id, code, error, now)
+    return StatusEffect(row["person_id"], code, error, again)
+
+
+def is_echo(conn: Connection, person: str, wamid: str, text: str, now: float) -> bool | None:
+    """Return whether a message that the business is said to have sent is ours; None while that is not known.
+
+    One of unknown outcome whose text is the same was sent, and is marked so.
+    """
+    ours = conn.execute("SELECT 1 FROM outbox WHERE wamid = ? LIMIT 1", (wamid,)).fetchone()
+    if ours is not None:
+        return True
+    for row in conn.execute(
+        "SELECT * FROM outbox WHERE person_id = ? AND (sending_at IS NOT NULL OR state = 'unknown')"
+        f" AND {OPEN}",
+        (person,),
+    ).fetchall():
+        if row["sending_at"] is not None or row["due_at"] > now:
+            return None
+        if outgoing(row["payload"]).text == text:
+            mark_sent(conn, row["id"], wamid, now)
+            return True
+    return False
+
+
+def queue_late(conn: Connection, person: str, conversation: str, now: float) -> None:
+    """Send once more what came after the 24 hours, if the person was asked to write again, and did."""
+    before = written_at(conn, person, 1)
+    called = conn.execute("SELECT 1 FROM outbox WHERE source = ?", (callback_source(conversation, before),))
+    if called.fetchone() is None:
+        return
+    for row in conn.execute(
+        "SELECT id, source, origin FROM outbox"
+        " WHERE person_id = ? AND conversation_id = ? AND state = 'failed'"
+        f" AND code = {WINDOW_CLOSED} AND media = '' AND created_at >= ?"
+        " AND origin IN ('assistant', 'business') ORDER BY seq",
+        (person, conversation, before or 0.0),
+    ).fetchall():
+        if state_of_new(conn, conversation, row["origin"], now):
+            _copy(conn, row["id"], f"{_LATE}{row['source']}", now, now)
+
+
+def callback_source(conversation: str, last: float | None) -> str:
+    """Return the source of the template that asks a person to write again, who wrote last at that time."""
+    return f"back:{conversation}:{last}"
+
+
+def _bill(conn: Connection, wamid: str, outbox_id: str, pricing: Pricing, now: float) -> None:
+    row = conn.execute("SELECT person_id FROM outbox WHERE id = ?", (outbox_id,)).fetchone()
+    billing.record(conn, wamid, row["person_id"], pricing, now)
+
+
+def _fail_after_sent(conn: Connection, outbox_id: str, wamid: str, code: int, error: str, now: float) -> bool:
+    """Apply the status that a row does not arrive; return whether it is sent again."""
+    again = _queue_again(conn, outbox_id, wamid, code, now)
+    fail(conn, outbox_id, code, error, now, after_sent=True)
+    return again
+
+
+def _queue_again(conn: Connection, outbox_id: str, wamid: str, code: int, now: float) -> bool:
+    """Queue a text that is about to fail, and its later parts, once more; return whether that was done.
+
+    One of unknown outcome that was sent twice is not: the other of the two may arrive.
+    """
+    row = conn.execute("SELECT * FROM outbox WHERE id = ? AND state <> 'failed'", (outbox_id,)).fetchone()
+    if row is None or code not in PASSING or row["media"] or row["origin"] in _NEVER_AGAIN:
+        return False
+    if row["resends"] or row["wamid"] not in (None, wamid):
+        return False
+    times, source = _times_sent_again(row["source"])
+    if times == len(AGAIN_AFTER_SECONDS) or now - (row["sent_at"] or now) > AGAIN_SECONDS:
+        return False
+    arrived = "SELECT 1 FROM statuses WHERE outbox_id = ? AND status IN (?, ?, ?)"
+    if conn.execute(arrived, (outbox_id, *_ARRIVED)).fetchone() is not None:
+        return False
+    later = conn.execute(
+        "SELECT * FROM outbox WHERE person_id = ? AND seq > ? AND state <> 'failed' ORDER BY seq",
+        (row["person_id"], row["seq"]),
+    ).fetchall()
+    if any(one["source"] != row["source"] or one["state"] != "ready" or one["sending_at"] for one in later):
+        return False
+    for one in (row, *later):
+        _copy(conn, one["id"], f"{_AGAIN}{times + 1}:{source}", now + AGAIN_AFTER_SECONDS[times], now)
+    return True
+
+
+def _withdraw_again(conn: Connection, outbox_id: str, status: str) -> None:
+    """Cancel the second send of a row whose failure is taken back by a later status."""
+    if status not in _ARRIVED:
+        return
+    row = conn.execute(
+        "SELECT source, part FROM outbox WHERE id = ? AND state = 'failed'", (outbox_id,)
+    ).fetchone()
+    if row is None:
+        return
+    times, source = _times_sent_again(row["source"])
+    conn.execute(
+        "UPDATE outbox SET state = 'failed', due_at = NULL, error = 'it arrived before'"
+        " WHERE source = ? AND part = ? AND state = 'ready' AND sending_at IS NULL",
+        (f"{_AGAIN}{times + 1}:{source}", row["part"]),
+    )
+
+
+def _times_sent_again(source: str) -> tuple[int, str]:
+    """Return how often a source was sent again, and the first source."""
+    if not source.startswith(_AGAIN):
+        return 0, source
+    _, times, first = source.split(":", 2)
+    return int(times), first
+
+
+def _copy(conn: Connection, outbox_id: str, source: str, due: float, now: float) -> None:
+    """Queue the message of a row again under another source."""
+    conn.execute(
+        "INSERT INTO outbox (id, source, origin, part, person_id, conversation_id, message_id, payload,"
+        " media, state, due_at, created_at)"
+        " SELECT ?, ?, origin, part, person_id, conversation_id, message_id, payload, '', 'ready', ?, ?"
+        " FROM outbox WHERE id = ?",
+        (new_id("out"), source, due, now, outbox_id),
+    )
+
+
+def _first_error(errors: str) -> tuple[int, str]:
+    found: Sequence[dict[str, object]] = orjson.loads(errors)
+    if not found:
+        return 0, "no reason given"
+    first = found[0]
+    return int(str(first["code"])), str(first["detail"] or first["title"] or "no reason given")
