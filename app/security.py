@@ -17,6 +17,7 @@ _FORWARDED = re.compile(
     r"|(x-|true-|x-cluster-|fastly-)?client-ip|cf-.*|fly-.*"
 )
 GUESS_SECONDS = 0.5
+MOST_GUESSES = 10
 _PORT = re.compile(r":[0-9]{0,5}\Z")
 _DRAFT = re.compile(r"(.+)\.[0-9a-f]{8}\.new")
 
@@ -28,6 +29,7 @@ class AdminToken:
         self._path = data_dir / "admin_token"
         self._configured = configured
         self._guesses = asyncio.Lock()
+        self._waiting = 0
 
     @property
     def is_configured(self) -> bool:
@@ -54,12 +56,19 @@ class AdminToken:
         return await self.accepts(bearer_of(request), other)
 
     async def accepts(self, given: str, other: str = "") -> bool:
-        """Return True for the token or the `other` one. Wrong ones are answered in turn, two in a second."""
+        """Return True for the token or the `other` one. Wrong ones are answered in turn, two in a second.
+
+        Where `MOST_GUESSES` wait, one more is refused at once: what waits holds a connection.
+        """
         if same_token(given, other) or same_token(given, self.value()):
             return True
-        if given:
-            async with self._guesses:
-                await asyncio.sleep(GUESS_SECONDS)
+        if given and self._waiting < MOST_GUESSES:
+            self._waiting += 1
+            try:
+                async with self._guesses:
+                    await asyncio.sleep(GUESS_SECONDS)
+            finally:
+                self._waiting -= 1
         return False
 
 

@@ -142,6 +142,16 @@ def test_everything_is_forgotten_only_after_a_yes(offline):
     assert "Todavía no" in ask("¿qué sabés de mí?")
 
 
+def test_a_yes_does_not_count_once_something_was_said_that_may_have_been_a_no(offline):
+    ask = partial(_one, offline[1], "p2")
+    ask("recordá que soy vegetariano")
+    ask("olvidá todo lo que sabés de mí")
+    ask("ni se te ocurra")
+    assert "botones" in ask("sí")
+    assert "soy vegetariano" in ask("¿qué sabés de mí?")
+    assert "no lo hago" in ask("no la vayas a borrar")
+
+
 def _one(chat: Chat, person: str, text: str) -> str:
     return chat.ask(**{person: text})[person]
 

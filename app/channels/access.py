@@ -13,6 +13,7 @@ from app.store.disclosure import set_sentence
 from app.store.inbox import IntakeRules, RateLimit
 from app.store.outbox import Draft
 from app.store.ownership import AccessRules, hash_key, offer_ownership
+from app.text import visible
 from app.turns.profiles import LANGUAGE_CHARACTERS, language_of
 
 LONGEST_NAME = 40  # characters of a stranger's name that owners are shown
@@ -133,8 +134,8 @@ class AccessPolicy:
 
 
 def shown_name(name: str) -> str:
-    """Return a stranger's name as owners are shown it."""
-    return " ".join(name.split())[:LONGEST_NAME] or "?"
+    """Return a stranger's name as owners are shown it: without characters that are not seen or turn text."""
+    return visible(" ".join(name.split()))[:LONGEST_NAME] or "?"
 
 
 def shown_address(who: str) -> str:

@@ -52,7 +52,7 @@ class Handovers:
             lines = handovers.last_lines(conn, where.id)
             for chat in chats:
                 draft = _please_answer(people.language(conn, chat.person_id), conn, person.id, why, lines)
-                put_reply(conn, chat, f"handover:{key}:{chat.person_id}", draft, now)
+                put_reply(conn, chat, f"handover:{key}:{chat.person_id}", draft, now, origin="guest")
             return [chat.person_id for chat in chats]
 
         told = await self._store.tx(write)

@@ -44,7 +44,7 @@ class Sessions:
             path="/console",
             httponly=True,
             samesite="strict",
-            secure=request.url.scheme == "https",
+            secure="https" in (request.url.scheme, request.headers.get("x-forwarded-proto")),
         )
         return True
 

@@ -35,24 +35,26 @@ class WebhooksOut:
         self._secrets = {one.url: one.secret.get_secret_value() for one in webhooks}
         self._wanted = {one.url: one.events for one in webhooks}
         self._trusted = origins(self._secrets)  # an operator's system may be on this machine
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
         """Keep the addresses and begin to deliver."""
         await self._store.tx(lambda conn: events.set_addresses(conn, self._wanted))
-        if self._secrets:
-            self._task = asyncio.create_task(self._run(), name="webhooks out")
+        self._tasks = [
+            asyncio.create_task(self._run(url), name=f"webhooks to {url}") for url in self._secrets
+        ]
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _run(self) -> None:
+    async def _run(self, url: str) -> None:
+        """Deliver to one address, for ever: a slow one holds up no other."""
         while True:
             try:
                 now = time.time()
-                found = await self._store.tx(lambda conn: events.due(conn, now, AT_ONCE))  # noqa: B023
+                found = await self._store.tx(lambda conn: events.due(conn, url, now, AT_ONCE))  # noqa: B023
                 await asyncio.gather(*map(self._deliver, found))
             except Exception as error:  # the rows stay; the next look takes them up
                 log.error("events were not delivered", error=f"{type(error).__name__}: {error}")

@@ -73,7 +73,7 @@ def take_reply(
     `read` returns the choice that a whole message stands for. Messages, answer and turn change together. A
     button, a reaction or a quote names its question and counts at once. Plain words count for the only
     question, if they came after it was sent, and only once their burst (see `turns.claim`) is over and all of
-    it says the same: a "no" or a "but wait" may follow. `only_last`: nothing else was answered since.
+    it says the same: a "no" or a "but wait" may follow. `only_last`: see `_spoke_since`.
     """
     waiting = _waiting_messages(conn, conversation, read)
     for message in waiting:
@@ -242,13 +242,15 @@ def _offers(approval: Row, choice: Choice | None) -> bool:
 def _spoke_since(conn: Connection, approval: Row, only_last: bool, choice: Choice) -> bool:
     """Return whether another message since may be what the person's words answer.
 
-    That is an answer of the model with text of others in its prompt, or a reminder; with `only_last` any
-    answer, but for a no, which does no harm.
+    That is an answer of the model with text of others in its prompt, or a reminder; with `only_last` also one
+    that called no tool, for what it answered may have been a no. A no may always be said.
     """
-    tainted = "" if only_last and choice != "no" else " AND taint <> ''"
+    may_be = "taint <> ''"
+    if only_last and choice != "no":
+        may_be += " OR NOT EXISTS (SELECT 1 FROM journal j WHERE j.turn_id = turns.id AND j.kind = 'intent')"
     row = conn.execute(
         "SELECT 1 FROM turns WHERE conversation_id = ?1 AND done_at >= ?2 AND state = 'done'"
-        f" AND outcome IN ('answered', 'failed'){tainted} UNION ALL"
+        f" AND outcome IN ('answered', 'failed') AND ({may_be}) UNION ALL"
         " SELECT 1 FROM schedules WHERE conversation_id = ?1 AND told_at >= ?2 LIMIT 1",
         (approval["conversation_id"], approval["created_at"]),
     ).fetchone()

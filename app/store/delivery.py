@@ -174,6 +174,8 @@ def _queue_again(conn: Connection, outbox_id: str, wamid: str, code: int, now: f
         return False
     if row["resends"] or row["wamid"] not in (None, wamid):
         return False
+    if not state_of_new(conn, row["conversation_id"], row["origin"], now):
+        return False
     times, source = _times_sent_again(row["source"])
     if times == len(AGAIN_AFTER_SECONDS) or now - (row["sent_at"] or now) > AGAIN_SECONDS:
         return False

@@ -56,11 +56,12 @@ def emit(conn: Connection, event: EventName, person: str | None, data: dict[str,
         )
 
 
-def due(conn: Connection, now: float, most: int) -> list[Delivery]:
-    """Return what is to be delivered now, the oldest first."""
+def due(conn: Connection, url: str, now: float, most: int) -> list[Delivery]:
+    """Return what an address is to be sent now, what was due first before the rest."""
     rows = conn.execute(
-        "SELECT seq, id, url, body, attempts FROM webhook_deliveries WHERE due_at <= ? ORDER BY seq LIMIT ?",
-        (now, most),
+        "SELECT seq, id, url, body, attempts FROM webhook_deliveries WHERE url = ? AND due_at <= ?"
+        " ORDER BY due_at, seq LIMIT ?",
+        (url, now, most),
     )
     return [Delivery(*row) for row in rows.fetchall()]
 

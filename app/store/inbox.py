@@ -10,9 +10,9 @@ import orjson
 
 from app.messages import AliasChange, Echo, Inbound, Sender, ThreadControl, Unreadable
 from app.people import Conversation, Person, Role
-from app.store import alerts, approvals, attachments, delivery, events, handovers, people
+from app.store import alerts, approvals, attachments, delivery, events, handovers, limits, people
 from app.store.database import insert
-from app.store.outbox import SILENT, Draft, put_reply
+from app.store.outbox import SILENT, Draft, count_since, put_reply
 from app.store.ownership import AccessRules
 from app.store.people import Admitted, TurnedAway
 
@@ -131,6 +131,7 @@ def _take_one(
         told = {"id": message.id, "kind": message.kind, "text": message.text}
         events.emit(conn, "message.received", person.id, told, now)
     if who.became is not None:
+        limits.release(conn, person.id)
         if who.became == "owner":
             taken.new_owners.append(message.sender.phone or message.sender.user_id)
         welcome = rules.notices.welcome(person, message, who.became)
@@ -200,14 +201,10 @@ def _tell_of_contact(
 ) -> None:
     """Tell the owners of a stranger who writes for the first time; a flood is in `recado people list`."""
     for owner in people.owners(conn, rules.access):
-        told = conn.execute(
-            "SELECT count(*) FROM outbox WHERE person_id = ? AND source LIKE 'contact:%' AND created_at > ?",
-            (owner, now - 3600),
-        ).fetchone()[0]
-        if told < MOST_CONTACTS_TOLD:
+        if count_since(conn, owner, "contact:", now - 3600) < MOST_CONTACTS_TOLD:
             chat = people.conversation(conn, owner, rules.channel, "", now)
             draft = rules.notices.first_contact(people.language(conn, owner), guest, message)
-            put_reply(conn, chat, f"contact:{guest.id}:{owner}", draft, now)
+            put_reply(conn, chat, f"contact:{guest.id}:{owner}", draft, now, origin="guest")
             taken.notices.add(owner)
 
 

@@ -102,6 +102,15 @@ def release_all(conn: Connection) -> None:
     )
 
 
+def release(conn: Connection, person: str) -> None:
+    """Answer what a person wrote while a limit held it back: they are no guest any more."""
+    conn.execute(
+        "UPDATE inbox SET due_at = received_at, waits_for = ''"
+        " WHERE person_id = ? AND waits_for <> '' AND turn_id IS NULL AND done_at IS NULL",
+        (person,),
+    )
+
+
 def held_back(conn: Connection) -> dict[str, int]:
     """Return how many messages wait, by the limit for which they do."""
     rows = conn.execute(

@@ -28,10 +28,10 @@ SILENT = "handovers WHERE state = 'human' AND until > ?"
 WINDOW_CLOSED = 131047  # Meta's code: the person has not written for a day
 OPEN = "state IN ('ready', 'sending', 'unknown', 'held') AND due_at IS NOT NULL"
 
-Origin = Literal["assistant", "reminder", "question", "business", "callback", "alert"]
+Origin = Literal["assistant", "reminder", "question", "business", "callback", "guest", "alert"]
 """Who a message comes from: the assistant (answers, notices), a reminder, a question that waits for a yes, a
-person or a system of the business, the template that asks a person to write again, or an alert for owners
-that little may be sent."""
+person or a system of the business, the template that asks a person to write again, a guest of whom owners are
+told, or an alert for owners that little may be sent."""
 _SENT_IN_SILENCE = "origin IN ('business', 'callback')"
 
 
@@ -170,6 +170,15 @@ def last_source(conn: Connection, person: str, prefix: str) -> str:
         (person, len(prefix), prefix),
     ).fetchone()
     return "" if row is None else str(row["source"])
+
+
+def count_since(conn: Connection, person: str, prefix: str, since: float) -> int:
+    """Return how many rows of a person were queued since then whose source begins so."""
+    row = conn.execute(
+        "SELECT count(*) FROM outbox WHERE person_id = ? AND substr(source, 1, ?) = ? AND created_at > ?",
+        (person, len(prefix), prefix, since),
+    ).fetchone()
+    return int(row[0])
 
 
 def put_files(

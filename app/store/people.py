@@ -10,6 +10,7 @@ from app.errors import RecadoError
 from app.messages import AliasChange, Sender
 from app.people import Alias, Conversation, Person, Realm, Role
 from app.phones import canonical
+from app.store import limits
 from app.store.aliases import (
     KnownPerson,
     add_alias,
@@ -182,6 +183,7 @@ def allow(conn: Connection, realm: Realm, who: str, now: float) -> str:
         (person,),
     )
     conn.execute("DELETE FROM outsiders WHERE realm = ? AND value IN (?, ?)", (realm, canonical(who), who))
+    limits.release(conn, person)
     return person
 
 

@@ -12,7 +12,7 @@ from app.store.approval_replies import ReplyPending, ReplyTaken
 from app.store.approvals import BUTTON, Choice
 from app.store.choices import LateAnswer
 from app.store.inbox import ClassifiedMessage
-from app.store.outbox import Draft, put_reply
+from app.store.outbox import Draft, count_since, put_reply
 from app.text import fold
 from app.turns.commands import read_command
 
@@ -65,6 +65,7 @@ _SIGNS: dict[str, Choice] = {
     **dict.fromkeys("👎❌✖🚫🛑🙅⛔", "no"),
 }
 _LONGEST_ANSWER = 40
+NOTICES_A_MINUTE = 5
 LONGEST_NUMBER = 3  # digits of an option's number
 
 
@@ -131,10 +132,10 @@ class ApprovalReplies:
         return told, 0.0
 
     def _notify(self, conn: Connection, conversation: str, found: ReplyTaken | LateAnswer, now: float) -> str:
-        """Tell the person what became of an answer; return who that is."""
+        """Tell the person what became of an answer, a few times a minute at most; return who that is."""
         to, language = approval_replies.addressee(conn, conversation)
-        channel = self._channels.get(to.channel)
-        if channel is not None:  # else the conversation belongs to another realm
+        channel = self._channels.get(to.channel)  # None: the conversation belongs to another realm
+        if channel is not None and count_since(conn, to.person_id, "heard:", now - 60) < NOTICES_A_MINUTE:
             put_reply(conn, to, f"heard:{found.inbox}", _notice(channel, language or "en", found), now)
         return to.person_id
 

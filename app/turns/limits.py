@@ -30,6 +30,11 @@ WARNED_AT = 0.8  # share of the monthly budget
 RESERVES = 50  # one reserve is this part of a limit, and at least two messages
 FOR_OWNERS_ALERTS, FOR_OTHERS, FOR_MEMBERS, FOR_GUESTS = range(4)  # reserves that have to be left
 _LAST_STOPPED: tuple[Origin, ...] = ("reminder", "question", "business", "alert")
+_BUT_GUESTS: tuple[Origin, ...] = (
+    "assistant",
+    *_LAST_STOPPED,
+    "callback",
+)  # what guests ask owners for waits
 _ALERT = "limit:"
 
 
@@ -120,7 +125,7 @@ class Limits:
         left = self._tightest(conn, who, now).reserves_left
         needed = FOR_OTHERS if who.is_owner else FOR_GUESTS if who.is_guest else FOR_MEMBERS
         if left >= needed:
-            return None
+            return _BUT_GUESTS if who.is_owner and left < FOR_GUESTS else None
         if left >= FOR_OTHERS:
             return _LAST_STOPPED
         return ("alert",) if who.is_owner and left >= FOR_OWNERS_ALERTS else ()
