@@ -43,6 +43,7 @@ _SECOND_THOUGHT = re.compile(
     r"|\b(?:mejor|melhor) (?:ya )?(?:no|nao)\b|\b(?:o|ou) (?:melhor|mejor dicho)\b"
     r"|\b(?:joda|broma|brincadeira|zoeira|mentira|chiste|kidding|joking|jk|scratch that|never ?mind|nvm"
     r"|wait no|deixa (?:pra|para) la|deixa quieto)\b"
+    r"|\d(?: ?[ap]m)?,? (?:no|nao),? \d"
     rf"|\b(?:{_DAY}),? (?:no|nao),? (?:el |na |no )?(?:{_DAY})\b"
 )
 _DOUBT = re.compile(

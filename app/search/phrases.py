@@ -146,11 +146,8 @@ def read_template(tool: str, phrase: str) -> Template:
             parts[-1] = _Slot((*parts[-1].names, name))
         else:
             parts.append(_Slot((name,)))
-    # A single word before a colon ("note: …") is too common a word to mean anything without the colon.
-    is_single = sum(isinstance(part, Literal) for part in parts) == 1
-    return Template(
-        tool, phrase, tuple(parts), is_single and bool(re.search(r":\s*\{", phrase)), tuple(given)
-    )
+    # What stands before a colon ("note: …", "shopping list: …") is too common to mean anything without it.
+    return Template(tool, phrase, tuple(parts), bool(re.search(r":\s*\{", phrase)), tuple(given))
 
 
 def align(text: str, templates: Iterable[Template]) -> list[Alignment]:

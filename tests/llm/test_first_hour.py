@@ -150,6 +150,10 @@ note this down: call the bank. on second thoughts don't
 remind me every tuesday at 7pm to train until the end of november
 remind me every monday at 18:00 to train, only this month
 é claro que eu quero guardar
+lista de compras esvazie
+lista do mercado: nao to usando mas guarda
+remind me at 7
+and that's it for today
 tira a leite q ja comprei ontem
 my brother bought milk
 i haven't bought the bread yet

@@ -403,10 +403,17 @@ class Planner:
                 values = None if value is None else {wanted[0].name: value}
             else:
                 values = convert_several(raw, wanted, self.reader)
-            if values is None:
+            if values is None or self._says_nothing(offer, wanted, values):
                 return None
             arguments |= values
         return self._with_end(offer, arguments)
+
+    def _says_nothing(self, offer: Offer, wanted: Sequence[Parameter], values: Mapping[str, JSON]) -> bool:
+        """Tell whether what is to be told at a time is only small words: "remind me at 7" says not of what."""
+        if not any(one.kind is Kind.WHEN for one in offer.required):
+            return False
+        texts = [str(values.get(one.name)) for one in wanted if one.is_prose]
+        return any(ALL_STOP_WORDS.issuperset(words(text)) for text in texts)
 
     def _with_end(self, offer: Offer, arguments: dict[str, JSON]) -> dict[str, JSON] | None:
         """Move the end of a repetition from the text to the moment: "every 8 hours …: pill until Sunday".
