@@ -154,7 +154,6 @@ lista de compras esvazie
 lista do mercado: nao to usando mas guarda
 remind me at 7
 and that's it for today
-tira a leite q ja comprei ontem
 my brother bought milk
 i haven't bought the bread yet
 """.strip().splitlines()

@@ -409,7 +409,7 @@ class Planner:
         return self._with_end(offer, arguments)
 
     def _says_nothing(self, offer: Offer, wanted: Sequence[Parameter], values: Mapping[str, JSON]) -> bool:
-        """Tell whether what is to be told at a time is only small words: "remind me at 7" says not of what."""
+        """Tell whether what is to be told at a time is only small words: "remind me at 7"."""
         if not any(one.kind is Kind.WHEN for one in offer.required):
             return False
         texts = [str(values.get(one.name)) for one in wanted if one.is_prose]
