@@ -1,18 +1,22 @@
 """A person's own conversations, found by their words: the service behind the skill `conversation`."""
 
 import asyncio
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from sqlite3 import Connection, Row
+from zoneinfo import ZoneInfo
 
 import orjson
 
-from app.memory.recall import rank, read_question, weights
+from app.calendar.past import read_past
+from app.memory.recall import Question, rank, read_question, score_texts, weights
 from app.messages import in_own_words
 from app.people import Person
 from app.search.words import holds, terms
 from app.store import recall
 from app.store.database import Database
 
+MOST_KEPT = 500  # notes and facts that one search looks through, the newest first
 MOST_FILES = 500  # that one search looks through, the newest first
 AT_ONCE = 200  # messages indexed in one transaction
 MOST_BATCHES = 25  # of these in one sweep
@@ -35,12 +39,20 @@ class SentFile:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One message; `at` in Unix seconds. `outside`: it may hold text of others."""
+    """One message; `at` in Unix seconds. `outside`: it may hold text of others.
+
+    `before` and `after`: the messages beside it, for an answer often names nothing of what was asked.
+    """
 
     by_person: bool
     text: str
     at: float
     outside: bool
+    forwarded: bool = False
+    is_reply: bool = False  # it quotes another message
+    is_kept: bool = False  # no message, but a note or a fact that is kept for the person
+    before: str = ""
+    after: str = ""
 
 
 class History:
@@ -59,21 +71,36 @@ class History:
     ) -> list[Said]:
         """Return the messages of [since, until) that answer the query best, the best first.
 
-        Without words: the newest of that time. A turn that is not finished is left out.
+        Without words: the newest of that time. A time in the query's words ("last week") narrows it, unless
+        nothing of then fits. A turn that is not finished is left out. Notes and facts are found too.
         """
         while await self._index(person.id) == AT_ONCE:
             continue
-        question = await asyncio.to_thread(read_question, query)
+        is_open = since <= 0 and until >= recall.FOREVER
+        past = read_past(query, ZoneInfo(person.timezone), time.time()) if is_open else None
+        if past is not None and (found := await self._find(person, past[2], past[0], past[1], limit)):
+            return found
+        return await self._find(person, query, since, until, limit)
 
-        def find(conn: Connection) -> list[Row]:
+    async def _find(self, person: Person, query: str, since: float, until: float, limit: int) -> list[Said]:
+        question = await asyncio.to_thread(read_question, query)
+        is_open = since <= 0 and until >= recall.FOREVER
+
+        def find(conn: Connection) -> list[Said]:
             if not question:
-                return recall.newest(conn, person.id, since, until, limit)
+                return list(map(_said, recall.newest(conn, person.id, since, until, limit)))
             ranked = dict(rank(conn, person.id, question, since, until))
             rows = recall.said(conn, person.id, list(ranked), since, until)
             rows.sort(key=lambda row: -ranked[row["id"]])
-            return [row for row in rows[:limit] if ranked[row["id"]] >= _TELLING * ranked[rows[0]["id"]]]
+            shown = _with_neighbours(conn, person.id, rows[:limit])
+            said = {row["id"]: one for row, one in zip(rows, shown, strict=False)}
+            found = [(ranked[id], one) for id, one in said.items()]
+            if is_open:
+                found += _kept(conn, person.id, question)
+            found.sort(key=lambda one: -one[0])
+            return [one for score, one in found[:limit] if score >= _TELLING * found[0][0]]
 
-        return [_said(row) for row in await self._store.tx(find)]
+        return await self._store.read(find)
 
     async def index(self) -> None:
         """Index what is new of everybody, at most so much that a sweep stays short."""
@@ -101,10 +128,48 @@ def _matching_files(rows: list[Row], wanted: frozenset[str], limit: int) -> list
     return found[:limit]
 
 
+def _kept(conn: Connection, person: str, question: Question) -> list[tuple[float, Said]]:
+    """Return the person's notes and facts that answer a question, with their scores."""
+    rows = recall.kept(conn, person, MOST_KEPT)
+    scores = score_texts(conn, person, question, [row["text"] for row in rows])
+    return [
+        (score, Said(True, row["text"], row["at"], outside=bool(row["outside"]), is_kept=True))
+        for score, row in zip(scores, rows, strict=True)
+        if score
+    ]
+
+
+def _with_neighbours(conn: Connection, person: str, rows: list[Row]) -> list[Said]:
+    """Return the messages with those just before and after each, unless these were found themselves."""
+    found = {row["id"] for row in rows}
+    beside = recall.neighbours(conn, list(found))
+    wanted = {one for pair in beside.values() for one in pair if one} - found
+    others = {row["id"]: _said(row) for row in recall.said(conn, person, list(wanted), 0, recall.FOREVER)}
+    complete = []
+    for row in rows:
+        one = _said(row)
+        before, after = (others.get(id) for id in beside[row["id"]])
+        outside = one.outside or any(other.outside for other in (before, after) if other is not None)
+        complete.append(
+            replace(
+                one,
+                before=before.text if before else "",
+                after=after.text if after else "",
+                outside=outside,
+            )
+        )
+    return complete
+
+
 def _said(row: Row) -> Said:
-    by_person = row["direction"] == "in"
-    if by_person:
-        is_own = in_own_words(row["kind"], orjson.loads(row["payload"]))
-    else:
-        is_own = row["turn_id"] is not None  # a reminder, which keeps apart whose words it is made of
-    return Said(by_person, row["text"], row["at"], outside=bool(row["taint"]) or not is_own)
+    by_person, payload = row["direction"] == "in", orjson.loads(row["payload"])
+    is_reminder = row["turn_id"] is None  # it keeps apart whose words it is made of
+    is_own = in_own_words(row["kind"], payload) if by_person else not is_reminder
+    return Said(
+        by_person,
+        row["text"],
+        row["at"],
+        outside=bool(row["taint"]) or not is_own,
+        forwarded=bool(payload.get("forwarded")),
+        is_reply=bool(payload.get("quoted")),
+    )

@@ -69,7 +69,7 @@ def rank(
     for answers in question:
         best: dict[int, float] = {}
         for term in answers.keys() & found.keys():
-            rarity = math.log(1 + (total - held[term] + 0.5) / (held[term] + 0.5))
+            rarity = _rarity(total, held[term])
             for message, weight in found[term]:
                 best[message] = max(best.get(message, 0.0), answers[term] * rarity * weight)
         for message, score in best.items():
@@ -82,9 +82,30 @@ def rank(
     return sorted(ranked.items(), key=lambda one: (-one[1], -one[0]))[:MOST_RANKED]
 
 
+def score_texts(conn: Connection, person: str, question: Question, texts: Sequence[str]) -> list[float]:
+    """Return how well texts that are no messages answer a question, on the scale of `rank`."""
+    held = recall.holders(conn, person, {term for answers in question for term in answers})
+    total = recall.count(conn, person)
+    scores = []
+    for found in map(text_weights, texts):
+        fits = [
+            max(
+                (worth * _rarity(total, held.get(term, 0)) * found.get(term, 0.0))
+                for term, worth in one.items()
+            )
+            for one in question
+        ]
+        scores.append(sum(fits))
+    return scores
+
+
+def _rarity(total: int, held: int) -> float:
+    return math.log(1 + (max(total - held, 0) + 0.5) / (held + 0.5))
+
+
 def _spread(conn: Connection, scores: dict[int, float]) -> None:
     """Give the neighbours of the best messages a share of their scores."""
     best = dict(nlargest(_SPREADING, scores.items(), key=lambda one: one[1]))
     for message, beside in recall.neighbours(conn, list(best)).items():
-        for one in beside:
+        for one in filter(None, beside):
             scores[one] = scores.get(one, 0.0) + _NEIGHBOUR * best[message]

@@ -87,8 +87,8 @@ def count(conn: Connection, person: str) -> int:
     return int(found[0])
 
 
-def neighbours(conn: Connection, messages: Sequence[int]) -> dict[int, tuple[int, ...]]:
-    """Return the messages just before and after each of these in its conversation."""
+def neighbours(conn: Connection, messages: Sequence[int]) -> dict[int, tuple[int, int]]:
+    """Return the messages just before and after each of these in its conversation; 0 for none."""
     rows = conn.execute(
         "SELECT m.id, (SELECT max(b.id) FROM messages b WHERE b.conversation_id = m.conversation_id"
         " AND b.id < m.id) AS before, (SELECT min(a.id) FROM messages a"
@@ -96,7 +96,7 @@ def neighbours(conn: Connection, messages: Sequence[int]) -> dict[int, tuple[int
         f" FROM messages m WHERE m.id IN ({placeholders(messages)})",
         tuple(messages),
     )
-    return {row["id"]: tuple(one for one in (row["before"], row["after"]) if one is not None) for row in rows}
+    return {row["id"]: (row["before"] or 0, row["after"] or 0) for row in rows}
 
 
 def said(conn: Connection, person: str, messages: Sequence[int], since: float, until: float) -> list[Row]:
@@ -107,6 +107,15 @@ def said(conn: Connection, person: str, messages: Sequence[int], since: float, u
         f" WHERE m.person_id = ? AND m.id IN ({placeholders(messages)}) AND m.at >= ? AND m.at < ?"
         " AND m.text <> '' AND (t.id IS NULL OR t.state = 'done')",
         (person, *messages, since, until),
+    ).fetchall()
+
+
+def kept(conn: Connection, person: str, most: int) -> list[Row]:
+    """Return `text`, `at` and `outside` of a person's newest notes and facts: what skills keep as a text."""
+    return conn.execute(
+        "SELECT json_extract(value, '$.text') AS text, updated_at AS at, outside FROM skill_data"
+        " WHERE person_id = ? AND json_type(value, '$.text') = 'text' ORDER BY updated_at DESC LIMIT ?",
+        (person, most),
     ).fetchall()
 
 

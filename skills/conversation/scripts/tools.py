@@ -15,6 +15,8 @@ SAID = {
         "found_none": "No encontré nada de eso en nuestra conversación.",
         "you": "tú",
         "me": "yo",
+        "forwarded": "reenviado",
+        "kept": "guardado",
         "EMPTY_QUERY": "Falta decir qué busco: unas palabras o un día.",
         "hint_EMPTY_QUERY": "Di palabras de lo que se dijo, o desde qué día.",
         "INVALID_DATE": "No entiendo el día «{day}».",
@@ -25,6 +27,8 @@ SAID = {
         "found_none": "Não encontrei nada disso na nossa conversa.",
         "you": "você",
         "me": "eu",
+        "forwarded": "encaminhado",
+        "kept": "guardado",
         "EMPTY_QUERY": "Falta dizer o que procuro: umas palavras ou um dia.",
         "hint_EMPTY_QUERY": "Diga palavras do que foi dito, ou desde que dia.",
         "INVALID_DATE": "Não entendo o dia “{day}”.",
@@ -35,6 +39,8 @@ SAID = {
         "found_none": "I found nothing of that in our conversation.",
         "you": "you",
         "me": "me",
+        "forwarded": "forwarded",
+        "kept": "kept",
         "EMPTY_QUERY": "It does not say what to look for: some words or a day.",
         "hint_EMPTY_QUERY": "Give words of what was said, or the day to begin with.",
         "INVALID_DATE": "I do not understand the day “{day}”.",
@@ -49,7 +55,7 @@ async def search_history(
     """Finds what this person and the assistant said to each other before, the best fit first.
 
     Args:
-        query: What it was about, in words as they may have been said.
+        query: What it was about, in words as they may have been said, perhaps with a time ("last week").
         since: First day, YYYY-MM-DD.
         until: Last day, YYYY-MM-DD.
         limit: How many messages at most, up to 20.
@@ -91,7 +97,8 @@ def _midnight(day, zone, days_later=0):
 
 
 def _line(one, zone, say):
-    return f"{_when(one, zone, say.language)}, {_who(one, say)}: {cut(one.text, SHOWN_TEXT)}"
+    mark = f" ({say('kept' if one.is_kept else 'forwarded')})" if one.is_kept or one.forwarded else ""
+    return f"{_when(one, zone, say.language)}, {_who(one, say)}{mark}: {cut(one.text, SHOWN_TEXT)}"
 
 
 def _when(one, zone, language):
@@ -108,9 +115,15 @@ def _who(one, say):
 
 
 def _fields(one, zone):
-    """Return a message for the model, cut so that all fit in one result."""
-    return {
+    """Return a message for the model with those beside it, cut so that all fit in one result."""
+    fields = {
         "at": datetime.fromtimestamp(one.at, zone).isoformat(timespec="minutes"),
         "by": "person" if one.by_person else "assistant",
-        "text": one.text if len(one.text) <= RETURNED_TEXT else f"{one.text[: RETURNED_TEXT - 1]}…",
+        "text": cut(one.text, RETURNED_TEXT),
+        "before": cut(one.before, SHOWN_TEXT),
+        "after": cut(one.after, SHOWN_TEXT),
+        "forwarded": one.forwarded,
+        "is_reply": one.is_reply,
+        "kept": one.is_kept,
     }
+    return {name: value for name, value in fields.items() if value}
