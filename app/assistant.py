@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from typing import Literal
 
 import structlog
 
@@ -37,7 +38,7 @@ from app.schedule.service import ScheduleService
 from app.security import AdminToken
 from app.settings import Settings, skill_environment
 from app.skills import build_skills
-from app.store import alerts, build_store, limits, turns
+from app.store import alerts, build_store, limits, people, turns
 from app.store.approvals import OpenQuestion
 from app.store.billing import read_rates
 from app.store.disk_space import MEGABYTE
@@ -268,6 +269,13 @@ class Assistant:
         await self.client.close()
         await self.transport.close()
         await self.store.close()
+
+    async def change_access(self, action: Literal["allow", "block", "owner"], who: str) -> str:
+        """Let somebody in, shut them out or make them an owner; return who it is. Raises RecadoError."""
+        change = {"allow": people.allow, "block": people.block, "owner": people.make_owner}[action]
+        return await self.store.tx(
+            lambda conn: change(conn, self.realm, who, time.time()), then=lambda _: self.sweep.soon()
+        )
 
     async def end(self, erased: ErasedPerson) -> None:
         """End what runs for an erased person."""

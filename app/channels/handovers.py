@@ -45,7 +45,7 @@ class Handovers:
         until = now + self._settings.handover_minutes * 60
 
         def write(conn: Connection) -> list[str]:
-            where = handovers.conversation(conn, conversation)
+            where = people.conversation_by_id(conn, conversation)
             chats = [chat for chat in self._chats(conn, now) if chat.person_id != person.id]
             if not chats or not handovers.ask(conn, where, until, now):
                 return [chat.person_id for chat in chats]

@@ -5,7 +5,7 @@ import time
 from datetime import date
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Body, Depends, Request
 from pydantic import BaseModel, Field
 
 from app.assistant import Assistant
@@ -26,6 +26,10 @@ LONGEST_LINE = 100_000
 
 T = TypeVar("T")
 Choice = Literal["yes", "trust", "no"]
+Text = Annotated[str, Body(embed=True)]
+Month = Annotated[str, Body(embed=True, pattern=r"^\d{4}-\d{2}$")]
+Line = Annotated[str, Body(embed=True, max_length=LONGEST_LINE)]
+Seconds = Annotated[float, Body(embed=True)]
 
 
 class Result(BaseModel, Generic[T]):
@@ -45,14 +49,6 @@ class Invitation(BaseModel):
     hours: float = Field(48, gt=0, le=24 * 366)
 
 
-class Month(BaseModel):
-    month: str = Field(pattern=r"^\d{4}-\d{2}$")
-
-
-class PersonName(BaseModel):
-    who: str
-
-
 class OpenApproval(BaseModel):
     """An open question with the whole text of its card."""
 
@@ -63,51 +59,11 @@ class OpenApproval(BaseModel):
     card: str
 
 
-class Answer(BaseModel):
-    id: str
-    choice: Choice
-
-
-class TurnName(BaseModel):
-    turn: str
-
-
 class TurnTrace(BaseModel):
     """A turn's journal, and its model calls with their prompts."""
 
     journal: list[dict[str, Any]]
     calls: list[CallTrace]
-
-
-class Since(BaseModel):
-    since: date = Field(description="First day, in UTC")
-
-
-class Token(BaseModel):
-    token: str
-
-
-class Link(BaseModel):
-    link: str
-
-
-class Line(BaseModel):
-    text: Annotated[str, Field(max_length=LONGEST_LINE)]
-
-
-class Wait(BaseModel):
-    seconds: float = 0
-
-
-class Replies(BaseModel):
-    replies: list[str]
-
-
-class ToolApproval(BaseModel):
-    """A yes to tools of a server, exactly as they were shown: hash by tool."""
-
-    name: str
-    hashes: dict[str, str]
 
 
 def admin_router(
@@ -123,11 +79,11 @@ def admin_router(
     store = assistant.store
 
     @router.post("/simulator")
-    async def simulator_link(request: Request) -> Result[Link]:
+    async def simulator_link(request: Request) -> Result[dict[str, str]]:
         """Return the link that opens the phone simulator."""
         if simulator is None:
             raise RecadoError("the simulator is off: a WHATSAPP_… credential is set, or SIMULATOR=off")
-        return Result(result=Link(link=simulator.link(str(request.base_url).rstrip("/"))))
+        return Result(result={"link": simulator.link(str(request.base_url).rstrip("/"))})
 
     @router.post("/people")
     async def list_people() -> Result[list[PersonLine]]:
@@ -137,12 +93,7 @@ def admin_router(
     @router.post("/people/change")
     async def change_person(change: PersonChange) -> Result[dict[str, str]]:
         """Let a person in, shut them out, or make them an owner."""
-        act = {"allow": people.allow, "block": people.block, "owner": people.make_owner}[change.action]
-        now, realm = time.time(), assistant.realm
-        person = await store.tx(
-            lambda conn: act(conn, realm, change.who, now), then=lambda _: assistant.sweep.soon()
-        )
-        return Result(result={"person": person})
+        return Result(result={"person": await assistant.change_access(change.action, change.who)})
 
     @router.post("/people/invite")
     async def invite_people(invitation: Invitation) -> Result[dict[str, str]]:
@@ -152,15 +103,17 @@ def admin_router(
         return Result(result={"code": code})
 
     @router.post("/people/erase")
-    async def erase_person(person: PersonName) -> Result[ErasedPerson]:
+    async def erase_person(who: Text) -> Result[ErasedPerson]:
         """Erase everything that is kept of a person."""
-        return Result(result=await erasure.erase(assistant.realm, person.who))
+        return Result(result=await erasure.erase(assistant.realm, who))
 
     @router.post("/usage")
-    async def read_usage(wanted: Month) -> Result[dict[str, Any]]:
+    async def read_usage(
+        month: Month,
+    ) -> Result[dict[str, Any]]:
         """Count the messages, tokens and costs of a month."""
         rates = await asyncio.to_thread(billing.read_rates, assistant.settings.data_dir)
-        return Result(result=await store.read(lambda conn: billing.usage(conn, rates, wanted.month)))
+        return Result(result=await store.read(lambda conn: billing.usage(conn, rates, month)))
 
     @router.post("/alerts")
     async def list_alerts() -> Result[list[Alert]]:
@@ -185,15 +138,15 @@ def admin_router(
         )
 
     @router.post("/approvals/answer")
-    async def answer_approval(answer: Answer) -> Result[dict[str, str]]:
+    async def answer_approval(id: Text, choice: Annotated[Choice, Body()]) -> Result[dict[str, str]]:
         """Answer a question in place of the person who was asked."""
         now = time.time()
         conversation = await store.tx(
-            lambda conn: approvals.answer_in_console(conn, answer.id, answer.choice, "console", now),
+            lambda conn: approvals.answer_in_console(conn, id, choice, "console", now),
             then=lambda woken: assistant.carrier.wake(woken) if woken else None,
         )
         if not conversation:
-            raise RecadoError(f"no open question {answer.id[:100]!r} can be answered with {answer.choice!r}")
+            raise RecadoError(f"no open question {id[:100]!r} can be answered with {choice!r}")
         return Result(result={})
 
     @router.post("/turns")
@@ -202,39 +155,43 @@ def admin_router(
         return Result(result=await traces.recent_turns(store))
 
     @router.post("/turns/show")
-    async def show_turn(name: TurnName) -> Result[TurnTrace]:
+    async def show_turn(turn: Text) -> Result[TurnTrace]:
         """Show one turn: its journal and its model calls."""
-        journal = await traces.journal_of(store, name.turn)
-        return Result(result=TurnTrace(journal=journal, calls=await traces.calls_of(store, name.turn)))
+        journal = await traces.journal_of(store, turn)
+        return Result(result=TurnTrace(journal=journal, calls=await traces.calls_of(store, turn)))
 
     @router.post("/tools")
-    async def tool_figures(days: Since) -> Result[list[ToolFigures]]:
+    async def tool_figures(since: Annotated[date, Body(embed=True)]) -> Result[list[ToolFigures]]:
         """Show calls, success, durations and errors of each tool since a day."""
-        return Result(result=await tool_statistics.read_summary(store, days.since.isoformat()))
+        return Result(result=await tool_statistics.read_summary(store, since.isoformat()))
 
     @router.post("/token")
-    async def show_token() -> Result[Token]:
+    async def show_token() -> Result[dict[str, str]]:
         """Show the administrator's token."""
-        return Result(result=Token(token=await asyncio.to_thread(guard.admin_token.value)))
+        return Result(result={"token": await asyncio.to_thread(guard.admin_token.value)})
 
     @router.post("/token/renew")
-    async def renew_token() -> Result[Token]:
+    async def renew_token() -> Result[dict[str, str]]:
         """Replace the administrator's token."""
         if guard.admin_token.is_configured:
             raise RecadoError("ADMIN_TOKEN is set in the environment: change it there and restart")
-        return Result(result=Token(token=await asyncio.to_thread(guard.admin_token.renew)))
+        return Result(result={"token": await asyncio.to_thread(guard.admin_token.renew)})
 
     @router.post("/terminal/type")
-    async def type_line(line: Line) -> Result[dict[str, str]]:
+    async def type_line(
+        text: Line,
+    ) -> Result[dict[str, str]]:
         """Take in a line from the terminal as its person's message."""
-        await assistant.intake.take_line(line.text)
+        await assistant.intake.take_line(text)
         return Result(result={})
 
     @router.post("/terminal/replies")
-    async def terminal_replies(wait: Wait) -> Result[Replies]:
+    async def terminal_replies(
+        seconds: Seconds = 0,
+    ) -> Result[dict[str, list[str]]]:
         """Return what was sent to the terminal, waiting up to 25 seconds for it."""
-        seconds = min(max(wait.seconds, 0.0), LONGEST_WAIT)
-        return Result(result=Replies(replies=await assistant.terminal.replies(seconds)))
+        seconds = min(max(seconds, 0.0), LONGEST_WAIT)
+        return Result(result={"replies": await assistant.terminal.replies(seconds)})
 
     @router.post("/health")
     async def read_health() -> Result[dict[str, Any]]:
@@ -248,11 +205,11 @@ def admin_router(
         return Result(result=assistant.configuration.report(assistant.servers.states()))
 
     @router.post("/servers/approve")
-    async def approve_tools(approval: ToolApproval) -> Result[dict[str, str]]:
-        """Approve the tools of a server as they were shown."""
-        if approval.name not in {state.name for state in assistant.servers.states()}:
-            raise RecadoError(f"there is no server {approval.name[:100]!r} whose tools could be approved")
-        await assistant.servers.approve(approval.name, approval.hashes)
+    async def approve_tools(name: Text, hashes: Annotated[dict[str, str], Body()]) -> Result[dict[str, str]]:
+        """Approve the tools of a server exactly as they were shown: a hash for each tool."""
+        if name not in {state.name for state in assistant.servers.states()}:
+            raise RecadoError(f"there is no server {name[:100]!r} whose tools could be approved")
+        await assistant.servers.approve(name, hashes)
         return Result(result={})
 
     return router

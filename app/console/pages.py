@@ -28,7 +28,7 @@ from app.i18n import LANGUAGES, say, say_plural
 from app.messages import Outgoing
 from app.people import Conversation
 from app.schedule.wording import local_text
-from app.store import billing, handovers, people, threads
+from app.store import billing, handovers, outbox, people, threads
 from app.store.database import new_id
 from app.store.outbox import Draft
 from app.turns.profiles import local_timezone
@@ -46,7 +46,6 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-_CHANGES = {"allow": people.allow, "block": people.block, "owner": people.make_owner}
 
 
 def description_router(guard: Guard) -> APIRouter:
@@ -120,14 +119,14 @@ class Pages:
         """Show one conversation, with its form to reply."""
 
         def read(conn: Connection) -> dict[str, Any]:
-            where = handovers.conversation(conn, id)
+            where = people.conversation_by_id(conn, id)
             name, who = people.shown_as(conn, where.person_id)
             return {
                 "where": where,
                 "name": name,
                 "who": who,
                 "messages": threads.thread(conn, id),
-                "is_silent": handovers.is_silent(conn, id, time.time()),
+                "is_silent": outbox.is_silent(conn, id, time.time()),
                 "may_take": self._may_be_taken(conn, where),
             }
 
@@ -143,7 +142,7 @@ class Pages:
         turn = new_id("turn")
 
         def write(conn: Connection) -> str:
-            where = handovers.conversation(conn, id)
+            where = people.conversation_by_id(conn, id)
             if not self._may_be_taken(conn, where):
                 raise RecadoError("an owner's own chat, or a group, cannot be taken over")
             if action == "give":
@@ -171,10 +170,7 @@ class Pages:
 
     async def change_person(self, request: Request, action: Literal["allow", "block", "owner"]) -> Response:
         """Let a person in, shut them out, or make them an owner."""
-        who, now, realm = request.state.form.get("who", ""), time.time(), self._assistant.realm
-        await self._store.tx(
-            lambda conn: _CHANGES[action](conn, realm, who, now), then=lambda _: self._assistant.sweep.soon()
-        )
+        await self._assistant.change_access(action, request.state.form.get("who", ""))
         return RedirectResponse("/console/people", 303, _HEADERS)
 
     async def costs(self, request: Request, month: str = "") -> Response:

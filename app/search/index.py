@@ -93,6 +93,11 @@ class ToolIndex:
     def document(self, id: str) -> Document | None:
         return self._documents.get(id)
 
+    def category(self, id: str) -> str:
+        """Return the category of a tool, its own name if it has none."""
+        document = self._documents.get(id)
+        return (document.category if document is not None else "") or id
+
     def add(self, documents: Iterable[Document]) -> None:
         """Add documents; one with the id of another takes its place."""
         with self._lock:

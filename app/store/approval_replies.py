@@ -8,7 +8,6 @@ from sqlite3 import Connection, Row
 import orjson
 
 from app.messages import in_own_words
-from app.people import Conversation
 from app.store.approvals import ASKS_AGAIN, BUTTON, FAILED, Approval, Choice, approval_of, settle
 from app.store.delivery import mark_sent
 from app.store.outbox import sent_as
@@ -81,16 +80,6 @@ def take_reply(
         if names_one and (reply := _take_named(conn, conversation, message, now)) is not None:
             return reply
     return _take_words(conn, conversation, waiting, now, quiet, longest, only_last)
-
-
-def addressee(conn: Connection, conversation: str) -> tuple[Conversation, str]:
-    """Return a conversation, and its person's language ("" if it is not known)."""
-    row = conn.execute(
-        "SELECT c.person_id, c.channel, c.group_id, p.language FROM conversations c"
-        " JOIN people p ON p.id = c.person_id WHERE c.id = ?",
-        (conversation,),
-    ).fetchone()
-    return Conversation(conversation, row["person_id"], row["channel"], row["group_id"]), row["language"]
 
 
 def _waiting_messages(

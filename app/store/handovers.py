@@ -2,7 +2,6 @@
 
 from sqlite3 import Connection, Row
 
-from app.errors import RecadoError
 from app.messages import Echo
 from app.people import Conversation
 from app.store import delivery, events, outbox, people, turns
@@ -52,7 +51,7 @@ def settle(conn: Connection, person: str, now: float) -> None:
         if is_ours is None:
             break
         conn.execute("DELETE FROM echoes WHERE seq = ?", (echo["seq"],))
-        where = conversation(conn, echo["conversation_id"])
+        where = people.conversation_by_id(conn, echo["conversation_id"])
         if is_ours:
             continue
         if echo["text"].strip().casefold() == GIVES_BACK:
@@ -133,15 +132,9 @@ def conversations(conn: Connection, person: str) -> set[str]:
     return {row["id"] for row in rows}
 
 
-def is_silent(conn: Connection, conversation: str, now: float) -> bool:
-    """Return whether a person of the business answers the conversation now."""
-    sql = f"SELECT 1 FROM {outbox.SILENT} AND conversation_id = ?"
-    return conn.execute(sql, (now, conversation)).fetchone() is not None
-
-
 def ask(conn: Connection, where: Conversation, until: float, now: float) -> bool:
     """Note that the person asks for somebody of the business; return False if that was done already."""
-    if is_silent(conn, where.id, now):
+    if outbox.is_silent(conn, where.id, now):
         return False
     asked = conn.execute(
         "INSERT INTO handovers (conversation_id, person_id, state, since, until, told)"
@@ -159,7 +152,7 @@ def take_untold(conn: Connection, now: float) -> list[Conversation]:
         " RETURNING conversation_id",
         (now,),
     ).fetchall()
-    return [conversation(conn, row["conversation_id"]) for row in rows]
+    return [people.conversation_by_id(conn, row["conversation_id"]) for row in rows]
 
 
 def take_unanswered(conn: Connection, now: float) -> list[Conversation]:
@@ -167,7 +160,7 @@ def take_unanswered(conn: Connection, now: float) -> list[Conversation]:
     rows = conn.execute(
         "DELETE FROM handovers WHERE state = 'asked' AND until <= ? RETURNING conversation_id", (now,)
     ).fetchall()
-    return [conversation(conn, row["conversation_id"]) for row in rows]
+    return [people.conversation_by_id(conn, row["conversation_id"]) for row in rows]
 
 
 def last_lines(conn: Connection, conversation: str) -> list[tuple[bool, str]]:
@@ -178,13 +171,3 @@ def last_lines(conn: Connection, conversation: str) -> list[tuple[bool, str]]:
         (conversation, MOST_LINES),
     ).fetchall()
     return [(row["direction"] == "in", row["text"]) for row in reversed(rows)]
-
-
-def conversation(conn: Connection, id: str) -> Conversation:
-    """Return a conversation by its id. Raises RecadoError if there is none."""
-    row = conn.execute(
-        "SELECT id, person_id, channel, group_id FROM conversations WHERE id = ?", (id,)
-    ).fetchone()
-    if row is None:
-        raise RecadoError(f"there is no conversation {id[:100]!r}")
-    return Conversation(row["id"], row["person_id"], row["channel"], row["group_id"])

@@ -148,10 +148,15 @@ def state_of_new(conn: Connection, conversation: str, origin: Origin, now: float
     """Return the state in which a row is queued, "" for one that is not."""
     if origin in ("business", "callback"):
         return "ready"
-    silent = conn.execute(f"SELECT 1 FROM {SILENT} AND conversation_id = ?", (now, conversation)).fetchone()
-    if silent is None:
+    if not is_silent(conn, conversation, now):
         return "ready"
     return "held" if origin == "reminder" else ""
+
+
+def is_silent(conn: Connection, conversation: str, now: float) -> bool:
+    """Return whether a person of the business answers a conversation now."""
+    sql = f"SELECT 1 FROM {SILENT} AND conversation_id = ?"
+    return conn.execute(sql, (now, conversation)).fetchone() is not None
 
 
 def first_of(conn: Connection, source: str) -> QueuedRow | None:
@@ -407,9 +412,7 @@ def written_at(conn: Connection, person: str, skip: int) -> float | None:
 
 
 def _outbox_row(conn: Connection, row: Row) -> OutboxRow:
-    where = conn.execute(
-        "SELECT channel, group_id FROM conversations WHERE id = ?", (row["conversation_id"],)
-    ).fetchone()
+    where = people.conversation_by_id(conn, row["conversation_id"])
     addresses = {
         alias["kind"]: alias["address"]
         for alias in conn.execute(
@@ -419,8 +422,8 @@ def _outbox_row(conn: Connection, row: Row) -> OutboxRow:
     return OutboxRow(
         id=row["id"],
         person_id=row["person_id"],
-        channel=where["channel"],
-        to=Address(addresses.get("phone", ""), addresses.get("user_id", ""), where["group_id"]),
+        channel=where.channel,
+        to=Address(addresses.get("phone", ""), addresses.get("user_id", ""), where.group),
         message=outgoing(row["payload"]),
         attempts=row["attempts"] + 1,
         is_second_send=row["state"] == "unknown",
@@ -451,11 +454,7 @@ def _kind(message: Outgoing) -> str:
 
 def _say_not_sent(conn: Connection, row: Row, now: float) -> None:
     """Tell the person that a file which the reply spoke of does not come."""
-    where = conn.execute(
-        "SELECT c.*, p.language FROM conversations c JOIN people p ON p.id = c.person_id WHERE c.id = ?",
-        (row["conversation_id"],),
-    ).fetchone()
-    conversation = Conversation(where["id"], row["person_id"], where["channel"], where["group_id"])
-    name = outgoing(row["payload"]).text
-    text = say(where["language"], "I could not send you this file: {name}", name=name)
+    conversation = people.conversation_by_id(conn, row["conversation_id"])
+    language = people.language(conn, conversation.person_id)
+    text = say(language, "I could not send you this file: {name}", name=outgoing(row["payload"]).text)
     put_reply(conn, conversation, f"unsent:{row['id']}", Draft(text, (Outgoing(text),)), now)

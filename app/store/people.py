@@ -287,6 +287,16 @@ def conversation(conn: Connection, person: str, channel: str, group: str, now: f
     return Conversation(new, person, channel, group)
 
 
+def conversation_by_id(conn: Connection, id: str) -> Conversation:
+    """Return a conversation by its id. Raises RecadoError if there is none."""
+    row = conn.execute(
+        "SELECT person_id, channel, group_id FROM conversations WHERE id = ?", (id,)
+    ).fetchone()
+    if row is None:
+        raise RecadoError(f"there is no conversation {id[:100]!r}")
+    return Conversation(id, row["person_id"], row["channel"], row["group_id"])
+
+
 def conversations_of(conn: Connection, realm: Realm, who: str) -> list[Conversation]:
     """Return somebody's private conversations, none if they are unknown. Raises RecadoError for no name."""
     known = find_known(conn, realm, aliases_of(sender_named(who)))

@@ -7,7 +7,7 @@ from sqlite3 import Connection
 
 from app.i18n import say
 from app.messages import SAYS, Channel, Inbound
-from app.store import approval_replies, choices
+from app.store import approval_replies, choices, people
 from app.store.approval_replies import ReplyPending, ReplyTaken
 from app.store.approvals import BUTTON, Choice
 from app.store.choices import LateAnswer
@@ -133,10 +133,11 @@ class ApprovalReplies:
 
     def _notify(self, conn: Connection, conversation: str, found: ReplyTaken | LateAnswer, now: float) -> str:
         """Tell the person what became of an answer, a few times a minute at most; return who that is."""
-        to, language = approval_replies.addressee(conn, conversation)
+        to = people.conversation_by_id(conn, conversation)
+        language = people.language(conn, to.person_id)
         channel = self._channels.get(to.channel)  # None: the conversation belongs to another realm
         if channel is not None and count_since(conn, to.person_id, "heard:", now - 60) < NOTICES_A_MINUTE:
-            put_reply(conn, to, f"heard:{found.inbox}", _notice(channel, language or "en", found), now)
+            put_reply(conn, to, f"heard:{found.inbox}", _notice(channel, language, found), now)
         return to.person_id
 
 

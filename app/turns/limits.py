@@ -15,7 +15,7 @@ from app.i18n import say
 from app.messages import Outgoing
 from app.people import Person
 from app.settings import Settings
-from app.store import alerts, events, handovers, limits, outbox, people
+from app.store import alerts, events, limits, outbox, people
 from app.store.aliases import names_of
 from app.store.billing import REGULAR, RateTable
 from app.store.limits import Period
@@ -85,7 +85,7 @@ class Limits:
 
     def gate(self, conn: Connection, conversation: str, now: float) -> Gate | None:
         """Return a gate if what waits in a conversation has to wait longer; a turn that is open goes on."""
-        where = handovers.conversation(conn, conversation)
+        where = people.conversation_by_id(conn, conversation)
         person = self._person(conn, where.person_id)
         if person.is_owner or not limits.is_waited_for(conn, conversation):
             return None

@@ -124,7 +124,9 @@ class OfflineModel:
         if fragments and not tools:
             ranked += self._looking(said)
         found = dict.fromkeys(
-            category for tool in (*tools, *ranked) if (category := self._category(tool)) in known
+            category
+            for tool in (*tools, *ranked)
+            if (category := self._catalog.index.category(tool)) in known
         )
         names = list(found)
         meant = [tool.replace("_", " ") for tool in (tools or ranked)[: max(_MAX_NAMED, len(set(sure)))]]
@@ -142,9 +144,9 @@ class OfflineModel:
             called = dict.fromkeys(call.tool for call in before.calls)
             if topic := list(called) or self._aligned(fragments_of(before.said))[:1]:
                 break
-        categories = dict.fromkeys(map(self._category, topic))
+        categories = dict.fromkeys(map(self._catalog.index.category, topic))
         pointing = self._aligned([said], pointing=True) if topic else []
-        meant = [tool for one in categories for tool in pointing if self._category(tool) == one]
+        meant = [tool for one in categories for tool in pointing if self._catalog.index.category(tool) == one]
         return meant, topic
 
     def _aligned(self, fragments: Sequence[str], *, pointing: bool = False) -> list[str]:
@@ -184,10 +186,6 @@ class OfflineModel:
             for hit in hits
             if hit.coverage >= _FITTING_COVERAGE and hit.score >= _NEARLY_AS_GOOD * hits[0].score
         ]
-
-    def _category(self, tool: str) -> str:
-        document = self._catalog.index.document(tool)
-        return (document.category if document is not None else "") or tool
 
     # The answer
 
@@ -243,7 +241,7 @@ class OfflineModel:
             return calls
         taken: set[str] = set()
         for at, step in enumerate(calls[:MAX_PARALLEL]):
-            category = self._category(step.tool)
+            category = self._catalog.index.category(step.tool)
             if category in taken and not step.beside:
                 return calls[:at]
             taken.add(category)
@@ -301,33 +299,31 @@ class OfflineModel:
         found: dict[str, str] = {}
         for offer in sorted(offers, key=lambda one: (not any(p.is_prose for p in one.required), one.name)):
             if example := replies.example_of(offer, self._catalog.phrases().get(offer.name, ()), language):
-                found.setdefault(self._category(offer.name), example)
+                found.setdefault(self._catalog.index.category(offer.name), example)
         return list(found.values())[:_MAX_EXAMPLES]
+
+
+def _since_calls(messages: Sequence[Mapping[str, JSON]]) -> list[Mapping[str, JSON]]:
+    """Return this turn's messages from its first calls on; an answer without calls ends a turn."""
+    own: list[Mapping[str, JSON]] = []
+    for message in messages:
+        if message.get("role") == "assistant" and not message.get("tool_calls"):
+            own = []
+        elif own or message.get("role") == "assistant":
+            own.append(message)
+    return own
 
 
 def _results_so_far(messages: Sequence[Mapping[str, JSON]]) -> tuple[list[str], int]:
     """Return the tool results of this turn, in the order of their calls, and its rounds of calls."""
-    results: list[str] = []
-    rounds = 0
-    for message in messages:
-        if message.get("role") == "tool":
-            results.append(_content_of(message))
-        elif message.get("role") == "assistant":
-            rounds = rounds + 1 if message.get("tool_calls") else 0
-            results = results if rounds else []
-    return results, rounds
+    own = _since_calls(messages)
+    results = [_content_of(one) for one in own if one.get("role") == "tool"]
+    return results, sum(one.get("role") == "assistant" for one in own)
 
 
 def _split_late(said: str, messages: Sequence[Mapping[str, JSON]]) -> tuple[str, str]:
     """Split what was said before the turn's first calls from what came in after them."""
-    late: list[str] = []
-    called = False
-    for message in messages:
-        if message.get("role") == "assistant":
-            called = bool(message.get("tool_calls"))
-            late = late if called else []
-        elif message.get("role") == "user" and called:
-            late.append(_content_of(message))
+    late = [_content_of(one) for one in _since_calls(messages) if one.get("role") == "user"]
     text = "\n".join(late).strip()
     return (said[: -len(text)], text) if text and said.endswith(text) else (said, "")
 

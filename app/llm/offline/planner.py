@@ -186,8 +186,7 @@ class Planner:
         )
 
     def category(self, tool: str) -> str:
-        document = self._index.document(tool)
-        return (document.category if document is not None else "") or tool
+        return self._index.category(tool)
 
     def plan(self, said: str) -> Plan:
         """Return the steps that `said` asks for, in its order."""
