@@ -26,8 +26,11 @@ def say_plural(language: str, singular: str, plural: str, n: int, /, **values: o
     return _catalogue(language).ngettext(singular, plural, n).format(**{"n": n, **values})
 
 
-def detect_language(text: str) -> Language | None:
-    """Return the language of a message; None if it cannot be told ("ok", "2+2", a name, an emoji)."""
+def detect_language(text: str, usual: str = "") -> Language | None:
+    """Return the language of a message; None if it cannot be told ("ok", "2+2", a name, an emoji).
+
+    A single word of another language than the person's `usual` one does not tell in a sentence.
+    """
     if asks := _TRANSLATES.match(text):
         return next(language for language in LANGUAGES if asks[language])
     scores = dict.fromkeys(LANGUAGES, 0)
@@ -37,6 +40,8 @@ def detect_language(text: str) -> Language | None:
     unnamed = _NAME.sub(" ", prose)
     for language, pattern in _PATTERNS:
         scores[language] += 2 * len(pattern.findall(unnamed))
+    if usual in scores and len(prose.split()) > 1:
+        scores[usual] += 2
     best, second = sorted(LANGUAGES, key=scores.__getitem__, reverse=True)[:2]
     return best if scores[best] >= 2 and scores[best] > scores[second] else None
 

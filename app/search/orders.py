@@ -67,9 +67,25 @@ _ASKS_AFTERWARDS = re.compile(
     r"\?\s*(?:(?:can|could|would|will|do) (?:you|u)|puede[sn]?|podes|podrias?|sabes|se puede|pode|consegue"
     r"|da pra)\b"
 )
+_DENIAL = re.compile(r"\b(?:no|nao|not|never|nunca|jamas)\b|n['’]t\b")
 _CONDITION = re.compile(r"\w (?:si|se|if|unless|cuando|quando|when|caso) \w|\w nao\s*(?:[,.;!]|$)|\?")
+_SPEAKS_OF_OTHERS = re.compile(
+    r"\bme llamo (?:el|la|los|las|mi|un|una|ayer|hoy|a)\b|\bmy name is (?:on|not|in|at|the)\b"
+    r"|\bremind me (?:not|never)\b|\bve se (?:nao|no)\b"
+    r"|\b(?:lembr\w+-me|me lembr\w+) disso\b"
+    r"|\b(?:lembr\w+|recuerd\w+|record\w+|remember) (?:de )?(?:por que|porque te|why)\b"
+)
 _ABOUT_US = re.compile(r"\b(?:vas|vai|ibas|acabas|acabou|tienes|tem) (?:a|de|que|q) \w+r\W*$")
-_WITHDRAWN = (_SECOND_THOUGHT, _DOUBT, _PUT_OFF, _LEAVES_OUT, _NOT_NEEDED, _ASKS_AFTERWARDS, _ABOUT_US)
+_WITHDRAWN = (
+    _SECOND_THOUGHT,
+    _DOUBT,
+    _PUT_OFF,
+    _LEAVES_OUT,
+    _NOT_NEEDED,
+    _ASKS_AFTERWARDS,
+    _ABOUT_US,
+    _SPEAKS_OF_OTHERS,
+)
 
 
 def is_withdrawn(said: str) -> bool:
@@ -80,6 +96,12 @@ def is_withdrawn(said: str) -> bool:
     """
     folded = fold(said)
     return any(pattern.search(folded) for pattern in _WITHDRAWN)
+
+
+def _denies(text: str, template: Template) -> bool:
+    """Tell whether a negation stands in a message that its template lacks."""
+    known = {part.text for part in template.parts if isinstance(part, Literal)}
+    return not known & _NEGATIONS and bool(_DENIAL.search(fold(text)))
 
 
 def is_conditional(text: str) -> bool:
@@ -99,7 +121,7 @@ def is_no_order(text: str, template: Template, *, names_things: bool = False) ->
     A question word or a negation that opens the template itself does not count. `names_things`: the order
     takes no free text, so that a condition may stand anywhere: "put gloves there, if I have none".
     """
-    if names_things and is_conditional(text):
+    if names_things and (is_conditional(text) or _denies(text, template)):
         return True
     if _RECOUNTS.match(text):
         return True

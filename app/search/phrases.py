@@ -54,6 +54,7 @@ _GIVEN = re.compile(r"\s*\{\w+=[^{}]*\}")
 _PART = re.compile(r"\{(\w+)(?:=([^{}]*))?\}|([^{}]+)")
 _USTED = re.compile(r"(\w{2,})e((?:me|le|nos)(?:l[oa]s?)?)")
 _CLITIC = re.compile(r"(?:me|te|se|nos|le|les|os)?(?:lo|la|los|las|me|te|se|nos|le|les)$")
+_BEFORE_NAMES = frozenset(("em", "en", "in", "de", "do", "da", "del", "na"))
 _OPENING = " \t\n:;,–—"
 _CLOSING = " \t\n:;,.?!¿¡"
 _PLEASE = re.compile(r"[\s,.]+(?:por ?favor|porfa|please|pls|plz|pfv?)[\s.!?]*$", re.IGNORECASE)
@@ -220,8 +221,8 @@ def _align(said: str, words: Sequence[Word], template: Template) -> Alignment | 
         return None
     if len(template.parts) == 2 and len(template.telling) == 1:
         first = slots[0].first if slots else 0
-        if first >= 2 and words[first - 2].text in WORDS["determiners"]:
-            return None  # a thing spoken of: "the note was lost" is no "note {text}"
+        if first >= 2 and words[first - 2].text in WORDS["determiners"] | _BEFORE_NAMES:
+            return None  # spoken of: "the note was lost" is no "note {text}", "em Salvador" no "salva {text}"
     values = {}
     for slot in slots:
         start = words[slot.first - 1].end if slot.first else 0

@@ -37,7 +37,11 @@ class Profiles:
         The time zone is what they said, else that of their number, else the machine's.
         """
         land = row["country"] or _country(names)
-        spoken = detect_language(said[:LANGUAGE_CHARACTERS]) or row["language"] or language_of(land)
+        spoken = (
+            detect_language(said[:LANGUAGE_CHARACTERS], row["language"])
+            or row["language"]
+            or language_of(land)
+        )
         if (land, spoken) != (row["country"], row["language"]):
             people.settle(conn, row["id"], spoken, land)
         known = people.person_of(row, self._access.access_rules(row["realm"]), names)

@@ -154,6 +154,21 @@ lista de compras esvazie
 lista do mercado: nao to usando mas guarda
 remind me at 7
 and that's it for today
+pode apagar esse lembrete
+borra ese recordatorio
+minha cidade nao é linda
+Lembra-me disso na véspera às 20h
+to em Salvador de ferias
+vê se não esquece
+recuerdame por que te instale jaja
+vivo en la casa de mi vieja por ahora
+me llamo el jefe a las 3
+remind me not to call ana tomorrow at 5pm
+i live in fear of my landlord lol
+Change the note to Wednesday
+can you remind me what time the match is tomorrow
+my name is on the list
+write that down for me
 my brother bought milk
 i haven't bought the bread yet
 """.strip().splitlines()

@@ -110,7 +110,7 @@ class OfflineModel:
         said = undo_sentence(request.said, request.earlier) or request.said[:LONGEST_PLANNED]
         known = dict(request.categories)
         person = request.person or _NOBODY
-        language = detect_language(said) or person.language
+        language = detect_language(said, person.language) or person.language
         fragments = fragments_of(said) if small_talk(said) is None else []
         all_offers = self._offers(self._catalog.definitions(person))
         planned = self._planner(all_offers, person).plan(said).steps if fragments else ()

@@ -73,6 +73,14 @@ _ENDS = re.compile(
     r"\b(?:until|till|hasta|ate|durante|(?:for|por) \w+ (?:days?|weeks?|months?|dias?|semanas?|mes(?:es)?)"
     r"|only this|solo est[ea]|so est[ea])\b"
 )
+_ASKS = re.compile(
+    r"(?:me )?(?:why|what|how|when|where|who|por que|porque te|como|quando|cuando|donde|onde|quien|quem|cual"
+    r"|qual|cuanto|quanto|que hora)\b"
+)
+_NO_PLACE = re.compile(
+    r"\b(?:of|my|mi|mis|meu|minha|con|com|with|por|pero|mas|but|next|this|so|too|very|muy|muito|un|una|um|uma"
+    r"|an?|not|no|nao|lol|ja+|kk+|casa|fear|hoje|hoy|today)\b"
+)
 _TAKES_ANYTHING = TAKES_THE_REST | {Kind.PLACE, Kind.LIST}
 
 
@@ -404,6 +412,8 @@ class Planner:
                 values = convert_several(raw, wanted, self.reader)
             if values is None or self._says_nothing(offer, wanted, values):
                 return None
+            if names in alignment.values and self._is_no_text(offer, wanted, values):
+                return None
             arguments |= values
         return self._with_end(offer, arguments)
 
@@ -413,6 +423,20 @@ class Planner:
             return False
         texts = [str(values.get(one.name)) for one in wanted if one.is_prose]
         return any(ALL_STOP_WORDS.issuperset(words(text)) for text in texts)
+
+    def _is_no_text(self, offer: Offer, wanted: Sequence[Parameter], values: Mapping[str, JSON]) -> bool:
+        """Tell whether the words of a change are no text or place to keep: a question, a moment, a remark."""
+        if offer.name in self._read_only:
+            return False
+        for parameter in wanted:
+            value = values.get(parameter.name)
+            if not isinstance(value, str):
+                continue
+            if parameter.kind is Kind.PLACE and _NO_PLACE.search(fold(value)):
+                return True
+            if parameter.is_prose and (_ASKS.match(fold(value)) or self.reader.is_moment(value)):
+                return True
+        return False
 
     def _with_end(self, offer: Offer, arguments: dict[str, JSON]) -> dict[str, JSON] | None:
         """Move the end of a repetition from the text to the moment: "every 8 hours …: pill until Sunday".
@@ -511,10 +535,12 @@ class Planner:
 
 
 def _says_more(clause: str, template: Template) -> bool:
-    """Tell whether a clause has words that a phrase without slots lacks: "take off the egg that I bought"."""
+    """Tell whether a clause and a phrase without slots differ: "delete that reminder", "all reminders"."""
     known = {stem(word) for word in words(without_slots(template.phrase))}
     known |= {stem(word) for word in WORDS["courtesies"]}
-    return any(stem(word) not in known for word in content(words(clause)))
+    said = {(stem(word), word.endswith("s")) for word in words(clause)}
+    lacks = any((stem(word), word.endswith("s")) not in said for word in template.telling)
+    return lacks or any(stem(word) not in known for word in content(words(clause)))
 
 
 def _open_slot(offer: Offer, template: Template) -> str:

@@ -18,7 +18,7 @@ from app.text import fold
 ADDRESS = r"https?://\S+|\b[\w-]+(?:\.[\w-]+)+/\S*|\bwww\.\S+"
 _EMAIL = r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
 _FILE = r"(?<!\S)(?:[\w.-]*/)*[\w-]+\.[A-Za-z]\w{0,4}(?!\w)|(?<!\S)/?(?:[\w.-]+/)+[\w.-]*"
-_BETWEEN_ITEMS = re.compile(r",(?!\d)|(?<!\d),|;|\n|\s(?:y|e|and|&|\+|o|ou|or)\s", re.IGNORECASE)
+_BETWEEN_ITEMS = re.compile(r",(?!\d)|(?<!\d),|;|\n|\s(?:y|e|and|n|&|\+|o|ou|or)\s", re.IGNORECASE)
 _TIME_AFTER_PLACE = re.compile(
     r"[\s,]+(?:right now|now|today|tonight|tomorrow|hoy|ahora|ahorita|mañana|hoje|agora|amanhã|please"
     r"|por favor)\b.*$",
@@ -30,14 +30,15 @@ _STANDS_FOR_OTHERS = re.compile(
     r"(?:everything|all|tod[oa]s?|tudo) (?:that|what|i|you|we|lo|la|los|las|que|o|a|isso|eso|esto)\b"
     r"|(?:the|el|la|los|las|o|a|os|as) (?:ones?|others?|de antes|anterior\w*|que|otr[oa]s?|outr[oa]s?)\b"
     r"|(?:lo|o) (?:que|q|mismo|mesmo)\b|(?:i|eu|yo|you|tu|voce|vc|si|se|if)\b|(?:no|nao|not|don ?[’']?t)\b"
-    r"|(?:that|this)\b|(?:ya|ja|already|minus|except|only|hmm|claro|obvio) "
+    r"|(?:that|this|es[ae]|ess[ae]|est[ae])\b|(?:a la|al) [^,]*:|.+ (?:eso|isso|that|this|it)(?: down)?(?: for me)?$"
+    r"|(?:ya|ja|already|minus|except|only|hmm|claro|obvio) "
     r"|(?:na|a la|en la|to the|to my) (?:lista|list)\b"
 )
 _SECOND_THOUGHT = re.compile(r"\d.*\b(?:alias|digo|i mean|mejor|melhor|perdon|rather|no,|nao,)(?!\w)")
 _SAYS_MORE = re.compile(r"[,;…!?]|\b(?:aunque|pero|se bem que|but|although)\b")  # than a name
 _NO_THING = re.compile(
     r"\b(?:aunque|pero|se bem que|but|although|ya no|no (?:la|lo|quiero|estoy)|nao (?:to|estou|quero)|if|si"
-    r"|porque|because)\b"
+    r"|porque|because|to)\b"
 )
 _LONGEST_MOMENT = 300
 _LONGEST_QUANTITY = 6  # words: "five and a half feet" has five
