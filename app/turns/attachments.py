@@ -9,6 +9,7 @@ import asyncio
 import re
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -31,6 +32,7 @@ from app.turns.state import TurnServices
 log = structlog.get_logger(__name__)
 
 AT_ONCE = 16
+GUESTS_AT_ONCE = 2  # of all guests, so that a transcriber on this machine is soon free for a member
 AT_ONCE_OF_ONE = 3  # of one conversation, so that slow files of a person keep nobody else's waiting
 SECONDS = 150.0
 FETCH_PAUSES = (1.0, 3.0)
@@ -71,6 +73,7 @@ class AttachmentReader:
         self._files = files
         self._transcriber = transcriber
         self._places = asyncio.Semaphore(AT_ONCE)
+        self._guests_places = asyncio.Semaphore(GUESTS_AT_ONCE)
         self._hearing: asyncio.Task[None] | None = None
 
     @property
@@ -104,8 +107,9 @@ class AttachmentReader:
 
     async def _read(self, file: WaitingFile, own_places: asyncio.Semaphore) -> None:
         try:
-            async with own_places, self._places, asyncio.timeout(SECONDS):
-                person = await self._person(file)
+            person = await self._person(file)
+            guests = self._guests_places if person.is_guest else nullcontext()
+            async with own_places, guests, self._places, asyncio.timeout(SECONDS):
                 if not file.path:
                     file = await self._fetch(file)
                 await self._understand(file, person)

@@ -13,7 +13,7 @@ from sqlite3 import Connection
 from app.errors import RecadoError
 from app.i18n import say
 from app.messages import Outgoing
-from app.people import Person
+from app.people import Conversation, Person
 from app.settings import Settings
 from app.store import alerts, events, limits, outbox, people
 from app.store.aliases import names_of
@@ -95,8 +95,21 @@ class Limits:
                 alerts.close_alerts(conn, _ALERT, now)
             return None
         what, period = found
+        limits.hold_back(conn, conversation, what, limits.period_ends(period, now))
+        return self._close(conn, where, person, what, period, now)
+
+    def gate_of_open(self, conn: Connection, conversation: str, now: float) -> Gate | None:
+        """Return a gate if a guest's turn that had to wait for its place may use no more tokens by now."""
+        where = people.conversation_by_id(conn, conversation)
+        person = self._person(conn, where.person_id)
+        period = self._tokens_reached(conn, person, now)
+        return None if period is None else self._close(conn, where, person, "tokens", period, now)
+
+    def _close(
+        self, conn: Connection, where: Conversation, person: Person, what: str, period: Period, now: float
+    ) -> Gate:
+        """Tell the person and the owners of a limit that was reached, once each."""
         until, told = limits.period_ends(period, now), self._tell_owners(conn, what, period, now)
-        limits.hold_back(conn, conversation, what, until)
         if what not in ("sent", "budget"):  # else nothing may be sent
             wait = _duration(until - now, person.language)
             text = say(
@@ -144,10 +157,7 @@ class Limits:
 
     def _reached(self, conn: Connection, person: Person, now: float) -> tuple[str, Period] | None:
         settings = self._settings
-        share = GUESTS_TOKENS if person.is_guest else 1.0
-        if settings.token_limit and (
-            period := limits.reached(settings.token_limit, limits.used(conn, "tokens", now), share)
-        ):
+        if period := self._tokens_reached(conn, person, now):
             return "tokens", period
         if not person.is_guest:
             return None
@@ -164,6 +174,11 @@ class Limits:
             if replace(bound, queued=limits.count_queued(conn)).reserves_left < FOR_GUESTS:
                 return bound.what, bound.period
         return None
+
+    def _tokens_reached(self, conn: Connection, person: Person, now: float) -> Period | None:
+        most = self._settings.token_limit
+        share = GUESTS_TOKENS if person.is_guest else 1.0
+        return limits.reached(most, limits.used(conn, "tokens", now), share) if most else None
 
     def _tightest(self, conn: Connection, person: Person, now: float) -> _Bound:
         """Return the limit on sending that leaves least."""

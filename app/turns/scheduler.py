@@ -194,8 +194,8 @@ class TurnScheduler:
         try:
             await self._warm_up.wait()
             found = await self._claim(conversation)
-            if isinstance(found, Ready):
-                await self._run(conversation, lane, found)
+            if isinstance(found, Ready) and (pause := await self._run(conversation, lane, found)):
+                return pause
         except Exception as error:
             log.error("a lane stumbled", error=f"{type(error).__name__}: {error}")
             return Pause(time.time() + RETRY_SECONDS)
@@ -225,14 +225,16 @@ class TurnScheduler:
         found, _ = await self._store.tx(choose, then=notify)
         return found
 
-    async def _run(self, conversation: str, lane: _Lane, turn: Ready) -> None:
-        """Run a turn once there is a place for it.
+    async def _run(self, conversation: str, lane: _Lane, turn: Ready) -> Pause | None:
+        """Run a turn once there is a place for it; a guest's may have to wait longer by then.
 
         One that was cut off twice runs beside no other such turn, so that a crash tells the turn that brings
         the server down from those that only ran beside it.
         """
         guests = self._guests_places if turn.for_guest else nullcontext()
         async with guests, self._places, self._alone if turn.runs_alone else nullcontext():
+            if turn.for_guest and (pause := await self._pause_of_guest(conversation)):
+                return pause
             lane.turn = turn.id
             lane.attempt = asyncio.create_task(self._attempt(turn.id, lane), name=f"turn {turn.id}")
             if lane.dirty.is_set():  # it may have waited long for its place
@@ -242,6 +244,14 @@ class TurnScheduler:
             finally:
                 await _ended(lane.attempt, lane.stopping)
                 lane.turn, lane.attempt, lane.stopping = "", None, None
+        return None
+
+    async def _pause_of_guest(self, conversation: str) -> Pause | None:
+        now = time.time()
+        gate = await self._store.tx(lambda conn: self._limits.gate_of_open(conn, conversation, now))
+        for person in gate.told if gate is not None else ():
+            self._sender.wake(person)
+        return None if gate is None else gate.pause
 
     def _watch_for_stop(self, conversation: str, lane: _Lane) -> None:
         if lane.attempt is not None and lane.stopping is None:
