@@ -48,6 +48,18 @@ def test_a_guest_waits_who_has_had_all_answers_of_the_hour(make_world: Any) -> N
     assert sum("Used up" in text for text in graph.texts("owner")) == 1
 
 
+def test_a_guest_who_becomes_a_member_is_answered_at_once(make_world: Any) -> None:
+    server, graph = make_world(crowd=0, graph={"people": PEOPLE}, GUEST_LIMIT="1/month", **BUSINESS)
+    graph.say("owner", "hello")
+    graph.reply("owner")
+    for number, text in enumerate(("oi", "que horas são em Manaus?"), 1):
+        graph.say("guest", text)
+        graph.reply("guest", number)
+    assert waiting(server) == {"guest": 1}
+    graph.say("owner", f"/member +{next(one['phone'] for one in PEOPLE if one['id'] == 'guest')}")
+    assert "Manaus" in graph.reply("guest", 3)
+
+
 def test_a_budget_is_never_passed_and_guests_stop_first(make_world: Any) -> None:
     server, graph = make_world(
         crowd=0, graph={"people": PEOPLE}, MONTHLY_MESSAGE_BUDGET="50", GUEST_LIMIT="99/hour", **BUSINESS
