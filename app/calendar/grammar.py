@@ -304,6 +304,13 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
             rf"""\b(?:el|the)\s+(?P<day> {dd} ){th}\b
                 (?=\s*(?:$|[,.;]|a\s+las?\s|por\s+la\s|at\s))""",
         ),
+        ("clock", rf"\bat\s+(?P<past> half )\s+(?P<hour2> {hour} )"),
+        (
+            "clock",
+            rf"""\b(?:at\s+)?
+                (?: (?P<minus> five | ten | twenty ) \s+to | (?P<plus> five | ten | twenty ) \s+past )
+                \s+(?P<hour> {hour} )(?:\s*(?P<ampm> {half} ))?{of_day}""",
+        ),
         (
             "clock",
             rf"""\b(?:(?:a\s+las?|as|un|um)\s+)?
@@ -328,7 +335,6 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
                 (?:\s*(?P<ampm> {half} ))?{of_day}
               | \s*(?P<ampm2> [ap]\.?m\b\.? ) )""",
         ),
-        ("clock", rf"\bat\s+(?P<past> half )\s+(?P<hour2> {hour} )"),
         (
             "clock",
             rf"(?<![\d:.,/-])\b(?P<hour> {dd} )\s+(?:de\s+la|da|in\s+the)\s+(?P<part> {part} )\b",

@@ -72,10 +72,15 @@ _CONDITION = re.compile(r"\w (?:si|se|if|unless|cuando|quando|when|caso) \w|\w n
 _SPEAKS_OF_OTHERS = re.compile(
     r"\bme llamo (?:el|la|los|las|mi|un|una|ayer|hoy|a)\b|\bmy name is (?:on|not|in|at|the)\b"
     r"|\bremind me (?:not|never)\b|\bve se (?:nao|no)\b"
+    r"|\b(?:de la|da|from (?:the|my|that)) (?:nota|note)\b|\bera (?:para|pra|de) \w+r\b"
     r"|\b(?:lembr\w+-me|me lembr\w+) disso\b"
     r"|\b(?:lembr\w+|recuerd\w+|record\w+|remember) (?:de )?(?:por que|porque te|why)\b"
 )
 _ABOUT_US = re.compile(r"\b(?:vas|vai|ibas|acabas|acabou|tienes|tem) (?:a|de|que|q) \w+r\W*$")
+_UNDO = re.compile(
+    r"\W*(?:(?:por favor|please|uy|ops|oops) )?(?:deshac\w*|deshaz\w*|desfaz\w*|desfac\w*|undo)"
+    r"(?: (?:eso|esto|isso|isto|it|that|la instalacion|a instalacao|the install(?:ation)?))?\W*"
+)
 _WITHDRAWN = (
     _SECOND_THOUGHT,
     _DOUBT,
@@ -86,6 +91,11 @@ _WITHDRAWN = (
     _ABOUT_US,
     _SPEAKS_OF_OTHERS,
 )
+
+
+def is_undo(said: str) -> bool:
+    """Tell whether a message asks to undo what was done last, and nothing else."""
+    return _UNDO.fullmatch(fold(said)) is not None
 
 
 def is_withdrawn(said: str) -> bool:

@@ -57,7 +57,7 @@ _CLITIC = re.compile(r"(?:me|te|se|nos|le|les|os)?(?:lo|la|los|las|me|te|se|nos|
 _BEFORE_NAMES = frozenset(("em", "en", "in", "de", "do", "da", "del", "na"))
 _OPENING = " \t\n:;,–—"
 _CLOSING = " \t\n:;,.?!¿¡"
-_PLEASE = re.compile(r"[\s,.]+(?:por ?favor|porfa|please|pls|plz|pfv?)[\s.!?]*$", re.IGNORECASE)
+_PLEASE = re.compile(r"[\s,.]+(?:por ?favor|porfa|porfis|please|pls|plz|pfv?)[\s.!?]*$", re.IGNORECASE)
 _QUOTES = {'"': '"', "“": "”", "«": "»", "'": "'", "‘": "’", "”": "”"}
 
 

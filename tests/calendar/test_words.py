@@ -212,6 +212,8 @@ def test_any_heap_of_such_words_is_read_without_a_fault(words: list[str]) -> Non
         ("es", "en 1 día y 3 horas", "", "2026-11-23 18:00"),
         ("en", "today at 12am", "", "2026-11-23 00:00"),
         ("en", "tomorrow at half nine", "", "2026-11-23 09:30"),
+        ("en", "every day at ten to 7", "FREQ=DAILY", "2026-11-23 06:50"),
+        ("en", "tomorrow at twenty past 9", "", "2026-11-23 09:20"),
         ("es", "este fin de semana a las 18", "", "2026-11-22 18:00"),
         ("es", "cada 8 horas hasta el domingo", "EVERY:28800;UNTIL=2026-11-29T23:59", "2026-11-22 23:00"),
         ("en", "every day at 9 until 30 November", "FREQ=DAILY;UNTIL=2026-11-30T23:59", "2026-11-23 09:00"),

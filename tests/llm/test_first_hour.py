@@ -169,6 +169,10 @@ Change the note to Wednesday
 can you remind me what time the match is tomorrow
 my name is on the list
 write that down for me
+borra ABC123 de la nota
+Não era para esquecer a Graça, atenção
+like remind me at 6pm that day
+put it back on the list
 my brother bought milk
 i haven't bought the bread yet
 """.strip().splitlines()

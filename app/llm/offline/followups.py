@@ -4,12 +4,14 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 from app.calendar.grammar import pieces
 from app.llm.offline.planner import Plan, Planner, Step
 from app.llm.offline.slots import NUMERALS, Kind, Offer, Parameter, convert, is_arithmetic
+from app.llm.smalltalk import small_talk
 from app.messages import JSON
-from app.search.orders import is_conditional, is_withdrawn
+from app.search.orders import is_conditional, is_undo, is_withdrawn
 from app.search.phrases import IT, SAME
 from app.search.words import ALL_STOP_WORDS, WORDS, spans, words
 from app.store.turn_state import Exchange, PastCall
@@ -31,10 +33,6 @@ _NONE = re.compile(
     r"\W*(?:no|nop|nope|nao|ningun[oa]?|nenhuma?|none|neither|nada|cancel[ae]?r?|deja(?:lo)?|deixa|olvidal[oa]"
     r"|esquece|never ?mind)(?: (?:de (?:ell[oa]s|es[oa]s|est[oa]s|los dos)|dess[ea]s|deles|of them|thanks"
     r"|gracias|obrigad[oa]|isso))*\W*"
-)
-_UNDO = re.compile(
-    r"\W*(?:(?:por favor|please|uy|ops|oops) )?(?:deshac\w*|deshaz\w*|desfaz\w*|desfac\w*|undo)"
-    r"(?: (?:eso|esto|isso|isto|it|that|la instalacion|a instalacao|the install(?:ation)?))?\W*"
 )
 _CORRECTION = re.compile(
     r"\W*(?:(?:no|nao|nope|perdon|perdona|desculpa|sorry|ay|ups|ops|oops|wait|espera|pera|digo|ah|ya"
@@ -90,7 +88,7 @@ def plan_after(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan
     if tools or _points(plan):
         beside = [step.tool for step in plan.steps if not _pointing(step)]
         plan = planner.about([planner.category(tool) for tool in (*tools, *beside)]).plan(said)
-    plan = _resolved(plan, planner, before)
+    plan = _resolved(plan, planner, before if _is_talked_about(before, earlier) else Exchange("", "", 0.0))
     if last is not None and (step := _varied(planner, said, last, plan)) is not None:
         return Plan((step,))
     if plan.is_sure:
@@ -99,11 +97,6 @@ def plan_after(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan
         return plan
     answered = _answered(planner, before, said, plan)
     return Plan((answered,)) if answered is not None else plan
-
-
-def is_undo(said: str) -> bool:
-    """Tell whether a message asks to undo what was done last, and nothing else."""
-    return _UNDO.fullmatch(fold(said)) is not None
 
 
 def picks_none(said: str, earlier: Sequence[Exchange]) -> bool:
@@ -147,11 +140,17 @@ def _subject(planner: Planner, earlier: Sequence[Exchange]) -> Exchange:
     return Exchange("", "", 0.0)
 
 
+def _is_talked_about(before: Exchange, earlier: Sequence[Exchange]) -> bool:
+    """Tell whether nothing but small talk was said since: else "it" may be what was not understood."""
+    since = takewhile(lambda one: one is not before, reversed(earlier))
+    return all(small_talk(one.said) is not None for one in since)
+
+
 def _undone(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan:
     """Plan what undoes the last change, within its own category: a page may name words for it, too."""
     changes = [call for one in reversed(earlier) for call in reversed(one.calls) if call.changed]
     if not changes:
-        return planner.plan(said)
+        return Plan() if earlier else planner.plan(said)  # what a tool undoes may be of long ago
     plan = planner.plan(changes[0].follow_up.undo or said)
     is_own = all(planner.category(step.tool) == planner.category(changes[0].tool) for step in plan.steps)
     return plan if is_own else Plan()

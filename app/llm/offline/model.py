@@ -13,7 +13,6 @@ from app.llm.offline import replies
 from app.llm.offline.followups import (
     LONGEST_CHOICE,
     goes_on,
-    is_undo,
     may_vary,
     picks_none,
     plan_after,
@@ -35,6 +34,7 @@ from app.messages import JSON
 from app.people import Person
 from app.search.clauses import fragments_of
 from app.search.index import ToolIndex
+from app.search.orders import is_undo
 from app.search.phrases import align, can_fill, read_template
 from app.search.words import says_something, words
 from app.store.turn_state import Exchange

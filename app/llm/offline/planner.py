@@ -23,7 +23,7 @@ from app.llm.smalltalk import small_talk
 from app.messages import JSON
 from app.search.clauses import lines, places, sentences, splits
 from app.search.index import ToolIndex
-from app.search.orders import is_no_order, is_withdrawn, opens_with_reversal
+from app.search.orders import is_no_order, is_undo, is_withdrawn, opens_with_reversal
 from app.search.phrases import (
     ALL,
     MAX_WORDS,
@@ -76,6 +76,10 @@ _ENDS = re.compile(
 _ASKS = re.compile(
     r"(?:me )?(?:why|what|how|when|where|who|por que|porque te|como|quando|cuando|donde|onde|quien|quem|cual"
     r"|qual|cuanto|quanto|que hora)\b"
+)
+_ANOTHER_DAY = re.compile(
+    r"\W*(?:me )?(?:(?:that|the same) day|the (?:day|night) before|(?:ese|el mismo|esse|nesse|no mesmo) dia"
+    r"|(?:na|a) vespera|(?:el dia|la noche|um dia|na noite) (?:antes|anterior))\W*"
 )
 _NO_PLACE = re.compile(
     r"\b(?:of|my|mi|mis|meu|minha|con|com|with|por|pero|mas|but|next|this|so|too|very|muy|muito|un|una|um|uma"
@@ -178,6 +182,7 @@ class Planner:
         self._topic = topic or ()
         self._known: dict[str, list[Step]] = {}
         self._words_read = 0
+        self._said = ""
         self._templates = [
             template
             for name, listed in self._phrases.items()
@@ -202,6 +207,7 @@ class Planner:
         cut = said.rfind(" ", 0, LONGEST_PLANNED) if len(said) > LONGEST_PLANNED else len(said)
         cut = cut if cut > 0 else LONGEST_PLANNED
         found = lines(said[:cut])
+        self._said = said.strip()
         parts: list[_Part] = []
         for at, line in enumerate(found):
             if len(parts) >= _MAX_PARTS:
@@ -330,6 +336,8 @@ class Planner:
         )
 
     def _best(self, clause: str) -> list[Step]:
+        if is_undo(clause) and clause != self._said:
+            return []  # beside another order nobody can tell of what
         if clause not in self._known:
             self._words_read += min(len(clause.split()), MAX_WORDS)
             sure = self._by_phrase(clause)
@@ -422,7 +430,9 @@ class Planner:
         if not any(one.kind is Kind.WHEN for one in offer.required):
             return False
         texts = [str(values.get(one.name)) for one in wanted if one.is_prose]
-        return any(ALL_STOP_WORDS.issuperset(words(text)) for text in texts)
+        return any(
+            ALL_STOP_WORDS.issuperset(words(text)) or _ANOTHER_DAY.fullmatch(fold(text)) for text in texts
+        )
 
     def _is_no_text(self, offer: Offer, wanted: Sequence[Parameter], values: Mapping[str, JSON]) -> bool:
         """Tell whether the words of a change are no text or place to keep: a question, a moment, a remark."""

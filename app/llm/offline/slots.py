@@ -30,6 +30,7 @@ _STANDS_FOR_OTHERS = re.compile(
     r"(?:everything|all|tod[oa]s?|tudo) (?:that|what|i|you|we|lo|la|los|las|que|o|a|isso|eso|esto)\b"
     r"|(?:the|el|la|los|las|o|a|os|as) (?:ones?|others?|de antes|anterior\w*|que|otr[oa]s?|outr[oa]s?)\b"
     r"|(?:lo|o) (?:que|q|mismo|mesmo)\b|(?:i|eu|yo|you|tu|voce|vc|si|se|if)\b|(?:no|nao|not|don ?[’']?t)\b"
+    r"|it \w|(?:both|ambos|ambas|los dos|las dos|os dois|as duas)\b"
     r"|(?:that|this|es[ae]|ess[ae]|est[ae])\b|(?:a la|al) [^,]*:"
     r"|.+ (?:eso|isso|that|this|it)(?: down)?(?: for me)?$"
     r"|(?:ya|ja|already|minus|except|only|hmm|claro|obvio) "
