@@ -41,7 +41,7 @@ def detect_language(text: str, usual: str = "") -> Language | None:
     for language, pattern in _PATTERNS:
         scores[language] += 2 * len(pattern.findall(unnamed))
     if usual in scores and len(prose.split()) > 1:
-        scores[usual] += 2
+        scores[usual] += 1
     best, second = sorted(LANGUAGES, key=scores.__getitem__, reverse=True)[:2]
     return best if scores[best] >= 2 and scores[best] > scores[second] else None
 
