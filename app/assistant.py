@@ -21,7 +21,7 @@ from app.mcp.server import ToolServer
 from app.mcp.servers import build_mcp
 from app.memory.history import History
 from app.memory.knowledge import Knowledge
-from app.operator_calls import OperatorCalls, nobody_to_ask
+from app.operator_calls import OperatorCalls, refuse_confirmation
 from app.ops.alerts import AlertReporter
 from app.ops.health import MODEL_AWAY, Health
 from app.ops.introspection import Introspection
@@ -216,7 +216,7 @@ class Assistant:
         return self.contexts.whole_card(question)
 
     def _tool_server(self) -> ToolServer:
-        policy = ConfirmationPolicy(self.settings.confirmation_mode, nobody_to_ask)
+        policy = ConfirmationPolicy(self.settings.confirmation_mode, refuse_confirmation)
         calls = OperatorCalls(
             self.store,
             self._engine(policy),

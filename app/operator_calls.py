@@ -25,10 +25,10 @@ from app.turns.contexts import ToolContexts
 from app.turns.profiles import Profiles
 
 SOURCE = "MCP"
-"""Where the words of such a call come from: a model elsewhere wrote them, and nobody says after what."""
+"""The source of such a call's words: a model outside wrote them, after content that we cannot see."""
 
 
-async def nobody_to_ask(name: str, args: dict[str, JSON]) -> bool:
+async def refuse_confirmation(name: str, args: dict[str, JSON]) -> bool:
     """Refuse a call that needs a yes: the caller is a program."""
     raise NoTTYError(
         f"{name} needs a person's yes, which nobody can give here: ask the assistant for it in its chat, "
@@ -57,11 +57,11 @@ class OperatorCalls:
         self._contexts = contexts
         self._profiles = profiles
         self._access = access
-        self._alone = WeakValueDictionary[UncertainCall, asyncio.Lock]()
+        self._locks = WeakValueDictionary[UncertainCall, asyncio.Lock]()
 
     @property
     def tools(self) -> Sequence[Tool]:
-        """Return the tools by name."""
+        """Return the tools of skills that have no card of their own."""
         return [
             tool
             for tool in self._abilities.registry.list_all()
@@ -79,7 +79,7 @@ class OperatorCalls:
         """
         turn = new_id("turn")
         call = call_identity(self._abilities.tool(name), ToolCall(turn, name, arguments))
-        lock = self._alone.setdefault(call, asyncio.Lock())
+        lock = self._locks.setdefault(call, asyncio.Lock())
         try:
             async with lock:
                 return await self._run(turn, call, name, arguments)

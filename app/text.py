@@ -1,4 +1,4 @@
-"""Text from outside made safe to show, invisible and misleading characters written out; folded text."""
+"""Text made safe to show (invisible and misleading characters written out), and folded to compare it."""
 
 import json
 import re

@@ -67,4 +67,4 @@ def test_an_operators_rates_replace_ours(make_world: Any) -> None:
     wait_for(lambda: used(server)["cost"] == 1.0, "one euro")
     rates.write_text("rates: nothing")
     server.stop()
-    assert "is no table of rates" in server.recado("usage", fails=True)
+    assert "cannot be read as rates" in server.recado("usage", fails=True)

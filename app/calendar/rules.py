@@ -29,7 +29,7 @@ _PARTS = {
     "BYMONTHDAY": r"-?[1-9]\d?(?:,-?[1-9]\d?)*",
     **dict.fromkeys(("BYMONTH", "BYSETPOS", "BYHOUR", "BYMINUTE"), _NUMBERS),
 }
-"""What a rule may consist of: nothing that dateutil would look for without an end."""
+"""The parts that a rule may have: none for which dateutil would look without an end."""
 _PROBED = 60
 _CANDIDATES = 1000
 

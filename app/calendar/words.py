@@ -64,7 +64,7 @@ _DAY_KINDS = frozenset(
 _REPEATING = frozenset(
     {"every", "every_other", "every_part", "every_weekday", "workdays", "weekends", "month_day", "yearly"}
 )
-_END = re.compile(r"\b(?:hasta|ate|until|till)\s+(?:(?:las?|as)\s+)?$")
+_UNTIL_BEFORE = re.compile(r"\b(?:hasta|ate|until|till)\s+(?:(?:las?|as)\s+)?$")
 
 Problem = Literal["", "missing", "past", "ambiguous", "unclear"]
 
@@ -117,10 +117,9 @@ def read_when(text: str, zone: ZoneInfo, now: float, language: str = "en", count
 def _with_end(found: list[Piece], text: str) -> tuple[list[Piece], Piece | None]:
     """Return the pieces and the day, or the hour, up to which the others repeat, with its "until"."""
     for at, piece in enumerate(found):
-        is_end = piece.kind in _DAY_KINDS | _CLOCK_KINDS
-        says_until = _END.search(fold(text[: piece.start])) if is_end else None
-        if says_until is not None and any(one.kind in _REPEATING for one in found):
-            end = replace(piece, start=says_until.start())
+        start = _start_of_until(piece, text) if piece.kind in _DAY_KINDS | _CLOCK_KINDS else None
+        if start is not None and any(one.kind in _REPEATING for one in found):
+            end = replace(piece, start=start)
             return [*found[:at], end, *found[at + 1 :]], end
     return found, None
 
@@ -129,11 +128,16 @@ def cut_end(text: str, language: str) -> tuple[str, str]:
     """Return a text without its "until Sunday", and that; "" where it names no such day."""
     text = unicodedata.normalize("NFC", text)
     for piece in pieces(text[:_LONGEST], language):
-        says_until = _END.search(fold(text[: piece.start])) if piece.kind in _DAY_KINDS else None
-        if says_until is not None:
-            start = says_until.start()
+        start = _start_of_until(piece, text) if piece.kind in _DAY_KINDS else None
+        if start is not None:
             return f"{text[:start].rstrip(' ,')}{text[piece.end :]}".strip(), text[start : piece.end].strip()
     return text, ""
+
+
+def _start_of_until(piece: Piece, text: str) -> int | None:
+    """Return where the "until" before a piece begins, None if there is none."""
+    found = _UNTIL_BEFORE.search(fold(text[: piece.start]))
+    return None if found is None else found.start()
 
 
 def _ended(reading: Reading, end: Reading) -> Reading:

@@ -91,7 +91,7 @@ class Sender:
         lane[0].set()
 
     async def end(self, person: str) -> None:
-        """Send nothing more to a person who was erased; a request that is under way is not called back."""
+        """Send nothing more to a person who was erased; a request that is under way cannot be recalled."""
         if person in self._lanes:
             _, task = self._lanes[person]
             task.cancel()
@@ -148,7 +148,7 @@ class Sender:
             next_send = outbox.take(conn, person, now, self._limits.sendable(conn, person, now))
             told: list[str] = []
             if next_send.row is not None:
-                told = self._limits.sent(conn, next_send.row, now)
+                told = self._limits.count_send(conn, next_send.row, now)
             for lost in next_send.lost:
                 text = f"message {lost} was sent twice without an answer; whether it arrived is not known"
                 alerts.raise_alert(conn, "undelivered:unknown", text, now)

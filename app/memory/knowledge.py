@@ -70,7 +70,10 @@ class Knowledge:
         return [Found(passage, _source(name, passage), _coverage(asked, passage)) for name, passage in found]
 
     def add(self, path: str, data: bytes) -> KnownFile | None:
-        """Keep a file, in the place of one with its name; return None, or its fault, where it is not kept."""
+        """Keep a file, in the place of one with its name.
+
+        Returns None for a name that is not read, a file with a fault for one that could not be.
+        """
         name = Path(path).name
         if Path(name).suffix.casefold() not in _READ or name.startswith("."):
             return None
@@ -97,7 +100,7 @@ class Knowledge:
 
     def _refresh(self) -> None:
         with self._lock:
-            stamps = dict(self._look())
+            stamps = dict(self._scan())
             for name in self._stamps.keys() - stamps.keys():
                 self._forget(name)
             for name, stamp in stamps.items():
@@ -106,7 +109,7 @@ class Knowledge:
                     self._read(name)
             self._stamps = stamps
 
-    def _look(self) -> Iterator[tuple[str, _Stamp]]:
+    def _scan(self) -> Iterator[tuple[str, _Stamp]]:
         """Yield name and stamp of each file that may hold words; links and hidden files are passed over."""
         found = 0
         for folder, folders, names in os.walk(self.folder):

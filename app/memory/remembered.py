@@ -9,8 +9,7 @@ from app.store.skill_data import Fact
 from app.text import fold
 
 BLOCK_BYTES = 1024
-SAID_CHARACTERS = 1000
-"""Of a message, to compare with."""
+SAID_CHARACTERS = 1000  # of a message that facts are compared with
 _OWN = "[What the person asked you to remember, as information: {facts}]"
 _OUTSIDE = "[Remembered out of text of others, perhaps not the person's own words: {facts}]"
 _ROOM = BLOCK_BYTES - len(_OWN) - len(_OUTSIDE)

@@ -33,10 +33,10 @@ _RECOUNTS = re.compile(
 # The patterns below are for folded text.
 _DAY = "|".join(WEEKDAYS)
 # "take off the milk, no wait, leave it", "on Friday, no, Saturday", "or rather at 10"
-_SIGH = r"(?:(?:ah|ay|ai|oh|o|ou|bueno|bom|ups|ops|eh|h?mm+|ja+|ha+|k+|en realidad|na verdade),? )*"
+_FILLERS = r"(?:(?:ah|ay|ai|oh|o|ou|bueno|bom|ups|ops|eh|h?mm+|ja+|ha+|k+|en realidad|na verdade),? )*"
 _SECOND_THOUGHT = re.compile(
-    rf"(?:[,;…!?-]|\.\.)\s*{_SIGH}(?:no|nao|nop|na+)\b(?! (?:(?:me |te |se )?(?:olvid|esque)|forget|falt))"
-    rf"|[,.;…!?-]\s*{_SIGH}(?:actually|sorry|on second thoughts?|make (?:it|that)|mejor|melhor|perdona?"
+    rf"(?:[,;…!?-]|\.\.)\s*{_FILLERS}(?:no|nao|nop|na+)\b(?! (?:(?:me |te |se )?(?:olvid|esque)|forget|falt))"
+    rf"|[,.;…!?-]\s*{_FILLERS}(?:actually|sorry|on second thoughts?|make (?:it|that)|mejor|melhor|perdona?"
     r"|desculpa|digo|alias|i mean|wait|deja(?:lo|la)?|deixa|olvid(?:al[oa]|ate)|esquece|leave it"
     r"|forget (?:it|that)|don ?[’']?t)\b"
     r"|\b(?:no|nao) (?:mejor|melhor|mentira|pera|espera|wait|deja|deixa|para|leave)\b"
@@ -46,36 +46,43 @@ _SECOND_THOUGHT = re.compile(
     r"|\d(?: ?[ap]m)?,? (?:no|nao),? \d"
     rf"|\b(?:{_DAY}),? (?:no|nao),? (?:el |na |no )?(?:{_DAY})\b"
 )
+# "… or not, I think", "the note about, what was it"
 _DOUBT = re.compile(
     r"\W(?:(?<!que )(?:no|nao)|nah|creo|acho|i think|i guess|not sure|idk|dunno|sei la|(?:nem|nao) sei"
     r"|no se|no me acuerdo|sera"
     r"|(?:what|cual|qual|which|como) (?:was|is|era|es|e)(?: it| el| la| o| a| isso| eso)?)"
     r"\W*$"
 )
+# "delete it when I say so"
 _PUT_OFF = re.compile(
     r"\b(?:cuando|quando|hasta que|ate que|ate|when|until|once|si|se|if) (?:yo |eu |i )?(?:te |le |lhe )?"
     r"(?:diga|digo|avise|aviso|pida|ordene|confirme|mande|disser|falar|avisar|pedir|mandar|say|tell|ask)\b"
 )
+# "delete everything but the milk", "every day except Sundays"
 _LEAVES_OUT = re.compile(
     r"\b(?:tod[oa]s?|tudo|everything|all|lista|list|every|cada|daily)\b.* (?:menos|salvo|excepto|except"
     r"|exceto|but (?:not|the)|a nao ser|tirando|aparte de)\b"
 )
+# "no hace falta", but not "ya no hace falta", which takes something off a list
 _NOT_NEEDED = re.compile(
     r"(?<!\bya )(?<!\bja )\b(?:nem|nao|no|ni) (?:precisa|hace falta|necesita[sn]?|es necesario|tienes que)\b"
 )
+# "forget my code? can you do that"
 _ASKS_AFTERWARDS = re.compile(
     r"\?\s*(?:(?:can|could|would|will|do) (?:you|u)|puede[sn]?|podes|podrias?|sabes|se puede|pode|consegue"
     r"|da pra)\b"
 )
 _DENIAL = re.compile(r"\b(?:no|nao|not|never|nunca|jamas)\b|n['’]t\b")
 _CONDITION = re.compile(r"\w (?:si|se|if|unless|cuando|quando|when|caso) \w|\w nao\s*(?:[,.;!]|$)|\?")
-_SPEAKS_OF_OTHERS = re.compile(
+# words of an order that mean something else: "me llamo el jefe", "borra una palabra de la nota"
+_MEANS_ELSE = re.compile(
     r"\bme llamo (?:el|la|los|las|mi|un|una|ayer|hoy|a)\b|\bmy name is (?:on|not|in|at|the)\b"
     r"|\bremind me (?:not|never)\b|\bve se (?:nao|no)\b"
     r"|\b(?:de la|da|from (?:the|my|that)) (?:nota|note)\b|\bera (?:para|pra|de) \w+r\b"
     r"|\b(?:lembr\w+-me|me lembr\w+) disso\b"
     r"|\b(?:lembr\w+|recuerd\w+|record\w+|remember) (?:de )?(?:por que|porque te|why)\b"
 )
+# "q me vas a recordar"
 _ABOUT_US = re.compile(r"\b(?:vas|vai|ibas|acabas|acabou|tienes|tem) (?:a|de|que|q) \w+r\W*$")
 _UNDO = re.compile(
     r"\W*(?:(?:por favor|please|uy|ops|oops) )?(?:deshac\w*|deshaz\w*|desfaz\w*|desfac\w*|undo)"
@@ -89,7 +96,7 @@ _WITHDRAWN = (
     _NOT_NEEDED,
     _ASKS_AFTERWARDS,
     _ABOUT_US,
-    _SPEAKS_OF_OTHERS,
+    _MEANS_ELSE,
 )
 
 
@@ -106,12 +113,6 @@ def is_withdrawn(said: str) -> bool:
     """
     folded = fold(said)
     return any(pattern.search(folded) for pattern in _WITHDRAWN)
-
-
-def _denies(text: str, template: Template) -> bool:
-    """Tell whether a negation stands in a message that its template lacks."""
-    known = {part.text for part in template.parts if isinstance(part, Literal)}
-    return not known & _NEGATIONS and bool(_DENIAL.search(fold(text)))
 
 
 def is_conditional(text: str) -> bool:
@@ -143,3 +144,9 @@ def is_no_order(text: str, template: Template, *, names_things: bool = False) ->
     passed_over = WORDS["courtesies"] - {"i"}
     first = next((word.text for word in spans(text) if word.text not in passed_over), "")
     return first in WORDS["asking"] and not (isinstance(begins, Literal) and begins.text == first)
+
+
+def _denies(text: str, template: Template) -> bool:
+    """Tell whether a negation stands in a message that its template lacks."""
+    known = {part.text for part in template.parts if isinstance(part, Literal)}
+    return not known & _NEGATIONS and bool(_DENIAL.search(fold(text)))

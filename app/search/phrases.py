@@ -103,6 +103,9 @@ class Template:
         last = self.parts[-1] if self.parts else None
         return last.names[0] if isinstance(last, _Slot) and len(last.names) == 1 else ""
 
+    def begins_with(self, word: str) -> bool:
+        return bool(self.parts) and isinstance(self.parts[0], Literal) and self.parts[0].text == word
+
     @property
     def begins_in_a_slot(self) -> bool:
         return bool(self.parts) and isinstance(self.parts[0], _Slot)

@@ -60,7 +60,7 @@ def read_rates(data_dir: Path) -> RateTable:
         )
         return RateTable(str(table["currency"]), rates)
     except (OSError, ValueError, ArithmeticError, TypeError, KeyError, yaml.YAMLError) as error:
-        raise RecadoError(f"{file} is no table of rates like {RATES}: {error}") from error
+        raise RecadoError(f"{file} cannot be read as rates: {error}; {RATES} shows the form") from error
 
 
 def record(conn: Connection, wamid: str, person: str, pricing: Pricing, now: float) -> None:

@@ -1,4 +1,4 @@
-"""What becomes of a message once WhatsApp has it: its id, its statuses, its price, and sending it again.
+"""Delivery: the id, the statuses and the price that a sent message gets from WhatsApp, and sending it again.
 
 A text that WhatsApp took and could not deliver for a reason that passes is sent again as a new row, unless
 anything was queued for the person after it. Questions and reminders never are: a reminder fires again when

@@ -16,7 +16,7 @@ MOST_LINES = 6  # of a conversation that an owner is shown
 def take_echo(
     conn: Connection, rules: AccessRules, channel: str, echo: Echo, until: float, now: float
 ) -> str:
-    """Keep what the business wrote by other means until `settle`; return whom it was written to.
+    """Keep an echo (what the business wrote by other means) until `settle`; return the person it went to.
 
     That is "" for an owner, whose own chat is never handed over, and for one whom we would not answer.
     """

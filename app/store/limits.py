@@ -44,7 +44,7 @@ def answers_to(conn: Connection, person: str, now: float) -> dict[Period, int]:
 
 
 def reached(limit: Limit, amounts: dict[Period, int], share: float = 1.0) -> Period | None:
-    """Return the longest period whose limit is used up, as far as `share` of it may be used."""
+    """Return the longest period in which `share` of the limit is used up, None if none is."""
     for period in reversed(_CHARACTERS):
         most = getattr(limit, period)
         if most and amounts[period] >= most * share:
@@ -73,7 +73,7 @@ def hold_back(conn: Connection, conversation: str, reason: str, until: float) ->
     )
 
 
-def is_waited_for(conn: Connection, conversation: str) -> bool:
+def has_waiting_messages(conn: Connection, conversation: str) -> bool:
     """Return whether messages wait for a new turn in a conversation in which none is open."""
     row = conn.execute(
         "SELECT 1 FROM inbox WHERE conversation_id = ?1 AND turn_id IS NULL AND done_at IS NULL"

@@ -29,10 +29,11 @@ WINDOW_CLOSED = 131047  # Meta's code: the person has not written for a day
 OPEN = "state IN ('ready', 'sending', 'unknown', 'held') AND due_at IS NOT NULL"
 
 Origin = Literal["assistant", "reminder", "question", "business", "callback", "guest", "alert"]
-"""Who a message comes from: the assistant (answers, notices), a reminder, a question that waits for a yes, a
+"""The origin of a message: the assistant (answers, notices), a reminder, a question that waits for a yes, a
 person or a system of the business, the template that asks a person to write again, a guest of whom owners are
 told, or an alert for owners that little may be sent."""
-_SENT_IN_SILENCE = "origin IN ('business', 'callback')"
+SENT_IN_SILENCE: tuple[Origin, ...] = ("business", "callback")
+_IS_SENT_IN_SILENCE = f"origin IN {SENT_IN_SILENCE}"  # SQL
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ class NextSend:
 
 
 def sent_as(wamid: str) -> str:
-    """Return SQL for the rows of a message id: one of unknown outcome that was sent twice has two ids."""
+    """Return SQL for the rows that a message id belongs to; a row that was sent twice has two ids."""
     return (
         f"(SELECT id FROM outbox WHERE wamid = {wamid} UNION ALL"
         f" SELECT outbox_id FROM statuses WHERE wamid = {wamid} AND person_id IS NOT NULL)"
@@ -105,7 +106,7 @@ def put_reply(
     rows = conn.execute("SELECT part FROM outbox WHERE source = ?", (source,))
     there = {row["part"] for row in rows.fetchall()}
     parts: Sequence[Outgoing] = draft.parts
-    if not there and origin not in ("business", "callback"):  # an assistant does not answer there
+    if not there and origin not in SENT_IN_SILENCE:  # an assistant does not answer there
         language = draft.language or people.language(conn, conversation.person_id)
         parts = disclosure.with_disclosure(conn, conversation, parts, language)
     said = [one.text for one in draft.parts] if len(parts) == len(draft.parts) else []
@@ -146,7 +147,7 @@ def put_reply(
 
 def state_of_new(conn: Connection, conversation: str, origin: Origin, now: float) -> str:
     """Return the state in which a row is queued, "" for one that is not."""
-    if origin in ("business", "callback"):
+    if origin in SENT_IN_SILENCE:
         return "ready"
     if not is_silent(conn, conversation, now):
         return "ready"
@@ -210,7 +211,7 @@ def take(conn: Connection, person: str, now: float, sendable: Sequence[Origin] |
     while True:
         row = conn.execute(
             f"SELECT * FROM outbox WHERE person_id = ? AND {OPEN} AND {may_be_sent}"
-            f" AND ({_SENT_IN_SILENCE} OR conversation_id NOT IN"
+            f" AND ({_IS_SENT_IN_SILENCE} OR conversation_id NOT IN"
             f" (SELECT conversation_id FROM {SILENT})) ORDER BY seq LIMIT 1",
             (person, *(sendable or ()), now),
         ).fetchone()
@@ -254,7 +255,7 @@ def drop_unsent(conn: Connection, conversation: str, now: float) -> list[str]:
     dropped = conn.execute(
         "UPDATE outbox SET state = 'failed', due_at = NULL, error = 'a person of the business answers'"
         f" WHERE conversation_id = ? AND sending_at IS NULL AND {OPEN}"
-        f" AND NOT ({_SENT_IN_SILENCE} OR origin = 'reminder') RETURNING source, part",
+        f" AND NOT ({_IS_SENT_IN_SILENCE} OR origin = 'reminder') RETURNING source, part",
         (conversation,),
     ).fetchall()
     return [

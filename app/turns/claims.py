@@ -1,4 +1,4 @@
-"""What an answer to a guest claims: amounts, dates, times, phones and addresses that stand nowhere.
+"""Find the claims of an answer to a guest: amounts, dates, times, phones and addresses that stand nowhere.
 
 A small model fills in a price where it has none. What it says is compared with what it was given: passages,
 results of tools, and what the person wrote.

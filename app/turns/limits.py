@@ -87,7 +87,7 @@ class Limits:
         """Return a gate if what waits in a conversation has to wait longer; a turn that is open goes on."""
         where = people.conversation_by_id(conn, conversation)
         person = self._person(conn, where.person_id)
-        if person.is_owner or not limits.is_waited_for(conn, conversation):
+        if person.is_owner or not limits.has_waiting_messages(conn, conversation):
             return None
         found = self._reached(conn, person, now)
         if found is None:
@@ -122,7 +122,7 @@ class Limits:
             told = [*told, person.id]
         return Gate(Pause(until), told)
 
-    def taken_up(self, conn: Connection, turn: str, now: float, *, is_new: bool) -> bool:
+    def count_guest_turn(self, conn: Connection, turn: str, now: float, *, is_new: bool) -> bool:
         """Return whether a turn is a guest's; a new one of theirs is counted."""
         row = conn.execute("SELECT person_id FROM turns WHERE id = ?", (turn,)).fetchone()
         for_guest = self.is_guest(conn, row["person_id"])
@@ -143,7 +143,7 @@ class Limits:
             return _LAST_STOPPED
         return ("alert",) if who.is_owner and left >= FOR_OWNERS_ALERTS else ()
 
-    def sent(self, conn: Connection, row: OutboxRow, now: float) -> list[str]:
+    def count_send(self, conn: Connection, row: OutboxRow, now: float) -> list[str]:
         """Count a message that goes on the wire; return the owners who are told that little is left."""
         if not self._bounds_sending or not (row.attempts == 1 or row.is_second_send):
             return []

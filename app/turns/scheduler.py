@@ -214,7 +214,7 @@ class TurnScheduler:
                 found = Pause(again)
             found = found or turns.claim(conn, conversation, turn, now, self._quiet, self._longest)
             if isinstance(found, Ready):
-                for_guest = self._limits.taken_up(conn, found.id, now, is_new=found.id == turn)
+                for_guest = self._limits.count_guest_turn(conn, found.id, now, is_new=found.id == turn)
                 found = replace(found, for_guest=for_guest)
             return found, [notified] if notified else []
 

@@ -85,8 +85,8 @@ def plan_after(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan
         return picked
     plan = planner.plan(said)
     tools = [call.tool for call in before.calls] or [step.tool for step in planner.plan(before.said).steps]
-    if tools or _points(plan):
-        beside = [step.tool for step in plan.steps if not _pointing(step)]
+    if tools or _has_pronoun(plan):
+        beside = [step.tool for step in plan.steps if not _pronouns(step)]
         plan = planner.about([planner.category(tool) for tool in (*tools, *beside)]).plan(said)
     plan = _resolved(plan, planner, before if _is_talked_about(before, earlier) else Exchange("", "", 0.0))
     if last is not None and (step := _varied(planner, said, last, plan)) is not None:
@@ -153,7 +153,7 @@ def _undone(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan:
         return Plan() if earlier else planner.plan(said)  # what a tool undoes may be of long ago
     plan = planner.plan(changes[0].follow_up.undo or said)
     is_own = all(planner.category(step.tool) == planner.category(changes[0].tool) for step in plan.steps)
-    return plan if is_own else Plan()
+    return plan if is_own and len({step.tool for step in plan.steps}) == 1 else Plan()
 
 
 def _corrected(planner: Planner, said: str, last: PastCall) -> str:
@@ -376,15 +376,15 @@ def _resolved(plan: Plan, planner: Planner, before: Exchange) -> Plan:
 
     Steps whose "it" is of no other step of their tool's category, or stays unknown, are left out.
     """
-    if not _points(plan):
+    if not _has_pronoun(plan):
         return plan
     past = {planner.category(call.tool): call for call in before.calls}
     said = {planner.category(step.tool): step for step in planner.plan(before.said).steps if not before.calls}
-    beside = {planner.category(step.tool): step for step in plan.steps if not _pointing(step)}
+    beside = {planner.category(step.tool): step for step in plan.steps if not _pronouns(step)}
     steps: list[Step] = []
     for step in plan.steps:
         category = planner.category(step.tool)
-        if not _pointing(step):
+        if not _pronouns(step):
             steps.append(step)
         elif (call := past.get(category)) is not None:
             single = call.follow_up.numbers[:1] if len(call.follow_up.numbers) == 1 else ()
@@ -392,13 +392,13 @@ def _resolved(plan: Plan, planner: Planner, before: Exchange) -> Plan:
             steps.append(_with_it(step, call.arguments, told, planner))
         elif (other := beside.get(category) or said.get(category)) is not None:
             steps.append(_with_it(step, other.arguments, "", planner))
-    return replace(plan, steps=tuple(step for step in steps if not _pointing(step)))
+    return replace(plan, steps=tuple(step for step in steps if not _pronouns(step)))
 
 
 def _with_it(step: Step, had: Mapping[str, JSON], told: str, planner: Planner) -> Step:
     offer = planner.offers[step.tool]
     arguments = dict(step.arguments)
-    for name in _pointing(step):
+    for name in _pronouns(step):
         before = had.get(name)
         before = None if before in (IT, SAME, [IT]) else before
         parameter = offer.parameter(name)
@@ -416,10 +416,10 @@ def _without_same(step: Step, planner: Planner) -> Step:
     return planner.completed(planner.offers[step.tool], given) if len(given) < len(step.arguments) else step
 
 
-def _points(plan: Plan) -> bool:
+def _has_pronoun(plan: Plan) -> bool:
     """Tell whether a step of the plan is about "it"."""
-    return any(map(_pointing, plan.steps))
+    return any(map(_pronouns, plan.steps))
 
 
-def _pointing(step: Step) -> list[str]:
+def _pronouns(step: Step) -> list[str]:
     return [name for name, value in step.arguments.items() if value in (IT, SAME, [IT])]

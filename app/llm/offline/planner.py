@@ -320,11 +320,15 @@ class Planner:
                 first = self._best(left)
                 if first and all(step.is_sure for step in first):
                     rest = self._clause(right, depth + 1)
-                    if rest and all(step.is_sure for step in rest) and not self._tears(clause, left, rest):
+                    if (
+                        rest
+                        and all(step.is_sure for step in rest)
+                        and not self._splits_a_phrase(clause, left, rest)
+                    ):
                         return [*first, *rest]
         return self._best(clause)
 
-    def _tears(self, clause: str, left: str, rest: Sequence[Step]) -> bool:
+    def _splits_a_phrase(self, clause: str, left: str, rest: Sequence[Step]) -> bool:
         """Tell whether a vague phrase fits only what a split tears off: "…, and 2 kg of rice to the list"."""
         if not any(step.phrase is not None and step.phrase.is_vague for step in rest):
             return False
@@ -356,12 +360,13 @@ class Planner:
             key=lambda one: (-one.strength, self._distance(one.template.tool)),
         )
         for alignment in aligned:
-            if asking and alignment.strength < asked_at and self._asks_rather(asking[0], alignment):
+            if asking and alignment.strength < asked_at and self._prefers_question(asking[0], alignment):
                 break  # a question about what was said is better than an answer to what was not
             offer = self.offers[alignment.template.tool]
             names_things = not any(one.is_prose for one in offer.parameters)
             if offer.name not in self._read_only and (
                 is_no_order(clause, alignment.template, names_things=names_things)
+                or _is_named(clause, alignment.template)
                 or (not alignment.values and _says_more(clause, alignment.template))
             ):
                 continue
@@ -384,7 +389,7 @@ class Planner:
         category = self.category(tool)
         return self._topic.index(category) if category in self._topic else len(self._topic)
 
-    def _asks_rather(self, asking: Step, weaker: Alignment) -> bool:
+    def _prefers_question(self, asking: Step, weaker: Alignment) -> bool:
         """Prefer the question: "add to the shopping list" adds no "shopping list"."""
         is_list = asking.missing is not None and asking.missing.kind is Kind.LIST
         return is_list or weaker.template.tool != asking.tool
@@ -542,6 +547,13 @@ class Planner:
         if not found and re.search(r"\d", text):
             return []  # a number that no parameter takes
         return [self.completed(offer, {name: value.value for name, value in found.items()})]
+
+
+def _is_named(clause: str, template: Template) -> bool:
+    """Tell whether the word of an order is a thing here, as in "remove diapers, wipes from the list"."""
+    first = next(iter(template.telling), "")
+    said = next((word for word in words(clause) if stem(word) == stem(first)), "")
+    return said.endswith("s") and not first.endswith("s") and template.begins_with(first)
 
 
 def _says_more(clause: str, template: Template) -> bool:

@@ -1,4 +1,4 @@
-"""What the tools say, in three languages."""
+"""The sentences of the tools, in three languages."""
 
 SAID = {
     "es": {
