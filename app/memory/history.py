@@ -96,7 +96,9 @@ class History:
             said = {row["id"]: one for row, one in zip(rows, shown, strict=False)}
             found = [(ranked[id], one) for id, one in said.items()]
             if is_open:
-                found += _kept(conn, person.id, question)
+                texts = [one.text for one in said.values()]  # a note is mostly what a message said
+                kept = _kept(conn, person.id, question)
+                found += [(score, one) for score, one in kept if not any(one.text in text for text in texts)]
             found.sort(key=lambda one: -one[0])
             return [one for score, one in found[:limit] if score >= _TELLING * found[0][0]]
 
