@@ -1,11 +1,13 @@
 """Limits on guests and on what is sent: who waits, who is told, and that nothing is lost."""
 
+import asyncio
 import json
 import time
 from typing import Any
 
 import pytest
 
+from tests.standins.model import echo
 from tests.world import wait_for
 
 PEOPLE = [
@@ -92,6 +94,23 @@ def test_a_budget_is_never_passed_and_guests_stop_first(make_world: Any) -> None
     graph.reply("member", 2)
     metrics = server.http.get("/metrics").text
     assert 'recado_month_messages{category="service"}' in metrics
+
+
+def test_guests_who_write_together_use_no_more_tokens_than_there_are(make_world: Any, model: Any) -> None:
+    async def slow(body: dict[str, Any]) -> str:
+        await asyncio.sleep(0.2)
+        return echo(body)
+
+    played = model(slow)
+    server, graph = make_world(
+        graph={"people": PEOPLE[:1]}, crowd=24, TOKEN_LIMIT="2200/day", LLM_MODEL="m",
+        OPENAI_BASE_URL=played.url, **(BUSINESS | {"ALLOWED_PHONE_NUMBERS": ""}),
+    )  # fmt: skip
+    for number in range(24):
+        graph.say(f"p{number}", "hello")
+    wait_for(lambda: waiting(server).get("tokens", 0) >= 15, "guests who wait for tomorrow")
+    [used] = server.rows("SELECT sum(prompt_tokens + completion_tokens) AS tokens FROM turns")
+    assert 1_000 < used["tokens"] <= 2_200
 
 
 @pytest.mark.parametrize("wrong", [{"GUEST_LIMIT": "ten"}, {"MONTHLY_MESSAGE_BUDGET": "25 EUR"}])

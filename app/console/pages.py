@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Callable, Coroutine
 from datetime import date, datetime
+from math import ceil
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Any, Literal
@@ -34,6 +35,7 @@ from app.store.outbox import Draft
 from app.turns.profiles import local_timezone
 
 FORM_BYTES = 128 * 1024
+PEOPLE_ON_A_PAGE = 100
 _MONTH = re.compile(r"\d{4}-\d{2}")
 _HERE = Path(__file__).parent
 _HEADERS = {
@@ -157,16 +159,27 @@ class Pages:
         self._assistant.sweep.soon()  # a conversation that was given back is answered
         return RedirectResponse(f"/console/conversations/{id}#end", 303, _HEADERS)
 
-    async def people(self, request: Request) -> Response:
-        """Show everybody known, with their roles."""
+    async def people(self, request: Request, words: str = "", page: int = 1) -> Response:
+        """Show people with their roles, those whom a search finds in a name, number or user id."""
+        words = " ".join(words.split())[:100]
         realm = self._assistant.realm
         rules = self._assistant.access.access_rules(realm)
-        lines = [line for line in await self._store.read(people.listing) if line.realm == realm]
+        lines = [
+            line
+            for line in await self._store.read(people.listing)
+            if line.realm == realm and words.lower() in " ".join((line.name, *line.names)).lower()
+        ]
+        page = min(max(page, 1), max(ceil(len(lines) / PEOPLE_ON_A_PAGE), 1))
+        is_last = len(lines) <= page * PEOPLE_ON_A_PAGE
+        lines = lines[(page - 1) * PEOPLE_ON_A_PAGE : page * PEOPLE_ON_A_PAGE]
         roles = [
             people.role_of(rules, line.role, line.access, line.names) if line.id else "turned away"
             for line in lines
         ]
-        return self._views.render(request, "people.html", lines=zip(lines, roles, strict=True))
+        shown = list(zip(lines, roles, strict=True))
+        return self._views.render(
+            request, "people.html", lines=shown, words=words, page=page, is_last=is_last
+        )
 
     async def change_person(self, request: Request, action: Literal["allow", "block", "owner"]) -> Response:
         """Let a person in, shut them out, or make them an owner."""

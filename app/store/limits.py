@@ -8,6 +8,8 @@ from app.settings import Limit
 
 Used = Literal["guests", "tokens", "sent", "cost"]
 Period = Literal["hour", "day", "month"]
+LAST_TURNS = 20  # tell what a turn may cost
+TOKENS_OF_A_TURN = 4_000  # before any turn was seen
 _CHARACTERS: dict[Period, int] = {"hour": 13, "day": 10, "month": 7}  # of a moment such as 2026-11-25T10
 
 
@@ -92,6 +94,21 @@ def count_queued(conn: Connection) -> int:
         " + (SELECT count(*) FROM turns WHERE state <> 'done' AND state <> 'parked')"
     ).fetchone()
     return int(row[0])
+
+
+def tokens_promised(conn: Connection) -> int:
+    """Return how many tokens the open turns and one more may need, 0 if no turn is open.
+
+    Each is thought to need as many as the costliest of the last turns.
+    """
+    row = conn.execute(
+        "SELECT (SELECT count(*) FROM turns WHERE state <> 'done' AND state <> 'parked') AS open,"
+        " (SELECT max(prompt_tokens + completion_tokens) FROM (SELECT prompt_tokens, completion_tokens"
+        " FROM turns WHERE traced = 1 AND done_at IS NOT NULL ORDER BY done_at DESC LIMIT ?) AS last)"
+        " AS costliest",
+        (LAST_TURNS,),
+    ).fetchone()
+    return (row["open"] + 1) * (row["costliest"] or TOKENS_OF_A_TURN) if row["open"] else 0
 
 
 def release_all(conn: Connection) -> None:

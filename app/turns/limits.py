@@ -27,6 +27,7 @@ from app.turns.profiles import HasAccessRules
 MILLION = 1_000_000
 GUESTS_TOKENS = 0.9  # share of the tokens that guests may use up
 WARNED_AT = 0.8  # share of the monthly budget
+PROMISED_SECONDS = 2.0  # guests look again for tokens that running turns may leave
 RESERVES = 50  # one reserve is this part of a limit, and at least two messages
 FOR_OWNERS_ALERTS, FOR_OTHERS, FOR_MEMBERS, FOR_GUESTS = range(4)  # reserves that have to be left
 _LAST_STOPPED: tuple[Origin, ...] = ("reminder", "question", "business", "alert")
@@ -93,6 +94,8 @@ class Limits:
         if found is None:
             if person.is_guest:
                 alerts.close_alerts(conn, _ALERT, now)
+                if self._tokens_are_promised(conn, now):
+                    return Gate(Pause(now + PROMISED_SECONDS), ())
             return None
         what, period = found
         limits.hold_back(conn, conversation, what, limits.period_ends(period, now))
@@ -179,6 +182,13 @@ class Limits:
         most = self._settings.token_limit
         share = GUESTS_TOKENS if person.is_guest else 1.0
         return limits.reached(most, limits.used(conn, "tokens", now), share) if most else None
+
+    def _tokens_are_promised(self, conn: Connection, now: float) -> bool:
+        """Return True if the turns that run may need all tokens that guests may use."""
+        if not (most := self._settings.token_limit) or not (promised := limits.tokens_promised(conn)):
+            return False
+        amounts = {period: amount + promised for period, amount in limits.used(conn, "tokens", now).items()}
+        return limits.reached(most, amounts, GUESTS_TOKENS) is not None
 
     def _tightest(self, conn: Connection, person: Person, now: float) -> _Bound:
         """Return the limit on sending that leaves least."""

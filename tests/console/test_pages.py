@@ -88,6 +88,18 @@ def test_a_form_of_another_page_changes_nothing_and_an_owners_chat_stays_their_o
     assert not server.rows("SELECT 1 FROM handovers")
 
 
+def test_people_are_found_among_many_and_shown_by_the_hundred(make_world: Any) -> None:
+    server, graph = make_world(crowd=101, ACCESS="everyone", ALLOWED_PHONE_NUMBERS="")
+    for number in range(101):
+        graph.say(f"p{number}", "hello")
+    browser = Browser(server)
+    wait_for(lambda: "page=2" in browser.page("/console/people"), "a second page")
+    assert browser.page("/console/people?page=2").count('class="name"') == 1
+    found = browser.page("/console/people?words=5550042")
+    assert found.count('class="name"') == 1
+    assert "page=2" not in found
+
+
 def test_roles_are_changed_and_costs_are_shown(town: Any) -> None:
     server, graph = town
     graph.say("rosa", "hello")
