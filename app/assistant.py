@@ -21,6 +21,7 @@ from app.mcp.server import ToolServer
 from app.mcp.servers import build_mcp
 from app.memory.history import History
 from app.memory.knowledge import Knowledge
+from app.memory.summary import Summaries, Summarizer
 from app.operator_calls import OperatorCalls, refuse_confirmation
 from app.ops.alerts import AlertReporter
 from app.ops.health import MODEL_AWAY, Health
@@ -38,7 +39,7 @@ from app.schedule.service import ScheduleService
 from app.security import AdminToken
 from app.settings import Settings, skill_environment
 from app.skills import build_skills
-from app.store import alerts, build_store, limits, people, turns
+from app.store import alerts, build_store, limits, people, summaries, turns
 from app.store.approvals import OpenQuestion
 from app.store.billing import read_rates
 from app.store.disk_space import MEGABYTE
@@ -116,6 +117,7 @@ class Assistant:
         )
         self.model: Model = _model(settings, self.abilities, self.files)
         self.warm_up = WarmUp(self.model)
+        self.summarizer = Summarizer(self.store, self.model, settings.daily_token_budget)
         self.health = Health(self.store, settings.missing_credentials, rates)
         self.health.watch(self.model, told_as=MODEL_AWAY)
         self.phrase_writer = PhraseWriter(loader, self.abilities, self.model, self.store, settings.data_dir)
@@ -171,7 +173,7 @@ class Assistant:
             store,
             self.channels.keys(),
             settings.sweep_seconds,
-            DueWork(self.carrier, self.sender, self.reminders, self.handovers, self.history),
+            DueWork(self.carrier, self.sender, self.reminders, self.handovers, self.history, self.summarizer),
             self.installs,
             services.look_again,
         )
@@ -204,6 +206,7 @@ class Assistant:
                 "templates": TemplateSending(
                     self.settings, self.store, self.realm, self.message_rates, self.sender
                 ),
+                "summaries": Summaries(self.store),
                 "speech": Speech(self.settings),
                 "zones": TimeZones(self.store),
             },
@@ -238,6 +241,7 @@ class Assistant:
         await self.abilities.load()
         cut_off = await self.store.tx(turns.recover)
         await self.store.tx(limits.release_all)
+        await self.store.tx(lambda conn: summaries.recover(conn, time.time()))
         if cut_off:
             log.warning("turns were cut off by a crash and go on", turns=cut_off)
         await self.sender.recover()
@@ -258,6 +262,7 @@ class Assistant:
         await self.sweep.stop()
         await self.webhooks_out.stop()
         await self.reminders.stop()
+        await self.summarizer.stop()
         await self.phrase_writer.close()
         await self.carrier.close(LANES_SECONDS)
         await self.sender.close(SENDER_SECONDS)

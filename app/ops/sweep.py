@@ -37,7 +37,7 @@ class Wakes(Protocol):
 
 class Alarm(Protocol):
     def look(self) -> None:
-        """Hint that reminders are due."""
+        """Hint that something is due."""
 
 
 class Notices(Protocol):
@@ -59,6 +59,7 @@ class DueWork:
     reminders: Alarm
     handovers: Notices
     history: History
+    summaries: Alarm
 
 
 class Sweep:
@@ -142,6 +143,7 @@ class Sweep:
             self._due.sends.wake(person)
         if reminders:
             self._due.reminders.look()
+        self._due.summaries.look()
 
     async def _forget(self) -> None:
         """Delete what is old, after the look, which it must not hold up."""

@@ -67,7 +67,7 @@ def read_intent(text: str, known: Collection[str]) -> Reading | None:
     names = {_key(name): name for name in known}
     if answer.strip("` \n.").lower() in _NOTHING and answer:
         return Reading()
-    for value in _json_values(answer):
+    for value in json_values(answer):
         reading = _reading(value, names)
         if reading is not None:
             return reading
@@ -79,7 +79,7 @@ def _without_thoughts(text: str) -> str:
     return _THOUGHT_START.sub("", _THOUGHT_END.sub("", _THOUGHT.sub("", text))).strip()
 
 
-def _json_values(text: str) -> Iterator[JSON]:
+def json_values(text: str) -> Iterator[JSON]:
     """Yield every JSON object or list in `text`, fenced ones first."""
     decoder = json.JSONDecoder()
     for part in [*_FENCE.findall(text), text]:

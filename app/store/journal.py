@@ -119,12 +119,8 @@ def uncertain_calls(conn: Connection, person: str) -> frozenset[UncertainCall]:
     return frozenset((row["tool"], row["arguments_hash"]) for row in rows)
 
 
-def _count(conn: Connection, turn: str, tokens: Tokens, day: str, now: float) -> int:
-    person = conn.execute(
-        "UPDATE turns SET prompt_tokens = prompt_tokens + ?, completion_tokens = completion_tokens + ?,"
-        " cached_tokens = cached_tokens + ? WHERE id = ? RETURNING person_id",
-        (tokens.prompt, tokens.completion, tokens.cached, turn),
-    ).fetchone()["person_id"]
+def count_tokens(conn: Connection, person: str, tokens: Tokens, day: str, now: float) -> int:
+    """Count a person's tokens, and return how many they used on this day."""
     limits.add(conn, "tokens", tokens.prompt + tokens.completion, now)
     row = conn.execute(
         "INSERT INTO token_use (person_id, day, tokens) VALUES (?, ?, ?)"
@@ -132,3 +128,12 @@ def _count(conn: Connection, turn: str, tokens: Tokens, day: str, now: float) ->
         (person, day, tokens.prompt + tokens.completion),
     ).fetchone()
     return int(row["tokens"])
+
+
+def _count(conn: Connection, turn: str, tokens: Tokens, day: str, now: float) -> int:
+    person = conn.execute(
+        "UPDATE turns SET prompt_tokens = prompt_tokens + ?, completion_tokens = completion_tokens + ?,"
+        " cached_tokens = cached_tokens + ? WHERE id = ? RETURNING person_id",
+        (tokens.prompt, tokens.completion, tokens.cached, turn),
+    ).fetchone()["person_id"]
+    return count_tokens(conn, person, tokens, day, now)

@@ -56,6 +56,45 @@ def remembered_facts(conn: Connection, person: str) -> tuple[Fact, ...]:
     return tuple(Fact(row["text"], bool(row["outside"])) for row in rows)
 
 
+@dataclass(frozen=True, slots=True)
+class NumberedFact:
+    """A fact with the number that `recall` shows too, and when it was kept."""
+
+    number: int
+    text: str
+    at: float
+    outside: bool
+
+
+def numbered_facts(conn: Connection, person: str) -> list[NumberedFact]:
+    """Return the person's facts in the order in which they came; a number is never given twice."""
+    rows = conn.execute(
+        "SELECT value, updated_at, outside FROM skill_data"
+        " WHERE person_id = ? AND key >= 'fact:' AND key < 'fact;' ORDER BY key",
+        (person,),
+    )
+    values = ((number, row, orjson.loads(row["value"]).get("text")) for number, row in enumerate(rows, 1))
+    return [
+        NumberedFact(number, text, row["updated_at"], bool(row["outside"]))
+        for number, row, text in values
+        if isinstance(text, str)
+    ]
+
+
+def forget_fact(conn: Connection, person: str, number: int) -> str | None:
+    """Forget one of the `numbered_facts`; return its text, None if there is none."""
+    found = next((one for one in numbered_facts(conn, person) if one.number == number), None)
+    if found is None:
+        return None
+    conn.execute(
+        "UPDATE skill_data SET value = '{\"deleted\":true}', outside = 0 WHERE (person_id, skill, key) IN"
+        " (SELECT person_id, skill, key FROM skill_data WHERE person_id = ?"
+        " AND key >= 'fact:' AND key < 'fact;' ORDER BY key LIMIT 1 OFFSET ?)",
+        (person, number - 1),
+    )
+    return found.text
+
+
 class NoRoom(RecadoError):
     """A call's writes were refused: the person's quota is used up, or the disk is nearly full."""
 

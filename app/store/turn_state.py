@@ -1,6 +1,6 @@
 """The state that a turn starts from, read from the rows in the transaction that counts the attempt."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from sqlite3 import Connection, Row
@@ -15,6 +15,8 @@ from app.store.database import placeholders
 from app.store.journal import TurnGone, UncertainCall, tokens_used, uncertain_calls
 from app.store.outbox import sent_as
 from app.store.skill_data import Fact, remembered_facts
+
+Parts = Mapping[str, Sequence[str]]  # of a summary: lines by the name of their part
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ class InboxMessage:
     received_at: float = 0.0
 
 
+MOST_EXCHANGES = 100
 _CALL_CHARACTERS = 160
 _VALUE_CHARACTERS = 60
 
@@ -106,6 +109,7 @@ class TurnState:
     uncertain: frozenset[UncertainCall] = frozenset()  # the person's calls of unknown outcome
     facts: tuple[Fact, ...] = ()
     tried_before: bool = False
+    summary: Parts = field(default_factory=dict)  # of what was said before the exchanges
 
     @property
     def received_at(self) -> float | None:
@@ -127,7 +131,7 @@ def load_turn(conn: Connection, turn: str, now: float, history: int, day: str) -
         "SELECT * FROM conversations WHERE id = ?", (row["conversation_id"],)
     ).fetchone()
     members = _members(conn, turn)
-    exchanges = _exchanges(conn, conversation, turn, history)
+    exchanges = _window(conn, conversation, turn, history)
     waiting = approvals.open_in(conn, conversation["id"])
     return TurnState(
         id=turn,
@@ -152,8 +156,15 @@ def load_turn(conn: Connection, turn: str, now: float, history: int, day: str) -
         asked_after=tuple(source for one in waiting for source in one.sources),
         uncertain=uncertain_calls(conn, person["id"]),
         facts=() if conversation["group_id"] else remembered_facts(conn, person["id"]),
+        summary=summary_of(conn, conversation["id"]),
         tried_before=row["attempts"] > 1 or row["crowded"] > 0,
     )
+
+
+def summary_of(conn: Connection, conversation: str) -> Parts:
+    """Return the running summary of a conversation, {} if there is none."""
+    row = conn.execute("SELECT parts FROM summaries WHERE conversation_id = ?", (conversation,)).fetchone()
+    return {} if row is None else orjson.loads(row["parts"])
 
 
 def _journal(conn: Connection, turn: str) -> tuple[JournalRow, ...]:
@@ -184,24 +195,32 @@ def _members(conn: Connection, turn: str) -> tuple[InboxMessage, ...]:
     )
 
 
-def _exchanges(conn: Connection, conversation: Row, turn: str, limit: int) -> tuple[Exchange, ...]:
-    """Return the newest turns of the conversation, the oldest first.
+def _window(conn: Connection, conversation: Row, turn: str, limit: int) -> tuple[Exchange, ...]:
+    """Return the newest exchanges of the conversation, the oldest first.
 
     Past `limit` the older half goes at once, so that the start of the prompt stays the same for many turns
-    and a provider's prompt cache keeps hitting.
+    and a provider's prompt cache keeps hitting. Mostly a summary has taken in what is old before that.
     """
+    since = conversation["history_from"]
+    exchanges = exchanges_since(conn, conversation["id"], since, but=turn, limit=limit + 1)
+    if len(exchanges) > limit:
+        exchanges = exchanges[-(limit // 2) :]
+        conn.execute(
+            "UPDATE conversations SET history_from = ? WHERE id = ?", (exchanges[0].at, conversation["id"])
+        )
+    return exchanges
+
+
+def exchanges_since(
+    conn: Connection, conversation: str, since: float, *, but: str = "", limit: int = MOST_EXCHANGES
+) -> tuple[Exchange, ...]:
+    """Return the newest exchanges of a conversation from `since` on, the oldest first, without turn `but`."""
     rows = conn.execute(
         "SELECT t.id, t.reply, t.outcome, t.created_at, t.taint FROM turns t WHERE t.conversation_id = ?"
         " AND t.created_at >= ? AND t.state = 'done' AND t.outcome IN ('answered', 'business') AND t.id <> ?"
         " ORDER BY t.created_at DESC, t.rowid DESC LIMIT ?",
-        (conversation["id"], conversation["history_from"], turn, limit + 1),
+        (conversation, since, but, limit),
     ).fetchall()
-    if len(rows) > limit:
-        rows = rows[: limit // 2]
-        conn.execute(
-            "UPDATE conversations SET history_from = ? WHERE id = ?",
-            (rows[-1]["created_at"], conversation["id"]),
-        )
     said = _said(conn, [row["id"] for row in rows])
     found = _found(conn, [row["id"] for row in rows])
     calls = _calls(conn, [row["id"] for row in rows])

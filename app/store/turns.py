@@ -9,7 +9,7 @@ import orjson
 
 from app.errors import RecadoError
 from app.people import Conversation
-from app.store import alerts, approvals, attachments, choices, events, outbox
+from app.store import alerts, approvals, attachments, choices, events, outbox, summaries
 from app.store.database import Database, insert, placeholders
 from app.store.journal import TurnGone
 from app.store.outbox import Draft
@@ -302,6 +302,7 @@ def new_conversation(conn: Connection, conversation: str, now: float) -> None:
     for waiting in conn.execute(parked, (conversation,)).fetchall():
         _close(conn, waiting["id"], "stopped", "", "", now)
     choices.withdraw(conn, conversation)
+    summaries.forget(conn, conversation)
     conn.execute(
         "UPDATE conversations SET history_from = ?, tools = '[]', categories = '[]', skills = '[]'"
         " WHERE id = ?",

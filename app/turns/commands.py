@@ -3,30 +3,37 @@
 import re
 import time
 from collections.abc import Sequence
+from datetime import datetime
 from sqlite3 import Connection
 from typing import Literal
+from zoneinfo import ZoneInfo
 
 from app.errors import RecadoError
 from app.i18n import say
 from app.people import Conversation, Person
+from app.schedule.wording import local_text
 from app.store import handovers, people
 from app.store.billing import usage
 from app.store.database import Database
+from app.store.skill_data import NumberedFact, forget_fact, numbered_facts
 from app.store.tool_statistics import day_of
+from app.store.turn_state import summary_of
+from app.text import visible
 from app.turns.state import TurnContext, TurnServices
 
-Command = Literal["help", "stop", "new", "member", "block", "usage", "human", "bot"]
+Command = Literal["help", "stop", "new", "member", "block", "usage", "human", "bot", "memory"]
 
 _COMMANDS: dict[str, Command] = {
     **dict.fromkeys(("/help", "/ayuda", "/ajuda", "/?"), "help"),
     **dict.fromkeys(("help", "ayuda", "ajuda", "menu", "menú"), "help"),
     **dict.fromkeys(("/stop", "/parar", "/para", "/pare", "/detener", "/alto", "/cancelar"), "stop"),
     **dict.fromkeys(("/usage", "/uso"), "usage"),
+    **dict.fromkeys(("/memory", "/memoria", "/memória"), "memory"),
     **dict.fromkeys(("/new", "/nuevo", "/nueva", "/novo", "/nova"), "new"),
 }
 _LANGUAGES = {
-    **dict.fromkeys(("/ayuda", "ayuda", "menú", "/detener", "/alto", "/nuevo", "/nueva"), "es"),
-    **dict.fromkeys(("/ajuda", "ajuda", "/pare", "/novo", "/nova"), "pt"),
+    **dict.fromkeys(("/ayuda", "ayuda", "menú", "/detener", "/alto", "/nuevo", "/nueva", "/memoria"), "es"),
+    **dict.fromkeys(("/ajuda", "ajuda", "/pare", "/novo", "/nova", "/memória"), "pt"),
 }
 # Owners write whom they mean behind these.
 _ABOUT_SOMEBODY: dict[str, Command] = {
@@ -35,6 +42,7 @@ _ABOUT_SOMEBODY: dict[str, Command] = {
     **dict.fromkeys(("/human", "/humano"), "human"),
     "/bot": "bot",
 }
+_FORGETS = re.compile(r"/\w+ +(?:delete|borrar|borra|apagar|apaga) +(\d{1,4})")
 _CHANGES = {"member": people.allow, "block": people.block}
 _LIKE_A_COMMAND = re.compile(r"/[^\W\d_]\w{0,30}")
 
@@ -45,6 +53,8 @@ def read_command(text: str) -> Command | None:
     first, _, rest = word.partition(" ")
     if first in _ABOUT_SOMEBODY:
         return _ABOUT_SOMEBODY[first] if rest.strip() else "help"
+    if _COMMANDS.get(first) == "memory":
+        return "memory"
     return _COMMANDS.get(word) or ("help" if _LIKE_A_COMMAND.fullmatch(word) else None)
 
 
@@ -57,7 +67,9 @@ async def command_answer(turn: TurnContext, command: str, written: str, services
         return await _hand_over(turn.person, written, services, takes=command == "human")
     if command == "usage" and is_owners_own:
         return await _usage_of_month(turn.person.language, services)
-    language = _LANGUAGES.get(_word(written), turn.person.language)
+    language = _LANGUAGES.get(_word(written).partition(" ")[0], turn.person.language)
+    if command == "memory":
+        return await _memory(turn, language, written, services.store)
     if command == "new":
         return say(
             language,
@@ -71,6 +83,39 @@ async def command_answer(turn: TurnContext, command: str, written: str, services
     return help_text(
         language, abilities, unknown=unknown, offline=services.offline, is_owner=turn.person.is_owner
     )
+
+
+async def _memory(turn: TurnContext, language: str, written: str, store: Database) -> str:
+    """Show what is kept about the person and of this conversation, or forget one of the facts."""
+    if turn.in_group:
+        return say(language, "What I remember of you is shown in our private chat only.")
+    person, place = turn.person.id, turn.state.conversation.id
+    if found := _FORGETS.fullmatch(_word(written)):
+        text = await store.tx(lambda conn: forget_fact(conn, person, int(found[1])))
+        if text is None:
+            return say(language, "There is no number {number} among what I remember.", number=found[1])
+        return say(language, "✓ Forgotten: {text}", text=text)
+    facts = await store.read(lambda conn: numbered_facts(conn, person))
+    parts = await store.read(lambda conn: summary_of(conn, place))
+    lines = [f"{one.number}. {visible(one.text)}{_origin(one, turn.person, language)}" for one in facts]
+    told = [f"- {visible(line)}" for part in parts.values() for line in part]
+    if not lines and not told:
+        return say(language, "I remember nothing about you yet.")
+    if lines:
+        forget = say(language, "To delete one: /memory delete {number}", number=facts[0].number)
+        lines = [say(language, "What I remember about you:"), *lines, "", forget]
+    if told:
+        told = [say(language, "Of this conversation, in short:"), *told]
+        told += ["", say(language, "Tell me if a line is wrong. /new forgets all of them.")]
+    return "\n".join([*lines, *([""] if lines and told else []), *told])
+
+
+def _origin(fact: NumberedFact, person: Person, language: str) -> str:
+    """Return when a fact was kept, and whether it may come from others."""
+    zone = ZoneInfo(person.timezone)
+    day = local_text(datetime.fromtimestamp(fact.at, zone), datetime.now(zone).date(), language)
+    foreign = say(language, "perhaps from text of others")
+    return f" ({day}, {foreign})" if fact.outside else f" ({day})"
 
 
 async def _change_person(owner: Person, command: str, written: str, store: Database) -> str:
@@ -147,6 +192,7 @@ def help_text(language: str, abilities: Sequence[str], *, unknown: str, offline:
         say(language, "- /help: this list"),
         say(language, "- /stop: I stop what I am doing"),
         say(language, "- /new: a fresh conversation"),
+        say(language, "- /memory: what I remember about you"),
     ]
     if offline:
         lines += [

@@ -11,8 +11,9 @@ import structlog
 
 from app.i18n import say
 from app.llm.errors import ModelError
+from app.memory.summary import outgrows_window
 from app.messages import RECEIPT_MARK, Button, Link, Outgoing
-from app.store import alerts, choices, journal, learned_phrases, outbox, turns
+from app.store import alerts, choices, journal, learned_phrases, outbox, summaries, turns
 from app.store.choices import option_id
 from app.store.outbox import Draft
 from app.store.turns import Outcome, StickySelection
@@ -42,6 +43,7 @@ class _Ending:
     source: str = ""  # names a reply that is sent once for several turns
     after: str = ""  # the journal row that must stand before
     feedback: RoutingFeedback = field(default_factory=RoutingFeedback)
+    outgrown: bool = False  # older exchanges are to be folded into the conversation's summary
 
 
 class TurnFinalizer:
@@ -50,13 +52,24 @@ class TurnFinalizer:
     def __init__(self, services: TurnServices) -> None:
         self._store = services.store
         self._sender = services.sender
+        self._is_offline = services.offline
+        self._look_again = services.look_again
 
     async def answered(self, turn: TurnContext, text: str) -> None:
         """Send the model's answer, or a plain sentence when it gave none."""
         kept = StickySelection(turn.offered, turn.routed.categories, turn.kept_skills)
         after = answer_key(len(turn.transcript.rounds) - 1)
-        feedback = routing_feedback(turn)
-        await self._end(turn, text, _Ending("answered", kept=kept, after=after, feedback=feedback))
+        feedback, outgrown = routing_feedback(turn), self._outgrown(turn)
+        ending = _Ending("answered", kept=kept, after=after, feedback=feedback, outgrown=outgrown)
+        await self._end(turn, text, ending)
+        if outgrown:
+            self._look_again.set()
+
+    def _outgrown(self, turn: TurnContext) -> bool:
+        """Tell whether the conversation outgrows its window; guests' and groups' are only cut."""
+        if self._is_offline or turn.person.is_guest or turn.in_group:
+            return False
+        return outgrows_window(turn.state.exchanges)
 
     async def command_answered(self, turn: TurnContext, text: str, *, fresh: bool) -> None:
         """Send a command's answer; `fresh` starts the conversation anew."""
@@ -131,6 +144,8 @@ class TurnFinalizer:
             learned_phrases.learn(conn, person, ending.feedback.tools, ending.feedback.stems, now)
             if options := turn.asks.get("options"):
                 choices.offer(conn, state.id, state.conversation, options, now)
+            if ending.outgrown:
+                summaries.ask(conn, state.conversation, turn.person.timezone, now)
             outbox.put_files(conn, state.conversation, state.id, files, now)
             if ending.fresh:
                 turns.new_conversation(conn, state.conversation.id, now)

@@ -18,6 +18,7 @@ import orjson
 from app.calendar.rules import shown_zone
 from app.llm.model import ModelAnswer, ToolCall
 from app.memory import remembered
+from app.memory.summary import summary_line
 from app.messages import JSON
 from app.people import Person
 from app.routing.snapshot import Catalog
@@ -131,7 +132,11 @@ def build_prompt(
 ) -> Prompt:
     """Build the prompt of a turn before its first round."""
     history = history_messages(turn.exchanges)
-    messages = [system_message(person, instructions), *history, newest_message(turn, person, facts)]
+    newest = newest_message(turn, person, facts)
+    messages = [system_message(person, instructions), *history, newest]
+    if history and (summary := summary_line(turn.summary)):
+        oldest = history[0]  # a message of its own would be the second of the same side in a row
+        messages[1] = {**oldest, "content": f"{summary}\n{oldest['content']}"}
     return Prompt(messages, 1 + len(history), tools)
 
 

@@ -1,0 +1,96 @@
+"""The running summaries of conversations, and which of them have something to take in."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from sqlite3 import Connection
+
+import orjson
+
+from app.people import Conversation
+from app.store.turn_state import Exchange, Parts, exchanges_since, summary_of
+
+RETRY_SECONDS = 600.0
+MOST_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Unfolded:
+    """A summary and the exchanges since it, the oldest first; `since` is where the window begins."""
+
+    conversation: str
+    person: str
+    parts: Parts
+    zone: str
+    since: float
+    exchanges: Sequence[Exchange]
+
+
+def ask(conn: Connection, conversation: Conversation, zone: str, now: float) -> None:
+    """Note that a conversation outgrows its window, unless that is known."""
+    conn.execute(
+        "INSERT INTO summaries (conversation_id, person_id, due_at, zone) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT (conversation_id) DO UPDATE SET due_at = excluded.due_at, zone = excluded.zone,"
+        " attempts = 0 WHERE summaries.due_at IS NULL",
+        (conversation.id, conversation.person_id, now, zone),
+    )
+
+
+def recover(conn: Connection, now: float) -> None:
+    """Take up at once what a crash cut off."""
+    conn.execute("UPDATE summaries SET due_at = ? WHERE due_at IS NOT NULL", (now,))
+
+
+def begin(conn: Connection, now: float) -> Unfolded | None:
+    """Take the next summary that is due, for one attempt; None if none is."""
+    row = conn.execute(
+        "SELECT s.*, c.history_from FROM summaries s JOIN conversations c ON c.id = s.conversation_id"
+        " WHERE s.due_at <= ? ORDER BY s.due_at LIMIT 1",
+        (now,),
+    ).fetchone()
+    if row is None:
+        return None
+    is_last = row["attempts"] + 1 >= MOST_ATTEMPTS
+    conn.execute(
+        "UPDATE summaries SET attempts = attempts + 1, due_at = ? WHERE conversation_id = ?",
+        (None if is_last else now + RETRY_SECONDS, row["conversation_id"]),
+    )
+    exchanges = exchanges_since(conn, row["conversation_id"], row["history_from"])
+    return Unfolded(
+        row["conversation_id"],
+        row["person_id"],
+        orjson.loads(row["parts"]),
+        row["zone"],
+        row["history_from"],
+        exchanges,
+    )
+
+
+def fold(conn: Connection, taken: Unfolded, parts: Parts, since: float) -> bool:
+    """Keep the new summary and move the window, unless either changed since it was taken."""
+    moved = conn.execute(
+        "UPDATE conversations SET history_from = ? WHERE id = ? AND history_from = ?",
+        (since, taken.conversation, taken.since),
+    ).rowcount
+    if moved:
+        conn.execute(
+            "UPDATE summaries SET parts = ?, due_at = NULL, attempts = 0 WHERE conversation_id = ?",
+            (orjson.dumps(parts).decode(), taken.conversation),
+        )
+    return bool(moved)
+
+
+def replace_line(conn: Connection, conversation: str, line: str, by: str) -> None:
+    """Replace a line of a summary, or take it out if `by` is empty."""
+    parts = {
+        name: [one if one != line else by for one in lines if by or one != line]
+        for name, lines in summary_of(conn, conversation).items()
+    }
+    conn.execute(
+        "UPDATE summaries SET parts = ? WHERE conversation_id = ?",
+        (orjson.dumps(parts).decode(), conversation),
+    )
+
+
+def forget(conn: Connection, conversation: str) -> None:
+    """Delete the summary of a conversation."""
+    conn.execute("DELETE FROM summaries WHERE conversation_id = ?", (conversation,))

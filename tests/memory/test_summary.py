@@ -1,0 +1,127 @@
+"""What outgrows a conversation's window is folded into a summary: once, kept apart, open to correction."""
+
+import asyncio
+import json
+import re
+from typing import Any
+
+import pytest
+
+from tests.standins.model import calls, is_classifier, last_user_text
+from tests.world import open_work, wait_for
+
+PLANTED = re.compile(r"fact \d+")
+SMALL_TALK = "and the weather is nice here today, is it not? " * 12
+
+
+class Chatter:
+    """A model that answers in a sentence and folds by keeping every planted fact."""
+
+    def __init__(self) -> None:
+        self.folded: list[dict[str, Any]] = []
+        self.prompts: list[str] = []
+        self.waits = False
+
+    async def __call__(self, body: dict[str, Any]) -> Any:
+        if is_classifier(body):
+            return '{"categories": ["conversation"], "phrases": ["talk"]}'
+        if "keep the memory" in str(body["messages"][0]["content"]):
+            given = json.loads(body["messages"][1]["content"])
+            self.folded.append(given)
+            if self.waits:
+                await asyncio.sleep(60)
+            said = " ".join(one["person"] for one in given["exchanges"])
+            facts = [*given["summary"].get("facts", []), *PLANTED.findall(said)]
+            return "```json\n" + json.dumps({"who": ["a gardener"], "facts": facts}) + "\n```"
+        self.prompts.append(json.dumps(body["messages"]))
+        if body["messages"][-1]["role"] == "tool":
+            return "done"
+        if "not so" in last_user_text(body):
+            return calls(("correct_summary", {"wrong": "fact 4", "right": "fact 400"}))
+        return "noted"
+
+
+def talk(graph: Any, server: Any, start: int, end: int) -> None:
+    for number in range(start, end):
+        graph.say("p0", f"{f'fact {number}' if number % 2 == 0 else 'well'} {SMALL_TALK}")
+        graph.reply("p0", number + 1)
+    wait_for(lambda: not open_work(server), "the last turn")
+
+
+def due(server: Any) -> bool:
+    return bool(server.rows("SELECT 1 FROM summaries WHERE due_at IS NOT NULL"))
+
+
+def test_nothing_that_leaves_the_window_is_lost_under_kill_9(make_world: Any, model: Any) -> None:
+    chatter = Chatter()
+    server, graph = make_world(model=model(chatter), SWEEP_SECONDS="0.5")
+    graph.inbound({"person": "p0", "type": "text", "text": "fact 999", "forwarded": True})
+    graph.reply("p0")
+    talk(graph, server, 1, 25)
+    chatter.waits = True
+    talk(graph, server, 25, 35)
+    wait_for(lambda: due(server), "a conversation that outgrows its window")
+    wait_for(lambda: chatter.folded, "the model at work on it")
+    server.kill()
+    chatter.waits = False
+    server.start()
+    wait_for(lambda: not due(server), "the summary after the crash")
+    talk(graph, server, 35, 80)
+    wait_for(lambda: not due(server), "the summary")
+    talk(graph, server, 80, 81)
+    known = set(PLANTED.findall(chatter.prompts[-1]))
+    assert {f"fact {number}" for number in range(2, 81, 2)} <= known
+    assert max(map(len, chatter.prompts)) < 40_000
+    assert "fact 999" not in json.dumps(chatter.folded)
+    [kept] = server.rows("SELECT parts FROM summaries")
+    facts = json.loads(kept["parts"])["facts"]
+    assert len(facts) == len(set(facts)) < 40
+
+
+@pytest.fixture
+def gardener(make_world: Any, model: Any) -> Any:
+    chatter = Chatter()
+    server, graph = make_world(model=model(chatter), SWEEP_SECONDS="0.5")
+    talk(graph, server, 0, 40)
+    wait_for(lambda: not due(server) and server.rows("SELECT 1 FROM summaries"), "a summary")
+    return server, graph, chatter
+
+
+def test_a_summary_is_shown_corrected_and_forgotten_and_is_nobody_elses(gardener: Any) -> None:
+    server, graph, chatter = gardener
+    graph.say("p0", "/memory")
+    assert "- a gardener\n- fact 0\n" in graph.reply("p0", 41)
+    graph.say("p1", "/memoria")
+    assert graph.reply("p1") == "Todavía no recuerdo nada de ti."
+    graph.say("p0", "that about the fourth is not so")
+    assert "fact 400" in graph.reply("p0", 42)
+    wait_for(lambda: not open_work(server), "the turn")
+    graph.say("p0", "/memory")
+    assert "- fact 400\n" in graph.reply("p0", 43)
+    server.kill()
+    server.start()
+    graph.say("p0", "/new")
+    graph.reply("p0", 44)
+    graph.say("p0", "/memory")
+    assert graph.reply("p0", 45) == "I remember nothing about you yet."
+    graph.say("p0", "hello again")
+    graph.reply("p0", 46)
+    assert "a gardener" not in chatter.prompts[-1]
+
+
+def test_a_fact_is_shown_with_its_day_and_deleted_by_its_number(make_world: Any) -> None:
+    _, graph = make_world()
+    for number, text in enumerate(("recuerda que vivo en Lima", "recuerda que mi hija se llama Ana"), 1):
+        graph.say("p0", text)
+        graph.reply("p0", number)
+    graph.say("p0", "/memoria")
+    shown = graph.reply("p0", 3)
+    assert "1. vivo en Lima (hoy " in shown
+    graph.say("p0", "/memoria borrar 1")
+    assert graph.reply("p0", 4) == "✓ Olvidado: vivo en Lima"
+    graph.say("p0", "/memoria borrar 1")
+    assert "No hay un número 1" in graph.reply("p0", 5)
+    graph.say("p0", "¿qué sabes de mí?")
+    shown = graph.reply("p0", 6)
+    assert "Ana" in shown
+    assert "Lima" not in shown
