@@ -21,7 +21,7 @@ from app.mcp.server import ToolServer
 from app.mcp.servers import build_mcp
 from app.memory.history import History
 from app.memory.knowledge import Knowledge
-from app.memory.summary import Summaries, Summarizer
+from app.memory.summary import Summarizer
 from app.operator_calls import OperatorCalls, refuse_confirmation
 from app.ops.alerts import AlertReporter
 from app.ops.health import MODEL_AWAY, Health
@@ -206,7 +206,6 @@ class Assistant:
                 "templates": TemplateSending(
                     self.settings, self.store, self.realm, self.message_rates, self.sender
                 ),
-                "summaries": Summaries(self.store),
                 "speech": Speech(self.settings),
                 "zones": TimeZones(self.store),
             },

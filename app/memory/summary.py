@@ -19,13 +19,12 @@ from app.errors import RecadoError
 from app.llm.model import Model, ModelRequest
 from app.messages import JSON
 from app.routing.intent import json_values
-from app.search.words import holds, terms
 from app.store import journal, summaries
 from app.store.database import Database
 from app.store.journal import Tokens
 from app.store.summaries import Unfolded
 from app.store.tool_statistics import day_of
-from app.store.turn_state import Exchange, Parts, summary_of
+from app.store.turn_state import Exchange, Parts
 
 log = structlog.get_logger(__name__)
 
@@ -113,30 +112,6 @@ class Summarizer:
 
         if not await self._store.tx(write):
             log.info("a summary was not kept", conversation=taken.conversation, readable=bool(parts))
-
-
-class Summaries:
-    """Lets a person correct their summary by words: `context.services.summaries`."""
-
-    def __init__(self, store: Database) -> None:
-        self._store = store
-
-    async def correct(self, conversation: str, wrong: str, right: str) -> list[str]:
-        """Replace the line that holds the words `wrong`, or take it out if `right` is empty.
-
-        Return the lines that were meant: one was changed; none or several changed nothing.
-        """
-        words = frozenset(terms(wrong))
-        by = " ".join(right.split())[:LINE_CHARACTERS]
-
-        def write(conn: Connection) -> list[str]:
-            lines = [line for part in summary_of(conn, conversation).values() for line in part]
-            meant = [line for line in lines if words and holds(line, words)]
-            if len(meant) == 1:
-                summaries.replace_line(conn, conversation, meant[0], by)
-            return meant
-
-        return await self._store.tx(write)
 
 
 def read_summary(text: str) -> Parts:

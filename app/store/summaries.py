@@ -79,16 +79,19 @@ def fold(conn: Connection, taken: Unfolded, parts: Parts, since: float) -> bool:
     return bool(moved)
 
 
-def replace_line(conn: Connection, conversation: str, line: str, by: str) -> None:
-    """Replace a line of a summary, or take it out if `by` is empty."""
-    parts = {
-        name: [one if one != line else by for one in lines if by or one != line]
-        for name, lines in summary_of(conn, conversation).items()
-    }
+def drop_line(conn: Connection, conversation: str, number: int) -> str | None:
+    """Take the line of a number, counted through all parts, out of a summary; return it, None if none is."""
+    parts = summary_of(conn, conversation)
+    lines = [(name, line) for name, listed in parts.items() for line in listed]
+    if not 0 < number <= len(lines):
+        return None
+    gone = lines.pop(number - 1)
+    left = {name: [line for part, line in lines if part == name] for name in parts}
     conn.execute(
         "UPDATE summaries SET parts = ? WHERE conversation_id = ?",
-        (orjson.dumps(parts).decode(), conversation),
+        (orjson.dumps(left).decode(), conversation),
     )
+    return gone[1]
 
 
 def forget(conn: Connection, conversation: str) -> None:

@@ -16,6 +16,7 @@ from app.store import handovers, people
 from app.store.billing import usage
 from app.store.database import Database
 from app.store.skill_data import NumberedFact, forget_fact, numbered_facts
+from app.store.summaries import drop_line
 from app.store.tool_statistics import day_of
 from app.store.turn_state import summary_of
 from app.text import visible
@@ -42,7 +43,7 @@ _ABOUT_SOMEBODY: dict[str, Command] = {
     **dict.fromkeys(("/human", "/humano"), "human"),
     "/bot": "bot",
 }
-_FORGETS = re.compile(r"/\w+ +(?:delete|borrar|borra|apagar|apaga) +(\d{1,4})")
+_FORGETS = re.compile(r"/\w+ +(?:delete|borrar|borra|apagar|apaga) +(s?)(\d{1,4})")
 _CHANGES = {"member": people.allow, "block": people.block}
 _LIKE_A_COMMAND = re.compile(r"/[^\W\d_]\w{0,30}")
 
@@ -89,25 +90,29 @@ async def _memory(turn: TurnContext, language: str, written: str, store: Databas
     """Show what is kept about the person and of this conversation, or forget one of the facts."""
     if turn.in_group:
         return say(language, "What I remember of you is shown in our private chat only.")
-    person, place = turn.person.id, turn.state.conversation.id
+    person, conversation = turn.person.id, turn.state.conversation.id
     if found := _FORGETS.fullmatch(_word(written)):
-        text = await store.tx(lambda conn: forget_fact(conn, person, int(found[1])))
+        forget, place = (drop_line, conversation) if found[1] else (forget_fact, person)
+        text = await store.tx(lambda conn: forget(conn, place, int(found[2])))
         if text is None:
-            return say(language, "There is no number {number} among what I remember.", number=found[1])
+            number = f"{found[1]}{found[2]}"
+            return say(language, "There is no number {number} among what I remember.", number=number)
         return say(language, "✓ Forgotten: {text}", text=text)
     facts = await store.read(lambda conn: numbered_facts(conn, person))
-    parts = await store.read(lambda conn: summary_of(conn, place))
+    parts = await store.read(lambda conn: summary_of(conn, conversation))
     lines = [f"{one.number}. {visible(one.text)}{_origin(one, turn.person, language)}" for one in facts]
-    told = [f"- {visible(line)}" for part in parts.values() for line in part]
+    summary = [line for part in parts.values() for line in part]
+    told = [f"s{number}. {visible(line)}" for number, line in enumerate(summary, 1)]
     if not lines and not told:
         return say(language, "I remember nothing about you yet.")
-    if lines:
-        forget = say(language, "To delete one: /memory delete {number}", number=facts[0].number)
-        lines = [say(language, "What I remember about you:"), *lines, "", forget]
-    if told:
-        told = [say(language, "Of this conversation, in short:"), *told]
-        told += ["", say(language, "Tell me if a line is wrong. /new forgets all of them.")]
-    return "\n".join([*lines, *([""] if lines and told else []), *told])
+    hint = say(
+        language,
+        "To delete one: /memory delete {number}. Tell me if something is wrong.",
+        number=facts[0].number if facts else "s1",
+    )
+    heads = (say(language, "What I remember about you:"), say(language, "Of this conversation, in short:"))
+    blocks = ["\n".join((head, *listed)) for head, listed in zip(heads, (lines, told), strict=True) if listed]
+    return "\n\n".join((*blocks, hint))
 
 
 def _origin(fact: NumberedFact, person: Person, language: str) -> str:

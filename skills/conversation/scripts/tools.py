@@ -17,12 +17,6 @@ SAID = {
         "me": "yo",
         "forwarded": "reenviado",
         "kept": "guardado",
-        "corrected": "✓ Corregido: {line}",
-        "taken_out": "✓ Ya no digo: {line}",
-        "NO_SUCH_LINE": "En lo que recuerdo de esta conversación no hay nada sobre «{wrong}».",
-        "hint_NO_SUCH_LINE": "Escribe /memoria para verlo.",
-        "SEVERAL_LINES": "Hay varias líneas así:\n{lines}",
-        "hint_SEVERAL_LINES": "¿Cuál? Di más palabras de ella.",
         "EMPTY_QUERY": "Falta decir qué busco: unas palabras o un día.",
         "hint_EMPTY_QUERY": "Di palabras de lo que se dijo, o desde qué día.",
         "INVALID_DATE": "No entiendo el día «{day}».",
@@ -35,12 +29,6 @@ SAID = {
         "me": "eu",
         "forwarded": "encaminhado",
         "kept": "guardado",
-        "corrected": "✓ Corrigido: {line}",
-        "taken_out": "✓ Não digo mais: {line}",
-        "NO_SUCH_LINE": "No que lembro desta conversa não há nada sobre “{wrong}”.",
-        "hint_NO_SUCH_LINE": "Escreva /memória para ver.",
-        "SEVERAL_LINES": "Há várias linhas assim:\n{lines}",
-        "hint_SEVERAL_LINES": "Qual delas? Diga mais palavras dela.",
         "EMPTY_QUERY": "Falta dizer o que procuro: umas palavras ou um dia.",
         "hint_EMPTY_QUERY": "Diga palavras do que foi dito, ou desde que dia.",
         "INVALID_DATE": "Não entendo o dia “{day}”.",
@@ -53,12 +41,6 @@ SAID = {
         "me": "me",
         "forwarded": "forwarded",
         "kept": "kept",
-        "corrected": "✓ Corrected: {line}",
-        "taken_out": "✓ I no longer say: {line}",
-        "NO_SUCH_LINE": "What I remember of this conversation has nothing about “{wrong}”.",
-        "hint_NO_SUCH_LINE": "Write /memory to see it.",
-        "SEVERAL_LINES": "Several lines are like that:\n{lines}",
-        "hint_SEVERAL_LINES": "Which one? Give more of its words.",
         "EMPTY_QUERY": "It does not say what to look for: some words or a day.",
         "hint_EMPTY_QUERY": "Give words of what was said, or the day to begin with.",
         "INVALID_DATE": "I do not understand the day “{day}”.",
@@ -103,25 +85,6 @@ async def search_history(
     }
     # What others wrote stays what others wrote, however long ago.
     return {"ok": True, "data": data, "meta": {"outside": True} if any(one.outside for one in found) else {}}
-
-
-async def correct_summary(wrong: str, right: str = "", context=None) -> dict:
-    """Corrects a line of the summary of this conversation, or takes it out.
-
-    Args:
-        wrong: Words of the line that is not so.
-        right: The whole line as it should be; empty to take it out.
-
-    Ejemplo: eso que recuerdas de mi hermana no es así
-    Example: your summary of what I said is wrong
-    """
-    say = Sentences(SAID, context)
-    meant = await context.services.summaries.correct(context.conversation, wrong, right)
-    if not meant:
-        return say.failed("NO_SUCH_LINE", wrong=cut(wrong, 80))
-    if len(meant) > 1:
-        return say.failed("SEVERAL_LINES", lines="\n".join(f"• {line}" for line in meant[:10]))
-    return {"summary": say("corrected", line=cut(right, 200)) if right else say("taken_out", line=meant[0])}
 
 
 def _midnight(day, zone, days_later=0):
