@@ -39,11 +39,6 @@ QUOTE_CHARACTERS = 2_000
 FILE_CHARACTERS = 8_000  # of the first page of a document, escaped
 SAID_CHARACTERS = 8_000  # that tools are chosen by
 _MOST_CALLS_SHOWN = 6
-_CORRECTION = (
-    "[A check of your answer, not seen by the person: these stand in no result and in nothing that was said: "
-    "{made_up}. Answer again, in the same language, without them and without others that you were not given; "
-    "say plainly what you do not know, and offer a person of the business.]"
-)
 _NOTHING_SAID = "[They had written nothing]"
 _BY_BUSINESS = "[A person of the business answered this themselves:]"
 FILES_ALONE = "[files]"  # for an answer without words: Anthropic's models take no empty message
@@ -92,10 +87,10 @@ class Prompt:
         results = [one for one in self._messages[self._newest + 1 :] if one["role"] == "tool"]
         return [str(one.get("content") or "") for one in (*said, *results)]
 
-    def add_correction(self, made_up: Sequence[str]) -> None:
-        """Ask for the answer anew, without what it made up."""
-        listed = "; ".join(made_up)
-        self._messages.append({"role": "user", "content": _CORRECTION.format(made_up=listed)})
+    def add_correction(self, text: str) -> None:
+        """Ask for the answer anew, told what was wrong with it."""
+        told = f"[A check of your answer, not seen by the person: {text}]"
+        self._messages.append({"role": "user", "content": told})
 
     def add_round(self, one: Round) -> None:
         """Append a finished round; what stands before it stays as it is."""

@@ -203,9 +203,9 @@ class TurnContext:
 
     @property
     def may_answer_again(self) -> bool:
-        """Tell whether the model may be asked once more for an answer that made something up."""
+        """Tell whether the model may be asked once more for an answer that is not kept."""
         rounds = self.transcript.rounds
-        was_corrected = len(rounds) > 1 and bool(rounds[-2].text) and not rounds[-2].calls
+        was_corrected = any(one.text and not one.calls for one in rounds[:-1])
         return not was_corrected and len(rounds) <= self.limits.rounds
 
     @property

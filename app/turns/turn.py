@@ -7,13 +7,11 @@ from contextlib import suppress
 import structlog
 
 from app.errors import StoreError
-from app.i18n import say
 from app.llm.errors import ModelError
 from app.llm.model import ModelAnswer, ModelRequest, ToolCall
 from app.llm.reading import calls_in_text, without_marked_calls
 from app.messages import JSON
 from app.store.turns import MAX_ATTEMPTS
-from app.turns import claims
 from app.turns.actions import (
     AskModel,
     Reply,
@@ -25,8 +23,8 @@ from app.turns.actions import (
     next_action,
     unique_calls,
 )
+from app.turns.answer_check import AnswerFault, find_fault
 from app.turns.approvals import Authorizer
-from app.turns.claims import Claim
 from app.turns.commands import command_answer
 from app.turns.finalizer import TurnFinalizer, cut_short
 from app.turns.routing import route_turn
@@ -91,11 +89,11 @@ class TurnRunner:
                     if not await self._run_tools(turn, number, calls, begun):
                         return None
                 case Reply(text):
-                    made_up = claims.unsupported(text, turn.prompt.given) if turn.is_checked else []
-                    if made_up and turn.may_answer_again:
-                        await self._correct(turn, made_up)
+                    fault = find_fault(turn, text, offline=self._services.offline)
+                    if fault is not None and turn.may_answer_again:
+                        await self._correct(turn, fault)
                         continue
-                    return await self._finalizer.answered(turn, _honest(turn, text, made_up))
+                    return await self._finalizer.answered(turn, text if fault is None else fault.honest)
 
     async def _route(self, turn: TurnContext) -> None:
         """Classify the intent and choose the tools; the journal keeps both, so a restart offers the same."""
@@ -119,11 +117,12 @@ class TurnRunner:
         turn.record(self._services.store, key, "llm", answer_row(asked), call)
         turn.add_round(asked)
 
-    async def _correct(self, turn: TurnContext, made_up: Sequence[Claim]) -> None:
-        """Have the model answer again, without what it made up."""
-        log.info("an answer made something up", turn=turn.id, kinds=sorted({one.kind for one in made_up}))
-        turn.prompt.add_correction([one.words for one in made_up])
-        await self._ask(turn, len(turn.transcript.rounds), with_tools=False)
+    async def _correct(self, turn: TurnContext, fault: AnswerFault) -> None:
+        """Have the model answer again, told what is wrong with its answer."""
+        log.info("an answer is not kept", turn=turn.id, kind=fault.kind)
+        number = len(turn.transcript.rounds)
+        turn.prompt.add_correction(fault.correction)
+        await self._ask(turn, number, with_tools=fault.kind == "not done" and number < turn.limits.rounds)
 
     async def _complete(self, turn: TurnContext, tools: list[dict[str, JSON]]) -> ModelAnswer:
         """Ask the model, again with a shorter prompt when its window has no room for the whole one."""
@@ -164,15 +163,6 @@ class TurnRunner:
     async def _run_command(self, turn: TurnContext, command: str, written: str) -> None:
         text = await command_answer(turn, command, written, self._services)
         await self._finalizer.command_answered(turn, text, fresh=command == "new")
-
-
-def _honest(turn: TurnContext, text: str, made_up: Sequence[Claim]) -> str:
-    """Return an answer without the sentences that still claim what stands nowhere."""
-    if not made_up:
-        return text
-    return claims.without(text, made_up) or say(
-        turn.person.language, "That I do not know. If you like, say that you want to talk to a person."
-    )
 
 
 def _read_answer(

@@ -1,0 +1,104 @@
+"""Find the sentences of an answer that say that something was done, or will be, for which a tool is needed.
+
+A small model writes "I added it" without a call. What it says is compared with the calls of the turn.
+"""
+
+import re
+from collections.abc import Iterator
+
+# Each language in its own spelling: without accents "anoté" would be "anote".
+_I_DID = (
+    # Spanish
+    r"anoté|agregué|añadí|guardé|puse|programé|agendé|creé|registré|apunté|borré|eliminé|quité|saqué|cancelé"
+    r"|marqué|taché|actualicé|cambié|moví|envié|mandé|reservé|compré|pedí|pagué|llamé|confirmé|instalé"
+    r"|desinstalé|configuré|activé|desactivé|edité|corregí|reprogramé|pospuse|aparté|publiqué|avisé"
+    r"|notifiqué|contacté|deshice|olvidé|(?:dejé|he|hemos) (?:\w+ )?{done_es}|hice (?:la|una|tu) reserva"
+    # Portuguese
+    r"|anotei|adicionei|coloquei|salvei|guardei|programei|agendei|criei|registrei|apaguei|excluí|removi|tirei"
+    r"|cancelei|marquei|risquei|atualizei|mudei|alterei|movi|enviei|mandei|reservei|comprei|pedi|paguei"
+    r"|liguei|confirmei|instalei|desinstalei|configurei|ativei|desativei|editei|corrigi|remarquei|adiei"
+    r"|publiquei|avisei|notifiquei|desfiz|esqueci|(?:deixei|fiz a|fiz uma|fiz sua) (?:{done_pt}|reserva)"
+    # English
+    r"|i(?:['’]ve| have)?(?: just| already| now| also| successfully)* (?:{done_en})"
+)
+_I_WILL = (
+    r"te (?:lo |la )?(?:recordaré|avisaré|notificaré|mandaré|enviaré)(?! que\b)"
+    r"|te voy a (?:recordar|avisar|mandar|enviar)|voy a (?:recordarte|avisarte)"
+    r"|te (?:aviso|recuerdo) (?:mañana|hoy|a las?|el|en \d|todos|todas|cada)\b"
+    r"|(?:vou )?te (?:lembrarei|avisarei)(?! que\b)|vou (?:te |lhe )?(?:lembrar|avisar)(?! que\b)"
+    r"|te (?:aviso|lembro) (?:amanhã|hoje|às?|no|na|em \d|todos|todas|cada)\b"
+    r"|i(?:['’]ll| will) (?:remind|notify|alert|ping|text|email|call) you"
+)
+_DONE = {
+    "done_es": r"(?:anotad|agregad|añadid|guardad|programad|agendad|cread|registrad|apuntad|borrad|eliminad"
+    r"|quitad|cancelad|marcad|tachad|actualizad|cambiad|movid|enviad|mandad|reservad|comprad|pedid|pagad"
+    r"|confirmad|instalad|configurad|activad|desactivad|editad|corregid|reprogramad|pospuest|puest|hech"
+    r"|deshech|olvidad|publicad)[oa]s?",
+    "done_pt": r"(?:(?:anotad|adicionad|colocad|salvad|guardad|programad|agendad|criad|registrad|apagad"
+    r"|excluíd|removid|tirad|cancelad|marcad|riscad|atualizad|mudad|alterad|movid|enviad|mandad|reservad|comprad"
+    r"|pedid|confirmad|instalad|configurad|ativad|desativad|editad|corrigid|remarcad|adiad|feit|desfeit"
+    r"|publicad)[oa]s?|salv[oa]s?|pag[oa]s?)",
+    "done_en": r"added|saved|noted|set|scheduled|created|recorded|deleted|removed|cancell?ed|marked|crossed"
+    r"|updated|changed|moved|sent|booked|reserved|bought|ordered|paid|called|confirmed|installed|configured"
+    r"|enabled|disabled|turned|edited|corrected|put|rescheduled|postponed|published|notified|emailed|texted"
+    r"|messaged|logged|written|stored|undone|ticked|checked off|taken|made (?:a|the|your) (?:note|reservation"
+    r"|reminder|booking|appointment)",
+}
+_AT_ONCE = (  # "Saved.", "Great, reminder set for nine"
+    r"\A\W*(?:(?:listo|pronto|ok|okay|perfecto|perfeito|great|sure|claro|all right|done|ya|já)[,.!:]? )*"
+    r"(?:(?:el|la|tu|o|a|seu|sua|the|your)? ?(?:recordatorio|nota|lista|cita|evento|tarea|alarma|mensaje"
+    r"|reserva|lembrete|consulta|tarefa|alarme|mensagem|reminder|note|list|event|task|alarm|message|booking"
+    r"|appointment) )?(?:{done_es}|{done_pt}|{done_en}|hecho|feito|done)(?=[ .,!:✅]|\Z)"
+)
+_IS_DONE = (  # may also be read from a list: "your appointment is booked"
+    r"(?:quedan?|quedó|quedaron|está|están|fue|fueron|ha sido|han sido|se ha|se han) (?:ya )?(?:{done_es})"
+    r"|(?:ficou|ficaram|fica|está|estão|foi|foram) (?:já )?(?:{done_pt})"
+    r"|(?:is|are|it['’]s|has been|have been|was|were) (?:now |all |already )*(?!called|set of)(?:{done_en})"
+)
+_DID = re.compile(rf"(?<!\w)(?:{_I_DID}|{_I_WILL})(?!\w)|{_AT_ONCE}".format(**_DONE))
+_STANDS = re.compile(rf"(?<!\w)(?:{_IS_DONE})(?!\w)".format(**_DONE))
+_NOT = re.compile(
+    r"\b(?:no|nunca|nada|ningun[oa]?|ningún|tampoco|ni|sin|não|nenhuma?|nem|sem|jamais|not|nothing|none|never"
+    r"|neither|without|cannot|unable|fail\w*)\b|n['’]t\b"
+)
+_IF = re.compile(
+    r"\b(?:si|cuando|para que|puedo|podría|podrías|puedes|quieres|quiera|gustaría|antes de|antes que|apenas"
+    r"|se|quando|assim que|posso|poderia|pode|quer|queira|gostaria|caso"
+    r"|if|when|once|unless|can|could|would|should|may|might|before|as soon as|let me know|want|like)\b"
+)
+_EARLIER = re.compile(
+    r"\b(?:ayer|anteayer|hace|anteriormente|antes|semana pasada"
+    r"|el (?:lunes|martes|miércoles|jueves|viernes|sábado|domingo) pasado|había"
+    r"|ontem|anteontem|faz|semana passada|tinha"
+    r"|yesterday|earlier|previously|ago|last (?:week|night|month|time)|before|had)\b"
+)
+_QUOTED = re.compile(r"“[^”]*”|«[^»]*»|\"[^\"\n]*\"|`[^`]*`")
+_SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?!\s|$)[^.!?\n]*)*[.!?]*")
+
+
+def claimed(answer: str, *, read_something: bool) -> list[str]:
+    """Return the sentences that say that the assistant did something, or will.
+
+    `read_something`: a tool told how things stand, so "it is booked" says no more than that.
+    """
+    return [sentence for sentence in _sentences(answer) if _claims(sentence, read_something=read_something)]
+
+
+def without(answer: str, sentences: list[str]) -> str:
+    """Return an answer without these sentences."""
+    for sentence in sentences:
+        answer = answer.replace(sentence, "", 1)
+    return re.sub(r"[ \t]+\n|\n{3,}", "\n\n", answer).strip()
+
+
+def _sentences(answer: str) -> Iterator[str]:
+    return (match[0] for match in _SENTENCE.finditer(answer) if match[0].strip())
+
+
+def _claims(sentence: str, *, read_something: bool) -> bool:
+    said = _QUOTED.sub("…", sentence.strip(" \t*_-•").casefold())
+    if said.endswith("?") or "¿" in said or _EARLIER.search(said):
+        return False
+    patterns = (_DID,) if read_something else (_DID, _STANDS)
+    found = [match for pattern in patterns for match in pattern.finditer(said)]
+    return any(not _NOT.search(said[: one.end()]) and not _IF.search(said[: one.start()]) for one in found)

@@ -1,0 +1,48 @@
+"""An answer that claims a deed that no tool did is caught, and mended by one more round."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from app.turns.deeds import claimed
+from tests.standins.model import calls, is_classifier
+from tests.world import open_work, wait_for
+
+
+def test_deeds_are_caught_and_other_sentences_are_not() -> None:
+    examples = yaml.safe_load(Path(__file__).with_name("deeds.yaml").read_text("utf-8"))
+    caught = [bool(claimed(one, read_something=False)) for one in examples["claims"]]
+    wrongly = [bool(claimed(one, read_something=False)) for one in examples["honest"]]
+    assert len(caught) + len(wrongly) >= 80
+    assert sum(caught) / len(caught) >= 0.90
+    assert sum(wrongly) / len(wrongly) <= 0.02
+
+
+def test_a_model_that_only_says_so_is_asked_again_and_then_does_it(make_world: Any, model: Any) -> None:
+    learns = True
+
+    def play(body: dict[str, Any]) -> Any:
+        if is_classifier(body):
+            return '{"categories": ["notes"], "phrases": ["save a note"]}'
+        last = body["messages"][-1]
+        if last["role"] == "tool":
+            return "I saved the note."
+        if "A check of your answer" in str(last["content"]) and learns:
+            return calls(("save_note", {"text": "the gate is green"}))
+        return "Sure! I saved the note. The gate is green."
+
+    played = model(play)
+    server, graph = make_world(model=played)
+    graph.say("p0", "note that the gate is green")
+    assert "the gate is green" in graph.reply("p0")
+    assert len(server.rows("SELECT 1 FROM skill_data WHERE skill = 'notes'")) == 1
+    assert len(played.main_calls) == 3
+    learns = False
+    graph.say("p0", "and that the door is red")
+    assert graph.reply("p0", 2) == (
+        "Sure! The gate is green.\n\nI have not done that. Ask me for it again, in one short sentence."
+    )
+    wait_for(lambda: not open_work(server), "the turn")
+    assert len(server.rows("SELECT 1 FROM skill_data WHERE skill = 'notes'")) == 1
+    assert len(played.main_calls) == 5
