@@ -67,9 +67,9 @@ def description_router(guard: Guard) -> APIRouter:
 
 def console_router(assistant: Assistant) -> APIRouter:
     """Return the routes under /console; without a session each shows the sign-in page instead."""
-    sessions = Sessions(assistant.admin_token)
+    sessions = Sessions(assistant.admin_token, assistant.store)
     views = Views(assistant)
-    pages = Pages(assistant, views)
+    pages = Pages(assistant, views, sessions)
     router = APIRouter(include_in_schema=False)
 
     @router.get("/console/static/console.css")
@@ -85,16 +85,12 @@ def console_router(assistant: Assistant) -> APIRouter:
 
     signed_in = APIRouter(route_class=_route_class(sessions, views))
 
-    @signed_in.post("/console/sign-out")
-    async def sign_out() -> Response:
-        answer = RedirectResponse("/console", 303, _HEADERS)
-        sessions.sign_out(answer)
-        return answer
-
     signed_in.add_api_route("/console", pages.conversations)
     signed_in.add_api_route("/console/conversations/{id}", pages.thread)
     signed_in.add_api_route("/console/people", pages.people)
     signed_in.add_api_route("/console/costs", pages.costs)
+    signed_in.add_api_route("/console/sessions", pages.sessions)
+    signed_in.add_api_route("/console/sessions/end", pages.end_session, methods=["POST"])
     signed_in.add_api_route(
         "/console/conversations/{id}/{action}", pages.change_conversation, methods=["POST"]
     )
@@ -106,8 +102,9 @@ def console_router(assistant: Assistant) -> APIRouter:
 class Pages:
     """Renders the pages and carries out their forms."""
 
-    def __init__(self, assistant: Assistant, views: "Views") -> None:
+    def __init__(self, assistant: Assistant, views: "Views", sessions: Sessions) -> None:
         self._assistant = assistant
+        self._sessions = sessions
         self._store = assistant.store
         self._views = views
 
@@ -195,6 +192,16 @@ class Pages:
         used = await self._store.read(lambda conn: billing.usage(conn, rates, month))
         budget = settings.monthly_message_budget
         return self._views.render(request, "costs.html", used=used, budget=budget)
+
+    async def sessions(self, request: Request) -> Response:
+        """Show the browsers that are signed in."""
+        lines = await self._sessions.all()
+        return self._views.render(request, "sessions.html", lines=lines, own=request.state.session.id)
+
+    async def end_session(self, request: Request) -> Response:
+        """Sign a browser out: the one that a form names, else this one."""
+        await self._sessions.end(request.state.form.get("session", "") or request.state.session.id)
+        return RedirectResponse("/console/sessions", 303, _HEADERS)
 
     def _may_be_taken(self, conn: Connection, where: Conversation) -> bool:
         rules = self._assistant.access.access_rules(self._assistant.realm)

@@ -1,4 +1,4 @@
-"""Sign-in to the console: the administrator's token once, then a cookie that only this server can make."""
+"""Sign-in to the console: the administrator's token once, then a cookie of a session that can be ended."""
 
 import hmac
 import secrets
@@ -6,12 +6,15 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from sqlite3 import Connection
 
 from fastapi import Request, Response
 
 from app.security import AdminToken, same_token
+from app.store.database import Database, insert
 
 SESSION_SECONDS = 30 * 86_400
+AGENT_CHARACTERS = 200
 _COOKIE = "recado_console"
 
 
@@ -19,7 +22,10 @@ _COOKIE = "recado_console"
 class Session:
     """A browser that is signed in; its forms carry `csrf`."""
 
+    id: str
     csrf: str
+    agent: str = ""
+    created_at: float = 0.0
 
     def allows(self, form: Mapping[str, str]) -> bool:
         """Return True for a form of this session's own pages."""
@@ -27,19 +33,32 @@ class Session:
 
 
 class Sessions:
-    """Make and check the cookies. They are signed with the token, so a renewed token ends them all."""
+    """Begin, find and end sessions. Each is bound to the token it came by: a renewed one ends them all."""
 
-    def __init__(self, token: AdminToken) -> None:
+    def __init__(self, token: AdminToken, store: Database) -> None:
         self._token = token
+        self._store = store
 
     async def sign_in(self, given: str, request: Request, response: Response) -> bool:
-        """Set the cookie if this is the token; wrong ones are slowed as everywhere."""
+        """Begin a session if this is the token; wrong ones are slowed as everywhere."""
         if not await self._token.accepts(given):
             return False
-        until, nonce = str(int(time.time()) + SESSION_SECONDS), secrets.token_urlsafe(16)
+        secret, now = secrets.token_urlsafe(32), time.time()
+        agent = request.headers.get("user-agent", "")[:AGENT_CHARACTERS]
+        await self._store.tx(
+            lambda conn: insert(
+                conn,
+                "console_sessions",
+                id=_hash(secret),
+                token=_hash(self._token.value()),
+                agent=agent,
+                created_at=now,
+                expires_at=now + SESSION_SECONDS,
+            )
+        )
         response.set_cookie(
             _COOKIE,
-            f"{until}.{nonce}.{self._sign('session', until, nonce)}",
+            secret,
             max_age=SESSION_SECONDS,
             path="/console",
             httponly=True,
@@ -48,19 +67,36 @@ class Sessions:
         )
         return True
 
-    def sign_out(self, response: Response) -> None:
-        response.delete_cookie(_COOKIE, path="/console")
+    async def end(self, session: str) -> None:
+        """End a session, this browser's or another one's."""
+
+        def write(conn: Connection) -> None:
+            conn.execute("DELETE FROM console_sessions WHERE id = ?", (session,))
+
+        await self._store.tx(write)
 
     async def find(self, request: Request) -> Session | None:
         """Return the session of a request, None if there is none.
 
         A bearer token may read pages, but send no form.
         """
-        until, _, rest = request.cookies.get(_COOKIE, "").partition(".")
-        nonce, _, signature = rest.partition(".")
-        if not same_token(signature, self._sign("session", until, nonce)) or int(until) < time.time():
-            return Session("") if await self._token.opens(request) else None
-        return Session(self._sign("form", until, nonce))
+        secret = request.cookies.get(_COOKIE, "")
+        found = next((one for one in await self.all() if same_token(_hash(secret), one.id)), None)
+        if found is None:
+            return Session("", "") if await self._token.opens(request) else None
+        csrf = hmac.new(self._token.value().encode(), secret.encode(), sha256).hexdigest()
+        return Session(found.id, csrf, found.agent, found.created_at)
 
-    def _sign(self, *parts: str) -> str:
-        return hmac.new(self._token.value().encode(), repr(parts).encode(), sha256).hexdigest()
+    async def all(self) -> list[Session]:
+        """Return the sessions that are open, the newest first, without what their forms carry."""
+        rows = await self._store.all(
+            "SELECT id, agent, created_at FROM console_sessions WHERE token = ? AND expires_at > ?"
+            " ORDER BY created_at DESC",
+            _hash(self._token.value()),
+            time.time(),
+        )
+        return [Session(row["id"], "", row["agent"], row["created_at"]) for row in rows]
+
+
+def _hash(secret: str) -> str:
+    return sha256(secret.encode()).hexdigest()

@@ -29,6 +29,7 @@ def sweep(conn: Connection, now: float) -> int:
         ("erased", "id", "at", ERASED_DAYS),
         ("learned_phrases", "id", "at", PHRASE_DAYS),
         ("invitations", "code_hash", "expires_at", 1),
+        ("console_sessions", "id", "expires_at", 1),
     )
     gone = sum(
         conn.execute(

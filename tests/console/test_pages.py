@@ -59,6 +59,24 @@ def test_without_the_token_there_is_only_the_sign_in_page(town: Any) -> None:
     assert server.http.get("/console/people").status_code == 401
 
 
+def test_a_browser_is_signed_out_from_another_one_for_good(town: Any) -> None:
+    server, _ = town
+    lost = Browser(server)
+    cookie = dict(lost.http.cookies)
+    lost.http.cookies.clear()
+    browser = Browser(server)
+    [session] = set(re.findall(r'name="session" value="(\w+)"', browser.page("/console/sessions"))) - {
+        row["id"] for row in server.rows("SELECT id FROM console_sessions ORDER BY created_at DESC LIMIT 1")
+    }
+    assert browser.send("/console/sessions", "/console/sessions/end", session=session) == 303
+    assert "this browser" in browser.page("/console/sessions")
+    assert browser.send("/console", "/console/sessions/end") == 303
+    for gone in (cookie, dict(browser.http.cookies)):
+        browser.http.cookies.clear()
+        browser.http.cookies.update(gone)
+        assert server.http.get("/console").status_code == 401
+
+
 def test_an_owner_answers_a_customer_and_gives_the_conversation_back(town: Any) -> None:
     server, graph = town
     graph.say("rosa", "hello")
