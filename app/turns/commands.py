@@ -63,7 +63,7 @@ async def command_answer(turn: TurnContext, command: str, written: str, services
     """Answer a command in the language of its word, or in the person's where that word is used in several."""
     is_owners_own = turn.person.is_owner and not turn.state.conversation.group
     if command in _CHANGES and is_owners_own:
-        return await _change_person(turn.person, command, written, services.store)
+        return await _change_person(turn.person, command, written, services)
     if command in ("human", "bot") and is_owners_own:
         return await _hand_over(turn.person, written, services, takes=command == "human")
     if command == "usage" and is_owners_own:
@@ -123,7 +123,7 @@ def _origin(fact: NumberedFact, person: Person, language: str) -> str:
     return f" ({day}, {foreign})" if fact.outside else f" ({day})"
 
 
-async def _change_person(owner: Person, command: str, written: str, store: Database) -> str:
+async def _change_person(owner: Person, command: str, written: str, services: TurnServices) -> str:
     """Let somebody in as a member, or shut them out."""
     language, who, now = owner.language, written.strip().partition(" ")[2].strip(), time.time()
 
@@ -132,11 +132,12 @@ async def _change_person(owner: Person, command: str, written: str, store: Datab
             raise RecadoError("an owner does not shut themselves out")
 
     try:
-        await store.tx(change)
+        await services.store.tx(change)
     except RecadoError:
         return say(
             language, "{who} is nobody whom I can change. Write a number with its country code.", who=who
         )
+    services.look_again.set()  # what a guest wrote may have waited for a limit
     if command == "member":
         return say(language, "{who} is a member now.", who=who)
     return say(language, "{who} is blocked: I answer them no more.", who=who)
