@@ -32,11 +32,11 @@ _I_WILL = (
 _DONE = {
     "done_es": r"(?:anotad|agregad|añadid|guardad|programad|agendad|cread|registrad|apuntad|borrad|eliminad"
     r"|quitad|cancelad|marcad|tachad|actualizad|cambiad|movid|enviad|mandad|reservad|comprad|pedid|pagad"
-    r"|confirmad|instalad|configurad|activad|desactivad|editad|corregid|reprogramad|pospuest|puest|hech"
+    r"|confirmad|instalad|configurad|activad|desactivad|editad|corregid|reprogramad|pospuest|puest"
     r"|deshech|olvidad|publicad)[oa]s?",
     "done_pt": r"(?:(?:anotad|adicionad|colocad|salvad|guardad|programad|agendad|criad|registrad|apagad"
     r"|excluíd|removid|tirad|cancelad|marcad|riscad|atualizad|mudad|alterad|movid|enviad|mandad|reservad|comprad"
-    r"|pedid|confirmad|instalad|configurad|ativad|desativad|editad|corrigid|remarcad|adiad|feit|desfeit"
+    r"|pedid|confirmad|instalad|configurad|ativad|desativad|editad|corrigid|remarcad|adiad|desfeit"
     r"|publicad)[oa]s?|salv[oa]s?|pag[oa]s?)",
     "done_en": r"added|saved|noted|set|scheduled|created|recorded|deleted|removed|cancell?ed|marked|crossed"
     r"|updated|changed|moved|sent|booked|reserved|bought|ordered|paid|called|confirmed|installed|configured"
@@ -48,7 +48,7 @@ _AT_ONCE = (  # "Saved.", "Great, reminder set for nine"
     r"\A\W*(?:(?:listo|pronto|ok|okay|perfecto|perfeito|great|sure|claro|all right|done|ya|já)[,.!:]? )*"
     r"(?:(?:el|la|tu|o|a|seu|sua|the|your)? ?(?:recordatorio|nota|lista|cita|evento|tarea|alarma|mensaje"
     r"|reserva|lembrete|consulta|tarefa|alarme|mensagem|reminder|note|list|event|task|alarm|message|booking"
-    r"|appointment) )?(?:{done_es}|{done_pt}|{done_en}|hecho|feito|done)(?=[ .,!:✅]|\Z)"
+    r"|appointment) )?(?:{done_es}|{done_pt}|{done_en})(?=[ .,!:✅]|\Z)"
 )
 _IS_DONE = (  # may also be read from a list: "your appointment is booked"
     r"(?:quedan?|quedó|quedaron|está|están|fue|fueron|ha sido|han sido|se ha|se han) (?:ya )?(?:{done_es})"
