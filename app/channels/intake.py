@@ -66,7 +66,7 @@ class Intake:
         rules, now = self._access.intake_rules(self._access.realm), time.time()
         webhook = _without_old(webhook, now)
         classified = [classify_inbound(message) for message in webhook.messages]
-        written = self._store.submit(
+        written = self._store.tx(
             lambda conn: _receive(conn, rules, webhook, classified, now), then=self._after_webhook
         )
         await asyncio.wait_for(asyncio.shield(written), COMMIT_SECONDS)

@@ -15,7 +15,7 @@ from app.people import Realm
 from app.settings import Settings
 from app.store import alerts
 from app.store.alerts import Alert
-from app.store.migrations import lacks, migrations, missing_columns
+from app.store.migrations import migrations
 
 SCAN_SECONDS = 5.0
 LATELY_SECONDS = 7 * 24 * 3600.0
@@ -114,9 +114,6 @@ def _state(connection: sqlite3.Connection, path: str) -> Finding:
         return Finding(FAIL, "database", fact, "stop the server, keep the file aside and restore a copy")
     if damage is None:
         return Finding(WARN, "database", f"{path}: looking through it was ended after {SCAN_SECONDS:g} s")
-    if schema == known and (missing := missing_columns(connection)):
-        cure = "start the server once, which adds it, or says why it cannot"
-        return Finding(WARN, "database", f"{path} {lacks(missing)}", cure)
     mode = str(connection.execute("PRAGMA journal_mode").fetchone()[0])
     if mode != "wal":
         return Finding(WARN, "database", f"{path} keeps no write-ahead log ({mode})", "start the server once")

@@ -36,10 +36,15 @@ def new_id(prefix: str) -> str:
 
 
 def insert(conn: sqlite3.Connection, table: str, *, or_skip: bool = False, **values: object) -> int:
-    """Insert a row and return its rowid; 0 if `or_skip` and a row with its key exists."""
+    """Insert a row and return its number, where the table has one; 0 if `or_skip` and its key exists."""
     sql = f"INSERT INTO {table} ({', '.join(values)}) VALUES ({placeholders(values)})"
     added = conn.execute(sql + " ON CONFLICT DO NOTHING" * or_skip, tuple(values.values()))
     return added.lastrowid or 0 if added.rowcount else 0
+
+
+def exists(conn: sqlite3.Connection, sql: str, *parameters: object) -> bool:
+    """Return whether a query finds a row."""
+    return conn.execute(sql, parameters).fetchone() is not None
 
 
 def placeholders(values: "Sequence[object] | dict[str, object]") -> str:
@@ -64,7 +69,7 @@ class _BatchLost(Exception):
 
 
 class Database:
-    """One SQLite file: writes go through `tx` or `submit`; reads (`all`, `one`, `read`) never decide."""
+    """One SQLite file: writes go through `tx`; reads (`all`, `one`, `read`) never decide."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -101,7 +106,7 @@ class Database:
 
         The writer's connection closes last: it moves the write-ahead log into the file.
         """
-        writer, self._writer = self._writer, None  # from here on `submit` refuses
+        writer, self._writer = self._writer, None  # from here on `tx` refuses
         if self._reader is not None:
             await self._reader.close()
             self._reader = None
@@ -110,22 +115,16 @@ class Database:
             await asyncio.to_thread(writer.join, CLOSE_SECONDS)
         self._files.unlock()
 
-    async def tx(
+    def tx(
         self, fn: Callable[[sqlite3.Connection], T], *, then: Callable[[T], None] | None = None
-    ) -> T:
-        """Run `fn(connection)` in the writer thread as part of the next commit and return its result.
+    ) -> "asyncio.Future[T]":
+        """Queue `fn(connection)` for the next commit, in the order of these calls; await its result.
 
         `fn` is undone alone if it raises. It may run twice (if another function of the same commit raised),
         so it must touch nothing but the connection. `then(result)` runs on the loop after the commit, even
         if the caller was cancelled; a cancelled caller leaves `fn` queued, and it is written all the same.
-        Raises what `fn` raised, or StoreError if the commit failed.
+        The future raises what `fn` raised, or StoreError if the commit failed.
         """
-        return await self.submit(fn, then=then)
-
-    def submit(
-        self, fn: Callable[[sqlite3.Connection], T], *, then: Callable[[T], None] | None = None
-    ) -> "asyncio.Future[T]":
-        """Queue `fn` as `tx` does and return its future; functions are written in the order of submission."""
         if self._writer is None or self._loop is None:
             raise StoreError("the database is closed")
         future: asyncio.Future[T] = self._loop.create_future()

@@ -341,7 +341,7 @@ class TurnContext:
         if call is not None:
             self.model_calls.append(call)
         tokens = call.tokens if call is not None else None
-        self.recording = store.submit(
+        self.recording = store.tx(
             lambda conn: journal.record(
                 conn, turn, key, kind, text, now, tried_before=tried, tokens=tokens, day=day_of(now)
             )
@@ -360,7 +360,7 @@ class TurnContext:
         """
         calls, self.model_calls = self.model_calls, []
         if calls:
-            kept = store.submit(lambda conn: traces.keep(conn, self.id, calls))
+            kept = store.tx(lambda conn: traces.keep(conn, self.id, calls))
             kept.add_done_callback(partial(_log_lost_trace, self.id))
 
 

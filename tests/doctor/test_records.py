@@ -4,7 +4,6 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from sqlite3 import Connection
 
@@ -15,7 +14,6 @@ from app.messages import Sender
 from app.settings import Settings
 from app.store import alerts, people
 from app.store.database import Database
-from app.store.migrations import migrate
 from app.store.ownership import AccessRules
 from tests.doctor.report import found
 from tests.standins import meta
@@ -139,22 +137,6 @@ def test_a_database_that_is_not_ours_gets_its_cure(
     assert finding.level == "FAIL"
     assert cure in finding.cure
     assert not (tmp_path / "data" / "recado.db.lock").exists()
-
-
-def test_a_database_without_one_of_its_tables_gets_its_cure(
-    settings: Callable[..., Settings], tmp_path: Path
-) -> None:
-    (tmp_path / "data").mkdir()
-    with closing(sqlite3.connect(tmp_path / "data" / "recado.db", isolation_level=None)) as connection:
-        migrate(connection)
-        connection.execute("DROP TABLE erased")
-    (finding,) = found(settings(), "database")
-    assert finding.level == "WARN"
-    assert "lacks erased.at, erased.id" in finding.fact
-    assert "start the server once" in finding.cure
-    with closing(sqlite3.connect(tmp_path / "data" / "recado.db", isolation_level=None)) as connection:
-        migrate(connection)
-    assert not any("lacks" in one.fact for one in found(settings(), "database"))
 
 
 def test_a_data_folder_that_cannot_be_made_gets_its_cure(

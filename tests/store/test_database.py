@@ -36,7 +36,7 @@ class Batch:
         self._entered = threading.Event()
 
     async def __aenter__(self) -> "Batch":
-        self._holder = asyncio.create_task(self._store.tx(self._hold))
+        self._holder = self._store.tx(self._hold)
         await asyncio.to_thread(self._entered.wait, 5)
         return self
 
@@ -47,11 +47,6 @@ class Batch:
     def _hold(self, _: sqlite3.Connection) -> None:
         self._entered.set()
         self._gate.wait(5)
-
-
-async def queued() -> None:
-    """Lets tasks that were just made reach the writer's queue."""
-    await asyncio.sleep(0)
 
 
 def _raise(error: Exception) -> Callable[[sqlite3.Connection], None]:
@@ -65,8 +60,7 @@ def _raise(error: Exception) -> Callable[[sqlite3.Connection], None]:
 @pytest.mark.parametrize("error", [ValueError("no"), sqlite3.IntegrityError("no"), KeyError("no")])
 async def test_only_the_function_that_raised_is_undone(store: Database, error: Exception) -> None:
     async with Batch(store):
-        tasks = [asyncio.create_task(store.tx(fn)) for fn in (put("a"), _raise(error), put("b"))]
-        await queued()
+        tasks = [store.tx(fn) for fn in (put("a"), _raise(error), put("b"))]
     outcomes = await asyncio.gather(*tasks, return_exceptions=True)
     assert [type(outcome) for outcome in outcomes] == [str, type(error), str]
     assert await keys(store) == ["a", "b"]
@@ -83,8 +77,7 @@ async def test_a_function_that_runs_again_is_written_once(store: Database) -> No
         raise ValueError("boom")
 
     async with Batch(store):
-        first, second = store.submit(counted), store.submit(faulty)
-        await queued()
+        first, second = store.tx(counted), store.tx(faulty)
     assert await first == "a"
     with pytest.raises(ValueError, match="boom"):
         await second
@@ -93,11 +86,8 @@ async def test_a_function_that_runs_again_is_written_once(store: Database) -> No
 
 async def test_a_function_that_raises_stop_iteration_leaves_nobody_waiting(store: Database) -> None:
     async with Batch(store):
-        tasks = [asyncio.create_task(store.tx(fn)) for fn in (_raise(StopIteration()), put("b"))]
-        await queued()
+        tasks = [store.tx(fn) for fn in (_raise(StopIteration()), put("b"))]
     _, late = await asyncio.wait(tasks, timeout=1)
-    for task in late:
-        task.cancel()
     assert not late
 
 
@@ -118,8 +108,7 @@ async def test_a_failed_commit_fails_the_whole_batch(
     store: Database, fault: Callable[[sqlite3.Connection], None]
 ) -> None:
     async with Batch(store):
-        tasks = [asyncio.create_task(store.tx(fn)) for fn in (put("a"), fault, put("b"))]
-        await queued()
+        tasks = [store.tx(fn) for fn in (put("a"), fault, put("b"))]
     outcomes = await asyncio.gather(*tasks, return_exceptions=True)
     assert all(isinstance(outcome, StoreError) for outcome in outcomes)
     assert await keys(store) == []
@@ -154,10 +143,9 @@ async def test_a_hint_that_raises_disturbs_no_other(store: Database) -> None:
 
     async with Batch(store):
         tasks = [
-            asyncio.create_task(store.tx(put("a"), then=bad)),
-            asyncio.create_task(store.tx(put("b"), then=told.append)),
+            store.tx(put("a"), then=bad),
+            store.tx(put("b"), then=told.append),
         ]
-        await queued()
     assert await asyncio.gather(*tasks) == ["a", "b"]
     await store.tx(put("c"))
     assert told == ["b"]
@@ -166,8 +154,7 @@ async def test_a_hint_that_raises_disturbs_no_other(store: Database) -> None:
 async def test_a_caller_that_gave_up_leaves_its_write_and_its_hint(store: Database) -> None:
     told: list[str] = []
     async with Batch(store):
-        task = asyncio.create_task(store.tx(put("a"), then=told.append))
-        await queued()
+        task = store.tx(put("a"), then=told.append)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
     await store.tx(put("b"))
@@ -177,8 +164,7 @@ async def test_a_caller_that_gave_up_leaves_its_write_and_its_hint(store: Databa
 async def test_closing_commits_what_is_queued(tmp_path: Path) -> None:
     store = Database(tmp_path / "recado.db")
     await store.open()
-    tasks = [asyncio.create_task(store.tx(put(f"k{n}"))) for n in range(300)]
-    await queued()
+    tasks = [store.tx(put(f"k{n}")) for n in range(300)]
     await store.close()
     await asyncio.gather(*tasks)
     with closing(sqlite3.connect(tmp_path / "recado.db")) as conn:
@@ -273,48 +259,6 @@ def test_a_failing_migration_keeps_nothing_of_itself(tmp_path: Path) -> None:
             migrate(conn)
         tables = {row[0] for row in conn.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     assert tables == {"turns", "schema_version"}
-
-
-async def test_what_a_step_did_not_make_when_it_was_applied_is_added(tmp_path: Path) -> None:
-    """A step was changed after it had been applied, in a version that was never released."""
-    path = tmp_path / "recado.db"
-    with closing(sqlite3.connect(path, isolation_level=None)) as conn:
-        migrate(conn)
-        whole = schema(conn)
-        conn.execute("CREATE TABLE of_another_program (id INTEGER)")  # a replicator's, for example
-        conn.executescript(
-            "ALTER TABLE turns DROP COLUMN crowded; DROP TABLE erased; DROP INDEX dead_letters_at;"
-            "DROP TRIGGER skill_data_added"
-        )
-    store = Database(path)
-    await store.open()
-    await store.close()
-    with closing(sqlite3.connect(path)) as conn:
-        assert schema(conn) - {"of_another_program.id INTEGER None"} == whole
-
-
-async def test_tables_that_lack_what_cannot_be_added_are_refused_and_left_as_they_were(
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / "recado.db"
-    with closing(sqlite3.connect(path, isolation_level=None)) as conn:
-        migrate(conn)
-        conn.executescript(
-            "DROP TABLE erased; DROP TABLE dead_letters; CREATE TABLE dead_letters (id INTEGER PRIMARY KEY)"
-        )
-        before = schema(conn)
-    assert "restore a copy" in await refusal(Database(path))
-    with closing(sqlite3.connect(path)) as conn:
-        assert schema(conn) == before
-
-
-def schema(conn: sqlite3.Connection) -> set[str]:
-    """Every column with its type and default, every index and every trigger."""
-    columns = "SELECT t.name, c.name, c.type, c.dflt_value FROM sqlite_schema t, pragma_table_info(t.name) c"
-    beside = "SELECT name FROM sqlite_schema WHERE type IN ('index', 'trigger')"
-    return {f"{t}.{c} {kind} {default}" for t, c, kind, default in conn.execute(columns)} | {
-        name for (name,) in conn.execute(beside)
-    }
 
 
 def test_what_an_older_version_journaled_is_kept(tmp_path: Path) -> None:

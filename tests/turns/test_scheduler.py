@@ -114,7 +114,7 @@ async def test_a_stop_of_the_server_while_a_turn_is_claimed_counts_no_attempt(st
     where = await store.tx(conversation)
     await store.tx(lambda conn: take(conn, inbound("w1")))
     held = threading.Event()
-    busy = store.submit(lambda conn: held.wait(10))
+    busy = store.tx(lambda conn: held.wait(10))
     scheduler.wake(where.id)
     await asyncio.sleep(0.05)  # until the lane waits for its claim
     closing = asyncio.create_task(scheduler.close(0.5))
