@@ -89,26 +89,26 @@ class OperatorCalls:
     async def _run(self, turn: str, call: UncertainCall, name: str, arguments: dict[str, JSON]) -> ToolResult:
         now = time.time()
 
-        def enter(conn: Connection) -> tuple[people.ActingOwner, Person, bool]:
-            owner = people.acting_owner(conn, self._access.access_rules(self._access.realm), now)
-            person = self._profiles.known(conn, owner.person, owner.names)
-            return owner, person, call in journal.uncertain_calls(conn, person.id)
+        def enter(conn: Connection) -> tuple[Conversation, Person, bool]:
+            owner, where = people.acting_owner(conn, self._access.access_rules(self._access.realm), now)
+            person = self._profiles.known(conn, owner.row, owner.names)
+            return where, person, call in journal.uncertain_calls(conn, person.id)
 
-        owner, person, is_uncertain = await self._store.tx(enter)
+        where, person, is_uncertain = await self._store.tx(enter)
         tool = self._abilities.tool(name)
         store = None if tool is None else self._contexts.store_for(tool, person.id, outside=True)
         context = replace(
             self._contexts.make(tool, store),
             person=person,
-            conversation=owner.conversation.id,
-            channel=owner.conversation.channel,
+            conversation=where.id,
+            channel=where.channel,
             idempotency_key=turn,
             sources=(SOURCE,),
         )
         terms = CallTerms(
             offered=frozenset(one.name for one in self.tools),
             must_ask=is_uncertain,
-            recorder=_Recorder(self._store, turn, owner.conversation, person, (call, arguments), store),
+            recorder=_Recorder(self._store, turn, where, person, (call, arguments), store),
         )
         return await self._engine.execute_tool_call(name, arguments, context, terms)
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
-from sqlite3 import Connection
+from sqlite3 import Connection, Row
 from typing import Annotated
 
 import orjson
@@ -18,7 +18,7 @@ from app.messages import Outgoing, Wakeable
 from app.people import Realm
 from app.store import outbox, people
 from app.store.database import Database
-from app.store.outbox import Draft, QueuedRow
+from app.store.outbox import Draft
 
 LONGEST_TEXT = 16_000
 
@@ -75,7 +75,7 @@ def messages_router(
         source = f"api:{sha256(idempotency_key.encode()).hexdigest()[:32]}"
         mark = sha256(orjson.dumps(message.model_dump())).hexdigest()[:16]
 
-        def write(conn: Connection) -> QueuedRow:
+        def write(conn: Connection) -> Row:
             known = outbox.first_of(conn, source)
             if known is None:
                 person = people.reachable(conn, realm, message.to, now)
@@ -85,12 +85,12 @@ def messages_router(
                 )
                 known = outbox.first_of(conn, source)
             assert known is not None
-            if not known.source.endswith(mark):
+            if not known["source"].endswith(mark):
                 raise HTTPException(409, "this Idempotency-Key came with another message before")
             return known
 
-        row = await store.tx(write, then=lambda kept: sender.wake(kept.person_id))
-        return Queued(id=row.id)
+        row = await store.tx(write, then=lambda kept: sender.wake(kept["person_id"]))
+        return Queued(id=row["id"])
 
     return router
 

@@ -14,7 +14,7 @@ from app.channels.whatsapp.errors import DOWNLOAD_FAILED, PAIR_RATE, UPLOAD_FAIL
 from app.errors import RecadoError, StoreError
 from app.i18n import LANGUAGES
 from app.messages import Accepted, Channel, Outgoing, Refused, SendResult, Unknown
-from app.store import alerts, aliases, delivery, handovers, outbox, people
+from app.store import alerts, delivery, handovers, outbox, people
 from app.store.database import Database
 from app.store.outbox import Draft, NextSend, OutboxRow
 from app.text import Private
@@ -203,7 +203,7 @@ class Sender:
         if isinstance(result, Accepted):
             delivery.mark_sent(conn, row.id, result.message_id, now)
             if result.phone:
-                aliases.remember_address(conn, row.person_id, result.phone)
+                people.remember_address(conn, row.person_id, result.phone)
             if alerts.close_alerts(conn, "send:", now):
                 return outbox.release_held(conn, now)
         elif isinstance(result, Unknown):
@@ -242,7 +242,7 @@ class Sender:
         def write(conn: Connection) -> None:
             message = ours.get(people.language(conn, row.person_id), ours["en"])
             where = people.conversation(conn, row.person_id, row.channel, "", now)
-            source = delivery.callback_source(where.id, outbox.last_written_at(conn, row.person_id))
+            source = delivery.callback_source(where.id, outbox.written_at(conn, where.id))
             outbox.put_reply(conn, where, source, Draft(message.text, (message,)), now, origin="callback")
 
         await self._store.tx(write)

@@ -16,7 +16,7 @@ from app.messages import Outgoing, Template, Wakeable
 from app.schedule.wording import reminder_text
 from app.store import schedules
 from app.store.database import Database
-from app.store.outbox import WINDOW_SECONDS, Draft
+from app.store.outbox import WINDOW_SECONDS, Draft, written_at
 from app.store.schedules import Due, Firing, Schedule
 from app.text import Private
 
@@ -198,7 +198,7 @@ def _window_open(conn: Connection, due: Due, now: float) -> bool:
     """Return True if free text reaches the person: on WhatsApp for a day after their last message."""
     if due.conversation.channel == "terminal":
         return True
-    return now < schedules.last_inbound(conn, due.conversation) + WINDOW_SECONDS - WINDOW_MARGIN
+    return now < (written_at(conn, due.conversation.id) or 0.0) + WINDOW_SECONDS - WINDOW_MARGIN
 
 
 def _alarm_clock() -> Any:

@@ -8,9 +8,20 @@ from sqlite3 import Connection, Row
 import orjson
 
 from app.messages import in_own_words
-from app.store.approvals import ASKS_AGAIN, BUTTON, FAILED, Approval, Choice, approval_of, settle
+from app.store.approvals import (
+    APPROVALS,
+    ASKS_AGAIN,
+    BUTTON,
+    FAILED,
+    Approval,
+    Choice,
+    approval_of,
+    settle,
+)
+from app.store.conditions import MAY_TALK, UNCLAIMED
+from app.store.database import exists
 from app.store.delivery import mark_sent
-from app.store.outbox import sent_as
+from app.store.outbox import SENT_AS
 from app.store.turns import BURST_MESSAGES
 
 _ANSWERS = ("yes", "no")
@@ -86,20 +97,16 @@ def _waiting_messages(
     conn: Connection, conversation: str, read: Callable[[str], Choice | None]
 ) -> list[_Message]:
     """Return the waiting messages, buttons and reactions first; none if no question could be meant."""
-    is_needed = conn.execute(
-        "SELECT 1 FROM turns WHERE conversation_id = ?1 AND state <> 'done' UNION ALL SELECT 1 FROM inbox"
-        " WHERE conversation_id = ?1 AND turn_id IS NULL AND done_at IS NULL AND kind = 'answer' LIMIT 1",
-        (conversation,),
-    ).fetchone()
-    if is_needed is None:
+    is_asked = exists(conn, "SELECT 1 FROM turns WHERE conversation_id = ? AND state <> 'done'", conversation)
+    is_pressed = f"SELECT 1 FROM inbox WHERE conversation_id = ? AND {UNCLAIMED} AND kind = 'answer'"
+    if not is_asked and not exists(conn, is_pressed, conversation):
         return []
     rows = conn.execute(
-        "SELECT i.seq, i.kind, i.person_id, i.received_at, m.id, m.wamid, m.kind AS said_as, m.text,"
-        " m.payload"
-        " FROM inbox i JOIN messages m ON m.id = i.message_id"
-        " JOIN people p ON p.id = i.person_id AND p.frozen = '' AND p.access <> 'blocked'"
-        " WHERE i.conversation_id = ? AND i.turn_id IS NULL AND i.done_at IS NULL"
-        " ORDER BY i.kind = 'answer' DESC, i.seq LIMIT ?",
+        "SELECT inbox.seq, inbox.kind, inbox.person_id, inbox.received_at, m.id, m.wamid, m.kind AS said_as,"
+        " m.text, m.payload FROM inbox JOIN messages m ON m.id = inbox.message_id"
+        f" JOIN people ON people.id = inbox.person_id AND {MAY_TALK}"
+        f" WHERE inbox.conversation_id = ? AND {UNCLAIMED}"
+        " ORDER BY CASE inbox.kind WHEN 'answer' THEN 0 ELSE 1 END, inbox.seq LIMIT ?",
         (conversation, MOST_MESSAGES),
     ).fetchall()
     return [_message(conn, row, read) for row in rows]
@@ -126,12 +133,11 @@ def _message(conn: Connection, row: Row, read: Callable[[str], Choice | None]) -
 
 def _was_taken_back(conn: Connection, message: Row) -> bool:
     """Return whether the person deleted the message."""
-    row = conn.execute(
-        "SELECT 1 FROM messages WHERE person_id = ? AND id > ? AND kind = 'revoke'"
-        " AND json_extract(payload, '$.quoted') = ?",
-        (message["person_id"], message["id"], message["wamid"]),
-    ).fetchone()
-    return row is not None
+    later = conn.execute(
+        "SELECT payload FROM messages WHERE person_id = ? AND id > ? AND kind = 'revoke'",
+        (message["person_id"], message["id"]),
+    )
+    return any(orjson.loads(row["payload"])["quoted"] == message["wamid"] for row in later)
 
 
 def _take_named(conn: Connection, conversation: str, message: _Message, now: float) -> ReplyTaken | None:
@@ -158,9 +164,9 @@ def _take_named(conn: Connection, conversation: str, message: _Message, now: flo
 def _earlier_answer(conn: Connection, conversation: str, message: _Message) -> str:
     """Return the answer that the question of a button has already, "" if none."""
     row = conn.execute(
-        "SELECT state FROM approvals WHERE person_id = ? AND conversation_id = ? AND instr(choices, ?)"
+        "SELECT state FROM approvals WHERE person_id = ? AND conversation_id = ? AND choices LIKE ?"
         " AND state IN ('yes', 'no')",
-        (message.person, conversation, f'"{message.button}"'),
+        (message.person, conversation, f'%"{message.button}"%'),
     ).fetchone()
     return "" if row is None else str(row["state"])
 
@@ -237,13 +243,13 @@ def _spoke_since(conn: Connection, approval: Row, only_last: bool, choice: Choic
     may_be = "taint <> ''"
     if only_last and choice != "no":
         may_be += " OR NOT EXISTS (SELECT 1 FROM journal j WHERE j.turn_id = turns.id AND j.kind = 'intent')"
-    row = conn.execute(
-        "SELECT 1 FROM turns WHERE conversation_id = ?1 AND done_at >= ?2 AND state = 'done'"
-        f" AND outcome IN ('answered', 'failed') AND ({may_be}) UNION ALL"
-        " SELECT 1 FROM schedules WHERE conversation_id = ?1 AND told_at >= ?2 LIMIT 1",
-        (approval["conversation_id"], approval["created_at"]),
-    ).fetchone()
-    return row is not None
+    where, since = approval["conversation_id"], approval["created_at"]
+    return exists(
+        conn,
+        "SELECT 1 FROM turns WHERE conversation_id = ? AND done_at >= ? AND state = 'done'"
+        f" AND outcome IN ('answered', 'failed') AND ({may_be})",
+        *(where, since),
+    ) or exists(conn, "SELECT 1 FROM schedules WHERE conversation_id = ? AND told_at >= ?", where, since)
 
 
 def _asked(conn: Connection, conversation: str, by: _Message, since: float | None = None) -> list[Row]:
@@ -252,18 +258,13 @@ def _asked(conn: Connection, conversation: str, by: _Message, since: float | Non
     Each has when it arrived at WhatsApp, by our clock (`sent_at`) and by WhatsApp's (`told_at`).
     """
     return conn.execute(
-        "SELECT a.*, o.sent_at,"
-        " (SELECT s.at FROM statuses s WHERE s.wamid = o.wamid AND s.status = 'sent' AND s.at > 0) AS told_at"
-        " FROM approvals a JOIN outbox o ON o.id = a.outbox_id"
-        " WHERE a.person_id = ? AND a.conversation_id = ? AND (a.state = 'open' OR a.answered_at >= ?)"
-        f" AND o.state <> 'ready' AND NOT {FAILED} ORDER BY a.created_at, a.rowid",
+        f"{APPROVALS} WHERE a.person_id = ? AND a.conversation_id = ?"
+        " AND (a.state = 'open' OR a.answered_at >= ?)"
+        f" AND o.state <> 'ready' AND NOT {FAILED} ORDER BY o.seq",
         (by.person, conversation, since),
     ).fetchall()
 
 
 def _is_quoted(conn: Connection, approval: Row, wamid: str) -> bool:
-    row = conn.execute(
-        f"SELECT 1 FROM outbox WHERE id IN {sent_as('?1')} AND source = ?2",
-        (wamid, f"approval:{approval['id']}"),
-    ).fetchone()
-    return row is not None
+    sql = f"SELECT 1 FROM outbox WHERE id IN {SENT_AS} AND source = ?"
+    return exists(conn, sql, wamid, wamid, f"approval:{approval['id']}")

@@ -10,15 +10,24 @@ import orjson
 
 from app.people import Conversation
 from app.store import outbox
-from app.store.database import Database, insert
+from app.store.database import Database, exists, insert
 from app.store.journal import TurnGone
-from app.store.outbox import Draft, sent_as
+from app.store.outbox import SENT_AS, Draft
 
 BUTTON = "approval:"  # prefix of the ids of these buttons; those of a model's choices never have it
 ANSWER_SECONDS = 23 * 3600.0  # from the person's last message: after 24 hours we may not write to them
 
 # SQL about an approval `a`: a part of its card did not arrive, so what the buttons are for is unknown
 FAILED = "EXISTS (SELECT 1 FROM outbox WHERE source = 'approval:' || a.id AND state = 'failed')"
+
+# SQL for approvals with their person, the taint of their turn, and when the message with the buttons arrived
+# at WhatsApp, by our clock (`sent_at`) and by WhatsApp's (`told_at`)
+APPROVALS = (
+    "SELECT a.*, p.name, t.taint, o.sent_at,"
+    " (SELECT s.at FROM statuses s WHERE s.wamid = o.wamid AND s.status = 'sent' AND s.at > 0) AS told_at"
+    " FROM approvals a JOIN people p ON p.id = a.person_id"
+    " JOIN turns t ON t.id = a.turn_id LEFT JOIN outbox o ON o.id = a.outbox_id"
+)
 
 Choice = Literal["yes", "always", "trust", "no", "details", "offline"]
 # Written answers that decide nothing: the question is asked again, with the whole card or without internet.
@@ -88,8 +97,8 @@ def park(
     """
     for question in questions:
         _ask(conn, turn, conversation, question, now)
-    waits = conn.execute("SELECT 1 FROM approvals WHERE turn_id = ? AND state = 'open'", (turn,)).fetchone()
-    state = "queued" if waits is None else "parked"  # answered since the turn looked: it goes on at once
+    waits = exists(conn, "SELECT 1 FROM approvals WHERE turn_id = ? AND state = 'open'", turn)
+    state = "parked" if waits else "queued"  # answered since the turn looked: it goes on at once
     parked = conn.execute(
         "UPDATE turns SET state = ?, due_at = NULL, attempts = 0, crowded = 0, taint = ?"
         " WHERE id = ? AND state = 'running'",
@@ -128,28 +137,26 @@ def _ask(conn: Connection, turn: str, conversation: Conversation, question: Ques
 
 def of_turn(conn: Connection, turn: str) -> tuple[Approval, ...]:
     """Return a turn's questions, the oldest first."""
-    rows = conn.execute("SELECT * FROM approvals WHERE turn_id = ? ORDER BY created_at, rowid", (turn,))
-    return tuple(approval_of(row) for row in rows)
+    rows = conn.execute(f"{APPROVALS} WHERE a.turn_id = ? ORDER BY o.seq", (turn,))
+    return tuple(map(approval_of, rows))
 
 
 def open_in(conn: Connection, conversation: str) -> tuple[Approval, ...]:
     """Return the open questions of a conversation, the oldest first."""
     rows = conn.execute(
-        "SELECT a.*, t.taint FROM approvals a JOIN turns t ON t.id = a.turn_id"
-        " WHERE a.conversation_id = ? AND a.state = 'open' ORDER BY a.created_at, a.rowid",
-        (conversation,),
+        f"{APPROVALS} WHERE a.conversation_id = ? AND a.state = 'open' ORDER BY o.seq", (conversation,)
     )
-    return tuple(approval_of(row, tuple(row["taint"].splitlines())) for row in rows)
+    return tuple(map(approval_of, rows))
 
 
 def has_open_on(conn: Connection, channel: str) -> bool:
     """Return whether a question is open on a channel."""
-    row = conn.execute(
+    return exists(
+        conn,
         "SELECT 1 FROM approvals a JOIN conversations c ON c.id = a.conversation_id"
         " WHERE a.state = 'open' AND c.channel = ?",
-        (channel,),
-    ).fetchone()
-    return row is not None
+        channel,
+    )
 
 
 async def open_subjects(store: Database) -> frozenset[str]:
@@ -163,22 +170,22 @@ async def open_subjects(store: Database) -> frozenset[str]:
 
 def has_standing_consent(conn: Connection, conversation: Conversation, tool: str, tool_hash: str) -> bool:
     """Return whether the person said "always here" to the tool as it is now."""
-    row = conn.execute(
+    return exists(
+        conn,
         "SELECT 1 FROM standing_consents WHERE conversation_id = ? AND person_id = ? AND tool = ?"
         " AND tool_hash = ?",
-        (conversation.id, conversation.person_id, tool, tool_hash),
-    ).fetchone()
-    return row is not None
+        *(conversation.id, conversation.person_id, tool, tool_hash),
+    )
 
 
 def is_open_question(conn: Connection, conversation: str, wamid: str) -> bool:
     """Return whether a message of ours asks a question that is open."""
-    row = conn.execute(
+    return exists(
+        conn,
         "SELECT 1 FROM outbox o JOIN approvals a ON o.source = 'approval:' || a.id"
-        f" WHERE o.id IN {sent_as('?1')} AND a.conversation_id = ?2 AND a.state = 'open'",
-        (wamid, conversation),
-    ).fetchone()
-    return row is not None
+        f" WHERE o.id IN {SENT_AS} AND a.conversation_id = ? AND a.state = 'open'",
+        *(wamid, wamid, conversation),
+    )
 
 
 def answer_in_console(conn: Connection, approval: str, choice: Choice, by: str, now: float) -> str:
@@ -192,10 +199,7 @@ def answer_in_console(conn: Connection, approval: str, choice: Choice, by: str, 
 
 def all_open(conn: Connection) -> list[OpenQuestion]:
     """Return everybody's open questions, the oldest first."""
-    rows = conn.execute(
-        "SELECT a.*, p.name, t.taint FROM approvals a JOIN people p ON p.id = a.person_id"
-        " JOIN turns t ON t.id = a.turn_id WHERE a.state = 'open' ORDER BY a.created_at, a.rowid"
-    )
+    rows = conn.execute(f"{APPROVALS} WHERE a.state = 'open' ORDER BY o.seq")
     return [
         OpenQuestion(
             row["id"],
@@ -228,9 +232,9 @@ def expire(conn: Connection, now: float) -> None:
         (now,),
     ).fetchall()
     for row in rows:
-        last = conn.execute(
-            "SELECT max(received_at) AS at FROM inbox WHERE person_id = ?", (row["person_id"],)
-        ).fetchone()["at"]
+        (last,) = conn.execute(
+            "SELECT max(received_at) FROM inbox WHERE person_id = ?", (row["person_id"],)
+        ).fetchone()
         until = (last or row["created_at"]) + ANSWER_SECONDS
         if not row["failed"] and until > now:
             conn.execute("UPDATE approvals SET due_at = ? WHERE id = ?", (until, row["id"]))
@@ -257,15 +261,14 @@ def settle(conn: Connection, approval: Row, choice: Choice, by: str, now: float)
         (state, choice, now, by, approval["id"]),
     )
     if choice == "always":
+        consent = (
+            approval["person_id"],
+            approval["conversation_id"],
+            approval["tool"],
+            approval["tool_hash"],
+        )
         conn.execute(
-            "INSERT INTO standing_consents VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-            (
-                approval["person_id"],
-                approval["conversation_id"],
-                approval["tool"],
-                approval["tool_hash"],
-                now,
-            ),
+            "INSERT INTO standing_consents VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", (*consent, now)
         )
     _resume(conn, approval["turn_id"], now)
 
@@ -276,8 +279,8 @@ def _resume(conn: Connection, turn: str, now: float) -> None:
     )
 
 
-def approval_of(row: Row, sources: tuple[str, ...] = ()) -> Approval:
-    """Return a row of `approvals` as an `Approval`."""
+def approval_of(row: Row) -> Approval:
+    """Return a row of `APPROVALS` as an `Approval`."""
     return Approval(
         id=row["id"],
         turn_id=row["turn_id"],
@@ -289,7 +292,7 @@ def approval_of(row: Row, sources: tuple[str, ...] = ()) -> Approval:
         state=row["state"],
         choice=row["choice"],
         title=row["title"],
-        sources=sources,
+        sources=tuple(row["taint"].splitlines()),
     )
 
 

@@ -14,8 +14,9 @@ import orjson
 
 from app.messages import JSON, Inbound
 from app.people import Conversation
-from app.store.aliases import names_of
-from app.store.database import insert
+from app.store.conditions import MAY_TALK, UNCLAIMED
+from app.store.database import exists, insert, placeholders
+from app.store.people import by_id
 
 READABLE = frozenset({"audio", "voice", "image", "sticker", "document"})
 MOST_ATTEMPTS = 3
@@ -57,13 +58,10 @@ def expect(conn: Connection, conversation: Conversation, row: int, message: Inbo
 
 
 def is_waited_for(conn: Connection, messages: Sequence[int]) -> bool:
-    """Tell whether one of these messages has a file that is still to be read."""
-    marks = ",".join("?" * len(messages))
-    found = conn.execute(
-        f"SELECT 1 FROM attachments WHERE message_id IN ({marks}) AND state IN ('new', 'kept') LIMIT 1",
-        messages,
-    )
-    return found.fetchone() is not None
+    """Return whether one of these messages has a file that is still to be read."""
+    marks = placeholders(messages)
+    sql = f"SELECT 1 FROM attachments WHERE message_id IN ({marks}) AND state IN ('new', 'kept')"
+    return exists(conn, sql, *messages)
 
 
 def take_waiting(conn: Connection, conversation: str) -> list[WaitingFile]:
@@ -72,10 +70,10 @@ def take_waiting(conn: Connection, conversation: str) -> list[WaitingFile]:
     A file that was taken up `MOST_ATTEMPTS` times without an end has failed.
     """
     rows = conn.execute(
-        "SELECT a.message_id FROM attachments a JOIN inbox i ON i.message_id = a.message_id"
-        " JOIN people p ON p.id = a.person_id AND p.frozen = '' AND p.access <> 'blocked'"
+        "SELECT a.message_id FROM attachments a JOIN inbox ON inbox.message_id = a.message_id"
+        f" JOIN people ON people.id = a.person_id AND {MAY_TALK}"
         " WHERE a.conversation_id = ? AND a.state IN ('new', 'kept')"
-        " AND i.turn_id IS NULL AND i.done_at IS NULL ORDER BY a.message_id",
+        f" AND {UNCLAIMED} ORDER BY a.message_id",
         (conversation,),
     ).fetchall()
     return [file for row in rows if (file := _take(conn, row["message_id"])) is not None]
@@ -109,8 +107,8 @@ def waiting_file(conn: Connection, message: int) -> WaitingFile:
         " WHERE a.message_id = ?",
         (message,),
     ).fetchone()
-    payload = orjson.loads(row["payload"])
-    attachment = payload.get("attachment") or {}
+    attachment = orjson.loads(row["payload"]).get("attachment") or {}
+    person = by_id(conn, row["person_id"])
     return WaitingFile(
         message,
         row["wamid"] or "",
@@ -121,8 +119,8 @@ def waiting_file(conn: Connection, message: int) -> WaitingFile:
         bool(attachment.get("voice")),
         row["path"],
         row["channel"],
-        conn.execute("SELECT * FROM people WHERE id = ?", (row["person_id"],)).fetchone(),
-        tuple(names_of(conn, row["person_id"])),
+        person.row,
+        tuple(person.names),
     )
 
 
@@ -139,12 +137,7 @@ def finish(conn: Connection, message: int, found: Mapping[str, JSON], transcript
 
     The transcript of a voice note becomes the message's text.
     """
-    ended = conn.execute(
-        "UPDATE attachments SET state = 'read', path = '' WHERE message_id = ?"
-        " AND state IN ('new', 'kept', 'unheard')",
-        (message,),
-    )
-    if not ended.rowcount:
+    if not _end(conn, message, "read"):
         return False
     _tell(conn, message, {**found, "state": "read"})
     if transcript:
@@ -154,13 +147,17 @@ def finish(conn: Connection, message: int, found: Mapping[str, JSON], transcript
 
 def fail(conn: Connection, message: int, reason: Reason) -> None:
     """End a file that cannot be had or read; its message says why."""
-    ended = conn.execute(
-        "UPDATE attachments SET state = 'failed', reason = ?, path = '' WHERE message_id = ?"
-        " AND state IN ('new', 'kept', 'unheard')",
-        (reason, message),
-    )
-    if ended.rowcount:
+    if _end(conn, message, "failed", reason):
         _tell(conn, message, {"state": "failed", "reason": reason})
+
+
+def _end(conn: Connection, message: int, state: Literal["read", "failed"], reason: str = "") -> bool:
+    ended = conn.execute(
+        "UPDATE attachments SET state = ?, reason = ?, path = ''"
+        " WHERE message_id = ? AND state IN ('new', 'kept', 'unheard')",
+        (state, reason, message),
+    )
+    return bool(ended.rowcount)
 
 
 def give_up_old(conn: Connection, kept_before: float, unheard_before: float, most: int) -> int:

@@ -13,6 +13,7 @@ import orjson
 
 from app.messages import in_own_words
 from app.people import Conversation
+from app.store.conditions import UNCLAIMED
 from app.store.database import insert
 
 PRESSED = "choice:"  # begins the id of each option: "choice:<id>:<number>"
@@ -67,9 +68,9 @@ def take_answers(
     queue and returned.
     """
     rows = conn.execute(
-        "SELECT i.seq, i.received_at, m.id, m.kind, m.text, m.payload FROM inbox i"
-        " JOIN messages m ON m.id = i.message_id WHERE i.conversation_id = ? AND i.kind = 'message'"
-        " AND i.turn_id IS NULL AND i.done_at IS NULL ORDER BY i.seq",
+        "SELECT inbox.seq, inbox.received_at, m.id, m.kind, m.text, m.payload FROM inbox"
+        " JOIN messages m ON m.id = inbox.message_id"
+        f" WHERE inbox.conversation_id = ? AND inbox.kind = 'message' AND {UNCLAIMED} ORDER BY inbox.seq",
         (conversation,),
     ).fetchall()
     late = (_take(conn, conversation, row, now, read) for row in rows)

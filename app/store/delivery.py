@@ -12,10 +12,11 @@ from sqlite3 import Connection
 
 import orjson
 
-from app.messages import Pricing, Status
+from app.messages import Status
 from app.store import billing
-from app.store.database import new_id
-from app.store.outbox import OPEN, WINDOW_CLOSED, fail, outgoing, state_of_new, written_at
+from app.store.conditions import UNSENT
+from app.store.database import exists, new_id
+from app.store.outbox import WINDOW_CLOSED, fail, outgoing, state_of_new, written_at
 
 PASSING = frozenset({1, 2, 4, 80007, 130429, 131000, 131016, 131056, 131057})  # Meta's codes for "try again"
 AGAIN_AFTER_SECONDS = (6.0, 30.0)  # before each new send; the first is the limit of a pair of numbers
@@ -39,30 +40,29 @@ class StatusEffect:
 
 def mark_sent(conn: Connection, outbox_id: str, wamid: str, now: float) -> None:
     """Keep the id that the channel gave a message, and apply the statuses that came before it."""
-    changed = conn.execute(
+    row = conn.execute(
         "UPDATE outbox SET state = 'sent', wamid = coalesce(wamid, ?), sent_at = coalesce(sent_at, ?),"
-        " sending_at = NULL, due_at = NULL, code = 0, error = '' WHERE id = ? AND state <> 'failed'",
+        " sending_at = NULL, due_at = NULL, code = 0, error = '' WHERE id = ? AND state <> 'failed'"
+        " RETURNING person_id, message_id",
         (wamid, now, outbox_id),
-    ).rowcount
-    if not changed:
+    ).fetchone()
+    if row is None:
         return
     conn.execute(
-        "UPDATE messages SET wamid = ? WHERE wamid IS NULL"
-        " AND id = (SELECT message_id FROM outbox WHERE id = ?)"
+        "UPDATE messages SET wamid = ? WHERE wamid IS NULL AND id = ?"
         " AND NOT EXISTS (SELECT 1 FROM messages WHERE wamid = ?)",
-        (wamid, outbox_id, wamid),
+        (wamid, row["message_id"], wamid),
     )
     early = conn.execute(
         "SELECT status, errors, pricing FROM statuses WHERE wamid = ? AND person_id IS NULL", (wamid,)
     ).fetchall()
     conn.execute(
-        "UPDATE statuses SET outbox_id = ?, person_id = (SELECT person_id FROM outbox WHERE id = ?)"
-        " WHERE wamid = ? AND person_id IS NULL",
-        (outbox_id, outbox_id, wamid),
+        "UPDATE statuses SET outbox_id = ?, person_id = ? WHERE wamid = ? AND person_id IS NULL",
+        (outbox_id, row["person_id"], wamid),
     )
     for status in early:
         if (pricing := billing.from_json(status["pricing"])) is not None:
-            _bill(conn, wamid, outbox_id, pricing, now)
+            billing.record(conn, wamid, row["person_id"], pricing, now)
         if status["status"] == "failed":
             code, error = _first_error(status["errors"])
             _fail_after_sent(conn, outbox_id, wamid, code, error, now)
@@ -74,15 +74,7 @@ def apply_status(conn: Connection, status: Status, now: float) -> StatusEffect |
     new = conn.execute(
         "INSERT INTO statuses (wamid, status, outbox_id, errors, pricing, at, received_at)"
         " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        (
-            status.id,
-            status.status,
-            status.outbox_id,
-            errors,
-            billing.to_json(status.pricing),
-            status.at,
-            now,
-        ),
+        (status.id, status.status, status.outbox_id, errors, billing.to_json(status.pricing), status.at, now),
     ).rowcount
     if not new:
         return None
@@ -114,12 +106,11 @@ def is_echo(conn: Connection, person: str, wamid: str, text: str, now: float) ->
 
     One of unknown outcome whose text is the same was sent, and is marked so.
     """
-    ours = conn.execute("SELECT 1 FROM outbox WHERE wamid = ? LIMIT 1", (wamid,)).fetchone()
-    if ours is not None:
+    if exists(conn, "SELECT 1 FROM outbox WHERE wamid = ?", wamid):
         return True
     for row in conn.execute(
         "SELECT * FROM outbox WHERE person_id = ? AND (sending_at IS NOT NULL OR state = 'unknown')"
-        f" AND {OPEN}",
+        f" AND {UNSENT}",
         (person,),
     ).fetchall():
         if row["sending_at"] is not None or row["due_at"] > now:
@@ -132,9 +123,8 @@ def is_echo(conn: Connection, person: str, wamid: str, text: str, now: float) ->
 
 def queue_late(conn: Connection, person: str, conversation: str, now: float) -> None:
     """Send once more what came after the 24 hours, if the person was asked to write again, and did."""
-    before = written_at(conn, person, 1)
-    called = conn.execute("SELECT 1 FROM outbox WHERE source = ?", (callback_source(conversation, before),))
-    if called.fetchone() is None:
+    before = written_at(conn, conversation, 1)
+    if not exists(conn, "SELECT 1 FROM outbox WHERE source = ?", callback_source(conversation, before)):
         return
     for row in conn.execute(
         "SELECT id, source, origin FROM outbox"
@@ -150,11 +140,6 @@ def queue_late(conn: Connection, person: str, conversation: str, now: float) -> 
 def callback_source(conversation: str, last: float | None) -> str:
     """Return the source of the template that asks a person to write again, who wrote last at that time."""
     return f"back:{conversation}:{last}"
-
-
-def _bill(conn: Connection, wamid: str, outbox_id: str, pricing: Pricing, now: float) -> None:
-    row = conn.execute("SELECT person_id FROM outbox WHERE id = ?", (outbox_id,)).fetchone()
-    billing.record(conn, wamid, row["person_id"], pricing, now)
 
 
 def _fail_after_sent(conn: Connection, outbox_id: str, wamid: str, code: int, error: str, now: float) -> bool:
@@ -180,7 +165,7 @@ def _queue_again(conn: Connection, outbox_id: str, wamid: str, code: int, now: f
     if times == len(AGAIN_AFTER_SECONDS) or now - (row["sent_at"] or now) > AGAIN_SECONDS:
         return False
     arrived = "SELECT 1 FROM statuses WHERE outbox_id = ? AND status IN (?, ?, ?)"
-    if conn.execute(arrived, (outbox_id, *_ARRIVED)).fetchone() is not None:
+    if exists(conn, arrived, outbox_id, *_ARRIVED):
         return False
     later = conn.execute(
         "SELECT * FROM outbox WHERE person_id = ? AND seq > ? AND state <> 'failed' ORDER BY seq",

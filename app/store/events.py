@@ -9,8 +9,8 @@ from typing import Literal
 import orjson
 
 from app.messages import JSON
-from app.store.aliases import names_of
 from app.store.database import insert, new_id
+from app.store.people import names_of
 
 EventName = Literal["message.received", "message.replied", "conversation.handed_over", "limit.reached"]
 

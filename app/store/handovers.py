@@ -5,7 +5,7 @@ from sqlite3 import Connection, Row
 from app.messages import Echo
 from app.people import Conversation
 from app.store import delivery, events, outbox, people, turns
-from app.store.database import insert, new_id
+from app.store.database import exists, insert, new_id
 from app.store.outbox import Draft
 from app.store.ownership import AccessRules
 
@@ -23,7 +23,7 @@ def take_echo(
     person = people.addressee(conn, rules, echo.to, now)
     if person is None:
         return ""
-    if conn.execute("SELECT 1 FROM outbox WHERE id = ?", (echo.outbox_id,)).fetchone() is not None:
+    if exists(conn, "SELECT 1 FROM outbox WHERE id = ?", echo.outbox_id):
         delivery.mark_sent(conn, echo.outbox_id, echo.id, now)
         return person
     insert(
@@ -98,17 +98,17 @@ def begin(conn: Connection, where: Conversation, until: float, now: float, *, to
 
     Turns that run end without a reply, replies that were not sent are dropped, reminders wait.
     """
-    sql = f"SELECT told FROM {outbox.SILENT} AND conversation_id = ?"
-    silent = conn.execute(sql, (now, where.id)).fetchone()
-    is_told = told or (silent is not None and bool(silent["told"]))
+    was_silent = outbox.is_silent(conn, where.id, now)
     conn.execute(
         "INSERT INTO handovers (conversation_id, person_id, state, since, until, told)"
         " VALUES (?, ?, 'human', ?, ?, ?) ON CONFLICT (conversation_id) DO UPDATE SET state = 'human',"
         " until = CASE WHEN handovers.state = 'human' AND handovers.until > excluded.until"
-        " THEN handovers.until ELSE excluded.until END, told = excluded.told",
-        (where.id, where.person_id, now, until, is_told),
+        " THEN handovers.until ELSE excluded.until END,"
+        " told = CASE WHEN handovers.state = 'human' AND handovers.until > ? AND handovers.told = 1 THEN 1"
+        " ELSE excluded.told END",
+        (where.id, where.person_id, now, until, int(told), now),
     )
-    if silent is None:
+    if not was_silent:
         events.emit(
             conn, "conversation.handed_over", where.person_id, {"to": "business", "until": until}, now
         )

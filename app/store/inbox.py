@@ -11,8 +11,9 @@ import orjson
 from app.messages import AliasChange, Echo, Inbound, Sender, ThreadControl, Unreadable
 from app.people import Conversation, Person, Role
 from app.store import alerts, approvals, attachments, delivery, events, handovers, limits, people
-from app.store.database import insert
-from app.store.outbox import SILENT, Draft, count_since, put_reply
+from app.store.conditions import RUNNABLE, SILENT, UNCLAIMED
+from app.store.database import exists, insert
+from app.store.outbox import Draft, count_since, put_reply
 from app.store.ownership import AccessRules
 from app.store.people import Admitted, TurnedAway
 
@@ -174,7 +175,8 @@ def _queue(
     due = now if at_once else _due_at(conn, rules.rate, who.person.id, now)
     delivery.queue_late(conn, who.person.id, conversation.id, now)
     silent = bool(conversation.group) or who.frozen
-    if due > now and not silent and not _already_waiting(conn, who.person.id, now):
+    waits = exists(conn, "SELECT 1 FROM inbox WHERE person_id = ? AND due_at > ?", who.person.id, now)
+    if due > now and not silent and not waits:
         source = f"rate:{who.person.id}:{int(now // rules.rate.window)}"
         put_reply(conn, conversation, source, rules.notices.too_fast(who.person, classified.message), now)
         taken.notices.add(who.person.id)
@@ -241,7 +243,7 @@ def hear_business(
 def _withdraw(conn: Connection, person: str, wamid: str, now: float) -> bool:
     """Close a message that the person deleted before a turn took it up; return False if it did not wait."""
     closed = conn.execute(
-        "UPDATE inbox SET done_at = ? WHERE turn_id IS NULL AND done_at IS NULL AND person_id = ?"
+        f"UPDATE inbox SET done_at = ? WHERE {UNCLAIMED} AND person_id = ?"
         " AND message_id = (SELECT id FROM messages WHERE wamid = ? AND direction = 'in')",
         (now, person, wamid),
     )
@@ -274,7 +276,7 @@ def _replaces_waiting(conn: Connection, person: str, edit: Inbound) -> bool:
     replaced = conn.execute(
         "UPDATE messages SET text = ?, recalled = 0"
         " WHERE wamid = ? AND direction = 'in' AND person_id = ? AND id IN"
-        " (SELECT message_id FROM inbox WHERE turn_id IS NULL AND done_at IS NULL AND kind = 'message')",
+        f" (SELECT message_id FROM inbox WHERE {UNCLAIMED} AND kind = 'message')",
         (edit.text, edit.quoted, person),
     )
     return replaced.rowcount > 0
@@ -295,21 +297,21 @@ def _keep(conn: Connection, conversation: Conversation, message: Inbound, now: f
         "details": message.details,
         "attachment": message.attachment,
     }
-    row = conn.execute(
-        "INSERT INTO messages (person_id, conversation_id, direction, wamid, kind, text, payload, at)"
-        " VALUES (?, ?, 'in', ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        (
-            conversation.person_id,
-            conversation.id,
-            message.id,
-            message.kind,
-            message.text,
-            orjson.dumps(payload, default=str, option=orjson.OPT_NON_STR_KEYS).decode(),
-            now,
-        ),
+    row = insert(
+        conn,
+        "messages",
+        or_skip=True,
+        person_id=conversation.person_id,
+        conversation_id=conversation.id,
+        direction="in",
+        wamid=message.id,
+        kind=message.kind,
+        text=message.text,
+        payload=orjson.dumps(payload, default=str, option=orjson.OPT_NON_STR_KEYS).decode(),
+        at=now,
     )
-    if row.rowcount:
-        return int(row.lastrowid or 0)
+    if row:
+        return row
     known = conn.execute("SELECT id FROM messages WHERE wamid = ?", (message.id,)).fetchone()
     return int(known["id"])  # older than the dedupe keys we keep, but its text is still here
 
@@ -326,20 +328,15 @@ def _due_at(conn: Connection, rate: RateLimit, person: str, now: float) -> float
     return now if row is None else max(now, row["due_at"] + rate.window)
 
 
-def _already_waiting(conn: Connection, person: str, now: float) -> bool:
-    row = conn.execute("SELECT 1 FROM inbox WHERE person_id = ? AND due_at > ?", (person, now)).fetchone()
-    return row is not None
-
-
 def waiting(conn: Connection, channels: Collection[str], now: float, ahead: float = 0.0) -> list[str]:
     """Return the conversations with a due message unclaimed or a turn not done within `ahead` seconds."""
     until = now + ahead
     rows = conn.execute(
         "SELECT c.id, c.channel FROM conversations c WHERE c.id IN ("
-        "SELECT conversation_id FROM inbox WHERE turn_id IS NULL AND done_at IS NULL"
+        f"SELECT conversation_id FROM inbox WHERE {UNCLAIMED}"
         " AND (due_at <= ? OR received_at > ?)"  # the latter after a clock was set back
-        f" AND conversation_id NOT IN (SELECT conversation_id FROM {SILENT})"
-        " UNION SELECT conversation_id FROM turns WHERE state <> 'done' AND state <> 'parked'"
+        f" AND conversation_id NOT IN ({SILENT})"
+        f" UNION SELECT conversation_id FROM turns WHERE {RUNNABLE}"
         " AND (due_at IS NULL OR due_at <= ? OR created_at > ?))",
         (until, now, until, until, now),
     )

@@ -5,12 +5,16 @@ from sqlite3 import Connection
 from typing import Literal
 
 from app.settings import Limit
+from app.store.conditions import RUNNABLE, UNCLAIMED, UNSENT
+from app.store.database import exists
 
 Used = Literal["guests", "tokens", "sent", "cost"]
 Period = Literal["hour", "day", "month"]
 LAST_TURNS = 20  # tell what a turn may cost
 TOKENS_OF_A_TURN = 4_000  # before any turn was seen
 _CHARACTERS: dict[Period, int] = {"hour": 13, "day": 10, "month": 7}  # of a moment such as 2026-11-25T10
+
+_HELD_BACK = f"inbox.waits_for <> '' AND {UNCLAIMED}"
 
 
 def add(conn: Connection, what: Used, amount: int, now: float) -> None:
@@ -69,31 +73,25 @@ def period_ends(period: Period, now: float) -> float:
 def hold_back(conn: Connection, conversation: str, reason: str, until: float) -> None:
     """Make the messages of a conversation that no turn has taken up wait until a limit's period is over."""
     conn.execute(
-        "UPDATE inbox SET due_at = ?, waits_for = ?"
-        " WHERE conversation_id = ? AND turn_id IS NULL AND done_at IS NULL",
+        f"UPDATE inbox SET due_at = ?, waits_for = ? WHERE conversation_id = ? AND {UNCLAIMED}",
         (until, reason, conversation),
     )
 
 
 def has_waiting_messages(conn: Connection, conversation: str) -> bool:
     """Return whether messages wait for a new turn in a conversation in which none is open."""
-    row = conn.execute(
-        "SELECT 1 FROM inbox WHERE conversation_id = ?1 AND turn_id IS NULL AND done_at IS NULL"
-        " AND NOT EXISTS (SELECT 1 FROM turns WHERE conversation_id = ?1 AND state <> 'done'"
-        " AND state <> 'parked') LIMIT 1",
-        (conversation,),
-    ).fetchone()
-    return row is not None
+    waits = f"SELECT 1 FROM inbox WHERE conversation_id = ? AND {UNCLAIMED}"
+    is_open = f"SELECT 1 FROM turns WHERE conversation_id = ? AND {RUNNABLE}"
+    return exists(conn, waits, conversation) and not exists(conn, is_open, conversation)
 
 
 def count_queued(conn: Connection) -> int:
     """Return how many messages wait for their first send, with one for each turn that is not over."""
-    row = conn.execute(
-        "SELECT (SELECT count(*) FROM outbox WHERE attempts = 0 AND due_at IS NOT NULL"
-        " AND state IN ('ready', 'sending', 'unknown', 'held'))"
-        " + (SELECT count(*) FROM turns WHERE state <> 'done' AND state <> 'parked')"
+    (queued,) = conn.execute(
+        f"SELECT (SELECT count(*) FROM outbox WHERE attempts = 0 AND {UNSENT})"
+        f" + (SELECT count(*) FROM turns WHERE {RUNNABLE})"
     ).fetchone()
-    return int(row[0])
+    return int(queued)
 
 
 def tokens_promised(conn: Connection) -> int:
@@ -113,17 +111,13 @@ def tokens_promised(conn: Connection) -> int:
 
 def release_all(conn: Connection) -> None:
     """Look anew at what waits for a limit: the limits may be others since this start."""
-    conn.execute(
-        "UPDATE inbox SET due_at = received_at, waits_for = ''"
-        " WHERE waits_for <> '' AND turn_id IS NULL AND done_at IS NULL"
-    )
+    conn.execute(f"UPDATE inbox SET due_at = received_at, waits_for = '' WHERE {_HELD_BACK}")
 
 
 def release(conn: Connection, person: str) -> None:
     """Answer what a person wrote while a limit held it back: they are no guest any more."""
     conn.execute(
-        "UPDATE inbox SET due_at = received_at, waits_for = ''"
-        " WHERE person_id = ? AND waits_for <> '' AND turn_id IS NULL AND done_at IS NULL",
+        f"UPDATE inbox SET due_at = received_at, waits_for = '' WHERE person_id = ? AND {_HELD_BACK}",
         (person,),
     )
 
@@ -131,8 +125,7 @@ def release(conn: Connection, person: str) -> None:
 def held_back(conn: Connection) -> dict[str, int]:
     """Return how many messages wait, by the limit for which they do."""
     rows = conn.execute(
-        "SELECT waits_for, count(*) AS messages FROM inbox"
-        " WHERE waits_for <> '' AND turn_id IS NULL AND done_at IS NULL GROUP BY waits_for"
+        f"SELECT waits_for, count(*) AS messages FROM inbox WHERE {_HELD_BACK} GROUP BY waits_for"
     )
     return {row["waits_for"]: row["messages"] for row in rows}
 

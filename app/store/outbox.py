@@ -17,16 +17,18 @@ from app.i18n import say
 from app.messages import Address, Button, Link, MediaFile, Outgoing, Template
 from app.people import Conversation
 from app.store import disclosure, people
-from app.store.database import insert, new_id, placeholders
+from app.store.conditions import SILENT, UNSENT, WRITTEN
+from app.store.database import exists, insert, new_id, placeholders
 
 SEND_SECONDS = 150.0  # longer than any one send may take
 WINDOW_SECONDS = 24 * 3600
-WRITTEN = "direction = 'in' AND kind <> 'system'"  # SQL for the messages that open the 24-hour window
 HOLD_SECONDS = 300.0
-# SQL for the conversations that a person of the business answers at a time; see `handovers`.
-SILENT = "handovers WHERE state = 'human' AND until > ?"
+# SQL for the rows that a message id belongs to (given twice): a row that was sent twice has two ids
+SENT_AS = (
+    "(SELECT id FROM outbox WHERE wamid = ? UNION ALL"
+    " SELECT outbox_id FROM statuses WHERE wamid = ? AND person_id IS NOT NULL)"
+)
 WINDOW_CLOSED = 131047  # Meta's code: the person has not written for a day
-OPEN = "state IN ('ready', 'sending', 'unknown', 'held') AND due_at IS NOT NULL"
 
 Origin = Literal["assistant", "reminder", "question", "business", "callback", "guest", "alert"]
 """The origin of a message: the assistant (answers, notices), a reminder, a question that waits for a yes, a
@@ -62,29 +64,12 @@ class OutboxRow:
 
 
 @dataclass(frozen=True, slots=True)
-class QueuedRow:
-    """A row of the outbox by its id, its person and its source."""
-
-    id: str
-    person_id: str
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
 class NextSend:
     """The next send of a person: `row` now, or look again at `at`, or nothing."""
 
     row: OutboxRow | None = None
     at: float | None = None
     lost: tuple[str, ...] = ()  # rows whose outcome stays unknown for good
-
-
-def sent_as(wamid: str) -> str:
-    """Return SQL for the rows that a message id belongs to; a row that was sent twice has two ids."""
-    return (
-        f"(SELECT id FROM outbox WHERE wamid = {wamid} UNION ALL"
-        f" SELECT outbox_id FROM statuses WHERE wamid = {wamid} AND person_id IS NOT NULL)"
-    )
 
 
 def put_reply(
@@ -95,25 +80,20 @@ def put_reply(
     now: float,
     turn: str | None = None,
     origin: Origin = "assistant",
-) -> int:
-    """Queue a draft unless its source has rows already; return how many rows were added.
+) -> bool:
+    """Queue a draft unless its source has rows already; return whether that was done.
 
     While a person of the business answers, what the assistant says is not queued, and reminders are held.
     """
     state = state_of_new(conn, conversation.id, origin, now)
-    if not state:
-        return 0
-    rows = conn.execute("SELECT part FROM outbox WHERE source = ?", (source,))
-    there = {row["part"] for row in rows.fetchall()}
+    if not state or exists(conn, "SELECT 1 FROM outbox WHERE source = ?", source):
+        return False
     parts: Sequence[Outgoing] = draft.parts
-    if not there and origin not in SENT_IN_SILENCE:  # an assistant does not answer there
+    if origin not in SENT_IN_SILENCE:  # an assistant does not answer there
         language = draft.language or people.language(conn, conversation.person_id)
         parts = disclosure.with_disclosure(conn, conversation, parts, language)
     said = [one.text for one in draft.parts] if len(parts) == len(draft.parts) else []
-    added = 0
     for part, message in enumerate(parts):
-        if part in there:
-            continue
         message_id = insert(
             conn,
             "messages",
@@ -141,38 +121,34 @@ def put_reply(
             due_at=now,
             created_at=now,
         )
-        added += 1
-    return added
+    return bool(parts)
 
 
 def state_of_new(conn: Connection, conversation: str, origin: Origin, now: float) -> str:
     """Return the state in which a row is queued, "" for one that is not."""
-    if origin in SENT_IN_SILENCE:
-        return "ready"
-    if not is_silent(conn, conversation, now):
+    if origin in SENT_IN_SILENCE or not is_silent(conn, conversation, now):
         return "ready"
     return "held" if origin == "reminder" else ""
 
 
 def is_silent(conn: Connection, conversation: str, now: float) -> bool:
     """Return whether a person of the business answers a conversation now."""
-    sql = f"SELECT 1 FROM {SILENT} AND conversation_id = ?"
-    return conn.execute(sql, (now, conversation)).fetchone() is not None
+    return exists(conn, f"{SILENT} AND conversation_id = ?", now, conversation)
 
 
-def first_of(conn: Connection, source: str) -> QueuedRow | None:
+def first_of(conn: Connection, source: str) -> Row | None:
     """Return the first row whose source is `source:` and a suffix."""
-    row = conn.execute(
+    row: Row | None = conn.execute(
         "SELECT id, person_id, source FROM outbox WHERE source LIKE ? AND part = 0", (f"{source}:%",)
     ).fetchone()
-    return None if row is None else QueuedRow(row["id"], row["person_id"], row["source"])
+    return row
 
 
 def last_source(conn: Connection, person: str, prefix: str) -> str:
     """Return the source of the person's newest row whose source begins so; "" for none."""
     row = conn.execute(
         "SELECT source FROM outbox WHERE person_id = ? AND substr(source, 1, ?) = ?"
-        " ORDER BY created_at DESC, rowid DESC LIMIT 1",
+        " ORDER BY seq DESC LIMIT 1",
         (person, len(prefix), prefix),
     ).fetchone()
     return "" if row is None else str(row["source"])
@@ -210,9 +186,9 @@ def take(conn: Connection, person: str, now: float, sendable: Sequence[Origin] |
         may_be_sent = f"(origin IN ({listed}) OR (attempts > 0 AND state <> 'unknown'))"
     while True:
         row = conn.execute(
-            f"SELECT * FROM outbox WHERE person_id = ? AND {OPEN} AND {may_be_sent}"
+            f"SELECT * FROM outbox WHERE person_id = ? AND {UNSENT} AND {may_be_sent}"
             f" AND ({_IS_SENT_IN_SILENCE} OR conversation_id NOT IN"
-            f" (SELECT conversation_id FROM {SILENT})) ORDER BY seq LIMIT 1",
+            f" ({SILENT})) ORDER BY seq LIMIT 1",
             (person, *(sendable or ()), now),
         ).fetchone()
         if row is None:
@@ -225,18 +201,14 @@ def take(conn: Connection, person: str, now: float, sendable: Sequence[Origin] |
             lost.append(row["id"])
             continue
         if row["state"] == "held" and _window_closed(conn, row, now):
-            fail(
-                conn,
-                row["id"],
-                row["code"] or WINDOW_CLOSED,
-                row["error"] or "the 24-hour window closed",
-                now,
-            )
+            error = row["error"] or "the 24-hour window closed"
+            fail(conn, row["id"], row["code"] or WINDOW_CLOSED, error, now)
             continue
         break
     conn.execute(
         "UPDATE outbox SET state = CASE state WHEN 'ready' THEN 'sending' ELSE state END, sending_at = ?,"
-        " attempts = attempts + 1, resends = resends + (state = 'unknown'), due_at = ? WHERE id = ?",
+        " attempts = attempts + 1, resends = CASE state WHEN 'unknown' THEN resends + 1 ELSE resends END,"
+        " due_at = ? WHERE id = ?",
         (now, now + SEND_SECONDS, row["id"]),
     )
     return NextSend(row=_outbox_row(conn, row), lost=tuple(lost))
@@ -254,7 +226,7 @@ def drop_unsent(conn: Connection, conversation: str, now: float) -> list[str]:
     )
     dropped = conn.execute(
         "UPDATE outbox SET state = 'failed', due_at = NULL, error = 'a person of the business answers'"
-        f" WHERE conversation_id = ? AND sending_at IS NULL AND {OPEN}"
+        f" WHERE conversation_id = ? AND sending_at IS NULL AND {UNSENT}"
         f" AND NOT ({_IS_SENT_IN_SILENCE} OR origin = 'reminder') RETURNING source, part",
         (conversation,),
     ).fetchall()
@@ -267,15 +239,14 @@ def drop_unsent(conn: Connection, conversation: str, now: float) -> list[str]:
 
 def has_open(conn: Connection, person: str) -> bool:
     """Return whether the person has a row that is not at its end."""
-    row = conn.execute(f"SELECT 1 FROM outbox WHERE person_id = ? AND {OPEN} LIMIT 1", (person,)).fetchone()
-    return row is not None
+    return exists(conn, f"SELECT 1 FROM outbox WHERE person_id = ? AND {UNSENT} LIMIT 1", person)
 
 
 def retry(conn: Connection, outbox_id: str, due: float, code: int, error: str) -> None:
     """Leave a row that was refused before it was sent in its place until `due`."""
     conn.execute(
         "UPDATE outbox SET sending_at = NULL, resends = 0, due_at = ?, code = ?, error = ?"
-        f" WHERE id = ? AND {OPEN}",
+        f" WHERE id = ? AND {UNSENT}",
         (due, code, error[:500], outbox_id),
     )
 
@@ -285,7 +256,7 @@ def hold(conn: Connection, outbox_id: str, code: int, error: str, now: float) ->
     conn.execute(
         "UPDATE outbox SET state = CASE state WHEN 'unknown' THEN 'unknown' ELSE 'held' END,"
         " sending_at = NULL, resends = 0, due_at = ?, code = ?, error = ?"
-        f" WHERE id = ? AND {OPEN}",
+        f" WHERE id = ? AND {UNSENT}",
         (now + HOLD_SECONDS, code, error[:500], outbox_id),
     )
 
@@ -293,7 +264,7 @@ def hold(conn: Connection, outbox_id: str, code: int, error: str, now: float) ->
 def release_held(conn: Connection, now: float) -> list[str]:
     """Make every held row due; return the people concerned."""
     rows = conn.execute(
-        f"UPDATE outbox SET due_at = ? WHERE {OPEN} AND state = 'held' AND due_at > ? RETURNING person_id",
+        f"UPDATE outbox SET due_at = ? WHERE {UNSENT} AND state = 'held' AND due_at > ? RETURNING person_id",
         (now, now),
     )
     return sorted({row["person_id"] for row in rows.fetchall()})
@@ -301,7 +272,7 @@ def release_held(conn: Connection, now: float) -> list[str]:
 
 def mark_unknown(conn: Connection, outbox_id: str, error: str, due: float) -> bool:
     """Mark a send without an answer; its status is awaited until `due`. Return True if that is its end."""
-    row = conn.execute(f"SELECT resends FROM outbox WHERE id = ? AND {OPEN}", (outbox_id,)).fetchone()
+    row = conn.execute(f"SELECT resends FROM outbox WHERE id = ? AND {UNSENT}", (outbox_id,)).fetchone()
     if row is None:
         return False
     conn.execute(
@@ -325,7 +296,7 @@ def fail(
     if row is not None:
         conn.execute(
             "UPDATE outbox SET state = 'failed', sending_at = NULL, due_at = NULL, code = ?,"
-            f" error = 'an earlier part failed' WHERE source = ? AND part > ? AND {OPEN}",
+            f" error = 'an earlier part failed' WHERE source = ? AND part > ? AND {UNSENT}",
             (code, row["source"], row["part"]),
         )
         disclosure.renew(conn, row["conversation_id"])
@@ -337,7 +308,7 @@ def recover(conn: Connection, due: float) -> int:
     """Mark what was on the wire when the process ended as of unknown outcome until `due`."""
     return conn.execute(
         "UPDATE outbox SET state = 'unknown', sending_at = NULL, due_at = ?"
-        f" WHERE sending_at IS NOT NULL AND {OPEN}",
+        f" WHERE sending_at IS NOT NULL AND {UNSENT}",
         (due,),
     ).rowcount
 
@@ -346,7 +317,7 @@ def await_statuses(conn: Connection, due: float) -> None:
     """Give what is unknown until `due` for its status: the webhook listens from now on."""
     conn.execute(
         "UPDATE outbox SET due_at = ? WHERE state = 'unknown' AND sending_at IS NULL AND due_at < ?"
-        f" AND {OPEN}",
+        f" AND {UNSENT}",
         (due, due),
     )
 
@@ -360,20 +331,21 @@ def mend_clock(conn: Connection, now: float) -> None:
     if newest is None or newest["at"] <= now:
         return
     conn.execute(
-        "UPDATE outbox SET due_at = min(due_at, ? + (state = 'unknown') * ?)"
-        f" WHERE due_at > ? AND sending_at IS NULL AND {OPEN}",
-        (now, SEND_SECONDS, now),
+        "UPDATE outbox SET due_at ="
+        " CASE WHEN state <> 'unknown' THEN ? WHEN due_at < ? THEN due_at ELSE ? END"
+        f" WHERE due_at > ? AND sending_at IS NULL AND {UNSENT}",
+        (now, now + SEND_SECONDS, now + SEND_SECONDS, now),
     )
 
 
 def people_waiting(conn: Connection, channels: Collection[str], now: float, ahead: float = 0.0) -> list[str]:
     """Return the people with a row on one of these channels that is due within `ahead` seconds."""
     rows = conn.execute(
-        "SELECT DISTINCT o.person_id, c.channel FROM outbox o"
-        " JOIN conversations c ON c.id = o.conversation_id"
-        " WHERE o.state IN ('ready', 'sending', 'unknown', 'held') AND o.due_at IS NOT NULL"
-        " AND (o.due_at <= ? OR (o.attempts = 0 AND o.created_at > ?))"  # a clock that was set back
-        f" AND (o.state <> 'held' OR o.conversation_id NOT IN (SELECT conversation_id FROM {SILENT}))",
+        "SELECT DISTINCT outbox.person_id, c.channel FROM outbox"
+        " JOIN conversations c ON c.id = outbox.conversation_id"
+        f" WHERE {UNSENT}"
+        " AND (outbox.due_at <= ? OR (outbox.attempts = 0 AND outbox.created_at > ?))"  # a clock set back
+        f" AND (outbox.state <> 'held' OR outbox.conversation_id NOT IN ({SILENT}))",
         (now + ahead, now, now + ahead),
     )
     return sorted({row["person_id"] for row in rows if row["channel"] in channels})
@@ -384,7 +356,7 @@ def _may_be_sent_to(conn: Connection, person: str, now: float) -> bool:
     row = conn.execute("SELECT access, frozen FROM people WHERE id = ?", (person,)).fetchone()
     if row is None or row["access"] != "blocked":
         return row is not None and not row["frozen"]
-    waiting = conn.execute(f"SELECT id FROM outbox WHERE person_id = ? AND {OPEN}", (person,)).fetchall()
+    waiting = conn.execute(f"SELECT id FROM outbox WHERE person_id = ? AND {UNSENT}", (person,)).fetchall()
     for one in waiting:
         fail(conn, one["id"], 0, "the person was shut out", now)
     return False
@@ -394,32 +366,23 @@ def _window_closed(conn: Connection, row: Row, now: float) -> bool:
     """Return whether the person wrote too long ago for this row; a template needs no window."""
     if outgoing(row["payload"]).template is not None:
         return False
-    since = last_written_at(conn, row["person_id"]) or row["created_at"]
+    since = written_at(conn, row["conversation_id"]) or row["created_at"]
     return bool(row["attempts"]) and now > since + WINDOW_SECONDS
 
 
-def last_written_at(conn: Connection, person: str) -> float | None:
-    """Return when the person wrote last, None if they never did."""
-    return written_at(conn, person, 0)
-
-
-def written_at(conn: Connection, person: str, skip: int) -> float | None:
-    """Return when the person wrote their newest message, or the one `skip` before it; None for none."""
+def written_at(conn: Connection, conversation: str, skip: int = 0) -> float | None:
+    """Return when the person wrote their newest message there, or the one `skip` before it; None for none."""
     row = conn.execute(
-        f"SELECT at FROM messages WHERE person_id = ? AND {WRITTEN} ORDER BY id DESC LIMIT 1 OFFSET ?",
-        (person, skip),
+        f"SELECT at FROM messages WHERE conversation_id = ? AND {WRITTEN} ORDER BY id DESC LIMIT 1 OFFSET ?",
+        (conversation, skip),
     ).fetchone()
     return None if row is None else row["at"]
 
 
 def _outbox_row(conn: Connection, row: Row) -> OutboxRow:
     where = people.conversation_by_id(conn, row["conversation_id"])
-    addresses = {
-        alias["kind"]: alias["address"]
-        for alias in conn.execute(
-            "SELECT kind, address FROM aliases WHERE person_id = ? ORDER BY created_at", (row["person_id"],)
-        )
-    }
+    aliases = "SELECT kind, address FROM aliases WHERE person_id = ? ORDER BY created_at"
+    addresses = dict(conn.execute(aliases, (row["person_id"],)).fetchall())
     return OutboxRow(
         id=row["id"],
         person_id=row["person_id"],

@@ -1,7 +1,7 @@
 """People: identifying a sender, letting people in or shutting them out, and following a changed number."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from sqlite3 import Connection, Row
 from typing import Literal
@@ -11,26 +11,29 @@ from app.messages import AliasChange, Sender
 from app.people import Alias, Conversation, Person, Realm, Role
 from app.phones import canonical
 from app.store import limits
-from app.store.aliases import (
-    KnownPerson,
-    add_alias,
-    address_of,
-    aliases_of,
-    by_id,
-    claim,
-    confirm_claims,
-    find_known,
-    freeze,
-    holders_of,
-    learn,
-    names_of,
-)
-from app.store.database import Database, new_id, placeholders
+from app.store.conditions import MAY_TALK, UNCLAIMED
+from app.store.database import Database, exists, insert, new_id, placeholders
 from app.store.ownership import AccessRules, accept_invitation, takes_ownership, withdraw_code
 
 OUTSIDERS_KEPT = 1000
 OPERATOR = "mcp"  # user id of the owner that is made for the administrator where nobody else is one
 _OPEN = AccessRules("terminal", open=True)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPerson:
+    """A row of `people` with every alias of theirs, phones first."""
+
+    row: Row
+    aliases: tuple[Alias, ...]
+
+    @property
+    def id(self) -> str:
+        return str(self.row["id"])
+
+    @property
+    def names(self) -> list[str]:
+        return [alias.value for alias in self.aliases]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,7 @@ def admit(
 ) -> Admitted | TurnedAway:
     """Return the sender of a signed message as a person, made on the first visit if the rules allow."""
     aliases = aliases_of(sender)
-    known = find_known(conn, rules.realm, aliases, sender, now)
+    known = _find(conn, rules.realm, aliases, sender, now)
     became: Role | None = None
     if rules.code_key and takes_ownership(conn, rules, text, now):
         became = "owner"
@@ -82,27 +85,27 @@ def admit(
         became = accept_invitation(conn, rules, text, now)
     is_new = known is None
     if known is None:
-        if not (became or rules.guests or _is_listed(rules, aliases)):
+        if not (became or rules.guests or _is_listed(rules, [alias.value for alias in aliases])):
             return _turn_away(conn, rules.realm, sender, "outsider", now)
-        known = _create(conn, rules.realm, sender, aliases, now)
+        known = _create(conn, rules.realm, sender, now)
     if became:
         conn.execute(
             "UPDATE people SET role = CASE WHEN role = 'owner' THEN role ELSE ? END, access = 'allowed',"
             " frozen = CASE WHEN ? = 'owner' THEN '' ELSE frozen END WHERE id = ?",
             (became, became, known.id),
         )
-        known = by_id(conn, known.id)
-    elif learn(conn, rules.realm, known, sender, aliases, now):
-        known = by_id(conn, known.id)
-    row, names = known.row, [alias.value for alias in known.aliases]
+    else:
+        _learn(conn, rules.realm, known, sender, now)
+    known = by_id(conn, known.id)
+    row = known.row
     if row["access"] == "blocked":
         return _turn_away(conn, rules.realm, sender, "blocked", now)
-    person = person_of(row, rules, names)
+    person = person_of(row, rules, known.names)
     if person.is_guest and not rules.guests:
         return _turn_away(conn, rules.realm, sender, "outsider", now)
     name = sender.name[:200] or row["name"]
     if name != row["name"]:
-        conn.execute("UPDATE people SET name = ? WHERE id = ?", (name, row["id"]))
+        conn.execute("UPDATE people SET name = ? WHERE id = ?", (name, known.id))
         person = replace(person, name=name)
     return Admitted(person, became, bool(row["frozen"]), is_new)
 
@@ -110,17 +113,17 @@ def admit(
 def addressee(conn: Connection, rules: AccessRules, to: Sender, now: float) -> str | None:
     """Return whom the business wrote to; None for an owner, and for one whom we would not answer."""
     aliases = aliases_of(to)
-    known = find_known(conn, rules.realm, aliases)
+    known = _find(conn, rules.realm, aliases)
     if known is None:
-        may_come = rules.guests or _is_listed(rules, aliases)
-        return _create(conn, rules.realm, to, aliases, now).id if may_come else None
-    person = person_of(known.row, rules, [alias.value for alias in known.aliases])
+        may_come = rules.guests or _is_listed(rules, [alias.value for alias in aliases])
+        return _create(conn, rules.realm, to, now).id if may_come else None
+    person = person_of(known.row, rules, known.names)
     is_outsider = person.is_guest and not rules.guests
     return None if person.is_owner or is_outsider or known.row["access"] == "blocked" else person.id
 
 
-def person_of(row: Row, rules: AccessRules, names: Sequence[Alias | str]) -> Person:
-    """Return a row of `people` as a `Person`; `names` are their aliases."""
+def person_of(row: Row, rules: AccessRules, names: Collection[str]) -> Person:
+    """Return a row of `people` as a `Person`; `names` are the values of their aliases."""
     role = role_of(rules, row["role"], row["access"], names)
     return Person(
         id=row["id"],
@@ -133,9 +136,9 @@ def person_of(row: Row, rules: AccessRules, names: Sequence[Alias | str]) -> Per
     )
 
 
-def role_of(rules: AccessRules, kept: str, access: str, names: Sequence[Alias | str]) -> Role:
+def role_of(rules: AccessRules, kept: str, access: str, names: Collection[str]) -> Role:
     """Return the role of a person by what is kept and what the settings say of their numbers."""
-    if kept == "owner" or not rules.owners.isdisjoint(_values(names)):
+    if kept == "owner" or not rules.owners.isdisjoint(names):
         return "owner"
     return "guest" if access == "listed" and not _is_listed(rules, names) else "member"
 
@@ -143,15 +146,15 @@ def role_of(rules: AccessRules, kept: str, access: str, names: Sequence[Alias | 
 def apply_change(conn: Connection, realm: Realm, change: AliasChange, rules: AccessRules, now: float) -> bool:
     """Move a person's alias to its new value; return False if nobody has the old one."""
     previous, current = aliases_of(change.previous), aliases_of(change.current)
-    known = find_known(conn, realm, previous)
+    known = _find(conn, realm, previous)
     if known is None:
         return False
-    holders = holders_of(conn, realm, [*previous, *current])
+    holders = _holders(conn, realm, [*previous, *current])
     if len(holders) > 1:
-        freeze(conn, holders, "two people turned out to share " + ", ".join(new.value for new in current))
-        claim(conn, holders, change.current, current, now)
+        reason = "two people turned out to share " + ", ".join(new.value for new in current)
+        _freeze_with_claims(conn, holders, reason, change.current, now)
         return True
-    admitted = _is_listed(rules, known.aliases) and known.row["access"] == "listed"
+    was_listed = _is_listed(rules, known.names) and known.row["access"] == "listed"
     for new in current:
         for old in previous:
             if old.kind == new.kind and old.value != new.value:
@@ -159,27 +162,27 @@ def apply_change(conn: Connection, realm: Realm, change: AliasChange, rules: Acc
                     "DELETE FROM aliases WHERE realm = ? AND kind = ? AND value = ?",
                     (realm, old.kind, old.value),
                 )
-        add_alias(conn, realm, known.id, new, address_of(change.current, new), now)
-    if admitted:  # the configuration names the old number: being let in moves with the person
+        _add_alias(conn, realm, known.id, new, _address(change.current, new), now)
+    if was_listed:  # the configuration names the old number: being let in moves with the person
         conn.execute("UPDATE people SET access = 'allowed' WHERE id = ?", (known.id,))
     return True
 
 
 def pair(conn: Connection, rules: AccessRules, sender: Sender, now: float) -> None:
     """Learn that a phone and a user id of a signed webhook are one person, if we know one of them."""
-    aliases = aliases_of(sender)
-    known = find_known(conn, rules.realm, aliases, sender, now)
+    known = _find(conn, rules.realm, aliases_of(sender), sender, now)
     if known is not None:
-        learn(conn, rules.realm, known, sender, aliases, now)
+        _learn(conn, rules.realm, known, sender, now)
 
 
 def allow(conn: Connection, realm: Realm, who: str, now: float) -> str:
     """Let a phone or user id in, confirming them if they were frozen; return the person's id."""
     person = _known_or_new(conn, realm, who, now)
-    for nameless, since in confirm_claims(conn, realm, person, now).items():
+    for nameless, since in _confirm_claims(conn, realm, person, now).items():
         _hand_over(conn, nameless, person, since, now)
     conn.execute(
-        "UPDATE people SET access = 'allowed', frozen = '', epoch = epoch + (frozen <> '') WHERE id = ?",
+        "UPDATE people SET access = 'allowed', epoch = CASE WHEN frozen = '' THEN epoch ELSE epoch + 1 END,"
+        " frozen = '' WHERE id = ?",
         (person,),
     )
     conn.execute("DELETE FROM outsiders WHERE realm = ? AND value IN (?, ?)", (realm, canonical(who), who))
@@ -193,9 +196,9 @@ def _hand_over(conn: Connection, nameless: str, person: str, since: float, now: 
     Nothing older: a number may have been another person's before.
     """
     rows = conn.execute(
-        "SELECT i.seq, i.message_id, c.channel, c.group_id FROM inbox i"
-        " JOIN conversations c ON c.id = i.conversation_id"
-        " WHERE i.person_id = ? AND i.turn_id IS NULL AND i.done_at IS NULL AND i.received_at >= ?",
+        "SELECT inbox.seq, inbox.message_id, c.channel, c.group_id FROM inbox"
+        " JOIN conversations c ON c.id = inbox.conversation_id"
+        f" WHERE inbox.person_id = ? AND {UNCLAIMED} AND inbox.received_at >= ?",
         (nameless, since),
     ).fetchall()
     for row in rows:
@@ -210,8 +213,7 @@ def _hand_over(conn: Connection, nameless: str, person: str, since: float, now: 
 def reachable(conn: Connection, realm: Realm, who: str, now: float) -> str:
     """Return the person with a phone or user id, made if there is none. Raises RecadoError if shut out."""
     person = _known_or_new(conn, realm, who, now)
-    row = conn.execute("SELECT access, frozen FROM people WHERE id = ?", (person,)).fetchone()
-    if row["access"] == "blocked" or row["frozen"]:
+    if not exists(conn, f"SELECT 1 FROM people WHERE id = ? AND {MAY_TALK}", person):
         raise RecadoError(f"{who} is blocked, or waits to be confirmed with recado people allow")
     return person
 
@@ -234,38 +236,34 @@ def make_owner(conn: Connection, realm: Realm, who: str, now: float) -> str:
 
 def listing(conn: Connection) -> list[PersonLine]:
     """Return everybody known, then those turned away, the newest first."""
-    lines = [
-        PersonLine(
-            id=row["id"],
-            names=names_of(conn, row["id"]),
-            name=row["name"],
-            role=row["role"],
-            access=row["access"],
-            frozen=row["frozen"],
-            realm=row["realm"],
-        )
-        for row in conn.execute("SELECT * FROM people ORDER BY created_at")
-    ]
-    turned_away = conn.execute("SELECT * FROM outsiders ORDER BY last_at DESC")
-    return lines + [
-        PersonLine(
-            id="",
-            names=[row["value"]],
-            name=row["name"],
-            role="outsider",
-            access="turned away",
-            messages=row["messages"],
-            last_at=row["last_at"],
-            realm=row["realm"],
-        )
-        for row in turned_away
+    known = conn.execute(
+        "SELECT id, name, role, access, frozen, realm FROM people ORDER BY created_at"
+    ).fetchall()
+    turned_away = conn.execute(
+        "SELECT '' AS id, value, name, messages, last_at, realm FROM outsiders ORDER BY last_at DESC"
+    )
+    return [
+        *(PersonLine(names=names_of(conn, row["id"]), **row) for row in known),
+        *(
+            PersonLine(
+                "",
+                [row["value"]],
+                row["name"],
+                "outsider",
+                "turned away",
+                messages=row["messages"],
+                last_at=row["last_at"],
+                realm=row["realm"],
+            )
+            for row in turned_away
+        ),
     ]
 
 
 async def languages(store: Database) -> list[str]:
     """Return the languages of those who may talk to us, the most frequent first."""
     rows = await store.all(
-        "SELECT language FROM people WHERE language <> '' AND frozen = '' AND access <> 'blocked'"
+        f"SELECT language FROM people WHERE language <> '' AND {MAY_TALK}"
         " GROUP BY language ORDER BY count(*) DESC, language"
     )
     return [row["language"] for row in rows]
@@ -277,40 +275,38 @@ def conversation(conn: Connection, person: str, channel: str, group: str, now: f
         "SELECT id FROM conversations WHERE person_id = ? AND channel = ? AND group_id = ?",
         (person, channel, group),
     ).fetchone()
-    if row is not None:
-        return Conversation(row["id"], person, channel, group)
-    new = new_id("conv")
-    conn.execute(
-        "INSERT INTO conversations (id, person_id, channel, group_id, created_at) VALUES (?, ?, ?, ?, ?)",
-        (new, person, channel, group, now),
-    )
-    return Conversation(new, person, channel, group)
+    id = new_id("conv") if row is None else row["id"]
+    if row is None:
+        insert(
+            conn, "conversations", id=id, person_id=person, channel=channel, group_id=group, created_at=now
+        )
+    return Conversation(id, person, channel, group)
 
 
 def conversation_by_id(conn: Connection, id: str) -> Conversation:
     """Return a conversation by its id. Raises RecadoError if there is none."""
     row = conn.execute(
-        "SELECT person_id, channel, group_id FROM conversations WHERE id = ?", (id,)
+        "SELECT id, person_id, channel, group_id FROM conversations WHERE id = ?", (id,)
     ).fetchone()
     if row is None:
         raise RecadoError(f"there is no conversation {id[:100]!r}")
-    return Conversation(id, row["person_id"], row["channel"], row["group_id"])
+    return Conversation(*row)
 
 
 def conversations_of(conn: Connection, realm: Realm, who: str) -> list[Conversation]:
     """Return somebody's private conversations, none if they are unknown. Raises RecadoError for no name."""
-    known = find_known(conn, realm, aliases_of(sender_named(who)))
+    known = _find(conn, realm, aliases_of(sender_named(who)))
     rows = conn.execute(
-        "SELECT id, channel FROM conversations WHERE person_id = ? AND group_id = ''",
+        "SELECT id, person_id, channel FROM conversations WHERE person_id = ? AND group_id = ''",
         (known.id if known is not None else "",),
-    ).fetchall()
-    return [Conversation(row["id"], known.id, row["channel"]) for row in rows if known is not None]
+    )
+    return [Conversation(*row) for row in rows]
 
 
 def shown_as(conn: Connection, person: str) -> tuple[str, str]:
     """Return a person's name as they wrote it, and the phone or user id by which they are addressed."""
-    row = conn.execute("SELECT name FROM people WHERE id = ?", (person,)).fetchone()
-    return row["name"], next(iter(names_of(conn, person)), "")
+    known = by_id(conn, person)
+    return known.row["name"], next(iter(known.names), "")
 
 
 def language(conn: Connection, person: str) -> str:
@@ -338,36 +334,24 @@ def is_first_zone_note(conn: Connection, person: str, call: str) -> bool:
         "UPDATE people SET zone_told_by = ? WHERE id = ? AND timezone = '' AND zone_told_by = ''",
         (call, person),
     )
-    return (
-        conn.execute("SELECT 1 FROM people WHERE id = ? AND zone_told_by = ?", (person, call)).fetchone()
-        is not None
-    )
+    return exists(conn, "SELECT 1 FROM people WHERE id = ? AND zone_told_by = ?", person, call)
 
 
-@dataclass(frozen=True, slots=True)
-class ActingOwner:
-    """The owner in whose name the administrator's calls run, and the conversation that hears of them."""
+def acting_owner(conn: Connection, rules: AccessRules, now: float) -> tuple[KnownPerson, Conversation]:
+    """Return the owner in whose name the administrator's calls run, and the conversation that hears of them.
 
-    person: Row
-    names: Sequence[str]
-    conversation: Conversation
-
-
-def acting_owner(conn: Connection, rules: AccessRules, now: float) -> ActingOwner:
-    """Return the owner who has been known for longest.
-
-    Without one: an owner of the configuration who has not written yet, else one made for the administrator.
+    It is who has been known for longest; else an owner of the configuration who has not written yet, else
+    one made for the administrator.
     """
     known = owners(conn, rules)
-    person = known[0] if known else _make_acting_owner(conn, rules, now)
-    row = by_id(conn, person).row
-    return ActingOwner(row, names_of(conn, person), conversation(conn, person, row["realm"], "", now))
+    owner = by_id(conn, known[0] if known else _make_acting_owner(conn, rules, now))
+    return owner, conversation(conn, owner.id, owner.row["realm"], "", now)
 
 
 def owners(conn: Connection, rules: AccessRules) -> list[str]:
     """Return the ids of the owners who may be written to, the one known for longest first."""
     rows = conn.execute(
-        "SELECT id FROM people WHERE realm = ? AND frozen = '' AND access <> 'blocked' AND (role = 'owner'"
+        f"SELECT id FROM people WHERE realm = ? AND {MAY_TALK} AND (role = 'owner'"
         " OR id IN (SELECT person_id FROM aliases WHERE realm = ?"
         f" AND value IN ({placeholders(tuple(rules.owners))}))) ORDER BY created_at, id",
         (rules.realm, rules.realm, *rules.owners),
@@ -379,34 +363,25 @@ def _make_acting_owner(conn: Connection, rules: AccessRules, now: float) -> str:
     rows = conn.execute("SELECT value FROM aliases WHERE realm = ?", (rules.realm,))
     phones = sorted(name for name in rules.owners - {row["value"] for row in rows} if name.isdigit())
     if phones:
-        admitted = admit(conn, rules, Sender(phone=phones[0]), "", now)
-    else:  # no message comes from this user id
-        admitted = admit(conn, _OPEN, Sender(user_id=OPERATOR), "", now)
-    assert isinstance(admitted, Admitted)  # the rules let them in
-    if not phones:
-        conn.execute("UPDATE people SET role = 'owner' WHERE id = ?", (admitted.person.id,))
+        return _create(conn, rules.realm, Sender(phone=phones[0]), now).id
+    admitted = admit(conn, _OPEN, Sender(user_id=OPERATOR), "", now)  # no message comes from this user id
+    assert isinstance(admitted, Admitted)
+    conn.execute("UPDATE people SET role = 'owner' WHERE id = ?", (admitted.person.id,))
     return admitted.person.id
 
 
-def _create(
-    conn: Connection, realm: Realm, sender: Sender, aliases: Sequence[Alias], now: float
-) -> KnownPerson:
+def _create(conn: Connection, realm: Realm, sender: Sender, now: float) -> KnownPerson:
     person = new_id("person")
-    conn.execute(
-        "INSERT INTO people (id, realm, name, created_at) VALUES (?, ?, ?, ?)",
-        (person, realm, sender.name[:200], now),
-    )
-    for alias in aliases:
-        add_alias(conn, realm, person, alias, address_of(sender, alias), now)
-    for alias in aliases:
+    insert(conn, "people", id=person, realm=realm, name=sender.name[:200], created_at=now)
+    for alias in aliases_of(sender):
+        _add_alias(conn, realm, person, alias, _address(sender, alias), now)
         conn.execute("DELETE FROM outsiders WHERE realm = ? AND value = ?", (realm, alias.value))
     return by_id(conn, person)
 
 
 def _known_or_new(conn: Connection, realm: Realm, who: str, now: float) -> str:
     sender = sender_named(who)
-    aliases = aliases_of(sender)
-    return (find_known(conn, realm, aliases) or _create(conn, realm, sender, aliases, now)).id
+    return (_find(conn, realm, aliases_of(sender)) or _create(conn, realm, sender, now)).id
 
 
 def sender_named(who: str) -> Sender:
@@ -429,22 +404,162 @@ def _turn_away(
     value = sender.phone or sender.user_id
     conn.execute(
         "INSERT INTO outsiders (realm, value, name, messages, first_at, last_at) VALUES (?, ?, ?, 1, ?, ?)"
-        " ON CONFLICT (realm, value) DO UPDATE SET messages = messages + 1, name = excluded.name,"
+        " ON CONFLICT (realm, value) DO UPDATE SET messages = outsiders.messages + 1, name = excluded.name,"
         " last_at = excluded.last_at",
         (realm, value, sender.name[:200], now, now),
     )
     conn.execute(
-        "DELETE FROM outsiders WHERE (realm, value) IN"
-        " (SELECT realm, value FROM outsiders ORDER BY last_at DESC LIMIT -1 OFFSET ?)",
+        "DELETE FROM outsiders WHERE (realm, value) NOT IN"
+        " (SELECT realm, value FROM outsiders ORDER BY last_at DESC LIMIT ?)",
         (OUTSIDERS_KEPT,),
     )
     return TurnedAway(value, reason)
 
 
-def _is_listed(rules: AccessRules, names: Sequence[Alias | str]) -> bool:
-    values = _values(names)
-    return rules.open or not (rules.allowed.isdisjoint(values) and rules.owners.isdisjoint(values))
+def _is_listed(rules: AccessRules, names: Collection[str]) -> bool:
+    return rules.open or not (rules.allowed.isdisjoint(names) and rules.owners.isdisjoint(names))
 
 
-def _values(names: Sequence[Alias | str]) -> list[str]:
-    return [name.value if isinstance(name, Alias) else name for name in names]
+def aliases_of(sender: Sender) -> list[Alias]:
+    """Return a sender's aliases, the steadiest first: the canonical phone, then the business-scoped id."""
+    phone = [Alias("phone", canonical(sender.phone))] if sender.phone else []
+    return phone + ([Alias("user_id", sender.user_id)] if sender.user_id else [])
+
+
+def by_id(conn: Connection, person: str) -> KnownPerson:
+    """Return a person that exists."""
+    row = conn.execute("SELECT * FROM people WHERE id = ?", (person,)).fetchone()
+    aliases = conn.execute(
+        "SELECT kind, value FROM aliases WHERE person_id = ? ORDER BY kind, created_at", (person,)
+    )
+    return KnownPerson(row, tuple(Alias(*alias) for alias in aliases))
+
+
+def names_of(conn: Connection, person: str) -> list[str]:
+    """Return the values of a person's aliases, phones first."""
+    rows = conn.execute("SELECT value FROM aliases WHERE person_id = ? ORDER BY kind, created_at", (person,))
+    return [row["value"] for row in rows]
+
+
+def freeze(conn: Connection, people: Iterable[str], reason: str) -> None:
+    """Take people's roles and memory out of reach until an owner confirms them."""
+    for person in people:
+        conn.execute("UPDATE people SET frozen = ? WHERE id = ? AND frozen = ''", (reason, person))
+
+
+def remember_address(conn: Connection, person: str, phone: str) -> None:
+    """Keep the national form of a phone number that was found to work."""
+    conn.execute(
+        "UPDATE aliases SET address = ? WHERE person_id = ? AND kind = 'phone' AND value = ?",
+        (phone, person, canonical(phone)),
+    )
+
+
+def _find(
+    conn: Connection, realm: Realm, aliases: Sequence[Alias], sender: Sender | None = None, now: float = 0.0
+) -> KnownPerson | None:
+    """Return the person behind aliases seen together; if there are two, freeze both, return the first.
+
+    With the `sender` who came with these aliases, both claim them.
+    """
+    found = _holders(conn, realm, aliases)
+    if len(found) > 1:
+        reason = "two people turned out to be one: " + ", ".join(alias.value for alias in aliases)
+        if sender is None:
+            freeze(conn, found, reason)
+        else:
+            _freeze_with_claims(conn, found, reason, sender, now)
+    return by_id(conn, found[0]) if found else None
+
+
+def _holders(conn: Connection, realm: Realm, aliases: Sequence[Alias]) -> list[str]:
+    """Return the ids of those who hold these aliases, each once, in the order of the aliases."""
+    sql = "SELECT person_id FROM aliases WHERE realm = ? AND kind = ? AND value = ?"
+    rows = [conn.execute(sql, (realm, alias.kind, alias.value)).fetchone() for alias in aliases]
+    return list(dict.fromkeys(row["person_id"] for row in rows if row is not None))
+
+
+def _learn(conn: Connection, realm: Realm, known: KnownPerson, sender: Sender, now: float) -> None:
+    """Add the new aliases of a signed message.
+
+    A second alias of one kind (a phone with another user id than before) freezes the person.
+    """
+    for alias in aliases_of(sender):
+        if alias in known.aliases:
+            continue
+        if any(name.kind == alias.kind for name in known.aliases):
+            reason = f"came with another {alias.kind.replace('_', ' ')} than before"
+            _freeze_with_claims(conn, [known.id], reason, sender, now)
+            return
+        _add_alias(conn, realm, known.id, alias, _address(sender, alias), now)
+
+
+def _add_alias(conn: Connection, realm: Realm, person: str, alias: Alias, address: str, now: float) -> None:
+    """Add an alias unless someone has it."""
+    insert(
+        conn,
+        "aliases",
+        or_skip=True,
+        realm=realm,
+        kind=alias.kind,
+        value=alias.value,
+        address=address,
+        person_id=person,
+        created_at=now,
+    )
+
+
+def _address(sender: Sender, alias: Alias) -> str:
+    """Return the address to write to: a phone in the national form in which it came."""
+    return sender.phone if alias.kind == "phone" else alias.value
+
+
+def _freeze_with_claims(
+    conn: Connection, people: Sequence[str], reason: str, sender: Sender, now: float
+) -> None:
+    """Freeze people, and keep the aliases they came with and since when, until an owner says whose they are.
+
+    A claim counts anew if they came with another alias of that kind since.
+    """
+    freeze(conn, people, reason)
+    conn.executemany(
+        "INSERT INTO claimed_aliases VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (person_id, kind, value) DO UPDATE SET address = excluded.address, at = CASE"
+        " WHEN EXISTS (SELECT 1 FROM claimed_aliases c WHERE c.person_id = excluded.person_id"
+        " AND c.kind = excluded.kind AND c.at > claimed_aliases.at)"
+        " THEN excluded.at ELSE claimed_aliases.at END",
+        [
+            (person, alias.kind, alias.value, _address(sender, alias), now)
+            for person in people
+            for alias in aliases_of(sender)
+        ],
+    )
+
+
+def _confirm_claims(conn: Connection, realm: Realm, person: str, now: float) -> dict[str, float]:
+    """Give a person the aliases they claimed, in place of their own of the same kind.
+
+    Return those who have no alias left, each with the time at which their first one was claimed.
+    """
+    claimed = conn.execute(
+        "SELECT * FROM claimed_aliases WHERE person_id = ? ORDER BY at", (person,)
+    ).fetchall()
+    since = {
+        holder: claim["at"]
+        for claim in reversed(claimed)
+        for holder in _holders(conn, realm, [Alias(claim["kind"], claim["value"])])
+        if holder != person
+    }
+    for claim in claimed:
+        conn.execute(
+            "DELETE FROM aliases WHERE realm = ? AND kind = ? AND (person_id = ? OR value = ?)",
+            (realm, claim["kind"], person, claim["value"]),
+        )
+        alias = Alias(claim["kind"], claim["value"])
+        _add_alias(conn, realm, person, alias, claim["address"], now)
+        conn.execute(
+            "DELETE FROM claimed_aliases WHERE kind = ? AND value = ?"
+            " AND person_id IN (SELECT id FROM people WHERE realm = ?)",
+            (claim["kind"], claim["value"], realm),
+        )
+    return {loser: at for loser, at in since.items() if not names_of(conn, loser)}

@@ -12,8 +12,8 @@ from app.messages import JSON
 from app.people import Realm
 from app.phones import canonical, digits, other_form
 from app.rmtree import rmtree
-from app.store.aliases import names_of
 from app.store.database import Database, placeholders
+from app.store.people import names_of
 
 _NOT_IN_A_NUMBER = re.compile(r"[^\d\s+().-]")
 _SHARED_WITH_ERASED = "two people turned out to be one, and the other was erased"

@@ -4,17 +4,19 @@ from collections.abc import Collection
 from dataclasses import dataclass, fields
 from sqlite3 import Connection, Row
 
+import orjson
+
 from app.people import Conversation
 from app.store import outbox
-from app.store.database import insert, placeholders
-from app.store.outbox import Draft, sent_as
+from app.store.conditions import MAY_TALK, RUNNING, WRITTEN
+from app.store.database import exists, insert, placeholders
+from app.store.outbox import SENT_AS, Draft
 
 SOURCE = "sched:"
 AT_ONCE = 200  # fired in one transaction
 _OURS = f"source >= '{SOURCE}' AND source < 'sched;'"
-_QUOTED = "m.payload ->> '$.quoted'"
 _WRITTEN = ("text", "rule", "start", "zone", "due_at", "taint", "changed_by")  # columns a change writes
-_MAY_BE_TOLD = "access <> 'blocked' AND frozen = ''"
+_DUE = "schedules.active = 1 AND schedules.held_at IS NULL AND schedules.due_at <= ?"
 
 RESTORED_SECONDS = 7 * 24 * 3600.0  # that a cancelled reminder can be set again
 
@@ -72,15 +74,16 @@ def due(conn: Connection, channels: Collection[str], now: float) -> list[Due]:
     Nothing of people who are blocked or frozen.
     """
     rows = conn.execute(
-        "SELECT s.*, p.language, p.timezone, c.channel FROM schedules s JOIN people p ON p.id = s.person_id"
-        " JOIN conversations c ON c.id = s.conversation_id"
-        f" WHERE s.active = 1 AND s.held_at IS NULL AND s.due_at <= ? AND {_MAY_BE_TOLD}"
-        f" AND c.channel IN ({placeholders(tuple(channels))}) ORDER BY s.due_at, s.rowid LIMIT ?",
+        "SELECT schedules.*, people.language, people.timezone, c.channel FROM schedules"
+        " JOIN people ON people.id = schedules.person_id"
+        " JOIN conversations c ON c.id = schedules.conversation_id"
+        f" WHERE {_DUE} AND {MAY_TALK} AND c.channel IN ({placeholders(tuple(channels))})"
+        " ORDER BY schedules.due_at, schedules.created_at, schedules.id LIMIT ?",
         (now, *channels, AT_ONCE),
     )
     return [
         Due(
-            schedule_of(row),
+            _of(row),
             row["language"] or "en",
             Conversation(row["conversation_id"], row["person_id"], row["channel"]),
             row["timezone"],
@@ -93,13 +96,12 @@ def fire(conn: Connection, firing: Firing, now: float) -> bool:
     """Queue the message and set the next time, both or neither; return False if that was done already."""
     schedule = firing.due.schedule
     moved = conn.execute(
-        "UPDATE schedules SET due_at = coalesce(?, due_at), active = ? IS NOT NULL, told_due = due_at,"
-        " told_at = ?, told_as = ?, changed_at = ?"
-        " WHERE id = ? AND due_at = ? AND resends = ? AND active = 1 AND held_at IS NULL"
-        f" AND EXISTS (SELECT 1 FROM people WHERE id = person_id AND {_MAY_BE_TOLD})",
+        "UPDATE schedules SET due_at = ?, active = ?, told_due = due_at, told_at = ?, told_as = ?,"
+        " changed_at = ? WHERE id = ? AND due_at = ? AND resends = ? AND active = 1 AND held_at IS NULL"
+        f" AND EXISTS (SELECT 1 FROM people WHERE id = person_id AND {MAY_TALK})",
         (
-            firing.next_due,
-            firing.next_due,
+            schedule.due_at if firing.next_due is None else firing.next_due,
+            int(firing.next_due is not None),
             now,
             schedule.source,
             now,
@@ -138,16 +140,15 @@ def release_held(conn: Connection, now: float) -> None:
     """
     conn.execute(
         "UPDATE schedules SET held_at = NULL WHERE held_at IS NOT NULL AND (held_at > ? OR EXISTS ("
-        "SELECT 1 FROM messages m"
-        " WHERE m.person_id = schedules.person_id AND m.conversation_id = schedules.conversation_id"
-        f" AND m.{outbox.WRITTEN} AND m.at >= held_at))",
+        "SELECT 1 FROM messages WHERE messages.conversation_id = schedules.conversation_id"
+        f" AND {WRITTEN} AND messages.at >= held_at))",
         (now,),
     )
 
 
 def fired_in_future(conn: Connection, now: float) -> list[Schedule]:
     """Return those that fired at a time in the future: the clock was set back since."""
-    return [schedule_of(row) for row in conn.execute("SELECT * FROM schedules WHERE told_at > ?", (now,))]
+    return [_of(row) for row in conn.execute("SELECT * FROM schedules WHERE told_at > ?", (now,))]
 
 
 def follow_clock(conn: Connection, schedule: Schedule, due: float, now: float) -> None:
@@ -173,12 +174,8 @@ def has_work(conn: Connection, now: float) -> bool:
     """Return whether there is a reminder to fire, to hold or to set back, after updating what is held."""
     hold_unsent(conn, now)
     release_held(conn, now)
-    row = conn.execute(
-        "SELECT 1 FROM schedules WHERE active = 1 AND held_at IS NULL AND due_at <= ?1"
-        " UNION ALL SELECT 1 FROM schedules WHERE told_at > ?1 LIMIT 1",
-        (now,),
-    ).fetchone()
-    return row is not None
+    is_due = exists(conn, f"SELECT 1 FROM schedules WHERE {_DUE} LIMIT 1", now)
+    return is_due or exists(conn, "SELECT 1 FROM schedules WHERE told_at > ? LIMIT 1", now)
 
 
 def next_due(conn: Connection, now: float) -> float | None:
@@ -187,16 +184,6 @@ def next_due(conn: Connection, now: float) -> float | None:
         "SELECT min(due_at) AS due FROM schedules WHERE active = 1 AND held_at IS NULL AND due_at > ?", (now,)
     ).fetchone()
     return None if row["due"] is None else float(row["due"])
-
-
-def last_inbound(conn: Connection, conversation: Conversation) -> float:
-    """Return when the person last wrote there; 0 if never."""
-    row = conn.execute(
-        f"SELECT at FROM messages WHERE person_id = ? AND conversation_id = ? AND {outbox.WRITTEN}"
-        " ORDER BY id DESC LIMIT 1",
-        (conversation.person_id, conversation.id),
-    ).fetchone()
-    return 0.0 if row is None else float(row["at"])
 
 
 def add(conn: Connection, schedule: Schedule, most: int, now: float) -> Schedule | None:
@@ -208,10 +195,11 @@ def add(conn: Connection, schedule: Schedule, most: int, now: float) -> Schedule
         return known
     if len(active(conn, schedule.person_id)) >= most:
         return None
-    newest = "SELECT coalesce(max(number), 0) FROM schedules WHERE person_id = ?"
     values = {name: getattr(schedule, name) for name in ("id", "person_id", "conversation_id", *_WRITTEN)}
-    values["number"] = conn.execute(newest, (schedule.person_id,)).fetchone()[0] + 1
-    insert(conn, "schedules", **values, changed_at=now, created_at=now)
+    (newest,) = conn.execute(
+        "SELECT coalesce(max(number), 0) FROM schedules WHERE person_id = ?", (schedule.person_id,)
+    ).fetchone()
+    insert(conn, "schedules", **values, number=newest + 1, changed_at=now, created_at=now)
     return by_id(conn, schedule.id)
 
 
@@ -228,13 +216,12 @@ def change(conn: Connection, schedule: Schedule, now: float) -> bool:
 
 def cancel(conn: Connection, person: str, schedule: str, changed_by: str, now: float) -> bool:
     """End a person's reminder; return False if it was over."""
-    return bool(
-        conn.execute(
-            "UPDATE schedules SET active = 0, told_as = '', held_at = NULL, told_at = NULL,"
-            " changed_by = ?, changed_at = ? WHERE id = ? AND person_id = ? AND active = 1",
-            (changed_by, now, schedule, person),
-        ).rowcount
+    ended = conn.execute(
+        "UPDATE schedules SET active = 0, told_as = '', held_at = NULL, told_at = NULL, changed_by = ?,"
+        " changed_at = ? WHERE id = ? AND person_id = ? AND active = 1",
+        (changed_by, now, schedule, person),
     )
+    return bool(ended.rowcount)
 
 
 def restore(conn: Connection, person: str, changed_by: str, now: float) -> list[Schedule]:
@@ -254,7 +241,7 @@ def restore(conn: Connection, person: str, changed_by: str, now: float) -> list[
         " AND told_at IS NULL AND changed_by = ? AND (rule <> '' OR due_at > ?) RETURNING *",
         (changed_by, now, person, last["changed_by"], now),
     )
-    return [schedule_of(row) for row in rows.fetchall()]
+    return [_of(row) for row in rows.fetchall()]
 
 
 def active(conn: Connection, person: str) -> list[Schedule]:
@@ -262,29 +249,36 @@ def active(conn: Connection, person: str) -> list[Schedule]:
     rows = conn.execute(
         "SELECT * FROM schedules WHERE person_id = ? AND active = 1 ORDER BY due_at, number", (person,)
     )
-    return [schedule_of(row) for row in rows]
+    return [_of(row) for row in rows]
 
 
 def last_fired(conn: Connection, person: str, since: float) -> Schedule | None:
     """Return the reminder that fired last after `since`; of several at once the last message."""
     row = conn.execute(
         "SELECT * FROM schedules WHERE person_id = ? AND told_at > ?"
-        " ORDER BY told_at DESC, told_due DESC, rowid DESC LIMIT 1",
+        " ORDER BY told_at DESC, told_due DESC, number DESC LIMIT 1",
         (person, since),
     ).fetchone()
-    return None if row is None else schedule_of(row)
+    return None if row is None else _of(row)
 
 
 def quoted(conn: Connection, conversation: str) -> Schedule | None:
     """Return the reminder whose message is quoted in the turn that runs in a conversation."""
-    row = conn.execute(
-        "SELECT o.source FROM turns t JOIN messages m ON m.turn_id = t.id AND m.direction = 'in'"
-        f" JOIN outbox o ON o.id IN {sent_as(_QUOTED)}"
-        " WHERE t.conversation_id = ? AND t.state <> 'done' AND t.state = 'running'"  # turns_open
-        f" AND o.conversation_id = ? AND {_OURS} ORDER BY m.id DESC LIMIT 1",
-        (conversation, conversation),
-    ).fetchone()
-    return None if row is None else by_id(conn, row["source"].split(":")[1])
+    members = conn.execute(
+        "SELECT messages.payload FROM turns JOIN messages ON messages.turn_id = turns.id"
+        f" WHERE turns.conversation_id = ? AND {RUNNING} AND messages.direction = 'in'"
+        " ORDER BY messages.id DESC",
+        (conversation,),
+    ).fetchall()
+    for member in members:
+        wamid = orjson.loads(member["payload"]).get("quoted")
+        row = conn.execute(
+            f"SELECT source FROM outbox WHERE id IN {SENT_AS} AND conversation_id = ? AND {_OURS}",
+            (wamid, wamid, conversation),
+        ).fetchone()
+        if row is not None:
+            return by_id(conn, row["source"].split(":")[1])
+    return None
 
 
 def changed_by(conn: Connection, person: str, key: str) -> Schedule | None:
@@ -292,15 +286,15 @@ def changed_by(conn: Connection, person: str, key: str) -> Schedule | None:
     row = conn.execute(
         "SELECT * FROM schedules WHERE person_id = ? AND changed_by = ? AND changed_by <> ''", (person, key)
     ).fetchone()
-    return None if row is None else schedule_of(row)
+    return None if row is None else _of(row)
 
 
 def by_id(conn: Connection, schedule: str) -> Schedule | None:
     row = conn.execute("SELECT * FROM schedules WHERE id = ?", (schedule,)).fetchone()
-    return None if row is None else schedule_of(row)
+    return None if row is None else _of(row)
 
 
-def schedule_of(row: Row) -> Schedule:
+def _of(row: Row) -> Schedule:
     values = {field.name: row[field.name] for field in fields(Schedule)}
     return Schedule(**values | {"active": bool(row["active"])})
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from sqlite3 import Connection
 
 from app.store import outbox, people
+from app.store.conditions import SILENT
 from app.text import fold
 
 MOST_CONVERSATIONS = 50
@@ -46,15 +47,16 @@ def newest(conn: Connection, words: str, now: float) -> list[ThreadLine]:
     conn.create_function("folded", 1, fold, deterministic=True)
     rows = conn.execute(
         "SELECT c.id, c.person_id, m.text, m.kind, m.at,"
-        f" coalesce((SELECT state FROM {outbox.SILENT} AND conversation_id = c.id),"
-        " (SELECT state FROM handovers WHERE state = 'asked' AND conversation_id = c.id), '') AS state"
+        f" CASE WHEN c.id IN ({SILENT}) THEN 'human'"
+        " WHEN c.id IN (SELECT conversation_id FROM handovers WHERE state = 'asked') THEN 'asked'"
+        " ELSE '' END AS state"
         " FROM conversations c JOIN people p ON p.id = c.person_id"
         " JOIN messages m ON m.id = (SELECT max(id) FROM messages WHERE conversation_id = c.id)"
         " WHERE ? = '' OR folded(p.name) LIKE ? ESCAPE '\\'"
         " OR EXISTS (SELECT 1 FROM aliases a WHERE a.person_id = p.id AND a.value LIKE ? ESCAPE '\\')"
         " OR EXISTS (SELECT 1 FROM messages s WHERE s.conversation_id = c.id"
         " AND folded(s.text) LIKE ? ESCAPE '\\')"
-        " ORDER BY (state = 'asked') DESC, m.id DESC LIMIT ?",
+        " ORDER BY state = 'asked' DESC, m.id DESC LIMIT ?",
         (now, words, like, address, like, MOST_CONVERSATIONS),
     ).fetchall()
     return [

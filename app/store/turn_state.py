@@ -10,10 +10,10 @@ import orjson
 from app.messages import JSON, FollowUp, in_own_words, retold
 from app.people import Conversation
 from app.store import approvals
-from app.store.aliases import names_of
-from app.store.database import placeholders
+from app.store.database import exists, placeholders
 from app.store.journal import TurnGone, UncertainCall, tokens_used, uncertain_calls
-from app.store.outbox import sent_as
+from app.store.outbox import SENT_AS
+from app.store.people import by_id
 from app.store.skill_data import Fact, remembered_facts
 
 Parts = Mapping[str, Sequence[str]]  # of a summary: lines by the name of their part
@@ -126,7 +126,7 @@ def load_turn(conn: Connection, turn: str, now: float, history: int, day: str) -
     ).fetchone()
     if row is None:
         raise TurnGone(f"turn {turn} has ended")
-    person = conn.execute("SELECT * FROM people WHERE id = ?", (row["person_id"],)).fetchone()
+    person = by_id(conn, row["person_id"])
     conversation = conn.execute(
         "SELECT * FROM conversations WHERE id = ?", (row["conversation_id"],)
     ).fetchone()
@@ -137,10 +137,10 @@ def load_turn(conn: Connection, turn: str, now: float, history: int, day: str) -
         id=turn,
         attempts=row["attempts"],
         created_at=row["created_at"],
-        person=person,
-        aliases=tuple(names_of(conn, person["id"])),
+        person=person.row,
+        aliases=tuple(person.names),
         conversation=Conversation(
-            conversation["id"], person["id"], conversation["channel"], conversation["group_id"]
+            conversation["id"], person.id, conversation["channel"], conversation["group_id"]
         ),
         sticky_tools=tuple(orjson.loads(conversation["tools"])),
         sticky_categories=tuple(orjson.loads(conversation["categories"])),
@@ -149,13 +149,13 @@ def load_turn(conn: Connection, turn: str, now: float, history: int, day: str) -
         journal=_journal(conn, turn),
         exchanges=exchanges,
         quoted=_quoted(conn, conversation["id"], members),
-        tokens_today=tokens_used(conn, person["id"], day),
-        first_contact=not exchanges and _is_first(conn, person["id"], turn),
+        tokens_today=tokens_used(conn, person.id, day),
+        first_contact=not exchanges and _is_first(conn, person.id, turn),
         open_questions=tuple(one.title for one in waiting),
         taint=tuple(row["taint"].splitlines()),
         asked_after=tuple(source for one in waiting for source in one.sources),
-        uncertain=uncertain_calls(conn, person["id"]),
-        facts=() if conversation["group_id"] else remembered_facts(conn, person["id"]),
+        uncertain=uncertain_calls(conn, person.id),
+        facts=() if conversation["group_id"] else remembered_facts(conn, person.id),
         summary=summary_of(conn, conversation["id"]),
         tried_before=row["attempts"] > 1 or row["crowded"] > 0,
     )
@@ -174,25 +174,13 @@ def _journal(conn: Connection, turn: str) -> tuple[JournalRow, ...]:
 
 def _members(conn: Connection, turn: str) -> tuple[InboxMessage, ...]:
     rows = conn.execute(
-        "SELECT m.id, m.wamid, m.kind, m.text, m.payload, m.at, i.kind AS command, i.received_at,"
+        "SELECT m.id AS row, coalesce(m.wamid, '') AS wamid, m.kind, m.text, m.payload, m.at,"
+        " CASE i.kind WHEN 'message' THEN '' ELSE i.kind END AS command, i.received_at,"
         " i.due_at > i.received_at AS waited FROM inbox i"
         " JOIN messages m ON m.id = i.message_id WHERE i.turn_id = ? ORDER BY i.seq",
         (turn,),
     )
-    return tuple(
-        InboxMessage(
-            row["id"],
-            row["wamid"] or "",
-            row["kind"],
-            row["text"],
-            orjson.loads(row["payload"]),
-            row["at"],
-            "" if row["command"] == "message" else row["command"],
-            bool(row["waited"]),
-            row["received_at"],
-        )
-        for row in rows
-    )
+    return tuple(InboxMessage(**{**row, "payload": orjson.loads(row["payload"])}) for row in rows)
 
 
 def _window(conn: Connection, conversation: Row, turn: str, limit: int) -> tuple[Exchange, ...]:
@@ -218,12 +206,11 @@ def exchanges_since(
     rows = conn.execute(
         "SELECT t.id, t.reply, t.outcome, t.created_at, t.taint FROM turns t WHERE t.conversation_id = ?"
         " AND t.created_at >= ? AND t.state = 'done' AND t.outcome IN ('answered', 'business') AND t.id <> ?"
-        " ORDER BY t.created_at DESC, t.rowid DESC LIMIT ?",
+        " ORDER BY t.created_at DESC, t.id DESC LIMIT ?",
         (conversation, since, but, limit),
     ).fetchall()
-    said = _said(conn, [row["id"] for row in rows])
-    found = _found(conn, [row["id"] for row in rows])
-    calls = _calls(conn, [row["id"] for row in rows])
+    shown = [row["id"] for row in rows]
+    said, found, calls = _said(conn, shown), _found(conn, shown), _calls(conn, shown)
     return tuple(
         Exchange(
             "\n".join(text for text, _ in said[row["id"]]),
@@ -306,10 +293,9 @@ def _quoted(
     found: dict[str, tuple[str, str]] = {}
     for wamid in {str(member.payload.get("quoted") or "") for member in members} - {""}:
         row = conn.execute(
-            "SELECT kind, text, payload, direction FROM messages WHERE conversation_id = ?2"
-            " AND (wamid = ?1 OR id IN"
-            f" (SELECT message_id FROM outbox WHERE id IN {sent_as('?1')}))",
-            (wamid, conversation),
+            "SELECT kind, text, payload, direction FROM messages WHERE conversation_id = ?"
+            f" AND (wamid = ? OR id IN (SELECT message_id FROM outbox WHERE id IN {SENT_AS}))",
+            (conversation, wamid, wamid, wamid),
         ).fetchone()
         if row is not None:
             text = retold(row["kind"], row["text"], orjson.loads(row["payload"]))
@@ -318,9 +304,7 @@ def _quoted(
 
 
 def _is_first(conn: Connection, person: str, turn: str) -> bool:
-    row = conn.execute(
+    earlier = (
         "SELECT 1 FROM turns WHERE person_id = ? AND id <> ? AND (outcome = 'answered' OR state = 'parked')"
-        " LIMIT 1",
-        (person, turn),
-    ).fetchone()
-    return row is None
+    )
+    return not exists(conn, earlier, person, turn)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import dropwhile
 from sqlite3 import Connection, Row
 from typing import Literal
 
@@ -10,7 +11,8 @@ import orjson
 from app.errors import RecadoError
 from app.people import Conversation
 from app.store import alerts, approvals, attachments, choices, events, outbox, summaries
-from app.store.database import Database, insert, placeholders
+from app.store.conditions import RUNNABLE, RUNNING, SILENT, UNCLAIMED
+from app.store.database import Database, exists, insert, placeholders
 from app.store.journal import TurnGone
 from app.store.outbox import Draft
 
@@ -75,8 +77,8 @@ def claim(
     if not _may_go_on(conn, conversation, now):
         return None
     open_turn = conn.execute(
-        "SELECT id, created_at, due_at, attempts FROM turns WHERE conversation_id = ?"
-        " AND state <> 'done' AND state <> 'parked' ORDER BY created_at, rowid LIMIT 1",
+        "SELECT id, created_at, due_at, attempts FROM turns"
+        f" WHERE conversation_id = ? AND {RUNNABLE} ORDER BY created_at, id LIMIT 1",
         (conversation,),
     ).fetchone()
     if open_turn is not None:
@@ -85,7 +87,7 @@ def claim(
         return Ready(open_turn["id"], open_turn["attempts"], more=True)
     rows = conn.execute(
         "SELECT seq, kind, message_id, person_id, received_at, due_at FROM inbox"
-        " WHERE conversation_id = ? AND turn_id IS NULL AND done_at IS NULL ORDER BY seq LIMIT ?",
+        f" WHERE conversation_id = ? AND {UNCLAIMED} ORDER BY seq LIMIT ?",
         (conversation, BURST_MESSAGES + 1),
     ).fetchall()
     if not rows:
@@ -109,8 +111,7 @@ def _may_go_on(conn: Connection, conversation: str, now: float) -> bool:
 
     What a frozen person wrote waits, and what comes while the business answers; a blocked one's is closed.
     """
-    silent = f"SELECT 1 FROM {outbox.SILENT} AND conversation_id = ?"
-    if conn.execute(silent, (now, conversation)).fetchone() is not None:
+    if exists(conn, f"{SILENT} AND conversation_id = ?", now, conversation):
         return False
     person = conn.execute(
         "SELECT p.id, p.access, p.frozen FROM conversations c JOIN people p ON p.id = c.person_id"
@@ -119,10 +120,7 @@ def _may_go_on(conn: Connection, conversation: str, now: float) -> bool:
     ).fetchone()
     if person is None or person["access"] != "blocked":
         return person is not None and not person["frozen"]
-    for row in conn.execute(
-        "SELECT id FROM turns WHERE person_id = ? AND state <> 'done'", (person["id"],)
-    ).fetchall():
-        _close(conn, row["id"], "stopped", "", "the person was shut out", now)
+    _close_all(conn, "person_id = ?", person["id"], now, "the person was shut out")
     conn.execute("UPDATE inbox SET done_at = ? WHERE person_id = ? AND done_at IS NULL", (now, person["id"]))
     return False
 
@@ -142,14 +140,19 @@ def _burst(rows: Sequence[Row], now: float) -> list[Row] | Pause:
 def _open_turn(
     conn: Connection, conversation: str, turn: str, seqs: Sequence[int], person: str, now: float
 ) -> None:
-    conn.execute(
-        "INSERT INTO turns (id, person_id, conversation_id, state, created_at, due_at)"
-        " VALUES (?, ?, ?, 'queued', ?, ?)",
-        (turn, person, conversation, now, now),
+    insert(
+        conn,
+        "turns",
+        id=turn,
+        person_id=person,
+        conversation_id=conversation,
+        state="queued",
+        created_at=now,
+        due_at=now,
     )
     marks = placeholders(seqs)
     claimed = conn.execute(
-        f"UPDATE inbox SET turn_id = ? WHERE seq IN ({marks}) AND turn_id IS NULL AND person_id = ?",
+        f"UPDATE inbox SET turn_id = ? WHERE seq IN ({marks}) AND {UNCLAIMED} AND person_id = ?",
         (turn, *seqs, person),
     ).rowcount
     if claimed != len(seqs):
@@ -167,34 +170,22 @@ def stop(conn: Connection, conversation: str, turn: str, now: float) -> Ready | 
     """
     if not _may_go_on(conn, conversation, now):
         return None
-    row = conn.execute(
-        "SELECT max(seq) AS seq, person_id FROM inbox WHERE conversation_id = ? AND kind = 'stop'"
-        " AND turn_id IS NULL AND done_at IS NULL",
+    waiting = conn.execute(
+        f"SELECT seq, kind, person_id FROM inbox WHERE conversation_id = ? AND {UNCLAIMED} ORDER BY seq DESC",
         (conversation,),
-    ).fetchone()
-    if row["seq"] is None:
+    ).fetchall()
+    members = list(dropwhile(lambda row: row["kind"] != "stop", waiting))
+    if not members:
         return None
-    for running in conn.execute(
-        "SELECT id FROM turns WHERE conversation_id = ? AND state <> 'done'", (conversation,)
-    ).fetchall():
-        _close(conn, running["id"], "stopped", "", "", now)
-    seqs = [
-        member["seq"]
-        for member in conn.execute(
-            "SELECT seq FROM inbox WHERE conversation_id = ? AND seq <= ? AND turn_id IS NULL"
-            " AND done_at IS NULL",
-            (conversation, row["seq"]),
-        )
-    ]
-    _open_turn(conn, conversation, turn, seqs, row["person_id"], now)
+    _close_all(conn, "conversation_id = ?", conversation, now)
+    _open_turn(conn, conversation, turn, [row["seq"] for row in members], members[0]["person_id"], now)
     return Ready(turn, more=True)
 
 
 async def stop_waits(store: Database, conversation: str) -> bool:
     """Return whether a /stop came in that nothing has obeyed yet."""
     row = await store.one(
-        "SELECT 1 FROM inbox WHERE conversation_id = ? AND kind = 'stop' AND turn_id IS NULL"
-        " AND done_at IS NULL",
+        f"SELECT 1 FROM inbox WHERE conversation_id = ? AND kind = 'stop' AND {UNCLAIMED}",
         conversation,
     )
     return row is not None
@@ -232,10 +223,7 @@ def end(
 
 def drop_unsent(conn: Connection, conversation: str, now: float) -> None:
     """End a conversation's turns without a reply, and drop the replies that were not sent."""
-    for row in conn.execute(
-        "SELECT id FROM turns WHERE conversation_id = ? AND state <> 'done'", (conversation,)
-    ).fetchall():
-        _close(conn, row["id"], "stopped", "", TAKEN_OVER, now)
+    _close_all(conn, "conversation_id = ?", conversation, now, TAKEN_OVER)
     choices.withdraw(conn, conversation)
     dropped = outbox.drop_unsent(conn, conversation, now)
     conn.execute(
@@ -258,7 +246,7 @@ def answered_by_business(
     `turn` is the id of a new one, unless they go on after their own answer. Without `takes_what_waits` the
     assistant still answers what waits: the conversation was given back to it since.
     """
-    waiting = "conversation_id = ? AND turn_id IS NULL AND done_at IS NULL"
+    waiting = f"conversation_id = ? AND {UNCLAIMED}"
     answered = (
         "direction = 'in' AND (turn_id IN (SELECT id FROM turns WHERE conversation_id = ?"
         " AND state = 'done' AND outcome = 'stopped' AND error = ?)"
@@ -267,14 +255,13 @@ def answered_by_business(
     of_conversation = (conversation.id, TAKEN_OVER, conversation.id)
     newest = conn.execute(
         "SELECT id, outcome FROM turns WHERE conversation_id = ? AND state = 'done'"
-        " ORDER BY created_at DESC, rowid DESC LIMIT 1",
+        " ORDER BY created_at DESC, id DESC LIMIT 1",
         (conversation.id,),
     ).fetchone()
-    waits = conn.execute(f"SELECT 1 FROM messages WHERE {answered}", of_conversation).fetchone()
-    takes = takes_what_waits and waits is not None
+    takes = takes_what_waits and exists(conn, f"SELECT 1 FROM messages WHERE {answered}", *of_conversation)
     if newest is not None and newest["outcome"] == "business" and not takes:
         turn = newest["id"]
-        conn.execute("UPDATE turns SET reply = reply || char(10) || ? WHERE id = ?", (said, turn))
+        conn.execute("UPDATE turns SET reply = reply || ? WHERE id = ?", (f"\n{said}", turn))
     else:
         insert(
             conn,
@@ -298,9 +285,7 @@ def answered_by_business(
 
 def new_conversation(conn: Connection, conversation: str, now: float) -> None:
     """Leave what was said so far out of later prompts, and withdraw open questions; the messages stay."""
-    parked = "SELECT id FROM turns WHERE conversation_id = ? AND state = 'parked'"
-    for waiting in conn.execute(parked, (conversation,)).fetchall():
-        _close(conn, waiting["id"], "stopped", "", "", now)
+    _close_all(conn, "state = 'parked' AND conversation_id = ?", conversation, now)
     choices.withdraw(conn, conversation)
     summaries.forget(conn, conversation)
     conn.execute(
@@ -316,24 +301,22 @@ def recover(conn: Connection) -> int:
     A turn that ran alone keeps its attempt. Of several it is unknown which one crashed the server: none is
     counted, `MAX_CROWDED` times at most, so that a turn which brings the server down ends all the same.
     """
-    running = conn.execute(
-        "SELECT count(*) FROM turns WHERE state <> 'done' AND state = 'running'"
-    ).fetchone()[0]
+    (running,) = conn.execute(f"SELECT count(*) FROM turns WHERE {RUNNING}").fetchone()
     if running > 1:
         conn.execute(
             "UPDATE turns SET attempts = attempts - 1, crowded = crowded + 1"
-            " WHERE state <> 'done' AND state = 'running' AND crowded < ? AND attempts > 0",
+            f" WHERE {RUNNING} AND crowded < ? AND attempts > 0",
             (MAX_CROWDED,),
         )
-    conn.execute("UPDATE turns SET state = 'queued' WHERE state <> 'done' AND state = 'running'")
+    conn.execute(f"UPDATE turns SET state = 'queued' WHERE {RUNNING}")
     return int(running)
 
 
 def release(conn: Connection) -> None:
     """Queue again what ran, at an orderly stop when nothing runs any more; that run counts as no attempt."""
     conn.execute(
-        "UPDATE turns SET state = 'queued', attempts = max(attempts - 1, 0)"
-        " WHERE state <> 'done' AND state = 'running'"
+        "UPDATE turns SET state = 'queued', attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END"
+        f" WHERE {RUNNING}"
     )
 
 
@@ -345,9 +328,10 @@ def postpone(conn: Connection, turn: str, due: float, error: str, *, is_its_own:
     `is_its_own`.
     """
     row = conn.execute(
-        "UPDATE turns SET attempts = attempts + (state = 'queued' AND ?), state = 'queued', due_at = ?,"
-        " error = ? WHERE id = ? AND state IN ('queued', 'running') RETURNING attempts, person_id",
-        (is_its_own, due, error[:500], turn),
+        "UPDATE turns SET attempts = CASE state WHEN 'queued' THEN attempts + ? ELSE attempts END,"
+        " state = 'queued', due_at = ?, error = ? WHERE id = ? AND state IN ('queued', 'running')"
+        " RETURNING attempts, person_id",
+        (int(is_its_own), due, error[:500], turn),
     ).fetchone()
     if row is None or row["attempts"] <= MAX_ATTEMPTS + 1:
         return False
@@ -355,6 +339,13 @@ def postpone(conn: Connection, turn: str, due: float, error: str, *, is_its_own:
     alerts.add_dead_letter(conn, "turn", error, {"turn": turn}, due, person=row["person_id"])
     alerts.raise_alert(conn, "turn", f"a turn was ended without a reply: {error}", due)
     return True
+
+
+def _close_all(conn: Connection, which: str, value: str, now: float, error: str = "") -> None:
+    """Stop the open turns that a condition with one parameter names."""
+    rows = conn.execute(f"SELECT id FROM turns WHERE state <> 'done' AND {which}", (value,)).fetchall()
+    for row in rows:
+        _close(conn, row["id"], "stopped", "", error, now)
 
 
 def _close(

@@ -16,7 +16,6 @@ from app.messages import Outgoing
 from app.people import Conversation, Person
 from app.settings import Settings
 from app.store import alerts, events, limits, outbox, people
-from app.store.aliases import names_of
 from app.store.billing import REGULAR, RateTable
 from app.store.limits import Period
 from app.store.outbox import Draft, Origin, OutboxRow
@@ -253,7 +252,7 @@ class Limits:
         row = conn.execute("SELECT * FROM people WHERE id = ?", (person,)).fetchone()
         if row is None:  # erased meanwhile
             return Person(person, "whatsapp", role="guest")
-        return people.person_of(row, self._access.access_rules(row["realm"]), names_of(conn, person))
+        return people.person_of(row, self._access.access_rules(row["realm"]), people.names_of(conn, person))
 
 
 def _label(language: str, what: str) -> str:

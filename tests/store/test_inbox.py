@@ -7,7 +7,7 @@ import pytest
 
 from app.channels.whatsapp.contents import read_content
 from app.messages import AliasChange, Sender, Unreadable, in_own_words
-from app.store import aliases, inbox, people, retention, turn_state, turns
+from app.store import inbox, people, retention, turn_state, turns
 from app.store.outbox import Draft
 from app.store.ownership import AccessRules, offer_ownership
 from app.store.turns import Ready
@@ -210,7 +210,7 @@ def test_a_redelivered_change_is_not_applied_again(conn: Connection) -> None:
 
 def test_a_frozen_person_is_kept_and_wakes_nobody(conn: Connection) -> None:
     where = conversation(conn)
-    aliases.freeze(conn, [where.person_id], "a test")
+    people.freeze(conn, [where.person_id], "a test")
     taken = take(conn, inbound("w1"))
     assert (taken.accepted, taken.expect | taken.wake, taken.frozen) == (1, set(), [ANA.phone])
     assert claim(conn, where, "t1", T + 60) is None

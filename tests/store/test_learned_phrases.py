@@ -6,7 +6,7 @@ import pytest
 
 from app.messages import Sender
 from app.people import Person
-from app.store import alerts, aliases, learned_phrases, people, retention
+from app.store import alerts, learned_phrases, people, retention
 from app.store.database import Database
 from app.store.learned_phrases import MOST_PHRASES
 from app.store.ownership import AccessRules
@@ -123,7 +123,7 @@ async def test_who_is_frozen_blocked_gone_or_of_another_realm_does_not_count(
             third = admit(conn, somebody(3), doors=AccessRules("simulator", open=True, code_key=b"c" * 32))
             learned_phrases.learn(conn, third.id, ["spend"], ["guit"], T)
         elif what == "frozen":
-            aliases.freeze(conn, [several[0].id], "a test")
+            people.freeze(conn, [several[0].id], "a test")
         elif what == "blocked":
             people.block(conn, "whatsapp", somebody(1).phone, T)
         else:

@@ -8,7 +8,6 @@ from app.errors import RecadoError
 from app.messages import AliasChange, Sender
 from app.phones import canonical, other_form
 from app.store import journal, people, retention
-from app.store.aliases import freeze, remember_address
 from app.store.ownership import (
     CODE_SECONDS,
     CODE_TRIES,
@@ -17,7 +16,7 @@ from app.store.ownership import (
     offer_ownership,
     takes_ownership,
 )
-from app.store.people import Admitted, TurnedAway
+from app.store.people import Admitted, TurnedAway, freeze, remember_address
 from app.store.retention import DAY, TRACE_DAYS
 from tests.store.rows import ANA, BETO, OPEN, T, admit, begun, conversation, inbound, take, value
 
@@ -409,7 +408,7 @@ def arrive(conn: Connection, at: AccessRules, *phones: str) -> None:
 
 def named(conn: Connection, at: AccessRules) -> str:
     """The phone of whoever the calls belong to."""
-    return people.acting_owner(conn, at, T + 100).names[0]
+    return people.acting_owner(conn, at, T + 100)[0].names[0]
 
 
 @pytest.mark.parametrize(
@@ -448,7 +447,7 @@ def test_nothing_is_done_in_the_name_of_who_is_frozen_or_blocked(conn: Connectio
 
 
 def test_a_call_is_forgotten_whole(conn: Connection) -> None:
-    where = people.acting_owner(conn, doors(FIRST), T).conversation
+    _, where = people.acting_owner(conn, doors(FIRST), T)
     journal.record_admin_call(conn, "t1", where, "intent", {"tool": "save_note"}, T)
     journal.record_admin_call(conn, "t1", where, "tool", {"result": "{}"}, T)
     kept = []

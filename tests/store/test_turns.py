@@ -6,7 +6,7 @@ from sqlite3 import Connection
 import pytest
 
 from app.errors import RecadoError
-from app.store import aliases, delivery, inbox, journal, outbox, people, turn_state, turns
+from app.store import delivery, inbox, journal, outbox, people, turn_state, turns
 from app.store.journal import Tokens, TurnGone
 from app.store.turns import MAX_ATTEMPTS, Pause, Ready, StickySelection
 from tests.store.rows import (
@@ -299,7 +299,7 @@ def test_a_stop_ends_nothing_of_another_conversation(conn: Connection) -> None:
 def test_a_frozen_persons_stop_waits_too(conn: Connection) -> None:
     where = conversation(conn)
     take(conn, inbound("w1", "uno"))
-    aliases.freeze(conn, [where.person_id], "somebody else may hold the phone")
+    people.freeze(conn, [where.person_id], "somebody else may hold the phone")
     take(conn, inbound("w2", "/stop"), kind="stop")
     assert turns.stop(conn, where.id, "t1", T) is None
 
@@ -308,7 +308,7 @@ def test_a_frozen_persons_open_turn_waits(conn: Connection) -> None:
     where = conversation(conn)
     take(conn, inbound("w1"))
     begun(conn, where, "t1")
-    aliases.freeze(conn, [where.person_id], "a test")
+    people.freeze(conn, [where.person_id], "a test")
     assert claim(conn, where, "t2", T) is None
     assert value(conn, "SELECT state FROM turns") == "running"
 
