@@ -120,6 +120,7 @@ NOBODYS = {
     "alerts": "what the operator must know, one row a cause",
     "meta": "keys of this database",
     "invitations": "hashes of codes, for whoever sends them",
+    "console_sessions": "hashes of the sign-ins to the operator's console",
     "catalogs": "definitions of tools, by their hash",
     "tool_statistics": "how often tools were called, by nobody in particular",
     "schema_version": "the migrations that were applied",
