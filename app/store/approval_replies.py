@@ -137,7 +137,7 @@ def _was_taken_back(conn: Connection, message: Row) -> bool:
         "SELECT payload FROM messages WHERE person_id = ? AND id > ? AND kind = 'revoke'",
         (message["person_id"], message["id"]),
     )
-    return any(orjson.loads(row["payload"])["quoted"] == message["wamid"] for row in later)
+    return any(orjson.loads(row["payload"]).get("quoted") == message["wamid"] for row in later)
 
 
 def _take_named(conn: Connection, conversation: str, message: _Message, now: float) -> ReplyTaken | None:

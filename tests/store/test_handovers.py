@@ -133,7 +133,7 @@ class History:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(events=st.lists(st.sampled_from(EVENTS), min_size=5, max_size=40))
 def test_nothing_is_sent_lost_or_out_of_order(conn: Connection, events: list[str]) -> None:
     history = History(conn)
