@@ -172,7 +172,9 @@ def test_a_reminder_from_before_keeps_its_time_and_the_list_names_its_zone(chat:
 
 def test_a_country_of_several_zones_is_asked_about_and_the_answer_sets_it(chat: Clocked) -> None:
     asked = chat.ask("p8", "my time zone is Brazil")
-    assert asked.startswith("Brazil: there are several time zones. Which city has your time?\n• Sao Paulo: ")
+    assert re.match(
+        r"Brazil: there are several time zones. Which city has your time\?\n• S[aã]o Paulo: ", asked
+    )
     assert said_zone(chat.server, "p8") == ""
     assert chat.ask("p8", "my time zone is Manaus").startswith("✓ Your time zone: America/Manaus.")
     assert "• Lisbon: " in chat.ask("p8", "I live in Portugal")

@@ -355,7 +355,10 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
             "weekday",
             rf"""\b(?:(?:el|este|esta|o|a|na|no|on|this|para|nesta|neste)\s+)*
             (?P<next> proxim[oa]s?\s+ | next\s+ )?
-            (?P<day> {day} )\b(?P<coming> \s+(?:q(?:ue)?\s+(?:viene|vem)|proxim[oa]) )?""",
+            (?P<day> {day} )\b(?P<coming> \s+(?:q(?:ue)?\s+(?:viene|vem)|proxim[oa]) )?
+            (?: ,?\s+(?:the\s+)? (?P<number> {dd} ){th}\b
+              (?! [:.,/]\d | \s*(?: h\b | hs\b | hrs?\b | hora | {half} | de\s+la\b | da\b | in\s+the\b
+                | o.?clock | [%x×] | (?:de\s+|of\s+)?(?:{month})\b ) ) )?""",
         ),
         (
             "weekend",

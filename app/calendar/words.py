@@ -51,6 +51,7 @@ def clock_time(said: Mapping[str, str], part: str) -> Clock:
 
 
 DEFAULT_HOUR = 9
+NUMBERED_WITHIN = 40  # days in which "Thursday 17" comes
 _SMALLEST_CLEAR_HOUR = 6
 """Up to here "a las 3" may be of the night or of the afternoon."""
 _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
@@ -323,6 +324,8 @@ class _Reader:
 
     def _weekday(self) -> date:
         today, day, said = self._local.date(), self._days[0], self._by_kind["weekday"].said
+        if number := said.get("number") or (self._said("day_of_month") or {}).get("day"):
+            return self._numbered(day, int(number))
         if "next_week" in self._by_kind:
             return today + timedelta(days=7 - today.weekday() + day)
         ahead = (day - today.weekday()) % 7
@@ -331,6 +334,12 @@ class _Reader:
         if ahead == 0 and (passed or "next" in said or "coming" in said):
             ahead = 7
         return today + timedelta(days=ahead)
+
+    def _numbered(self, weekday: int, number: int) -> date:
+        """Return the day of "Thursday 17"; raise ValueError if no such Thursday comes soon."""
+        today = self._local.date()
+        coming = (today + timedelta(days=ahead) for ahead in range(NUMBERED_WITHIN))
+        return _first(today, (one for one in coming if (one.weekday(), one.day) == (weekday, number)))
 
     def _day_of_month(self, day: int) -> date:
         today = self._local.date()

@@ -19,6 +19,10 @@ def read(text: str, language: str = "es", country: str = "CL", now: datetime = N
 
 
 ONCE = [
+    ("es", "el jueves 17 a las 10", "2026-12-17 10:00"),
+    ("pt", "na sexta, dia 11 às 15h", "2026-12-11 15:00"),
+    ("en", "on friday 4th at 10am", "2026-12-04 10:00"),
+    ("en", "friday 9am", "2026-11-27 09:00"),
     ("es", "mañana a las 9", "2026-11-23 09:00"),
     ("es", "mañana por la mañana", "2026-11-23 09:00"),
     ("es", "pasado mañana a las 10:30", "2026-11-24 10:30"),
@@ -132,6 +136,7 @@ def test_a_repetition_and_its_first_time(language, said, rule, first) -> None:
         ("ayer a las 5", "past", []),
         ("el 3 de enero de 2020", "past", []),
         ("el 31 de febrero", "unclear", []),
+        ("el jueves 16", "unclear", []),  # that is a Wednesday
         ("a las 25", "unclear", []),
         ("hoy", "unclear", []),
         ("cuando puedas", "missing", []),
@@ -155,6 +160,7 @@ def test_what_cannot_be_set_says_why(said, problem, choices) -> None:
         ("es", "comprar 2 kg de pan mañana por la mañana", "comprar 2 kg de pan"),
         ("pt", "amanhã às 9 ligar pro banco", "ligar pro banco"),
         ("en", "call mom in 20 minutes", "call mom"),
+        ("es", "el lunes 30 pagar el alquiler", "pagar el alquiler"),
     ],
 )
 def test_the_rest_is_what_it_is_about(language, said, rest) -> None:
