@@ -20,7 +20,7 @@ def read(text: str, language: str = "es", country: str = "CL", now: datetime = N
 
 ONCE = [
     ("es", "el jueves 17 a las 10", "2026-12-17 10:00"),
-    ("pt", "na sexta, dia 11 às 15h", "2026-12-11 15:00"),
+    ("pt", "na sexta dia 11 às 15h", "2026-12-11 15:00"),
     ("en", "on friday 4th at 10am", "2026-12-04 10:00"),
     ("en", "friday 9am", "2026-11-27 09:00"),
     ("es", "mañana a las 9", "2026-11-23 09:00"),
