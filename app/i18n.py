@@ -272,7 +272,7 @@ _WORDS: dict[Language, str] = {
         criar cria crie tome toma tomar ver vê veja listar liste ache achar passe pega pegue pegar somar
         cai caiu joia jóia show massa galera saudade saudades moço moça senhor senhora abre abrir abra
         fechar responde responda teste testando testar ajudinha rapidinho lembrança zap dúvida dúvidas
-        aviso conversa ônibus hein tipo daqui dali dessa desse deste desta disso disto nesse nessa neste
+        aviso conversa ônibus hein daqui dali dessa desse deste desta disso disto nesse nessa neste
         nesta nisso dele dela deles delas vez eita puxa sério traz traga trazer leva leve levar ganhei
         fechado combinado resolva resolver divide
         agua tres mes gas

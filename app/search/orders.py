@@ -77,6 +77,7 @@ _CONDITION = re.compile(r"\w (?:si|se|if|unless|cuando|quando|when|caso) \w|\w n
 # words of an order that mean something else: "me llamo el jefe", "borra una palabra de la nota"
 _MEANS_ELSE = re.compile(
     r"\bme llamo (?:el|la|los|las|mi|un|una|ayer|hoy|a)\b|\bmy name is (?:on|not|in|at|the)\b"
+    r"|\b(?:y|e|and) (?:\w+ )?(?:vive|mora|lives) (?:en|em|in)\b"  # of somebody else
     r"|\bremind me (?:not|never)\b|\bve se (?:nao|no)\b"
     r"|\b(?:de la|da|from (?:the|my|that)) (?:nota|note)\b|\bera (?:para|pra|de) \w+r\b"
     r"|\b(?:lembr\w+-me|me lembr\w+) disso\b"

@@ -161,6 +161,7 @@ ASKS_NOTHING = [
     ("en", ["remind me to call Bob tomorrow at 9", "actually buy some flowers"]),
     ("es", ["recuérdame llamar a Bob mañana a las 9", "mejor no lo hagas todavía"]),
     ("es", [REMINDERS, "borra lo del taller"]),
+    ("es", [REMINDERS, "recuérdame llamar a Bob mañana a las 9", "borra el último"]),  # that or the list's?
 ]
 
 

@@ -230,7 +230,7 @@ def _picked_line(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Pl
     if bare is not None and bare[1] in numbers and not shown.ok and shown in earlier[-1].calls:
         step = planner.renamed(Step(shown.tool, shown.arguments), bare[1])
         return Plan((step,)) if step is not None else Plan()
-    if ordinal is None:
+    if ordinal is None or (place == 0 and _changed_after(shown, earlier)):
         return Plan()
     own = planner.about([planner.category(shown.tool)])
     for stand_in in (number or "1", _PRONOUN[own.reader.person.language]):
@@ -242,6 +242,12 @@ def _picked_line(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Pl
                 return Plan(lacking=len(numbers))
             return Plan(tuple(_with_line(step, wanted, number, own) for step in about))
     return Plan()
+
+
+def _changed_after(shown: PastCall, earlier: Sequence[Exchange]) -> bool:
+    """Tell whether something changed after a list was shown: "the last one" may be what was added."""
+    calls = [call for one in earlier for call in one.calls]
+    return any(call.changed for call in calls[calls.index(shown) + 1 :])
 
 
 def _ordinal_in(said: str) -> tuple[int, int, int] | None:
