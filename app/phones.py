@@ -126,6 +126,10 @@ def country_of_zone(timezone: str) -> str:
     return "" if found in {"ZZ", "001"} else found
 
 
+_FAR_ISLANDS = frozenset({"America/Noronha"})
+"""Zones of a few thousand people who share the area code of millions: Recife's."""
+
+
 def timezone_of(country_code: str, number: str = "") -> str:
     """Return the IANA zone of a number's area code, else that in which most people of its country live.
 
@@ -133,7 +137,7 @@ def timezone_of(country_code: str, number: str = "") -> str:
     """
     zones = get_global("territory_zones").get(country_code, [""])
     home = str(_MOST_POPULOUS.get(country_code, zones[0]))
-    found = _zones_of_area(number)
+    found = [zone for zone in _zones_of_area(number) if zone not in _FAR_ISLANDS]
     return found[0] if found and home not in found else home
 
 

@@ -60,6 +60,7 @@ def test_a_zone_names_its_country(zone: str, country: str) -> None:
         ("5215550100001", "America/Mexico_City"),
         ("525512345678", "America/Mexico_City"),
         ("5216641234567", "America/Tijuana"),
+        ("5581912345678", "America/Sao_Paulo"),  # Recife, not the island of the same area code
         ("529981234567", "America/Cancun"),
         ("5511955501234", "America/Sao_Paulo"),
         ("559291234567", "America/Manaus"),

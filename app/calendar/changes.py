@@ -4,9 +4,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from app.calendar.grammar import UNITS, Piece, pieces
+from app.calendar.grammar import PARTS, UNITS, Piece, pieces
 from app.calendar.rules import CRON, EVERY, next_after
-from app.calendar.words import Reading, When, read_when
+from app.calendar.words import Reading, When, clock_time, read_when
 
 _HOUR_KINDS = frozenset({"clock", "noon", "midnight", "part"})
 """Kinds of pieces that say the hour; the others say the day."""
@@ -31,18 +31,26 @@ def read_change(
 ) -> Reading:
     """Read a new time for what was due at `had`: an hour alone keeps its day or rule, a day alone its hour.
 
-    If the kept day has passed at that hour, the next such hour counts.
+    If the kept day has passed at that hour, the next such hour counts. "Better 8:30" for what was due in the
+    evening may be of the morning too, and is ambiguous; "every month" begins with the day that it had.
     """
 
-    def read(beside: str) -> Reading:
-        return read_when(f"{text}, {beside}", zone, now, language, country)
+    def read(beside: str, at: float = now) -> Reading:
+        return read_when(f"{text}, {beside}", zone, at, language, country)
 
     if had.rule.startswith("FREQ=MONTHLY") and "BYMONTHDAY" in had.rule:
         text = _made_monthly(text, language)
     reading = read("")
     was = datetime.fromtimestamp(had.due, zone)
-    only_days = all(_says_days(one) for one in pieces(text, language))
-    if reading.kinds and reading.kinds <= _DAY_KINDS | _RULE_KINDS and only_days:
+    found = pieces(text, language)
+    only_days = all(_says_days(one) for one in found)
+    if _is_every_second(had.rule) and reading.kinds == {"every_weekday"}:
+        return Reading(problem="unclear")  # each week from now on, or each second one?
+    if reading.kinds == {"part"} and any(_has_hour_of(one, was) for one in found):
+        return Reading(problem="unclear")  # "in the morning" of what is due at 8 in the morning
+    if reading.kinds == {"every"} and only_days and not (had.rule or _is_daily(found)):
+        whole = read(f"{was:%I:%M %p}", had.due - 1)
+    elif reading.kinds and reading.kinds <= _DAY_KINDS | _RULE_KINDS and only_days:
         whole = read(f"{was:%I:%M %p}")
     elif reading.kinds and reading.kinds <= _HOUR_KINDS:
         any_day = datetime.fromtimestamp(now, zone) + timedelta(days=1)
@@ -52,7 +60,31 @@ def read_change(
         return reading
     if whole.problem == "past":
         return reading
+    if whole.when is not None and reading.kinds <= {"clock"} and _changes_half(found, whole.when.start, was):
+        start = whole.when.start
+        return replace(reading, when=None, problem="ambiguous", choices=(start, start + timedelta(hours=12)))
     return replace(reading, when=whole.when, problem=whole.problem, choices=whole.choices)
+
+
+def _is_every_second(rule: str) -> bool:
+    return "INTERVAL=" in rule and "INTERVAL=1;" not in f"{rule};"
+
+
+def _is_daily(found: list[Piece]) -> bool:
+    return all("day" in one.said or UNITS.get(one.said.get("unit", "")) == "day" for one in found)
+
+
+def _has_hour_of(piece: Piece, was: datetime) -> bool:
+    """Tell whether a part of the day is the one in which something was due before."""
+    hours = {"dawn": (0, 6), "morning": (5, 12), "afternoon": (12, 19), "night": (18, 24)}
+    first, end = hours[PARTS.get(piece.said.get("part", ""), "night")]
+    return first <= was.hour < end
+
+
+def _changes_half(found: list[Piece], start: datetime, was: datetime) -> bool:
+    """Tell whether that hour in the other half of the day is nearer: "better 8:30" of what is due at 8 pm."""
+    is_certain = any(one.kind == "clock" and clock_time(one.said, "").is_certain for one in found)
+    return not is_certain and start.hour < 12 and abs(start.hour + 12 - was.hour) < abs(start.hour - was.hour)
 
 
 def _made_monthly(text: str, language: str) -> str:

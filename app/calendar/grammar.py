@@ -64,6 +64,8 @@ WEEKDAYS: Mapping[str, int] = {
 _SHORT_ENGLISH = frozenset({"mon", "tue", "tues", "wed", "thu", "thur", "thurs", "fri", "sat", "sun"})
 """Words of their own in other languages: "ir al SAT"."""
 _SHORT_WEEKDAYS = {"segunda": 0, "terca": 1, "quarta": 2, "quinta": 3, "sexta": 4}
+SHORT_DAYS = ("seg", "ter", "qua", "qui", "sex", "sab", "dom", "lun", "mie", "jue", "vie")
+"""Read by nobody: "ter" and "dom" are words of their own, too."""
 MONTHS: Mapping[str, int] = {
     name: month
     for month, names in enumerate(
@@ -176,6 +178,7 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
           | of\s+(?:every|each|the)\s+month )
     """
     en_span = "|for|by" if language == "en" else ""
+    at_half = r"(?:at\s+)?" if language == "en" else r"at\s+"
     dd, th = r"\d{1,2}", r"(?:st|nd|rd|th)?"
     listed = (
         (
@@ -205,7 +208,7 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
             | \b(?:(?:el|no|on\s+the|the|o|todo|cada)\s+)*(?:dia\s+)?
                 (?:primero|primer\s+dia|primeiro(?:\s+dia)?|first(?:\s+day)?)\s+(?:{of_each_month}|de\s+mes)
             | (?:cada|todo|every)\s+(?:mes|month),?\s+(?:(?:el|no|on\s+the|on|the)\s+)?(?:dia\s+)?
-                (?P<each_day2> {dd} ){th}\b
+                (?P<each_day2> {dd} ){th}\b(?!\s*[:h])
             | (?:todos\s+los|todo|cada)\s+dias?\s+(?P<each_day3> {dd} )\b
                 (?!\s*(?:h|:|de\s+(?:{month})))""",
         ),
@@ -250,7 +253,7 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
               | (?P<month> mensualmente | mensalmente | monthly ) | (?P<hour> hourly )
               | (?P<year> anualmente | yearly ) )\b""",
         ),
-        ("every", rf"\bde\s+(?P<count> {count} )\s+em\s+(?P=count)\s+(?P<unit> {unit} )\b"),
+        ("every", rf"\b(?:de\s+)?(?P<count> {count} )\s+em\s+(?P=count)\s*(?P<unit> {unit} )\b"),
         (
             "every_weekday",
             rf"""\b(?:{each}|los|nos|nas|as|aos)\s+(?:(?:dias?|los|as|os)\s+)*(?P<days> {days} )\b
@@ -259,8 +262,9 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
         ),
         (
             "span",
-            rf"""\b(?:en|dentro\s+de|de\s+aqui\s+a|in|em|daqui\s+a|daqui|within|por{en_span})\s+
-            (?:unos\s+|uns\s+|about\s+)?{amount}(?:\s+(?:mas|mais|more|from\s+now|de\s+tiempo))?""",
+            rf"""\b(?:en|dentro\s+de|de\s+aqui\s+a|in|em|daqui\s+a|daqui|within
+              |(?P<lasting> por{en_span} ))\s+(?:unos\s+|uns\s+|about\s+)?{amount}
+              (?:\s+(?:mas|mais|more|from\s+now|de\s+tiempo))?""",
         ),
         ("span", rf"\b{amount}\s+(?:mas|mais|more|from\s+now|later)\b"),
         (
@@ -304,7 +308,10 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
             rf"""\b(?:el|the)\s+(?P<day> {dd} ){th}\b
                 (?=\s*(?:$|[,.;]|a\s+las?\s|por\s+la\s|at\s))""",
         ),
-        ("clock", rf"\bat\s+(?P<past> half )\s+(?P<hour2> {hour} )"),
+        (
+            "clock",
+            rf"\b{at_half}(?P<past> half )\s+(?P<hour2> {hour} )\b",
+        ),
         (
             "clock",
             rf"""\b(?:at\s+)?
@@ -339,7 +346,7 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
             "clock",
             rf"(?<![\d:.,/-])\b(?P<hour> {dd} )\s+(?:de\s+la|da|in\s+the)\s+(?P<part> {part} )\b",
         ),
-        ("noon", r"\b(?:(?:al|ao|at|a)\s+)?(?:mediodia|medio\s+dia|meio[\s-]dia|noon|midday)\b"),
+        ("noon", r"\b(?:(?:al|ao|at|a)\s+)?(?:mediodia|medio\s+dia|meio[\s-]dia|noon|mid[\s-]?day)\b"),
         ("midnight", r"\b(?:(?:a\s+la|a|at)\s+)?(?:medianoche|media\s+noche|meia[\s-]noite|midnight)\b"),
         (
             "part",

@@ -5,10 +5,11 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
+from itertools import pairwise
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from app.calendar.grammar import MONTHS, PARTS, UNITS, Piece, number, pieces, weekdays
+from app.calendar.grammar import MONTHS, PARTS, SHORT_DAYS, UNITS, WEEKDAYS, Piece, number, pieces, weekdays
 from app.calendar.rules import CRON, EVERY, UNTIL, instant, month_days, next_after
 from app.text import fold
 
@@ -62,8 +63,38 @@ _JOINING = frozenset({"y", "e", "and", "o", "ou", "or", "a", "to", "hasta", "ate
 _DAY_KINDS = frozenset(
     {"iso", "date", "weekday", "tomorrow", "day_of_month", "next_week", "next_month", "weekend"}
 )
+_ONE_DAY = frozenset({"date", "tomorrow", "today", "day_of_month", "weekday"})
+_BESIDE = 2  # characters between two names of the same day: "tomorrow, the 5th"
 _REPEATING = frozenset(
     {"every", "every_other", "every_part", "every_weekday", "workdays", "weekends", "month_day", "yearly"}
+)
+_UNITS = r"(?:minut\w*|min|mins|hor[ai]\w*|hours?|dias?|days?|semanas?|weeks?|mes(?:es)?|months?)"
+_COUNT = r"(?:\d{1,3}|una?|uma?|an?|one|two|three|dos|tres|dois|duas|medi[ao]|meia|half\s an|the|el|la|o)"
+_HOURS_IN_WORDS = r"\d{1,2}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+# Words of time in folded text which no pattern reads: what was read is not the whole of it.
+_UNREAD = re.compile(
+    rf"""\b(?:
+      {_COUNT} \s? {_UNITS} \s (?:antes|before|earlier|ahead|prior|previo)   # "2 hours before the flight"
+    | (?:despues|depois|antes)\s (?:del?|do|da|das|dos)\s (?:trabajo|trabalho|almuerzo|almoco)
+    | antes\s de\s (?:dormir|cenar|jantar|acostarme)
+    | (?:before|after)\s (?:bed|work|school|lunch|dinner) | end\s of\s (?:the\s|my\s)?day | first\s thing
+    | (?:lunch|tea|dinner|bed)\s?-?time | (?:a\sla|na|a)\s hora\s d\w+ | assim\sque | en\scuanto
+    | (?:{_HOURS_IN_WORDS}) \s?-? ish | around\s \d+ | \d{{1,2}}\s (?:to|past)\s \d{{1,2}}
+    | (?:half|quarter)\s (?:past|to) | half\s (?:{_HOURS_IN_WORDS})
+    | (?:durante|during|por|for|by)\s (?:{_COUNT}|l[oa]s?)\s {_UNITS} | (?:proxim[oa]s|next)\s \d+
+    | (?:so|solo|only)\s (?:ess?[ea]|est[ea]|this)\s (?:semana|mes|week|month)
+    | (?:ess?a|esta|this)\s (?:semana|week)
+    | (?:si|sim),?\s (?:e\s|y\s)?(?:um|otro|outro)\b.*\b(?:no|nao)
+    | (?:menos|salvo|exc?ep?to|except|sem\sser|sin\sser|but\snot|other\sthan)\s (?:el\s|o\s|os\s|los\s|on\s)?
+      (?:{"|".join([*WEEKDAYS, *SHORT_DAYS])})
+    | s[ei][nm]\sser | (?:so|solo|only)\s (?:se|si|if) | (?:se|si)\s (?:no|nao|eu|yo)\s | unless
+    | \d{{1,2}}\s em\s \d{{1,2}} | [2-6]a\s e\s [2-6]a
+    | (?:um|el|o|the)\s (?:dia|day)\s (?:antes|before)
+    )\b
+    | ^\W*(?:n[ao]s?\s|el\s)? (?:{"|".join(SHORT_DAYS)}) (?= \W*$ | \s*,|\s e\s|\s y\s|\s d[aeo]s?\s|\s a\s )
+    | ^\W* (?:manana|manha|madrugada|noche|noite|tarde|morning|evening|afternoon|midnight)\b
+    """,
+    re.VERBOSE,
 )
 _UNTIL_BEFORE = re.compile(r"\b(?:hasta|ate|until|till)\s+(?:(?:las?|as)\s+)?$")
 
@@ -112,7 +143,15 @@ def read_when(text: str, zone: ZoneInfo, now: float, language: str = "en", count
     except (ValueError, OverflowError):
         reading = Reading(problem="unclear")
     kinds = frozenset(one.kind for one in found)
-    return Reading(reading.when, reading.problem, reading.choices, words, _without(text, found), kinds)
+    rest = _without(text, found)
+    if reading.problem in ("", "ambiguous") and leaves_unread(rest):
+        reading = Reading(problem="unclear")
+    return Reading(reading.when, reading.problem, reading.choices, words, rest, kinds)
+
+
+def leaves_unread(rest: str) -> bool:
+    """Return True if the words beside a time say more of when: "tomorrow" of "2 hours before, tomorrow"."""
+    return _UNREAD.search(fold(rest)) is not None
 
 
 def _with_end(found: list[Piece], text: str) -> tuple[list[Piece], Piece | None]:
@@ -200,6 +239,7 @@ class _Reader:
         self._days = sorted(
             {day for piece in found if piece.kind == "weekday" for day in weekdays(piece.said["day"])}
         )
+        self._one_day = [piece for piece in found if piece.kind in _ONE_DAY]
         self._zone = zone
         self._now = now
         self._local = datetime.fromtimestamp(now, zone).replace(tzinfo=None, microsecond=0)
@@ -210,7 +250,17 @@ class _Reader:
             return Reading(problem="unclear")  # better than the half of it
         reading = self._first()
         repeats = reading.when is not None and reading.when.rule
-        if ("span" in self._by_kind and repeats) or (len(self._days) > 1 and not repeats):
+        is_of_two_days = any(  # "the gas tomorrow at 10 and the light on the 5th"
+            later.kind == earlier.kind or later.start - earlier.end > _BESIDE
+            for earlier, later in pairwise(self._one_day)
+        )
+        lasts = "lasting" in (self._said("span") or ()) and (self._clocks or len(self._by_kind) > 1)
+        if (
+            is_of_two_days
+            or lasts
+            or ("span" in self._by_kind and repeats)
+            or (len(self._days) > 1 and not repeats)
+        ):
             return Reading(problem="unclear")  # how long it goes on; one of several days
         if len(self._clocks) < 2 or reading.when is None:
             return reading

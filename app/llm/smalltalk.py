@@ -100,6 +100,7 @@ _SMALL_WORDS = frozenset[str]().union(
     WORDS["with_nods"],
     *(heads for _, heads in _HEADS),
 )
+_WITH_NODS = WORDS["nods"] | WORDS["with_nods"] | WORDS["yes_and_no"] | WORDS["thanks"]
 _LONGEST = 10
 _POLITE = spaced(
     "por favor porfa please pf pfv ok bueno ay ah oh uy che no nao y e and gracias thanks obrigado obrigada"
@@ -139,7 +140,10 @@ def small_talk(said: str) -> Talk | None:
     joined = f" {' '.join(found)} "
     if any(f" {phrase} " in joined for phrase in _HOW_ARE_YOU):
         return Talk.GREETING
-    return next((talk for talk, heads in _HEADS if any(word in heads for word in found)), None)
+    talk = next((talk for talk, heads in _HEADS if any(word in heads for word in found)), None)
+    if talk is Talk.NOD and not all(word in _WITH_NODS or word in _GREETED_WITH for word in found):
+        return None  # "no, tomorrow" is no nod
+    return talk
 
 
 def _led_in(found: Sequence[str]) -> int:

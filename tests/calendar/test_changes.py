@@ -46,6 +46,12 @@ EVERY_MONDAY = "FREQ=WEEKLY;BYDAY=MO"
         ("es", "para el 25", FRIDAY, "", "2026-11-25 15:00"),
         ("es", "todos los días", FRIDAY, "", "2026-11-23 15:00"),
         ("en", "every day", MONDAY, "", "2026-11-23 09:00"),
+        ("en", "better 8:30", FRIDAY.replace(hour=20), "", None),
+        ("en", "8:30 pm", FRIDAY.replace(hour=20), "", "2026-11-27 20:30"),
+        ("en", "every month", FRIDAY, "", "2026-11-27 15:00"),
+        ("en", "every week", FRIDAY, "", "2026-11-27 15:00"),
+        ("pt", "de manhã", MONDAY, "", None),
+        ("es", "los viernes", MONDAY, "FREQ=DAILY;INTERVAL=15", None),
         ("es", "para el 25", MONDAY, "FREQ=MONTHLY;BYMONTHDAY=20", "2026-11-25 09:00"),
     ],
 )

@@ -252,10 +252,27 @@ def test_each_of_several_hours_counts(language: str, text: str, rule: str, first
         "every other day for two weeks",
         "at 6 mon wed fri",
         "toda segunda às 8 e toda quinta às 9",
+        "2 horas antes do voo, que é amanhã às 18h",
+        "amanhã às 9, meia hora antes da consulta",
+        "sex às 18h da cerveja",
+        "seg, qua e sex às 7 da academia",
+        "por 7 dias às 20h do antibiótico",
+        "nos próximos 3 dias às 10h",
+        "durante uma semana às 22h",
+        "todo dia às 22h sem ser sábado",
+        "do gás amanhã às 10h e da luz dia 5",
+        "amanhã e sábado às 9h da feira",
+        "un viernes sí y otro no a las 9",
+        "mañana antes de dormir",
+        "the vet tomorrow, 8 ish",
+        "the bins tomorrow before bed",
+        "the report tomorrow, end of the day",
+        "the kids tomorrow 10 to 8",
+        "call jo thursday half past",
     ],
 )
-def test_several_hours_that_are_no_one_rule_are_not_half_taken(text: str) -> None:
-    language = "en" if text.startswith(("at ", "every ")) else "pt"
+def test_what_no_rule_of_ours_says_is_not_half_taken(text: str) -> None:
+    language = "en" if text.startswith(("at ", "every ", "the ", "call ")) else "pt"
     assert read(text, language).problem == "unclear"
 
 

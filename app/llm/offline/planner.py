@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.calendar.rules import UNTIL
+from app.calendar.words import leaves_unread
 from app.llm.offline.slots import (
     ADDRESS,
     TAKES_THE_REST,
@@ -69,10 +70,7 @@ _QUESTION = re.compile(
     r"(?:cual(?:es)?|quien(?:es)?|donde|qual|quais|quem|onde|what(?: is|'?s)?|whats|which|who(?:'?s)?"
     r"|where(?:'?s)?)\b"
 )
-_ENDS = re.compile(
-    r"\b(?:until|till|hasta|ate|durante|(?:for|por) \w+ (?:days?|weeks?|months?|dias?|semanas?|mes(?:es)?)"
-    r"|only this|solo est[ea]|so est[ea])\b"
-)
+_ENDS = re.compile(r"\b(?:until|till|hasta|ate)\b")
 _ASKS = re.compile(
     r"(?:me )?(?:why|what|how|when|where|who|por que|porque te|como|quando|cuando|donde|onde|quien|quem|cual"
     r"|qual|cuanto|quanto|que hora)\b"
@@ -456,7 +454,7 @@ class Planner:
     def _with_end(self, offer: Offer, arguments: dict[str, JSON]) -> dict[str, JSON] | None:
         """Move the end of a repetition from the text to the moment: "every 8 hours …: pill until Sunday".
 
-        None where the text names an end that cannot be read: nothing would end it.
+        None where the text says more of when than can be read.
         """
         given = [one for one in offer.parameters if isinstance(arguments.get(one.name), str)]
         moments = [one.name for one in given if one.kind is Kind.WHEN]
@@ -466,6 +464,8 @@ class Planner:
             if end and rest and (when := self.reader.when(whole).when) is not None and UNTIL in when.rule:
                 return {**arguments, text: rest, moments[0]: whole}
             repeats = self.reader.when(str(arguments[moments[0]])).when
+            if leaves_unread(str(arguments[text])):
+                return None
             if repeats is not None and repeats.rule and _ENDS.search(fold(str(arguments[text]))):
                 return None
         return arguments
