@@ -71,16 +71,6 @@ class Fetched:
         return value
 
 
-@dataclass(frozen=True, slots=True)
-class Downloaded:
-    """A file that came whole; `sha256` in hexadecimal is of the bytes on the disk."""
-
-    url: str
-    headers: Mapping[str, str]
-    size: int
-    sha256: str
-
-
 class Decoder:
     """Unpacks a body piece by piece, to `limit` bytes and no further."""
 

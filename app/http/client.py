@@ -1,7 +1,8 @@
 """`context.http`: what a tool asks the internet with."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Coroutine, Mapping
+from typing import Any
 from urllib.parse import urlencode
 
 import orjson
@@ -16,7 +17,7 @@ SECONDS_MOST = 60.0
 BYTES = 2 * 1024 * 1024
 BYTES_MOST = 8 * 1024 * 1024
 MARGIN_SECONDS = 5.0
-"""What a thread waits longer than the request may take: it is the request that says what went wrong."""
+"""How much longer a thread waits than the request may take: it is the request that says what went wrong."""
 
 Parameters = Mapping[str, str | int | float]
 
@@ -49,18 +50,12 @@ class HttpClient:
         limit_bytes: int = BYTES,
         public: bool = False,
     ) -> Fetched:
-        """`params` are added to the address; redirects are followed, without `headers` to another host.
+        """Return the answer; `params` are added to the address.
 
-        `public`: for an address that somebody else wrote: none of the operator's own is asked.
+        Redirects are followed, without `headers` to another host. `public`: for an address that somebody else
+        wrote: none of the operator's own is asked.
         """
-        return await self._transport.get(
-            _with_params(url, params),
-            headers=headers,
-            seconds=min(seconds, SECONDS_MOST),
-            limit_bytes=min(limit_bytes, BYTES_MOST),
-            hosts=self._hosts,
-            trusted=() if public else self._trusted,
-        )
+        return await self._fetch(_with_params(url, params), None, headers, seconds, limit_bytes, public)
 
     async def post(
         self,
@@ -73,19 +68,32 @@ class HttpClient:
         limit_bytes: int = BYTES,
         public: bool = False,
     ) -> Fetched:
-        """Sends `body`, or `json` where there is none; a redirect is not followed, it is the answer."""
-        return await self._transport.post(
+        """Send `body`, or `json` where there is none; a redirect is not followed, it is the answer."""
+        if body is None:
+            body, headers = orjson.dumps(json), {"Content-Type": "application/json", **(headers or {})}
+        return await self._fetch(url, body, headers, seconds, limit_bytes, public)
+
+    def sync(self) -> "SyncHttpClient":
+        return SyncHttpClient(self, asyncio.get_running_loop())
+
+    async def _fetch(
+        self,
+        url: str,
+        body: bytes | None,
+        headers: Mapping[str, str] | None,
+        seconds: float,
+        limit_bytes: int,
+        public: bool,
+    ) -> Fetched:
+        return await self._transport.fetch(
             url,
-            orjson.dumps(json) if body is None else body,
-            headers=headers if body is not None else {"Content-Type": "application/json", **(headers or {})},
+            body=body,
+            headers=headers,
             seconds=min(seconds, SECONDS_MOST),
             limit_bytes=min(limit_bytes, BYTES_MOST),
             hosts=self._hosts,
             trusted=() if public else self._trusted,
         )
-
-    def sync(self) -> "SyncHttpClient":
-        return SyncHttpClient(self, asyncio.get_running_loop())
 
 
 class SyncHttpClient:
@@ -95,41 +103,15 @@ class SyncHttpClient:
         self._client = client
         self._loop = loop
 
-    def get(
-        self,
-        url: str,
-        *,
-        params: Parameters | None = None,
-        headers: Mapping[str, str] | None = None,
-        seconds: float = SECONDS,
-        limit_bytes: int = BYTES,
-        public: bool = False,
-    ) -> Fetched:
-        asked = self._client.get(
-            url, params=params, headers=headers, seconds=seconds, limit_bytes=limit_bytes, public=public
-        )
-        return asyncio.run_coroutine_threadsafe(asked, self._loop).result(SECONDS_MOST + MARGIN_SECONDS)
+    def get(self, url: str, **options: Any) -> Fetched:
+        """Return what `HttpClient.get` does."""
+        return self._wait(self._client.get(url, **options))
 
-    def post(
-        self,
-        url: str,
-        *,
-        json: JSON = None,
-        body: bytes | None = None,
-        headers: Mapping[str, str] | None = None,
-        seconds: float = SECONDS,
-        limit_bytes: int = BYTES,
-        public: bool = False,
-    ) -> Fetched:
-        asked = self._client.post(
-            url,
-            json=json,
-            body=body,
-            headers=headers,
-            seconds=seconds,
-            limit_bytes=limit_bytes,
-            public=public,
-        )
+    def post(self, url: str, **options: Any) -> Fetched:
+        """Return what `HttpClient.post` does."""
+        return self._wait(self._client.post(url, **options))
+
+    def _wait(self, asked: Coroutine[Any, Any, Fetched]) -> Fetched:
         return asyncio.run_coroutine_threadsafe(asked, self._loop).result(SECONDS_MOST + MARGIN_SECONDS)
 
 

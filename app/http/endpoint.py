@@ -51,7 +51,8 @@ class Endpoint:
     def __init__(self, url: str, headers: Mapping[str, str], *, connections: int = 0) -> None:
         self._url = url.rstrip("/")
         self._headers = {**headers, "Accept-Encoding": "identity"}
-        self._fault = _fault(self._url, self._headers)
+        is_clean = all(value.isprintable() for value in headers.values())
+        self._fault = url_fault(self._url) if is_clean else "the key or token holds a line break"
         self._limits = httpx2.Limits(max_connections=connections or None, keepalive_expiry=IDLE_SECONDS)
         self._client: httpx2.AsyncClient | None = None
 
@@ -75,14 +76,12 @@ class Endpoint:
         """
         sent = {**self._headers, "Content-Type": content_type, **headers}
         async with self._answered("POST", self._url + path, seconds, sent, body) as response:
-            whole = await _read(response)
-            return Answer(response.status_code, whole, response.headers.get("Retry-After"))
+            return await _read(response)
 
     async def get(self, path: str, seconds: float) -> Answer:
         """Return the answer to a GET. Raises NotSent, TimedOut or NoAnswer."""
         async with self._answered("GET", self._url + path, seconds, self._headers) as response:
-            whole = await _read(response)
-            return Answer(response.status_code, whole, response.headers.get("Retry-After"))
+            return await _read(response)
 
     async def download(self, url: str, target: Path, limit: int, seconds: float) -> Answer:
         """Write what another address of the same service answers into a new file, at most `limit` bytes.
@@ -130,8 +129,8 @@ async def _save(response: httpx2.Response, target: Path, limit: int) -> None:
             await asyncio.to_thread(file.write, chunk)
 
 
-async def _read(response: httpx2.Response) -> bytes:
-    """Read a body; one that is too large to be an answer is not read to its end."""
+async def _read(response: httpx2.Response) -> Answer:
+    """Read an answer; a body that is too large to be one is not read to its end."""
     chunks: list[bytes] = []
     size = 0
     async for chunk in response.aiter_raw():
@@ -139,19 +138,17 @@ async def _read(response: httpx2.Response) -> bytes:
         size += len(chunk)
         if size > ANSWER_BYTES:
             raise NoAnswer(f"the answer has more than {ANSWER_BYTES} bytes")
-    return b"".join(chunks)
+    return Answer(response.status_code, b"".join(chunks), response.headers.get("Retry-After"))
 
 
-def _fault(url: str, headers: Mapping[str, str]) -> str:
-    """Say why no request can be made with a configuration, "" where it can."""
-    if any(not value.isprintable() for value in headers.values()):
-        return "the key or token holds a line break or another control character"
+def url_fault(url: str) -> str:
+    """Say why no request can be made to a configured address, "" where it can."""
     try:
         parts = urlsplit(url)
-        found = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_http = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
         (parts.hostname or "").encode("idna")
     except ValueError:
-        found = False
-    if not found:
+        is_http = False
+    if not is_http:
         return "the address is not of the form http://host or https://host"
     return "the address holds a user's name: use the key instead" if parts.username is not None else ""

@@ -1,16 +1,14 @@
 """The guarded transport for addresses from a person, a model, a page, a tool or a registry."""
 
 import asyncio
-import hashlib
 import re
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from functools import partial
 from ipaddress import ip_address
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,7 +16,7 @@ import httpcore2
 
 from app import __version__
 from app.http.address import PORTS, Address, FetchError, Origin, is_public, too_large, unmapped
-from app.http.answers import ACCEPTED, Decoder, Downloaded, Fetched
+from app.http.answers import ACCEPTED, Decoder, Fetched
 
 CONNECT_SECONDS = 10.0
 ONE_OF_MANY_SECONDS = 3.0  # before the next address of a name is tried
@@ -62,122 +60,58 @@ class Transport:
         while self._pools:
             await self._pools.popitem()[1].aclose()
 
-    async def get(
+    async def fetch(
         self,
         url: str,
         *,
-        limit_bytes: int,
-        seconds: float,
-        accept: str = "*/*",
-        headers: Mapping[str, str] | None = None,
-        hosts: Collection[str] | None = None,
-        trusted: Collection[Origin] = (),
-    ) -> Fetched:
-        """An answer whole, at most `limit_bytes` packed and unpacked, within `seconds` in all.
-
-        `headers` go to the first address's own host and port only; where `hosts` are given no other is asked.
-        Raises FetchError.
-        """
-        sent = _sent(accept, headers)
-        async with self._exchange("GET", url, seconds, sent, hosts=hosts, trusted=trusted) as (
-            address,
-            response,
-        ):
-            return await _whole(address, response, limit_bytes)
-
-    async def post(
-        self,
-        url: str,
-        body: bytes,
-        *,
-        limit_bytes: int,
-        seconds: float,
-        accept: str = "*/*",
-        headers: Mapping[str, str] | None = None,
-        hosts: Collection[str] | None = None,
-        trusted: Collection[Origin] = (),
-    ) -> Fetched:
-        """Send a body and return the answer; a redirect is not followed.
-
-        Raise FetchError. After NO_CONNECTION and after a refused address nothing was sent; after any other
-        code it may have arrived.
-        """
-        sent = _sent(accept, headers)
-        async with self._exchange("POST", url, seconds, sent, body, hosts=hosts, trusted=trusted) as (
-            address,
-            response,
-        ):
-            return await _whole(address, response, limit_bytes)
-
-    async def download(
-        self, url: str, path: Path, *, limit_bytes: int, seconds: float, accept: str = "*/*"
-    ) -> Downloaded:
-        """The bytes of an answer of status 200 as a new file, not unpacked; what is not whole is removed.
-
-        Raises FetchError, and OSError for the file (also where there is one already).
-        """
-        async with self._exchange("GET", url, seconds, {"Accept": accept}, encodings="identity") as (
-            address,
-            response,
-        ):
-            if response.status != 200:
-                raise FetchError("BAD_STATUS", f"the site answers with status {response.status}")
-            file = await asyncio.to_thread(path.open, "xb")
-            try:
-                with file:
-                    size, sha256 = 0, hashlib.sha256()
-                    async for piece in _pieces(response, limit_bytes):
-                        size += len(piece)
-                        sha256.update(piece)
-                        await asyncio.to_thread(file.write, piece)
-            except BaseException:
-                await asyncio.to_thread(path.unlink, missing_ok=True)
-                raise
-            return Downloaded(address.url, _headers(response), size, sha256.hexdigest())
-
-    @asynccontextmanager
-    async def _exchange(
-        self,
-        method: str,
-        url: str,
-        seconds: float,
-        headers: Mapping[str, str],
         body: bytes | None = None,
-        encodings: str = ACCEPTED,
+        limit_bytes: int,
+        seconds: float,
+        accept: str = "*/*",
+        headers: Mapping[str, str] | None = None,
         hosts: Collection[str] | None = None,
         trusted: Collection[Origin] = (),
-    ) -> AsyncIterator[tuple[Address, httpcore2.Response]]:
-        """Give the first answer that leads no further, and its address; the time runs until it is read."""
+    ) -> Fetched:
+        """Return a whole answer, at most `limit_bytes` packed and unpacked, within `seconds` in all.
+
+        With a `body` it is posted, and a redirect is the answer. `headers` go to the first address's own host
+        and port only; where `hosts` are given no other is asked. Raises FetchError: after NO_CONNECTION and
+        after a refused address nothing was sent, after any other code it may have arrived.
+        """
+        sent = _sent(accept, headers)
         with _as_fetch_errors(seconds):
             async with asyncio.timeout(seconds):
                 address = Address.parse(url)
                 is_trusted = address.origin in trusted
                 self._admit(address, hosts, is_trusted)
                 for _ in range(REDIRECTS + 1):
-                    sent = {**headers, "Host": urlsplit(address.url).netloc, "Accept-Encoding": encodings}
-                    sent |= {"User-Agent": AGENT, "Connection": "close"}  # a POST on a kept one could be lost
-                    request = self._pool(is_trusted).stream(
-                        method,
-                        _core_url(address),
-                        headers=list(sent.items()),
-                        content=body,
-                        extensions={"timeout": {"connect": CONNECT_SECONDS}},
-                    )
-                    async with request as response:
+                    async with self._request(address, is_trusted, sent, body) as response:
                         location = _headers(response).get("location")
-                        if method != "GET" or response.status not in REDIRECT_STATUSES or not location:
-                            yield address, response
-                            return
+                        if body is not None or response.status not in REDIRECT_STATUSES or not location:
+                            return await _whole(address, response, limit_bytes)
                     onward = address.follow(location)
                     if onward.origin != address.origin:  # a key for one host is not for the next
-                        headers, is_trusted = {"Accept": headers["Accept"]}, False
+                        sent, is_trusted = {"Accept": accept}, False
                     self._admit(onward, hosts, is_trusted)
                     address = onward
                 raise FetchError("BAD_REDIRECT", f"the site leads on more than {REDIRECTS} times")
 
+    def _request(
+        self, address: Address, is_trusted: bool, headers: Mapping[str, str], body: bytes | None
+    ) -> AbstractAsyncContextManager[httpcore2.Response]:
+        sent = {**headers, "Host": urlsplit(address.url).netloc, "Accept-Encoding": ACCEPTED}
+        sent |= {"User-Agent": AGENT, "Connection": "close"}  # a POST on a kept one could be lost
+        scheme, host, target = address.scheme.encode(), address.host.encode(), address.target.encode()
+        return self._pool(is_trusted).stream(
+            "GET" if body is None else "POST",
+            httpcore2.URL(scheme=scheme, host=host, port=address.port, target=target),
+            headers=list(sent.items()),
+            content=body,
+            extensions={"timeout": {"connect": CONNECT_SECONDS}},
+        )
+
     def _admit(self, address: Address, hosts: Collection[str] | None, is_trusted: bool) -> None:
-        """Raises FetchError for an address that is not asked, as far as it can be told before its name is
-        resolved."""
+        """Raise FetchError for an address that is refused before its name is resolved."""
         if hosts is not None and address.host not in hosts:
             named = ", ".join(sorted(hosts)) or "none"
             raise FetchError("BAD_ADDRESS", f"{address.host} is none of the hosts allowed here: {named}")
@@ -239,8 +173,7 @@ class _PinnedBackend(httpcore2.AsyncNetworkBackend):
 
     async def _addresses(self, host: str, port: int) -> list[str]:
         try:
-            texts = [host] if _is_ip(host) else await self._resolve(host, port)
-            found = [unmapped(ip_address(text)) for text in texts]
+            found = [unmapped(ip_address(text)) for text in await self._resolved(host, port)]
         except OSError as error:
             raise FetchError("NO_SUCH_HOST", "no machine of that name was found") from error
         if not found:
@@ -250,6 +183,13 @@ class _PinnedBackend(httpcore2.AsyncNetworkBackend):
             raise FetchError("NOT_PUBLIC", "the name leads to an address that is not on the public internet")
         return list(dict.fromkeys(map(str, found)))
 
+    async def _resolved(self, host: str, port: int) -> Sequence[str]:
+        try:
+            ip_address(host)
+        except ValueError:
+            return await self._resolve(host, port)
+        return [host]
+
     async def _connect(self, addresses: Sequence[str], port: int) -> httpcore2.AsyncNetworkStream:
         for ip in addresses[:-1]:
             with suppress(httpcore2.ConnectError, httpcore2.ConnectTimeout):
@@ -257,7 +197,7 @@ class _PinnedBackend(httpcore2.AsyncNetworkBackend):
         return await self._network.connect_tcp(addresses[-1], port)
 
 
-_BROKEN = (httpcore2.ProtocolError, httpcore2.NetworkError, httpcore2.TimeoutException)
+_BROKEN = (httpcore2.ProtocolError, httpcore2.NetworkError, httpcore2.TimeoutException, ConnectionError)
 
 
 @contextmanager
@@ -271,47 +211,24 @@ def _as_fetch_errors(seconds: float) -> Iterator[None]:
         raise FetchError("NO_CONNECTION", "the site takes no connection") from error
     except TimeoutError as error:
         raise FetchError("TIMED_OUT", f"the site was not done within {seconds:g} s") from error
-    except (
-        httpcore2.ProtocolError,
-        httpcore2.NetworkError,
-        httpcore2.TimeoutException,
-        ConnectionError,
-    ) as error:
+    except _BROKEN as error:
         raise FetchError("BAD_ANSWER", "what the site answers is broken or not HTTP") from error
 
 
 async def _whole(address: Address, response: httpcore2.Response, limit: int) -> Fetched:
+    """Read and unpack a body; more than `limit` bytes are neither believed nor read."""
     headers = _headers(response)
-    decoder = Decoder(headers.get("content-encoding", ""), limit)
-    body = b"".join([decoder.feed(piece) async for piece in _pieces(response, limit)])
-    decoder.end()
-    return Fetched(address.url, response.status, headers, body)
-
-
-async def _pieces(response: httpcore2.Response, limit: int) -> AsyncIterator[bytes]:
-    """Give the body as it comes; more than `limit` bytes are neither believed nor read."""
-    length = _headers(response).get("content-length", "0")
+    length = headers.get("content-length", "0")
     if length.isdecimal() and int(length[:20]) > limit:
         raise too_large(limit)
-    came = 0
+    decoder, body, came = Decoder(headers.get("content-encoding", ""), limit), bytearray(), 0
     async for piece in response.aiter_stream():
         came += len(piece)
         if came > limit:
             raise too_large(limit)
-        yield piece
-
-
-def _core_url(address: Address) -> httpcore2.URL:
-    scheme, host, target = address.scheme.encode(), address.host.encode(), address.target.encode()
-    return httpcore2.URL(scheme=scheme, host=host, port=address.port, target=target)
-
-
-def _is_ip(host: str) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True
+        body += decoder.feed(piece)
+    decoder.end()
+    return Fetched(address.url, response.status, headers, bytes(body))
 
 
 def _headers(response: httpcore2.Response) -> dict[str, str]:

@@ -85,7 +85,7 @@ class Api:
         """Return what stands there, None for nothing. Raises `RegistryError`."""
         try:
             address = Address.parse(self.url.rstrip("/") + path)
-            answer = await self.transport.get(
+            answer = await self.transport.fetch(
                 address.url,
                 seconds=seconds,
                 limit_bytes=limit_bytes,

@@ -89,7 +89,7 @@ class SkillInstaller(InstallPipeline[str, SkillCandidate, Installed]):
         Raises `FetchError`, `QuarantineError` for what no card can show, and `InstallError` for a taken name.
         """
         source, fetched_from, folder = _places(request)
-        fetched = await self._transport.get(fetched_from, limit_bytes=MAX_PACKED, seconds=FETCH_SECONDS)
+        fetched = await self._transport.fetch(fetched_from, limit_bytes=MAX_PACKED, seconds=FETCH_SECONDS)
         if fetched.status != 200:
             raise FetchError("BAD_STATUS", f"the site answers with status {fetched.status}")
         sent_on = _sent_on(fetched_from, fetched.url)

@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from urllib.parse import urlsplit
 
 import aiohttp
 import httpx2
 from openai import APIConnectionError, APIStatusError, AsyncOpenAI, DefaultAioHttpClient
 
+from app.http.endpoint import url_fault
 from app.llm.completions import error_in, refusal
 from app.llm.errors import ModelError
 
@@ -22,7 +22,8 @@ class Connection:
     def __init__(self, url: str, key: str) -> None:
         self._key = key
         self._client: AsyncOpenAI | None = None
-        self._fault = _configuration_fault(url, key)
+        is_key = key.isascii() and key.isprintable()
+        self._fault = url_fault(url) if is_key else "the key holds a line break or the like"
         if not self._fault:
             try:
                 self._client = open_client(url, key)
@@ -118,18 +119,3 @@ def _connection_error(model: str, error: Exception, seconds: float) -> ModelErro
 
 def _timed_out(model: str, seconds: float) -> ModelError:
     return ModelError(f"{model} gave no answer within {seconds:g} s", "timed_out")
-
-
-def _configuration_fault(url: str, key: str) -> str:
-    """Return what makes every request impossible, "" if nothing does."""
-    if not (key.isascii() and key.isprintable()):
-        return "the key holds a line break or another character that no key has"
-    try:
-        parts = urlsplit(url)
-        is_http = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        (parts.hostname or "").encode("idna")
-    except ValueError:
-        is_http = False
-    if not is_http:
-        return "the address is not of the form http://host or https://host"
-    return "the address holds a user's name: use the key instead" if parts.username is not None else ""

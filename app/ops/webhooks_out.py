@@ -86,9 +86,9 @@ class WebhooksOut:
             "webhook-signature": signature(self._secrets[delivery.url], delivery.id, stamp, delivery.body),
         }
         try:
-            answer = await self._transport.post(
+            answer = await self._transport.fetch(
                 delivery.url,
-                delivery.body.encode(),
+                body=delivery.body.encode(),
                 limit_bytes=LARGEST_ANSWER,
                 seconds=ANSWER_SECONDS,
                 headers=headers,
@@ -96,7 +96,7 @@ class WebhooksOut:
             )
         except FetchError as error:
             return str(error)
-        return "" if 200 <= answer.status < 300 else f"it answered {answer.status}"
+        return "" if answer.ok else f"it answered {answer.status}"
 
 
 def signature(secret: str, id: str, stamp: str, body: str) -> str:

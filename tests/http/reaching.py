@@ -44,7 +44,7 @@ async def reaching(*sites: Site, names: Names | None = None, **hosts: Site) -> A
 
 
 async def get(transport: Transport, url: str, limit_bytes: int = LIMIT, seconds: float = 10.0) -> Fetched:
-    return await transport.get(url, limit_bytes=limit_bytes, seconds=seconds)
+    return await transport.fetch(url, limit_bytes=limit_bytes, seconds=seconds)
 
 
 async def refusal(transport: Transport, url: str, limit_bytes: int = LIMIT, seconds: float = 10.0) -> str:

@@ -1,19 +1,16 @@
-"""Bodies, heads and waits without end, and files that come whole or not at all."""
+"""Bodies, heads and waits without end."""
 
 import asyncio
 import gzip
-import hashlib
 import socket
 import tracemalloc
 import zlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from threading import Event
 
 import pytest
 
-from app.http.address import FetchError
 from app.http.transport import Transport
 from tests.http.reaching import LIMIT, get, reaching, refusal
 from tests.standins.site import answer, redirect, site
@@ -226,57 +223,3 @@ async def test_a_fetch_that_is_cancelled_leaves_the_transport_usable() -> None:
         with pytest.raises(asyncio.CancelledError):
             await hanging
         assert (await get(transport, here.url)).body == b"yes"
-
-
-# Files
-
-
-async def test_a_file_comes_as_its_bytes_with_their_hash(tmp_path: Path) -> None:
-    packed = gzip.compress(b"archive", mtime=0)
-    async with (
-        site({"/": answer(packed, content_encoding="gzip")}) as here,
-        reaching(here) as transport,
-    ):
-        got = await transport.download(here.url, tmp_path / "file", limit_bytes=LIMIT, seconds=10)
-    assert (tmp_path / "file").read_bytes() == packed
-    assert (got.url, got.size) == (here.url + "/", len(packed))
-    assert got.sha256 == hashlib.sha256(packed).hexdigest()
-    assert "accept-encoding: identity" in here.heads[0].lower()
-
-
-@pytest.mark.parametrize(
-    ("page", "code"),
-    [
-        (answer(b"x" * (LIMIT + 1)), "TOO_LARGE"),
-        (HEAD + b"\r\n" + b"x" * (LIMIT + 1), "TOO_LARGE"),
-        (answer(b"half", content_length="10"), "BAD_ANSWER"),
-        (answer(b"no", "404 Not Found"), "BAD_STATUS"),
-        (redirect("http://10.0.0.1/"), "NOT_PUBLIC"),
-    ],
-    ids=["declared too large", "too large", "half", "missing", "private"],
-)
-async def test_a_file_that_did_not_come_whole_leaves_nothing(tmp_path: Path, page: bytes, code: str) -> None:
-    async with site({"": page}) as here, reaching(here) as transport:
-        with pytest.raises(FetchError) as refused:
-            await transport.download(here.url, tmp_path / "file", limit_bytes=LIMIT, seconds=10)
-    assert refused.value.code == code
-    assert list(tmp_path.iterdir()) == []
-
-
-async def test_a_file_that_drips_is_cut_and_removed(tmp_path: Path) -> None:
-    async def page(writer: asyncio.StreamWriter) -> None:
-        await _drip(writer, HEAD + b"\r\n", b"x")
-
-    async with site({"": page}) as here, reaching(here) as transport:
-        with pytest.raises(FetchError) as refused:
-            await transport.download(here.url, tmp_path / "file", limit_bytes=LIMIT, seconds=0.4)
-    assert refused.value.code == "TIMED_OUT"
-    assert list(tmp_path.iterdir()) == []
-
-
-async def test_a_file_that_is_there_is_not_written_over(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("mine")
-    async with site({"": answer(b"theirs")}) as here, reaching(here) as transport:
-        with pytest.raises(FileExistsError):
-            await transport.download(here.url, tmp_path / "file", limit_bytes=LIMIT, seconds=10)
-    assert (tmp_path / "file").read_text() == "mine"

@@ -76,8 +76,8 @@ async def test_a_packed_body_is_unpacked(encoding: str, packed: bytes) -> None:
 
 async def test_a_body_is_posted_and_a_redirect_of_it_is_not_followed() -> None:
     async with site({"/": redirect("/b", "307 Temporary Redirect")}) as here, reaching(here) as transport:
-        fetched = await transport.post(
-            here.url, b"{}", headers={"content-type": "application/json"}, limit_bytes=LIMIT, seconds=10
+        fetched = await transport.fetch(
+            here.url, body=b"{}", headers={"content-type": "application/json"}, limit_bytes=LIMIT, seconds=10
         )
     assert fetched.status == 307
     assert len(here.heads) == 1
@@ -241,7 +241,7 @@ async def test_headers_stay_with_the_host_that_they_are_for() -> None:
     async with site({"": answer()}) as other, site(pages) as here, reaching(here, other) as transport:
         pages |= {"/": redirect("/own"), "/own": redirect(other.url)}
         headers = {"authorization": "Bearer secret", "x-api-key": "secret", "accept-language": "es"}
-        await transport.get(here.url, accept="text/html", headers=headers, limit_bytes=LIMIT, seconds=10)
+        await transport.fetch(here.url, accept="text/html", headers=headers, limit_bytes=LIMIT, seconds=10)
     assert all("Bearer secret" in head and "Accept-Language: es" in head for head in here.heads)
     assert len(here.heads) == 2
     assert "secret" not in other.heads[0]
@@ -254,7 +254,7 @@ async def test_headers_stay_with_the_host_that_they_are_for() -> None:
 async def test_headers_that_would_change_the_request_itself_are_refused(headers: dict[str, str]) -> None:
     async with site({"": answer()}) as here, reaching(here) as transport:
         with pytest.raises(ValueError, match="header"):
-            await transport.get(here.url, headers=headers, limit_bytes=LIMIT, seconds=10)
+            await transport.fetch(here.url, headers=headers, limit_bytes=LIMIT, seconds=10)
     assert here.heads == []
 
 

@@ -75,7 +75,7 @@ class Archives(Transport):
         self.redirect = redirect
         self.asked: list[str] = []
 
-    async def get(self, url: str, **options: object) -> Fetched:  # type: ignore[override]
+    async def fetch(self, url: str, **options: object) -> Fetched:  # type: ignore[override]
         self.asked.append(url)
         body = next(body for part, body in self._archives.items() if part in url)
         return Fetched(self.redirect or url, 200, {}, body)
