@@ -8,7 +8,7 @@ import difflib
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import jsonschema_rs
@@ -21,7 +21,7 @@ LONGEST_SHOWN = 80
 
 _DEEPEST_SCHEMA = 64
 _MOST_STEPS = 50_000  # parts and alternatives that one check may look at
-_MOST_MATCHED = 4096  # characters of texts with patterns in one check
+_LONGEST_MATCHED = 4096  # characters of a text that is matched with a pattern
 _LONGEST_PATTERN = 200
 _PATTERNS = jsonschema_rs.RegexOptions(size_limit=128 * 1024, dfa_size_limit=256 * 1024)
 _INTEGER = re.compile(r"[+-]?\d{1,400}")
@@ -40,50 +40,29 @@ class ArgumentsCheck:
     """Checks the arguments of one tool; `null` for an argument that may be left out counts as left out."""
 
     def __init__(self, schema: Mapping[str, JSON]) -> None:
-        self._checker = _Checker(schema)
-        known = self._checker.schema
-        self._properties: dict[str, JSON] = known.get("properties", {})
-        self._required: list[str] = known.pop("required", [])
-        extra = schema.get("additionalProperties")
-        is_open = extra is True or bool(schema.get("patternProperties")) or "properties" not in known
-        self._takes_others = is_open or isinstance(extra, Mapping)
-        if known.get("additionalProperties") is False:
-            del known["additionalProperties"]
+        names_all = isinstance(schema.get("properties"), Mapping) and "additionalProperties" not in schema
+        self._checker = _Checker({**schema, "additionalProperties": False} if names_all else schema)
 
     def __call__(self, args: JSON) -> dict[str, JSON]:
         """Return the checked arguments. Raises InvalidArguments."""
-        given = parse_arguments(args)
-        unknown = [] if self._takes_others else [name for name in given if name not in self._properties]
-        known = {name: value for name, value in given.items() if name not in unknown}
-        wanted = {**self._checker.schema, "required": self._required}
         try:
-            checked, problems = self._checker.check(known, wanted)
+            checked: dict[str, JSON] = self._checker.mend(parse_arguments(args))
+            problems = self._checker.problems(checked)
         except TooManySteps:
             raise InvalidArguments(["the arguments leave too many alternatives to be checked"]) from None
         except RecursionError:
             raise InvalidArguments(["the arguments are nested too deeply"]) from None
-        problems = [*problems, *map(self._unknown, unknown)]
-        problems += [self._missing(name) for name in self._required if name not in given]
         if problems:
             raise InvalidArguments(problems)
         return checked
-
-    def _missing(self, name: str) -> str:
-        return f"{name}: required and missing, expected {describe_schema(self._properties.get(name, {}))}"
-
-    def _unknown(self, name: str) -> str:
-        close = difflib.get_close_matches(name, self._properties, n=1, cutoff=0.6)
-        guess = f", did you mean {close[0]}?" if close else ""
-        known = ", ".join(self._properties) or "none"
-        return f"{name[:LONGEST_SHOWN]}: unknown argument{guess or '.'} This tool takes: {known}"
 
 
 def find_mismatch(value: JSON, schema: Mapping[str, JSON]) -> str:
     """Explain why a value does not fit a schema; "" where it fits, or where that cannot be told."""
     try:
         checker = _Checker(schema)
-        checker.count(value)
-        return next(iter(checker.faults(value).values()), "")
+        checker.mend(value)  # to count its steps
+        return next(iter(checker.problems(value)), "")
     except (TooManySteps, RecursionError):
         return ""
 
@@ -172,54 +151,39 @@ class _Checker:
 
     def __init__(self, root: Mapping[str, JSON]) -> None:
         reduced = _Reduced(root)
-        self.schema = reduced.schema
+        self._schema = reduced.schema
         self._definitions = reduced.definitions
-        self._validators: dict[tuple[int, bool], tuple[JSON, Any]] = {}
-        self._steps_left, self._characters_left = _MOST_STEPS, _MOST_MATCHED
+        self._validators: dict[int, tuple[JSON, Any]] = {}
+        self._steps_left = _MOST_STEPS
 
-    def check(self, given: dict[str, JSON], schema: dict[str, JSON]) -> tuple[dict[str, JSON], list[str]]:
-        """Return the mended object and what is wrong with it, one fault for each property.
+    def mend(self, value: JSON) -> JSON:
+        """Return the value with what can only mean one thing mended.
 
-        Raises TooManySteps and RecursionError.
+        Raises TooManySteps or RecursionError for one that would take too long to check.
         """
-        self._begin()
-        beside = {key: schema[key] for key in ("anyOf", "allOf", "$ref") if key in schema}
-        mended = self._mend_object(given, schema)
-        self._mend(mended, beside)  # what stands beside the properties is counted, not mended
-        return mended, list(self.faults(mended).values())
+        self._steps_left = _MOST_STEPS
+        return self._mend(value, self._schema)
 
-    def count(self, value: JSON) -> None:
-        """Raise TooManySteps or RecursionError for a value that would take too long to check."""
-        self._begin()
-        self._mend(value, self.schema)
-
-    def faults(self, value: JSON) -> dict[str, str]:
-        """Say what does not fit, by the first name on the way to it."""
-        validator = self._validator(self.schema)
-        found: dict[str, str] = {}
+    def problems(self, value: JSON) -> list[str]:
+        """Say what does not fit, one problem for each property."""
+        found: dict[str | int, str] = {}
+        validator = self._validator(self._schema)
         try:
             for error in validator.iter_errors(value) if validator is not None else ():
-                deepest = _deepest(error)
-                where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in deepest.instance_path)
-                problem = self._problem(deepest)
-                said = f"{where.removeprefix('.')}: {problem}" if where else problem
-                found.setdefault(str(deepest.instance_path[0]) if where else "", said)
+                for path, problem in self._explained(_deepest(error)):
+                    where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+                    said = f"{where.removeprefix('.')}: {problem}" if path else problem
+                    found.setdefault(path[0] if path else "", said)
         except ValueError as error:  # keys that are no text, half a character, absurd nesting
             found[""] = str(error)
-        return found
-
-    def _begin(self) -> None:
-        self._steps_left, self._characters_left = _MOST_STEPS, _MOST_MATCHED
+        return list(found.values())
 
     def _mend(self, value: JSON, schema: JSON) -> JSON:
-        """Return the value with what can only mean one thing mended."""
         self._step()
         if not isinstance(schema, Mapping):
             return value
         kinds = schema.get("type", ())
         if isinstance(value, str):
-            if "pattern" in schema:
-                self._characters_left -= len(value)
             mended = _MENDERS[kinds[0]](value.strip()) if len(kinds) == 1 and kinds[0] in _MENDERS else None
             value = value if mended is None else mended
         if "integer" in kinds and isinstance(value, float) and value.is_integer():
@@ -229,11 +193,8 @@ class _Checker:
         for part in schema.get("allOf", ()):
             value = self._mend(value, part)
         if kinds == ["array"] and value is not None and not isinstance(value, list | tuple):
-            value = (
-                [value]
-                if self._fits(self._mend(value, schema.get("items")), schema.get("items", {}))
-                else value
-            )
+            items = schema.get("items", {})
+            value = [value] if self._fits(self._mend(value, items), items) else value
         if "anyOf" in schema:
             value = self._alternative(value, schema["anyOf"])
         if isinstance(value, Mapping) and schema.keys() & {"properties", "additionalProperties"}:
@@ -250,7 +211,7 @@ class _Checker:
         for name, inner in value.items():
             part = properties.get(name, extra)
             may_be_left_out = name in properties and name not in schema.get("required", ())
-            if inner is None and may_be_left_out and not self._takes_null(part):
+            if inner is None and may_be_left_out and not self._fits(None, part):
                 continue
             mended[name] = self._mend(inner, part)
         return mended
@@ -275,43 +236,43 @@ class _Checker:
         except ValueError:
             return False
 
-    def _takes_null(self, schema: JSON) -> bool:
-        return self._fits(None, schema)
-
     def _validator(self, schema: JSON) -> Any:
-        """Return what checks a part of the schema; without patterns where the texts are too long for them."""
-        with_patterns = self._characters_left >= 0
-        key = (id(schema), with_patterns)
-        if key not in self._validators:
+        """Return what checks a part of the schema."""
+        if id(schema) not in self._validators:
             whole = {**schema, "$defs": self._definitions} if isinstance(schema, Mapping) else schema
-            whole = whole if with_patterns else _without_patterns(whole)
-            self._validators[key] = schema, _compiled(whole)  # the schema is kept, so its id stays its own
-        return self._validators[key][1]
+            self._validators[id(schema)] = schema, _compiled(whole)  # a kept schema keeps its id
+        return self._validators[id(schema)][1]
 
     def _definition(self, schema: Mapping[str, JSON]) -> JSON:
         return self._definitions[schema["$ref"].rpartition("/")[2]]
 
-    def _problem(self, error: Any) -> str:
-        kind = error.kind.name
+    def _explained(self, error: Any) -> Iterator[tuple[list[str | int], str]]:
+        """Yield what is wrong, after the way to where it is."""
+        path, kind = list(error.instance_path), error.kind.name
         if kind == "required":
-            part = self._schema_at(error.schema_path[:-1]).get("properties", {}).get(error.kind.property)
-            wanted = describe_schema(part)
-            return f"field {error.kind.property!r} is required and missing, expected {wanted}"
-        if kind == "additionalProperties":
-            known = ", ".join(self._schema_at(error.schema_path[:-1]).get("properties", {})) or "none"
-            return f"unknown field {error.kind.unexpected[0]!r}, known: {known}"
-        if kind == "falseSchema":
-            return f"no value is allowed here, got {describe_value(error.instance)}"
-        if kind in _SIZES:
-            return f"expected {_expected(error)}, got {len(error.instance)}"
-        got = error.instance if kind in _BOUNDS else describe_value(error.instance)
-        return f"expected {_expected(error)}, got {got}"
+            wanted = describe_schema(self._properties_at(error).get(error.kind.property))
+            yield [*path, error.kind.property], f"required and missing, expected {wanted}"
+        elif kind == "additionalProperties":
+            known = self._properties_at(error)
+            for name in error.kind.unexpected:
+                close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+                guess = f", did you mean {close[0]}?" if close else "."
+                listed = ", ".join(known) or "none"
+                yield [*path, name[:LONGEST_SHOWN]], f"unknown argument{guess} There are: {listed}"
+        elif kind == "falseSchema":
+            yield path, f"no value is allowed here, got {describe_value(error.instance)}"
+        elif kind in _SIZES:
+            yield path, f"expected {_expected(error)}, got {len(error.instance)}"
+        else:
+            got = error.instance if kind in _BOUNDS else describe_value(error.instance)
+            yield path, f"expected {_expected(error)}, got {got}"
 
-    def _schema_at(self, path: list[str | int]) -> dict[str, JSON]:
-        found: JSON = {**self.schema, "$defs": self._definitions}
-        for step in path:
+    def _properties_at(self, error: Any) -> Mapping[str, JSON]:
+        """Return the properties of the schema that an error is of."""
+        found: JSON = {**self._schema, "$defs": self._definitions}
+        for step in error.schema_path[:-1]:
             found = self._definition(found) if step == "$ref" else found[step]
-        return found if isinstance(found, dict) else {}
+        return found.get("properties", {}) if isinstance(found, dict) else {}
 
 
 class _Reduced:
@@ -341,7 +302,7 @@ class _Reduced:
         made |= {key: given[key] for key in _BOUNDS if KINDS["number"](given.get(key))}
         made |= {key: int(given[key]) for key in _SIZES if is_integer(given.get(key)) and given[key] >= 0}
         if isinstance(given.get("pattern"), str) and is_checkable(given["pattern"]):
-            made["pattern"] = given["pattern"]
+            made |= {"if": {"maxLength": _LONGEST_MATCHED}, "then": {"pattern": given["pattern"]}}
         if isinstance(given.get("$ref"), str):
             made |= self._reference(given["$ref"])
         return made | self._parts(given, depth + 1)
@@ -396,18 +357,6 @@ def _compiled(schema: JSON) -> Any:
 
 def _fetch_nothing(uri: str) -> JSON:
     raise LookupError(f"{uri} is not fetched")
-
-
-def _without_patterns(schema: JSON) -> JSON:
-    if isinstance(schema, list):
-        return [_without_patterns(part) for part in schema]
-    if not isinstance(schema, Mapping):
-        return schema
-    return {
-        key: value if key == "enum" else _without_patterns(value)
-        for key, value in schema.items()
-        if key != "pattern" or not isinstance(value, str)
-    }
 
 
 def _deepest(error: Any) -> Any:

@@ -44,9 +44,13 @@ SCHEMA: dict[str, Any] = {
 check = ArgumentsCheck(SCHEMA)
 
 
-def test_integers_that_a_model_writes_are_taken_exactly() -> None:
-    for written in ('{"title": "a", "either": 34191790010104351004791}', b'{"title": "a", "either": "12"}'):
-        assert check(written) == json.loads(written)
+@pytest.mark.parametrize(
+    "written",
+    ['{"title": "a", "either": 34191790010104351004791}', b'{"title": "a"}', '"{\\"title\\": \\"a\\"}"'],
+)
+def test_json_text_is_taken_and_its_integers_exactly(written: str | bytes) -> None:
+    read = json.loads(written)
+    assert check(written) == (json.loads(read) if isinstance(read, str) else read)
 
 
 @pytest.mark.parametrize(
@@ -85,8 +89,8 @@ def test_accepted(given: dict[str, Any], checked: dict[str, Any]) -> None:
         ({"labels": ["a", 3]}, "labels[1]: expected a string, got 3 (integer)"),
         ({"labels": 7}, "labels: expected an array, got 7 (integer)"),
         ({"level": "urgent"}, 'level: expected one of "low", "high", got "urgent" (string)'),
-        ({"place": {}}, "place: field 'x' is required and missing, expected an integer"),
-        ({"place": {"x": 1, "y": 2}}, "place: unknown field 'y', known: x"),
+        ({"place": {}}, "place.x: required and missing, expected an integer"),
+        ({"place": {"x": 1, "y": 2}}, "place.y: unknown argument. There are: x"),
         ({"either": []}, "either: expected an integer or a string, got [] (array)"),
         ({"day": "May"}, "day: expected text that matches"),
         ({"node": {"next": {"n": "x"}}}, 'node.next.n: expected an integer, got "x" (string)'),
@@ -97,11 +101,6 @@ def test_refused_in_words_that_let_a_model_mend_its_call(given: dict[str, Any], 
     with pytest.raises(InvalidArguments) as caught:
         check({"title": "t", **given})
     assert words in str(caught.value)
-
-
-@pytest.mark.parametrize("text", ['{"title": "a"}', '"{\\"title\\": \\"a\\"}"', b'{"title":"a"}'])
-def test_json_text_is_taken(text: Any) -> None:
-    assert check(text) == {"title": "a"}
 
 
 @pytest.mark.parametrize("text", ["{bad", "[1]", "5", '"x"', "[" * 100_000])
@@ -158,7 +157,7 @@ def test_many_heavy_patterns_take_no_time() -> None:
     names = [f"x{n}" for n in range(300)]
     parts = {name: {"type": "string", "pattern": r"^\w{90}$"} for name in names}
     schema = {"type": "object", "properties": parts}
-    short, long = said([(schema, dict.fromkeys(names, "!")), (schema, dict.fromkeys(names, "!" * 99))])
+    short, long = said([(schema, dict.fromkeys(names, "!" * length)) for length in (99, 5000)])
     assert short.count("expected text that matches") == 300
     assert long == "taken"
 
@@ -177,12 +176,6 @@ def test_a_check_of_too_many_alternatives_is_given_up() -> None:
         schema = {"properties": {"x": {"$ref": "#/$defs/a"}}, "$defs": {"a": either, "b": either}}
         cases += [(schema, {"x": nested({"leaf": leaf}, 40)}), (schema, {"x": nested({"leaf": 1}, 4)})]
     assert said(cases) == ["the arguments leave too many alternatives to be checked", "taken"] * 3
-
-
-def test_each_check_has_its_own_steps() -> None:
-    numbers = ArgumentsCheck({"properties": {"x": {"type": "array", "items": {"type": "integer"}}}})
-    for _ in range(5):
-        assert numbers({"x": [1] * 9000})
 
 
 @pytest.mark.parametrize(

@@ -265,7 +265,7 @@ def test_values_of_nested_types_reach_the_function() -> None:
         Pair(Place(x=4), 5),
         Kind.TWO,
     ]
-    with pytest.raises(ValueError, match=r"visit\.place: field 'x' is required and missing"):
+    with pytest.raises(ValueError, match=r"visit\.place\.x: required and missing"):
         tool.validate_args({**args, "visit": {"place": {}}})
 
 
