@@ -57,18 +57,10 @@ def statements(module: ast.Module) -> Iterator[ast.AST]:
             waiting += getattr(node, name, ())
 
 
-@dataclasses.dataclass(slots=True)
-class _Cost:
-    """The cost of reading a type: its own nodes, and the classes that it holds."""
-
-    nodes: int = 0
-    classes: set[str] = dataclasses.field(default_factory=set)
-
-
 class Names:
     """The meaning of a module's names, as far as its text tells.
 
-    A type that is named in many places costs in each; only a class counts once.
+    A type that is named in many places costs in each what reading it the first time did.
     """
 
     def __init__(self, module: ast.Module) -> None:
@@ -81,8 +73,7 @@ class Names:
         self._failed: set[str] = set()
         self._depth = 0
         self._spent = self._most = 0
-        self._cost = _Cost()
-        self._class_costs: dict[str, _Cost] = {}
+        self._class_costs: dict[str, int] = {}
         for node in statements(module):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 self._note_import(node)
@@ -98,9 +89,7 @@ class Names:
             return node
         self._begin()
         try:
-            kind = self._type(node)
-            self._pay(self._nodes_of(self._cost.classes))
-            return kind
+            return self._type(node)
         except TypesTooLarge:
             raise
         except Exception:  # what the text describes may be refused by Python or pydantic in any way
@@ -147,7 +136,6 @@ class Names:
                 self._assigned[statement.name.id] = statement.value
 
     def _begin(self) -> None:
-        self._cost = _Cost()
         self._most = min(self._spent + _MOST_NODES, _MOST_IN_FILE)
         self._pay(1)
 
@@ -156,18 +144,6 @@ class Names:
             self._spent = self._most
             raise TypesTooLarge
         self._spent += nodes
-        self._cost.nodes += nodes
-
-    def _nodes_of(self, classes: set[str]) -> int:
-        """Count the nodes of these classes and all that they hold, each class once."""
-        waiting, seen, nodes = [*classes], set[str](), 0
-        while waiting:
-            name = waiting.pop()
-            if name not in seen and name in self._class_costs:
-                seen.add(name)
-                nodes += self._class_costs[name].nodes
-                waiting += self._class_costs[name].classes
-        return nodes
 
     def _type(self, node: ast.expr) -> Any:
         self._pay(1)
@@ -287,18 +263,18 @@ class Names:
         return ast.literal_eval(node)
 
     def _class(self, name: str) -> Any:
-        self._cost.classes.add(name)
         if name in self._making:
             return typing.ForwardRef(name)  # a class that holds itself
-        if name not in self.made:
-            self._making.add(name)
-            around, self._cost = self._cost, _Cost()
-            try:
-                self.made[name] = self._make(self._classes[name])
-                self._class_costs[name] = self._cost
-            finally:
-                self._making.discard(name)
-                self._cost = around
+        if name in self.made:
+            self._pay(self._class_costs[name])
+            return self.made[name]
+        self._making.add(name)
+        before = self._spent
+        try:
+            self.made[name] = self._make(self._classes[name])
+        finally:
+            self._making.discard(name)
+        self._class_costs[name] = self._spent - before
         return self.made[name]
 
     def _make(self, node: ast.ClassDef) -> Any:

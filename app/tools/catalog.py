@@ -5,26 +5,26 @@ import hashlib
 import json
 import os
 import platform
-import secrets
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import orjson
 import structlog
 
 from app.messages import JSON
+from app.security import write_private
 from app.tools.source import LARGEST_SOURCE, FoundTool, find_tools, registers
+
+if TYPE_CHECKING:
+    from app.tools.tool import Tool
 
 log = structlog.get_logger(__name__)
 
 CACHE_FILE = "tool_catalog.json"
 
 _CACHED_PATHS = 64
-_READERS = ("griffelib", "pydantic", "pydantic-core", "typing-extensions")
-"""Packages whose release may change what a catalogue says."""
 
 
 def build_catalog(path: str | Path) -> dict[str, JSON]:
@@ -46,19 +46,21 @@ def get_catalog_cached(path: str | Path, cache_dir: str | Path | None = None) ->
     For whoever asks again and again about files that are not served; a server has a catalogue of its own.
     Without a `cache_dir` the settings are read anew, and it is `.cache` in their data folder.
     """
-    path, cache = Path(path), Path(cache_dir or _usual_cache_dir()) / CACHE_FILE
+    from app.settings import Settings
+
+    path, cache = Path(path), Path(cache_dir or Settings().data_dir / ".cache") / CACHE_FILE
     sources = _sources(path)
     key = f"{_own_hash()}-{_hash(path, sources)}"
-    place = str(path.absolute())
     kept = _load(cache)
-    entry = kept.get(place)
-    if isinstance(entry, dict) and entry.get("key") == key and _is_catalog(entry.get("catalog")):
-        catalog: dict[str, JSON] = entry["catalog"]
-        return catalog
-    catalog = _built(path, sources)
-    kept.pop(place, None)
-    recent = dict(list(kept.items())[-(_CACHED_PATHS - 1) :])
-    _store(cache, {**recent, place: {"key": key, "catalog": catalog}})
+    entry = kept.pop(str(path.absolute()), None)
+    if not isinstance(entry, dict) or entry.get("key") != key:
+        entry = {"key": key, "catalog": _built(path, sources)}
+        recent = dict(list(kept.items())[-(_CACHED_PATHS - 1) :])
+        try:
+            write_private(cache, json.dumps({**recent, str(path.absolute()): entry}))
+        except OSError as error:  # it costs time, not the catalogue
+            log.warning("the tool catalogue was not cached", error=type(error).__name__)
+    catalog: dict[str, JSON] = entry["catalog"]
     return catalog
 
 
@@ -72,37 +74,13 @@ def stamp(definitions: Iterable[Mapping[str, JSON]]) -> tuple[str, str]:
     return digest[:12], digest
 
 
-class Described(Protocol):
-    """The parts of a line about a tool, read or live."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def description(self) -> str: ...
-
-    @property
-    def examples(self) -> tuple[str, ...]: ...
-
-
-def prompt_list(tools: Iterable[Described]) -> str:
+def prompt_list(tools: "Iterable[FoundTool | Tool]") -> str:
     """Write the tools as lines "- name: description", each with its examples below it."""
     lines = []
     for tool in tools:
         lines.append(f"- {tool.name}: {tool.description}")
         lines += [f"  e.g. {example}" for example in tool.examples]
     return "\n".join(lines)
-
-
-def _written(tools: Iterable[FoundTool], digest: str) -> dict[str, JSON]:
-    listed = list(tools)
-    return {
-        "version": digest[:12],
-        "hash": digest,
-        "count": len(listed),
-        "promptList": prompt_list(listed),
-        "functionSchema": [tool.definition() for tool in listed],
-    }
 
 
 def _built(path: Path, sources: Mapping[str, bytes]) -> dict[str, JSON]:
@@ -114,7 +92,14 @@ def _built(path: Path, sources: Mapping[str, bytes]) -> dict[str, JSON]:
             if not path.is_dir():
                 raise
             log.warning("left out of the catalogue", file=name, error=f"line {error.lineno}: {error.msg}")
-    return _written(tools, _hash(path, sources))
+    digest = _hash(path, sources)
+    return {
+        "version": digest[:12],
+        "hash": digest,
+        "count": len(tools),
+        "promptList": prompt_list(tools),
+        "functionSchema": [tool.definition() for tool in tools],
+    }
 
 
 def _sources(path: Path) -> dict[str, bytes]:
@@ -163,14 +148,8 @@ def _hash(path: Path, sources: Mapping[str, bytes]) -> str:
 def _own_hash() -> str:
     """Return a hash of this code, Python and the packages that make catalogues."""
     code = [file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py"))]
-    releases = [platform.python_version(), *(version(package) for package in _READERS)]
+    releases = [platform.python_version(), *(version(package) for package in ("griffelib", "pydantic"))]
     return _sha1(b"".join([*code, " ".join(releases).encode()]))
-
-
-def _usual_cache_dir() -> Path:
-    from app.settings import Settings
-
-    return Settings().data_dir / ".cache"
 
 
 def _sha1(content: bytes) -> str:
@@ -183,21 +162,3 @@ def _load(cache: Path) -> dict[str, JSON]:
     except (OSError, ValueError, RecursionError):
         return {}
     return kept if isinstance(kept, dict) else {}
-
-
-def _is_catalog(value: JSON) -> bool:
-    wanted = {"version": str, "hash": str, "count": int, "promptList": str, "functionSchema": list}
-    return isinstance(value, dict) and all(isinstance(value.get(key), kind) for key, kind in wanted.items())
-
-
-def _store(cache: Path, kept: dict[str, JSON]) -> None:
-    """Write the cache whole or not at all; where that fails it costs time, not the catalogue."""
-    temporary = cache.with_name(f".{cache.name}.{secrets.token_hex(6)}")
-    try:
-        cache.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps(kept, ensure_ascii=False), encoding="utf-8")
-        os.replace(temporary, cache)
-    except OSError as error:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        log.warning("the tool catalogue was not cached", error=type(error).__name__)

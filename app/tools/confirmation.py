@@ -4,7 +4,6 @@ import asyncio
 import inspect
 import os
 import sys
-import threading
 from collections.abc import Awaitable, Callable
 
 from app.errors import RecadoError
@@ -40,7 +39,7 @@ class ConfirmationPolicy:
             raise ValueError(f"confirmation mode: expected one of {', '.join(MODES)}, got {mode!r}")
         self.mode = mode
         self._ask = ask
-        self._one_at_a_time: asyncio.Lock | None = None
+        self._one_at_a_time = asyncio.Lock()
 
     def should_confirm(self, tool: Tool) -> bool:
         """Return True if this tool needs a yes; a harmless one never does."""
@@ -61,8 +60,6 @@ class ConfirmationPolicy:
                 f"{name} needs a yes and there is no terminal to ask at; "
                 "run in a terminal, or set CONFIRMATION_MODE=yolo if every tool may run unasked"
             )
-        if self._one_at_a_time is None:
-            self._one_at_a_time = asyncio.Lock()
         async with self._one_at_a_time:
             return await _ask_at_terminal(name, args, note)
 
@@ -106,27 +103,12 @@ def _say(text: str) -> None:
 async def _read_line() -> str:
     """Read one line of the terminal without holding the loop; "" at the end of input."""
     loop = asyncio.get_running_loop()
-    ready: asyncio.Future[str] = loop.create_future()
-    descriptor = sys.stdin.fileno()
-
-    def settle(line: str) -> None:
-        if not ready.done():
-            ready.set_result(line)
-
+    ready, descriptor = asyncio.Event(), sys.stdin.fileno()
+    loop.add_reader(descriptor, ready.set)
     try:
-        loop.add_reader(descriptor, lambda: settle(_read_now(descriptor)))
-    except (NotImplementedError, OSError):  # Windows' loop, and files, have no readers
-        threading.Thread(
-            target=lambda: loop.call_soon_threadsafe(settle, sys.stdin.readline()), daemon=True
-        ).start()
-        return await ready
-    try:
-        return await ready
+        await ready.wait()
     finally:
         loop.remove_reader(descriptor)
-
-
-def _read_now(descriptor: int) -> str:
     try:
         return os.read(descriptor, 4096).decode("utf-8", "replace")
     except OSError:  # the terminal went away

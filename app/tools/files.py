@@ -9,7 +9,7 @@ import stat
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
-from typing import Literal, ParamSpec
+from typing import IO, Literal, ParamSpec
 
 from app.errors import RecadoError
 from app.messages import JSON
@@ -56,17 +56,10 @@ def file_tools(
 ) -> list[Tool]:
     """Return read_file, list_files, write_file and delete_file for one workspace, as `Files` does them."""
     files = Files(workspace_root, allow_delete, quota=quota, least_free=least_free)
-    made: list[tuple[Callable[..., ToolResult], bool, bool]] = [
-        (files.read_file, False, True),
-        (files.list_files, False, True),
-        (files.write_file, True, False),
-        (files.delete_file, True, False),
-    ]
+    reading, writing = (files.read_file, files.list_files), (files.write_file, files.delete_file)
     return [
-        Tool.from_function(
-            function, category="files", sensitive=sensitive, idempotent=idempotent, check=files.check
-        )
-        for function, sensitive, idempotent in made
+        *(Tool.from_function(one, category="files", idempotent=True, check=files.check) for one in reading),
+        *(Tool.from_function(one, category="files", sensitive=True, check=files.check) for one in writing),
     ]
 
 
@@ -78,7 +71,7 @@ P = ParamSpec("P")
 
 
 def _errors_as_results(function: Callable[P, ToolResult]) -> Callable[P, ToolResult]:
-    """Gives what the file system refuses as a failed result that the model can act on."""
+    """Return what the file system refuses as a failed result that the model can act on."""
 
     @functools.wraps(function)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> ToolResult:
@@ -158,9 +151,7 @@ class Files:
             descriptor = open_to_read(name, parent)
             with os.fdopen(descriptor, "rb") as file:
                 size = os.fstat(descriptor).st_size
-                content = file.read(READ_LIMIT + 1)
-                kind = kind_of(path, content)
-                document = self.documents.read(descriptor, kind) if kind else _plain(content)
+                document = self._text_of(file, path)
         if document is None:
             return ToolResult.failure("NOT_TEXT", f"{path} is not a text file", size=size)
         pages = _pages(document.text, self._page)
@@ -301,13 +292,17 @@ class Files:
         Blocks. Raises DocumentError, OSError.
         """
         with source.open("rb") as file:
-            content = file.read(READ_LIMIT + 1)
-            kind = kind_of(name, content)
-            document = self.documents.read(file.fileno(), kind) if kind else _plain(content)
+            document = self._text_of(file, name)
         if document is None:
             raise DocumentError("UNREADABLE", "it is not a text file")
         pages = _pages(document.text, self._page)
         return pages[0], len(pages)
+
+    def _text_of(self, file: IO[bytes], name: str) -> Document | None:
+        """Return the text of an open file, None for what is no text. Raises DocumentError."""
+        content = file.read(READ_LIMIT + 1)
+        kind = kind_of(name, content)
+        return self.documents.read(file.fileno(), kind) if kind else _plain(content)
 
     def _refusal(
         self, home: Path, person: Person | None, path: str, size: int, append: bool
@@ -364,7 +359,7 @@ class Files:
         return self._root / "people" / person.id
 
 
-def _has_content(name: str, parent: int | None, data: bytes) -> bool:
+def _has_content(name: str, parent: int, data: bytes) -> bool:
     try:
         descriptor = open_to_read(name, parent)
     except OSError:  # a folder, a link
@@ -388,7 +383,7 @@ def _plain(content: bytes) -> Document | None:
 
 
 def _pages(text: str, size: int) -> list[str]:
-    """Parts of at most `size` characters that end at the end of a line where one is near."""
+    """Split into parts of at most `size` characters that end at the end of a line where one is near."""
     pages, start = [], 0
     while len(text) - start > size:
         line = text.rfind("\n", start + size // 2, start + size) + 1
@@ -399,7 +394,7 @@ def _pages(text: str, size: int) -> list[str]:
 
 
 def _used(home: Path) -> int:
-    """Bytes of a person's files."""
+    """Return the bytes of a person's files."""
     if not home.is_dir():
         return 0
     return sum(_counted(entry.stat(follow_symlinks=False).st_size) for entry in entries(home, recursive=True))

@@ -11,20 +11,14 @@ from typing import Any
 
 WINDOW = 60.0
 MOST_PER_MINUTE = 6000
-_MOST_KEPT = 100_000
 
 
 class Rates:
-    """The times of the last minute's calls by tool and person.
-
-    `clock` gives seconds that never go back. Where more than 100,000 times would have to be kept, those of
-    whoever called longest ago are forgotten.
-    """
+    """The times of the last minute's calls by tool and person; `clock` gives seconds that never go back."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._starts: OrderedDict[tuple[str, str], deque[float]] = OrderedDict()
-        self._kept = 0
 
     def wait(self, tool: str, person: str, per_minute: int) -> float:
         """Return the seconds until a call could start; take no place."""
@@ -36,27 +30,17 @@ class Rates:
         A call that may start now always gets its place.
         """
         now = self._clock()
-        starts = self._starts.setdefault((tool, person), deque())
-        self._starts.move_to_end((tool, person))
+        while self._starts and next(iter(self._starts.values()))[-1] <= now - WINDOW:
+            self._starts.popitem(last=False)
+        starts = self._starts.get((tool, person), deque())
         while starts and starts[0] <= now - WINDOW:
             starts.popleft()
-            self._kept -= 1
         wait = _wait(starts, now, per_minute)
         if wait == 0 or wait < within:
             starts.append(now + wait)
-            self._kept += 1
-            self._forget()
+            self._starts[tool, person] = starts
+            self._starts.move_to_end((tool, person))
         return wait
-
-    def _forget(self) -> None:
-        """Drop the times that are over, and beyond the bound those of whoever called longest ago."""
-        long_ago = self._clock() - WINDOW
-        while len(self._starts) > 1:
-            key, starts = next(iter(self._starts.items()))
-            if self._kept <= _MOST_KEPT and starts and starts[-1] > long_ago:
-                return
-            self._kept -= len(starts)
-            del self._starts[key]
 
 
 def _wait(starts: Sequence[float], now: float, per_minute: int) -> float:

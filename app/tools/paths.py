@@ -13,9 +13,6 @@ _LONGEST_NAME = 255
 _DEEPEST = 32
 """Folders inside each other that are made: what walks through them by calling itself must come to an end."""
 _DRIVE = re.compile(r"^[A-Za-z]:")
-_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # opening a pipe would wait for its other end
-_HAS_DESCRIPTORS = os.open in os.supports_dir_fd and os.unlink in os.supports_dir_fd
 
 
 class PathTraversalError(ValueError):
@@ -46,7 +43,7 @@ def validate_path(path: str | Path, workspace_root: str | Path) -> Path:
         OSError,
         RuntimeError,
         UnicodeError,
-    ) as error:  # a loop of links, a path beyond the system's limit
+    ) as error:  # links in a loop, a path beyond the system's limit
         raise PathTraversalError(f"{shown(text)}: {type(error).__name__} while it was looked up") from None
     if not real.is_relative_to(root):
         raise PathTraversalError(f"{shown(text)} leads out of the workspace")
@@ -54,7 +51,7 @@ def validate_path(path: str | Path, workspace_root: str | Path) -> Path:
 
 
 def _refuse_a_loop(resolved: Path) -> None:
-    """Raises OSError where links lead to each other: since Python 3.13 `resolve` leaves them as they are."""
+    """Raise OSError where links lead to each other: since Python 3.13 `resolve` leaves them as they are."""
     try:
         resolved.stat()
     except OSError as error:
@@ -70,13 +67,12 @@ def open_parent(
     *,
     link_itself: bool = False,
     is_closed: Callable[[Path], bool] = lambda path: False,
-) -> Iterator[tuple[int | None, str]]:
+) -> Iterator[tuple[int, str]]:
     """Open the file's real folder without following a link; return its descriptor and the file's name.
 
     Of a link these are of where it leads, or with `link_itself` its own. What is closed is refused as
     what lies outside: a link may lead elsewhere than it did at an earlier look.
     The path is resolved first, so a link met on the way was put there in between: it is refused.
-    Without descriptors (Windows) the name is the whole path.
     """
     real = validate_path(path, home)
     root = home.resolve()
@@ -91,11 +87,6 @@ def open_parent(
         raise PathTraversalError(f"{shown(path)}: more than {_DEEPEST} folders inside each other")
     if create:
         root.mkdir(parents=True, exist_ok=True)
-    if not _HAS_DESCRIPTORS:
-        if create:
-            real.parent.mkdir(parents=True, exist_ok=True)
-        yield None, str(real)
-        return
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     try:
         for part in parts[:-1]:
@@ -111,23 +102,24 @@ def _enter(parent: int, name: str, create: bool) -> int:
     if create:
         with suppress(FileExistsError):
             os.mkdir(name, 0o755, dir_fd=parent)
-    return os.open(name, os.O_RDONLY | os.O_DIRECTORY | _NO_FOLLOW, dir_fd=parent)
+    return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
 
 
-def open_regular(name: str, flags: int, parent: int | None, mode: int = 0o644) -> int:
-    """Opens a plain file: no link, folder, pipe or device."""
-    descriptor = os.open(name, flags | _NO_FOLLOW, mode, dir_fd=parent)
+def open_regular(name: str, flags: int, parent: int, mode: int = 0o644) -> int:
+    """Open a plain file: no link, folder, pipe or device."""
+    descriptor = os.open(name, flags | os.O_NOFOLLOW, mode, dir_fd=parent)
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
     os.close(descriptor)
     raise IsADirectoryError("not a plain file")
 
 
-def open_to_read(name: str, parent: int | None) -> int:
-    return open_regular(name, os.O_RDONLY | _NO_WAIT, parent)
+def open_to_read(name: str, parent: int) -> int:
+    """Open a plain file; opening a pipe would wait for its other end, but for O_NONBLOCK."""
+    return open_regular(name, os.O_RDONLY | os.O_NONBLOCK, parent)
 
 
-def exists(name: str, parent: int | None) -> bool:
+def exists(name: str, parent: int) -> bool:
     try:
         os.stat(name, dir_fd=parent, follow_symlinks=False)
     except FileNotFoundError:
@@ -135,9 +127,9 @@ def exists(name: str, parent: int | None) -> bool:
     return True
 
 
-def append(name: str, data: bytes, parent: int | None, *, new_line: bool) -> None:
+def append(name: str, data: bytes, parent: int, *, new_line: bool) -> None:
     """Append to a file; with `new_line` on a line of its own."""
-    descriptor = open_regular(name, os.O_RDWR | os.O_APPEND | os.O_CREAT | _NO_WAIT, parent)
+    descriptor = open_regular(name, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, parent)
     with os.fdopen(descriptor, "r+b") as file:
         if new_line and file.seek(0, os.SEEK_END):
             file.seek(-1, os.SEEK_END)
@@ -145,9 +137,9 @@ def append(name: str, data: bytes, parent: int | None, *, new_line: bool) -> Non
         file.write(data)
 
 
-def replace(name: str, data: bytes, parent: int | None) -> None:
-    """Writes beside the file and takes its place: a crash leaves the old one whole."""
-    temporary = os.path.join(os.path.dirname(name), f".{secrets.token_hex(8)}.tmp")
+def replace(name: str, data: bytes, parent: int) -> None:
+    """Write beside the file, then take its place: a crash leaves the old one whole."""
+    temporary = f".{secrets.token_hex(8)}.tmp"
     descriptor = open_regular(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -160,7 +152,7 @@ def replace(name: str, data: bytes, parent: int | None) -> None:
         raise
 
 
-def keep_beside(name: str, parent: int | None) -> bool:
+def keep_beside(name: str, parent: int) -> bool:
     """Keep what a file holds under its name with .bak too; return False where that cannot be done."""
     temporary, place = f".{secrets.token_hex(8)}.tmp", {"src_dir_fd": parent, "dst_dir_fd": parent}
     try:

@@ -42,6 +42,11 @@ _GOOGLE_TITLE = re.compile(
 _NUMPY_TITLE = re.compile(r"^\s*(other parameters|parameters|returns|raises|yields|notes)\s*$", re.I)
 _FIELD = re.compile(r"^\s*:(?:param|parameter|arg|argument|key|returns?|raises)\b[^:\n]*:", re.MULTILINE)
 _NAME = re.compile(r"[*`]*(\w+)")
+_AROUND_NAMES = re.compile(r"[\s'\"]|\b(?:\w+\.)+")
+_CONTEXT = re.compile(
+    r"(?:(?:Optional|Union|Annotated)\[|ForwardRef\(|None[,|])*(?:Tool)?Context(?:\[.*\])?[\])]*(?:[,|]None\]?|,.*\])?",
+    re.DOTALL,
+)
 _EXAMPLES_KEPT = 2
 _GOOGLE: Any = {"warnings": False, "returns_named_value": False, "returns_multiple_items": False}
 
@@ -293,36 +298,11 @@ def is_context(parameter: inspect.Parameter) -> bool:
     It has that name, or is annotated (in source: by a node) as a ToolContext or the Context of an MCP server.
     """
     annotation = parameter.annotation
-    if not isinstance(annotation, ast.AST):
+    if isinstance(annotation, ast.AST):
+        text = ast.unparse(annotation)
+    else:
         text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
-        annotation = ast.Constant(text if "Context" in text else "")
-    return parameter.name == "context" or _is_context_type(annotation)
-
-
-def _is_context_type(annotation: ast.AST) -> bool:
-    match annotation:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name in ("Context", "ToolContext")
-        case ast.Constant(value=str(text)):
-            try:
-                return _is_context_type(ast.parse(text, mode="eval").body)
-            except (SyntaxError, ValueError, RecursionError, MemoryError):  # NUL bytes, absurd nesting
-                return False
-        case ast.Call(func=ast.Name(id="ForwardRef"), args=[inner, *_]):  # of "Optional['X']", written out
-            return _is_context_type(inner)
-        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            return _is_context_or_none(left, right)
-        case ast.Subscript(value=ast.Name(id=form) | ast.Attribute(attr=form), slice=inside):
-            parts = inside.elts if isinstance(inside, ast.Tuple) else [inside]
-            if form in ("Optional", "Union"):
-                return _is_context_or_none(*parts)
-            return _is_context_type(parts[0] if form == "Annotated" and parts else ast.Name(form))
-    return False
-
-
-def _is_context_or_none(*parts: ast.expr) -> bool:
-    told = [part for part in parts if not (isinstance(part, ast.Constant) and part.value is None)]
-    return bool(told) and all(map(_is_context_type, told))
+    return parameter.name == "context" or _CONTEXT.fullmatch(_AROUND_NAMES.sub("", text)) is not None
 
 
 def _hints(target: Callable[..., object], around: dict[str, object]) -> dict[str, object]:

@@ -157,11 +157,6 @@ async def test_of_two_that_are_agreed_to_at_once_the_second_comes_too_often() ->
     assert house.ran == ["it"]
 
 
-async def test_no_limit_is_no_limit() -> None:
-    house = House()
-    assert {await house.call() for _ in range(500)} == {"ok"}
-
-
 def test_a_limit_is_a_number_that_makes_sense() -> None:
     for number in (-1, 6001):
         with pytest.raises(ValueError, match=f"calls_per_minute of it: expected 0 .* got {number}"):
@@ -172,17 +167,6 @@ def test_a_limit_is_a_number_that_makes_sense() -> None:
 
     tool = Tool.from_function(ping, calls_per_minute=7)
     assert (tool.calls_per_minute, tool.replace(calls_per_minute=8).calls_per_minute) == (7, 8)
-
-
-def test_memory_is_bounded_and_those_who_called_longest_ago_are_forgotten_first() -> None:
-    rates = Rates(lambda: 1000.0)
-    assert rates.reserve("it", "first", 1) == 0
-    for number in range(99_999):
-        assert rates.reserve("it", f"p{number}", 1) == 0
-    assert rates.reserve("it", "first", 1) == 60
-    assert rates.reserve("it", "one more", 1) == 0
-    assert rates.reserve("it", "p0", 1) == 0
-    assert rates.reserve("it", "first", 1) == 60
 
 
 @pytest.mark.parametrize(
