@@ -21,6 +21,7 @@ _WRITTEN_AT_ONCE = 20_000
 """Characters and parts that take no noticeable time to write."""
 
 _ENVELOPE = frozenset({"ok", "data", "error", "meta"})
+_NO_REASON = "the tool reported a failure and gave no reason"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +80,19 @@ class ToolResult:
         """Return the result a function's return value stands for: itself, an envelope, or plain data."""
         if isinstance(value, ToolResult):
             return value
-        value = value if type(value) is dict else _unwrapped(value)
         if not isinstance(value, dict) or not isinstance(value.get("ok"), bool):
             return cls(ok=True, data=value)
         if value["ok"]:
-            return _successful(value)
-        return _failed(value)
+            is_envelope = value.keys() <= _ENVELOPE
+            return (
+                cls(True, value.get("data"), meta=_mapping(value.get("meta")))
+                if is_envelope
+                else cls(True, value)
+            )
+        error = value.get("error")
+        if not isinstance(error, dict):
+            error = {"code": value.get("code"), "message": error or value.get("message") or _NO_REASON}
+        return cls(False, value.get("data"), _error(error), _mapping(value.get("meta")))
 
     def with_meta(self, **meta: JSON) -> "ToolResult":
         return dataclasses.replace(self, meta={**self.meta, **meta})
@@ -116,7 +124,7 @@ class ToolResult:
     def _form(self, data: JSON) -> dict[str, JSON]:
         if self.ok:
             return {"ok": True, "data": data, "meta": self.meta}
-        error = self.error or ToolError("INTERNAL", "the tool reported a failure and gave no reason")
+        error = self.error or ToolError("INTERNAL", _NO_REASON)
         form = {"ok": False, "error": {"code": error.code, "message": error.message, "hint": error.hint}}
         return {**form, "meta": self.meta} if data is None else {**form, "data": data, "meta": self.meta}
 
@@ -183,21 +191,6 @@ def bounded(value: object, limit: int) -> ToolResult:
     return ToolResult(bool(result.ok), plain(result.data, limit), error, meta, files)
 
 
-def _successful(value: dict[str, JSON]) -> ToolResult:
-    if not value.keys() <= _ENVELOPE:
-        return ToolResult(ok=True, data=value)
-    return ToolResult(ok=True, data=value.get("data"), meta=_mapping(value.get("meta")))
-
-
-def _failed(value: dict[str, JSON]) -> ToolResult:
-    given = value.get("error")
-    if not isinstance(given, dict):
-        said = given or value.get("message") or "the tool reported a failure and gave no reason"
-        given = {"code": value.get("code"), "message": said}
-    meta = _mapping(value.get("meta"))
-    return ToolResult(ok=False, data=value.get("data"), error=_error(given), meta=meta)
-
-
 def _error(given: object) -> ToolError:
     if not isinstance(given, dict):
         return ToolError("INTERNAL", str(given))
@@ -210,16 +203,6 @@ def _error(given: object) -> ToolError:
 
 def _mapping(value: JSON) -> dict[str, JSON]:
     return value if isinstance(value, dict) else {}
-
-
-def _unwrapped(value: object) -> JSON:
-    """Return a dataclass or model as a mapping of its own fields; what they hold is left as it is."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {one.name: getattr(value, one.name, None) for one in dataclasses.fields(value)}
-    dump = getattr(value, "model_dump", None)
-    if callable(dump) and not isinstance(value, type):
-        return dump(mode="json")
-    return value
 
 
 def _longest(length: int, render: Any, limit: int, least: int = 1) -> bytes | None:
@@ -246,18 +229,13 @@ def fetch_code(error: FetchError) -> str:
     return "TIMEOUT" if error.code == "TIMED_OUT" else "UPSTREAM_ERROR"
 
 
-def fetch_failure(error: FetchError) -> ToolResult:
-    """Return the result of a tool that did not catch the error of a fetch."""
-    return ToolResult.failure(fetch_code(error), str(error))
-
-
 _LONGEST_MESSAGE = 500
 
 
 def raised(tool: str, error: BaseException) -> ToolResult:
     """Return the result of a call that raised; INTERNAL where the fault is the tool's own."""
     if isinstance(error, FetchError):
-        return fetch_failure(error)
+        return ToolResult.failure(fetch_code(error), str(error))
     if isinstance(error, InvalidArguments):
         return ToolResult.failure("BAD_REQUEST", str(error), "mend the arguments and call it again")
     return ToolResult.failure("INTERNAL", f"{tool} failed with {type(error).__name__}: {own_words(error)}")

@@ -70,7 +70,7 @@ def parse_docstring(text: str | None) -> Docstring:
         if section.kind is griffe.DocstringSectionKind.text and not description:
             description = _summary(section.value)
         elif section.kind.value in ("parameters", "other parameters"):
-            params |= {_bare(item.name): _one_line(item.description) for item in section.value}
+            params |= {_bare(item.name): _paragraph(item.description) for item in section.value}
         elif section.kind is griffe.DocstringSectionKind.returns and not returns:
             returns = " ".join(_one_line(item.description) for item in section.value).strip()
     return Docstring(description, params, returns, examples)
@@ -78,32 +78,16 @@ def parse_docstring(text: str | None) -> Docstring:
 
 def _sections(text: str) -> list[Any]:
     """Parse Google's or NumPy's sections, and reST fields, which may stand beside them."""
-    fields, rest = _fields_apart(text) if _FIELD.search(text) else ("", text)
-    found: list[Any] = []
-    lines = rest.split("\n")
-    docstring = griffe.Docstring(f"\n{rest}", lineno=1)  # a first line would lose what is indented below it
+    lines = text.split("\n")
+    docstring = griffe.Docstring(f"\n{text}", lineno=1)  # a first line would lose what is indented below it
     if any(_NUMPY_TITLE.match(line) and _UNDERLINE.match(below) for line, below in pairwise(lines)):
-        found += griffe.parse_numpy(docstring, warnings=False)
-    elif not fields or any(map(_GOOGLE_TITLE.match, lines)):
-        found += griffe.parse_google(docstring, **_GOOGLE)
-    if fields:
-        docstring = griffe.Docstring(fields if found else text, lineno=1)
-        found += griffe.parse_sphinx(docstring, warnings=False)
-    return found
-
-
-def _fields_apart(text: str) -> tuple[str, str]:
-    """Return the reST fields with what is indented below them, and the rest."""
-    fields: list[str] = []
-    rest: list[str] = []
-    within = -1
-    for line in text.split("\n"):
-        if _FIELD.match(line):
-            within = _indent(line)
-        elif line.strip() and _indent(line) <= within:
-            within = -1
-        (rest if within < 0 else fields).append(line)
-    return "\n".join(fields).strip(), "\n".join(rest).strip()
+        found: list[Any] = griffe.parse_numpy(docstring, warnings=False)
+    else:
+        found = griffe.parse_google(docstring, **_GOOGLE)
+    if not _FIELD.search(text):
+        return found
+    beside = [section for section in found if section.kind is not griffe.DocstringSectionKind.text]
+    return [*griffe.parse_sphinx(docstring, warnings=False), *beside]
 
 
 def _bare(name: str) -> str:
@@ -162,8 +146,12 @@ def _indent(line: str) -> int:
 
 
 def _summary(text: str) -> str:
-    line = _one_line(re.split(r"\n\s*\n", text.strip(), maxsplit=1)[0])
+    line = _paragraph(text)
     return line[:-1] if line.endswith(".") and not line.endswith("..") else line
+
+
+def _paragraph(text: str) -> str:
+    return _one_line(re.split(r"\n\s*\n", text.strip(), maxsplit=1)[0])
 
 
 def _one_line(text: str) -> str:
