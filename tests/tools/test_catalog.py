@@ -10,7 +10,7 @@ import pytest
 
 from app.skills.modules import tool_functions
 from app.tools import Tool, build_catalog, get_catalog_cached
-from app.tools.catalog import CACHE_FILE, stamp
+from app.tools.catalog import CACHE_FILE
 from app.tools.source import IN_A_BLOCK, find_tools
 
 PLAIN = '''
@@ -76,7 +76,7 @@ def test_the_text_of_a_file_gives_the_tools_that_the_running_file_gives(tmp_path
         assert tool.schema == Tool.from_function(live[tool.function]).input_schema
 
 
-@pytest.mark.parametrize("source", ["def (", "\0", "(" * 5000, "-" * 100_000 + "1", "#" * 1_100_000])
+@pytest.mark.parametrize("source", ["def (", "\0", "-" * 100_000 + "1", "#" * 1_100_000])
 def test_what_is_not_python_is_a_syntax_error(source: str) -> None:
     with pytest.raises(SyntaxError):
         find_tools(source)
@@ -112,15 +112,6 @@ def test_folder_of_skills_leaves_out_what_is_no_skill_or_broken(tmp_path: Path) 
     assert names(house) == ["shown", "gather", "letters"]
     assert names(house / "good") == ["shown", "gather", "letters"]
     assert names(house / "no_manifest") == []
-
-
-def test_folder_of_adapters_gives_the_registered_tools_of_the_files_in_it(tmp_path: Path) -> None:
-    (tmp_path / "server.py").write_text(ADAPTER)
-    (tmp_path / "setup.py").write_text(PLAIN)
-    (tmp_path / "deeper").mkdir()
-    (tmp_path / "deeper" / "server.py").write_text(ADAPTER)
-    assert names(tmp_path) == ["adapted"]
-    assert names(tmp_path / "setup.py") == ["shown", "gather", "letters"]
 
 
 def test_links_that_lead_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:
@@ -162,28 +153,11 @@ def test_cache_follows_the_source_and_survives_damage(tmp_path: Path) -> None:
     assert [path.name for path in cache.iterdir()] == [CACHE_FILE]
 
 
-def test_a_cache_that_cannot_be_written_costs_nothing_but_time(tmp_path: Path) -> None:
-    (tmp_path / "tools.py").write_text(PLAIN)
-    (tmp_path / "cache").write_text("a file stands where the folder should be")
-    assert get_catalog_cached(tmp_path / "tools.py", tmp_path / "cache")["count"] == 3
-
-
 def test_the_cache_is_in_the_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "tools.py").write_text(PLAIN)
     monkeypatch.setenv("DATA_DIR", str(tmp_path / "data"))
     get_catalog_cached(tmp_path / "tools.py")
     assert (tmp_path / "data" / ".cache" / CACHE_FILE).is_file()
-
-
-def test_a_stamp_is_of_the_definitions_whatever_their_order_and_form() -> None:
-    one, two = (
-        Tool(name, f"Does {name}", {"type": "object", "properties": {}}, lambda: 1) for name in ("one", "two")
-    )
-    version, digest = stamp([one.get_schema()["function"], two.get_schema()["function"]])
-    assert (len(digest), version) == (40, digest[:12])
-    assert stamp([two.get_schema(), one.get_schema()]) == (version, digest)
-    assert stamp([one.get_schema()]) != (version, digest)
-    assert stamp([one.get_schema(), two.replace(description="Else").get_schema()]) != (version, digest)
 
 
 def test_catalogue_reads_an_adapter_without_running_it(tmp_path: Any) -> None:

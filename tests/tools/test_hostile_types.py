@@ -48,31 +48,20 @@ def read(*sources: str) -> list[tuple[dict[str, Any], dict[str, str]]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def doubled(kind: str, times: int) -> str:
-    """Classes that hold the one before twice, and a tool that takes the last."""
-    first = (
-        "@dataclass\nclass A0:\n    x: int\n" if kind == "dataclass" else "class A0(BaseModel):\n    x: int\n"
-    )
-    head = "@dataclass\nclass A{}:\n" if kind == "dataclass" else "class A{}(BaseModel):\n"
-    rest = "".join(f"{head.format(n)}    a: A{n - 1}\n    b: A{n - 1}\n" for n in range(1, times))
-    return f'{first}{rest}\ndef f(x: A{times - 1}):\n    "Do"\n'
-
-
+_DOUBLED = "@dataclass\nclass A0:\n    x: int\n" + "".join(
+    f"@dataclass\nclass A{n}:\n    a: A{n - 1}\n    b: A{n - 1}\n" for n in range(1, 25)
+)
 _FIELDS = "".join(f"    a{n}: int\n" for n in range(900))
 _USES = "".join(f'def f{n}(x: list[A]):\n    "Do"\n' for n in range(2000))
 _ALIASES = "X0 = int\n" + "".join(f"X{n} = dict[X{n - 1}, X{n - 1}]\n" for n in range(1, 19))
 HOSTILE = {
-    "dataclasses": doubled("dataclass", 25),
-    "models": doubled("model", 25),
+    "classes that hold the one before twice": _DOUBLED + 'def f(x: A24):\n    "Do"\n',
     "aliases": _ALIASES + 'def f(x: X18):\n    "Do"\n',
-    "aliases in a class": _ALIASES + '@dataclass\nclass A:\n    x: X18\ndef f(x: A):\n    "Do"\n',
     "a long literal": f'def f(x: Literal[{"1," * 20_000}]):\n    "Do"\n',
     "a long enumeration": "class E(enum.Enum):\n"
     + "".join(f"    A{n} = {n}\n" for n in range(5000))
     + 'def f(x: E):\n    "Do"\n',
     "a constant in many places": f"X = [{'1,' * 2000}]\n"
-    + f'def f({",".join(f"a{n}=X" for n in range(5000))}):\n    "Do"\n',
-    "a text in many places": f"X = '{'a' * 10_000}'\n"
     + f'def f({",".join(f"a{n}=X" for n in range(5000))}):\n    "Do"\n',
     "many parameters": f'def f({",".join(f"a{n}: int" for n in range(2000))}):\n    "Do"\n',
     "a docstring in many places": f'@dataclass\nclass A:\n    "{"a" * 3000}"\n    x: int\n'
@@ -102,7 +91,6 @@ def test_many_tools_of_one_large_class_end_at_the_budget_of_the_file() -> None:
 def test_values_of_an_enumeration_are_not_computed() -> None:
     enumerations = [
         "class E(bytes, enum.Enum):\n    A = 50_000_000\n",
-        "class E(bytearray, enum.Enum):\n    A = 50_000_000\n",
         "class E(str, enum.Enum):\n    A = 5\n",
         "class E(datetime.date, enum.Enum):\n    A = 1\n",
         f"class E(enum.Flag):\n    A = 0x{'f' * 100_000}\n",
@@ -110,19 +98,6 @@ def test_values_of_an_enumeration_are_not_computed() -> None:
     found = read(*(members + 'def f(x: E):\n    "Do"\n' for members in enumerations))
     for members, (tools, _) in zip(enumerations, found, strict=True):
         assert tools["f"][1] == [ANYTHING], members[:40]
-
-
-@pytest.mark.parametrize(
-    ("members", "schema"),
-    [
-        ("class E(str, enum.Enum):\n    A = 'a'\n", {"type": "string", "enum": ["a"]}),
-        ("class E(int, enum.Enum):\n    A = 1\n", {"type": "integer", "enum": [1]}),
-        ("class E(float, enum.Enum):\n    A = 1.5\n", {"type": "number", "enum": [1.5]}),
-    ],
-)
-def test_an_enumeration_of_texts_or_numbers_is_one_of_its_values(members: str, schema: object) -> None:
-    (tool,) = find_tools(f'import enum\n{members}def f(x: E):\n    "Do"\n')[0]
-    assert tool.schema["properties"]["x"] == schema
 
 
 def test_classes_that_hold_one_another_in_many_ways_stay_references() -> None:
