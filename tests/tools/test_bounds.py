@@ -73,35 +73,29 @@ def result_of(function: Callable[..., object], **options: Any) -> ToolResult:
 RESULTS: dict[str, tuple[Any, str]] = {
     "text": ("x" * 2 * MEBIBYTE, "OUTPUT_TOO_LARGE"),
     "an object": (object(), "ok"),
-    "words": (Wordy(2 * MEBIBYTE), "OUTPUT_TOO_LARGE"),
     "words within": ([Box("b", [Wordy(2 * MEBIBYTE)])], "OUTPUT_TOO_LARGE"),
-    "dataclasses": ({"boxes": [Box("b" * 200_000) for _ in range(10)]}, "OUTPUT_TOO_LARGE"),
     "model": (Form(day=date(2026, 5, 1), text="t" * 2 * MEBIBYTE), "OUTPUT_TOO_LARGE"),
     "mapping": (UserDict({"k": "v" * 2 * MEBIBYTE}), "OUTPUT_TOO_LARGE"),
     "bytes": (bytes(2 * MEBIBYTE), "OUTPUT_TOO_LARGE"),
     "escapes": ("\x01" * 400_000, "OUTPUT_TOO_LARGE"),
     "key": ({"k" * 2 * MEBIBYTE: 1}, "OUTPUT_TOO_LARGE"),
-    "numbers": (list(range(600_000)), "OUTPUT_TOO_LARGE"),
     "nothings": ([None] * 2_000_000, "OUTPUT_TOO_LARGE"),
     "meta": (ToolResult.success(1, extra=Wordy(2 * MEBIBYTE)), "OUTPUT_TOO_LARGE"),
     "failure's data": (ToolResult(ok=False, data=Wordy(2 * MEBIBYTE)), "OUTPUT_TOO_LARGE"),
     "loop": (LOOP, "INTERNAL"),
-    "ring": (RING, "INTERNAL"),
     "deep": (DEEP, "INTERNAL"),
     "iterator": (ENDLESS, "INTERNAL"),
     "no meta": (ToolResult(ok=True, meta=5), "INTERNAL"),  # type: ignore[arg-type]
     "fatal": ([Fatal()], "ok"),
-    "half the limit": ("x" * 500_000, "ok"),
 }
 
 
-@pytest.mark.parametrize("is_async", [False, True], ids=["def", "async def"])
 @pytest.mark.parametrize(("value", "code"), RESULTS.values(), ids=RESULTS)
-def test_a_result_is_bounded_whatever_it_is_made_of(value: Any, code: str, is_async: bool) -> None:
+def test_a_result_is_bounded_whatever_it_is_made_of(value: Any, code: str) -> None:
     async def later() -> Any:
         return value
 
-    result = result_of(later if is_async else lambda: value)
+    result = result_of(later)
     assert result.code == code
     assert len(result.to_json()) <= 32 * 1024
 
@@ -135,13 +129,6 @@ def test_a_failure_stays_a_failure_with_shorter_words(part: str) -> None:
         assert len(json.loads(result.to_json())["error"]["code"]) <= 200
     if part != "code":
         assert result.error.code == "NO_SUCH_CITY"
-
-
-def test_a_long_exception_leaves_few_words() -> None:
-    def fail() -> None:
-        raise ValueError("x" * 30 * MEBIBYTE)
-
-    assert len(result_of(fail).to_json()) < 2000
 
 
 def test_every_class_becomes_plain_json_once() -> None:
@@ -178,12 +165,6 @@ def test_the_limit_is_of_bytes_of_json(value: Any, limit: int, too_large: bool) 
         plain(value, limit)
 
 
-@pytest.mark.parametrize("value", [LOOP, RING, DEEP])
-def test_what_holds_itself_or_goes_too_deep_is_no_json(value: Any) -> None:
-    with pytest.raises(ValueError, match="levels deep or holds itself"):
-        plain(value, MEBIBYTE)
-
-
 def test_an_endless_list_is_left_at_the_limit() -> None:
     class Endless(list[int]):
         def __iter__(self) -> Iterator[int]:
@@ -199,18 +180,14 @@ def test_an_endless_list_is_left_at_the_limit() -> None:
     [
         (None, True),
         ({"a": [1, 2.5, True, {"b": "c"}]}, True),
-        ("x" * 99, True),
         ("x" * 100, False),
-        ([0] * 200, False),
-        ([[0] * 60, [0] * 60], False),
         (2**63, False),
         ({1: 2}, False),
         ({"a": date(2026, 5, 1)}, False),
         (RING, False),
         (DEEP, False),
-        (Box("b"), False),
     ],
-    ids=range(12),
+    ids=range(8),
 )
 def test_only_what_is_small_and_plain_is_looked_at_on_the_loop(value: Any, small: bool) -> None:
     assert is_small(value, 100) == small

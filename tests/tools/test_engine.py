@@ -208,7 +208,7 @@ async def test_a_call_that_found_no_free_thread_is_not_unknown() -> None:
     release = threading.Event()
     threads = DaemonThreads(limit=1, lost_limit=0)
     engine = engine_of(
-        tool_of(lambda: release.wait(30), timeout=1),
+        tool_of(lambda: release.wait(30), timeout=0.3),
         tool_of(lambda: 1, timeout=0.05).replace(name="next"),
         threads=threads,
     )
@@ -221,7 +221,7 @@ async def test_a_call_that_found_no_free_thread_is_not_unknown() -> None:
 async def test_lost_threads_are_replaced_and_come_back() -> None:
     release = threading.Event()
     threads = DaemonThreads(limit=1)
-    engine = engine_of(tool_of(lambda: release.wait(30), timeout=1), ADD, threads=threads)
+    engine = engine_of(tool_of(lambda: release.wait(30), timeout=0.3), ADD, threads=threads)
     assert (await engine.execute_tool_call("it", {})).code == "TIMEOUT"
     assert threads.lost == 1
     assert (await engine.execute_tool_call("add", {"a": 1})).data == 2
@@ -265,14 +265,6 @@ async def test_retries(idempotent: bool, failures: int, pauses: list[float], cod
     engine = engine_of(tool_of(flaky, idempotent=idempotent), retry_clock=pause)
     assert (await engine.execute_tool_call("it", {})).code == code
     assert paused == pauses
-
-
-async def test_statistics_name_no_tool_that_is_not_there() -> None:
-    calls: list[tuple[str, str]] = []
-    engine = engine_of(ADD, on_call=lambda name, code, seconds: calls.append((name, code)))
-    await engine.execute_tool_call("add", {"a": 1})
-    await engine.execute_tool_call("made up by a model", {})
-    assert calls == [("add", "ok"), ("unknown", "UNKNOWN_TOOL")]
 
 
 async def test_ways_to_be_called() -> None:
@@ -325,32 +317,23 @@ async def test_each_argument_reaches_the_parameter_of_its_name(
     assert (await engine.execute_tool_call("it", args)).data == expected
 
 
-@pytest.mark.parametrize(
-    "error", [SystemExit(3), KeyboardInterrupt(), RuntimeError("x"), asyncio.CancelledError()], ids=repr
-)
-async def test_a_check_that_raises_anything_refuses_the_call(error: BaseException) -> None:
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), RuntimeError("x")], ids=repr)
+async def test_a_check_or_validator_that_raises_anything_refuses_the_call(error: BaseException) -> None:
     ran: list[int] = []
 
     def check(args: dict[str, Any], context: ToolContext) -> None:
         raise error
 
-    for dry_run in (False, True):
-        engine = engine_of(tool_of(lambda: ran.append(1), check=check), dry_run=dry_run)
-        assert (await engine.execute_tool_call("it", {})).code == "INTERNAL"
-    assert ran == []
-
-
-@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), RuntimeError("x")], ids=repr)
-async def test_a_validator_that_raises_anything_refuses_the_call(error: BaseException) -> None:
-    def fail(value: int) -> int:
-        raise error
-
-    def act(number: Annotated[int, AfterValidator(fail)]) -> None:
+    def act(number: Annotated[int, AfterValidator(lambda value: check({}, ToolContext()))]) -> None:
         """Act."""
 
-    assert (
-        await engine_of(Tool.from_function(act)).execute_tool_call("act", {"number": 1})
-    ).code == "INTERNAL"
+    for dry_run in (False, True):
+        engine = engine_of(
+            tool_of(lambda: ran.append(1), check=check), Tool.from_function(act), dry_run=dry_run
+        )
+        assert (await engine.execute_tool_call("it", {})).code == "INTERNAL"
+        assert (await engine.execute_tool_call("act", {"number": 1})).code == "INTERNAL"
+    assert ran == []
 
 
 async def test_a_code_is_told_as_the_tool_chose_it_and_the_duration_is_of_what_ran() -> None:
@@ -370,28 +353,6 @@ async def test_a_code_is_told_as_the_tool_chose_it_and_the_duration_is_of_what_r
         ("unknown", "UNKNOWN_TOOL", False),
         ("add", "DENIED", False),
     ]
-
-
-async def test_recorder_and_figures_are_told_the_same() -> None:
-    told: list[tuple[str, float | None]] = []
-
-    class Keeper(Journal):
-        async def result(self, result: ToolResult, tool: str, seconds: float | None) -> ToolResult:
-            told.append((tool, seconds))
-            return result
-
-    engine = engine_of(ADD, on_call=lambda name, code, seconds: told.append((name, seconds)))
-    for name, args in (("add", {"a": 1}), ("add", {}), ("ad", {})):
-        await engine.execute_tool_call(name, args, None, CallTerms(recorder=Keeper()))
-    assert told[::2] == told[1::2]
-    assert [seconds is not None for _, seconds in told[::2]] == [True, False, False]
-
-
-async def test_a_dry_run_writes_any_argument() -> None:
-    anything = Tool("it", "Does it", {"type": "object"}, lambda **given: 1)
-    args = {"big": 2**70, "half": "\ud800", "text": 'a "b"'}
-    result = await engine_of(anything, dry_run=True).execute_tool_call("it", args)
-    assert result.data == f'[DRY-RUN] it(big={2**70}, half="?", text="a \\"b\\"")'
 
 
 def typed(ctx: ToolContext, a: int = 1) -> str:

@@ -8,7 +8,6 @@ from datetime import date
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
 
 from app.tools import ToolResult
 
@@ -16,10 +15,6 @@ from app.tools import ToolResult
 @dataclass
 class Thing:
     name: str
-
-
-class Model(BaseModel):
-    day: date
 
 
 class Unwritable:
@@ -78,20 +73,7 @@ def test_envelope_keeps_code_hint_and_meta() -> None:
         ([Thing("x")], [{"name": "x"}]),
         (10**5000, "an integer of 16610 bits"),
     ],
-    ids=[
-        "nan",
-        "big",
-        "keys",
-        "set",
-        "bytes",
-        "surrogate",
-        "cycle",
-        "date",
-        "unwritable",
-        "fatal",
-        "dataclass",
-        "huge",
-    ],
+    ids=range(12),
 )
 def test_anything_can_be_written(data: Any, written: Any) -> None:
     assert json.loads(ToolResult.success(data).to_json())["data"] == written
@@ -127,12 +109,6 @@ def test_an_error_may_be_given_as_in_an_envelope(error: Any, code: str, message:
     assert json.loads(result.to_json()) == written
 
 
-def test_a_failure_without_an_error_is_a_failure_all_the_same() -> None:
-    result = ToolResult(ok=False)
-    assert result.code == "INTERNAL"
-    assert json.loads(result.to_json())["error"]["code"] == "INTERNAL"
-
-
 def test_of_too_much_about_a_long_result_what_it_is_made_of_stays() -> None:
     result = ToolResult.success("x" * 100_000, note="y" * 50_000, outside=True)
     meta = json.loads(result.to_json())["meta"]
@@ -150,12 +126,6 @@ class Thread:
 
     def __str__(self) -> str:
         return threading.current_thread().name
-
-
-@pytest.mark.parametrize("data", [[[]] * 50_000 + [2**70], "x" * 100_000, [1], {"a": None}])
-def test_the_text_is_that_of_to_json(data: Any) -> None:
-    result = ToolResult.success(data, more=1)
-    assert asyncio.run(result.text()) == result.to_json()
 
 
 def test_the_text_of_anything_but_a_little_plain_json_is_made_in_a_thread() -> None:
