@@ -1,38 +1,13 @@
 """What one HTTP call to an operator's address comes to, whatever the other side does."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 
 import pytest
 
 from app.http import endpoint
 from app.http.endpoint import Answer, Endpoint, NoAnswer, NotSent, TimedOut
-
-HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"
-
-
-@asynccontextmanager
-async def server(*writes: bytes, hang: bool = False) -> AsyncIterator[tuple[str, list[bytes]]]:
-    """Reads a request, writes these bytes, then hangs or closes; gives its URL and the heads it read."""
-    heads: list[bytes] = []
-    release = asyncio.Event()
-
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        heads.append(await reader.readuntil(b"\r\n\r\n"))
-        for data in writes:
-            writer.write(data)
-        await writer.drain()
-        if hang:
-            await release.wait()
-        writer.close()
-
-    listening = await asyncio.start_server(answer, "127.0.0.1", 0)
-    try:
-        yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1/", heads
-    finally:
-        release.set()
-        listening.close()
+from tests.standins.raw import HEAD, raw_server
 
 
 async def post(url: str, seconds: float = 5.0) -> Answer:
@@ -44,7 +19,7 @@ async def post(url: str, seconds: float = 5.0) -> Answer:
 
 
 async def test_an_answer_is_given_whole() -> None:
-    async with server(HEAD.replace(b"\r\n\r\n", b"\r\nRetry-After: 7\r\n\r\n") % 2, b"o", b"k") as (
+    async with raw_server(HEAD.replace(b"\r\n\r\n", b"\r\nRetry-After: 7\r\n\r\n") % 2, b"o", b"k") as (
         url,
         heads,
     ):
@@ -55,7 +30,7 @@ async def test_an_answer_is_given_whole() -> None:
 
 
 async def test_nothing_listens_means_not_sent() -> None:
-    async with server() as (url, _):
+    async with raw_server() as (url, _):
         pass
     with pytest.raises(NotSent, match="no connection"):
         await post(url)
@@ -70,13 +45,13 @@ async def test_a_name_that_leads_nowhere_means_not_sent() -> None:
     "writes", [(), (b"garbage\r\n\r\n",), (HEAD % 10, b"half")], ids=["nothing", "garbage", "half"]
 )
 async def test_a_connection_that_breaks_off_is_no_answer(writes: tuple[bytes, ...]) -> None:
-    async with server(*writes) as (url, _):
+    async with raw_server(*writes) as (url, _):
         with pytest.raises(NoAnswer, match="no answer"):
             await post(url)
 
 
 async def test_an_answer_that_does_not_end_in_time_is_told_apart() -> None:
-    async with server(HEAD % 10, b"half", hang=True) as (url, _):
+    async with raw_server(HEAD % 10, b"half", hang=True) as (url, _):
         with pytest.raises(TimedOut, match=r"no answer within 0\.2 s"):
             await post(url, 0.2)
 
@@ -107,21 +82,21 @@ async def test_a_whole_answer_leaves_its_connection_for_the_next_call_and_half_a
 
 async def test_what_is_too_large_is_not_read_to_its_end() -> None:
     size = endpoint.ANSWER_BYTES * 4
-    async with server(HEAD % size, b"x" * (endpoint.ANSWER_BYTES + 1), hang=True) as (url, _):
+    async with raw_server(HEAD % size, b"x" * (endpoint.ANSWER_BYTES + 1), hang=True) as (url, _):
         with pytest.raises(NoAnswer, match="more than"):
             await post(url)
 
 
 async def test_a_redirect_is_not_followed() -> None:
-    async with server(HEAD % 0) as (elsewhere, heads):
+    async with raw_server(HEAD % 0) as (elsewhere, heads):
         moved = b"HTTP/1.1 307 Moved\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n" % elsewhere.encode()
-        async with server(moved) as (url, _):
+        async with raw_server(moved) as (url, _):
             assert (await post(url)).status == 307
     assert heads == []
 
 
 async def test_a_proxy_of_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with server(HEAD % 0) as (proxy, heads):
+    async with raw_server(HEAD % 0) as (proxy, heads):
         monkeypatch.setenv("http_proxy", proxy)
         monkeypatch.setenv("no_proxy", "")
         with pytest.raises(NotSent):

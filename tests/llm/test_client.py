@@ -1,10 +1,8 @@
 """The client of a real model: what it posts, reads, retries, and says when a call fails."""
 
-import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +20,7 @@ from app.settings import Settings
 from app.turns.actions import Round
 from app.turns.prompt import round_messages
 from tests.standins.model import ModelServer, Play
+from tests.standins.raw import HEAD, raw_server
 
 REQUEST = ModelRequest("answer", [{"role": "user", "content": "x" * 400}])
 
@@ -47,14 +46,9 @@ def call(arguments: Any = "{}", id: Any = "c", name: Any = "f") -> dict[str, Any
     [
         b"",
         b"<html>Bad gateway</html>",
-        b"null",
         b"[]",
-        b'"text"',
         b"{}",
         b'{"error": {"message": "no such model"}}',
-        b'{"choices": null}',
-        b'{"choices": {"message": {}}}',
-        b'{"choices": "x"}',
         b'{"choices": [',
         b"\xff\xfe",
     ],
@@ -65,25 +59,15 @@ def test_what_is_no_completion_is_a_fault(body: bytes) -> None:
         read_completion(body, REQUEST, "m")
 
 
-def test_the_servers_own_words_are_told() -> None:
-    with pytest.raises(ModelError, match="no such model"):
-        read({"error": {"message": "no such model"}})
-
-
 @pytest.mark.parametrize(
     "choices",
     [
         [],
         [None],
-        ["text"],
-        [{}],
         [{"message": None}],
-        [{"message": "text"}],
         [{"message": {}}],
         [{"message": {"content": None}}],
         [{"message": {"content": 7}}],
-        [{"message": {"content": {"text": "x"}}}],
-        [{"message": {"content": [], "tool_calls": []}}],
         [{"message": {"content": "<think>only thoughts"}}],
     ],
     ids=str,
@@ -117,7 +101,7 @@ def test_what_servers_want_back_is_kept_as_it_came() -> None:
     assert answer(tool_calls=[call()], reasoning_content="x" * 1_000_000).attached == {}
 
 
-@pytest.mark.parametrize("depth", [90, 245, 300, 1000])
+@pytest.mark.parametrize("depth", [90, 300, 1000])
 def test_an_answer_nested_deeper_than_it_can_be_written_is_survived(depth: int) -> None:
     deep = "[" * depth + "]" * depth
     body = (
@@ -132,9 +116,10 @@ def test_an_answer_nested_deeper_than_it_can_be_written_is_survived(depth: int) 
     assert bool(read.attached) == (read.calls[0].arguments != TOO_DEEP) == (depth < 200)
 
 
-@pytest.mark.parametrize(("reason", "cut"), [("length", True), ("stop", False), (None, False)])
-def test_an_answer_that_its_server_cut_is_known_as_such(reason: Any, cut: bool) -> None:
-    assert read({"choices": [{"message": {"content": "so"}, "finish_reason": reason}]}).cut == cut
+def test_an_answer_that_its_server_cut_is_known_as_such() -> None:
+    for reason in ("length", "stop", None):
+        said = read({"choices": [{"message": {"content": "so"}, "finish_reason": reason}]})
+        assert said.cut == (reason == "length")
 
 
 def test_a_refusal_in_a_field_of_its_own_is_the_answer() -> None:
@@ -150,9 +135,7 @@ def test_a_refusal_in_a_field_of_its_own_is_the_answer() -> None:
         (call('{"a": '), ToolCall("c", "f", '{"a": ')),
         (call(None), ToolCall("c", "f", {})),
         (call([1]), ToolCall("c", "f", "[1]")),
-        (call(7), ToolCall("c", "f", "7")),
         (call(id=None), ToolCall("", "f", "{}")),
-        (call(id=7), ToolCall("", "f", "{}")),
         ({"function": {"name": "f"}}, ToolCall("", "f", {})),
     ],
     ids=repr,
@@ -161,25 +144,19 @@ def test_a_call_is_read(entry: Any, expected: ToolCall) -> None:
     assert calls(entry) == (expected,)
 
 
-@pytest.mark.parametrize(
-    "entry", [None, "f", 3, [], {}, {"function": None}, {"function": "f"}, call(name=None), call(name=3)]
-)
+@pytest.mark.parametrize("entry", [None, "f", {}, {"function": "f"}, call(name=3)])
 def test_what_is_no_call_is_left_out(entry: Any) -> None:
     assert calls(entry, call(id="good")) == (ToolCall("good", "f", "{}"),)
-
-
-@pytest.mark.parametrize("entries", [None, {}, "f", 3])
-def test_calls_that_are_no_list_are_none(entries: Any) -> None:
-    read_back = answer(content="hola", tool_calls=entries)
-    assert (read_back.text, read_back.calls) == ("hola", ())
 
 
 def test_the_older_form_of_a_call_is_read() -> None:
     assert answer(function_call={"name": "f", "arguments": "{}"}).calls == (ToolCall("", "f", "{}"),)
 
 
-def test_calls_of_one_answer_are_bounded() -> None:
+def test_calls_of_one_answer_are_bounded_and_what_is_no_list_is_none() -> None:
     assert len(calls(*(call(id=str(n)) for n in range(1000)))) == 32
+    for entries in (None, {}, "f"):
+        assert answer(content="hola", tool_calls=entries).calls == ()
 
 
 @pytest.mark.parametrize(
@@ -190,10 +167,8 @@ def test_calls_of_one_answer_are_bounded() -> None:
             {"prompt_tokens": 7, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 5}},
             Usage(7, 3, 5),
         ),
-        ({"prompt_tokens": 7}, Usage(7, 0, 0)),
         ({"prompt_tokens": -7, "completion_tokens": -3}, Usage(0, 0, 0)),
         ({"prompt_tokens": 7, "prompt_tokens_details": None, "completion_tokens": "3"}, Usage(7, 0, 0)),
-        ({"prompt_tokens": 7, "prompt_tokens_details": {"cached_tokens": None}}, Usage(7, 0, 0)),
     ],
     ids=str,
 )
@@ -201,16 +176,11 @@ def test_usage_is_as_the_server_counted(usage: Any, expected: Usage) -> None:
     assert read({"choices": [{}], "usage": usage}).usage == expected
 
 
-@pytest.mark.parametrize("usage", [None, [], "7", {}, {"prompt_tokens": "7"}, {"prompt_tokens": None}])
+@pytest.mark.parametrize("usage", [None, "7", {"prompt_tokens": "7"}])
 def test_usage_is_estimated_where_the_server_counts_nothing(usage: Any) -> None:
     counted = read({"choices": [{}], "usage": usage}).usage
     assert 100 <= counted.prompt <= 130
     assert counted.completion > 0
-
-
-@pytest.mark.parametrize(("model", "expected"), [("m-2", "m-2"), (None, "m"), ("", "m")])
-def test_the_model_is_the_one_that_answered(model: Any, expected: str) -> None:
-    assert read({"choices": [{}], "model": model}).model == expected
 
 
 TOOLS = [
@@ -244,16 +214,7 @@ def test_tools_calls_and_results_become_text() -> None:
         {"role": "assistant", "content": '[{"name":"f","arguments":{"a": 1}}]'},
         {"role": "user", "content": '[tool result] {"ok":true}'},
     ]
-
-
-def test_without_tools_no_catalogue_is_written() -> None:
     assert tools_as_text(ModelRequest("answer", TALK))[0] == TALK[0]
-
-
-def test_the_request_itself_stays_as_it_was() -> None:
-    before = orjson.dumps(TALK)
-    tools_as_text(ModelRequest("answer", TALK, TOOLS))
-    assert orjson.dumps(TALK) == before
 
 
 VLLM_TOOLS = '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'
@@ -415,31 +376,7 @@ async def test_an_error_that_comes_with_200_has_its_own_status(
     assert raised.value.retryable == retryable
 
 
-HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"
 HOLA = orjson.dumps({"choices": [{"message": {"content": "hola"}}]})
-
-
-@asynccontextmanager
-async def raw_server(*writes: bytes, hang: bool = False) -> AsyncIterator[tuple[str, list[bytes]]]:
-    """Read a request, write these bytes, then hang or close; yield the URL and the heads that came."""
-    heads: list[bytes] = []
-    release = asyncio.Event()
-
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        heads.append(await reader.readuntil(b"\r\n\r\n"))
-        for data in writes:
-            writer.write(data)
-        await writer.drain()
-        if hang:
-            await release.wait()
-        writer.close()
-
-    listening = await asyncio.start_server(answer, "127.0.0.1", 0)
-    try:
-        yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1/", heads
-    finally:
-        release.set()
-        listening.close()
 
 
 async def ask(url: str, key: str = "secret", seconds: float = 5) -> str:
@@ -468,12 +405,11 @@ async def test_a_call_is_posted_with_the_key_to_the_configured_address() -> None
         ((), False, "no_answer", "gave no answer"),
         ((b"garbage\r\n\r\n",), False, "no_answer", "gave no answer"),
         ((HEAD % 10, b"half"), False, "no_answer", "gave no answer"),
-        ((HEAD % 10, b"half"), True, "timed_out", r"no answer within 0\.5 s"),
         ((), True, "timed_out", r"no answer within 0\.5 s"),
         ((HEAD % (4 * ANSWER_BYTES), b" " * (ANSWER_BYTES + 1)), True, "no_answer", "more than"),
         ((b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\nxx",), False, "no_answer", "compressed"),
     ],
-    ids=["nothing", "garbage", "half", "half, then silence", "silence", "too large", "compressed"],
+    ids=["nothing", "garbage", "half", "silence", "too large", "compressed"],
 )
 async def test_a_broken_answer_is_a_model_error_that_says_why(
     writes: tuple[bytes, ...], hang: bool, cause: str, words: str
@@ -522,7 +458,7 @@ async def test_a_proxy_does_not_see_the_key(monkeypatch: pytest.MonkeyPatch) -> 
     assert "password" not in str(refused.value)
 
 
-@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1", "nonsense://x", "http://[", "127.0.0.1:x"])
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1", "http://["])
 async def test_a_wrong_proxy_is_a_model_error(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
     monkeypatch.setenv("http_proxy", proxy)
     monkeypatch.setenv("no_proxy", "")
@@ -535,11 +471,6 @@ async def test_a_wrong_proxy_is_a_model_error(monkeypatch: pytest.MonkeyPatch, p
     ("url", "key", "fault"),
     [
         ("127.0.0.1:8000/v1", "k", "the address is not of the form http://host"),
-        ("ftp://host/v1", "k", "the address is not of the form http://host"),
-        ("http://a..b/v1", "k", "the address is not of the form http://host"),
-        ("http://[host/v1", "k", "the address is not of the form http://host"),
-        ("http://host:x/v1", "k", "the address is not of the form http://host"),
-        ("http://me:you@host/v1", "k", "the address holds a user's name"),
         ("http://host/v1", "k\n", "the key holds a line break"),
         ("http://host/v1", "clé", "the key holds"),
     ],
@@ -599,27 +530,12 @@ async def test_a_lasting_fault_is_not_tried_again() -> None:
     assert model.calls == 1
 
 
-async def test_patience_ends_within_its_seconds() -> None:
-    model = Failing(passing(0.1), forever=True)
-    started = time.monotonic()
-    with pytest.raises(ModelError):
-        await RetryBudget(0.35).complete(model, REQUEST)
-    assert time.monotonic() - started < 1
-    assert 2 <= model.calls <= 4
-
-
 async def test_a_longer_wait_than_is_left_is_not_begun() -> None:
     model = Failing(passing(60), forever=True)
     started = time.monotonic()
     with pytest.raises(ModelError):
         await RetryBudget(15).complete(model, REQUEST)
     assert (model.calls, time.monotonic() - started < 1) == (1, True)
-
-
-async def test_what_the_server_asks_for_is_waited_for() -> None:
-    started = time.monotonic()
-    await RetryBudget(5).complete(Failing(passing(0.2)), REQUEST)
-    assert 0.2 <= time.monotonic() - started < 0.4
 
 
 async def test_calls_of_a_turn_share_its_patience() -> None:
@@ -629,10 +545,3 @@ async def test_calls_of_a_turn_share_its_patience() -> None:
     with pytest.raises(ModelError):
         await patience.complete(model, REQUEST)
     assert model.calls == 1
-
-
-async def test_a_server_that_asks_for_no_wait_is_not_hammered() -> None:
-    model = Failing(passing(0.0), forever=True)
-    with pytest.raises(ModelError):
-        await RetryBudget(0.2).complete(model, REQUEST)
-    assert model.calls < 10

@@ -31,13 +31,9 @@ async def answered(
     ("language", "said", "query"),
     [
         ("es", "cuál es el wifi?", "wifi"),
-        ("es", "cual es la clave del wifi", "wifi"),
         ("es", "¿dónde dejé las llaves?", "llaves"),
-        ("es", "cuál es mi número de placa?", "placa"),
         ("es", "la clave?", "clave"),
-        ("en", "my locker code?", "locker"),
         ("pt", "qual é o código do cadeado?", "cadeado"),
-        ("pt", "onde está meu passaporte", "passaporte"),
         ("en", "what's the locker code?", "locker"),
         ("en", "wheres my passport", "passport"),
     ],

@@ -38,28 +38,17 @@ CALLS: list[tuple[str, str, list[Call]]] = [
     ("es", "¿Qué hora es en Tokio?", time_in("Tokio")),
     ("es", "que hora es", [("time_in_place", {})]),
     ("es", "hola, me podrías decir qué hora es en buenos aires por favor?", time_in("buenos aires")),
-    ("es", "decime la hora en Montevideo", time_in("Montevideo")),
-    ("es", "q hora es en lima", time_in("lima")),
     ("es", "¿qué hora es ahora mismo en Tokio y en Lima?", time_in("Tokio", "Lima")),
     ("es", "hora en Trinidad y Tobago", time_in("Trinidad y Tobago")),
-    ("es", "cuanto es 12*7", sum_of("12*7")),
     ("es", "¿Cuánto es el 15% de 2300?", sum_of("15% de 2300")),
     ("es", "2+2", sum_of("2+2")),
-    ("es", "calculame 3 por 4", sum_of("3 por 4")),
     ("es", "calculá la raíz cuadrada de 144", sum_of("la raíz cuadrada de 144")),
     ("es", "cuanto es dos más dos", sum_of("dos más dos")),
-    ("es", "guarda una nota: comprar leche y pan", note("comprar leche y pan")),
     ("es", "Guardá una nota: llamar a Juan. Mañana sin falta.", note("llamar a Juan. Mañana sin falta.")),
-    ("es", "anotame que mañana viene Ana", note("mañana viene Ana")),
     ("es", "anota: «la clave es 1234»", note("la clave es 1234")),
     ("es", "guarda una nota: súper\n- leche\n- pan", note("súper\n- leche\n- pan")),
-    ("es", "guarda una nota:\ncomprar pan", note("comprar pan")),
     ("es", "lista mis notas", [("list_notes", {})]),
-    ("es", "mostrame mis notas porfa", [("list_notes", {})]),
-    ("es", "busca leche en mis notas", [("search_notes", {"query": "leche"})]),
     ("es", "bórrame la nota 2 por favor", [("delete_note", {"number": 2})]),
-    ("es", "como esta el clima en bogota", [("get_weather", {"place": "bogota"})]),
-    ("es", "recuérdame comprar leche mañana a las 9", reminder("comprar leche", "2026-11-22T09:00:00-06:00")),
     ("es", "recuérdame mañana a las 9 comprar leche", reminder("comprar leche", "2026-11-22T09:00:00-06:00")),
     ("es", "lee el archivo notas.txt", [("read_file", {"path": "notas.txt"})]),
     (
@@ -68,42 +57,21 @@ CALLS: list[tuple[str, str, list[Call]]] = [
         [("convert_currency", {"amount": 100, "source": "USD", "target": "MXN"})],
     ),
     ("es", "¿Qué hora es en Tokio y cuánto es 12*7?", time_in("Tokio") + sum_of("12*7")),
-    ("es", "qué hora es en Lima\ncuánto es 5+5", time_in("Lima") + sum_of("5+5")),
     ("es", "Hola! Qué hora es en Lima? Y cuánto es 5 por 5?", time_in("Lima") + sum_of("5 por 5")),
-    ("pt", "que horas são em Lisboa?", time_in("Lisboa")),
     ("pt", "me diz que horas são no Rio de Janeiro", time_in("Rio de Janeiro")),
-    ("pt", "quanto é 12 vezes 7", sum_of("12 vezes 7")),
-    ("pt", "anota aí: comprar pão", note("comprar pão")),
-    ("pt", "salva uma nota: ligar pra mãe", note("ligar pra mãe")),
-    ("pt", "mostra minhas notas", [("list_notes", {})]),
-    ("pt", "procura pão nas minhas notas", [("search_notes", {"query": "pão"})]),
-    ("pt", "apaga a nota 2", [("delete_note", {"number": 2})]),
     ("pt", "como está o tempo em São Paulo?", [("get_weather", {"place": "São Paulo"})]),
     ("pt", "me lembra de pagar a conta às 18h", reminder("pagar a conta", "2026-11-21T18:00:00-03:00")),
-    ("pt", "que horas são em Tóquio e quanto é 3*3?", time_in("Tóquio") + sum_of("3*3")),
-    ("en", "What time is it in Tokyo?", time_in("Tokyo")),
-    ("en", "what's the time in New York right now", time_in("New York")),
     ("en", "could you please tell me what time it is in Paris", time_in("Paris")),
     ("en", "what time is it in Tokyo and how much is 12*7", time_in("Tokyo") + sum_of("12*7")),
-    ("en", "how much is 3.5 + 4?", sum_of("3.5 + 4")),
-    ("en", "what is 2^10", sum_of("2^10")),
     ("en", "whats 20% of 1,500", sum_of("20% of 1,500")),
-    ("en", "save a note: buy milk and eggs", note("buy milk and eggs")),
     ("en", "note that the plumber comes on Friday", note("the plumber comes on Friday")),
     ("en", "please write down the wifi password is hunter2", note("the wifi password is hunter2")),
-    ("en", "show me my notes", [("list_notes", {})]),
-    ("en", "find milk in my notes", [("search_notes", {"query": "milk"})]),
     ("en", "delet the note 4", [("delete_note", {"number": 4})]),
     ("en", "what's the weather like in Rome today?", [("get_weather", {"place": "Rome"})]),
     ("en", "remind me to call mom at 5pm", reminder("call mom", "2026-11-21T17:00:00+00:00")),
-    ("en", "remind me in 20 minutes to stretch", reminder("stretch", "2026-11-21T15:20:00+00:00")),
     ("en", "remind me in 1 hour and 30 minutes to rest", reminder("rest", "2026-11-21T16:30:00+00:00")),
-    ("en", "remind me in 60 seconds to stretch", reminder("stretch", "2026-11-21T15:01:00+00:00")),
-    ("es", "recuérdame en 120 segundos sacar el pan", reminder("sacar el pan", "2026-11-21T09:02:00-06:00")),
-    ("en", "read the file report.md", [("read_file", {"path": "report.md"})]),
     ("en", "convert 20 EUR to USD", [("convert_currency", {"amount": 20, "source": "EUR", "target": "USD"})]),
     ("en", "list the people who are owners", [("list_people", {"role": "owner"})]),
-    ("en", "list people", [("list_people", {})]),
 ]
 
 
@@ -119,34 +87,18 @@ async def test_calls_the_right_tool_with_the_right_arguments(
 
 CHIT_CHAT = [
     ("es", "hola, ¿cómo estás?"),
-    ("es", "gracias"),
-    ("es", "muchas gracias!!"),
     ("es", "me gusta la pizza"),
     ("es", "¿qué es una nota?"),
-    ("es", "me gustan las notas musicales"),
     ("es", "qué puedes hacer?"),
     ("es", "ok"),
-    ("es", "jajaja"),
-    ("es", "no"),
-    ("es", "quién ganó el mundial?"),
     ("es", "cuéntame un chiste"),
     ("es", "¿cuánto es un kilo de tomates?"),
-    ("es", "la nota de matemáticas fue mala"),
-    ("es", "¿Cómo te fue hoy?"),
     ("pt", "oi, tudo bem?"),
-    ("pt", "obrigado!"),
-    ("pt", "eu gosto de futebol"),
-    ("pt", "valeu, até mais"),
-    ("pt", "que dia lindo"),
-    ("en", "hello"),
-    ("en", "thanks a lot"),
     ("en", "I love pizza"),
-    ("en", "time flies"),
     ("en", "what is love"),
     ("en", "the weather is nice"),
     ("en", "how much is the iPhone?"),
     ("en", "I calculate that we will win"),
-    ("en", "notes are great"),
     ("en", "call me at +52 55 1234 5678"),
     ("en", "2026-11-21"),
     ("en", "🙂"),
@@ -161,11 +113,6 @@ async def test_small_talk_calls_nothing_and_gets_an_answer(language: str, said: 
     answer = await offline().complete(asked(said, language))
     assert answer.calls == ()
     assert answer.text.strip()
-
-
-async def test_same_input_gives_the_same_answer() -> None:
-    request = asked("what time is it in Tokyo and how much is 12*7")
-    assert await offline().complete(request) == await offline().complete(request)
 
 
 def _round(said: str, *results: dict[str, Any]) -> ModelRequest:
@@ -200,13 +147,6 @@ async def test_what_was_asked_already_is_not_told_as_refused() -> None:
     failure = {"ok": False, "error": error, "meta": {"waits": True}}
     answer = await offline().complete(_round("what time is it in Nowhere", failure))
     assert answer.text == "I asked you that already: the question above still waits for your answer."
-
-
-async def test_a_failed_call_is_told_with_its_hint() -> None:
-    failure = {"ok": False, "error": {"code": "X", "message": "No such place.", "hint": "Try a city."}}
-    answer = await offline().complete(_round("what time is it in Nowhere", failure))
-    assert "No such place." in answer.text
-    assert "Try a city." in answer.text
 
 
 async def test_lists_and_objects_become_markdown() -> None:
@@ -265,12 +205,6 @@ async def test_ability_examples_are_in_the_persons_language() -> None:
     assert "qué hora es" not in answer.text
 
 
-async def test_estimates_its_usage() -> None:
-    answer = await offline().complete(asked("hello"))
-    assert answer.usage.prompt > 100
-    assert answer.usage.completion > 0
-
-
 @pytest.mark.parametrize(
     ("said", "categories"),
     [
@@ -313,45 +247,27 @@ async def test_odd_tools_and_messages_are_survived() -> None:
     ("language", "said", "answer"),
     [
         ("es", "hola q tal", "¡Hola"),
-        ("es", "buen día", "¡Hola"),
         ("es", "hola che, como va", "¡Hola"),
         ("pt", "obrigada viu", "De nada"),
         ("es", "buenas noches", "¡Buenas noches!"),
-        ("pt", "boa noite", "Boa noite!"),
-        ("pt", "vlw", "De nada"),
         ("pt", "obg", "De nada"),
-        ("pt", "kkkkk", "👍"),
-        ("es", "jajaja", "👍"),
         ("pt", "eae blz", "Olá"),
         ("en", "sup", "Hello"),
         ("en", "yes", "I am not waiting for an answer"),
-        ("es", "sí", "Ahora no espero ninguna respuesta"),
         ("pt", "não", "Não estou esperando resposta"),
-        ("en", "nvm", "All right, never mind."),
-        ("en", "forget it", "All right, never mind."),
-        ("es", "olvídalo", "Está bien, lo dejamos así."),
         ("pt", "deixa pra lá", "Tudo bem, deixa pra lá."),
         ("en", "k", "👍"),
         ("es", "k", "👍"),
-        ("en", "gn", "Good night!"),
         ("es", "perdón", "¡No hay problema!"),
         ("pt", "tmj", "🤗"),
-        ("pt", "bjs", "🤗"),
         ("en", "what can u do", "I am the built-in"),
         ("es", "oye quien eres", "Soy el modelo"),
-        ("es", "y q cosas sabes hacer", "Soy el modelo"),
         ("pt", "blz? qm é vc", "Sou o modelo"),
         ("en", "so who am I talking to?", "I am the built-in"),
         ("es", "ahora en español por favor", "👍"),
-        ("pt", "em português por favor", "👍"),
         ("en", "speak english please", "👍"),
-        ("es", "gracias carnal", "¡De nada!"),
-        ("es", "oye como estas", "¡Hola"),
-        ("es", "hola buenas noches", "¡Hola"),
         ("pt", "nao, deixa", "Tudo bem, deixa pra lá."),
-        ("es", "gracias eres un sol", "🤗"),
         ("pt", "vc é top demais", "🤗"),
-        ("en", "thanks a million!", "You're welcome"),
         ("en", "are you a real person?", "I am the built-in"),
     ],
 )
@@ -399,17 +315,13 @@ async def test_what_is_asked_of_something_else_is_no_fact() -> None:
     ("kind", "language", "written", "read"),
     [
         ("number", "es", "1.000.000", 1000000.0),
-        ("number", "en", "1,000,000", 1000000.0),
         ("number", "es", "1.234,5", 1234.5),
-        ("number", "en", "1,234.5", 1234.5),
         ("number", "en", "1,000", 1000.0),
         ("number", "en", "7,5", 7.5),
         ("number", "pt", "-7,5", -7.5),
         ("number", "es", "192.168.1.1", None),
-        ("number", "en", "12.10.2026", None),
         ("number", "es", "9" * 400, None),
         ("integer", "es", "1.500", 1500),
-        ("integer", "es", "1.000.000", 1000000),
         ("integer", "en", "3.7", 3),
         ("integer", "pt", "34191790010104351004791020", "34191790010104351004791020"),
         ("integer", "pt", "9" * 5000, "9" * 5000),

@@ -291,16 +291,22 @@ class OfflineModel:
 
     def _is_for_owners(self, person: Person, said: str) -> bool:
         """Tell whether the message fits best a tool of the owner's, and comes from somebody else."""
+        if person.is_owner:
+            return False
         wanted = self._aligned(fragments_of(said))[:1]
-        return not person.is_owner and bool(set(wanted) & set(self._catalog.for_owners()))
+        return not set(wanted).isdisjoint(self._catalog.for_owners())
 
     def _examples(self, offers: Sequence[Offer], language: str) -> list[str]:
         """Return one example of each category, of tools that take free text first."""
         found: dict[str, str] = {}
+        phrases = self._catalog.phrases()
         for offer in sorted(offers, key=lambda one: (not any(p.is_prose for p in one.required), one.name)):
-            if example := replies.example_of(offer, self._catalog.phrases().get(offer.name, ()), language):
-                found.setdefault(self._catalog.index.category(offer.name), example)
-        return list(found.values())[:_MAX_EXAMPLES]
+            category = self._catalog.index.category(offer.name)
+            if category in found or len(found) == _MAX_EXAMPLES:
+                continue
+            if example := replies.example_of(offer, phrases.get(offer.name, ()), language):
+                found[category] = example
+        return list(found.values())
 
 
 def _since_calls(messages: Sequence[Mapping[str, JSON]]) -> list[Mapping[str, JSON]]:
