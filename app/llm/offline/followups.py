@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
@@ -26,6 +26,7 @@ _ORDINALS: Mapping[str, int] = {
     for place, name in enumerate(("first", "second", "third", "fourth", "fifth", "last"), start=1)
     for word in WORDS[name]
 }
+_NOTHING = Exchange("", "", 0.0)
 _PRONOUN = {"en": "it", "es": "eso", "pt": "isso"}
 _BETTER = {"en": "better", "es": "mejor", "pt": "melhor"}
 _BARE_NUMBER = re.compile(r"\W*(?:(?:el|la|o|a|the|n[uú]mero|number)\s+)*#?(\d{1,5})\W*", re.IGNORECASE)
@@ -85,15 +86,15 @@ def plan_after(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan
         return picked
     plan = planner.plan(said)
     tools = [call.tool for call in before.calls] or [step.tool for step in planner.plan(before.said).steps]
-    if tools or _has_pronoun(plan):
+    if tools or any(map(_pronouns, plan.steps)):
         beside = [step.tool for step in plan.steps if not _pronouns(step)]
         plan = planner.about([planner.category(tool) for tool in (*tools, *beside)]).plan(said)
-    plan = _resolved(plan, planner, before if _is_talked_about(before, earlier) else Exchange("", "", 0.0))
+    since = takewhile(lambda one: one is not before, reversed(earlier))
+    is_talked_about = all(small_talk(one.said) is not None for one in since)
+    plan = _resolved(plan, planner, before if is_talked_about else _NOTHING)  # "it" may be of what came since
     if last is not None and (step := _varied(planner, said, last, plan)) is not None:
         return Plan((step,))
-    if plan.is_sure:
-        return plan
-    if not earlier or before is not earlier[-1]:
+    if plan.is_sure or not earlier or before is not earlier[-1]:
         return plan
     answered = _answered(planner, before, said, plan)
     return Plan((answered,)) if answered is not None else plan
@@ -107,8 +108,8 @@ def picks_none(said: str, earlier: Sequence[Exchange]) -> bool:
 
 def undo_sentence(said: str, earlier: Sequence[Exchange]) -> str:
     """Return the sentence that undoes the last change, "" unless that is what `said` asks for."""
-    changes = [call for one in reversed(earlier) for call in reversed(one.calls) if call.changed]
-    return changes[0].follow_up.undo if changes and is_undo(said) else ""
+    change = _last(earlier, lambda call: call.changed)
+    return change.follow_up.undo if change is not None and is_undo(said) else ""
 
 
 def goes_on(said: str) -> bool:
@@ -129,6 +130,10 @@ def with_pronoun(said: str, language: str) -> str:
     return f"{said[: ordinal[1]]}{_PRONOUN[language]}{said[ordinal[2] :]}" if ordinal else said
 
 
+def _last(earlier: Sequence[Exchange], fits: Callable[[PastCall], bool]) -> PastCall | None:
+    return next((call for one in reversed(earlier) for call in reversed(one.calls) if fits(call)), None)
+
+
 def _subject(planner: Planner, earlier: Sequence[Exchange]) -> Exchange:
     """Return the last turn in which we did something, or asked for what was missing."""
     for one in reversed(earlier):
@@ -137,23 +142,18 @@ def _subject(planner: Planner, earlier: Sequence[Exchange]) -> Exchange:
         steps = planner.plan(one.said).steps if "?" in one.reply else ()
         if any(_without_same(step, planner).missing is not None for step in steps):
             return one
-    return Exchange("", "", 0.0)
-
-
-def _is_talked_about(before: Exchange, earlier: Sequence[Exchange]) -> bool:
-    """Tell whether nothing but small talk was said since: else "it" may be what was not understood."""
-    since = takewhile(lambda one: one is not before, reversed(earlier))
-    return all(small_talk(one.said) is not None for one in since)
+    return _NOTHING
 
 
 def _undone(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan:
     """Plan what undoes the last change, within its own category: a page may name words for it, too."""
-    changes = [call for one in reversed(earlier) for call in reversed(one.calls) if call.changed]
-    if not changes:
+    change = _last(earlier, lambda call: call.changed)
+    if change is None:
         return Plan() if earlier else planner.plan(said)  # what a tool undoes may be of long ago
-    plan = planner.plan(changes[0].follow_up.undo or said)
-    is_own = all(planner.category(step.tool) == planner.category(changes[0].tool) for step in plan.steps)
-    return plan if is_own and len({step.tool for step in plan.steps}) == 1 else Plan()
+    plan = planner.plan(change.follow_up.undo or said)
+    tools = {step.tool for step in plan.steps}
+    is_own = {planner.category(tool) for tool in tools} == {planner.category(change.tool)}
+    return plan if is_own and len(tools) == 1 else Plan()
 
 
 def _corrected(planner: Planner, said: str, last: PastCall) -> str:
@@ -219,18 +219,19 @@ def _with_hour(planner: Planner, said: str, last: PastCall) -> Step | None:
 
 def _picked_line(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan:
     """Return what `said` asks for with a line of the list shown last; no steps if it picks none."""
-    lists = [call for one in reversed(earlier) for call in reversed(one.calls) if call.follow_up.numbers]
-    if not lists:
+    shown = _last(earlier, lambda call: bool(call.follow_up.numbers))
+    if shown is None:
         return Plan()
-    shown, numbers = lists[0], lists[0].follow_up.numbers
-    ordinal = _ordinal_in(said)
+    numbers, ordinal = shown.follow_up.numbers, _ordinal_in(said)
     place, first, last = ordinal or (0, 0, 0)
     number = numbers[place - 1] if place <= len(numbers) else ""
     bare = _BARE_NUMBER.fullmatch(f"{said[:first]}{number}{said[last:]}" if ordinal else said)
     if bare is not None and bare[1] in numbers and not shown.ok and shown in earlier[-1].calls:
         step = planner.renamed(Step(shown.tool, shown.arguments), bare[1])
         return Plan((step,)) if step is not None else Plan()
-    if ordinal is None or (place == 0 and _changed_after(shown, earlier)):
+    calls = [call for one in earlier for call in one.calls]
+    changed_since = any(call.changed for call in calls[calls.index(shown) + 1 :])
+    if ordinal is None or (place == 0 and changed_since):  # "the last one" may be what was added
         return Plan()
     own = planner.about([planner.category(shown.tool)])
     for stand_in in (number or "1", _PRONOUN[own.reader.person.language]):
@@ -242,12 +243,6 @@ def _picked_line(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Pl
                 return Plan(lacking=len(numbers))
             return Plan(tuple(_with_line(step, wanted, number, own) for step in about))
     return Plan()
-
-
-def _changed_after(shown: PastCall, earlier: Sequence[Exchange]) -> bool:
-    """Tell whether something changed after a list was shown: "the last one" may be what was added."""
-    calls = [call for one in earlier for call in one.calls]
-    return any(call.changed for call in calls[calls.index(shown) + 1 :])
 
 
 def _ordinal_in(said: str) -> tuple[int, int, int] | None:
@@ -289,14 +284,13 @@ def _varied(planner: Planner, said: str, last: PastCall, plan: Plan) -> Step | N
     step = _with_variation(planner, Step(last.tool, last.arguments), said)
     if step is None or not plan.is_sure:
         return step
-    is_same_tool = {one.tool for one in plan.steps} == {step.tool}
-    return step if is_same_tool and _is_incomplete(planner, said) else None
-
-
-def _is_incomplete(planner: Planner, said: str) -> bool:
     rest, bare = _named(said)
-    is_moment = planner.reader.is_moment(rest) or planner.reader.is_moment(bare)
-    return is_moment or bool(_PERCENT.fullmatch(bare) or _CALCULATED_ON.match(fold(said)))
+    is_incomplete = (
+        any(map(planner.reader.is_moment, (rest, bare)))
+        or _PERCENT.fullmatch(bare) is not None
+        or _CALCULATED_ON.match(fold(said)) is not None
+    )
+    return step if is_incomplete and {one.tool for one in plan.steps} == {step.tool} else None
 
 
 def _with_variation(planner: Planner, step: Step, said: str) -> Step | None:
@@ -308,12 +302,12 @@ def _with_variation(planner: Planner, step: Step, said: str) -> Step | None:
     rest, bare = _named(said)
     if not bare:
         return None
-    for parameter in sorted(
+    for one in sorted(
         offer.parameters, key=lambda one: (one.kind is Kind.PLACE, one.name not in step.arguments)
     ):
-        value = _variant(planner, parameter, step.arguments.get(parameter.name), rest, bare)
+        value = _variant(planner, one, step.arguments.get(one.name), rest, bare)
         if value is not None:
-            return replace(step, arguments={**step.arguments, parameter.name: value})
+            return replace(step, arguments={**step.arguments, one.name: value})
     return None
 
 
@@ -339,14 +333,13 @@ def _variant(planner: Planner, parameter: Parameter, had: JSON, rest: str, bare:
             return convert(bare, parameter, reader)
         case Kind.LIST if had is not None and not reader.is_moment(rest) and not is_conditional(rest):
             return convert(_TOO.sub("", rest), parameter, reader)
-        case Kind.WHEN if reader.is_moment(bare) or reader.is_moment(rest):
-            return convert(bare if reader.is_moment(bare) else rest, parameter, reader)
-        case Kind.WHEN if isinstance(had, str) and is_name:  # "and for new year?"
+        case Kind.WHEN if reader.is_moment(rest) and not reader.is_moment(bare):
+            return convert(rest, parameter, reader)
+        case Kind.WHEN if reader.is_moment(bare) or (isinstance(had, str) and is_name):  # "and for new year?"
             return convert(bare, parameter, reader)
         case Kind.PLACE if is_name and not reader.is_moment(bare):
             return convert(bare, parameter, reader)
-        case _:
-            return None
+    return None
 
 
 def _calculated_on(offer: Offer, step: Step, said: str) -> Step | None:
@@ -382,7 +375,7 @@ def _resolved(plan: Plan, planner: Planner, before: Exchange) -> Plan:
 
     Steps whose "it" is of no other step of their tool's category, or stays unknown, are left out.
     """
-    if not _has_pronoun(plan):
+    if not any(map(_pronouns, plan.steps)):
         return plan
     past = {planner.category(call.tool): call for call in before.calls}
     said = {planner.category(step.tool): step for step in planner.plan(before.said).steps if not before.calls}
@@ -420,11 +413,6 @@ def _with_it(step: Step, had: Mapping[str, JSON], told: str, planner: Planner) -
 def _without_same(step: Step, planner: Planner) -> Step:
     given = {name: value for name, value in step.arguments.items() if value != SAME}
     return planner.completed(planner.offers[step.tool], given) if len(given) < len(step.arguments) else step
-
-
-def _has_pronoun(plan: Plan) -> bool:
-    """Tell whether a step of the plan is about "it"."""
-    return any(map(_pronouns, plan.steps))
 
 
 def _pronouns(step: Step) -> list[str]:

@@ -72,10 +72,6 @@ class Catalog(Protocol):
         """Return the tools that only owners are offered."""
 
 
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
 class OfflineModel:
     """A `Model` of templates.
 
@@ -83,11 +79,7 @@ class OfflineModel:
     too: the tool results after the last answer in `messages` tell what of it was called already.
     """
 
-    def __init__(
-        self,
-        catalog: Catalog,
-        now: Callable[[], datetime] = _utc_now,
-    ) -> None:
+    def __init__(self, catalog: Catalog, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._catalog = catalog
         self._now = now
         self.failure = ""
@@ -122,7 +114,7 @@ class OfflineModel:
             tools = [*best, *meant, *(topic if meant or goes_on(said) or not tools else ()), *tools]
         ranked = [tool for fragment in fragments for tool in self._ranked(fragment)]
         if fragments and not tools:
-            ranked += self._looking(said)
+            ranked += [step.tool for step in self._looked_up(said, self._documented()).steps]
         found = dict.fromkeys(
             category
             for tool in (*tools, *ranked)
@@ -169,9 +161,6 @@ class OfflineModel:
                 )
         return list(found)
 
-    def _looking(self, said: str) -> list[str]:
-        return [step.tool for step in self._looked_up(said, self._documented()).steps]
-
     def _looked_up(self, said: str, offers: Sequence[Offer]) -> Plan:
         return Plan() if may_vary(said) else lookup(said, offers, self._catalog.phrases())
 
@@ -198,18 +187,19 @@ class OfflineModel:
             return _written(request, say(language, "All right, none of them."))
         asks = bool(said.strip()) and small_talk(said) is None
         plan = self._plan(request, offers, person) if offers and asks else Plan()
-        if plan.withheld and not plan.steps:
-            return _written(request, replies.withheld_text(plan.unknown, language))
-        if plan.lacking:
-            return _written(request, replies.lacking_text(plan.lacking, language))
-        if not plan.steps and is_undo(said):
-            return _written(request, say(language, "What should I undo? Tell me in a whole sentence."))
         facts = answering_facts(request.facts, said) if asks else []
         is_guess = all(step.guessed for step in plan.steps)
-        if asks and is_guess and self._is_for_owners(person, said):
-            return _written(
-                request, say(language, "Only the person who owns this assistant can ask me for that.")
-            )
+        refusal = ""
+        if plan.withheld and not plan.steps:
+            refusal = replies.withheld_text(plan.unknown, language)
+        elif plan.lacking:
+            refusal = replies.lacking_text(plan.lacking, language)
+        elif not plan.steps and is_undo(said):
+            refusal = say(language, "What should I undo? Tell me in a whole sentence.")
+        elif asks and is_guess and self._is_for_owners(person, said):
+            refusal = say(language, "Only the person who owns this assistant can ask me for that.")
+        if refusal:
+            return _written(request, refusal)
         if facts and not results and is_guess:
             return _written(request, replies.facts_text(facts, language))
         looks = asks and not plan.steps
@@ -275,19 +265,17 @@ class OfflineModel:
 
     def _without_tools(self, request: ModelRequest, offers: Sequence[Offer], person: Person) -> str:
         language, said = person.language, request.said
-        if not words(said):
-            if said.strip():
-                return "🙂"
+        if not said.strip():
             return say(
                 language, "I got your message, but the built-in offline model only understands written words."
             )
+        if not words(said):
+            return "🙂"
         talk = small_talk(said)
         if talk is Talk.ANSWER and request.waits:
             return say(language, "If that answers a question of mine, press one of its buttons.")
         examples = self._examples(offers, language)
-        if talk is not None:
-            return replies.talk_text(talk, person.name, examples, language)
-        return replies.lost_text(examples, language)
+        return replies.talk_text(talk, person.name, examples, language)
 
     def _is_for_owners(self, person: Person, said: str) -> bool:
         """Tell whether the message fits best a tool of the owner's, and comes from somebody else."""

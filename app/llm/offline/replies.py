@@ -21,10 +21,8 @@ _LONGEST_QUOTE = 120
 _TITLES = ("title", "name", "summary", "text", "label", "subject", "message", "id")
 # Codes of the engine, and of a server's tool that failed: their hints are meant for a model.
 _FOR_MODELS = spaced(
-    """
-    BAD_REQUEST DENIED INTERNAL NOT_OFFERED NO_TTY OUTCOME_UNKNOWN OUTPUT_TOO_LARGE TIMEOUT TOOL_ERROR
-    UNAVAILABLE UNKNOWN_TOOL
-    """
+    "BAD_REQUEST DENIED INTERNAL NOT_OFFERED NO_TTY OUTCOME_UNKNOWN OUTPUT_TOO_LARGE TIMEOUT TOOL_ERROR"
+    " UNAVAILABLE UNKNOWN_TOOL"
 )
 # their messages tell of our own parts
 _ENGINE_ONLY = spaced("INTERNAL NOT_OFFERED OUTPUT_TOO_LARGE UNKNOWN_TOOL")
@@ -101,15 +99,12 @@ def _data_text(data: JSON, language: str) -> str:
     if isinstance(data, dict):
         if isinstance(summary := data.get("summary"), str) and summary.strip():
             return summary.strip()
-        # a server's words beside their figures, or beside files that follow by themselves
-        if data.keys() == {"text", "data"} or _are_attachments(data.get("content")):
+        content = data.get("content")
+        files = content if isinstance(content, list) else []
+        follow = files and all(isinstance(one, dict) and "attachment" in one for one in files)
+        if data.keys() == {"text", "data"} or follow:  # a server's words beside their figures or files
             return _data_text(data.get("text") or data.get("data"), language)
     return "\n".join(_lines(data, language, 0)) or say(language, "There is nothing there.")
-
-
-def _are_attachments(content: JSON) -> bool:
-    listed = content if isinstance(content, list) else []
-    return bool(listed) and all(isinstance(one, dict) and "attachment" in one for one in listed)
 
 
 def _lines(data: JSON, language: str, depth: int) -> Iterable[str]:
@@ -194,8 +189,10 @@ def question(parameter: Parameter, language: str) -> str:
 # Without a tool
 
 
-def talk_text(talk: Talk, name: str, examples: Sequence[str], language: str) -> str:
-    """Return a short answer to small talk."""
+def talk_text(talk: Talk | None, name: str, examples: Sequence[str], language: str) -> str:
+    """Return a short answer to small talk, or to what was not understood."""
+    if talk is None:
+        return _with_help(say(language, "I did not understand that."), examples, language)
     if talk is Talk.GREETING:
         hello = say(language, "Hello, {name}!", name=name) if name else say(language, "Hello!")
         helping = say(language, "How can I help?")
@@ -213,11 +210,6 @@ def talk_text(talk: Talk, name: str, examples: Sequence[str], language: str) -> 
         Talk.SORRY: say(language, "No problem!"),
         Talk.WARMTH: "🤗",
     }[talk]
-
-
-def lost_text(examples: Sequence[str], language: str) -> str:
-    """Return the answer to what no tool fits."""
-    return _with_help(say(language, "I did not understand that."), examples, language)
 
 
 def facts_text(facts: Sequence[str], language: str) -> str:
