@@ -232,17 +232,6 @@ async def test_long_messages_take_no_long_time(said: str) -> None:
     assert answer.text or answer.calls
 
 
-async def test_odd_tools_and_messages_are_survived() -> None:
-    tools = [
-        {},
-        {"function": {"name": "odd"}},
-        {"function": {"name": "worse", "parameters": {"properties": []}}},
-    ]
-    messages = [{"role": "tool", "content": "not json"}, {"role": "user", "content": [{"type": "image_url"}]}]
-    answer = await offline().complete(ModelRequest("answer", messages, tools, "odd worse", person()))
-    assert answer.text or answer.calls
-
-
 @pytest.mark.parametrize(
     ("language", "said", "answer"),
     [

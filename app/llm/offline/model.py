@@ -250,11 +250,10 @@ class OfflineModel:
 
         Tools that only lead to texts for a real model are not in the index.
         """
-        read = [offer for tool in tools if (offer := read_offer(tool)) is not None]
         phrases = self._catalog.phrases()
         return [
             offer
-            for offer in read
+            for offer in map(read_offer, tools)
             if offer.name in self._catalog.index
             and can_fill(phrases.get(offer.name, ()), (one.name for one in offer.required))
         ]

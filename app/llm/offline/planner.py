@@ -224,26 +224,23 @@ class Planner:
         """Return the step with the person's words for its missing parameter, None if they do not fit."""
         if step.missing is None or opens_with_reversal(said) or is_withdrawn(said[:LONGEST_PLANNED]):
             return None
-        value = convert(said, step.missing, self.reader)
         if step.missing.kind is Kind.LIST and _ALREADY & set(words(said)):
             return None  # "Sam already bought it" tells of something, and names nothing to put on a list
-        if value is None or (step.missing.kind is Kind.WHEN and not self._says_only_when(said)):
+        if step.missing.kind is Kind.WHEN:
+            reading = self.reader.when(said)
+            if not reading.words or set(words(reading.rest)) - ALL_STOP_WORDS - WORDS["courtesies"]:
+                return None
+        value = convert(said, step.missing, self.reader)
+        if value is None:
             return None
         return self.completed(self.offers[step.tool], {**step.arguments, step.missing.name: value})
-
-    def _says_only_when(self, said: str) -> bool:
-        reading = self.reader.when(said)
-        rest = set(words(reading.rest)) - ALL_STOP_WORDS - WORDS["courtesies"]
-        return bool(reading.words) and not rest
 
     def renamed(self, step: Step, name: str) -> Step | None:
         """Return the step with its one text that names a thing replaced by `name`; None if it has none."""
         offer = self.offers.get(step.tool)
-        named = [
-            one.name
-            for one in (offer.parameters if offer is not None else ())
-            if one.kind is Kind.TEXT and not one.is_prose and one.name in step.arguments
-        ]
+        parameters = offer.parameters if offer is not None else ()
+        names = [one.name for one in parameters if one.kind is Kind.TEXT and not one.is_prose]
+        named = [one for one in names if one in step.arguments]
         if not name or len(named) != 1:
             return None
         return replace(step, arguments={**step.arguments, named[0]: name}, guessed=False)
@@ -316,14 +313,11 @@ class Planner:
                 if self._words_read > _MAX_SPLIT_WORDS:
                     break
                 first = self._best(left)
-                if first and all(step.is_sure for step in first):
-                    rest = self._clause(right, depth + 1)
-                    if (
-                        rest
-                        and all(step.is_sure for step in rest)
-                        and not self._splits_a_phrase(clause, left, rest)
-                    ):
-                        return [*first, *rest]
+                if not _are_sure(first):
+                    continue
+                rest = self._clause(right, depth + 1)
+                if _are_sure(rest) and not self._splits_a_phrase(clause, left, rest):
+                    return [*first, *rest]
         return self._best(clause)
 
     def _splits_a_phrase(self, clause: str, left: str, rest: Sequence[Step]) -> bool:
@@ -358,8 +352,10 @@ class Planner:
             key=lambda one: (-one.strength, self._distance(one.template.tool)),
         )
         for alignment in aligned:
-            if asking and alignment.strength < asked_at and self._prefers_question(asking[0], alignment):
-                break  # a question about what was said is better than an answer to what was not
+            if asking and alignment.strength < asked_at:
+                is_list = asking[0].missing is not None and asking[0].missing.kind is Kind.LIST
+                if is_list or alignment.template.tool != asking[0].tool:
+                    break  # better asked than answered: "add to the shopping list" adds no "shopping list"
             offer = self.offers[alignment.template.tool]
             names_things = not any(one.is_prose for one in offer.parameters)
             if offer.name not in self._read_only and (
@@ -386,11 +382,6 @@ class Planner:
         """Return how far a tool is from what is talked about."""
         category = self.category(tool)
         return self._topic.index(category) if category in self._topic else len(self._topic)
-
-    def _prefers_question(self, asking: Step, weaker: Alignment) -> bool:
-        """Prefer the question: "add to the shopping list" adds no "shopping list"."""
-        is_list = asking.missing is not None and asking.missing.kind is Kind.LIST
-        return is_list or weaker.template.tool != asking.tool
 
     def _of_same_phrase(
         self, step: Step, alignment: Alignment, aligned: Sequence[Alignment], clause: str
@@ -549,6 +540,10 @@ class Planner:
         return [self.completed(offer, {name: value.value for name, value in found.items()})]
 
 
+def _are_sure(steps: Sequence[Step]) -> bool:
+    return bool(steps) and all(step.is_sure for step in steps)
+
+
 def _is_named(clause: str, template: Template) -> bool:
     """Tell whether the word of an order is a thing here, as in "remove diapers, wipes from the list"."""
     first = next(iter(template.telling), "")
@@ -591,19 +586,14 @@ def lookup(said: str, offers: Sequence[Offer], phrases: Mapping[str, Sequence[st
     if not kept or len(kept) > _MOST_ASKED or not (is_bare or _QUESTION.match(fold(said))):
         return Plan()
     for offer in offers:
-        if name := _open_query(offer, phrases.get(offer.name, ())):
-            return Plan((Step(offer.name, {name: " ".join(kept)}, guessed=True),))
+        for phrase in phrases.get(offer.name, ()):
+            template = read_template(offer.name, phrase)
+            parameter = offer.parameter(template.last_slot)
+            if (
+                template.is_vague and parameter is not None and parameter.kind is Kind.WORDS
+            ):  # "what is {query}"
+                return Plan((Step(offer.name, {parameter.name: " ".join(kept)}, guessed=True),))
     return Plan()
-
-
-def _open_query(offer: Offer, listed: Sequence[str]) -> str:
-    """Return the parameter of which a phrase says that anything may be asked for: "what is {query}"."""
-    for phrase in listed:
-        template = read_template(offer.name, phrase)
-        parameter = offer.parameter(template.last_slot)
-        if template.is_vague and parameter is not None and parameter.kind is Kind.WORDS:
-            return parameter.name
-    return ""
 
 
 def _telling(said: str) -> list[str]:

@@ -126,21 +126,15 @@ class Offer:
         return next((one for one in self.parameters if one.name == name), None)
 
 
-def read_offer(tool: Mapping[str, JSON]) -> Offer | None:
-    """Return the offer of a function form, None for anything else."""
-    function = tool.get("function") if isinstance(tool, Mapping) else None
-    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
-        return None
-    schema = function.get("parameters")
-    schema = schema if isinstance(schema, Mapping) else {}
-    properties = schema.get("properties")
-    required = schema.get("required")
-    wanted = set(required) if isinstance(required, list) else set()
-    parameters = tuple(
-        Parameter(name, inner if isinstance(inner, Mapping) else {}, name in wanted)
-        for name, inner in (properties.items() if isinstance(properties, Mapping) else ())
+def read_offer(tool: Mapping[str, JSON]) -> Offer:
+    """Return the offer of a tool in the function form."""
+    function = tool["function"]
+    schema = function.get("parameters") or {}
+    required = schema.get("required", ())
+    parameters = (
+        Parameter(name, one, name in required) for name, one in schema.get("properties", {}).items()
     )
-    return Offer(function["name"], str(function.get("description") or ""), parameters)
+    return Offer(function["name"], str(function.get("description") or ""), tuple(parameters))
 
 
 def offer_of_document(name: str, described: Mapping[str, str]) -> Offer:
@@ -198,9 +192,8 @@ class Reader:
 
     def when(self, text: str) -> Reading:
         """Read what a text says of when, by the person's clock."""
-        zone, person = ZoneInfo(self.person.timezone), self.person
-        now = self.now().timestamp()
-        return read_when(text[:_LONGEST_MOMENT], zone, now, person.language, person.country)
+        zone, now = ZoneInfo(self.person.timezone), self.now().timestamp()
+        return read_when(text[:_LONGEST_MOMENT], zone, now, self.person.language, self.person.country)
 
     def end_in(self, text: str) -> tuple[str, str]:
         """Return a text without the day until which something goes on, and that day: "until Sunday"."""
@@ -241,7 +234,7 @@ def convert(raw: str, parameter: Parameter, reader: Reader) -> JSON:
         case Kind.WHEN:
             return _moment(text, parameter, reader)
         case Kind.PLACE:
-            return _place(text)
+            return _bare(_TIME_AFTER_PLACE.sub("", text)) or None
         case Kind.FILE:
             return _file(text)
         case Kind.URL:
@@ -255,11 +248,9 @@ def convert(raw: str, parameter: Parameter, reader: Reader) -> JSON:
             return bare if re.fullmatch(r"\D{1,40}[23]?", bare) and len(bare.split()) <= 4 else None
         case Kind.WORDS:
             return _bare(text) or None
-        case Kind.TEXT:
-            is_name = ":" in text or not _SAYS_MORE.search(_bare(text))
-            return text if parameter.is_prose or is_name else None
-        case Kind.OTHER:
-            return None
+        case Kind.TEXT if parameter.is_prose or ":" in text or not _SAYS_MORE.search(_bare(text)):
+            return text
+    return None
 
 
 def convert_several(raw: str, parameters: list[Parameter], reader: Reader) -> dict[str, JSON] | None:
@@ -298,8 +289,6 @@ def find(text: str, parameter: Parameter, reader: Reader) -> Found | None:
         return Found(value, (), frozenset(word for word in words(text) if stem(word) in wanted))
     pieces = _pieces(text, parameter.kind, reader)
     raw = " ".join(pieces)
-    if not raw:
-        return None
     value = convert(raw, parameter, reader)
     return None if value is None else Found(value, pieces, frozenset(words(raw)))
 
@@ -398,10 +387,6 @@ def _moment(text: str, parameter: Parameter, reader: Reader) -> JSON:
     return moment.date().isoformat() if wanted == "date" else moment.isoformat(timespec="seconds")
 
 
-def _place(text: str) -> JSON:
-    return _bare(_TIME_AFTER_PLACE.sub("", text)) or None
-
-
 def _quantity(text: str, language: str) -> JSON:
     """Return a number and what it counts; no calculation, bare number or share."""
     bare = _bare(text)
@@ -427,15 +412,15 @@ def _file(text: str) -> JSON:
 
 def _pieces(text: str, kind: Kind, reader: Reader) -> tuple[str, ...]:
     """Return the parts of `text` that may be a value of this kind."""
-    if kind is Kind.WHEN:
-        return reader.when(text).words
-    found = None
-    if kind in _PATTERNS:
-        found = _first(_PATTERNS[kind], text)
-    elif kind is Kind.PLACE:
-        found = _place_in(text)
-    elif kind in (Kind.WORDS, Kind.TEXT, Kind.LIST):
-        found = _quoted_in(text)
+    match kind:
+        case Kind.WHEN:
+            return reader.when(text).words
+        case Kind.PLACE:
+            found = _place_in(text)
+        case Kind.WORDS | Kind.TEXT | Kind.LIST:
+            found = _quoted_in(text)
+        case _:
+            found = _first(_PATTERNS[kind], text) if kind in _PATTERNS else None
     return (found,) if found else ()
 
 
