@@ -17,7 +17,7 @@ from app.text import Private
 from app.tools.confirmation import ConfirmationPolicy, NoTTYError, TurnAborted
 from app.tools.context import CallTerms, ToolContext
 from app.tools.limits import DaemonThreads, Rates
-from app.tools.masking import mask_arguments
+from app.tools.masking import mask_text
 from app.tools.plain import TooLarge, dumps
 from app.tools.registry import ToolRegistry, close_names
 from app.tools.result import OUTPUT_LIMIT, ToolResult, bounded, own_words, raised, settled, too_large
@@ -36,6 +36,9 @@ _FIRST_PAUSE = 0.5
 _GRACE = 0.2
 _SMALL = 20_000
 """Characters and parts of a result that the loop looks at itself; larger ones are read in a thread."""
+
+_LOGGED = 1000
+"""Characters of the arguments that the private log keeps of a call whose tool raised."""
 
 _Outcome = ToolResult | BaseException
 """The end of a run: a result, or the exception that was raised."""
@@ -325,6 +328,6 @@ def _timed_out(tool: Tool, started: bool) -> ToolResult:
 def _raised(tool: Tool, error: BaseException, args: JSON) -> ToolResult:
     result = raised(tool.name, error)
     if result.code == "INTERNAL" and result.error is not None:
-        said, given = Private(result.error.message), Private(mask_arguments(args))
+        said, given = Private(result.error.message), Private(mask_text(dumps(args).decode()[:_LOGGED]))
         log.warning("tool raised", tool=tool.name, error=type(error).__name__, said=said, args=given)
     return result

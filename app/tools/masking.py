@@ -1,13 +1,6 @@
-"""Texts and arguments made fit for a log: no phone, address, token, path or long value in clear."""
+"""Texts made fit for a log: no phone, address, token or path in clear."""
 
 import re
-from collections.abc import Mapping
-
-from app.messages import JSON
-
-_LONGEST = 60
-_DEEPEST = 6
-_MOST = 20
 
 # Each of these takes time in proportion to the text, whatever the text is: it is a worker's, or a model's.
 _EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]++@[\w-]++(?:\.[\w-]++)++")
@@ -27,7 +20,6 @@ _LETTER = re.compile(r"[A-Za-z]")
 _CREDENTIALS = re.compile(r"(://)[^\s/@:]+:[^\s/@]+@")
 _PHONE = re.compile(r"(?<![\w.])(?!\d{4}-\d\d-\d\d(?!\d))\+?\d(?:[\s().-]{0,2}\d){7,14}(?![\w])")
 _PATH = re.compile(r"(?<![\w:/.~-])(?:~|[A-Za-z]:)?[/\\](?:[\w.@+-]+[/\\])+([\w.@+-]*)")
-_SECRET_NAME = re.compile(r"token|secret|password|passwd|api_?key|authorization|credential", re.IGNORECASE)
 
 
 def mask_text(text: str) -> str:
@@ -65,23 +57,3 @@ def _unless_word(run: re.Match[str]) -> str:
 def without_paths(text: str) -> str:
     """Return a text with only the last part of each file path."""
     return _PATH.sub(lambda match: match[1] or "…", text)
-
-
-def mask_arguments(args: JSON, depth: int = 0) -> JSON:
-    """Return arguments for a log: masked, shortened, and bounded in depth and number."""
-    if isinstance(args, str):
-        masked = mask_text(args[: _LONGEST * 4])
-        return masked if len(args) <= _LONGEST else f"{masked[:_LONGEST]}… ({len(args)} characters)"
-    if depth >= _DEEPEST:
-        return "…"
-    if isinstance(args, Mapping):
-        items = list(args.items())[:_MOST]
-        return {
-            str(name)[:_LONGEST]: "…" if _SECRET_NAME.search(str(name)) else mask_arguments(value, depth + 1)
-            for name, value in items
-        }
-    if isinstance(args, list | tuple):
-        return [mask_arguments(value, depth + 1) for value in args[:_MOST]]
-    if isinstance(args, int) and not isinstance(args, bool) and abs(args) >= 10**7:
-        return "…" + str(args % 100).zfill(2)
-    return args
