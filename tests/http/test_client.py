@@ -112,12 +112,10 @@ async def test_an_address_of_the_operators_may_be_private_by_number_and_by_name(
     "setting",
     [
         "",
-        "127.0.0.1:{port}",
         "https://127.0.0.1:{port}",
         "http://localhost:{port}",
         "http://127.0.0.1:1",
         "http://me@127.0.0.1:{port}",
-        "see http://127.0.0.1:{port}",
     ],
 )
 async def test_another_scheme_host_or_port_is_not_the_operators(setting: str) -> None:
