@@ -17,20 +17,13 @@ from app.turns.actions import CallResult
 NOW = datetime(2026, 11, 21, 15, 0, tzinfo=UTC)
 
 
-def _tool(
-    name: str, category: str, description: str, phrases: tuple[str, ...], **parameters: Any
-) -> dict[str, Any]:
-    return {
-        "name": name,
-        "category": category,
-        "description": description,
-        "phrases": phrases,
-        "parameters": parameters,
-    }
-
-
-def _text(description: str, **more: Any) -> dict[str, Any]:
-    return {"type": "string", "description": description, **more}
+def _tool(name: str, category: str, description: str, *phrases: str, **parameters: Any) -> dict[str, Any]:
+    """Describe a tool; parameters are required but for those with `optional`, and texts unless they say."""
+    required = [one for one, schema in parameters.items() if not schema.pop("optional", False)]
+    properties = {one: {"type": "string", **schema} for one, schema in parameters.items()}
+    schema = {"type": "object", "properties": properties, "required": required}
+    function = {"name": name, "description": description, "parameters": schema}
+    return {"category": category, "phrases": phrases, "form": {"type": "function", "function": function}}
 
 
 TOOLS = [
@@ -38,211 +31,81 @@ TOOLS = [
         "time_in_place",
         "clock",
         "Tells the current time in a city or country",
-        (
-            "qué hora es",
-            "qué hora es en {place}",
-            "dime la hora en {place}",
-            "hora en {place}",
-            "que horas são",
-            "que horas são em {place}",
-            "me diga a hora em {place}",
-            "what time is it",
-            "what time is it in {place}",
-            "current time in {place}",
-        ),
-        place=_text("City or country; empty for here"),
+        *("qué hora es", "qué hora es en {place}", "que horas são em {place}", "what time is it in {place}"),
+        place={"description": "City or country; empty for here", "optional": True},
     ),
     _tool(
         "calculate",
         "maths",
         "Calculates an arithmetic expression exactly",
-        (
+        *(
             "cuánto es {expression}",
-            "calcula {expression}",
-            "cuánto da {expression}",
             "quanto é {expression}",
-            "calcule {expression}",
-            "quanto dá {expression}",
             "how much is {expression}",
             "what is {expression}",
-            "calculate {expression}",
         ),
-        expression=_text("The expression as the person wrote it, in digits or words", required=True),
+        expression={"description": "The expression as the person wrote it, in digits or words"},
     ),
     _tool(
         "save_note",
         "notes",
         "Saves a note for later",
-        (
-            "guarda una nota: {text}",
-            "anota {text}",
-            "anota que {text}",
-            "apunta que {text}",
-            "nueva nota: {text}",
-            "salva uma nota: {text}",
-            "anota aí: {text}",
-            "anote que {text}",
-            "nova nota: {text}",
-            "save a note: {text}",
-            "note that {text}",
-            "take a note: {text}",
-            "write down {text}",
-            "note: {text}",
-        ),
-        text=_text("What to keep", required=True),
-    ),
-    _tool(
-        "list_notes",
-        "notes",
-        "Lists the saved notes",
-        (
-            "lista mis notas",
-            "muéstrame mis notas",
-            "qué notas tengo",
-            "ver notas",
-            "liste minhas notas",
-            "mostra minhas notas",
-            "quais são minhas notas",
-            "list my notes",
-            "show my notes",
-            "what notes do I have",
-        ),
-    ),
-    _tool(
-        "search_notes",
-        "notes",
-        "Searches the saved notes for words",
-        (
-            "busca {query} en mis notas",
-            "busca en mis notas {query}",
-            "procura {query} nas minhas notas",
-            "search my notes for {query}",
-            "find {query} in my notes",
-        ),
-        query=_text("Words to look for", required=True),
+        *("guarda una nota: {text}", "anota {text}", "anota aí: {text}", "note that {text}", "note: {text}"),
+        text={"description": "What to keep"},
     ),
     _tool(
         "delete_note",
         "notes",
         "Deletes a saved note by its number",
-        (
-            "borra la nota {number}",
-            "elimina la nota {number}",
-            "apaga a nota {number}",
-            "delete note {number}",
-        ),
-        number={"type": "integer", "description": "Number of the note in the list", "required": True},
+        *("borra la nota {number}", "apaga a nota {number}", "delete note {number}"),
+        number={"type": "integer", "description": "Number of the note in the list"},
     ),
     _tool(
         "get_weather",
         "weather",
         "Weather forecast of a place",
-        (
-            "qué clima hace en {place}",
-            "cómo está el clima en {place}",
-            "qué tiempo hace en {place}",
-            "como está o tempo em {place}",
-            "previsão do tempo em {place}",
-            "what is the weather in {place}",
-            "weather in {place}",
-        ),
-        place=_text("City", required=True),
-        units=_text("Units", enum=["metric", "imperial"]),
+        *("qué clima hace en {place}", "como está o tempo em {place}", "what is the weather in {place}"),
+        place={"description": "City"},
+        units={"description": "Units", "enum": ["metric", "imperial"], "optional": True},
     ),
     _tool(
         "set_reminder",
         "reminders",
         "Sets a reminder for a moment",
-        (
-            "recuérdame {text} {when}",
-            "recuérdame {when} {text}",
-            "recuérdame el {when} que {text}",
-            "me lembra de {text} às {when}",
-            "me lembre amanhã de {text}",
-            "remind me to {text} at {when}",
-            "remind me at {when} to {text}",
-            "remind me in {when} to {text}",
-        ),
-        text=_text("What to remind of", required=True),
-        when=_text("ISO 8601 date and time", required=True),
-    ),
-    _tool(
-        "list_reminders",
-        "reminders",
-        "Lists the reminders that are set",
-        (
-            "qué recordatorios tengo",
-            "lista mis recordatorios",
-            "quais são meus lembretes",
-            "list my reminders",
-        ),
-    ),
-    _tool(
-        "read_file",
-        "files",
-        "Reads a text file of the workspace",
-        ("lee el archivo {path}", "lê o arquivo {path}", "read the file {path}", "open the file {path}"),
-        path=_text("Path in the workspace", required=True),
+        *("recuérdame {text} {when}", "recuérdame {when} {text}", "me lembra de {text} às {when}"),
+        *("remind me to {text} at {when}", "remind me in {when} to {text}"),
+        text={"description": "What to remind of"},
+        when={"description": "ISO 8601 date and time"},
     ),
     _tool(
         "list_people",
         "people",
         "Lists the people who may talk to the assistant",
-        (),
-        role=_text("Only people of this role", enum=["owner", "member"]),
+        role={"description": "Only people of this role", "enum": ["owner", "member"], "optional": True},
     ),
     _tool(
         "convert_currency",
         "money",
         "Converts an amount of money between currencies",
-        ("convierte {amount} de {source} a {target}", "convert {amount} {source} to {target}"),
-        amount={"type": "number", "description": "How much", "required": True},
-        source=_text("Currency to convert from", enum=["USD", "EUR", "BRL", "MXN"], required=True),
-        target=_text("Currency to convert to", enum=["USD", "EUR", "BRL", "MXN"], required=True),
+        *("convierte {amount} de {source} a {target}", "convert {amount} {source} to {target}"),
+        amount={"type": "number", "description": "How much"},
+        source={"description": "Currency to convert from", "enum": ["USD", "EUR", "BRL", "MXN"]},
+        target={"description": "Currency to convert to", "enum": ["USD", "EUR", "BRL", "MXN"]},
     ),
 ]
-
-PHRASES = {tool["name"]: tool["phrases"] for tool in TOOLS}
-CATEGORIES = tuple(
-    (name, f"Everything about {name}") for name in sorted({tool["category"] for tool in TOOLS})
-)
+SCHEMAS = [tool["form"] for tool in TOOLS]
+PHRASES = {tool["form"]["function"]["name"]: tool["phrases"] for tool in TOOLS}
+CATEGORIES = tuple((name, f"About {name}") for name in sorted({tool["category"] for tool in TOOLS}))
 
 
-def index() -> ToolIndex:
-    return ToolIndex(
-        Document(
-            tool["name"],
-            tool["name"],
-            tool["description"],
-            tool["category"],
-            {name: schema["description"] for name, schema in tool["parameters"].items()},
-            tool["phrases"],
-        )
-        for tool in TOOLS
-    )
+def _document(tool: dict[str, Any]) -> Document:
+    function = tool["form"]["function"]
+    name, properties = function["name"], function["parameters"]["properties"]
+    described = {one: schema["description"] for one, schema in properties.items()}
+    return Document(name, name, function["description"], tool["category"], described, tool["phrases"])
 
 
-def schemas() -> list[dict[str, Any]]:
-    return [_schema(tool) for tool in TOOLS]
-
-
-def _schema(tool: dict[str, Any]) -> dict[str, Any]:
-    properties = {
-        name: {key: value for key, value in schema.items() if key != "required"}
-        for name, schema in tool["parameters"].items()
-    }
-    required = [name for name, schema in tool["parameters"].items() if schema.get("required")]
-    parameters = {"type": "object", "properties": properties, "required": required}
-    return {
-        "type": "function",
-        "function": {"name": tool["name"], "description": tool["description"], "parameters": parameters},
-    }
-
-
-READ_ONLY = [
-    *("time_in_place", "calculate", "list_notes", "search_notes", "get_weather", "list_reminders"),
-    *("read_file", "list_people", "convert_currency"),
-]
+READ_ONLY = ("time_in_place", "calculate", "get_weather", "list_people", "convert_currency")
 
 
 class Installed:
@@ -262,11 +125,11 @@ class Installed:
         return ()
 
     def definitions(self, _: Person) -> list[dict[str, Any]]:
-        return schemas()
+        return SCHEMAS
 
 
 def offline() -> OfflineModel:
-    return OfflineModel(Installed(index(), PHRASES), now=lambda: NOW)
+    return OfflineModel(Installed(ToolIndex(map(_document, TOOLS)), PHRASES), now=lambda: NOW)
 
 
 def person(language: str = "en") -> Person:
@@ -276,7 +139,7 @@ def person(language: str = "en") -> Person:
 
 def asked(said: str, language: str = "en", **more: Any) -> ModelRequest:
     messages = [{"role": "system", "content": "You are Recado."}, {"role": "user", "content": said}]
-    return ModelRequest("answer", messages, schemas(), said, person(language), **more)
+    return ModelRequest("answer", messages, SCHEMAS, said, person(language), **more)
 
 
 # what tools answer in these tests, by name; others say that something was changed
