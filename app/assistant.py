@@ -13,7 +13,7 @@ from app.channels.template_sending import TemplateSending
 from app.http.transport import Transport
 from app.installs.chat import build_installs
 from app.installs.pipeline import Notices
-from app.llm.model import Model, WarmUp
+from app.llm.model import Model
 from app.llm.speech import Speech
 from app.llm.transcription import build_transcriber
 from app.llm.vision import Vision
@@ -116,7 +116,6 @@ class Assistant:
             settings, environment, loader, self.servers, registry, self.sandbox, self.files
         )
         self.model: Model = _model(settings, self.abilities, self.files)
-        self.warm_up = WarmUp(self.model)
         self.summarizer = Summarizer(self.store, self.model, settings.daily_token_budget)
         self.health = Health(self.store, settings.missing_credentials, rates)
         self.health.watch(self.model, told_as=MODEL_AWAY)
@@ -163,7 +162,6 @@ class Assistant:
             self.contexts,
             self.media,
             self.attachments,
-            self.warm_up,
             built.limits,
             asks=policy is None and not settings.dry_run,
         )
@@ -248,7 +246,6 @@ class Assistant:
         self.attachments.start()
         self.sweep.start()
         await self.webhooks_out.start()
-        self.warm_up.start()
 
     async def listening(self) -> None:
         """Note that the port listens: statuses of a crashed run can come in from now on."""
@@ -257,7 +254,6 @@ class Assistant:
 
     async def stop(self) -> None:
         """Stop lanes, sender, their services, then the writer; the intake has stopped before."""
-        self.warm_up.stop()
         await self.sweep.stop()
         await self.webhooks_out.stop()
         await self.reminders.stop()

@@ -179,7 +179,6 @@ async def _announce(server: _Server, app: FastAPI, settings: Settings) -> None:
     print(_welcome(app, url), flush=True)  # noqa: T201
     for missing in settings.missing_credentials:
         log.error("a WhatsApp credential is missing: /webhook answers 401 until it is set", variable=missing)
-    await app.state.assistant.warm_up.wait()
 
 
 def _port(server: _Server) -> int | None:

@@ -1,6 +1,5 @@
 """The interface of a model: a request in, an answer out."""
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -8,8 +7,6 @@ from typing import Literal, Protocol
 from app.messages import JSON
 from app.people import Person
 from app.store.turn_state import Exchange
-
-WARM_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,31 +80,8 @@ class Model(Protocol):
 
     failure: str
 
-    async def warm(self) -> None:
-        """Load what the first call needs."""
-
     async def complete(self, request: ModelRequest) -> ModelAnswer:
         """Return the answer. Raises ModelError."""
 
     async def close(self) -> None:
         """Close the connections."""
-
-
-class WarmUp:
-    """Loads what the model's first call needs in the background, once the port may listen already."""
-
-    def __init__(self, model: Model) -> None:
-        self._model = model
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        self._task = asyncio.create_task(self._model.warm(), name="warm the model's client")
-
-    async def wait(self) -> None:
-        """Return once it is loaded, after ten seconds at the latest; a failure shows at the first call."""
-        if self._task is not None and not self._task.done():
-            await asyncio.wait({self._task}, timeout=WARM_SECONDS)
-
-    def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()

@@ -82,7 +82,6 @@ class PhraseWriter:
 
     async def _ask(self, instructions: str, text: str) -> str:
         """Ask the model. Raises ModelError."""
-        await self._model.warm()
         messages: list[JSON] = [
             {"role": "system", "content": instructions},
             {"role": "user", "content": text},

@@ -11,7 +11,6 @@ from sqlite3 import Connection
 import structlog
 
 from app.errors import StoreError
-from app.llm.model import WarmUp
 from app.store import turns
 from app.store.database import new_id
 from app.store.journal import TurnGone
@@ -53,7 +52,6 @@ def build_turns(
     contexts: ToolContexts,
     media: MediaFolder,
     attachments: AttachmentReader,
-    warm_up: WarmUp,
     limits: Limits,
     *,
     asks: bool,
@@ -65,15 +63,14 @@ def build_turns(
         Authorizer(services, engine, contexts, asks=asks),
         TurnFinalizer(services),
     )
-    return TurnScheduler(services, runner, attachments, warm_up, limits)
+    return TurnScheduler(services, runner, attachments, limits)
 
 
 class TurnScheduler:
     """Brings turns to `TurnRunner`.
 
     A wake is a hint: a lane reads from the rows what there is to do, and ends only when there is nothing and
-    no hint came meanwhile. No turn begins before the model is loaded: a crash while starting speaks against
-    none.
+    no hint came meanwhile.
     """
 
     def __init__(
@@ -81,7 +78,6 @@ class TurnScheduler:
         services: TurnServices,
         runner: TurnRunner,
         attachments: AttachmentReader,
-        warm_up: WarmUp,
         limits: Limits,
     ) -> None:
         self._store = services.store
@@ -91,7 +87,6 @@ class TurnScheduler:
         self._quiet = services.limits.burst_quiet_seconds
         self._longest = services.limits.burst_longest_seconds
         self._attachments = attachments
-        self._warm_up = warm_up
         self._limits = limits
         self._places = asyncio.Semaphore(services.limits.turns_at_once)  # first come, first served
         self._guests_places = asyncio.Semaphore(max(services.limits.turns_at_once // GUESTS_SHARE, 1))
@@ -192,7 +187,6 @@ class TurnScheduler:
     async def _take_up(self, conversation: str, lane: _Lane) -> Ready | Pause | UnreadFiles | None:
         """Look for a turn and run it; whatever goes wrong, the lane goes on."""
         try:
-            await self._warm_up.wait()
             found = await self._claim(conversation)
             if isinstance(found, Ready) and (pause := await self._run(conversation, lane, found)):
                 return pause

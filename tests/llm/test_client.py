@@ -498,9 +498,6 @@ class Failing:
         self._errors = list(errors)
         self._forever = forever
 
-    async def warm(self) -> None:
-        return None
-
     async def close(self) -> None:
         return None
 

@@ -6,7 +6,6 @@ import time
 from sqlite3 import Connection
 from typing import cast
 
-from app.llm.model import WarmUp
 from app.messages import Sender
 from app.people import Conversation
 from app.store import turn_state, turns
@@ -45,7 +44,7 @@ def scheduler_of(store: Database, runner: object, at_once: int = 100, quiet: flo
     limits = TurnLimits(burst_quiet_seconds=quiet, burst_longest_seconds=quiet, turns_at_once=at_once)
     services = services_of(store, Catalog(), limits=limits)
     reader = AttachmentReader(services, MediaFolder(store.path.parent), Files(store.path.parent), None)
-    return TurnScheduler(services, cast(TurnRunner, runner), reader, WarmUp(services.model), no_limits())
+    return TurnScheduler(services, cast(TurnRunner, runner), reader, no_limits())
 
 
 async def test_a_turn_that_failed_is_run_again_without_another_hint(store: Database) -> None:

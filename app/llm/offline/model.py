@@ -90,9 +90,6 @@ class OfflineModel:
         answer = self._classify if request.purpose == "classify" else self._answer
         return await asyncio.get_running_loop().run_in_executor(self._threads, answer, request)
 
-    async def warm(self) -> None:
-        """Do nothing: all is loaded."""
-
     async def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
