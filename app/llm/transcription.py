@@ -5,7 +5,7 @@ import contextlib
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import structlog
 
@@ -13,9 +13,6 @@ from app.errors import RecadoError
 from app.processes.host import Command, HostedProcess, kept_environment
 from app.settings import Settings
 from app.text import Private
-
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI
 
 log = structlog.get_logger(__name__)
 
@@ -68,12 +65,8 @@ class EndpointTranscriber:
         self._url = settings.transcription_url
         self._key = settings.transcription_key
         self._model = settings.transcription_model
-        self._client: AsyncOpenAI | None = None
-        self._opening = asyncio.Lock()
 
-    async def close(self) -> None:
-        if self._client is not None:
-            await self._client.close()
+    async def close(self) -> None: ...
 
     async def transcribe(self, file: Path, mime_type: str, language: str) -> str:
         data = await asyncio.to_thread(file.read_bytes)
@@ -90,9 +83,11 @@ class EndpointTranscriber:
     async def _post(self, name: str, data: bytes, language: str) -> str:
         from openai import APIError, APIStatusError, omit
 
-        client = await self._open()
+        from app.llm.connection import open_client
+
+        opening = asyncio.to_thread(open_client, self._url, self._key)
         try:
-            async with asyncio.timeout(SECONDS):
+            async with asyncio.timeout(SECONDS), await opening as client:
                 answer = await client.audio.transcriptions.create(
                     file=(name, data), model=self._model, language=language or omit, response_format="json"
                 )
@@ -107,12 +102,6 @@ class EndpointTranscriber:
         if not isinstance(text, str):
             raise NotTranscribed("the answer holds no text")
         return text.strip()
-
-    async def _open(self) -> "AsyncOpenAI":
-        async with self._opening:
-            if self._client is None:
-                self._client = await asyncio.to_thread(_open_client, self._url, self._key)
-        return self._client
 
 
 class LocalTranscriber:
@@ -175,13 +164,6 @@ class LocalTranscriber:
         if process is not None:
             with contextlib.suppress(OSError):
                 await process.end()
-
-
-def _open_client(url: str, key: str) -> "AsyncOpenAI":
-    """Import the package late and make its client: it takes a quarter of a second."""
-    from app.llm.connection import open_client
-
-    return open_client(url, key)
 
 
 def _ending(mime_type: str) -> str:
