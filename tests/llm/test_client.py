@@ -458,7 +458,7 @@ async def test_a_proxy_does_not_see_the_key(monkeypatch: pytest.MonkeyPatch) -> 
     assert "password" not in str(refused.value)
 
 
-@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1", "http://["])
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1", "nonsense://x"])
 async def test_a_wrong_proxy_is_a_model_error(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
     monkeypatch.setenv("http_proxy", proxy)
     monkeypatch.setenv("no_proxy", "")

@@ -114,6 +114,15 @@ def test_folder_of_skills_leaves_out_what_is_no_skill_or_broken(tmp_path: Path) 
     assert names(house / "no_manifest") == []
 
 
+def test_folder_of_adapters_gives_the_registered_tools_of_the_files_in_it(tmp_path: Path) -> None:
+    (tmp_path / "server.py").write_text(ADAPTER)
+    (tmp_path / "setup.py").write_text(PLAIN)
+    (tmp_path / "broken.py").write_text("def (")
+    (tmp_path / "deeper").mkdir()
+    (tmp_path / "deeper" / "server.py").write_text(ADAPTER)
+    assert names(tmp_path) == ["adapted"]
+
+
 def test_links_that_lead_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:
     outside = skill(tmp_path / "outside")
     (tmp_path / "server.py").write_text(ADAPTER)
