@@ -13,6 +13,7 @@ from app.search import Document, ToolIndex
 from app.store.turn_state import Exchange, PastCall
 from app.tools import ToolResult
 from app.turns.actions import CallResult
+from app.turns.state import RECENT_EXCHANGES
 
 NOW = datetime(2026, 11, 21, 15, 0, tzinfo=UTC)
 
@@ -189,7 +190,9 @@ class Dialog:
         return [(one.tool, one.arguments) for one in made], answer.text
 
     def request(self, said: str, messages: list[dict[str, Any]]) -> ModelRequest:
-        return ModelRequest("answer", messages, self.tools, said, self.who, earlier=tuple(self.earlier))
+        return ModelRequest(
+            "answer", messages, self.tools, said, self.who, earlier=tuple(self.earlier[-RECENT_EXCHANGES:])
+        )
 
 
 async def answered(
