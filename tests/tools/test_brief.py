@@ -28,13 +28,6 @@ def test_long_words_end_with_a_sentence() -> None:
     assert (said[-1], len(said)) == ("…", LONGEST_DESCRIPTION)
 
 
-def test_a_dot_near_the_beginning_does_not_hide_the_rest() -> None:
-    said = brief(tool("Removes files, e.g. of " + "all sorts of people, and " * 50))["function"][
-        "description"
-    ]
-    assert (said[-1], len(said)) == ("…", LONGEST_DESCRIPTION)
-
-
 def test_no_argument_is_lost_and_none_means_anything_else() -> None:
     long = "What it is about. " * 50
     schema = {

