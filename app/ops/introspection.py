@@ -18,9 +18,9 @@ from app.settings import Settings
 class Introspection:
     """A service for skills; nothing it returns holds a secret or what people wrote."""
 
-    def __init__(self, settings: Settings, abilities: ToolCatalog, health: Health) -> None:
+    def __init__(self, settings: Settings, catalog: ToolCatalog, health: Health) -> None:
         self._settings = settings
-        self._abilities = abilities
+        self._catalog = catalog
         self._health = health
         self.may_write = settings.agent_write_enabled
 
@@ -50,7 +50,7 @@ class Introspection:
 
     def skill(self, name: str) -> dict[str, JSON] | None:
         """Describe a skill; None if no skill has that name."""
-        skill = self._abilities.skill(name)
+        skill = self._catalog.skill(name)
         if skill is None:
             return None
         return {
@@ -70,7 +70,7 @@ class Introspection:
         }
 
     def skills(self) -> list[str]:
-        return sorted(self._abilities.skill_names)
+        return sorted(self._catalog.skill_names)
 
     def logs(self, count: int, level: str) -> Sequence[str]:
         """Return the newest log lines of that level and above, the oldest first."""
