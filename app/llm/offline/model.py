@@ -179,11 +179,11 @@ class OfflineModel:
         person = request.person or _NOBODY
         language, said = person.language, request.said
         offers = self._offers(request.tools)
-        results, rounds = _results_so_far(request.messages)
+        results, rounds, late = _so_far(request.messages)
         if picks_none(said, request.earlier):
             return _written(request, say(language, "All right, none of them."))
         asks = bool(said.strip()) and small_talk(said) is None
-        plan = self._plan(request, offers, person) if offers and asks else Plan()
+        plan = self._plan(request, late, offers, person) if offers and asks else Plan()
         facts = answering_facts(request.facts, said) if asks else []
         is_guess = all(step.guessed for step in plan.steps)
         refusal = ""
@@ -234,10 +234,10 @@ class OfflineModel:
             taken.add(category)
         return calls[:MAX_PARALLEL]
 
-    def _plan(self, request: ModelRequest, offers: Sequence[Offer], person: Person) -> Plan:
+    def _plan(self, request: ModelRequest, late: str, offers: Sequence[Offer], person: Person) -> Plan:
         planner = self._planner(offers, person)
-        said, late = _split_late(request.said, request.messages)
-        plan = plan_after(planner, said, request.earlier)
+        late = late if request.said.endswith(late) else ""
+        plan = plan_after(planner, request.said.removesuffix(late), request.earlier)
         more = planner.plan(late)
         unknown, withheld = (*plan.unknown, *more.unknown), plan.withheld or more.withheld
         return Plan((*plan.steps, *more.steps), unknown, plan.lacking, withheld)
@@ -293,29 +293,20 @@ class OfflineModel:
         return list(found.values())
 
 
-def _since_calls(messages: Sequence[Mapping[str, JSON]]) -> list[Mapping[str, JSON]]:
-    """Return this turn's messages from its first calls on; an answer without calls ends a turn."""
+def _so_far(messages: Sequence[Mapping[str, JSON]]) -> tuple[list[str], int, str]:
+    """Return this turn's tool results in the order of their calls, its rounds of calls, and what came after.
+
+    An answer without calls ends a turn; what came after is what the person wrote since the first calls.
+    """
     own: list[Mapping[str, JSON]] = []
     for message in messages:
         if message.get("role") == "assistant" and not message.get("tool_calls"):
             own = []
         elif own or message.get("role") == "assistant":
             own.append(message)
-    return own
-
-
-def _results_so_far(messages: Sequence[Mapping[str, JSON]]) -> tuple[list[str], int]:
-    """Return the tool results of this turn, in the order of their calls, and its rounds of calls."""
-    own = _since_calls(messages)
     results = [_content_of(one) for one in own if one.get("role") == "tool"]
-    return results, sum(one.get("role") == "assistant" for one in own)
-
-
-def _split_late(said: str, messages: Sequence[Mapping[str, JSON]]) -> tuple[str, str]:
-    """Split what was said before the turn's first calls from what came in after them."""
-    late = [_content_of(one) for one in _since_calls(messages) if one.get("role") == "user"]
-    text = "\n".join(late).strip()
-    return (said[: -len(text)], text) if text and said.endswith(text) else (said, "")
+    late = "\n".join(_content_of(one) for one in own if one.get("role") == "user")
+    return results, sum(one.get("role") == "assistant" for one in own), late.strip()
 
 
 def _content_of(message: Mapping[str, JSON]) -> str:
