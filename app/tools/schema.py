@@ -101,37 +101,22 @@ def _make_readable(annotation: Any, around: Mapping[str, object], seen: dict[int
     if id(annotation) in seen:
         return
     seen[id(annotation)] = annotation
-    for part in typing.get_args(annotation):
+    origin = typing.get_origin(annotation)
+    for part in (*typing.get_args(annotation), *([origin] if isinstance(origin, type) else [])):
         _make_readable(part, around, seen)
-    kind = typing.get_origin(annotation) or annotation
-    if not isinstance(kind, type) or not _has_fields(kind) or (kind is not annotation and id(kind) in seen):
+    is_dict = typing.is_typeddict(annotation)
+    if not (is_dict or dataclasses.is_dataclass(annotation) or hasattr(annotation, "_fields")):
         return
-    seen[id(kind)] = kind
     try:
-        hints = typing.get_type_hints(kind, localns=dict(around), include_extras=True)
+        hints = typing.get_type_hints(annotation, localns=dict(around), include_extras=True)
     except Exception:  # an annotation is the author's own expression; pydantic says what it makes of it
         return
-    if typing.is_typeddict(kind):
-        _hook(kind, hints)
+    if is_dict:
+        twin = _twin(annotation, hints)
+        hook = classmethod(lambda cls, source, handler: handler.generate_schema(twin))
+        annotation.__get_pydantic_core_schema__ = hook
     for hint in hints.values():
         _make_readable(hint, around, seen)
-
-
-def _has_fields(kind: type) -> bool:
-    return (
-        dataclasses.is_dataclass(kind)
-        or typing_extensions.is_typeddict(kind)
-        or (issubclass(kind, tuple) and hasattr(kind, "_fields"))
-    )
-
-
-def _hook(typed_dict: Any, hints: Mapping[str, Any]) -> None:
-    twin = _twin(typed_dict, hints)
-
-    def describe(cls: type, source: object, handler: Any) -> Any:
-        return handler.generate_schema(twin)
-
-    typed_dict.__get_pydantic_core_schema__ = classmethod(describe)
 
 
 def _twin(typed_dict: Any, hints: Mapping[str, Any]) -> Any:
