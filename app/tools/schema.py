@@ -178,25 +178,25 @@ class _Tidy:
         self._left = _MOST_NODES
 
     def whole(self, schema: Schema) -> Schema:
-        tidied = self._node(schema, ())
+        tidied = self._node(schema)
         return {**tidied, "$defs": self._kept} if self._kept else tidied
 
-    def _node(self, schema: JSON, above: tuple[str, ...]) -> Schema:
+    def _node(self, schema: JSON) -> Schema:
         self._left -= 1
         if self._left < 0:
             raise TypesTooLarge
         if not isinstance(schema, dict):
             return {} if schema is True else {"not": {}}
         if "$ref" in schema:
-            return self._reference(schema, above)
+            return self._reference(schema)
         tidied: Schema = {}
         for key, value in schema.items():
             if key == "properties":
-                tidied[key] = self._properties(value, schema.get("required", ()), above)
+                tidied[key] = self._properties(value, schema.get("required", ()))
             elif key in {"anyOf", "oneOf", "allOf", "prefixItems"}:
-                tidied[key] = [self._node(part, above) for part in value]
+                tidied[key] = [self._node(part) for part in value]
             elif key in {"items", "additionalProperties", "propertyNames"} and isinstance(value, dict):
-                tidied[key] = self._node(value, above)
+                tidied[key] = self._node(value)
             elif key == "const":
                 tidied["enum"] = [value]
             elif key not in {"title", "discriminator"} and not (
@@ -205,10 +205,8 @@ class _Tidy:
                 tidied[key] = value
         return tidied
 
-    def _properties(
-        self, properties: dict[str, JSON], required: Iterable[str], above: tuple[str, ...]
-    ) -> Schema:
-        tidied = {name: self._node(schema, above) for name, schema in properties.items()}
+    def _properties(self, properties: dict[str, JSON], required: Iterable[str]) -> Schema:
+        tidied = {name: self._node(schema) for name, schema in properties.items()}
         for name in tidied.keys() - set(required):
             tidied[name] = {
                 key: value
@@ -217,16 +215,16 @@ class _Tidy:
             }
         return tidied
 
-    def _reference(self, schema: Schema, above: tuple[str, ...]) -> Schema:
+    def _reference(self, schema: Schema) -> Schema:
         name = str(schema["$ref"]).rpartition("/")[2]
         beside = {key: value for key, value in schema.items() if key not in {"$ref", "title"}}
         if name not in self._definitions:
             return beside
         if not self._holds_itself(name):
-            return {**self._node(self._definitions[name], (*above, name)), **beside}
+            return {**self._node(self._definitions[name]), **beside}
         if name not in self._kept:
             self._kept[name] = {}
-            self._kept[name] = self._node(self._definitions[name], (*above, name))
+            self._kept[name] = self._node(self._definitions[name])
         return {"$ref": f"#/$defs/{name}", **beside}
 
     def _holds_itself(self, name: str) -> bool:
