@@ -5,7 +5,7 @@ import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import orjson
 
@@ -79,7 +79,7 @@ class Decoder:
         if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
             raise FetchError("BAD_ANSWER", "the answer comes in an encoding that was not asked for")
         self._encoding = encoding
-        self._inflater: _Inflater | None = None
+        self._inflater: Any = None  # of `zlib.decompressobj`, whose type has no public name
         self._limit = limit
         self._made = 0
 
@@ -90,7 +90,7 @@ class Decoder:
         if self._inflater is None:
             self._inflater = zlib.decompressobj(_window(self._encoding, piece))
         try:
-            made = self._inflater.decompress(piece, self._limit - self._made + 1)
+            made: bytes = self._inflater.decompress(piece, self._limit - self._made + 1)
         except zlib.error as error:
             raise FetchError("BAD_ANSWER", "the answer cannot be unpacked") from error
         self._made += len(made)
@@ -106,20 +106,8 @@ class Decoder:
             raise FetchError("BAD_ANSWER", "the answer broke off")
 
 
-class _Inflater(Protocol):
-    """The type of `zlib.decompressobj`, which has no public name."""
-
-    @property
-    def eof(self) -> bool: ...
-
-    @property
-    def unused_data(self) -> bytes: ...
-
-    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
-
-
 def _window(encoding: str, start: bytes) -> int:
-    """zlib's parameter; "deflate" comes with zlib's header, or bare from some servers."""
+    """Return zlib's parameter; "deflate" comes with zlib's header, or bare from some servers."""
     if encoding != "deflate":
         return zlib.MAX_WBITS + 16
     return zlib.MAX_WBITS if start[0] & 0x0F == 8 else -zlib.MAX_WBITS
