@@ -1,17 +1,21 @@
 """A model behind an OpenAI-compatible chat-completions endpoint, through the `openai` package."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import orjson
 
 from app.llm.completions import read_completion, tools_as_text
-from app.llm.connection import Connection
 from app.llm.errors import ModelError
 from app.llm.model import ModelAnswer, ModelRequest
 from app.llm.vision import Vision, has_pictures, in_words
 from app.messages import JSON
 from app.settings import OPENAI_URL, Settings
+
+if TYPE_CHECKING:
+    from app.llm.connection import Connection
 
 # The longest answer asked for when a budget bounds it. Servers refuse more than their model can write
 # (GPT-4o 16,384, DeepSeek 8,192); the short one is for older models and small windows.
@@ -25,8 +29,8 @@ class ChatModel:
     def __init__(self, settings: Settings, vision: Vision | None = None) -> None:
         self._settings = settings
         self._vision = vision or Vision(settings)
-        url, key = settings.openai_base_url or OPENAI_URL, settings.openai_api_key.get_secret_value()
-        self._connection = Connection(url, key)
+        self._connection: Connection | None = None
+        self._opening = asyncio.Lock()
         self._answer_tokens = ANSWER_TOKENS
         # OpenAI's newer models refuse the older name
         self._limit_name = "max_tokens" if settings.openai_base_url else "max_completion_tokens"
@@ -34,7 +38,9 @@ class ChatModel:
         self.failure = ""
 
     async def close(self) -> None:
-        await self._connection.close()
+        if self._connection is not None:
+            await self._connection.close()
+            self._connection = None
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
         """Return the answer to one call; the caller retries. Raises ModelError."""
@@ -102,8 +108,24 @@ class ChatModel:
         if request.max_tokens:
             body[self._limit_name] = min(request.max_tokens, self._answer_tokens)
         seconds = settings.classifier_timeout if classify else settings.llm_timeout
-        answer = await self._connection.post(model, orjson.dumps(body), seconds)
+        connection = await self._connect()
+        answer = await connection.post(model, orjson.dumps(body), seconds)
         return read_completion(answer, request, model)
+
+    async def _connect(self) -> "Connection":
+        async with self._opening:
+            if self._connection is None:
+                url = self._settings.openai_base_url or OPENAI_URL
+                key = self._settings.openai_api_key.get_secret_value()
+                self._connection = await asyncio.to_thread(_open, url, key)
+        return self._connection
+
+
+def _open(url: str, key: str) -> "Connection":
+    """Import the package, which takes a quarter of a second, and prepare its client."""
+    from app.llm.connection import Connection
+
+    return Connection(url, key)
 
 
 def _has_tools(request: ModelRequest) -> bool:
