@@ -1,17 +1,14 @@
-"""A connection to a server: agree on a revision, list its tools, call them.
+"""A connection to a server: its greeting, the list of its tools, calls.
 
 Importing this loads the SDK (0.6 s, 45 MB): it is imported when the first server starts.
 """
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
 from contextlib import (
-    AbstractAsyncContextManager,
     AsyncExitStack,
     asynccontextmanager,
     contextmanager,
-    nullcontext,
     suppress,
 )
 from dataclasses import dataclass
@@ -27,7 +24,6 @@ from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp_types import (
     CONNECTION_CLOSED,
     HEADER_MISMATCH,
-    UNSUPPORTED_PROTOCOL_VERSION,
     CallToolRequest,
     CallToolRequestParams,
     CallToolResult,
@@ -36,7 +32,7 @@ from mcp_types import (
     ToolListChangedNotification,
 )
 from mcp_types.methods import validate_server_result
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
+from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from app import __version__
@@ -53,7 +49,6 @@ from app.mcp.wire import (
     Refused,
     ServerLink,
     Unreachable,
-    Unstartable,
 )
 from app.messages import JSON
 from app.processes.sandbox import Sandbox
@@ -61,9 +56,6 @@ from app.text import Private
 
 log = structlog.get_logger(__name__)
 
-# For an unknown server to say whether it speaks 2026-07-28: some never answer such a question.
-PROBE_SECONDS = 2.5
-_KNOWN_PROBE_SECONDS = 10.0
 _LISTEN_SECONDS = 10.0
 _LISTEN_AGAIN_SECONDS = 30.0
 PAGES = 50
@@ -83,122 +75,71 @@ class Listing:
 
 @asynccontextmanager
 async def connect(
-    definition: ServerDefinition,
-    sandbox: Sandbox,
-    *,
-    known: str = "",
-    allowed: Collection[tuple[str, int]] = (),
-    probing: AbstractAsyncContextManager[object] | None = None,
+    definition: ServerDefinition, sandbox: Sandbox, allowed: Collection[tuple[str, int]] = ()
 ) -> AsyncIterator["Connection"]:
-    """Connect in the newest revision that both sides speak; `known` is the one it spoke last.
+    """Connect by the handshake, or by `server/discover` to a server that has none (2026-07-28).
 
-    `allowed`: hosts and ports that may be asked although they are not public. `probing` is held while an
-    unknown server is asked what it speaks: many at once would be too slow. To be entered and left by one
+    `allowed`: hosts and ports that may be asked although they are not public. To be entered and left by one
     task. Raises Unreachable; sets no limit of time to the whole.
     """
-    opener = _Opener(definition, sandbox, allowed)
+    opened = AsyncExitStack()
     try:
-        connection = await opener.negotiate(known, probing or nullcontext())
+        try:
+            connection = await _open(opened, definition, sandbox, allowed)
+        except _NoHandshake as error:
+            try:
+                connection = await _open(opened, definition, sandbox, allowed, has_handshake=False)
+            except Unreachable:
+                raise error from None
         listening = asyncio.create_task(connection.listen())
-        opener.opened.callback(listening.cancel)
+        opened.callback(listening.cancel)
         yield connection
     finally:
-        await opener.opened.aclose()  # without the exception, which the SDK's task groups would wrap
+        await opened.aclose()  # without the exception, which the SDK's task groups would wrap
 
 
-class _Opener:
-    """Opens the connection to a server; `opened` is what has to be closed after its use."""
+async def _open(
+    opened: AsyncExitStack,
+    definition: ServerDefinition,
+    sandbox: Sandbox,
+    allowed: Collection[tuple[str, int]],
+    *,
+    has_handshake: bool = True,
+) -> "Connection":
+    """Greet a server over a link of its own: some answer nothing after a greeting that they do not know.
 
-    def __init__(
-        self, definition: ServerDefinition, sandbox: Sandbox, allowed: Collection[tuple[str, int]]
-    ) -> None:
-        self.opened = AsyncExitStack()
-        self._definition = definition
-        self._sandbox = sandbox
-        self._allowed = allowed
-
-    async def negotiate(self, known: str, probing: AbstractAsyncContextManager[object]) -> "Connection":
-        """Try each greeting on a link of its own: some servers answer nothing after one they do not know."""
-        if self._definition.downloads and not known:
-            await self._fetch()
-        silent_seconds = 0.0
-        if known not in HANDSHAKE_PROTOCOL_VERSIONS:
-            is_quick = not (known or self._definition.downloads)
-            seconds = PROBE_SECONDS if is_quick else _KNOWN_PROBE_SECONDS
-            try:
-                async with probing if is_quick else nullcontext():
-                    return await self._attempt(newest=True, seconds=seconds)
-            except Unstartable:
-                raise
-            except Unreachable as error:
-                silent_seconds = seconds if isinstance(error, _Silent) else 0.0
-                log.debug("a server does not speak 2026-07-28", server=self._definition.name, why=str(error))
-        began = time.monotonic()
+    Leaves what is to be closed in `opened`. Raises Unreachable; then nothing of the attempt is left.
+    """
+    attempt = AsyncExitStack()
+    try:
+        program = run_program(definition, sandbox) if definition.command else None
+        link = await attempt.enter_async_context(program or open_remote(definition, allowed))
+        connection = Connection(definition, link)
+        session = await attempt.enter_async_context(connection.session)
+        fault = None
         try:
-            connection = await self._attempt(newest=False)
-        except _OnlyModern:  # it was slow to say so
-            return await self._attempt(newest=True)
-        took = time.monotonic() - began
-        connection.is_sure_of_revision = not silent_seconds or took < silent_seconds / 2
-        return connection
-
-    async def _fetch(self) -> None:
-        """Have a command fetch its program; ended meanwhile, it would leave half of it.
-
-        The handshake is asked for, which it may take minutes to answer; how it answers does not matter.
-        """
-        try:
-            await self._attempt(newest=False)
-            await self.opened.aclose()
-        except Unstartable:
-            raise
-        except Unreachable:
-            pass  # told by what is tried next
-
-    async def _attempt(self, *, newest: bool, seconds: float | None = None) -> "Connection":
-        """Connect with one greeting. Raises Unreachable; then nothing of the attempt is left."""
-        attempt = AsyncExitStack()
-        try:
-            link = await attempt.enter_async_context(self._link())
-            connection = Connection(self._definition, link)
-            await attempt.enter_async_context(connection.session)
-            fault = await _greet(connection, newest, seconds)
-        except BaseException:
-            await attempt.aclose()
-            raise
-        if fault is None:
-            self.opened.push_async_exit(attempt)
-            return connection
+            await (session.initialize() if has_handshake else session.discover())
+        except (MCPError, RuntimeError, ValidationError) as error:
+            was_refused = isinstance(error, MCPError) and error.code not in (
+                CONNECTION_CLOSED,
+                BROKEN,
+                NOT_SENT,
+            )
+            why = await link.end_reason() or _describe(error)
+            fault = _NoHandshake(why) if was_refused else Unreachable(why)
+    except BaseException:
+        await attempt.aclose()
+        raise
+    if fault is not None:
         with suppress(Unreachable):
             await attempt.aclose()
         raise fault
-
-    def _link(self) -> AbstractAsyncContextManager[ServerLink]:
-        if self._definition.command:
-            return run_program(self._definition, self._sandbox)
-        return open_remote(self._definition, self._allowed)
+    opened.push_async_exit(attempt)
+    return connection
 
 
-async def _greet(connection: "Connection", newest: bool, seconds: float | None) -> Unreachable | None:
-    """Agree on a revision; return why that was not possible."""
-    try:
-        async with asyncio.timeout(seconds):
-            await connection.agree(newest)
-    except TimeoutError:
-        return _Silent("it does not answer")
-    except (MCPError, RuntimeError, ValidationError) as error:
-        if isinstance(error, MCPError) and error.code == UNSUPPORTED_PROTOCOL_VERSION:
-            return _OnlyModern("it speaks none of the revisions with a handshake")
-        return Unreachable(await connection.link.end_reason() or _describe(error))
-    return None
-
-
-class _Silent(Unreachable):
-    """A server that does not speak what it was asked, or had no time to answer."""
-
-
-class _OnlyModern(Unreachable):
-    """A server that answers a handshake with the revisions that have none."""
+class _NoHandshake(Unreachable):
+    """A server that refuses the handshake."""
 
 
 class Connection:
@@ -208,8 +149,6 @@ class Connection:
         self.link = link
         # The server says that its tools changed.
         self.changed = asyncio.Event()
-        # No newer one that the server speaks was missed because it was slow.
-        self.is_sure_of_revision = True
         self._server = definition.name
         self._dispatcher = _TolerantDispatcher(link)
         self.session = ClientSession(
@@ -222,17 +161,13 @@ class Connection:
     def revision(self) -> str:
         return self.session.protocol_version or ""
 
-    async def agree(self, newest: bool) -> None:
-        """Agree on 2026-07-28, or on an older revision by its handshake. Raises what the SDK raises."""
-        await (self.session.discover() if newest else self.session.initialize())
-        self._dispatcher.revision = self.revision
-
     async def list_tools(self) -> Listing:
         """Return the tools of all pages, within limits. Raises ConnectionLost or Refused."""
         tools: dict[str, Mapping[str, JSON]] = {}
         dropped: list[tuple[str, str]] = []
         cursor: str | None = None
         seen: set[str] = set()
+        self._dispatcher.revision = self.revision
         for _ in range(PAGES):
             with self._own_errors():
                 page = await self.session.list_tools(params=PaginatedRequestParams(cursor=cursor))

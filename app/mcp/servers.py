@@ -1,9 +1,7 @@
 """The MCP servers that run beside us: kept as they are configured, with their tools offered as ours."""
 
 import asyncio
-import hashlib
 import importlib
-import json
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -20,7 +18,6 @@ from app.mcp.pins import Pins
 from app.mcp.supervisor import Limits, Supervisor
 from app.mcp.wire import Unstartable
 from app.processes.sandbox import Sandbox
-from app.security import write_private
 from app.settings import Settings
 from app.tools.result import own_words
 from app.tools.tool import Tool
@@ -31,8 +28,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 STOP_SECONDS = 5.0
-# Servers that are asked at once which revision they speak: they have 2.5 s to start and say so.
-PROBES_AT_ONCE = 4
 
 
 class ConfiguredServers(Protocol):
@@ -87,7 +82,6 @@ class McpServers:
         self._tasks: set[asyncio.Task[None]] = set()
         self._refreshing = asyncio.Lock()
         self._alerting = asyncio.Lock()
-        self._probing = asyncio.Semaphore(PROBES_AT_ONCE)
         self._told: dict[str, tuple[str, ...]] = {}
         self._toolset = self._announced = _ServerTools()
         self._made_of: object = []
@@ -161,15 +155,7 @@ class McpServers:
         if fault := await asyncio.to_thread(integrity_fault, definition.folder, definition.sha256):
             raise Unstartable(fault)
         client = await asyncio.to_thread(importlib.import_module, "app.mcp.client")
-        path = self._data_dir / "mcp" / definition.name / "revision.json"
-        known = await asyncio.to_thread(_read_revision, path, definition)
-        connecting = client.connect(
-            definition, self._sandbox, known=known, allowed=self._allowed, probing=self._probing
-        )
-        async with connecting as connection:
-            if connection.revision != known and connection.is_sure_of_revision:
-                kept = {"of": _start_mark(definition), "revision": connection.revision}
-                await asyncio.to_thread(write_private, path, json.dumps(kept))
+        async with client.connect(definition, self._sandbox, self._allowed) as connection:
             yield connection
 
     def on_news(self, supervisor: Supervisor) -> None:
@@ -265,20 +251,3 @@ def _adapt_tools(servers: Sequence[Supervisor]) -> _ServerTools:
         names[server_name] = (*names.get(server_name, ()), name)
     described = {one.definition.name: describe_server(one.definition, one.approved) for one in servers}
     return _ServerTools(tuple(tools), names, described)
-
-
-def _read_revision(path: Path, definition: ServerDefinition) -> str:
-    """Return the revision that a server spoke last; "" if unknown, or if something else is started now."""
-    try:
-        kept = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return ""
-    if not isinstance(kept, dict) or kept.get("of") != _start_mark(definition):
-        return ""
-    return str(kept.get("revision", ""))
-
-
-def _start_mark(definition: ServerDefinition) -> str:
-    """Return a hash of what is started: an argument may be a secret."""
-    parts = [definition.version, definition.command, definition.args, definition.url]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]

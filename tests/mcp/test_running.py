@@ -7,7 +7,6 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -43,7 +42,7 @@ async def test_a_server_that_is_new_is_waited_for_once(manager: Manager) -> None
     assert not await manager.servers.first_starts()
 
 
-@pytest.mark.parametrize("scenario", [{"dies": [1, 2]}, {"silent": ["initialize", "server/discover"]}])
+@pytest.mark.parametrize("scenario", [{"dies": [1, 2]}, {"silent": ["initialize"]}])
 async def test_messages_do_not_wait_for_a_new_server_that_fails_or_is_slow(
     scenario: dict[str, object], tmp_path: Path
 ) -> None:
@@ -81,65 +80,32 @@ async def test_the_tools_are_the_same_object_until_they_change(manager: Manager)
 
 
 @pytest.mark.parametrize(
-    ("eras", "unknown"),
-    [("legacy", "error"), ("legacy", "ignore"), ("legacy", "exit"), ("both", "error"), ("modern", "exit")],
+    ("eras", "revision"), [("legacy", "2025-11-25"), ("both", "2025-11-25"), ("modern", "2026-07-28")]
 )
-async def test_the_newest_common_revision_is_used(manager: Manager, eras: str, unknown: str) -> None:
-    state = await manager.start("one", {"eras": eras, "unknown": unknown})
-    assert state.phase == "ready"
-    assert state.revision == ("2025-11-25" if eras == "legacy" else "2026-07-28")
+async def test_servers_with_and_without_a_handshake_are_used(
+    manager: Manager, eras: str, revision: str
+) -> None:
+    state = await manager.start("one", {"eras": eras, "unknown": "exit"})
+    assert (state.phase, state.revision) == ("ready", revision)
     assert (await manager.call("mcp_one_add", a=1, b=1)).data == {"sum": 2}
 
 
-async def test_a_process_that_ignored_the_probe_is_replaced_and_the_revision_remembered(
+async def test_a_program_that_npx_left_half_installed_is_fetched_again(
     manager: Manager, tmp_path: Path
 ) -> None:
-    starts = tmp_path / "starts"
-    scenario = {"unknown": "exit", "starts": str(starts)}
-    await manager.start("one", scenario)
-    assert len(starts.read_text().split()) == 2
-    await manager.servers.stop()
-    again = Manager(manager.folder)
-    await again.start("one", scenario)
-    await again.servers.stop()
-    assert len(starts.read_text().split()) == 3
-
-
-async def test_a_program_that_is_fetched_is_not_ended_meanwhile_and_half_of_one_is_removed(
-    manager: Manager, tmp_path: Path
-) -> None:
-    """`npx`, as it behaves: ended while it installs, it leaves what lacks a module at every later start."""
     cache, npx = tmp_path / "cache", tmp_path / "npx"
     program = cache / "_npx" / "0123456789abcdef"
+    program.mkdir(parents=True)
     npx.write_text(
         "#!/bin/sh\n"
-        f"if [ -e {program}/half ]; then\n"
+        f"if [ -e {program} ]; then\n"
         f"  echo 'ERR_MODULE_NOT_FOUND: no package zod imported from {program}/node_modules/x.js' >&2\n"
-        "  exit 1\nfi\n"
-        f"[ -e {program}/whole ] || {{ mkdir -p {program}; touch {program}/half; sleep 4; }}\n"
-        f'mv -f {program}/half {program}/whole 2>/dev/null\nexec "$@"\n'
+        '  exit 1\nfi\nexec "$@"\n'
     )
     npx.chmod(0o755)
-
-    def definition(**scenario: str) -> dict[str, Any]:
-        args, env = tuple(command(**scenario)), (("npm_config_cache", str(cache)),)
-        return {"command": str(npx), "args": args, "env": env}
-
-    state = await manager.start("cold", **definition(eras="modern"))
-    assert (state.phase, state.revision, state.deaths) == ("ready", "2026-07-28", 0)
-    state = await manager.start("warm", **definition(eras="both"))
-    assert (state.phase, state.revision) == ("ready", "2026-07-28")
-    state = await manager.start("older", **definition(eras="legacy"))
-    assert (state.phase, state.revision) == ("ready", "2025-11-25")
-
-    (program / "whole").rename(program / "half")
-    state = await manager.start("broken", **definition(eras="legacy", unknown="exit"))
+    env = (("npm_config_cache", str(cache)),)
+    state = await manager.start("half", command=str(npx), args=tuple(command()), env=env)
     assert state.phase == "ready"
-
-
-async def test_a_slow_server_of_the_newest_revision_is_recognised_by_its_refusal(manager: Manager) -> None:
-    state = await manager.start("one", {"eras": "modern", "seconds": 3})
-    assert (state.phase, state.revision) == ("ready", "2026-07-28")
 
 
 async def test_a_server_that_is_removed_or_turned_off_ends_with_its_tools(manager: Manager) -> None:
