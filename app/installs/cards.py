@@ -4,7 +4,6 @@ Unpacking, Python's parser and the searches can be held up for seconds by a file
 delay no other work, and end at their limits.
 """
 
-import dataclasses
 import hashlib
 import json
 import os
@@ -12,13 +11,13 @@ import resource
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter, with_config
 
 from app.installs.errors import QuarantineError
 from app.installs.quarantine import Quarantined, unpack
@@ -39,6 +38,8 @@ EXAMINE_SECONDS = 20  # a hundred times what an honest skill takes
 EXAMINE_MEMORY = 1024 * 1024 * 1024
 
 _TOOLS = "scripts/tools.py"
+_PACKED = ""  # the name of an archive among the files that are examined
+_REFUSED = b"refused: "
 _LICENCES = ("LICENSE", "LICENSE.txt", "LICENSE.md", "LICENCE", "LICENCE.txt", "COPYING")
 _ROOT = Path(__file__).resolve().parents[2]
 _PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); import app.installs.cards as cards; cards.main()"
@@ -149,16 +150,13 @@ def examine_archive(
 
     Raises `QuarantineError` for a skill that no card can show, or that takes more than it may.
     """
-    origin = {"source": source, "folder": folder, "sent_on": sent_on}
-    files, base, card = _examine({**origin, "sizes": {"": len(data)}, "is_packed": True}, [data], seconds)
-    return Quarantined(source, base, files, sent_on), card
+    examined = _examine(Quarantined(source, folder, {_PACKED: data}, sent_on), seconds)
+    return examined.tree, examined.card
 
 
 def examine(tree: Quarantined, seconds: float = EXAMINE_SECONDS) -> SkillCard:
     """Make the card of files that were unpacked before; limits and errors as in `examine_archive`."""
-    origin = {"source": tree.source, "folder": tree.folder, "sent_on": tree.sent_on}
-    sizes = {path: len(content) for path, content in tree.files.items()}
-    return _examine({**origin, "sizes": sizes, "is_packed": False}, list(tree.files.values()), seconds)[2]
+    return _examine(tree, seconds).card
 
 
 def make_card(tree: Quarantined) -> SkillCard:
@@ -226,41 +224,40 @@ def quoted(text: str) -> str:
     return f"“{escape_text(' '.join(text.split()))}”"
 
 
+@dataclass(frozen=True)
+class _Examined:
+    tree: Quarantined
+    card: SkillCard
+
+
+_BASE64 = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
+_TREE: TypeAdapter[Quarantined] = TypeAdapter(with_config(_BASE64)(Quarantined))
+_EXAMINED: TypeAdapter[_Examined] = TypeAdapter(with_config(_BASE64)(_Examined))
+
+
 def main() -> None:
-    """Read a skill from stdin and write its files and card, or why there is none; runs in a process of its
-    own.
+    """Read a skill from stdin and write its files and card, or why there is none.
+
+    Runs in a process of its own.
     """
     os.nice(10)
     resource.setrlimit(resource.RLIMIT_AS, (EXAMINE_MEMORY, EXAMINE_MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (EXAMINE_SECONDS, EXAMINE_SECONDS))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    asked = json.loads(sys.stdin.buffer.readline())
-    files = {path: sys.stdin.buffer.read(size) for path, size in asked["sizes"].items()}
-    source, folder, sent_on = asked["source"], asked["folder"], asked["sent_on"]
-    content: Mapping[str, bytes] = {}
-    answer: dict[str, JSON]
+    tree = _TREE.validate_json(sys.stdin.buffer.read())
     try:
-        if asked["is_packed"]:
-            tree = unpack(files[""], source, folder, sent_on)
-            content = tree.files
-        else:
-            tree = Quarantined(source, folder, files, sent_on)
-        card = dataclasses.asdict(make_card(tree))
-        sizes = {path: len(one) for path, one in content.items()}
-        answer = {"folder": tree.folder, "sizes": sizes, "card": card}
+        if _PACKED in tree.files:
+            tree = unpack(tree.files[_PACKED], tree.source, tree.folder, tree.sent_on)
+        sys.stdout.buffer.write(_EXAMINED.dump_json(_Examined(tree, make_card(tree))))
     except QuarantineError as error:
-        answer, content = {"error": str(error)}, {}
-    sys.stdout.buffer.write(b"".join([json.dumps(answer).encode(), b"\n", *content.values()]))
+        sys.stdout.buffer.write(_REFUSED + str(error).encode())
 
 
-def _examine(
-    asked: dict[str, Any], content: Iterable[bytes], seconds: float
-) -> tuple[dict[str, bytes], str, SkillCard]:
-    """Return the unpacked files, their folder and the card."""
+def _examine(tree: Quarantined, seconds: float) -> _Examined:
     try:
         done = subprocess.run(  # noqa: S603
             [sys.executable, "-I", "-X", "utf8", "-c", _PROGRAM, str(_ROOT)],
-            input=b"".join([json.dumps(asked).encode(), b"\n", *content]),
+            input=_TREE.dump_json(tree),
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env={},
@@ -271,15 +268,9 @@ def _examine(
         raise QuarantineError(f"it cannot be looked through within {seconds:g} seconds") from error
     except (OSError, subprocess.CalledProcessError) as error:
         raise QuarantineError("it cannot be looked through: that took more than it may") from error
-    line, _, rest = done.stdout.partition(b"\n")
-    answer = json.loads(line)
-    if "error" in answer:
-        raise QuarantineError(answer["error"])
-    files, start = {}, 0
-    for path, size in answer["sizes"].items():
-        files[path] = rest[start : start + size]
-        start += size
-    return files, answer["folder"], TypeAdapter(SkillCard).validate_python(answer["card"])
+    if done.stdout.startswith(_REFUSED):
+        raise QuarantineError(done.stdout.removeprefix(_REFUSED).decode())
+    return _EXAMINED.validate_json(done.stdout)
 
 
 def _require_readable(**counts: int) -> None:
