@@ -11,7 +11,7 @@ from app.messages import JSON
 from app.skills.findings import Finding, find
 from app.text import visible
 from app.tools.context import ToolContext
-from app.tools.plain import dumps
+from app.tools.plain import is_small
 from app.tools.result import ToolResult
 from app.tools.tool import Tool
 
@@ -20,9 +20,8 @@ Call = Callable[[str, dict[str, JSON], ToolContext], Awaitable[ToolResult]]
 # A server and its tool, both as they name themselves.
 ServerTool = tuple[str, str]
 
-# Bytes of JSON of one definition, of what is pinned.
+# Characters and parts of one definition, of what is pinned.
 LARGEST_DEFINITION = 64 * 1024
-MAX_DEPTH = 100
 MAX_NAME = 256
 # Bytes that a model reads of a tool beside its parameters.
 LONGEST_DESCRIPTION = 2048
@@ -55,10 +54,8 @@ def why_unusable(raw: JSON) -> str:
     if isinstance(execution, Mapping) and execution.get("taskSupport") == "required":
         return "it only runs as a task of the protocol, which Recado does not have"
     pinned = {key: raw[key] for key in PINNED if key in raw}
-    if _is_too_deep(pinned):
-        return f"its definition is nested more than {MAX_DEPTH} levels deep"
-    if len(dumps(pinned)) > LARGEST_DEFINITION:
-        return f"its definition is larger than {LARGEST_DEFINITION // 1024} KiB"
+    if not is_small(pinned, LARGEST_DEFINITION):
+        return f"its definition is larger than {LARGEST_DEFINITION // 1024} KiB or nested too deeply"
     try:
         normalize_schema(raw.get("inputSchema"))
     except Unusable as fault:
@@ -199,20 +196,6 @@ def _inner_without_nulls(value: JSON, schema: JSON) -> JSON:
     if isinstance(value, list) and "items" in schema:
         return [_inner_without_nulls(one, schema["items"]) for one in value]
     return value
-
-
-def _is_too_deep(value: JSON) -> bool:
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        level = [
-            inner
-            for part in level
-            if isinstance(part, Mapping | list)
-            for inner in (part.values() if isinstance(part, Mapping) else part)
-        ]
-        if not level:
-            return False
-    return True
 
 
 def _texts(value: JSON) -> Iterator[str]:
