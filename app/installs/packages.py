@@ -73,7 +73,6 @@ _NOISE = re.compile(
 )
 TRIAL_SECONDS = 20.0
 SCRIPT_PACKAGES_SECONDS = 180.0
-_REVISION = "2025-06-18"  # of the protocol; every server for version 1 of the SDK speaks it
 # The last line of a traceback about something that version 2 of the SDK no longer has.
 _OLDER_SDK = re.compile(
     r"\b(?:ImportError|ModuleNotFoundError|AttributeError|TypeError): .*"
@@ -186,7 +185,7 @@ async def needs_older_sdk(sandbox: Sandbox, server: ServerDefinition) -> bool:
     from app.mcp.client import connect  # loads the SDK
 
     known = tuple((name, text) for name, text in server.env if "${" not in text)
-    trial = connect(replace(server, env=known), sandbox, known=_REVISION)
+    trial = connect(replace(server, env=known), sandbox)
     try:
         async with asyncio.timeout(TRIAL_SECONDS), trial:
             return False

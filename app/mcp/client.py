@@ -39,7 +39,7 @@ from app import __version__
 from app.mcp.adapter import MAX_NAME, offered_name, why_unusable
 from app.mcp.definitions import ServerDefinition, ServerState, state_at_rest
 from app.mcp.pins import PINNED, Comparison, Pins, hashes
-from app.mcp.remote import open_remote
+from app.mcp.remote import RemoteLink, open_remote
 from app.mcp.stdio import run_program
 from app.mcp.supervisor import Limits, show_reason
 from app.mcp.wire import (
@@ -49,6 +49,7 @@ from app.mcp.wire import (
     Refused,
     ServerLink,
     Unreachable,
+    Unstartable,
 )
 from app.messages import JSON
 from app.processes.sandbox import Sandbox
@@ -56,6 +57,7 @@ from app.text import Private
 
 log = structlog.get_logger(__name__)
 
+_DISCOVER_SECONDS = 5.0  # of an address, before the handshake is tried
 _LISTEN_SECONDS = 10.0
 _LISTEN_AGAIN_SECONDS = 30.0
 PAGES = 50
@@ -77,20 +79,24 @@ class Listing:
 async def connect(
     definition: ServerDefinition, sandbox: Sandbox, allowed: Collection[tuple[str, int]] = ()
 ) -> AsyncIterator["Connection"]:
-    """Connect by the handshake, or by `server/discover` to a server that has none (2026-07-28).
+    """Connect in a revision that both sides speak.
 
-    `allowed`: hosts and ports that may be asked although they are not public. To be entered and left by one
-    task. Raises Unreachable; sets no limit of time to the whole.
+    A program is greeted with the handshake first, because some never answer `server/discover` (2026-07-28);
+    an address with that, as the revision wants it. `allowed`: hosts and ports that may be asked although they
+    are not public. To be entered and left by one task, which sets the limit of time. Raises Unreachable.
     """
     opened = AsyncExitStack()
+    is_program = bool(definition.command)
     try:
         try:
-            connection = await _open(opened, definition, sandbox, allowed)
-        except _NoHandshake as error:
+            connection = await _open(opened, definition, sandbox, allowed, newest=not is_program)
+        except Unstartable:
+            raise
+        except Unreachable as first:
             try:
-                connection = await _open(opened, definition, sandbox, allowed, has_handshake=False)
-            except Unreachable:
-                raise error from None
+                connection = await _open(opened, definition, sandbox, allowed, newest=is_program)
+            except Unreachable as second:
+                raise (first if is_program else second) from None  # what the handshake came to tells more
         listening = asyncio.create_task(connection.listen())
         opened.callback(listening.cancel)
         yield connection
@@ -104,7 +110,7 @@ async def _open(
     sandbox: Sandbox,
     allowed: Collection[tuple[str, int]],
     *,
-    has_handshake: bool = True,
+    newest: bool,
 ) -> "Connection":
     """Greet a server over a link of its own: some answer nothing after a greeting that they do not know.
 
@@ -116,17 +122,7 @@ async def _open(
         link = await attempt.enter_async_context(program or open_remote(definition, allowed))
         connection = Connection(definition, link)
         session = await attempt.enter_async_context(connection.session)
-        fault = None
-        try:
-            await (session.initialize() if has_handshake else session.discover())
-        except (MCPError, RuntimeError, ValidationError) as error:
-            was_refused = isinstance(error, MCPError) and error.code not in (
-                CONNECTION_CLOSED,
-                BROKEN,
-                NOT_SENT,
-            )
-            why = await link.end_reason() or _describe(error)
-            fault = _NoHandshake(why) if was_refused else Unreachable(why)
+        fault = await _greet(session, link, newest)
     except BaseException:
         await attempt.aclose()
         raise
@@ -138,8 +134,16 @@ async def _open(
     return connection
 
 
-class _NoHandshake(Unreachable):
-    """A server that refuses the handshake."""
+async def _greet(session: ClientSession, link: ServerLink, newest: bool) -> Unreachable | None:
+    """Agree on a revision; return why that was not possible."""
+    try:
+        async with asyncio.timeout(_DISCOVER_SECONDS if newest and isinstance(link, RemoteLink) else None):
+            await (session.discover() if newest else session.initialize())
+    except TimeoutError:
+        return Unreachable("it does not answer")
+    except (MCPError, RuntimeError, ValidationError) as error:
+        return Unreachable(await link.end_reason() or _describe(error))
+    return None
 
 
 class Connection:

@@ -37,22 +37,22 @@ def make_site() -> Iterator[MakeSite]:
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-@pytest.mark.parametrize("modern", [False, True])
+@pytest.mark.parametrize("legacy", [False, True])
 async def test_a_server_behind_an_address_is_used(
-    manager: Manager, make_site: MakeSite, modern: bool, as_json: bool
+    manager: Manager, make_site: MakeSite, legacy: bool, as_json: bool
 ) -> None:
-    site = make_site(modern=modern, as_json=as_json)
+    site = make_site(legacy=legacy, as_json=as_json)
     headers = (("Authorization", "Bearer s3cret-0f-its-own"),)
     state = await manager.start("one", command="", args=(), url=site.url, headers=headers)
     assert (state.phase, state.reason) == ("ready", "")
-    assert state.revision == ("2026-07-28" if modern else "2025-11-25")
+    assert state.revision == ("2025-11-25" if legacy else "2026-07-28")
     assert (await manager.call("mcp_one_add", a=2, b=3)).data == {"result": 5}
     assert all(sent["authorization"] == "Bearer s3cret-0f-its-own" for sent in site.headers)
 
 
-@pytest.mark.parametrize("modern", [False, True])
-async def test_tool_changes_are_heard_over_http(manager: Manager, make_site: MakeSite, modern: bool) -> None:
-    site = make_site(modern=modern)
+@pytest.mark.parametrize("legacy", [False, True])
+async def test_tool_changes_are_heard_over_http(manager: Manager, make_site: MakeSite, legacy: bool) -> None:
+    site = make_site(legacy=legacy)
     await manager.start("one", command="", args=(), url=site.url)
     await manager.call("mcp_one_grow", name="late")
     held = await until(lambda: manager.state("one").held_back, "the new tool")
@@ -120,7 +120,7 @@ async def test_an_answer_that_is_not_read_is_the_reason(
 async def test_a_session_that_the_server_forgot_is_opened_anew_for_the_call(
     manager: Manager, make_site: MakeSite
 ) -> None:
-    site = make_site()
+    site = make_site(legacy=True)
     await manager.start("one", command="", args=(), url=site.url)
     spoiled: list[object] = []
 
@@ -138,7 +138,7 @@ async def test_a_session_that_the_server_forgot_is_opened_anew_for_the_call(
 
 
 async def test_a_server_without_a_stream_for_news_is_used(manager: Manager, make_site: MakeSite) -> None:
-    site, asked = make_site(), threading.Event()
+    site, asked = make_site(legacy=True), threading.Event()
 
     def no_such_page(method: str, *_: object) -> tuple[int, dict[str, str], bytes] | None:
         if method != "GET":
@@ -155,7 +155,7 @@ async def test_a_server_without_a_stream_for_news_is_used(manager: Manager, make
 
 
 async def test_idle_sessions_that_expire_are_no_failures(tmp_path: Path, make_site: MakeSite) -> None:
-    site, most, used = make_site(), len(QUICK.pauses) + 3, ["tools/list"]
+    site, most, used = make_site(legacy=True), len(QUICK.pauses) + 3, ["tools/list"]
 
     def forget(method: str, message: dict[str, str], _: object) -> tuple[int, dict[str, str], bytes] | None:
         asked = message.get("method", method)
@@ -211,7 +211,7 @@ def test_the_pauses_of_a_server_that_stays_away_grow(deaths: int, seconds: float
 
 
 async def test_an_ignored_goodbye_does_not_delay_the_stop(manager: Manager, make_site: MakeSite) -> None:
-    site, left = make_site(), threading.Event()
+    site, left = make_site(legacy=True), threading.Event()
     await manager.start("one", command="", args=(), url=site.url)
     site.spoil = lambda method, *_: (200, {}, b"") if method == "DELETE" and left.wait(10) else None
     await manager.servers.stop()
