@@ -10,11 +10,8 @@ import os
 import select
 import signal
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
-
-from app.rmtree import remove
 
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
@@ -23,12 +20,11 @@ PR_SET_CHILD_SUBREAPER = 36
 _ROUNDS = 100
 
 
-def fork_below_reaper(connection: int, home: str = "") -> None:
-    """Fork: return in the new process, the worker, with this home ("": its own); the caller is its reaper.
+def fork_below_reaper(connection: int) -> None:
+    """Fork: return in the new process, the worker; the caller is its reaper.
 
     Once the other end of the socket `connection` is closed, or the worker has ended, the reaper kills
-    everything below it, removes the home, and exits with the worker's status: 128 + the signal that killed
-    it.
+    everything below it and exits with the worker's status: 128 + the signal that killed it.
     """
     if os.getpid() == 1:  # of a sandbox, which ends with it and with the server
         return
@@ -51,17 +47,12 @@ def fork_below_reaper(connection: int, home: str = "") -> None:
         if os.getppid() != reaper:  # it was killed before we asked to die with it
             os._exit(1)
         os.setsid()
-        if home:
-            os.environ.update(HOME=home, TMPDIR=home)
-            tempfile.tempdir = None  # chosen before; to be chosen again
         return
     _wait(connection, noticed, worker, ended)
     with suppress(ProcessLookupError):
         os.killpg(worker, signal.SIGKILL)  # at once, before it can fork once more
     kill_below(reaper)
     _reap(ended)
-    if home:
-        remove(home)
     status = os.waitstatus_to_exitcode(ended.get(worker, signal.SIGKILL))
     os._exit(status if status >= 0 else 128 - status)
 

@@ -3,9 +3,10 @@
 import asyncio
 import inspect
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import asdict
+from functools import partial
 from json import dumps
 from typing import Any, NoReturn, Protocol, runtime_checkable
 
@@ -17,10 +18,10 @@ from app.people import Person
 from app.skills.frames import TO_WORKER, Answer, Ask, JsonText
 from app.tools.context import PersonStore, Services, ToolContext
 
-ANSWER_SECONDS = 30.0
+# The server ends every request before that.
+ANSWER_SECONDS = SECONDS_MOST + MARGIN_SECONDS
 # Of keys and values in one list.
 LIST_BYTES = TO_WORKER - 1024 * 1024
-HTTP_SECONDS = SECONDS_MOST + MARGIN_SECONDS
 _STORE = frozenset({"store.get", "store.put", "store.list", "store.delete"})
 _HTTP = frozenset({"http.get", "http.post"})
 _ABSENT = object()
@@ -111,11 +112,12 @@ async def _fetch(ask: Ask, http: HttpClient) -> JSON:
 def build_context(given: Mapping[str, JSON], ask: Asker, *, is_async: bool) -> ToolContext:
     """Build the context of a call from what the server sent with it."""
     person = given["person"]
+    asking = partial(context_call if is_async else _asked, ask)
     return ToolContext(
         person=Person(**person) if person is not None else None,
         conversation=given["conversation"],
-        store=AsyncStoreProxy(ask) if is_async else StoreProxy(ask),
-        http=AsyncHttpProxy(ask) if is_async else HttpProxy(ask),
+        store=StoreProxy(asking),
+        http=HttpProxy(asking),
         settings=given["settings"],
         idempotency_key=given["idempotency_key"],
         channel=given["channel"],
@@ -123,81 +125,50 @@ def build_context(given: Mapping[str, JSON], ask: Asker, *, is_async: bool) -> T
     )
 
 
-class StoreProxy:
-    """`context.store` of `def` tools: the person's rows of this skill."""
+def _asked(ask: Asker, read: Callable[[Any], Any], method: str, *args: JSON) -> Any:
+    return read(ask(method, *args).result(ANSWER_SECONDS))
 
-    def __init__(self, ask: Asker) -> None:
-        self._ask = ask
+
+async def context_call(ask: Asker, read: Callable[[Any], Any], method: str, *args: JSON) -> Any:
+    """Do the same for an `async def` tool; whose author reads this name where it was not awaited."""
+    async with asyncio.timeout(ANSWER_SECONDS):
+        return read(await asyncio.wrap_future(ask(method, *args)))
+
+
+class StoreProxy:
+    """`context.store`: the person's rows of this skill; of an `async def` tool each method is awaited."""
+
+    def __init__(self, asking: Callable[..., Any]) -> None:
+        self._asking = asking
 
     def get(self, key: str, default: JSON = None) -> JSON:
-        found = self._answer("get", key)
-        return found[0] if found else default
+        return self._asking(lambda found: found[0] if found else default, "store.get", key)
 
-    def put(self, key: str, value: JSON) -> None:
-        self._answer("put", key, value)
+    def put(self, key: str, value: JSON) -> JSON:
+        return self._asking(_same, "store.put", key, value)
 
     def list(self, prefix: str = "", limit: int = 1000) -> JSON:
-        return self._answer("list", prefix, limit)
+        return self._asking(_same, "store.list", prefix, limit)
 
     def delete(self, key: str) -> JSON:
-        return self._answer("delete", key)
-
-    def _answer(self, method: str, *args: JSON) -> Any:
-        return self._ask(f"store.{method}", *args).result(ANSWER_SECONDS)
-
-
-class AsyncStoreProxy:
-    """The store of an `async def` tool in a worker."""
-
-    def __init__(self, ask: Asker) -> None:
-        self._ask = ask
-
-    async def get(self, key: str, default: JSON = None) -> JSON:
-        found = await self._answer("get", key)
-        return found[0] if found else default
-
-    async def put(self, key: str, value: JSON) -> None:
-        await self._answer("put", key, value)
-
-    async def list(self, prefix: str = "", limit: int = 1000) -> JSON:
-        return await self._answer("list", prefix, limit)
-
-    async def delete(self, key: str) -> JSON:
-        return await self._answer("delete", key)
-
-    async def _answer(self, method: str, *args: JSON) -> Any:
-        async with asyncio.timeout(ANSWER_SECONDS):
-            return await asyncio.wrap_future(self._ask(f"store.{method}", *args))
+        return self._asking(_same, "store.delete", key)
 
 
 class HttpProxy:
-    """`context.http` of `def` tools: takes the arguments of HttpClient; the server sends the request."""
+    """`context.http`: takes the arguments of HttpClient; the server sends the request."""
 
-    def __init__(self, ask: Asker) -> None:
-        self._ask = ask
+    def __init__(self, asking: Callable[..., Any]) -> None:
+        self._asking = asking
 
-    def get(self, url: str, **options: Any) -> Fetched:
-        return _fetched(self._ask("http.get", url, _sendable(options)).result(HTTP_SECONDS))
+    def get(self, url: str, **options: Any) -> Any:
+        return self._asking(_fetched, "http.get", url, _sendable(options))
 
-    def post(self, url: str, **options: Any) -> Fetched:
-        return _fetched(self._ask("http.post", url, _sendable(options)).result(HTTP_SECONDS))
+    def post(self, url: str, **options: Any) -> Any:
+        return self._asking(_fetched, "http.post", url, _sendable(options))
 
 
-class AsyncHttpProxy:
-    """The HTTP client of an `async def` tool in a worker."""
-
-    def __init__(self, ask: Asker) -> None:
-        self._ask = ask
-
-    async def get(self, url: str, **options: Any) -> Fetched:
-        return await self._request("http.get", url, options)
-
-    async def post(self, url: str, **options: Any) -> Fetched:
-        return await self._request("http.post", url, options)
-
-    async def _request(self, method: str, url: str, options: dict[str, Any]) -> Fetched:
-        async with asyncio.timeout(HTTP_SECONDS):
-            return _fetched(await asyncio.wrap_future(self._ask(method, url, _sendable(options))))
+def _same(answer: JSON) -> JSON:
+    return answer
 
 
 def _sendable(options: dict[str, Any]) -> dict[str, JSON]:

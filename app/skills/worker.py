@@ -12,7 +12,7 @@ import socket
 import sys
 import threading
 import traceback
-from collections.abc import Coroutine
+from collections.abc import Awaitable
 from concurrent.futures import Future
 from contextlib import suppress
 from itertools import count
@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from app.skills.frames import (
-    ASKS,
     FROM_WORKER,
     HEADER,
     TO_WORKER,
@@ -40,7 +39,6 @@ from app.skills.frames import (
 from app.skills.modules import (
     ToolFunction,
     ToolsModuleError,
-    documented_functions,
     named_function,
     run_module,
 )
@@ -86,13 +84,12 @@ def _limit() -> None:
 
 
 class _Worker:
-    """Reads in the main thread; a call of a `def` tool has its own thread, `async def` ones share a loop."""
+    """Reads in the main thread; each call has its own thread, and what is awaited runs on one loop."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._writing = threading.Lock()
         self._tools: dict[str, Tool] = {}
-        self._left_out: list[str] = []
         self._asks: dict[int, Future[Any]] = {}
         self._numbers = count(1)
         self._loop = asyncio.new_event_loop()
@@ -106,90 +103,48 @@ class _Worker:
             traceback.print_exception(error)
             self._send(Fault(str(error)[:2000]))
             os._exit(1)
-        functions, self._left_out = documented_functions(self._module)
-        for name, function in functions.items():
-            self._add(name, function)
         self._send(Ready())
-
-    def _add(self, name: str, function: ToolFunction) -> Tool | None:
-        try:
-            tool = Tool.from_function(function, name=name)
-            if _takes_any(function):  # what it passes on was checked by the server, against the text
-                tool = tool.replace(input_schema={**tool.input_schema, "additionalProperties": True})
-        except Exception as error:  # a signature no schema can be made of leaves out this tool alone
-            self._left_out.append(f"{name} cannot become a tool: {error}")
-            return None
-        self._tools[name] = tool
-        return tool
-
-    def _find(self, name: str) -> Tool | None:
-        """Find a tool by the name that the server read in the text, where decorators were only words."""
-        if name in self._tools:
-            return self._tools[name]
-        function = named_function(self._module, name)
-        return None if function is None else self._add(name, function)
 
     def listen(self) -> None:
         with self._connection.makefile("rb") as stream:
             while header := stream.read(HEADER):
                 message = decode(stream.read(length(header, TO_WORKER)))
                 if isinstance(message, Call):
-                    self._begin(message)
+                    name = message.function
+                    threading.Thread(target=self._run, args=(message,), daemon=True, name=name).start()
                 else:
                     self._answered(message)
         os._exit(0)
 
-    def _begin(self, call: Call) -> None:
-        tool = self._find(call.function)
-        if tool is None:
-            self._finish(call, self._no_tool(call.function))
-        elif tool.is_async:
-            self._on_loop(self._run_async(call, tool))
-        else:
-            threading.Thread(target=self._run, args=(call, tool), daemon=True, name=call.function).start()
-
-    def _no_tool(self, name: str) -> ToolResult:
-        why = [text for text in self._left_out if text.startswith(f"{name} ")]
-        sentence = f"scripts/tools.py has no tool {name} once it runs"
-        return ToolResult.failure("UNAVAILABLE", ": ".join([sentence, *why[:1]]))
-
-    def _run(self, call: Call, tool: Tool) -> None:
+    def _run(self, call: Call) -> None:
+        value: object
         try:
-            value = self._bound(call, tool)()
+            tool = self._tool(call.function)
+            if tool is None:
+                sentence = f"scripts/tools.py has no tool {call.function} once it runs"
+                value = ToolResult.failure("UNAVAILABLE", sentence)
+            else:
+                value = tool.bind(tool.validate_args(call.args), self._context(call, tool))()
             if inspect.isawaitable(value):
-                self._on_loop(self._await(call, value))
-                return
+                value = asyncio.run_coroutine_threadsafe(_awaited(call, value), self._loop).result()
         except BaseException as error:  # exit() ends the call, not the worker
             value = _failure(call, error)
         self._finish(call, value)
 
-    async def _run_async(self, call: Call, tool: Tool) -> None:
-        try:
-            awaitable = self._bound(call, tool)()
-        except BaseException as error:
-            self._finish(call, _failure(call, error))
-        else:
-            await self._await(call, awaitable)
-
-    async def _await(self, call: Call, awaitable: Any) -> None:
-        try:
-            value = await awaitable
-        except BaseException as error:  # raised here, SystemExit would end the loop of all calls
-            value = _failure(call, error)
-        self._finish(call, value)
-
-    def _bound(self, call: Call, tool: Tool) -> Any:
-        return tool.bind(tool.validate_args(call.args), self._context(call, tool))
-
-    def _on_loop(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+    def _tool(self, name: str) -> Tool | None:
+        """Find a tool by the name that the server read in the text, where decorators were only words."""
+        if name not in self._tools:
+            function = named_function(self._module, name)
+            if function is None:
+                return None
+            tool = Tool.from_function(function, name=name)
+            if _takes_any(function):  # what it passes on was checked by the server, against the text
+                tool = tool.replace(input_schema={**tool.input_schema, "additionalProperties": True})
+            self._tools[name] = tool
+        return self._tools[name]
 
     def _context(self, call: Call, tool: Tool) -> ToolContext:
-        asked = count(1)
-
         def ask(method: str, *args: Any) -> Future[Any]:
-            if next(asked) > ASKS:
-                raise RuntimeError(f"one call may use its context at most {ASKS} times")
             number = next(self._numbers)
             self._asks[number] = answer = Future[Any]()
             try:
@@ -229,6 +184,13 @@ class _Worker:
     def _write(self, frame: bytes) -> None:
         with self._writing:
             self._connection.sendall(frame)
+
+
+async def _awaited(call: Call, awaitable: Awaitable[object]) -> object:
+    try:
+        return await awaitable
+    except BaseException as error:  # raised here, SystemExit would end the loop of all calls
+        return _failure(call, error)
 
 
 def _takes_any(function: ToolFunction) -> bool:

@@ -3,9 +3,7 @@
 import asyncio
 import logging
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
 
@@ -16,7 +14,6 @@ from app.messages import JSON
 from app.processes.host import (
     APP_ROOT,
     CONNECTION,
-    PRINTED_BYTES,
     Command,
     HostedProcess,
     PrintedTail,
@@ -55,7 +52,6 @@ log = structlog.get_logger(__name__)
 
 # For running a folder's code, with its imports.
 START_SECONDS = 60.0
-REMOVAL_SECONDS = 5.0
 
 # The reaper is split off before the rest is loaded: it stays small.
 _PROGRAM = """
@@ -65,7 +61,7 @@ sys.path.insert(0, sys.argv[3])
 from app.processes.reaper import fork_below_reaper
 connection = socket.socket(fileno=int(sys.argv[1]))
 connection.set_inheritable(False)
-fork_below_reaper(connection.fileno(), sys.argv[4])
+fork_below_reaper(connection.fileno())
 from app.skills.worker import work
 sys.path.remove(sys.argv[3])
 work(connection, Path(sys.argv[2]))
@@ -79,15 +75,6 @@ class WorkerFault(RecadoError):
     def __init__(self, how: str, *, started: bool) -> None:
         super().__init__(how)
         self.started = started
-
-
-@contextmanager
-def unsent(why: str) -> Iterator[None]:
-    """Raise WorkerFault for a call that is cancelled in here: nothing of it ran, and its result says so."""
-    try:
-        yield
-    except asyncio.CancelledError:
-        raise WorkerFault(why, started=False) from None
 
 
 class Worker:
@@ -111,8 +98,7 @@ class Worker:
         self._how = "it was ended"
         self._over = False
         self._sending = asyncio.Lock()
-        self._unasked = 0
-        self._unasked_bytes = 0
+        self._unasked = _Budget("frames of no call", UNASKED, UNASKED_BYTES)
         self._printed = _LoggedTail(folder.name)
         self._idle: asyncio.TimerHandle | None = None
         self._waiting = 0
@@ -143,8 +129,7 @@ class Worker:
         """Call a function. Raises WorkerFault where the worker ended before the call did."""
         self._waiting += 1
         try:
-            with unsent("it is still starting"):
-                fault = await asyncio.shield(self._started)
+            fault = await asyncio.shield(self._started)
             if fault:
                 raise WorkerFault(fault, started=False)
             return await self._run(function, args, context)
@@ -188,25 +173,16 @@ class Worker:
         return self._how
 
     async def remove_home(self) -> None:
-        """Remove its home after `run`, in case its reaper did not come to it.
-
-        Cancelled, it still ends what it began: `to_thread` alone would not begin where no thread was free.
-        """
-        if not self._home:
-            return
-        removal = asyncio.create_task(asyncio.to_thread(remove, self._home))
-        try:
-            await asyncio.shield(removal)
-        except asyncio.CancelledError:
-            await asyncio.wait({removal}, timeout=REMOVAL_SECONDS)
-            raise
+        """Remove its home, after `run`."""
+        if self._home:
+            await asyncio.to_thread(remove, self._home)
 
     def _command(self) -> Command:
         python = [sys.executable, "-I", "-X", "utf8", "-u", "-c", _PROGRAM]
-        arguments = [CONNECTION, str(self._folder), str(APP_ROOT), self._home]
+        arguments = [CONNECTION, str(self._folder), str(APP_ROOT)]
         return Command(
             [*self._prefix, *python, *arguments],
-            kept_environment(),
+            {**kept_environment(), "HOME": self._home, "TMPDIR": self._home},
             self._folder,
             ended_by="itself",
             confined=bool(self._prefix),
@@ -232,23 +208,15 @@ class Worker:
             return ""
 
     def _take(self, message: Message, size: int) -> None:
-        """Raise FrameError for what no worker of ours says."""
+        """Raise FrameError for what no worker of ours says, and for too much."""
         match message:
-            case Ask(call=number) if number in self._calls:
-                self._calls[number].ask(message, size)
-            case Result(id=number) if number in self._calls:
-                self._calls[number].end(_result(message.result))
-            case Ask() | Result():
-                self._ignore(size)
+            case Ask(call=number) | Result(id=number):
+                call = self._calls.get(number)
+                (self._unasked if call is None else call.said).spend(size)
+                if call is not None:
+                    call.inbox.put_nowait(message if isinstance(message, Ask) else _result(message.result))
             case _:
                 raise FrameError(f"a {type(message).__name__} that nobody waits for")
-
-    def _ignore(self, size: int) -> None:
-        """Skip a message of a call that is over. Raises FrameError for more than calls leave behind."""
-        self._unasked += 1
-        self._unasked_bytes += size
-        if self._unasked > UNASKED or self._unasked_bytes > UNASKED_BYTES:
-            raise FrameError(f"more than {UNASKED} frames or {UNASKED_BYTES // 1024**2} MiB of no call")
 
     async def _send(self, frame: bytes) -> None:
         """Send once there is room: for a worker that does not read, one frame waits in memory."""
@@ -269,21 +237,32 @@ class Worker:
 
 
 class _LoggedTail(PrintedTail):
-    """The end of what a worker's code prints; of each second, the first bytes are logged."""
+    """The end of what a worker's code prints; all of it is logged."""
 
     def __init__(self, skill: str) -> None:
         super().__init__()
         self._skill = skill
-        self._second, self._left = 0, 0
 
     def add(self, text: bytes) -> None:
         super().add(text)
-        if (now := int(time.monotonic())) != self._second:
-            self._second, self._left = now, PRINTED_BYTES
-        logged, self._left = text[: self._left], max(0, self._left - len(text))
-        if logged and log.is_enabled_for(logging.DEBUG):
-            said = Private(mask_text(logged.decode("utf-8", "replace")))
+        if log.is_enabled_for(logging.DEBUG):
+            said = Private(mask_text(text.decode("utf-8", "replace")))
             log.debug("a skill printed", skill=self._skill, said=said)
+
+
+class _Budget:
+    """The frames and bytes that may still come."""
+
+    def __init__(self, name: str, frames: int, size: int) -> None:
+        self._limits = f"more than {frames} {name} or {size // 1024**2} MiB"
+        self._frames, self._bytes = frames, size
+
+    def spend(self, size: int) -> None:
+        """Raise FrameError where nothing is left."""
+        self._frames -= 1
+        self._bytes -= size
+        if self._frames < 0 or self._bytes < 0:
+            raise FrameError(self._limits)
 
 
 class _RunningCall:
@@ -291,18 +270,8 @@ class _RunningCall:
 
     def __init__(self) -> None:
         self.inbox: asyncio.Queue[ToolResult | Ask | None] = asyncio.Queue()
-        self._asks = 0
-        self._bytes = 0
+        self.said = _Budget("frames of one call", ASKS, ASKED_BYTES)
         self._answered = 0
-        self._ended = False
-
-    def ask(self, ask: Ask, size: int) -> None:
-        """Queue an ask. Raises FrameError for more than a call may ask, since asks wait in memory."""
-        self._asks += 1
-        self._bytes += size
-        if self._asks > ASKS or self._bytes > ASKED_BYTES:
-            raise FrameError(f"one call asked more than {ASKS} times or {ASKED_BYTES // 1024**2} MiB")
-        self.inbox.put_nowait(ask)
 
     async def answer(self, ask: Ask, context: ToolContext) -> bytes:
         """Return the frame of an answer."""
@@ -312,13 +281,6 @@ class _RunningCall:
         frame = _answer_frame(await answer_ask(ask, context.store, context.http))
         self._answered += len(frame)
         return frame
-
-    def end(self, result: ToolResult) -> None:
-        """Queue the result. Raises FrameError for a second one."""
-        if self._ended:
-            raise FrameError("a second result of one call")
-        self._ended = True
-        self.inbox.put_nowait(result)
 
 
 async def _read(reader: asyncio.StreamReader) -> tuple[Message, int]:

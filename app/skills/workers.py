@@ -11,7 +11,7 @@ import structlog
 from app.messages import JSON
 from app.processes.host import clear_workdirs
 from app.skills.folder import Signature, signature
-from app.skills.worker_process import START_SECONDS, Worker, WorkerFault, cancel, unsent
+from app.skills.worker_process import START_SECONDS, Worker, WorkerFault, cancel
 from app.text import Private
 from app.tools.context import ToolContext
 from app.tools.result import ToolResult
@@ -23,8 +23,6 @@ IDLE_SECONDS = 300.0
 IDLE_WORKERS = 8
 # In the workers of one folder; further calls wait.
 CALLS_AT_ONCE = 32
-# Workers of one version that finish their other calls after one was cancelled; one more ends the oldest.
-GIVEN_UP = 3
 # In a row, after which a skill is set aside.
 FAILURES = 3
 
@@ -45,9 +43,9 @@ class Workers:
     """Runs the calls of skills, with one worker for each folder.
 
     A folder is used in the version its tools were made from. A worker of which a call was cancelled takes no
-    new ones; it is killed, with everything it started, as soon as its other calls have ended or `GIVEN_UP`
-    more workers were given up. After `FAILURES` failures in a row the version is set aside. `homes` is the
-    folder for the workers' homes; None: where temporary files go.
+    new ones; it is killed, with everything it started, as soon as its other calls have ended. After
+    `FAILURES` failures in a row the version is set aside. `homes` is the folder for the workers' homes; None:
+    where temporary files go.
     """
 
     def __init__(
@@ -76,16 +74,14 @@ class Workers:
     ) -> ToolResult:
         """Call a function of the folder's tools.
 
-        Raises WorkerFault where its worker ended meanwhile, for a call cancelled before it was sent, and
-        where the folder has another version by now.
+        Raises WorkerFault where its worker ended meanwhile, and where the folder has another version by now.
         """
         self._loop = asyncio.get_running_loop()
         used = self._used(folder, version)
-        with unsent(f"{CALLS_AT_ONCE} other calls of its skill are running"):
-            await used.places.acquire()
-        try:
-            if used.worker is None:
-                await _require_unchanged(folder, version)
+        async with used.places:
+            if used.worker is None and await asyncio.to_thread(signature, folder) != version:
+                changed = "its folder changed just now; it can be called at the next message"
+                raise WorkerFault(changed, started=False)
             if used.aside or self._closed:
                 raise WorkerFault(used.aside or "the server is stopping", started=False)
             worker = self._worker(folder, used)
@@ -93,8 +89,6 @@ class Workers:
                 result = await worker.call(function, args, context)
             finally:
                 self._after(folder, used, worker)
-        finally:
-            used.places.release()
         used.failures = 0
         return result
 
@@ -124,7 +118,7 @@ class Workers:
         self._versions[folder] = known
         return known
 
-    def _worker(self, folder: Path, used: "_Version") -> "Worker":
+    def _worker(self, folder: Path, used: "_Version") -> Worker:
         if used.worker is None:
             self._clear()
             used.worker = Worker(folder, self._prefix(folder), self._start_seconds, self._homes)
@@ -135,13 +129,13 @@ class Workers:
     def _prefix(self, folder: Path) -> Sequence[str]:
         return self._launcher.prefix(folder) if self._launcher is not None else ()
 
-    async def _lead(self, folder: Path, used: "_Version", worker: "Worker") -> None:
+    async def _lead(self, folder: Path, used: "_Version", worker: Worker) -> None:
         try:
             await self._follow(folder, used, worker)
         finally:
             await worker.remove_home()
 
-    async def _follow(self, folder: Path, used: "_Version", worker: "Worker") -> None:
+    async def _follow(self, folder: Path, used: "_Version", worker: Worker) -> None:
         """Run the worker, and count an end that was not asked for."""
         try:
             how = await worker.run()
@@ -158,17 +152,12 @@ class Workers:
             log.error("a skill is set aside", skill=folder.name, reason=used.aside)
             await self._tell(folder, used.aside)
 
-    def _after(self, folder: Path, used: "_Version", worker: "Worker") -> None:
+    def _after(self, folder: Path, used: "_Version", worker: Worker) -> None:
         """End a worker that takes no more calls once it is idle; let others wait for calls."""
         if worker.abandoned and used.worker is worker:
             used.worker = None
-            used.abandoned.append(worker)
-            if len(used.abandoned) > GIVEN_UP:
-                used.abandoned.pop(0).end()
         if worker.busy:
             return
-        if worker in used.abandoned:
-            used.abandoned.remove(worker)
         if used.worker is not worker:
             worker.end()
         elif self._versions.get(folder) is not used:
@@ -221,20 +210,12 @@ class Workers:
         return task
 
 
-async def _require_unchanged(folder: Path, version: Signature) -> None:
-    with unsent("its folder is still being looked at"):
-        now = await asyncio.to_thread(signature, folder)
-    if now != version:
-        raise WorkerFault("its folder changed just now; it can be called at the next message", started=False)
-
-
 @dataclass(slots=True)
 class _Version:
     """A version of a folder, and the workers that run it."""
 
     version: Signature
-    worker: "Worker | None" = None
-    abandoned: list["Worker"] = field(default_factory=list)
+    worker: Worker | None = None
     failures: int = 0
     aside: str = ""
     places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CALLS_AT_ONCE))

@@ -1,11 +1,9 @@
 """Workers that end or never begin: what their calls come to, and when a skill is set aside."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
 
-from app.skills.workers import CALLS_AT_ONCE
 from tests.skills.folders import House, gone
 from tests.skills.worker_code import CRASHES, OTHER
 from tests.world import until
@@ -68,57 +66,11 @@ while not Path("go").exists():
 """
 
 
-async def test_a_call_that_runs_out_of_time_while_its_worker_starts_did_not_run(house: House) -> None:
-    folder = house.drop("slow", LINGERS + OTHER)
-    house.limit("other", 0.5)
-    result = await house.call("other")
-    assert (result.code, result.meta) == ("UNAVAILABLE", {})
-    assert result.error.message == "other did not run: it is still starting"
-    await until((folder / "pids").exists, "the code to run")
-    pids = (folder / "pids").read_text()
-    (folder / "go").touch()
-    house.look()
-    assert (await house.call("other")).data == "here"
-    assert (folder / "pids").read_text() == pids, "it was started a second time"
-
-
 async def test_a_worker_that_never_comes_to_its_start_is_killed(tmp_path: Path) -> None:
-    house = House(tmp_path, start_seconds=3.0)
+    house = House(tmp_path, start_seconds=1.0)
     folder = house.drop("slow", LINGERS + OTHER)
     result = await house.call("other")
     assert result.code == "UNAVAILABLE"
-    assert "did not come to its end within 3 s" in result.error.message
+    assert "did not come to its end within 1 s" in result.error.message
     await until(gone([int(pid) for pid in (folder / "pids").read_text().split()]), "the process to end")
     await house.workers.close()
-
-
-CROWDED = '''
-import asyncio
-from pathlib import Path
-
-async def waits(number: int) -> int:
-    """Waits for a file."""
-    Path(f"began-{number}").touch()
-    while not Path("go").exists():
-        await asyncio.sleep(0.01)
-    return number
-
-def late() -> str:
-    """Comes when all places are taken."""
-    Path("late").touch()
-    return "here"
-'''
-
-
-async def test_a_call_that_waited_for_a_place_in_vain_was_never_sent(house: House) -> None:
-    folder = house.drop("crowded", CROWDED)
-    crowd = asyncio.gather(*(house.call("waits", number=n) for n in range(CALLS_AT_ONCE)))
-    await until(lambda: len(list(folder.glob("began-*"))) == CALLS_AT_ONCE, "all places to be taken")
-    house.limit("late", 0.3)
-    result = await house.call("late")
-    assert (result.code, result.meta) == ("UNAVAILABLE", {})
-    assert result.error.message == f"late did not run: {CALLS_AT_ONCE} other calls of its skill are running"
-    (folder / "go").touch()
-    assert [one.data for one in await crowd] == list(range(CALLS_AT_ONCE))
-    assert not (folder / "late").exists()
-    assert (await house.call("late")).data == "here"

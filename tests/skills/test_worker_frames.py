@@ -1,20 +1,17 @@
 """Workers whose code speaks to the server in their place: whatever it says ends the worker at most."""
 
 import asyncio
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from structlog.testing import capture_logs
 
 from app.skills.folder import signature
 from app.skills.frames import ANSWERED_BYTES, UNASKED, UNASKED_BYTES
 from app.skills.worker_process import WorkerFault
-from app.skills.workers import GIVEN_UP, Workers
+from app.skills.workers import Workers
 from app.tools import ToolContext
-from tests.skills.folders import House, gone
+from tests.skills.folders import House
 from tests.world import until
 
 pytestmark = pytest.mark.slow
@@ -35,11 +32,6 @@ def say(name: str, times: int = 1, **fields) -> None:
 def frame(body: str) -> None:
     """Writes a frame."""
     write(body.encode())
-    time.sleep(600)
-
-def twice(size: int) -> None:
-    """Ends its own call more than once, while the server waits to be read."""
-    say("Result", times=100, id=1, result={"ok": True, "data": "x" * size, "meta": {}})
     time.sleep(600)
 
 def late(number: int, size: int) -> str:
@@ -64,21 +56,12 @@ NESTED = "[" * 900 + "]" * 900
     "body",
     [
         '["Fault", {"text": 7}]',
-        '["Fault", {"text": "late"}]',
-        '["Ready", {}]',
         '["Call", {"id": 1, "function": "f", "args": {}, "context": {}}]',
-        '["Answer", {"id": 1}]',
         '["Ask", {"id": NaN, "call": 1, "method": "store.get", "args": ["k"]}]',
-        '["Ask", {"id": true, "call": 1, "method": "store.get", "args": ["k"]}]',
         '["Ask", {"id": NESTED, "call": 1, "method": "store.get", "args": ["k"]}]',
-        '["Ask", {"id": 1, "call": "1", "method": "store.get", "args": ["k"]}]',
-        '["Ask", {"id": 1, "call": 1, "method": 5, "args": ["k"]}]',
         '["Ask", {"id": 1, "call": 1, "method": "store.get", "args": "k"}]',
-        '["Result", {"id": 1.5, "result": {"ok": true, "meta": {}}}]',
-        '["Result", {"id": 1, "result": [NESTED]}]',
         '["Result", {"id": 1, "result": {"ok": false, "error": {"code": NESTED}}}]',
         '["Result", {"id": 1, "result": {"ok": true, "meta": 5}}]',
-        '["Other", {}]',
         '[["Ask"], {}]',
         "no JSON",
     ],
@@ -102,12 +85,6 @@ async def test_a_worker_that_says_nonsense_at_its_start_is_set_aside_too(house: 
         result = await house.call("pid")
         assert "its code wrote to the server's connection" in result.error.message
     await until(lambda: house.told, "the skill to be set aside")
-
-
-async def test_a_call_has_one_result(house: House) -> None:
-    house.drop("speaks", SPEAKS)
-    await house.call("twice", size=10)
-    await until(lambda: not _lives(house), "the worker that answers twice to end")
 
 
 @pytest.mark.parametrize(("number", "size"), [(UNASKED + 1, 1), (UNASKED_BYTES // 10**6 + 1, 10**6)])
@@ -135,57 +112,6 @@ async def test_what_one_call_is_answered_is_bounded(house: House) -> None:
     assert (await house.call("asks_much", context, times=1)).ok
 
 
-def _lives(house: House) -> bool:
-    return any(used.worker is not None for used in house.workers._versions.values())
-
-
-WAITS = '''
-import os, time
-from pathlib import Path
-
-def waits(number: int) -> int:
-    """Waits until it is ended."""
-    Path(f"pid-{number}").write_text(str(os.getpid()))
-    while True:
-        time.sleep(600)
-
-def stuck(number: int) -> int:
-    """The same."""
-    return waits(number)
-'''
-
-
-async def test_of_the_workers_whose_calls_were_given_up_only_the_last_go_on(tmp_path: Path) -> None:
-    house = House(tmp_path)
-    folder = house.drop("waits", WAITS)
-    version = signature(folder)
-
-    def calling(name: str, number: int) -> "asyncio.Task[Any]":
-        return asyncio.create_task(
-            house.workers.call(folder, version, name, {"number": number}, ToolContext())
-        )
-
-    others = []
-    for number in range(GIVEN_UP + 1):
-        others.append(calling("waits", number))
-        abandoned = calling("stuck", 100 + number)
-        for began in (number, 100 + number):
-            await until((folder / f"pid-{began}").exists, "the call to begin")
-        abandoned.cancel()
-        await asyncio.gather(abandoned, return_exceptions=True)
-    with pytest.raises(WorkerFault) as fault:
-        await asyncio.wait_for(others[0], 20)
-    assert fault.value.started
-    assert not any(call.done() for call in others[1:])
-    pids = [int((folder / f"pid-{number}").read_text()) for number in range(GIVEN_UP + 1)]
-    assert len(set(pids)) == GIVEN_UP + 1
-    await until(gone(pids[:1]), "the oldest to end")
-    for call in others[1:]:
-        call.cancel()
-    await asyncio.gather(*others[1:], return_exceptions=True)
-    await house.workers.close()
-
-
 HOMES = '''
 import os, signal, time
 
@@ -202,14 +128,6 @@ def deepens() -> str:
 def kills() -> None:
     """Kills its keeper, which would have removed its home."""
     open(os.path.join(os.environ["HOME"], "file"), "w").close()
-    os.kill(os.getppid(), signal.SIGKILL)
-    time.sleep(600)
-
-def dies() -> None:
-    """Kills its keeper once it is told to."""
-    open(os.path.join(os.environ["HOME"], "here"), "w").close()
-    while not os.path.exists(os.path.join(os.environ["HOME"], "now")):
-        time.sleep(0.01)
     os.kill(os.getppid(), signal.SIGKILL)
     time.sleep(600)
 
@@ -230,23 +148,6 @@ async def test_a_workers_home_goes_with_it_whatever_it_made_of_it(tmp_path: Path
     await house.call("home")
     await house.workers.close()
     assert not any(homes.iterdir())
-
-
-async def test_a_home_is_removed_though_no_thread_is_free_when_its_worker_ends(tmp_path: Path) -> None:
-    threads, busy = ThreadPoolExecutor(1), threading.Event()
-    asyncio.get_running_loop().set_default_executor(threads)
-    homes = tmp_path / "workers"
-    house = House(tmp_path / "skills", homes=homes)
-    house.drop("homes", HOMES)
-    home = Path((await house.call("home")).data)
-    call = asyncio.create_task(house.call("dies"))
-    await until((home / "here").exists, "the call to run")
-    threads.submit(busy.wait)
-    (home / "now").touch()
-    assert (await call).code == "OUTCOME_UNKNOWN"
-    busy.set()
-    await until(lambda: not home.exists(), "the home to be removed")
-    await house.workers.close()
 
 
 async def test_homes_that_a_killed_server_left_are_removed_at_the_first_call(tmp_path: Path) -> None:
@@ -281,12 +182,6 @@ def stops() -> None:
     os.kill(os.getpid(), signal.SIGSTOP)
     time.sleep(600)
 
-def prints() -> float:
-    """Prints for a while."""
-    began = time.monotonic()
-    for _ in range(500):
-        os.write(1, b"1-" * 2048)
-    return time.monotonic() - began
 '''
 
 
@@ -310,11 +205,3 @@ async def test_of_what_a_worker_does_not_read_one_frame_waits(house: House) -> N
     for task in texts:
         task.cancel()
     await asyncio.gather(*texts, return_exceptions=True)
-
-
-async def test_of_what_a_worker_prints_some_is_logged_each_second(house: House) -> None:
-    house.drop("deaf", DEAF)
-    with capture_logs() as logs:
-        seconds = (await house.call("prints")).data
-    logged = sum(len(entry["said"].text) for entry in logs if entry["event"] == "a skill printed")
-    assert logged <= (seconds + 2) * 8 * 1024 < 500 * 4096
