@@ -5,6 +5,8 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import chain, islice
 from pathlib import Path
 
 from app.skills.manifest import ManifestError
@@ -20,7 +22,7 @@ NOT_COUNTED = {"__pycache__", "node_modules"}
 # rsync keep the first of the times, nobody sets the second.
 Stamp = tuple[int, int, int, int] | None
 # The stamps of the files that make a skill: other files, other signature.
-Signature = tuple[Stamp, ...]
+Signature = tuple[Stamp | tuple[str, Stamp], ...]
 
 
 def stamp(path: str | Path) -> Stamp:
@@ -50,26 +52,18 @@ def entries(folder: str | Path) -> list[os.DirEntry[str]]:
 def signature(folder: str | Path) -> Signature:
     """Return the stamps of a skill's files; that of SKILL.md is the first.
 
-    Code, YAML files of `assets` and `mcp.json` count; of `references` only what comes and goes.
+    Code, YAML files of `assets` and `mcp.json` count; of others only what comes and goes.
     """
-    found = [stamp(f"{folder}/SKILL.md"), stamp(f"{folder}/mcp.json")]
-    for name, counted in (("scripts", ".py"), ("assets", ".yaml"), ("references", None)):
-        _add_stamps(found, f"{folder}/{name}", counted)
-    return tuple(found)
+    counted: dict[str, str | tuple[str, ...]] = {"scripts": ".py", "assets": ".yaml", "references": ()}
+    inside = (_contents(f"{folder}/{name}", ends) for name, ends in counted.items())
+    return (stamp(f"{folder}/SKILL.md"), stamp(f"{folder}/mcp.json"), *chain.from_iterable(inside))
 
 
-def _add_stamps(found: list[Stamp], path: str, counted: str | None) -> None:
-    """Add a folder, those below it, and the files that end so."""
-    changed = stamp(path)
-    found.append(changed)
-    if changed is None or len(found) > MAX_FILES:  # a skill of more is refused
-        return
-    inside = [one for one in entries(path) if one.name not in NOT_COUNTED][:MAX_FILES]
-    if counted is not None:
-        found += [stamp(one.path) for one in inside if one.name.endswith(counted)]
-    for one in inside:
-        if one.is_dir(follow_symlinks=False):
-            _add_stamps(found, one.path, counted)
+def _contents(folder: str, ends: str | tuple[str, ...]) -> Iterator[tuple[str, Stamp]]:
+    """Yield what is below a folder, with the stamps of files that end so."""
+    with suppress(OSError):
+        for entry in islice(walk(folder), MAX_FILES):  # a skill of more is refused
+            yield entry.path, stamp(entry.path) if entry.name.endswith(ends) else None
 
 
 def walk(folder: str) -> Iterator[os.DirEntry[str]]:

@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from app.messages import JSON
 from app.people import Audience
 from app.processes.sandbox import Sandbox
 from app.settings import Settings
@@ -94,15 +93,12 @@ class SkillLoader:
         self._store = installed
         self._runs_code = runs_code
         self._records: Mapping[str, Installed] = {}
-        self._named: Stamp = None
         self._names: frozenset[str] = frozenset()
         self._loaded: dict[str, Skill] = {}
         self._skills: tuple[Skill, ...] = ()
         self._tools: tuple[Tool, ...] = ()
         self._phrases: dict[str, dict[str, tuple[str, ...]]] = {}
         self._clashes: tuple[str, ...] = ()
-        self._origins: dict[str, tuple[Skill, str]] = {}
-        self._tool_assets: dict[str, dict[str, JSON]] = {}
 
     @property
     def skills(self) -> tuple[Skill, ...]:
@@ -121,16 +117,6 @@ class SkillLoader:
     def phrases(self) -> dict[str, dict[str, tuple[str, ...]]]:
         """Return example phrases by offered tool name and language."""
         return self._phrases
-
-    def tool_assets(self, name: str) -> dict[str, JSON]:
-        """Return the entries of every skill's `assets/<name>`, a mapping by tool, by offered tool name."""
-        if name not in self._tool_assets:
-            self._tool_assets[name] = {
-                offered: entries[tool]
-                for offered, (skill, tool) in self._origins.items()
-                if tool in (entries := skill.asset(name))
-            }
-        return self._tool_assets[name]
 
     def skill(self, name: str) -> Skill | None:
         """Return the skill of that name, the one in use where folders share it; None where there is none."""
@@ -160,9 +146,7 @@ class SkillLoader:
         return changes
 
     def _folders(self) -> Iterator[str]:
-        named = stamp(os.path.join(self._release, "bundled.txt"))
-        if named != self._named:
-            self._named, self._names = named, bundled_names(self._release)
+        self._names = bundled_names(self._release)
         release = os.path.abspath(self._release)
         own = os.path.abspath(self._skills_dir)
         paths = [os.path.join(release, name) for name in sorted(self._names)]
@@ -228,13 +212,11 @@ class SkillLoader:
             skills.append(skill)
         tools: dict[str, Tool] = {}
         phrases: dict[str, dict[str, tuple[str, ...]]] = {}
-        origins: dict[str, tuple[Skill, str]] = {}
         for skill in sorted(skills, key=lambda one: (not one.bundled, bool(one.installed), one.name)):
             for tool in skill.tools if skill.available else ():
                 name = _offered_name(tool.name, skill.name, RESERVED | tools.keys())
                 if name != tool.name:
                     clashes.append(f"{skill.name}: the tool {tool.name} is offered as {name}")
-                origins[name] = (skill, tool.name)
                 tools[name] = tool if name == tool.name else tool.replace(name=name)
                 if tool.name in skill.phrases:
                     phrases[name] = dict(skill.phrases[tool.name])
@@ -242,7 +224,6 @@ class SkillLoader:
             log.warning("skills clash: %s", clash)
         self._skills = tuple(sorted(skills, key=lambda one: (one.name, str(one.folder))))
         self._tools, self._phrases, self._clashes = tuple(tools.values()), phrases, tuple(clashes)
-        self._origins, self._tool_assets = origins, {}
 
     def _is_copy(self, skill: Skill) -> bool:
         """Tell whether it is an unchanged copy of a bundled skill, which then runs in its place.

@@ -11,12 +11,9 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, SourceFileLoader
-from importlib.util import spec_from_file_location
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import Any
 
 from app.errors import RecadoError
@@ -36,11 +33,7 @@ def tool_functions(path: Path, skill: str) -> tuple[dict[str, ToolFunction], lis
 
     Raises ToolsModuleError where the file does not run.
     """
-    return documented_functions(run_module(path, skill))
-
-
-def documented_functions(module: ModuleType) -> tuple[dict[str, ToolFunction], list[str]]:
-    """Return the same for a module that was run."""
+    module = run_module(path, skill)
     functions: dict[str, ToolFunction] = {}
     left_out: list[str] = []
     for name, value in vars(module).items():
@@ -61,24 +54,21 @@ def named_function(module: ModuleType, name: str) -> ToolFunction | None:
     It may be a cache, a callable object, or an object with the function as `fn`, as some MCP packages make.
     """
     value = vars(module).get(name)
-    if callable(value):
-        return value  # type: ignore[no-any-return]
-    kept = getattr(value, "fn", None)
-    return kept if callable(kept) else None
+    function = value if callable(value) else getattr(value, "fn", None)
+    return function if callable(function) else None
 
 
 def run_module(path: Path, skill: str) -> ModuleType:
     """Compile and run the file as a fresh module; `from .other import …` finds other.py beside it.
 
-    Raises ToolsModuleError where it does not run. The import system is not used: its .pyc files are told
-    apart by whole seconds, so a file changed twice within one would be taken from the cache.
+    Raises ToolsModuleError where it does not run. It is compiled anew each time: the import system tells .pyc
+    files apart by whole seconds, so a file changed twice within one would be taken from the cache.
     """
     package = ModuleType(_package_name(path, skill))
     package.__path__ = [str(path.parent)]
     module = ModuleType(f"{package.__name__}.{path.stem}")
     module.__package__, module.__file__ = package.__name__, str(path)
-    if not any(isinstance(finder, _FinderBeside) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _FinderBeside())
+    importlib.invalidate_caches()
     _forget(package.__name__)
     sys.modules[package.__name__] = package
     sys.modules[module.__name__] = module  # dataclasses and forward references look their module up here
@@ -90,41 +80,14 @@ def run_module(path: Path, skill: str) -> ModuleType:
     return module
 
 
-_PREFIX = "recado_skill_"
-
-
 def _package_name(path: Path, skill: str) -> str:
     readable = re.sub(r"\W", "_", skill)
-    return f"{_PREFIX}{readable}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    return f"recado_skill_{readable}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
 
 
 def _forget(package: str) -> None:
     for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
         del sys.modules[name]
-
-
-class _FinderBeside(MetaPathFinder):
-    """Finds the modules beside a tools.py, and those alone."""
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        package, _, name = fullname.rpartition(".")
-        if not (path and package.startswith(_PREFIX)):
-            return None
-        file = Path(path[0], f"{name}.py")
-        return (
-            spec_from_file_location(fullname, file, loader=_Fresh(fullname, str(file)))
-            if file.exists()
-            else None
-        )
-
-
-class _Fresh(SourceFileLoader):
-    """Compiles anew each time, and leaves no .pyc behind."""
-
-    def get_code(self, fullname: str) -> CodeType:
-        return compile(self.get_data(self.path), self.path, "exec")
 
 
 def _fault(path: Path, error: BaseException) -> str:

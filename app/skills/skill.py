@@ -1,7 +1,6 @@
 """One skill: the content of a folder, read without ever raising for a fault in it."""
 
 import json
-import logging
 import os
 import shutil
 import sys
@@ -28,11 +27,9 @@ from app.tools import Tool
 RELEASE_SKILLS = Path(__file__).resolve().parents[2] / "skills"
 
 LANGUAGES = ("es", "pt", "en")
+PHRASES = "assets/phrases.yaml"
 MAX_PHRASES = 200
 MAX_PHRASE = 200
-MAX_ASSET = 256 * 1024
-
-log = logging.getLogger(__name__)
 
 _SYSTEMS = {"macos": "darwin", "osx": "darwin", "windows": "win32"}
 
@@ -85,30 +82,6 @@ class Skill:
     written: frozenset[str] = frozenset()
     instructions: str = ""
     scripts: tuple[Script, ...] = ()
-    _assets: dict[str, dict[str, JSON]] = field(default_factory=dict, repr=False, compare=False)
-
-    def asset(self, name: str) -> dict[str, JSON]:
-        """Return the mapping in `assets/<name>` (YAML or JSON, at most `MAX_ASSET` bytes).
-
-        A file that is absent or cannot be read gives {}; the second is logged. Read once for each version
-        of the folder.
-        """
-        if name not in self._assets:
-            self._assets[name] = self._read_asset(f"assets/{name}")
-        return self._assets[name]
-
-    def _read_asset(self, path: str) -> dict[str, JSON]:
-        if not os.path.exists(f"{self.folder}/{path}"):
-            return {}
-        try:
-            content = read_file(self.folder, path)
-            if len(content) > MAX_ASSET:
-                raise ManifestError(f"it has {len(content)} bytes; {MAX_ASSET} at most")
-            value = load_yaml(content.decode("utf-8-sig"))
-        except (OSError, ValueError, ManifestError) as error:
-            log.warning("skill %s: %s is left out: %s", self.name, path, " ".join(str(error).split()))
-            return {}
-        return {str(key): item for key, item in value.items()} if isinstance(value, dict) else {}
 
     @property
     def include_tools(self) -> tuple[str, ...]:
@@ -266,43 +239,39 @@ def _manifest(folder: Path) -> Manifest:
     return read_manifest(read_file(folder, "SKILL.md"), folder.name)
 
 
-def _phrases(folder: Path, tools: frozenset[str]) -> tuple[Phrases, Sequence[str]]:
-    if not os.path.exists(f"{folder}/assets/phrases.yaml"):
-        return {}, []
+def _asset(folder: Path, path: str) -> tuple[JSON, Sequence[str]]:
+    """Return the value of a YAML file, None where there is none, and a warning where it cannot be read."""
+    if not os.path.exists(f"{folder}/{path}"):
+        return None, []
     try:
-        return _read_phrases(read_file(folder, "assets/phrases.yaml"), tools)
+        return load_yaml(read_file(folder, path).decode("utf-8-sig")), []
     except (OSError, ValueError, ManifestError) as error:
-        return {}, [f"assets/phrases.yaml is left out: {' '.join(str(error).split())}"]
+        return None, [f"{path} is left out: {' '.join(str(error).split())}"]
 
 
 def _sentences(folder: Path, tools: frozenset[str]) -> tuple[Sentences, Sequence[str]]:
-    if not os.path.exists(f"{folder}/{SENTENCES}"):
-        return {}, []
-    try:
-        value = load_yaml(read_file(folder, SENTENCES).decode("utf-8-sig"))
-    except (OSError, ValueError, ManifestError) as error:
-        return {}, [f"{SENTENCES} is left out: {' '.join(str(error).split())}"]
-    return read_sentences(value, tools)
+    value, warnings = _asset(folder, SENTENCES)
+    return ({}, warnings) if value is None else read_sentences(value, tools)
 
 
-def _read_phrases(content: bytes, tools: frozenset[str]) -> tuple[Phrases, Sequence[str]]:
-    value = load_yaml(content.decode("utf-8-sig"))
+def _phrases(folder: Path, tools: frozenset[str]) -> tuple[Phrases, Sequence[str]]:
+    value, warnings = _asset(folder, PHRASES)
+    if value is None:
+        return {}, warnings
     if not isinstance(value, dict):
-        return {}, ["assets/phrases.yaml is left out: expected tool: {es: […], pt: […], en: […]}"]
+        return {}, [f"{PHRASES} is left out: expected tool: {{es: […], pt: […], en: […]}}"]
     phrases: dict[str, dict[str, tuple[str, ...]]] = {}
-    warnings: list[str] = []
+    found: list[str] = []
     for tool, languages in value.items():
         if tool not in tools:
-            warnings.append(f"assets/phrases.yaml names the tool {tool!r}, which there is not")
+            found.append(f"{PHRASES} names the tool {tool!r}, which there is not")
         elif not isinstance(languages, dict):
-            warnings.append(f"assets/phrases.yaml: under {tool} expected es, pt, en with a list each")
+            found.append(f"{PHRASES}: under {tool} expected es, pt, en with a list each")
         else:
             phrases[tool] = {code: _phrase_list(languages.get(code)) for code in LANGUAGES}
             unread = [code for code in languages if not phrases[tool].get(code)]
-            warnings += [
-                f"assets/phrases.yaml: {tool} has no phrase under {code!r} that is read" for code in unread
-            ]
-    return phrases, tuple(warnings)
+            found += [f"{PHRASES}: {tool} has no phrase under {code!r} that is read" for code in unread]
+    return phrases, found
 
 
 def _phrase_list(value: JSON) -> tuple[str, ...]:

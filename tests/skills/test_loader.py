@@ -545,34 +545,6 @@ def test_long_names_keep_their_end_and_fit(tmp_path: Path) -> None:
     assert sum(name.endswith(tool[-40:]) for name in names) == 2
 
 
-@pytest.mark.parametrize(
-    ("content", "read"),
-    [
-        (b"", {}),
-        (b"- a list", {}),
-        (b"greet: [unclosed", {}),
-        (b"\xff", {}),
-        (b"greet: " + b"x" * (300 * 1024), {}),
-        (b"greet: {en: Greets}\nother: 1", {"greet": {"en": "Greets"}, "other": 1}),
-        (b'{"greet": "JSON is YAML"}', {"greet": "JSON is YAML"}),
-    ],
-)
-def test_data_that_a_folder_brings_in_its_assets_is_read(
-    tmp_path: Path, content: bytes, read: object
-) -> None:
-    folder = write(tmp_path / "greeter", HELLO.replace("hello(", "greet("))
-    loader = loaded(tmp_path)
-    assert loader.tool_assets("sentences.yaml") == {}
-    (folder / "assets").mkdir()
-    (folder / "assets" / "sentences.yaml").write_bytes(content)
-    assert loader.refresh().changed
-    (skill,) = loader.skills
-    assert skill.asset("sentences.yaml") == read
-    assert loader.tool_assets("sentences.yaml") == {
-        k: v for k, v in skill.asset("sentences.yaml").items() if k == "greet"
-    }
-
-
 def test_missing_folders_are_no_error(tmp_path: Path) -> None:
     loader = SkillLoader(tmp_path / "nowhere", tmp_path / "neither")
     assert not loader.refresh()
@@ -603,7 +575,6 @@ def test_modules_beside_bundled_tools_are_imported_apart_and_are_no_tools(tmp_pa
         functions, left_out = tool_functions(folder / "scripts" / "tools.py", name)
         assert (list(functions), left_out) == (["hello"], [])
         said.append(functions["hello"])
-        assert not (folder / "scripts" / "__pycache__").exists()
     assert [say() for say in said] == ["a", "b"]
     assert "words" not in sys.modules
 
