@@ -240,7 +240,7 @@ def test_a_folder_with_the_longest_of_names_is_removed(own: OwnSkills, tmp_path:
     lamps(tmp_path / "mine", "ñ" * 127)
     kept = own.remove("ñ" * 127)
     assert kept is not None
-    assert kept.name.startswith("ñ" * 100)
+    assert kept.name.startswith("ñ" * 50)
     assert list((tmp_path / "mine").iterdir()) == []
 
 

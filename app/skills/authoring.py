@@ -7,13 +7,14 @@ import secrets
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from string import Template
 
 from app.errors import RecadoError
+from app.rmtree import remove
 from app.skills.folder import LARGEST, MAX_BYTES, MAX_FILES, is_skill, walk
 from app.skills.manifest import is_standard_name
 from app.skills.skill import RELEASE_SKILLS, Skill, bundled_names, is_bundled, load_skill
@@ -24,7 +25,8 @@ KEPT = 10
 # What `recado skills new` writes: a small skill that works, made to be changed; .txt is left off.
 _NEW_SKILL = Path(__file__).with_name("new_skill")
 _STAMP = re.compile(r"(?<=-)\d{8}-\d{6}-\d{6}$")
-_LONGEST_NAME = 200
+# Characters of a removed folder's name: with its stamp it must fit into 255 bytes.
+_LONGEST_NAME = 50
 
 
 class AuthoringError(RecadoError):
@@ -53,12 +55,12 @@ class OwnSkills:
         target = self._folder / name
         if os.path.lexists(target) or self._find(name) is not None or name in bundled_names(self._release):
             raise AuthoringError(f"there is a skill {name!r} already; choose another name")
-        with _Arrival(self._folder, name) as arrival:
+        with _arriving(target) as folder:
             for path, text in _starter_files(name).items():
-                file = arrival.folder / path
+                file = folder / path
                 file.parent.mkdir(exist_ok=True)
                 file.write_text(text, encoding="utf-8")
-            arrival.show(target)
+            folder.rename(target)
         return self._load(target)
 
     def add(self, source: Path, *, replace: bool = False) -> Added:
@@ -84,9 +86,10 @@ class OwnSkills:
                 "recado skills add --replace PATH"
             )
         target = self._folder / name
-        with _Arrival(self._folder, name) as arrival:
-            _copy(source, arrival.folder)
-            replaced = self._show(arrival, target, present)
+        with _arriving(target) as folder:
+            _copy(source, folder)
+            replaced = self._keep(present) if present is not None else None
+            folder.rename(target)
         return Added(self._load(target), replaced)
 
     def remove(self, name: str) -> Path | None:
@@ -96,8 +99,7 @@ class OwnSkills:
         """
         found = self._find(name)
         if found is not None:
-            with _hidden(found) as gone:
-                return self._keep(gone, found.name)
+            return self._keep(found)
         if name in bundled_names(self._release):
             raise AuthoringError(f"{name} comes with the release and cannot be removed")
         names = ", ".join(folder.name for folder in self._own()) or "none"
@@ -142,29 +144,21 @@ class OwnSkills:
     def _load(self, folder: Path) -> Skill:
         return load_skill(folder, release=self._release)
 
-    def _show(self, arrival: "_Arrival", target: Path, present: Path | None) -> Path | None:
-        """Show the new folder in place of the present one; undo it where that one cannot be kept."""
-        if present is None:
-            arrival.show(target)
-            return None
-        with _hidden(present) as gone:
-            arrival.show(target)
-            try:
-                return self._keep(gone, present.name)
-            except BaseException:
-                arrival.take_back(target)
-                raise
-
-    def _keep(self, gone: Path, name: str) -> Path | None:
-        """Move a hidden folder to the removed ones; a link is only deleted."""
-        if gone.is_symlink():
-            gone.unlink()
+    def _keep(self, folder: Path) -> Path | None:
+        """Move a skill to the removed ones, in one step; a link is only deleted. On failure it stays."""
+        if folder.is_symlink():
+            folder.unlink()
             return None
         if self._removed.is_symlink():
             raise AuthoringError(f"{self._removed} is a link; put a folder of its own in its place")
         self._removed.mkdir(parents=True, exist_ok=True)
-        kept = self._removed / f"{_shortened(name)}-{datetime.now():%Y%m%d-%H%M%S-%f}"
-        _move(gone, kept)
+        kept = self._removed / f"{folder.name[:_LONGEST_NAME]}-{datetime.now():%Y%m%d-%H%M%S-%f}"
+        hidden = folder.rename(folder.with_name(f".{secrets.token_hex(8)}"))
+        try:
+            _move(hidden, kept)
+        except BaseException:
+            hidden.rename(folder)
+            raise
         self._prune()
         return kept
 
@@ -173,8 +167,7 @@ class OwnSkills:
         stamped = [(stamp[0], one) for one in self._removed.iterdir() if (stamp := _STAMP.search(one.name))]
         for _, old in sorted(stamped)[:-KEPT]:
             if not old.is_symlink():
-                with suppress(RecursionError):  # one that is nested beyond reason stays
-                    shutil.rmtree(old, ignore_errors=True)
+                remove(str(old))
 
 
 def starter_sentence(name: str) -> str:
@@ -190,35 +183,15 @@ def _starter_files(name: str) -> dict[str, str]:
     return {str(path.with_suffix("")): Template(text).substitute(names) for path, text in templates.items()}
 
 
-class _Arrival:
-    """A folder that stays hidden until it is whole."""
-
-    def __init__(self, parent: Path, name: str) -> None:
-        self.folder = parent / f".{name}-{secrets.token_hex(4)}"
-
-    def __enter__(self) -> "_Arrival":
-        self.folder.mkdir(parents=True)
-        return self
-
-    def show(self, target: Path) -> None:
-        self.folder.rename(target)
-
-    def take_back(self, target: Path) -> None:
-        target.rename(self.folder)
-
-    def __exit__(self, *error: object) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-
 @contextmanager
-def _hidden(folder: Path) -> Iterator[Path]:
-    """Hide a skill in one step, however long a copy to another disk takes; show it again on failure."""
-    hidden = folder.rename(folder.with_name(f".{secrets.token_hex(8)}"))
+def _arriving(target: Path) -> Iterator[Path]:
+    """Make a hidden folder beside the target, to be renamed once it is whole."""
+    folder = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
+    folder.mkdir(parents=True)
     try:
-        yield hidden
-    except BaseException:
-        hidden.rename(folder)
-        raise
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _move(folder: Path, target: Path) -> None:
@@ -234,11 +207,6 @@ def _move(folder: Path, target: Path) -> None:
             shutil.rmtree(target, ignore_errors=True)
             raise
         shutil.rmtree(folder, ignore_errors=True)  # the copy is whole: what stays here is not seen
-
-
-def _shortened(name: str) -> str:
-    """Return the name with room for a stamp in the 255 bytes of a file name."""
-    return os.fsencode(name)[:_LONGEST_NAME].decode("utf-8", "ignore")
 
 
 def _check_name(name: str) -> None:

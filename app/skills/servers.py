@@ -3,7 +3,10 @@
 import json
 import re
 from dataclasses import dataclass
+from typing import Annotated, Any
 from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from app.messages import JSON
 from app.settings import Settings
@@ -11,15 +14,12 @@ from app.skills.manifest import shortened
 from app.tools.plain import sendable
 
 MAX_SERVERS = 32
-_LONGEST_NAME, _LONGEST_REASON = 100, 500
-_MOST_TEXTS, _LONGEST_TEXT = 32, 1000
-
-_REGISTRY_NAME = re.compile(r"[a-zA-Z0-9.-]{1,100}/[a-zA-Z0-9._-]{1,100}")
-_VERSION = re.compile(r"[0-9A-Za-z.+_-]{1,64}")
+_LONGEST_NAME, _LONGEST_REASON, _LONGEST_ADDRESS = 100, 500, 2000
 _HOST = re.compile(r"(?=.*[a-z])(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*", re.IGNORECASE)
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 _VARIABLE_NAME = re.compile(r"[A-Za-z_]\w{0,63}", re.ASCII)
-_KEYS = frozenset({"type", "url", "headers", "registry", "version", "env", "enabled"})
+_Text = Annotated[str, Field(max_length=1000)]
+_Texts = Annotated[dict[_Text, _Text], Field(max_length=32)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,36 @@ class RefusedServer:
     reason: str
 
 
+class _Entry(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    type: Any = None
+    enabled: Any = None
+    registry: str = Field("", pattern=r"^[a-zA-Z0-9.-]{1,100}/[a-zA-Z0-9._-]{1,100}$")
+    version: str = Field("", pattern=r"^[0-9A-Za-z.+_-]{0,64}$")
+    url: str = ""
+    headers: _Texts = {}
+    env: _Texts = {}
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        texts = (self.url, *self.headers.values(), *self.env.values())
+        return tuple(dict.fromkeys(name for text in texts for name in _VARIABLE.findall(text)))
+
+    @model_validator(mode="after")
+    def _check(self) -> "_Entry":
+        if bool(self.url) == bool(self.registry):
+            raise ValueError("it must name either a registry entry or an https address")
+        if self.url and (fault := remote_fault(self.url)):
+            raise ValueError(fault)
+        for name in self.variables:
+            if not _VARIABLE_NAME.fullmatch(name):
+                raise ValueError(f"${{{name}}} is no variable's name")
+            if name.upper() in _ours():
+                raise ValueError(f"it asks for {name}, a setting of this assistant")
+        return self
+
+
 def read_servers(content: bytes) -> tuple[tuple[Server, ...], tuple[RefusedServer, ...]]:
     """Read the servers of an installed `mcp.json`, and those left out; never raises.
 
@@ -59,51 +89,17 @@ def read_servers(content: bytes) -> tuple[tuple[Server, ...], tuple[RefusedServe
     if not isinstance(block, dict):
         return (), (RefusedServer("mcp.json", "it has no object mcpServers"),)
     if len(block) > MAX_SERVERS:
-        return (), (
-            RefusedServer("mcp.json", f"it names {len(block)} servers; at most {MAX_SERVERS} are read"),
-        )
+        too_many = f"it names {len(block)} servers; at most {MAX_SERVERS} are read"
+        return (), (RefusedServer("mcp.json", too_many),)
     servers: list[Server] = []
     refused: list[RefusedServer] = []
     for name, entry in block.items():
-        reason = _why_not(name, entry)
-        if reason:
-            refused.append(RefusedServer(shortened(name, _LONGEST_NAME), shortened(reason, _LONGEST_REASON)))
-        else:
+        try:
             servers.append(_server(name, entry))
+        except ValueError as error:
+            reason = shortened(_reason(error), _LONGEST_REASON)
+            refused.append(RefusedServer(shortened(name, _LONGEST_NAME), reason))
     return tuple(servers), tuple(refused)
-
-
-def _why_not(name: str, entry: JSON) -> str:
-    """Say why an entry is refused; "" where it is fine."""
-    if len(name) > _LONGEST_NAME:
-        return "its name is too long"
-    if not isinstance(entry, dict):
-        return "it is not an object"
-    if "command" in entry or "args" in entry:
-        words = [entry.get("command"), *(entry["args"] if isinstance(entry.get("args"), list) else [])]
-        return f"it brings a command: {' '.join(str(word) for word in words)}"
-    if unknown := sorted(set(entry) - _KEYS):
-        return f"it has what is not known here: {', '.join(unknown)}"
-    if ("url" in entry) == ("registry" in entry):
-        return "it must name either a registry entry or an https address"
-    for key in ("headers", "env"):
-        if not _is_texts(entry.get(key, {})):
-            return f"{key} must be at most {_MOST_TEXTS} texts by name, each of {_LONGEST_TEXT} characters"
-    for variable in _variables(entry):
-        if not _VARIABLE_NAME.fullmatch(variable):
-            return f"${{{variable}}} is no variable's name"
-        if variable.upper() in _ours():
-            return f"it asks for {variable}, a setting of this assistant"
-    return _registry_fault(entry) if "registry" in entry else remote_fault(entry["url"])
-
-
-def _registry_fault(entry: dict[str, JSON]) -> str:
-    if not isinstance(entry["registry"], str) or not _REGISTRY_NAME.fullmatch(entry["registry"]):
-        return f"{entry['registry']} is no name of the registry, such as io.github.owner/server"
-    version = entry.get("version", "")
-    if not isinstance(version, str) or (version and not _VERSION.fullmatch(version)):
-        return "its version is no version"
-    return ""
 
 
 def remote_fault(url: JSON) -> str:
@@ -113,38 +109,41 @@ def remote_fault(url: JSON) -> str:
         _ = parts.port
     except ValueError:
         return f"{url} is no address"
-    if parts.scheme != "https" or not _HOST.fullmatch(parts.hostname or "") or len(url) > 2000:
+    if parts.scheme != "https" or not _HOST.fullmatch(parts.hostname or "") or len(url) > _LONGEST_ADDRESS:
         return f"{url} is no https address of a named host"
     if parts.username is not None or _VARIABLE.search(parts.netloc):
         return f"{url} holds a user name or a variable before its path"
     return ""
 
 
-def _server(name: str, entry: dict[str, JSON]) -> Server:
+def _server(name: str, entry: JSON) -> Server:
+    """Read one entry. Raises ValueError with the reason why it is refused."""
+    if len(name) > _LONGEST_NAME:
+        raise ValueError("its name is too long")
+    if not isinstance(entry, dict):
+        raise ValueError("it is not an object")
+    if "command" in entry or "args" in entry:
+        words = [entry.get("command"), *(entry["args"] if isinstance(entry.get("args"), list) else [])]
+        raise ValueError(f"it brings a command: {' '.join(str(word) for word in words)}")
+    read = _Entry.model_validate(entry)
     return Server(
         name=name,
-        registry=entry.get("registry", ""),
-        version=entry.get("version", ""),
-        url=entry.get("url", ""),
-        headers=tuple(entry.get("headers", {}).items()),
-        env=tuple(entry.get("env", {}).items()),
-        secrets=tuple(dict.fromkeys(_variables(entry))),
+        registry=read.registry,
+        version=read.version,
+        url=read.url,
+        headers=tuple(read.headers.items()),
+        env=tuple(read.env.items()),
+        secrets=read.variables,
     )
 
 
-def _variables(entry: dict[str, JSON]) -> list[str]:
-    texts = [entry.get("url"), *entry.get("headers", {}).values(), *entry.get("env", {}).values()]
-    return [found for text in texts if isinstance(text, str) for found in _VARIABLE.findall(text)]
-
-
-def _is_texts(value: JSON) -> bool:
-    return (
-        isinstance(value, dict)
-        and len(value) <= _MOST_TEXTS
-        and all(
-            isinstance(text, str) and len(text) <= _LONGEST_TEXT for pair in value.items() for text in pair
-        )
-    )
+def _reason(error: ValueError) -> str:
+    if not isinstance(error, ValidationError):
+        return str(error)
+    fault = error.errors(include_url=False)[0]
+    if fault["type"] == "value_error":  # our own sentence
+        return str(fault["ctx"]["error"])
+    return f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"
 
 
 def _ours() -> frozenset[str]:
