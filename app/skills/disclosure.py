@@ -1,7 +1,8 @@
 """Disclosure of skills in tiers: the texts in a prompt, and the tools that read the rest."""
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import accumulate, islice
 from typing import Any, Protocol
 
@@ -93,8 +94,8 @@ def reading_tools(skills: SkillFinder) -> tuple[Tool, Tool]:
     reader = _Reader(skills)
     options: dict[str, Any] = {"idempotent": True, "harmless": True, "outside": False}
     return (
-        Tool.from_function(reader.load_skill, check=_chosen("name"), **options),
-        Tool.from_function(reader.read_skill_file, check=_chosen("skill"), **options),
+        Tool.from_function(reader.load_skill, check=partial(require_chosen, "name"), **options),
+        Tool.from_function(reader.read_skill_file, check=partial(require_chosen, "skill"), **options),
     )
 
 
@@ -142,15 +143,11 @@ class _Reader:
         return _page({"skill": skill, "path": os.path.normpath(path)}, "text", text, offset)
 
 
-def _chosen(parameter: str) -> Callable[[dict[str, JSON], ToolContext], None]:
-    """Return a check that refuses skills not chosen for the turn; it raises ValueError."""
-
-    def check(args: dict[str, JSON], context: ToolContext) -> None:
-        if args[parameter] not in context.chosen:
-            listed = ", ".join(sorted(context.chosen)) or "none"
-            raise ValueError(f"{parameter}: {args[parameter]!r} was not chosen here; chosen are: {listed}")
-
-    return check
+def require_chosen(parameter: str, args: Mapping[str, JSON], context: ToolContext) -> None:
+    """Refuse a skill that was not chosen for the turn. Raises ValueError."""
+    if args[parameter] not in context.chosen:
+        listed = ", ".join(sorted(context.chosen)) or "none"
+        raise ValueError(f"{parameter}: {args[parameter]!r} was not chosen here; chosen are: {listed}")
 
 
 def _gone(name: str) -> ToolResult:

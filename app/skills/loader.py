@@ -44,18 +44,6 @@ RESERVED = frozenset({"load_skill", "read_skill_file", "run_skill_script"})
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
-    """The names of the skills that were added, changed and removed since the last look."""
-
-    added: tuple[str, ...] = ()
-    changed: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.added or self.changed or self.removed)
-
-
-@dataclass(frozen=True, slots=True)
 class Skills:
     """The parts of this room that the server holds."""
 
@@ -123,8 +111,8 @@ class SkillLoader:
         named = [skill for skill in self._skills if skill.name == name]
         return next((skill for skill in named if skill.available), named[0] if named else None)
 
-    def refresh(self) -> Changes:
-        """Load what differs from the last look; only file times are read where nothing does."""
+    def refresh(self) -> bool:
+        """Load what differs from the last look; return False where nothing does: only file times are read."""
         before = self._loaded
         after: dict[str, Skill] = {}
         for path in self._folders():
@@ -132,18 +120,12 @@ class SkillLoader:
             if version[0] is not None or is_skill(path):
                 after[path] = self._current(path, version)
         self._loaded = after
-        changes = Changes(
-            added=tuple(skill.name for path, skill in after.items() if path not in before),
-            changed=tuple(
-                skill.name for path, skill in after.items() if path in before and before[path] is not skill
-            ),
-            removed=tuple(skill.name for path, skill in before.items() if path not in after),
-        )
-        if changes:
-            self._arrange()
-            if self._workers is not None:
-                self._workers.keep({skill.folder: skill.version for skill in after.values()})
-        return changes
+        if after.keys() == before.keys() and all(before[path] is skill for path, skill in after.items()):
+            return False
+        self._arrange()
+        if self._workers is not None:
+            self._workers.keep({skill.folder: skill.version for skill in after.values()})
+        return True
 
     def _folders(self) -> Iterator[str]:
         self._names = bundled_names(self._release)

