@@ -1,6 +1,7 @@
 """The files of a skill's folder: found without following links out of it, read without ever blocking."""
 
 import errno
+import filecmp
 import hashlib
 import os
 import stat
@@ -126,18 +127,15 @@ def code_hash(folder: Path) -> str:
 
 
 def has_same_files(folder: Path, other: Path) -> bool:
-    """Tell whether two folders hold the same, byte by byte; False where one cannot be read."""
+    """Tell whether two folders hold the same files, byte by byte; False where one cannot be read."""
     try:
-        names = [[os.path.relpath(one.path, root) for one in walk(str(root))] for root in (folder, other)]
-        return names[0] == names[1] and all(_is_same(folder / name, other / name) for name in names[0])
+        names, others = (
+            [os.path.relpath(one.path, root) for one in walk(str(root)) if not one.is_dir()]
+            for root in (folder, other)
+        )
+        return names == others and filecmp.cmpfiles(folder, other, names, shallow=False)[0] == names
     except OSError:
         return False
-
-
-def _is_same(one: Path, other: Path) -> bool:
-    if one.is_dir() or other.is_dir():
-        return one.is_dir() and other.is_dir()
-    return one.stat().st_size == other.stat().st_size and read_regular(one) == read_regular(other)
 
 
 def check_size(folder: Path) -> None:

@@ -18,8 +18,6 @@ MAX_DESCRIPTION = 1024
 MAX_COMPATIBILITY = 500
 MAX_FRONTMATTER = 64 * 1024
 MAX_BODY = 256 * 1024
-# Characters of a string in `metadata`, which may be a list.
-MAX_LIST = 4096
 # References (`*name`) to other values; nested, a few dozen of them grow into gigabytes once written out.
 MAX_ALIASES = 16
 MAX_NESTING = 100
@@ -55,21 +53,16 @@ class Requirements:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One SKILL.md. `fields` is the whole frontmatter as YAML gave it, unknown keys included.
-
-    `lists` are the values of `metadata` read as lists of words.
-    """
+    """One SKILL.md. `fields` is the whole frontmatter as YAML gave it, unknown keys included."""
 
     name: str
     description: str = ""
     license: str = ""
-    compatibility: str = ""
     metadata: JSON = None
     body: str = ""
     warnings: tuple[str, ...] = ()
     fields: Mapping[str, JSON] = field(default_factory=dict)
     requirements: Requirements = field(default_factory=Requirements)
-    lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def line(self) -> str:
@@ -78,7 +71,7 @@ class Manifest:
 
     def words(self, key: str) -> tuple[str, ...]:
         """Return a list of `metadata`, written as a string ("write_file delete_file") or a YAML list."""
-        return self.lists.get(key, ())
+        return _words(self.metadata.get(key)) if isinstance(self.metadata, dict) else ()
 
     def text(self, key: str) -> str:
         """Return one string of `metadata`, "" where it is absent."""
@@ -118,13 +111,11 @@ def read_manifest(content: bytes, folder: str) -> Manifest:
         name=name,
         description=description,
         license=_one_line(fields.get("license")),
-        compatibility=compatibility,
         metadata=fields.get("metadata"),
         body=body.strip(),
         warnings=(*warnings, *_deviations(name, folder, description, compatibility)),
         fields=fields,
         requirements=_requirements(fields.get("metadata")),
-        lists=_lists(fields.get("metadata")),
     )
 
 
@@ -265,12 +256,6 @@ def _one_line(value: JSON) -> str:
     return " ".join(str(value).split())
 
 
-def _lists(metadata: JSON) -> dict[str, tuple[str, ...]]:
-    if not isinstance(metadata, dict):
-        return {}
-    return {str(key): _words(value) for key, value in metadata.items()}
-
-
 def _words(value: JSON) -> tuple[str, ...]:
     if isinstance(value, list):
         return tuple(
@@ -278,10 +263,8 @@ def _words(value: JSON) -> tuple[str, ...]:
         )
     if value is None or isinstance(value, dict):
         return ()
-    if len(text := str(value)) > MAX_LIST:
-        raise ManifestError(f"a text in metadata has {len(text)} characters; {MAX_LIST} at most")
     # `Bash(git add *) Read`: a space inside parentheses belongs to the word
-    return tuple(_WORD.findall(text))
+    return tuple(_WORD.findall(str(value)))
 
 
 def _deviations(name: str, folder: str, description: str, compatibility: str) -> list[str]:
@@ -302,18 +285,13 @@ def _deviations(name: str, folder: str, description: str, compatibility: str) ->
 
 
 def _requirements(metadata: JSON) -> Requirements:
-    bins: list[str] = []
-    any_bins: list[str] = []
-    env: list[str] = []
-    systems: list[str] = []
-    for namespace in GATING_NAMESPACES:
-        block = metadata.get(namespace) if isinstance(metadata, dict) else None
-        if not isinstance(block, dict):
-            continue
-        systems.extend(_words(block.get("os")))
-        needs = block.get("requires")
-        if isinstance(needs, dict):
-            bins.extend(_words(needs.get("bins")))
-            any_bins.extend(_words(needs.get("anyBins")))
-            env.extend(_words(needs.get("env")))
-    return Requirements(*(tuple(dict.fromkeys(names)) for names in (bins, any_bins, env, systems)))
+    known = metadata if isinstance(metadata, dict) else {}
+    blocks = [block for name in GATING_NAMESPACES if isinstance(block := known.get(name), dict)]
+    needs = [needed for block in blocks if isinstance(needed := block.get("requires"), dict)]
+
+    def listed(key: str, found: list[dict[str, JSON]]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(word for one in found for word in _words(one.get(key))))
+
+    return Requirements(
+        listed("bins", needs), listed("anyBins", needs), listed("env", needs), listed("os", blocks)
+    )

@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_args
@@ -206,28 +206,18 @@ def machine_lacks(needs: Requirements, packages: Collection[str]) -> str:
     return "; ".join(filter(None, (missing(needs), lack_of(packages))))
 
 
-def missing(
-    needs: Requirements,
-    *,
-    which: Callable[[str], str | None] = shutil.which,
-    environment: Mapping[str, str] | None = None,
-    system: str = sys.platform,
-) -> str:
-    """Say which of these requirements the machine does not meet; "" where it meets all.
-
-    `environment` None: the variables that skills may ask for.
-    """
-    if environment is None:
-        environment = skill_environment() if needs.env else {}
-    reasons = [f"the program {name} is not installed" for name in needs.bins if not which(name)]
-    if needs.any_bins and not any(which(name) for name in needs.any_bins):
+def missing(needs: Requirements) -> str:
+    """Say which of these requirements the machine does not meet; "" where it meets all."""
+    environment = skill_environment() if needs.env else {}
+    reasons = [f"the program {name} is not installed" for name in needs.bins if not shutil.which(name)]
+    if needs.any_bins and not any(shutil.which(name) for name in needs.any_bins):
         reasons.append(f"none of these programs is installed: {', '.join(needs.any_bins)}")
     reasons += [
         f"the environment variable {name} is not set" for name in needs.env if not environment.get(name)
     ]
     wanted = [_SYSTEMS.get(name.lower(), name.lower()) for name in needs.systems]
-    if wanted and system not in wanted:
-        reasons.append(f"it is for {', '.join(needs.systems)}, and this is {system}")
+    if wanted and sys.platform not in wanted:
+        reasons.append(f"it is for {', '.join(needs.systems)}, and this is {sys.platform}")
     return "; ".join(reasons)
 
 

@@ -133,17 +133,13 @@ def test_metadata_of_any_shape_is_kept(metadata: str) -> None:
 
 
 def test_requirements_of_other_assistants_are_told_in_words() -> None:
-    metadata = (
-        '{"openclaw": {"os": ["darwin"], "requires": {"bins": ["gh"], "anyBins": ["a", "b"], "env": ["K"]}}}'
-    )
+    metadata = '{"openclaw": {"os": ["solaris"], "requires": {"bins": ["no-gh"], "anyBins": ["no-a", "no-b"], "env": ["K"]}}}'
     manifest = read_manifest(f"---\nname: demo\ndescription: x\nmetadata: {metadata}\n---\n".encode(), "demo")
     needs = manifest.requirements
-    assert needs == Requirements(("gh",), ("a", "b"), ("K",), ("darwin",))
-    reason = missing(needs, which=lambda name: None, environment={}, system="linux")
-    for part in ("gh is not installed", "a, b", "variable K", "for darwin"):
-        assert part in reason
-    assert missing(needs, which=lambda name: name, environment={"K": "1"}, system="darwin") == ""
-    assert missing(Requirements(systems=("macOS", "Linux")), system="linux") == ""
+    assert needs == Requirements(("no-gh",), ("no-a", "no-b"), ("K",), ("solaris",))
+    for part in ("no-gh is not installed", "no-a, no-b", "variable K", "for solaris"):
+        assert part in missing(needs)
+    assert missing(Requirements(("sh",), ("no-a", "sh"), systems=("macOS", "Linux"))) == ""
 
 
 def test_shortening_ends_at_a_word() -> None:
@@ -152,17 +148,7 @@ def test_shortening_ends_at_a_word() -> None:
     assert len(shortened("x" * 50, 10)) == 10
 
 
-@pytest.mark.parametrize("text", ["a(" * 2000, "a( " * 1300, "(" * 4000])
-def test_lists_of_open_brackets_are_read_once(text: str) -> None:
-    manifest = read_manifest(f"---\ndescription: x\nmetadata:\n  settings: '{text}'\n---\n".encode(), "demo")
-    assert manifest.words("settings") is manifest.words("settings")
-
-
-def test_texts_too_long_to_be_read_are_a_fault() -> None:
-    with pytest.raises(ManifestError, match="4096 at most"):
-        read_manifest(
-            f"---\ndescription: x\nmetadata:\n  settings: '{'a(' * 31_000}'\n---\n".encode(), "demo"
-        )
+def test_instructions_too_long_to_be_read_are_a_fault() -> None:
     with pytest.raises(ManifestError, match="262144 at most"):
         read_manifest(b"---\ndescription: x\n---\n" + b"{baseDir}" * 30_000, "demo")
 
