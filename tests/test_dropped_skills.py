@@ -178,21 +178,13 @@ def test_a_change_is_seen_and_what_was_deleted_is_gone_at_the_next_message(harbo
     assert 'tool="tide_table"' not in harbour.server.http.get("/metrics").text
 
 
-@pytest.mark.parametrize("written_by", ["operator", "skill"])
-def test_a_server_that_was_written_down_is_there_at_the_next_message(
-    harbour: Harbour, written_by: str
-) -> None:
+def test_a_server_that_a_skill_brings_is_there_at_the_next_message(harbour: Harbour) -> None:
     program, *arguments = command(seconds=1)
     written = json.dumps({"mcpServers": {"sums": {"command": program, "args": arguments}}})
-    if written_by == "skill":
-        folder = harbour.skills / "tides"
-        folder.mkdir()
-        (folder / "mcp.json").write_text(written)
-        (folder / "SKILL.md").write_text("---\nname: tides\ndescription: What tides do.\n---\nBody.\n")
-    else:
-        config = harbour.server.folder / "data" / "mcp_servers.json"
-        config.parent.mkdir(exist_ok=True)
-        config.write_text(written)
+    folder = harbour.skills / "tides"
+    folder.mkdir()
+    (folder / "mcp.json").write_text(written)
+    (folder / "SKILL.md").write_text("---\nname: tides\ndescription: What tides do.\n---\nBody.\n")
     assert "mcp_sums_add" in harbour.turn("p0").offered
 
 
@@ -236,105 +228,21 @@ def test_a_broken_folder_is_reported_and_the_others_work(harbour: Harbour, tmp_p
 
 FATAL = {
     "raises": ("raise RuntimeError('no water')", "INTERNAL"),
-    "exits": ("import sys\n    sys.exit(3)", "INTERNAL"),
     "ends_its_process": ("import os\n    os._exit(3)", "OUTCOME_UNKNOWN"),
-    "segfaults": ("import ctypes\n    ctypes.string_at(0)", "OUTCOME_UNKNOWN"),
-    "writes_into_every_file": (
-        "import os\n    for fd in range(256):\n        try:\n            os.write(fd, b'garbage ' * 100)\n"
-        "        except OSError:\n            pass",
-        None,
-    ),
     "returns_100_mb": ("return 'x' * (100 * 1024 * 1024)", "OUTPUT_TOO_LARGE"),
-    "returns_a_cycle": ("found = []\n    found.append(found)\n    return found", "INTERNAL"),
 }
 
 
 def test_what_tools_do_to_themselves_fails_and_everything_else_lives(harbour: Harbour) -> None:
     for name, (body, _) in FATAL.items():
-        code = f'def {name}() -> object:\n    """Does harm."""\n    {body}\n\n\n'
-        drop(
-            harbour.skills,
-            name.replace("_", "-"),
-            f'{code}def still_{name}() -> int:\n    """Works."""\n    return 1\n',
-        )
+        code = f'def {name}() -> object:\n    """Does harm."""\n    {body}\n'
+        drop(harbour.skills, name.replace("_", "-"), code)
     drop(harbour.skills, "lamps", LAMPS)
-    process = harbour.server.process
-    assert process is not None
-
-    half, names = len(FATAL) // 2, list(FATAL)  # of each other's kind only so many are offered in a turn
-    failed = harbour.turn("p0", *((name, {}) for name in names[:half])).results
-    told = harbour.turn("p0", *((name, {}) for name in names[half:]), ("switch_lamp", {"room": "hall"}))
-    *others, lamp = told.results
-    failed += others
+    calls = [(name, {}) for name in FATAL]
+    *failed, lamp = harbour.turn("p0", *calls, ("switch_lamp", {"room": "hall"})).results
     assert lamp["data"] == "lit: hall"
-    for (name, (_, code)), result in zip(FATAL.items(), failed, strict=True):
-        assert not result["ok"], name
-        assert code in (None, result["error"]["code"]), (name, result)
-
-    for part in (names[:half], names[half:]):
-        again = harbour.turn("p1", *((f"still_{name}", {}) for name in part))
-        assert [(result["ok"], result.get("data")) for result in again.results] == [(True, 1)] * len(part)
-    assert process.poll() is None
+    wanted = {name: code for name, (_, code) in FATAL.items()}
+    assert {name: result["error"]["code"] for name, result in zip(FATAL, failed, strict=True)} == wanted
     assert harbour.server.http.get("/health").json()["status"] == "ok"
-    counted = {
-        row["tool"]: row["code"]
-        for row in harbour.server.rows("SELECT tool, code FROM tool_statistics WHERE calls = 1")
-    }
-    assert {name: counted[name] for name in FATAL} == {
-        name: result["error"]["code"] for name, result in zip(FATAL, failed, strict=True)
-    }
-
-
-NOISE = """
-import sys
-
-
-def make_noise() -> str:
-    \"\"\"Prints.\"\"\"
-    print("noise " * 10_000)
-    print(b"\\xff\\x00", file=sys.stderr)
-    sys.stdout.buffer.write(b"\\xff" * 9999)
-    return "quiet"
-"""
-
-
-def test_what_a_tool_prints_does_not_touch_its_result(harbour: Harbour) -> None:
-    drop(harbour.skills, "noise", NOISE)
-    (result,) = harbour.turn("p0", ("make_noise", {})).results
-    assert (result["ok"], result["data"]) == (True, "quiet")
-
-
-SLEEP = """
-import asyncio
-import time
-
-
-def nap(seconds: float) -> list:
-    \"\"\"Sleeps.\"\"\"
-    began = time.time()
-    time.sleep(seconds)
-    return [began, time.time()]
-
-
-async def doze(seconds: float) -> list:
-    \"\"\"Sleeps.\"\"\"
-    began = time.time()
-    await asyncio.sleep(seconds)
-    return [began, time.time()]
-"""
-
-
-def test_sleepers_of_a_round_sleep_side_by_side_and_one_that_hangs_is_cut(harbour: Harbour) -> None:
-    drop(harbour.skills, "sleep", SLEEP, metadata='timeout-seconds: "4"')
-    wanted = [("nap", 1.0), ("doze", 1.01), ("nap", 1.02), ("doze", 1.03), ("nap", 1.04), ("nap", 600)]
-    *slept, hung = harbour.turn("p0", *((name, {"seconds": seconds}) for name, seconds in wanted)).results
-    assert all(result["ok"] for result in slept), slept
-    assert max(result["data"][0] for result in slept) < min(result["data"][1] for result in slept)
-    assert (hung["error"]["code"], hung["meta"]["outcome"]) == ("TIMEOUT", "unknown")
-    assert harbour.turn("p1", ("nap", {"seconds": 0})).results[0]["ok"]
-
-
-def test_a_number_of_any_length_reaches_a_tool_whole(harbour: Harbour) -> None:
-    drop(harbour.skills, "sums", 'def double(n: int) -> list:\n    """Doubles."""\n    return [str(n * 2)]\n')
-    told = harbour.turn("p0", ("double", {"n": 34191790010104351004791020150008291070026000}))
-    assert told.results[0]["data"] == ["68383580020208702009582040300016582140052000"]
+    counted = harbour.server.rows("SELECT tool, code FROM tool_statistics WHERE code <> 'ok'")
+    assert {row["tool"]: row["code"] for row in counted} == wanted

@@ -87,11 +87,6 @@ def test_adding_and_removing_say_what_came_of_it(house: House) -> None:
     [
         ("https://example.org/skill", 1, "run this in a terminal"),
         ("http://127.0.0.1:8000/skill.zip", 1, "this machine or its own network"),
-        ("http://localhost/skill", 1, "this machine or its own network"),
-        ("http://[::1]/skill", 1, "this machine or its own network"),
-        ("http://2130706433/", 1, "this machine or its own network"),
-        ("https://10.1.2.3/skill", 1, "this machine or its own network"),
-        ("http://169.254.169.254/latest/", 1, "this machine or its own network"),
         ("file:///etc", 1, "give the folder's path"),
         ("git@example.org:some/skill", 1, "neither a folder nor an https address"),
     ],
@@ -167,34 +162,16 @@ def test_the_check_of_one_folder_says_under_which_names_its_tools_are_offered(ho
     assert "clash" not in house.run("skills", "check", "lights").stdout
 
 
-def test_the_check_follows_no_link_out_of_the_folder(house: House) -> None:
-    folder = lamps(house.folder / "elsewhere")
-    secret = lamps(house.folder / "secret", says="A secret.") / "scripts" / "tools.py"
-    (folder / "scripts" / "tools.py").unlink()
-    (folder / "scripts" / "tools.py").symlink_to(secret)
-    report = house.run("skills", "check", str(folder), status=1).stdout
-    assert "switch_lamp" not in report
-    shutil.rmtree(folder / "scripts")
-    (folder / "scripts").symlink_to(house.folder)
-    assert "elsewhere" not in house.run("skills", "check", str(folder)).stdout.split("\n", 1)[1]
-
-
 ESCAPES = "\x1b]0;own\x07\x9b2J\u202e"
 
 
 @pytest.mark.parametrize(
     ("arguments", "status", "shown"),
     [
-        (("catalog",), 0, "\\u001b]0;own\\u0007"),
         (("catalog", "--json"), 0, "\\u009b2J\\u202e"),
-        (("route", "switch the lamp"), 0, "\\u001b]0;own"),
         (("skills", "list"), 0, "\\u001b]0;own"),
-        (("skills", "check"), 1, "FAULT"),
         (("skills", "check", f"no{ESCAPES}"), 1, "no\\u001b]0;own"),
-        (("skills", "add", f"no{ESCAPES}"), 1, "no\\u001b]0;own"),
-        (("skills", "remove", "none"), 1, "there are: bad\\u001b]0;own"),
         (("skills", "remove", f"bad{ESCAPES}"), 0, "bad\\u001b]0;own"),
-        (("chat",), 0, "bad\\u001b]0;own"),
         (("doctor",), 1, "bad\\u001b]0;own"),
     ],
 )

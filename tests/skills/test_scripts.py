@@ -24,19 +24,6 @@ pytestmark = pytest.mark.slow
 RUN = "Run the script.\n"
 # Shapes of public skills: the files of each, how it is run, and what is told of it.
 SHAPES: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
-    "argparse": (
-        {
-            "scripts/count.py": "import argparse\nparser = argparse.ArgumentParser()\n"
-            'parser.add_argument("--word")\nargs = parser.parse_args()\nprint("letters:", len(args.word))\n'
-        },
-        {"script": "scripts/count.py", "args": ["--word", "marea"]},
-        "letters: 5",
-    ),
-    "main-guard": (
-        {"scripts/hello.py": 'def main():\n    print("hola")\n\nif __name__ == "__main__":\n    main()\n'},
-        {"script": "hello.py"},
-        "hola",
-    ),
     "sibling-module": (
         {
             "scripts/lib/tides.py": "HIGH = 'noon'\n",
@@ -54,11 +41,6 @@ SHAPES: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
         {"scripts/shout": "#!/usr/bin/env sh\ntr a-z A-Z\n"},
         {"script": "scripts/shout", "stdin": "marea alta"},
         "MAREA ALTA",
-    ),
-    "reads-stdin-json": (
-        {"scripts/pick.py": "import json, sys\nprint(json.load(sys.stdin)['name'])\n"},
-        {"script": "scripts/pick.py", "stdin": '{"name": "Lota"}'},
-        "Lota",
     ),
     "template-of-the-folder": (
         {

@@ -46,32 +46,9 @@ async def test_tools_are_found_by_words_the_best_first(service: ToolSearch) -> N
     assert len(answer["tools"]) <= 5
 
 
-@pytest.mark.parametrize(("limit", "most"), [(1, 1), (3, 3), (0, 1), (-5, 1), (1000, 10)])
-async def test_the_limit_is_kept_within_bounds(service: ToolSearch, limit: int, most: int) -> None:
-    answer = await search_tools("note time date", limit, context=here(service))
-    assert 1 <= len(answer["tools"]) <= most
-
-
 async def test_nothing_found_and_nothing_asked_are_said(service: ToolSearch) -> None:
     assert (await search_tools("xyzzy", context=here(service)))["tools"] == []
     assert (await search_tools("  ", context=here(service)))["error"]["code"] == "EMPTY_QUERY"
-
-
-@pytest.mark.parametrize(
-    ("language", "found", "none"),
-    [
-        ("es", "Encontré 1 para «note»: ", "No encontré ninguna herramienta para «xyzzy»."),
-        ("pt", "Encontrei 1 para “note”: ", "Não encontrei nenhuma ferramenta para “xyzzy”."),
-        ("en", "I found 1 for “note”: ", "I found no tool for “xyzzy”."),
-        ("fr", "I found 1 for “note”: ", "I found no tool for “xyzzy”."),
-    ],
-)
-async def test_summaries_are_in_the_persons_language(
-    service: ToolSearch, language: str, found: str, none: str
-) -> None:
-    context = here(service, language)
-    assert (await search_tools("note", 1, context=context))["summary"].startswith(found)
-    assert (await search_tools("xyzzy", context=context))["summary"] == none
 
 
 async def test_categories_are_listed_with_their_tools(service: ToolSearch) -> None:

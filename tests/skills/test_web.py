@@ -106,12 +106,6 @@ async def test_a_search_may_find_nothing(here: Here, language: str, text: str) -
     assert (await here.search("x", language))["summary"] == text
 
 
-async def test_as_many_results_as_are_wanted(here: Here) -> None:
-    here.web.results = [here.web.result(f"/{number}", str(number)) for number in range(30)]
-    for wanted, given in ((3, 3), (0, 1), (99, 10)):
-        assert len((await here.search("x", count=wanted))["results"]) == given
-
-
 @pytest.mark.parametrize(
     ("failing", "code", "said"),
     [

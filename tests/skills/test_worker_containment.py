@@ -43,19 +43,15 @@ DIES = (None, "OUTCOME_UNKNOWN")
     [
         ("raises", None, "INTERNAL", "ValueError: no luck with …@… in secret.txt"),
         ("exits", None, "INTERNAL", "SystemExit: 3"),
-        ("exits_too", None, "INTERNAL", "SystemExit: 3"),
-        ("leaves", *DIES, "exited with status 7"),
         ("segfaults", *DIES, "SIGSEGV"),
         ("prints", "fine", "ok", ""),
         ("reads", "''", "ok", ""),
         ("huge", None, "OUTPUT_TOO_LARGE", "1048576 bytes"),
         ("cyclic", None, "INTERNAL", "holds itself"),
         ("odd", {"odd": {"<Odd that cannot be written: ValueError>": 2**70}}, "ok", ""),
-        ("precise", 2**100, "ok", ""),
         ("closes", *DIES, "exited with status 1"),
         ("scribbles", *DIES, "connection"),
         ("threads", "left", "ok", ""),
-        ("pools", [1, 2], "ok", ""),
         ("terminates", "still here", "ok", ""),
         ("stops_all", *DIES, "SIGKILL"),
     ],
@@ -71,7 +67,7 @@ async def test_whatever_a_tool_does_comes_to_a_result(
     assert said in (result.error.message if result.error else "")
     assert (result.meta.get("outcome") == "unknown") == (code == "OUTCOME_UNKNOWN")
     assert (await house.call("other")).data == "here"
-    assert (await house.call("precise")).data == 2**100, "the skill does not work any more"
+    assert (await house.call("precise", n=2**70)).data == 2**170, "the skill does not work any more"
 
 
 async def test_a_copy_of_the_worker_never_answers_in_its_name(house: House) -> None:

@@ -119,7 +119,7 @@ def deepens() -> str:
     """Makes a home nested deeper than any path may be long."""
     home = os.environ["HOME"]
     os.chdir(home)
-    for _ in range(3000):
+    for _ in range(700):
         os.mkdir("folder")
         os.chdir("folder")
     os.chmod(".", 0)

@@ -1,6 +1,5 @@
 """Tools of folders that are not shipped: each in a worker process of its own, whatever its code does."""
 
-import asyncio
 import os
 from pathlib import Path
 from typing import Any
@@ -153,34 +152,6 @@ async def test_what_the_context_does_not_have_is_said(house: House) -> None:
     assert "store.put: it is not there" in (await house.call("much", a_context(), size=1)).error.message
 
 
-SLEEPERS = '''
-import asyncio, os, time
-from pathlib import Path
-
-def _rendezvous(number: int) -> bool:
-    Path(f"began-{number}").touch()
-    return all(Path(f"began-{other}").exists() for other in range(5))
-
-def sleeps(number: int) -> int:
-    """Ends once five have begun."""
-    while not _rendezvous(number):
-        time.sleep(0.01)
-    return number
-
-async def sleeps_too(number: int) -> int:
-    """Ends once five have begun."""
-    while not _rendezvous(number):
-        await asyncio.sleep(0.01)
-    return number
-'''
-
-
-async def test_five_calls_of_a_round_run_at_once(house: House) -> None:
-    house.drop("sleepers", SLEEPERS)
-    calls = [house.call("sleeps" if n % 2 else "sleeps_too", number=n) for n in range(5)]
-    assert [result.data for result in await asyncio.gather(*calls)] == [0, 1, 2, 3, 4]
-
-
 @pytest.mark.parametrize("how", [{"is_installed": True}, {"runs_code": False}])
 async def test_without_workers_what_nothing_confines_is_known_and_does_not_run(
     how: dict[str, bool], tmp_path: Path
@@ -205,12 +176,7 @@ async def test_without_workers_each_call_has_a_process_of_its_own_that_ends_with
     "annotation",
     [
         "ToolContext",
-        "ToolContext | None",
-        "None | ToolContext",
         "Optional[ToolContext]",
-        "Optional['ToolContext']",
-        "'Union[ToolContext, None]'",
-        "Union[None, ToolContext]",
         "Annotated[ToolContext | None, 'of the call']",
     ],
 )

@@ -33,11 +33,7 @@ def raises() -> str:
     """Raises."""
     raise ValueError("no luck with ana@example.com in /home/ana/secret.txt")
 
-def exits() -> str:
-    """Exits."""
-    sys.exit(3)
-
-async def exits_too() -> str:
+async def exits() -> str:
     """Exits on the loop."""
     sys.exit(3)
 
@@ -77,9 +73,9 @@ def odd() -> object:
             raise ValueError("never")
     return {"odd": {Odd(): 2 ** 70}}
 
-def precise() -> int:
+def precise(n: int = 1) -> int:
     """A long number."""
-    return 2 ** 100
+    return n * 2 ** 100
 
 def closes() -> str:
     """Closes every file."""
@@ -114,12 +110,6 @@ def threads() -> str:
     """Leaves a thread behind."""
     threading.Thread(target=time.sleep, args=(600,)).start()
     return "left"
-
-def pools() -> list:
-    """Uses processes of its own."""
-    import multiprocessing
-    with multiprocessing.get_context("fork").Pool(2) as pool:
-        return pool.map(abs, [-1, -2])
 
 def terminates() -> str:
     """What a service manager does to every process of the server."""
