@@ -38,19 +38,12 @@ def test_a_distance_from_today(said: str, days: int) -> None:
     [
         ("pascua 2027", "2027-03-28"),
         ("viernes santo de 2027", "2027-03-26"),
-        ("carnaval 2027", "2027-02-09"),
         ("Easter 2026", "2026-04-05"),
-        ("corpus christi 2026", "2026-06-04"),
         ("navidad 2027", "2027-12-25"),
-        ("natal de 2030", "2030-12-25"),
     ],
 )
 def test_feasts_of_a_year(said: str, expected: str) -> None:
     assert weekday(said, context=context())["date"] == expected
-
-
-def test_a_moving_feast_without_a_year_is_the_next_one() -> None:
-    assert 0 <= between(end="pascua", context=context())["days"] <= 400
 
 
 def test_since_a_weekday_is_the_last_one() -> None:
@@ -66,12 +59,10 @@ def test_days_beyond_the_calendar_are_named(said: str) -> None:
     ("start", "end", "country", "days", "free"),
     [
         ("2026-12-21", "2026-12-25", "MX", 3, ["2026-12-25"]),
-        ("2026-12-25", "2026-12-21", "MX", 3, ["2026-12-25"]),
         ("2026-09-04", "2026-09-08", "BR", 1, ["2026-09-07"]),
         ("2026-07-01", "2026-07-31", "AR", 21, ["2026-07-09"]),
         ("2026-07-02", "2026-07-06", "US", 1, ["2026-07-03"]),
         ("2026-11-21", "2026-11-22", "MX", 0, []),
-        ("2026-05-05", "2026-05-05", "MX", 0, []),
     ],
 )
 def test_business_days_leave_weekends_and_holidays_out(
@@ -87,7 +78,6 @@ def test_business_days_leave_weekends_and_holidays_out(
     ("start", "days", "country", "expected"),
     [
         ("2026-12-24", 1, "MX", "2026-12-28"),
-        ("2026-12-24", 1, "DE", "2026-12-28"),
         ("2026-12-28", -1, "BR", "2026-12-24"),
         ("2026-11-21", 1, "MX", "2026-11-23"),
         ("2026-12-30", 2, "US", "2027-01-04"),
@@ -131,9 +121,6 @@ def test_a_whole_year_has_them_all() -> None:
         (lambda: holidays("asdf", context=context()), "INVALID_DATE"),
         (lambda: business("1900-01-01", context=context()), "TOO_FAR"),
         (lambda: later(10**9, context=context()), "TOO_FAR"),
-        (lambda: later(0, context=context()), "TOO_FAR"),
-        (lambda: business(end="asdf", context=context()), "INVALID_DATE"),
-        (lambda: holidays(place="UTC", context=context()), "NO_COUNTRY"),
     ],
 )
 def test_what_cannot_be_told_is_named(answer, code: str) -> None:

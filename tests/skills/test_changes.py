@@ -1,6 +1,5 @@
 """Before each message the files are compared: whatever changes what a skill is counts at the next look."""
 
-import mmap
 import os
 import shutil
 from collections.abc import Callable
@@ -48,17 +47,6 @@ def _replace(path: Path, text: str = "x") -> None:
     new.replace(path)
 
 
-def _write_through_memory(path: Path) -> None:
-    with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
-        memory[:1] = b"#"
-
-
-def _write_under_another_name(path: Path) -> None:
-    other = path.parents[2] / "other"
-    other.hardlink_to(path)
-    other.write_text("x")
-
-
 def _replace_in_time(path: Path) -> None:
     kept = path.stat()
     path.write_text(path.read_text().replace("Brews", "Steep"))
@@ -81,37 +69,21 @@ def _swap(folder: Path) -> None:
 CHANGES: dict[str, Callable[[Path], object]] = {
     "a skill comes": lambda root: write(root / "skills/coffee", CODE),
     "a skill goes": lambda root: shutil.rmtree(root / "skills/tea"),
-    "a skill is moved away": lambda root: (root / "skills/tea").rename(root / "away"),
     "a text is written over": lambda root: (root / "skills/tea/SKILL.md").write_text("x"),
-    "a file is emptied": lambda root: os.truncate(root / "skills/tea/scripts/tools.py", 0),
     "a file is replaced": lambda root: _replace(root / "skills/tea/SKILL.md"),
-    "a file is written through memory": lambda root: _write_through_memory(
-        root / "skills/tea/scripts/tools.py"
-    ),
-    "another name of a file is written to": lambda root: _write_under_another_name(
-        root / "skills/tea/SKILL.md"
-    ),
     "a module comes": lambda root: (root / "skills/tea/scripts/more.py").write_text(""),
-    "a module goes": lambda root: (root / "skills/tea/scripts/tools.py").unlink(),
     "a module of a package is changed": lambda root: (
         root / "skills/tea/scripts/rooms/lamps/__init__.py"
     ).write_text("A = 22"),
-    "a module comes into a package": lambda root: (root / "skills/tea/scripts/rooms/wiring.py").touch(),
-    "a script of another kind comes": lambda root: (root / "skills/tea/scripts/a.sh").touch(),
     "a reference comes": lambda root: (root / "skills/tea/references/b.md").touch(),
-    "a reference goes": lambda root: (root / "skills/tea/references/more/a.md").unlink(),
-    "an asset goes": lambda root: (root / "skills/tea/assets/a.md").unlink(),
     "a file gets another text of the same length and time": lambda root: _replace_in_time(
         root / "skills/tea/scripts/tools.py"
     ),
     "a folder that a link leads to comes": lambda root: write(root / "outside/later", CODE),
     "a linked file is written": lambda root: (root / "outside/linked.py").write_text("1"),
-    "a linked file is replaced": lambda root: _replace(root / "outside/linked.py"),
-    "a text in a linked folder is written": lambda root: (root / "outside/linked/SKILL.md").write_text("x"),
     "a link leads to another folder": lambda root: _relink(root / "skills/link", "tea"),
     "a ConfigMap is another": lambda root: _relink(root / "skills/mapped/..data", "..two"),
     "all skills are swapped": lambda root: _swap(root / "skills"),
-    "all skills go": lambda root: shutil.rmtree(root / "skills"),
 }
 
 

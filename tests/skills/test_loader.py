@@ -481,19 +481,6 @@ def test_of_an_unchanged_copy_of_a_bundled_skill_the_bundled_one_is_used(
     assert loader.skill("first").instructions == "Mine."
 
 
-def test_a_folder_that_cannot_be_offered_leaves_its_name_to_one_that_can(
-    tmp_path: Path, release: Path
-) -> None:
-    write(release / "first", HELLO, body="Bundled.")
-    write(tmp_path / "own" / "first", front="metadata: {nanobot: {requires: {bins: [no-such-program]}}}\n")
-    loader = loaded(tmp_path / "own", release)
-    assert loader.skill("first").instructions == "Bundled."
-    assert [tool.name for tool in loader.tools()] == ["hello"]
-    assert "no-such-program" in next(skill.reason for skill in loader.skills if not skill.available)
-    (clash,) = loader.clashes
-    assert clash.startswith(f"{tmp_path / 'own' / 'first'} is left out")
-
-
 def test_long_names_keep_their_end_and_fit(tmp_path: Path) -> None:
     release, skill, tool = tmp_path / "release", "s" * 60, "t" * 30 + "_the_function_with_a_long_name_indeed"
     code = HELLO.replace("hello(", f"{tool}(") + HELLO.replace("hello(", "año(")

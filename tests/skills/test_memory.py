@@ -24,20 +24,6 @@ def test_what_is_remembered_is_recalled(ana) -> None:
     assert answer["summary"] == "Lo que sé de ti (2):\n2. mi hija se llama Ana\n1. soy vegetariano"
 
 
-@pytest.mark.parametrize(
-    ("language", "receipt", "empty"),
-    [
-        ("es", "✓ Lo recordaré: x", "Todavía no me pediste"),
-        ("pt", "✓ Vou lembrar: x", "Você ainda não me pediu"),
-        ("en", "✓ I will remember: x", "You have not asked me"),
-    ],
-)
-def test_answers_are_in_the_persons_language(language: str, receipt: str, empty: str) -> None:
-    here = context(language, store=Rows())
-    assert recall(context=here)["summary"].startswith(empty)
-    assert remember("x", context=here)["summary"] == receipt
-
-
 @pytest.mark.parametrize("again", ["Soy vegetariano.", "  soy   VEGETARIANO ", "soy vegetariano"])
 def test_the_same_fact_is_kept_once(ana, again: str) -> None:
     remember("soy vegetariano", context=ana)

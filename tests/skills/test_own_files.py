@@ -56,11 +56,6 @@ SPOKEN = {
         *("adiciona ovos em compras.txt", "sim", "✓ Adicionado a compras.txt"),
         *("o que diz compras.txt?", "leite e pão\novos\n"),
     ),
-    "p3": (
-        *("save this in compras.txt: milk and bread", "Yes", "✓ Saved in compras.txt"),
-        *("add eggs to compras.txt", "yes", "✓ Added to compras.txt"),
-        *("read the file compras", "milk and bread\neggs\n"),
-    ),
 }
 
 

@@ -11,7 +11,6 @@ from app.skills.phrases import (
     FILE,
     MOST_OF_A_TOOL,
     MOST_PHRASES,
-    MOST_TOOLS,
     phrases,
     read_phrases,
     write_phrases,
@@ -100,16 +99,6 @@ async def test_nothing_is_written_beside_what_was_removed_meanwhile(tmp_path: Pa
     file = tmp_path / "gone" / FILE
     assert not await write_phrases(Writer('{"now": {"en": ["time?"]}}'), file, NOW, ["en"])
     assert list(tmp_path.iterdir()) == []
-
-
-async def test_no_more_than_so_many_tools_are_shown(tmp_path: Path) -> None:
-    tools = {f"tool_{number}": "x" * 5000 for number in range(1000)}
-    writer = Writer('{"tool_1": {"en": ["one"]}}')
-    assert await write_phrases(writer, tmp_path / FILE, tools, ["en"])
-    assert not await write_phrases(writer, tmp_path / FILE, tools, ["en"])
-    ((_, shown),) = writer.asked
-    assert len(shown) == MOST_TOOLS
-    assert len(json.dumps(shown)) < 20_000
 
 
 @pytest.mark.parametrize("content", ["", "[]", "\x00", '{"now": 3}', '{"now": {"of": 1, "en": ["x"]}}'])

@@ -48,13 +48,9 @@ ATTEMPTS = {
         "if os.listdir('{data}') == ['skills']: raise LookupError('no more')",
         "LookupError no more",
     ),
-    "reads what lies beside the code of the release": ("open('{root}/README.md').read()", NOT_THERE),
     "reads the users of the machine": ("open('/etc/passwd').read()", NOT_THERE),
     "rewrites its own folder": ("open('SKILL.md', 'w')", READ_ONLY),
-    "adds to its own folder": ("open('more.py', 'w')", READ_ONLY),
-    "makes its own folder writable": ("os.chmod('SKILL.md', 0o666)", READ_ONLY),
     "writes outside": ("open('/written', 'w')", READ_ONLY),
-    "writes to the code of the release": ("open('{root}/app/more.py', 'w')", READ_ONLY),
     "writes to the packages of the release": ("open('{venv}/pyvenv.cfg', 'r+')", READ_ONLY),
     "writes to the kernel's settings": ("open('/proc/sys/kernel/core_pattern', 'w')", READ_ONLY),
     "outlives the server where memory runs out": (
@@ -63,11 +59,9 @@ ATTEMPTS = {
     ),
     "makes a device": ("os.mknod('/tmp/sda', 0o060600, os.makedev(8, 0))", FORBIDDEN),
     "forks": ("os.fork()", FORBIDDEN),
-    "forks by another way": ("call('syscall', 435, 0, 0)", "OSError Function not implemented"),
     "starts a program": ("subprocess.run(['/bin/true'])", FORBIDDEN),
     "fills the memory": ("bytearray(2 << 30)", "MemoryError"),
     "fills memory that is a file": ("os.memfd_create('m')", FORBIDDEN),
-    "fills memory that is shared": ("call('shmget', 0, 1 << 30, 0o1600)", FORBIDDEN),
     "fills the disk with one file": (
         "file = open('/tmp/f', 'wb')\nwhile True: file.write(bytes(1 << 20))",
         "OSError File too large",
@@ -76,7 +70,6 @@ ATTEMPTS = {
         "for n in range(200): open(f'/tmp/{{n}}', 'wb').write(bytes(1 << 20))",
         "OSError No space left on device",
     ),
-    "fills the disk through /dev": ("open('/dev/f', 'wb')", READ_ONLY),
     "opens files without end": (
         "kept = [open('SKILL.md') for _ in range(1000)]",
         "OSError Too many open files",
@@ -86,13 +79,11 @@ ATTEMPTS = {
         "RuntimeError can't start new thread",
     ),
     "connects by tcp": ("socket.create_connection(('127.0.0.1', {port}))", FORBIDDEN),
-    "sends by udp": ("socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)", FORBIDDEN),
     "asks for a name": (
         "socket.getaddrinfo('example.com', 80)",
         "gaierror Temporary failure in name resolution",
     ),
     "talks to the kernel's network": ("socket.socket(16, socket.SOCK_RAW)", FORBIDDEN),
-    "talks to the host of a virtual machine": ("socket.socket(40, socket.SOCK_STREAM)", FORBIDDEN),
     "connects to a unix socket": ("socket.socket(socket.AF_UNIX).connect('{socket}')", NOT_THERE),
     "connects to an abstract socket": (
         "socket.socket(socket.AF_UNIX).connect('\\0{abstract}')",
@@ -100,13 +91,10 @@ ATTEMPTS = {
     ),
     "traces": ("call('ptrace', 16, {pid}, 0, 0)", FORBIDDEN),
     "kills the server": ("os.kill({pid}, 9)", "ProcessLookupError No such process"),
-    "kills everything": ("os.kill(-1, 9)", "ProcessLookupError No such process"),
     "mounts": ("call('mount', b'none', b'/tmp', b'tmpfs', 0, None)", FORBIDDEN),
-    "unmounts": ("call('umount2', b'/proc', 2)", FORBIDDEN),
     "makes a user namespace": ("call('unshare', 0x10000000)", FORBIDDEN),
     "changes its root": ("os.chroot('/tmp')", FORBIDDEN),
     "becomes root": ("os.setuid(0)", "OSError Invalid argument"),
-    "sees the kernel's keys": ("call('syscall', {keyctl}, 0, -3, 0)", FORBIDDEN),
     "raises its limits": (
         "import resource; resource.setrlimit(resource.RLIMIT_AS, (-1, -1))",
         "ValueError not allowed to raise maximum limit",
@@ -271,11 +259,6 @@ def test_what_is_the_operators_cannot_be_granted(place: str, reason: str, settin
         with pytest.raises(ValueError, match=reason):
             sandbox.command(settings.data_dir / "skills/tides", grants)
     sandbox.command(Path("data/skills/tides"), Grants(folders_write=(settings.workspace_dir / "people/1",)))
-
-
-def test_no_folder_that_holds_the_settings_is_shown(settings: Settings) -> None:
-    with pytest.raises(ValueError, match="holds"):
-        Sandbox(settings).command(Path("."))
 
 
 KEPT = "import os, time; os.fork() or os.setsid(); os.fork(); print(1, flush=True); time.sleep(600)"
