@@ -15,7 +15,7 @@ from string import Template
 
 from app.errors import RecadoError
 from app.rmtree import remove
-from app.skills.folder import LARGEST, MAX_BYTES, MAX_FILES, is_skill, walk
+from app.skills.folder import is_skill, walk
 from app.skills.manifest import is_standard_name
 from app.skills.skill import RELEASE_SKILLS, Skill, bundled_names, is_bundled, load_skill
 
@@ -66,7 +66,7 @@ class OwnSkills:
     def add(self, source: Path, *, replace: bool = False) -> Added:
         """Copy a skill folder in, after a check.
 
-        Raises AuthoringError for one with faults, with links that lead out of it or too big, and for one
+        Raises AuthoringError for one with faults, with links that lead out of it, and for one
         whose name is taken, unless `replace`.
         """
         source = Path(os.path.abspath(source))
@@ -220,25 +220,18 @@ def _check_name(name: str) -> None:
 def _copy(source: Path, target: Path) -> None:
     """Copy files, folders and links that stay inside, without hidden files and caches.
 
-    Raises AuthoringError for other links, for special files, and for too much.
+    Raises AuthoringError for other links and for special files.
     """
-    size = 0
-    for files, entry in enumerate(walk(str(source)), start=1):
+    for entry in walk(str(source)):
         relative = Path(entry.path).relative_to(source)
         there = target / relative
-        status = entry.stat(follow_symlinks=False)
-        if not entry.is_dir(follow_symlinks=False):
-            size += status.st_size
-        if files > MAX_FILES or size > MAX_BYTES:
-            raise AuthoringError(f"{source} is too big: at most {LARGEST}")
         if entry.is_dir(follow_symlinks=False):
             there.mkdir()
-            continue
-        if entry.is_symlink():
+        elif entry.is_symlink():
             there.symlink_to(_inner_link(source, Path(entry.path), relative))
-        elif stat.S_ISREG(status.st_mode):
+        elif entry.is_file():
             shutil.copyfile(entry.path, there, follow_symlinks=False)
-            there.chmod(stat.S_IMODE(status.st_mode) & 0o700 | 0o600)
+            there.chmod(stat.S_IMODE(entry.stat().st_mode) & 0o700 | 0o600)
         else:
             raise AuthoringError(f"{relative} is neither a file nor a folder; remove it")
 

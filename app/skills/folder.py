@@ -15,7 +15,6 @@ from app.skills.manifest import ManifestError
 MAX_FILES = 256
 MAX_BYTES = 8 * 1024 * 1024
 MAX_DEPTH = 32
-LARGEST = f"{MAX_FILES} files and folders and {MAX_BYTES // 1024**2} MiB in all"
 KNOWN_FILES = ("SKILL.md", "scripts/tools.py", "assets/phrases.yaml", "assets/sentences.yaml", "mcp.json")
 NOT_COUNTED = {"__pycache__", "node_modules"}
 
@@ -145,7 +144,8 @@ def check_size(folder: Path) -> None:
         if not entry.is_dir(follow_symlinks=False):
             size += entry.stat(follow_symlinks=False).st_size
         if files > MAX_FILES or size > MAX_BYTES:
-            raise ManifestError(f"the folder is too big: at most {LARGEST}")
+            largest = f"{MAX_FILES} files and folders and {MAX_BYTES // 1024**2} MiB in all"
+            raise ManifestError(f"the folder is too big: at most {largest}")
 
 
 def _readable(path: str) -> bytes:

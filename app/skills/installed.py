@@ -44,11 +44,6 @@ class Installed:
         """Return the file with the phrases that a model wrote for its tools, beside the approved bytes."""
         return self.folder.parent / FILE
 
-    @property
-    def is_sensitive(self) -> bool:
-        """Tell whether its tools ask each time, whatever its own metadata says of them."""
-        return not self.trusted
-
     def check(self) -> None:
         """Read all of it. Raises TreeError where it is not what was approved."""
         check_tree(self.folder, self.sha256)

@@ -165,7 +165,7 @@ class SkillLoader:
             return broken_skill(folder, fault, version=version)
 
     def _outdated(self, skill: Skill) -> bool:
-        """Tell whether something outside its folder changed: requirements, set aside, bundled.txt, record."""
+        """Tell whether something outside its folder changed: requirements, set aside, its record."""
         if skill.installed and self._store is not None and self._store.is_outdated(skill):
             return True
         needs = skill.manifest.requirements
@@ -173,9 +173,7 @@ class SkillLoader:
             return True
         if any(map(is_installed, skill.packages)):
             return True
-        if self._workers is not None and self._workers.aside(skill.folder, skill.version) != skill.aside:
-            return True
-        return skill.bundled and _real_name(skill.folder) not in self._names
+        return self._workers is not None and self._workers.aside(skill.folder, skill.version) != skill.aside
 
     def _arrange(self) -> None:
         clashes: list[str] = []
@@ -306,15 +304,10 @@ def _limited(tool: Tool, installed: Installed) -> Tool:
     """Restrict a tool to its card: its own metadata may only ask for more care."""
     return tool.replace(
         category=installed.name,
-        sensitive=tool.sensitive or installed.is_sensitive,
+        sensitive=tool.sensitive or not installed.trusted,
         audience=_audience(installed),
         code=installed.sha256,
     )
-
-
-def _real_name(folder: Path) -> str:
-    """Return a folder's name, or that of its target if it is a link itself."""
-    return os.path.basename(os.path.realpath(folder) if os.path.islink(folder) else folder)
 
 
 def _is_folder(entry: "os.DirEntry[str]") -> bool:

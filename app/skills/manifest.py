@@ -271,17 +271,18 @@ def _deviations(name: str, folder: str, description: str, compatibility: str) ->
     found: list[str] = []
     if name != folder:
         found.append(f"the name {name!r} is not the folder's name {folder!r}")
-    if len(name) > MAX_NAME:
-        found.append(f"the name has {len(name)} characters; the standard allows {MAX_NAME}")
     if not _STANDARD_NAME.fullmatch(name):
         found.append(f"the name {name!r} should be lowercase letters, digits and single hyphens")
-    if len(description) > MAX_DESCRIPTION:
-        found.append(
-            f"the description has {len(description)} characters; the standard allows {MAX_DESCRIPTION}"
-        )
-    if len(compatibility) > MAX_COMPATIBILITY:
-        found.append(f"compatibility has {len(compatibility)} characters; {MAX_COMPATIBILITY} at most")
-    return found
+    limits = (
+        ("the name", name, MAX_NAME),
+        ("the description", description, MAX_DESCRIPTION),
+        ("compatibility", compatibility, MAX_COMPATIBILITY),
+    )
+    return found + [
+        f"{what} has {len(text)} characters; the standard allows {most}"
+        for what, text, most in limits
+        if len(text) > most
+    ]
 
 
 def _requirements(metadata: JSON) -> Requirements:

@@ -21,9 +21,7 @@ _BY_SUFFIX = {
     **{".py": "python3", ".sh": "bash", ".bash": "bash", ".rb": "ruby", ".pl": "perl"},
     **{".js": "node", ".mjs": "node", ".cjs": "node", ".ts": "deno", ".php": "php"},
 }
-_REQUIREMENTS = ("scripts/requirements.txt", "requirements.txt")
-_PACKAGE_JSON = ("scripts/package.json", "package.json")
-_BESIDE = ("requirements.txt", "package.json")
+_BESIDE = ("requirements.txt", "package.json")  # in scripts/, else above it
 _PYTHON = re.compile(r"python[\d.]*|uv|pipx")
 # https://peps.python.org/pep-0723/
 _INLINE = re.compile(r"(?m)^# /// script\s*$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
@@ -125,8 +123,7 @@ def _packages(path: str, texts: Mapping[str, str]) -> list[str]:
     named = packages_of(texts[path])
     if named is not None:
         return named
-    listed = next((texts[place] for place in _REQUIREMENTS if place in texts), "")
-    return required_packages(listed)
+    return required_packages(_beside(texts, "requirements.txt"))
 
 
 def _lack(interpreter: str, packages: Sequence[str], texts: Mapping[str, str], data_dir: Path | None) -> str:
@@ -140,8 +137,11 @@ def _lack(interpreter: str, packages: Sequence[str], texts: Mapping[str, str], d
 
 
 def _npm_packages(texts: Mapping[str, str]) -> list[str]:
-    described = next((texts[place] for place in _PACKAGE_JSON if place in texts), "{}")
     try:
-        return sorted(json.loads(described).get("dependencies", {}))
+        return sorted(json.loads(_beside(texts, "package.json") or "{}").get("dependencies", {}))
     except (ValueError, AttributeError, TypeError):
         return []
+
+
+def _beside(texts: Mapping[str, str], name: str) -> str:
+    return texts.get(f"scripts/{name}", texts.get(name, ""))

@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_args
@@ -278,21 +278,24 @@ def _metadata_warnings(manifest: Manifest) -> list[str]:
     metadata = manifest.metadata
     if metadata is not None and not isinstance(metadata, dict):
         return ["metadata is not read: expected `key: text` lines under it"]
-    own = metadata or {}
-    found = [f"{key} is not read beside metadata, only in it" for key in manifest.fields if _meant(key)]
-    for key, value in own.items():
-        meant = _meant(key)
-        if meant and key != meant:
-            found.append(f"metadata has {key!r}, which is not read; write {meant}")
-        elif meant and (isinstance(value, dict) or (isinstance(value, list) and meant in _ONE_WORD)):
-            found.append(f"metadata: {key} is not read; expected a text")
-        elif isinstance(value, dict):
-            below = [one for one in value if _meant(one) in _TOOL_LISTS]
-            found += [f"metadata: {one} is not read under {key}, only directly in metadata" for one in below]
+    found = [
+        f"{key!r} is not read there; write `{_meant(key)}: text` directly in metadata"
+        for key in _unread_keys(manifest.fields, metadata or {})
+    ]
     if (audience := manifest.text("audience")) not in ("", *get_args(Audience)):
         taken = f"it is taken as {audience_of(manifest)!r}"
         found.append(f'the audience is {audience!r}; expected "everyone", "members" or "owners": {taken}')
     return found
+
+
+def _unread_keys(fields: Mapping[str, JSON], metadata: Mapping[str, JSON]) -> Iterator[str]:
+    yield from (key for key in fields if _meant(key))
+    for key, value in metadata.items():
+        if not (meant := _meant(key)):
+            below = value if isinstance(value, dict) else {}
+            yield from (str(one) for one in below if _meant(one) in _TOOL_LISTS)
+        elif key != meant or isinstance(value, dict) or (isinstance(value, list) and meant in _ONE_WORD):
+            yield str(key)
 
 
 def _meant(key: object) -> str:

@@ -121,13 +121,11 @@ class Workers:
     def _worker(self, folder: Path, used: "_Version") -> Worker:
         if used.worker is None:
             self._clear()
-            used.worker = Worker(folder, self._prefix(folder), self._start_seconds, self._homes)
+            prefix = self._launcher.prefix(folder) if self._launcher is not None else ()
+            used.worker = Worker(folder, prefix, self._start_seconds, self._homes)
             used.worker.life = self._task(self._lead(folder, used, used.worker))
         used.worker.keep_awake()
         return used.worker
-
-    def _prefix(self, folder: Path) -> Sequence[str]:
-        return self._launcher.prefix(folder) if self._launcher is not None else ()
 
     async def _lead(self, folder: Path, used: "_Version", worker: Worker) -> None:
         try:

@@ -261,12 +261,12 @@ def test_exactly_the_approved_bytes_are_installed_read_only(tmp_path: Path) -> N
     assert read_tree(made.folder) == tree.files
     assert current(tmp_path) == [made]
     assert (made.source, made.approved_by) == (SOURCE, "person_1")
-    assert (made.trusted, made.is_sensitive, made.audience) == (True, False, "members")
+    assert (made.trusted, made.audience) == (True, "members")
     places = [made.folder, *made.folder.rglob("*")]
     assert not [place for place in places if place.stat().st_mode & 0o222]
     assert not made.folder.stat().st_mode & 0o077
     made.check()
-    assert install_tree(tmp_path, tree).is_sensitive
+    assert not install_tree(tmp_path, tree).trusted
 
 
 def test_other_bytes_than_those_on_the_card_and_reserved_names_are_refused(tmp_path: Path) -> None:

@@ -317,15 +317,14 @@ def test_a_folder_that_is_too_big_is_refused(tmp_path: Path, fill: Callable[[Pat
 @pytest.mark.parametrize(
     ("front", "warned"),
     [
-        ("metadata: {sensitive_tools: hello}", "metadata has 'sensitive_tools', which is not read; write"),
-        ("sensitive-tools: hello", "sensitive-tools is not read beside metadata"),
-        (
-            "metadata: {recado: {sensitive-tools: hello}}",
-            "metadata: sensitive-tools is not read under recado",
-        ),
-        (
-            "metadata: {sensitive-tools: {hello: true}}",
-            "metadata: sensitive-tools is not read; expected a text",
+        *(
+            (front, f"{key!r} is not read there; write `sensitive-tools: text` directly in metadata")
+            for front, key in (
+                ("metadata: {sensitive_tools: hello}", "sensitive_tools"),
+                ("sensitive-tools: hello", "sensitive-tools"),
+                ("metadata: {recado: {sensitive-tools: hello}}", "sensitive-tools"),
+                ("metadata: {sensitive-tools: {hello: true}}", "sensitive-tools"),
+            )
         ),
         ("metadata: 'sensitive-tools: hello'", "metadata is not read"),
         (
