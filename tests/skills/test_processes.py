@@ -45,8 +45,7 @@ def play(wait: bool) -> Callable[[dict[str, Any]], Any]:
     return answer
 
 
-@pytest.mark.parametrize("wait", [False, True])
-@pytest.mark.parametrize("end", [Server.stop, Server.kill])
+@pytest.mark.parametrize(("end", "wait"), [(Server.stop, True), (Server.kill, False)])
 def test_nothing_that_a_skill_began_outlives_the_server(
     tmp_path: Path, make_world: Any, model: Any, end: Callable[[Server], Any], wait: bool
 ) -> None:

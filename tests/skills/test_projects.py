@@ -52,11 +52,6 @@ def test_a_name_is_given_once(house) -> None:
     assert len(projects(context=house)["projects"]) == 2
 
 
-@pytest.mark.parametrize("wanted", ["2", "proyecto 2", "peru", "el viaje", "Viaje a Perú", "último"])
-def test_a_project_is_found_by_number_or_words(house, wanted: str) -> None:
-    assert show(wanted, context=house)["project"] == 2
-
-
 def test_an_unknown_project_is_named_with_those_there_are(house) -> None:
     error = add("x", "jardín", context=house)["error"]
     assert error["code"] == "PROJECT_NOT_FOUND"
