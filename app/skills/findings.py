@@ -10,7 +10,7 @@ import binascii
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import accumulate, islice
+from itertools import islice
 from typing import Literal
 
 from app.skills.file_tree import Files
@@ -33,9 +33,8 @@ MOST_PER_FILE = 20
 LONGEST_EXCERPT = 120
 # Characters of a file: the searches of all files must end within the time limit of an examination.
 LOOKED_AT = 256 * 1024
-# Bytes of a Python file that is parsed, and of all of them: code made to be slow takes 1 s for 300 KB.
+# Bytes of a Python file that is parsed: code made to be slow takes 1 s for 300 KB.
 MAX_SOURCE = 256 * 1024
-MAX_SOURCES = 1024 * 1024
 
 # Kind, place in the text, excerpt.
 _Found = tuple[Kind, int, str]
@@ -53,8 +52,7 @@ class Finding:
 
 def find(files: Files) -> tuple[Finding, ...]:
     """Return all findings, by file and line. Takes up to seconds: not for the event loop."""
-    parsed = _parsed(files)
-    return tuple(finding for path in sorted(files) for finding in _in_file(path, files[path], path in parsed))
+    return tuple(finding for path in sorted(files) for finding in _in_file(path, files[path]))
 
 
 def hosts(files: Files) -> tuple[str, ...]:
@@ -82,15 +80,7 @@ def text_of(content: bytes) -> str | None:
         return None if b"\0" in content else content.decode("latin-1")[:LOOKED_AT]
 
 
-def _parsed(files: Files) -> frozenset[str]:
-    """Return the Python files that are parsed: the smallest, as many as there is time for."""
-    sizes = sorted((len(content), path) for path, content in files.items() if len(content) <= MAX_SOURCE)
-    python = [(size, path) for size, path in sizes if _is_python(path, text_of(files[path]) or "")]
-    upto = accumulate(size for size, _ in python)
-    return frozenset(path for (_, path), total in zip(python, upto, strict=True) if total <= MAX_SOURCES)
-
-
-def _in_file(path: str, content: bytes, is_parsed: bool) -> Iterator[Finding]:
+def _in_file(path: str, content: bytes) -> Iterator[Finding]:
     text = text_of(content)
     if content.startswith(_EXECUTABLES) or path.lower().endswith((".pyc", ".so", ".dll", ".dylib", ".exe")):
         yield Finding("executable", path, 1, "a program or library that cannot be read")
@@ -111,7 +101,7 @@ def _in_file(path: str, content: bytes, is_parsed: bool) -> Iterator[Finding]:
                 yield Finding(kind, path, text.count("\n", 0, place) + 1, _excerpt(excerpt))
     if not _is_python(path, text):
         return
-    if not is_parsed:
+    if len(content) > MAX_SOURCE:
         yield Finding("unreadable", path, 1, f"{len(content)} bytes of Python, more than are looked through")
     else:
         for kind, line, excerpt in islice(_python_findings(content), MOST_PER_FILE):

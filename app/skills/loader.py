@@ -214,17 +214,17 @@ class SkillLoader:
             return False
         return has_same_files(skill.folder, Path(self._release, skill.folder.name))
 
-    def _precedence(
-        self, skill: Skill, copies: Collection[Path]
-    ) -> tuple[bool, bool, bool, bool, bool, bool, str]:
+    def _precedence(self, skill: Skill, copies: Collection[Path]) -> tuple[bool, ...]:
         """Sort skills of one name: not installed first, then available, without faults, in a folder of that
         name, and the operator's before the bundled one unless it is an unchanged copy.
         """
-        is_release = skill.folder.parent != Path(os.path.abspath(self._skills_dir))
-        misnamed = skill.folder.name != skill.name
         return (
-            *(bool(skill.installed), not skill.available, bool(skill.faults)),
-            *(misnamed, skill.folder in copies, is_release, str(skill.folder)),
+            bool(skill.installed),
+            not skill.available,
+            bool(skill.faults),
+            skill.folder.name != skill.name,
+            skill.folder in copies,
+            skill.folder.parent != Path(os.path.abspath(self._skills_dir)),
         )
 
 

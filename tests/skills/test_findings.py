@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.skills.findings import LOOKED_AT, MOST_PER_FILE, find, hosts, variables
+from app.skills.findings import LOOKED_AT, MAX_SOURCE, MOST_PER_FILE, find, hosts, variables
 from tests.skills.tables import table
 
 SEEN = {
@@ -159,19 +159,11 @@ def test_python_in_another_encoding_is_read_as_it_would_run() -> None:
         ("lib.so", b"\xff\0", "executable"),
         ("data.bin", b"\xff\0\xfe", "unreadable"),
         ("long.md", b"words " * LOOKED_AT, "unreadable"),
+        ("long.py", b"#" * (MAX_SOURCE + 1), "unreadable"),
     ],
 )
 def test_what_cannot_be_read_is_said(path: str, content: bytes, kind: str) -> None:
     assert kind in {one.kind for one in find({path: content})}
-
-
-def test_of_more_python_than_there_is_time_for_the_largest_files_are_named() -> None:
-    large = b"eval('1')\n#" + b"x" * 180_000
-    files = {f"{n}.py": large + b"x" * n for n in range(6)} | {"z.py": b"eval('1')\n"}
-    found = find(files)
-    unread = [one.file for one in found if one.kind == "unreadable"]
-    assert unread == ["5.py"]
-    assert {one.file for one in found if one.kind == "runs-code"} == files.keys() - {"5.py"}
 
 
 def test_a_picture_is_no_finding() -> None:

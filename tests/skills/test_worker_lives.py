@@ -56,7 +56,8 @@ async def test_of_the_idle_workers_those_used_last_are_kept(house: House) -> Non
         house.drop(
             f"skill-{n}", f'import os\ndef pid_{n}() -> int:\n    """Who."""\n    return os.getpid()\n'
         )
-    pids = [(await house.call(f"pid_{n}")).data for n in range(IDLE_WORKERS + 1)]
+    results = await asyncio.gather(*(house.call(f"pid_{n}") for n in range(IDLE_WORKERS + 1)))
+    pids = [result.data for result in results]
     await until(gone(pids[:1]), "the one used longest ago to end")
     assert all(map(alive, pids[1:]))
 
