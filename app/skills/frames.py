@@ -16,13 +16,11 @@ from app.tools.result import OUTPUT_LIMIT
 # Bytes of a frame: arguments, or a page of stored rows; and a result with its envelope.
 TO_WORKER = 8 * 1024 * 1024
 FROM_WORKER = OUTPUT_LIMIT + 256 * 1024
-# The asks of one call, and their bytes in frames; the bytes of the answers.
-ASKS = 10_000
-ASKED_BYTES = 16 * 1024 * 1024
-ANSWERED_BYTES = 64 * 1024 * 1024
-# Messages that belong to no running call, such as those of a thread that a call left behind.
-UNASKED = 1000
-UNASKED_BYTES = 16 * 1024 * 1024
+# What a worker and the server may say to one another: each call allows so many bytes more, up to the most; a
+# frame from the worker counts as the least, so that many small ones have an end too.
+CALL_BYTES = 64 * 1024 * 1024
+MOST_BYTES = 128 * 1024 * 1024
+LEAST_BYTES = 4 * 1024
 HEADER = 4
 
 

@@ -22,14 +22,12 @@ from app.processes.host import (
 )
 from app.rmtree import remove
 from app.skills.frames import (
-    ANSWERED_BYTES,
-    ASKED_BYTES,
-    ASKS,
+    CALL_BYTES,
     FROM_WORKER,
     HEADER,
+    LEAST_BYTES,
+    MOST_BYTES,
     TO_WORKER,
-    UNASKED,
-    UNASKED_BYTES,
     Answer,
     Ask,
     Call,
@@ -91,14 +89,15 @@ class Worker:
         self._home = ""
         # Holds why its code does not run, "" where it does.
         self._started: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._calls: dict[int, _RunningCall] = {}
+        # What is said about the running calls; None where the worker ended.
+        self._calls: dict[int, asyncio.Queue[ToolResult | Ask | None]] = {}
         self._numbers = count(1)
         self._writer: asyncio.StreamWriter | None = None
         # How it ended; "" until its exit status tells.
         self._how = "it was ended"
         self._over = False
         self._sending = asyncio.Lock()
-        self._unasked = _Budget("frames of no call", UNASKED, UNASKED_BYTES)
+        self._bytes_left = 0
         self._printed = _LoggedTail(folder.name)
         self._idle: asyncio.TimerHandle | None = None
         self._waiting = 0
@@ -114,7 +113,7 @@ class Worker:
 
     def end(self) -> None:
         self.keep_awake()
-        if self.life is not None:
+        if self.life is not None and not self._over:  # else it is removing its home
             cancel(self.life)
 
     def rest(self, seconds: float, retire: Callable[[], None]) -> None:
@@ -139,12 +138,15 @@ class Worker:
     async def _run(self, function: str, args: dict[str, JSON], context: ToolContext) -> ToolResult:
         if self._over:
             raise WorkerFault(self._how, started=False)
-        number, call = next(self._numbers), _RunningCall()
-        self._calls[number] = call
+        number = next(self._numbers)
+        inbox = self._calls[number] = asyncio.Queue()
+        self._bytes_left = min(self._bytes_left + CALL_BYTES, MOST_BYTES)
         try:
             await self._send(encode(Call(number, function, args, serialize_context(context)), TO_WORKER))
-            while isinstance(message := await call.inbox.get(), Ask):
-                await self._send(await call.answer(message, context))
+            while isinstance(message := await inbox.get(), Ask):
+                frame = _answer_frame(await answer_ask(message, context.store, context.http))
+                self._bytes_left -= len(frame)
+                await self._send(frame)
         except asyncio.CancelledError:
             self.abandoned = True
             raise
@@ -209,12 +211,16 @@ class Worker:
 
     def _take(self, message: Message, size: int) -> None:
         """Raise FrameError for what no worker of ours says, and for too much."""
+        self._bytes_left -= max(size, LEAST_BYTES)  # also for calls that are over
+        if self._bytes_left < 0:
+            raise FrameError(f"more than {CALL_BYTES // 1024**2} MiB for each call")
         match message:
-            case Ask(call=number) | Result(id=number):
-                call = self._calls.get(number)
-                (self._unasked if call is None else call.said).spend(size)
-                if call is not None:
-                    call.inbox.put_nowait(message if isinstance(message, Ask) else _result(message.result))
+            case Ask(call=number) if number in self._calls:
+                self._calls[number].put_nowait(message)
+            case Result(id=number) if number in self._calls:
+                self._calls[number].put_nowait(_result(message.result))
+            case Ask() | Result():
+                return
             case _:
                 raise FrameError(f"a {type(message).__name__} that nobody waits for")
 
@@ -232,8 +238,8 @@ class Worker:
         self._over = True
         if not self._started.done():
             self._started.set_result(self._how or "it ended")
-        for call in self._calls.values():
-            call.inbox.put_nowait(None)
+        for inbox in self._calls.values():
+            inbox.put_nowait(None)
 
 
 class _LoggedTail(PrintedTail):
@@ -248,39 +254,6 @@ class _LoggedTail(PrintedTail):
         if log.is_enabled_for(logging.DEBUG):
             said = Private(mask_text(text.decode("utf-8", "replace")))
             log.debug("a skill printed", skill=self._skill, said=said)
-
-
-class _Budget:
-    """The frames and bytes that may still come."""
-
-    def __init__(self, name: str, frames: int, size: int) -> None:
-        self._limits = f"more than {frames} {name} or {size // 1024**2} MiB"
-        self._frames, self._bytes = frames, size
-
-    def spend(self, size: int) -> None:
-        """Raise FrameError where nothing is left."""
-        self._frames -= 1
-        self._bytes -= size
-        if self._frames < 0 or self._bytes < 0:
-            raise FrameError(self._limits)
-
-
-class _RunningCall:
-    """A running call: what the worker says about it, then None where the worker ended."""
-
-    def __init__(self) -> None:
-        self.inbox: asyncio.Queue[ToolResult | Ask | None] = asyncio.Queue()
-        self.said = _Budget("frames of one call", ASKS, ASKED_BYTES)
-        self._answered = 0
-
-    async def answer(self, ask: Ask, context: ToolContext) -> bytes:
-        """Return the frame of an answer."""
-        if self._answered > ANSWERED_BYTES:
-            why = f"one call is answered at most {ANSWERED_BYTES // 1024**2} MiB"
-            return encode(Answer(ask.id, error=why), TO_WORKER)
-        frame = _answer_frame(await answer_ask(ask, context.store, context.http))
-        self._answered += len(frame)
-        return frame
 
 
 async def _read(reader: asyncio.StreamReader) -> tuple[Message, int]:

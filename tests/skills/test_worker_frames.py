@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.skills.folder import signature
-from app.skills.frames import ANSWERED_BYTES, UNASKED, UNASKED_BYTES
+from app.skills.frames import CALL_BYTES, LEAST_BYTES, MOST_BYTES
 from app.skills.worker_process import WorkerFault
 from app.skills.workers import Workers
 from app.tools import ToolContext
@@ -87,12 +87,14 @@ async def test_a_worker_that_says_nonsense_at_its_start_is_set_aside_too(house: 
     await until(lambda: house.told, "the skill to be set aside")
 
 
-@pytest.mark.parametrize(("number", "size"), [(UNASKED + 1, 1), (UNASKED_BYTES // 10**6 + 1, 10**6)])
+@pytest.mark.parametrize(
+    ("number", "size"), [(MOST_BYTES // LEAST_BYTES + 1, 1), (MOST_BYTES // 10**6 + 1, 10**6)]
+)
 async def test_frames_of_no_call_are_bounded(house: House, number: int, size: int) -> None:
     house.drop("speaks", SPEAKS)
     assert (await house.call("late", number=3, size=size)).data == "said"
     result = await house.call("late", number=number, size=size)
-    assert "of no call" in result.error.message
+    assert "more than 64 MiB for each call" in result.error.message
 
 
 class Texts:
@@ -104,11 +106,11 @@ class Texts:
 
 async def test_what_one_call_is_answered_is_bounded(house: House) -> None:
     house.drop("speaks", SPEAKS)
-    most = ANSWERED_BYTES // 1024**2
+    most = CALL_BYTES // 1024**2
     context = ToolContext(store=Texts())  # type: ignore[arg-type]
     assert (await house.call("asks_much", context, times=most - 1)).data == (most - 1) * 1024**2
     result = await house.call("asks_much", context, times=most + 2)
-    assert f"answered at most {most} MiB" in result.error.message
+    assert "more than 64 MiB for each call" in result.error.message
     assert (await house.call("asks_much", context, times=1)).ok
 
 
