@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -125,11 +125,6 @@ def is_installed(name: str) -> bool:
         return importlib.util.find_spec(name) is not None
     except (ImportError, ValueError):
         return False
-
-
-def lack_of(packages: Iterable[str]) -> str:
-    """Say which packages are missing, "" for none."""
-    return "; ".join(f"it needs the package {name}, which is not installed" for name in packages)
 
 
 def _imported(folder: Path, source: bytes) -> Iterator[str]:

@@ -68,10 +68,6 @@ class ScriptRunner:
         made.consent_about = self._consent_about
         return made
 
-    def runnable(self, skill: Skill) -> list[Script]:
-        """Return the scripts of a skill that can run here."""
-        return [one for one in scripts_of(skill.folder, self._data_dir) if not one.lacks]
-
     async def run_skill_script(
         self,
         skill: str,

@@ -15,7 +15,6 @@ from app.settings import is_own, skill_environment
 from app.skills.folder import Signature, check_size, read_file, signature
 from app.skills.installed import Installed
 from app.skills.manifest import Manifest, ManifestError, Requirements, audience_of, load_yaml, read_manifest
-from app.skills.modules import lack_of
 from app.skills.scripts import Script, scripts_of
 from app.skills.sentences import FILE as SENTENCES
 from app.skills.sentences import Sentences, read_sentences
@@ -116,7 +115,12 @@ def load_skill(
         manifest = _manifest(folder)
     except ManifestError as error:
         return broken_skill(folder, str(error), bundled=bundled, version=version)
-    if not (bundled and runs_code):
+    runs_here = bundled and runs_code
+    if not os.path.exists(f"{folder}/scripts/tools.py") or (runs_here and missing(manifest.requirements)):
+        found = SkillTools()
+    elif runs_here:
+        found = bundled_tools(folder, manifest)
+    else:
         found = described_tools(
             folder,
             manifest,
@@ -126,10 +130,6 @@ def load_skill(
             is_installed=is_installed,
             runs_code=runs_code,
         )
-    elif missing(manifest.requirements):
-        found = SkillTools()
-    else:
-        found = bundled_tools(folder, manifest)
     lacks = machine_lacks(manifest.requirements, found.packages)
     aside = workers.aside(folder, version) if workers is not None else ""
     names = frozenset(tool.name for tool in found.tools)
@@ -203,7 +203,8 @@ def is_bundled(folder: Path, release: Path) -> bool:
 
 def machine_lacks(needs: Requirements, packages: Collection[str]) -> str:
     """Say which programs, variables and packages are missing; "" where nothing is."""
-    return "; ".join(filter(None, (missing(needs), lack_of(packages))))
+    wanted = (f"it needs the package {name}, which is not installed" for name in packages)
+    return "; ".join(filter(None, (missing(needs), *wanted)))
 
 
 def missing(needs: Requirements) -> str:

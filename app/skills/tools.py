@@ -1,6 +1,5 @@
 """The tools of a skill's folder: functions of this process for bundled skills, else as its text says."""
 
-import os
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,8 +35,6 @@ class SkillTools:
 
 def bundled_tools(folder: Path, manifest: Manifest) -> SkillTools:
     """Import the tools of a bundled skill into this process."""
-    if not has_tools(folder):
-        return SkillTools()
     try:
         read_file(folder, "scripts/tools.py")
         functions, left_out = tool_functions(folder / "scripts" / "tools.py", manifest.name)
@@ -75,8 +72,6 @@ def described_tools(
     Only a bundled skill is believed that its tools are harmless. The results of an installed one count as
     text of others, whatever its metadata says.
     """
-    if not has_tools(folder):
-        return SkillTools()
     from app.tools.source import find_tools
 
     try:
@@ -116,10 +111,6 @@ def _hooks(function: Callable[..., object]) -> dict[str, Any]:
     """Return the attributes that the author set on a bundled tool's function; see `Tool`."""
     names = ("guard", "card", "whole_card", "changes_person")
     return {name: getattr(function, name) for name in names if hasattr(function, name)}
-
-
-def has_tools(folder: Path) -> bool:
-    return os.path.exists(f"{folder}/scripts/tools.py")
 
 
 def _call(
