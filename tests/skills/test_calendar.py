@@ -107,12 +107,6 @@ def test_the_next_holidays_come_in_order_and_begin_today() -> None:
     assert days[0] >= TODAY().isoformat()
 
 
-def test_a_whole_year_has_them_all() -> None:
-    found = holidays("2027", context=context(country="BR"))["holidays"]
-    assert len(found) == 10
-    assert all(one["date"].startswith("2027-") for one in found)
-
-
 @pytest.mark.parametrize(
     ("answer", "code"),
     [

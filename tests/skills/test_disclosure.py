@@ -190,15 +190,6 @@ async def test_a_long_file_is_read_page_by_page(desk: Desk) -> None:
     assert len(pages) > 3
 
 
-async def test_a_body_longer_than_a_result_is_loaded_in_pages(desk: Desk, tmp_path: Path) -> None:
-    desk.skills["long"] = a_skill(tmp_path / "long", LINES)
-    first = await desk.call("load_skill", ("long",), name="long")
-    rest = await desk.call("load_skill", ("long",), name="long", offset=first.data["next_offset"])
-    shown = first.data["instructions"] + rest.data["instructions"]
-    assert (shown, shown[-1]) == (LINES[: len(shown)], "\n")
-    assert len(first.to_json(None)) <= MODEL_LIMIT
-
-
 async def test_a_path_without_end_is_refused_and_one_that_winds_is_straightened(desk: Desk) -> None:
     assert (await desk.read("./" * 17_000 + "SKILL.md")).code == "BAD_REQUEST"
     assert (await desk.read("./" * 500 + "references//guide.md")).data["path"] == "references/guide.md"

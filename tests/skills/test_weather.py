@@ -143,32 +143,16 @@ async def test_several_places_of_one_name_are_asked_about(here: Here, language: 
     assert here.service.count("forecast") == 0
 
 
-@pytest.mark.parametrize(
-    ("listed", "options"),
-    [
-        (
-            [
-                place("San Miguel", "Corrientes", "AR", "Argentina", 9000),
-                place("San Miguel", "Buenos Aires", "AR", "Argentina", 8000),
-            ],
-            ["Corrientes", "Buenos Aires"],
-        ),
-        (
-            [
-                place("San Miguel", "Corrientes", "AR", "Argentina", 9000),
-                place("San Miguel", "Corrientes", "AR", "Argentina", 7000),
-                place("San Miguel", "Lima", "PE", "Perú", 8000),
-                place("San Miguel", "Puno", "PE", "Perú", None),
-            ],
-            ["Argentina", "Perú"],
-        ),
-    ],
-)
-async def test_places_are_told_apart_by_what_differs(
-    here: Here, listed: list[Any], options: list[str]
-) -> None:
-    here.service.places = {"san miguel": listed}
-    assert (await here.weather("San Miguel", {"country": "CL"}))["options"] == options
+async def test_places_are_told_apart_by_what_differs(here: Here) -> None:
+    here.service.places = {
+        "san miguel": [
+            place("San Miguel", "Corrientes", "AR", "Argentina", 9000),
+            place("San Miguel", "Corrientes", "AR", "Argentina", 7000),
+            place("San Miguel", "Lima", "PE", "Perú", 8000),
+            place("San Miguel", "Puno", "PE", "Perú", None),
+        ]
+    }
+    assert (await here.weather("San Miguel", {"country": "CL"}))["options"] == ["Argentina", "Perú"]
 
 
 async def test_a_whole_country_has_no_weather(here: Here) -> None:
@@ -199,14 +183,6 @@ async def test_nothing_is_kept_of_a_place_that_is_not_sure(here: Here) -> None:
     }
     assert (await here.usual("San Miguel"))["options"] == ["Chile", "Perú"]
     assert here.context.store.rows == {}
-
-
-async def test_a_usual_place_is_kept_as_it_was_said_while_the_service_is_away(here: Here) -> None:
-    here.service.failing = Response(status_code=503)
-    assert (await here.usual("rosario"))["summary"] == "✓ Tu lugar para el tiempo: rosario"
-    assert (await here.weather())["error"]["code"] == "UPSTREAM_ERROR"
-    here.service.failing = None
-    assert (await here.weather())["place"]["name"] == "Rosario"
 
 
 async def test_the_same_place_is_not_asked_for_twice(here: Here) -> None:
@@ -290,13 +266,6 @@ async def test_the_age_of_what_is_told_is_said(here: Here, age: float, line: str
     say = Sentences(module("sentences", here.tools).SAID, here.context)
     said = report.Report(lima, service.Weather(weather.answer, age), say, imperial=False).now().splitlines()
     assert said[2:] == ([line] if line else [])
-
-
-def test_what_is_kept_is_bounded() -> None:
-    kept = module("service").Kept(3)
-    for number in range(10):
-        kept.put(number, number)
-    assert [number for number in range(10) if kept.get(number, 60)] == [7, 8, 9]
 
 
 def test_every_code_of_the_sky_has_words_in_each_language() -> None:
