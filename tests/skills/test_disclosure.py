@@ -188,6 +188,7 @@ async def test_a_long_file_is_read_page_by_page(desk: Desk) -> None:
     assert "".join(pages) == LINES
     assert all(page.endswith("\n") for page in pages)
     assert len(pages) > 3
+    assert (await desk.read("long.md", len(LINES) + 1)).code == "BAD_REQUEST"
 
 
 async def test_a_path_without_end_is_refused_and_one_that_winds_is_straightened(desk: Desk) -> None:

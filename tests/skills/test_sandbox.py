@@ -261,6 +261,11 @@ def test_what_is_the_operators_cannot_be_granted(place: str, reason: str, settin
     sandbox.command(Path("data/skills/tides"), Grants(folders_write=(settings.workspace_dir / "people/1",)))
 
 
+def test_no_folder_that_holds_the_settings_is_shown(settings: Settings) -> None:
+    with pytest.raises(ValueError, match="holds"):
+        Sandbox(settings).command(Path("."))
+
+
 KEPT = "import os, time; os.fork() or os.setsid(); os.fork(); print(1, flush=True); time.sleep(600)"
 
 
