@@ -177,7 +177,6 @@ async def test_without_workers_each_call_has_a_process_of_its_own_that_ends_with
     [
         "ToolContext",
         "Optional[ToolContext]",
-        "Annotated[ToolContext | None, 'of the call']",
     ],
 )
 async def test_a_tool_context_is_received_under_any_name(annotation: str, tmp_path: Path) -> None:
