@@ -7,7 +7,7 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import Any
 
-from app.cli.evaluation import read_message, write_messages
+from app.cli.evaluation import Message, write_messages
 from app.memory.recall import rank, read_question, text_weights, weights
 from app.store import recall
 from app.store.database import Database
@@ -57,7 +57,7 @@ async def _write(store: Database, plan: Plan) -> list[str]:
 
 
 def _as_said_by(person: str, history: list[dict[str, Any]]) -> Iterator[Any]:
-    return (read_message({**one, "person": person}) for one in history)
+    return (Message.model_validate({**one, "person": person}) for one in history)
 
 
 def _timed(conn: Connection, question: str) -> float:

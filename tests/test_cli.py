@@ -19,11 +19,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from app.cli import app
-from app.cli.people import may_talk, owns
 from app.cli.server import ServerGone, read_answer
 from app.cli.settings import model_line
 from app.settings import Settings
-from app.store.people import PersonLine
 from tests.doctor.house import kept_environment
 from tests.forks import run_recado
 from tests.world import wait_for
@@ -126,16 +124,12 @@ def test_the_command_is_named_without_loading_what_its_commands_need() -> None:
     assert done.stdout.strip() == "set()"
 
 
-def test_help_names_every_command(house: House) -> None:
-    shown = house.run("--help").stdout
-    listed = set(re.findall(r"^  (\w+) ", shown, re.MULTILINE))
+def test_help_names_every_command_and_the_version_is_told(house: House) -> None:
+    listed = set(re.findall(r"^  (\w+) ", house.call("--help").stdout, re.MULTILINE))
     assert {"serve", "chat", "doctor", "people", "token", "catalog", "route", "trace"} <= listed
-    assert {"skills", "mcp", "eval", "export", "erase"} <= listed
-    assert "(not yet)" not in shown
-
-
-def test_the_version_is_told(house: House) -> None:
-    assert re.fullmatch(r"recado \d+\.\d+\.\d+\n", house.run("--version").stdout)
+    assert {"skills", "mcp", "eval", "export", "erase", "usage", "knowledge", "templates"} <= listed
+    assert re.fullmatch(r"recado \d+\.\d+\.\d+\n", house.call("--version").stdout)
+    assert "'--mode': 'foo' is not one of 'yolo'" in house.call("chat", "--mode", "foo", status=2).stderr
 
 
 def test_each_faulty_variable_has_one_line_and_no_secret_is_in_any(house: House) -> None:
@@ -158,34 +152,35 @@ def test_each_faulty_variable_has_one_line_and_no_secret_is_in_any(house: House)
     assert doctor.stdout == f"{fault} or in .env\n"
 
 
-def test_a_database_that_we_cannot_use_yet_is_a_fault_without_its_password(house: House) -> None:
-    done = house.run("people", "list", status=2, DATABASE_URL="postgresql://me:word@host/recado")
-    assert "DATABASE_URL" in done.stderr
-    assert "word" not in done.stderr
-
-
-@pytest.mark.parametrize("command", ["serve --port 0", "chat", "people allow 5215512345678", "people list"])
-def test_a_file_that_is_no_database_ends_with_one_clear_line(command: str, house: House) -> None:
+@pytest.mark.parametrize("command", ["serve --port 0", "chat", "people list"])
+def test_what_cannot_be_used_ends_with_one_clear_line(command: str, house: House) -> None:
     (house.folder / "notes.txt").write_text("no database, only a text of some length. " * 50)
-    done = house.run(*command.split(), status=1, DATABASE_URL="sqlite:///notes.txt")
-    (line,) = done.stderr.splitlines()
-    assert "notes.txt cannot be" in line
-
-
-@pytest.mark.parametrize("command", ["serve --port 0", "chat"])
-def test_a_data_folder_that_is_none_ends_with_one_clear_line(command: str, house: House) -> None:
-    (house.folder / "taken").write_text("a file")
-    done = house.run(*command.split(), status=1, DATA_DIR="taken", TIMEZONE="America/Lima")
-    (line,) = done.stderr.splitlines()
-    assert "taken cannot hold the data" in line
-    assert "DATA_DIR" in line
-
-
-@pytest.mark.parametrize("name", ["", ":memory:", "data/"])
-def test_a_database_that_would_be_no_file_is_a_fault(name: str, house: House) -> None:
-    done = house.call("people", "list", status=2, DATABASE_URL=f"sqlite:///{name}")
-    assert "names no file" in done.stderr
-    assert "write sqlite:///data/recado.db" in done.stderr
+    postgres = "postgresql://me:word@host/recado"
+    cases = [
+        ({"DATABASE_URL": "sqlite:///notes.txt"}, 1, "notes.txt cannot be"),
+        ({"DATABASE_URL": postgres}, 2, "DATABASE_URL"),
+        ({"DATABASE_URL": "sqlite:///:memory:"}, 2, "write sqlite:///data/recado.db"),
+    ]
+    if command != "people list":
+        cases += [
+            ({"DATA_DIR": "notes.txt"}, 1, "notes.txt cannot hold the data"),
+            ({"OPENAI_BASE_URL": "localhost:1/v1", "LLM_MODEL": "small"}, 2, "write it like http://"),
+        ]
+    if command == "serve --port 0":
+        cases += [
+            (
+                {"WHATSAPP_API_URL": "graph.facebook.com/v25.0"},
+                2,
+                "is no address; write it like https://graph.",
+            ),
+            ({"ALLOWED_PHONE_NUMBERS": "+52 55 1234 5678, hola"}, 2, "'hola' is no phone number"),
+            ({"HOST": "no.such.host.invalid"}, 1, "no address"),
+        ]
+    for variables, status, told in cases:
+        shown = house.call(*command.split(), status=status, TIMEZONE="America/Lima", **variables)
+        (line,) = shown.stderr.splitlines()
+        assert told in line
+        assert "word" not in line
 
 
 def test_people_are_let_in_shut_out_and_made_owners_without_a_server(house: House) -> None:
@@ -229,50 +224,12 @@ def test_a_number_without_its_country_code_is_refused_unless_somebody_has_writte
     assert "may talk now" in house.call("people", "allow", "MX.10955501234", **mexican).stdout
 
 
-def test_what_is_no_number_in_a_list_of_numbers_is_named(house: House) -> None:
-    for command in ("serve", "doctor"):
-        wrong = {"ALLOWED_PHONE_NUMBERS": "+52 55 1234 5678, hola"}
-        done = house.run(command, status=1 if command == "doctor" else 2, **wrong)
-        assert "'hola' is no phone number" in done.stdout + done.stderr
-
-
-def test_an_option_that_does_not_exist_is_named_in_plain_words(house: House) -> None:
-    wrong = house.run("chat", "--mode", "foo", status=2).stderr
-    assert "'--mode': 'foo' is not one of 'yolo'" in wrong
-
-
 def test_a_configured_number_that_only_the_simulator_knows_is_still_listed(house: House) -> None:
     house.call("people", "owner", "12125550001")
     connected = {"WHATSAPP_ACCESS_TOKEN": SECRET, "OWNER_PHONE_NUMBERS": "12125550001"}
     shown = house.call("people", "list", **connected).stdout
     assert re.search(r"whatsapp +owner +yes +in the configuration", shown)
     assert "OK   people: only owners may talk (1)" in house.call("doctor", status=1, **connected).stdout
-
-
-@pytest.mark.parametrize(
-    ("realm", "names", "variables", "expected"),
-    [
-        ("simulator", ["525550100001", "MX.10550100001"], {}, (True, True)),
-        ("simulator", ["5511955501234", "BR.10955501234"], {}, (False, True)),
-        ("simulator", ["525550100001", "MX.10550100001"], {"SIMULATOR": "off"}, (False, False)),
-        ("simulator", ["525550100001", "MX.10550100001"], {"WHATSAPP_APP_SECRET": SECRET}, (False, False)),
-        ("terminal", ["terminal"], {}, (True, True)),
-        ("terminal", ["terminal"], {"WHATSAPP_APP_SECRET": SECRET}, (False, True)),
-        ("whatsapp", ["525512345678"], {"OWNER_PHONE_NUMBERS": "5215512345678"}, (True, True)),
-        ("whatsapp", ["525512345678"], {"ALLOWED_PHONE_NUMBERS": "5215512345678"}, (False, True)),
-        ("whatsapp", ["525512345678"], {}, (False, False)),
-    ],
-)
-def test_roles_are_those_that_count(
-    realm: str,
-    names: list[str],
-    variables: dict[str, str],
-    expected: tuple[bool, bool],
-    settings_of: Callable[..., Settings],
-) -> None:
-    line = PersonLine("person", names, "Ana", "member", "listed", realm=realm)
-    settings = settings_of(variables)
-    assert (owns(line, settings), may_talk(line, settings)) == expected
 
 
 def test_the_token_is_made_once_kept_private_and_renewed(house: House) -> None:
@@ -328,16 +285,19 @@ def test_the_catalogue_and_the_check_never_run_a_tools_file(house: House) -> Non
     assert not (house.folder / "was-run").exists()
 
 
-@pytest.mark.parametrize("command", ["catalog", "route calculate", "skills list", "skills check"])
-def test_no_command_that_shows_tools_runs_those_of_the_release(tmp_path: Path, command: str) -> None:
+def test_no_command_that_shows_tools_runs_those_of_the_release(tmp_path: Path) -> None:
     """On a copy of the release, whose calculator would leave a mark."""
     release = tmp_path / "release"
     shutil.copytree(ROOT / "app", release / "app")
     shutil.copytree(ROOT / "skills", release / "skills", ignore=shutil.ignore_patterns("__pycache__"))
     code = release / "skills" / "calculator" / "scripts" / "tools.py"
     code.write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n{code.read_text()}")
+    commands = ("catalog", "route calculate", "skills list", "skills check")
+    code = "import sys; from typer.testing import CliRunner; from app.cli import app\n" + "\n".join(
+        f"print(CliRunner().invoke(app, {command.split()!r}).stdout)" for command in commands
+    )
     shown = subprocess.run(
-        [sys.executable, "-B", "-m", "app", *command.split()],
+        [sys.executable, "-B", "-c", code],
         cwd=release,
         env={"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path / "data")},
         capture_output=True,
@@ -345,15 +305,8 @@ def test_no_command_that_shows_tools_runs_those_of_the_release(tmp_path: Path, c
         timeout=60,
         check=True,
     ).stdout
-    assert "calculat" in shown
+    assert shown.count("calculator") >= len(commands)
     assert not (tmp_path / "ran").exists()
-
-
-def test_the_check_names_a_default_that_is_no_literal(house: House) -> None:
-    code = 'import os\n\ndef go(place: str = os.sep) -> str:\n    """Goes."""\n'
-    skill(house.folder / "mine", "walks", code)
-    report = house.call("skills", "check", "mine").stdout
-    assert "warning: go: place: its default is no literal, so the model is not told of it" in report
 
 
 def test_the_check_fails_for_a_faulty_skill_and_goes_on(house: House) -> None:
@@ -372,45 +325,20 @@ def test_a_route_shows_the_tools_and_their_ranks(house: House) -> None:
     assert re.search(r"^Offered: \d of \d+ tools", shown)
     assert re.search(r"^calculate +calculator +0\.\d\d +\d+%", shown, re.MULTILINE)
     assert re.search(r"^TOOL.* MADE OF\ncalculate .* words 0\.\d\d \+ .*4-grams 0\.\d\d", shown, re.MULTILINE)
-
-
-def test_a_route_without_words_or_tools_says_so(house: House) -> None:
     assert "needs a message" in house.call("route", "  ", status=2).stderr
     nothing = house.call("route", "zzz", MAX_TOOLS_PER_CALL="3").stdout
     assert "no tool knows the words" in nothing
     assert "SCORE" not in nothing
 
 
-def test_lines_of_the_env_file_that_cannot_be_read_are_named(house: House) -> None:
-    (house.folder / ".env").write_text(f"PORT=8001\n\nthis is {SECRET}\nbare\n")
-    told = house.run("token").stderr.splitlines()
-    assert told == [f"recado: line {number} of .env is no NAME=value and is left out" for number in (3, 4)]
-
-
-def test_a_value_that_is_wrong_does_not_hide_misspelt_names_and_unreadable_lines(house: House) -> None:
-    (house.folder / ".env").write_text("PORT=eighty\nWHATSAPP_TOKEN=x\nbare\n")
-    told = house.run("doctor", status=1).stdout
+def test_a_value_that_is_wrong_does_not_hide_misspelt_names(house: House) -> None:
+    (house.folder / ".env").write_text("PORT=eighty\nWHATSAPP_TOKEN=x\n")
+    told = house.call("doctor", status=1).stdout
     assert "FAIL configuration: PORT='eighty'" in told
-    assert "line 3 of .env cannot be read" in told
     assert "WHATSAPP_TOKEN is set, which nothing reads -> did you mean WHATSAPP_ACCESS_TOKEN?" in told
-
-
-def test_an_env_file_that_is_no_text_is_one_fault(house: House) -> None:
     (house.folder / ".env").write_bytes(b"PORT=\xff\xfe\n")
-    (line,) = house.run("doctor", status=1).stdout.splitlines()
+    (line,) = house.call("doctor", status=1).stdout.splitlines()
     assert ".env is not UTF-8 text" in line
-
-
-@pytest.mark.parametrize("command", ["serve --port 0", "chat"])
-def test_a_model_without_a_real_address_is_a_fault(command: str, house: House) -> None:
-    model = {"OPENAI_BASE_URL": "localhost:11434/v1", "LLM_MODEL": "small"}
-    (line,) = house.run(*command.split(), status=2, **model).stderr.splitlines()
-    assert "OPENAI_BASE_URL='localhost:11434/v1' is no address; write it like http://" in line
-
-
-def test_a_graph_address_that_is_none_keeps_the_server_from_starting(house: House) -> None:
-    (line,) = house.run("serve", status=2, WHATSAPP_API_URL="graph.facebook.com/v25.0").stderr.splitlines()
-    assert "WHATSAPP_API_URL='graph.facebook.com/v25.0' is no address; write it like https://graph." in line
 
 
 @pytest.mark.parametrize(
@@ -443,30 +371,10 @@ def test_the_start_tells_the_model_and_what_is_ignored(
     assert bool(model_line(settings_of(model))) == bool(told)
 
 
-def test_only_a_machine_on_utc_is_asked_for_a_zone(house: House) -> None:
-    for variables, told in (
-        ({"TZ": "Etc/UTC"}, "WARN time zone: TIMEZONE is not set and this machine is on UTC"),
-        ({"TZ": "Etc/UTC", "TIMEZONE": "UTC"}, "OK   time zone: UTC (TIMEZONE)"),
-        ({"TZ": "America/Bogota"}, "OK   time zone: America/Bogota (the machine's)"),
-    ):
-        assert told in house.run("doctor", **variables).stdout
-
-
-def test_the_start_says_that_a_zone_is_wanted(house: House) -> None:
-    port = free_port()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "app", "serve", "--port", str(port)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=house.folder,
-        env={**house.environment, "TZ": "UTC"},
-    )
-    assert process.stdout is not None
-    assert "is running" in process.stdout.readline()
-    process.send_signal(signal.SIGTERM)
-    _, told = process.communicate(timeout=15)
-    assert "set TIMEZONE=America/Mexico_City or the like" in told.splitlines()[0]
+def test_a_machine_on_utc_is_asked_for_a_zone(house: House) -> None:
+    wanted = "WARN time zone: TIMEZONE is not set and this machine is on UTC"
+    assert wanted in house.run("doctor", TZ="Etc/UTC").stdout
+    assert "OK   time zone: UTC (TIMEZONE)" in house.run("doctor", TZ="Etc/UTC", TIMEZONE="UTC").stdout
 
 
 _STARTS_SLOWLY = """
@@ -481,8 +389,7 @@ sys.addaudithook(hook)
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_server_that_is_stopped_while_it_starts_ends_well(house: House, number: int) -> None:
+def test_a_server_that_is_stopped_while_it_starts_ends_well(house: House) -> None:
     (house.folder / "sitecustomize.py").write_text(_STARTS_SLOWLY)
     process = subprocess.Popen(
         [sys.executable, "-m", "app", "serve", "--port", str(free_port())],
@@ -490,7 +397,7 @@ def test_a_server_that_is_stopped_while_it_starts_ends_well(house: House, number
         env={**house.environment, "PYTHONPATH": f"{house.folder}:{ROOT}"},
     )
     wait_for((house.folder / "here").exists, "the start")
-    process.send_signal(number)
+    process.send_signal(signal.SIGTERM)
     assert process.wait(15) == 0
 
 
@@ -524,66 +431,44 @@ def test_a_piped_chat_answers_each_line_in_turn(house: House) -> None:
     assert "no turn" in house.run("trace", "turn_unknown", status=1).stderr
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [(["--dry-run"], "DRY-RUN"), (["--mode", "confirm-all"], "terminal"), (["--mode", "yolo"], "391")],
-)
-def test_a_piped_chat_runs_only_what_needs_no_yes(options: list[str], expected: str, house: House) -> None:
-    answers = house.run("chat", *options, typed="how much is 17*23?").stdout
-    assert expected in answers
-    assert ("391" in answers) == (expected == "391")
+def test_a_piped_chat_runs_only_what_needs_no_yes(house: House) -> None:
+    for options, expected in (
+        (["--dry-run"], "DRY-RUN"),
+        (["--mode", "yolo"], "391"),
+        (["--mode", "confirm-all"], "[y/n/a]"),
+    ):
+        answers = house.run("chat", *options, typed="how much is 17*23?").stdout
+        assert expected in answers
+        assert ("391" in answers) == (expected == "391")
+    assert "391" in house.run("chat", typed="y\n").stdout
 
 
-def test_at_a_terminal_y_runs_n_refuses_and_a_ends_the_turn(house: House) -> None:
-    with Terminal(house, "chat", "--mode", "confirm-all") as terminal:
+def talk_at_a_terminal(house: House, *options: str) -> None:
+    """Answer y, n and a to questions; the talk goes on after each."""
+    with Terminal(house, "chat", *options) as terminal:
         terminal.expect("> ")
-        terminal.type("how much is 17*23?\n", "[y/n/a] ")
+        terminal.type("how much is 17*23?\n", "[y/n/a]")
         terminal.type("y\n", "391")
-        terminal.type("how much is 18*23?\n", "[y/n/a] ")
+        terminal.type("how much is 18*23?\n", "[y/n/a]")
         assert "414" not in terminal.type("n\n", "> ")
-        terminal.type("how much is 19*23?\n", "[y/n/a] ")
-        assert "437" not in terminal.type("a\n", "> ")
-        terminal.type("how much is 20*23?\n", "[y/n/a] ")
+        terminal.type("how much is 19*23?\n", "[y/n/a]")
+        assert "437" not in terminal.type("a\n", "Stopped")
+        terminal.type("how much is 20*23?\n", "[y/n/a]")
         terminal.type("y\n", "460")
         terminal.type("\x04")
         assert terminal.status() == 0
 
 
-@pytest.fixture(scope="module")
-def asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    """A house whose server asks before every tool."""
-    port = free_port()
-    variables = {"PORT": str(port), "BURST_QUIET_SECONDS": "0", "CONFIRMATION_MODE": "confirm-all"}
-    house = House(tmp_path_factory.mktemp("asking"), variables)
-    process = house.start(port)
-    yield house
+def test_questions_come_to_the_terminal_with_and_without_a_server(house: House) -> None:
+    talk_at_a_terminal(house, "--mode", "confirm-all")
+    house.variables |= {"BURST_QUIET_SECONDS": "0", "CONFIRMATION_MODE": "confirm-all"}
+    process = house.start(free_port())
+    talk_at_a_terminal(house)
+    shown = house.run("chat", typed="how much is 17*23?\na\nhow much is 2*2?\n", status=130).stdout
+    assert "Shall I work this out?" in shown
+    assert "391" not in shown
     process.send_signal(signal.SIGTERM)
     assert process.wait(15) == 0
-
-
-@pytest.mark.parametrize(
-    ("answer", "runs", "status"), [("y", True, 0), ("n", False, 0), ("a", False, 130)], ids=["y", "n", "a"]
-)
-def test_beside_a_server_the_question_comes_to_the_terminal(
-    asking: House, answer: str, runs: bool, status: int
-) -> None:
-    shown = asking.run("chat", typed=f"how much is 17*23?\n{answer}\n", status=status).stdout
-    question, _, rest = shown.partition("[y/n/a]")
-    assert "Shall I work this out?" in question
-    assert "17*23" in question
-    assert "391" not in question
-    assert ("391" in rest) == runs
-
-
-def test_at_a_terminal_beside_a_server_a_ends_the_turn_and_the_talk_goes_on(asking: House) -> None:
-    with Terminal(asking, "chat") as terminal:
-        terminal.expect("> ")
-        terminal.type("how much is 18*23?\n", "[y/n/a]")
-        assert "414" not in terminal.type("a\n", "Stopped")
-        terminal.type("how much is 19*23?\n", "[y/n/a]")
-        terminal.type("y\n", "437")
-        terminal.type("\x04")
-        assert terminal.status() == 0
 
 
 def test_ctrl_c_leaves_the_terminal_cleanly(house: House) -> None:
@@ -610,7 +495,6 @@ def test_a_port_in_use_ends_with_one_clear_line(served: House, house: House) -> 
     (line,) = done.stderr.splitlines()
     assert f"port {served.variables['PORT']}" in line
     assert "--port" in line
-    assert "no address" in house.run("serve", "--host", "no.such.host.invalid", status=1).stderr
 
 
 @pytest.mark.slow

@@ -35,28 +35,7 @@ class AccessPolicy:
 
     def access_rules(self, realm: str) -> AccessRules:
         """Return the rules that decide who may write from a realm."""
-        settings = self._settings
-        if realm == "terminal":
-            owners = frozenset({TERMINAL_USER}) if settings.uses_simulator else frozenset[str]()
-            return AccessRules("terminal", owners=owners, open=True)
-        if realm == "simulator":
-            first = SIMULATED_PEOPLE[0]
-            return AccessRules(
-                "simulator",
-                owners=frozenset({first.phone, first.user_id}),
-                open=settings.access == "listed",
-                guests=settings.access == "everyone",
-                invites=settings.access != "listed",
-                code_key=self._hash_key,
-            )
-        return AccessRules(
-            "whatsapp",
-            allowed=settings.allowed_phone_numbers,
-            owners=settings.owner_phone_numbers,
-            guests=settings.access == "everyone",
-            invites=settings.access != "listed",
-            code_key=self._hash_key,
-        )
+        return access_rules(self._settings, realm, self._hash_key)
 
     def intake_rules(self, realm: Realm) -> IntakeRules:
         """Return how messages of a realm are taken in."""
@@ -131,6 +110,31 @@ class AccessPolicy:
             receipts="\n".join(receipts),
         )
         return Draft(text, (Outgoing(text),))
+
+
+def access_rules(settings: Settings, realm: str, code_key: bytes = b"") -> AccessRules:
+    """Return the rules that decide who may write from a realm; codes count only with their key."""
+    if realm == "terminal":
+        owners = frozenset({TERMINAL_USER}) if settings.uses_simulator else frozenset[str]()
+        return AccessRules("terminal", owners=owners, open=True)
+    if realm == "simulator":
+        first = SIMULATED_PEOPLE[0]
+        return AccessRules(
+            "simulator",
+            owners=frozenset({first.phone, first.user_id}),
+            open=settings.access == "listed",
+            guests=settings.access == "everyone",
+            invites=settings.access != "listed",
+            code_key=code_key,
+        )
+    return AccessRules(
+        "whatsapp",
+        allowed=settings.allowed_phone_numbers,
+        owners=settings.owner_phone_numbers,
+        guests=settings.access == "everyone",
+        invites=settings.access != "listed",
+        code_key=code_key,
+    )
 
 
 def shown_name(name: str) -> str:

@@ -1,14 +1,17 @@
-"""Lines of standard input, read without blocking the event loop."""
+"""`recado chat`: the assistant in the terminal, in this process or beside a running server."""
 
 import asyncio
-import os
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+import threading
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from sqlite3 import Connection
-from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TextIO, TypeVar
+
+import typer
 
 from app.cli.database import make_data_folder, read_records
+from app.cli.output import command_settings, group
 from app.cli.server import ANSWER_SECONDS, RunningServer, ServerGone, check_database, find_server, read_answer
 from app.cli.settings import check_model_address
 from app.errors import RecadoError
@@ -22,75 +25,16 @@ if TYPE_CHECKING:
 
     from app.assistant import Assistant
 
-CHUNK = 65536
-LONGEST_LINE = 1024 * 1024
-
-
-class Lines:
-    """An async reader of lines from a terminal, a pipe or a file."""
-
-    def __init__(self, descriptor: int | None) -> None:
-        self._descriptor = -1 if descriptor is None else descriptor
-        self._rest = b""
-        self._ended = descriptor is None
-        self._wake = asyncio.Event()
-        self._ours = asyncio.Event()
-        self._ours.set()
-
-    async def next(self) -> str | None:
-        """Return the next line without its end; None once the input has ended."""
-        while b"\n" not in self._rest and not self._ended and len(self._rest) < LONGEST_LINE:
-            await self._readable()
-            chunk = _read(self._descriptor)
-            self._rest += chunk
-            self._ended = not chunk
-        if self._ended and not self._rest:
-            return None
-        line, _, self._rest = self._rest.partition(b"\n")
-        return line.decode("utf-8", "replace").rstrip("\r")
-
-    @contextmanager
-    def lent(self) -> Iterator[None]:
-        """Let other code read the terminal for a while, for a question that must be answered first."""
-        self._ours.clear()
-        self._wake.set()
-        try:
-            yield
-        finally:
-            self._ours.set()
-
-    async def _readable(self) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            await self._ours.wait()
-            self._wake.clear()
-            try:
-                loop.add_reader(self._descriptor, self._wake.set)
-            except OSError:  # a regular file: always readable, and epoll does not take it
-                return
-            try:
-                await self._wake.wait()
-            finally:
-                if self._ours.is_set():  # else it was taken over with the loan
-                    loop.remove_reader(self._descriptor)
-            if self._ours.is_set():
-                return
-
-
-def _read(descriptor: int) -> bytes:
-    try:
-        return os.read(descriptor, CHUNK)
-    except OSError:  # the terminal went away
-        return b""
-
-
 T = TypeVar("T")
 
+LONGEST_LINE = 1024 * 1024
 EXTRA_SECONDS = 60.0
 LISTEN_SECONDS = 0.5
 """Short, and never cut off: a server would hand the next reply to a listener that has gone."""
 INTERRUPTED = 130
 _LEAVE = frozenset({"exit", "quit", "/exit", "/quit", "salir", "sair"})
+
+commands = group()
 
 
 class Talk(Protocol):
@@ -103,49 +47,46 @@ class Talk(Protocol):
         """Return the replies since the last call, waiting up to `seconds` for the first."""
 
 
-def chat(settings: Settings, *, mode: str | None, dry_run: bool) -> int:
-    """Read lines and print replies until the input ends; return the exit status.
+@commands.command()
+def chat(
+    mode: Annotated[
+        Literal["yolo", "confirm-sensitive", "confirm-all"] | None,
+        typer.Option(help="Which tools ask first, in place of CONFIRMATION_MODE."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Describe tools instead of running them.")
+    ] = False,
+) -> None:
+    """Talk to the assistant in the terminal.
 
-    Raise RecadoError for options that a running server would not obey.
+    Beside a running server it talks to that one.
     """
+    settings = command_settings(confirmation_mode=mode, dry_run=dry_run or None)
     server = find_server(settings.data_dir)
     if server is not None and (mode is not None or dry_run):
         raise RecadoError(
             f"a server runs at {server.url}, and its own CONFIRMATION_MODE and DRY_RUN count: "
             "leave out --mode and --dry-run, or stop it first"
         )
-    if mode is not None or dry_run:
-        chosen = {"confirmation_mode": mode or settings.confirmation_mode}
-        settings = settings.model_copy(update={**chosen, "dry_run": dry_run or settings.dry_run})
     if server is None:
         check_model_address(settings)
-    lines = Lines(sys.stdin.fileno() if sys.stdin else None)
-    talk = _with_server(server) if server is not None else _in_process(settings, lines)
+    talk = _with_server(server) if server is not None else _in_process(settings)
     try:
-        return asyncio.run(_converse(settings, talk, lines))
+        status = asyncio.run(_converse(settings, talk))
     except KeyboardInterrupt:
         print()  # noqa: T201
-        return 0 if _is_terminal(sys.stdin) else INTERRUPTED
+        status = 0 if _is_terminal(sys.stdin) else INTERRUPTED
+    raise typer.Exit(status)
 
 
 class Conversation:
     """A loop of one line, its answer, the next line."""
 
-    def __init__(
-        self,
-        talk: Talk,
-        lines: Lines,
-        waiting: Callable[[], int],
-        asked: Callable[[], bool],
-        *,
-        patience: float,
-        interactive: bool,
-    ) -> None:
+    def __init__(self, settings: Settings, talk: Talk, *, interactive: bool) -> None:
+        self._database = settings.database_path
+        self._patience = settings.llm_timeout + EXTRA_SECONDS
         self._talk = talk
-        self._lines = lines
-        self._waiting = waiting
-        self._asked = asked
-        self._patience = patience
+        self._lines = read_lines()
         self._interactive = interactive
         self._heard = asyncio.Event()
         self._at_prompt = False
@@ -157,7 +98,7 @@ class Conversation:
         self._listening = asyncio.create_task(self._listen(), name="listen")
         status = 0
         try:
-            if await asyncio.to_thread(self._waiting):  # what an earlier session left open
+            if await self._waits():  # what an earlier session left open
                 await self._answered()
             while (line := await self._next_line()) is not None:
                 self._heard.clear()
@@ -172,16 +113,22 @@ class Conversation:
             await asyncio.gather(self._listening, return_exceptions=True)
         return status
 
+    async def _waits(self) -> int:
+        return await asyncio.to_thread(read_records, self._database, open_lines)
+
     async def _aborts(self, line: str) -> bool:
         """Return True for the "a" of [y/n/a] in input that is no terminal."""
-        is_a = line.strip().casefold() == "a"
-        return is_a and not self._interactive and await asyncio.to_thread(self._asked)
+        if line.strip().casefold() != "a" or self._interactive:
+            return False
+        return await asyncio.to_thread(
+            read_records, self._database, lambda conn: approvals.has_open_on(conn, "terminal")
+        )
 
     async def _next_line(self) -> str | None:
         """Return the next line that is not empty; None at the end or on a word to leave."""
         while True:
             self._prompt()
-            line = await self._beside_listening(self._lines.next())
+            line = await self._beside_listening(self._lines.get())
             self._at_prompt = False
             if line is None and self._interactive:
                 print()  # noqa: T201
@@ -197,7 +144,7 @@ class Conversation:
                 while True:
                     await self._beside_listening(self._heard.wait())
                     self._heard.clear()
-                    if not await asyncio.to_thread(self._waiting):
+                    if not await self._waits():
                         return True
         except TimeoutError:
             _note(f"No answer within {self._patience:g} s; it will be shown when it comes.")
@@ -230,48 +177,48 @@ class Conversation:
             print("> ", end="", flush=True)  # noqa: T201
 
 
-async def _converse(settings: Settings, talk: AbstractAsyncContextManager[Talk], lines: Lines) -> int:
+def read_lines() -> "asyncio.Queue[str | None]":
+    """Return a queue of the lines of standard input, with None at its end; a thread fills it."""
+    lines: asyncio.Queue[str | None] = asyncio.Queue()
+    loop = asyncio.get_running_loop()
+
+    def put(line: str | None) -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(lines.put_nowait, line)
+
+    def read() -> None:
+        try:
+            # A file of its own: at exit Python would wait for the lock of sys.stdin, which a read holds.
+            with open(0, "rb", closefd=False) as stream:
+                while line := stream.readline(LONGEST_LINE):
+                    put(line.decode("utf-8", "replace").rstrip("\r\n"))
+        except OSError:  # the terminal went away
+            pass
+        put(None)
+
+    if sys.stdin is None:
+        put(None)
+    else:
+        threading.Thread(target=read, name="input", daemon=True).start()
+    return lines
+
+
+async def _converse(settings: Settings, talk: AbstractAsyncContextManager[Talk]) -> int:
     interactive = _is_terminal(sys.stdin)
     async with talk as other_end:
         if interactive:
             _note("Write a message; exit or Ctrl-D leaves.")
-        conversation = Conversation(
-            other_end,
-            lines,
-            lambda: read_records(settings.database_path, open_lines),
-            lambda: read_records(
-                settings.database_path, lambda conn: approvals.has_open_on(conn, "terminal")
-            ),
-            patience=settings.llm_timeout + EXTRA_SECONDS,
-            interactive=interactive,
-        )
-        return await conversation.run()
+        return await Conversation(settings, other_end, interactive=interactive).run()
 
 
 @asynccontextmanager
-async def _in_process(settings: Settings, lines: Lines) -> AsyncIterator[Talk]:
-    """Start an assistant in this process, which asks at the terminal before a tool that needs a yes."""
+async def _in_process(settings: Settings) -> AsyncIterator[Talk]:
+    """Start an assistant in this process."""
     from app.assistant import Assistant
-    from app.tools.confirmation import ConfirmationPolicy, TurnAborted
-
-    one_at_a_time = asyncio.Lock()
-
-    class AtTheTerminal(ConfirmationPolicy):
-        async def request_confirmation(self, name: str, args: dict[str, JSON], note: str = "") -> bool:
-            async with one_at_a_time:
-                try:
-                    with lines.lent():
-                        return await super().request_confirmation(name, args, note)
-                except TurnAborted:
-                    await assistant.intake.take_line("/stop")
-                    raise
 
     await check_database(settings.database_path)
     make_data_folder(settings.data_dir)
-    assistant = Assistant(
-        settings.model_copy(update={"burst_quiet_seconds": 0.0}),
-        policy=AtTheTerminal(settings.confirmation_mode),
-    )
+    assistant = Assistant(settings.model_copy(update={"burst_quiet_seconds": 0.0}))
     try:
         await assistant.start()
         await assistant.listening()

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
 
-import aiosqlite
-
 from app.errors import StoreError
 from app.store.database import Database
 from app.store.disk_space import is_full
@@ -17,19 +15,6 @@ from app.store.disk_space import is_full
 T = TypeVar("T")
 
 BUSY_SECONDS = 5.0
-
-
-class Records(Database):
-    """A `Database` that only reads; `tx` refuses."""
-
-    async def open(self) -> None:
-        """Open the file for reading. Raise StoreError if there is none, or it is not ours."""
-        if not self.path.is_file():
-            raise StoreError(none_yet(self.path))
-        self._reader = await aiosqlite.connect(
-            read_only(self.path), uri=True, isolation_level=None, timeout=BUSY_SECONDS
-        )
-        self._reader.row_factory = sqlite3.Row
 
 
 async def open_database(path: Path) -> Database:
@@ -69,10 +54,15 @@ def make_data_folder(folder: Path) -> None:
     )
 
 
-def read_records(path: Path, question: Callable[[sqlite3.Connection], T]) -> T:
-    """Return `question(connection)`. Raise StoreError if the file cannot be read."""
+def read_records(path: Path, question: Callable[[sqlite3.Connection], T], *, none: T | None = None) -> T:
+    """Return `question(connection)`, or `none` where it is given and there is no database yet.
+
+    Raise StoreError if the file cannot be read.
+    """
+    if not path.is_file() and none is not None:
+        return none
     if not path.is_file():
-        raise StoreError(none_yet(path))
+        raise StoreError(f"there is no database at {path} yet; recado serve makes it")
     try:
         with closing(sqlite3.connect(read_only(path), uri=True, timeout=BUSY_SECONDS)) as connection:
             connection.row_factory = sqlite3.Row
@@ -84,8 +74,3 @@ def read_records(path: Path, question: Callable[[sqlite3.Connection], T]) -> T:
 def read_only(path: Path) -> str:
     """Return the URI by which SQLite opens a file for reading only."""
     return f"file:{quote(str(path))}?mode=ro"
-
-
-def none_yet(path: Path) -> str:
-    """Return the sentence for a database that does not exist yet."""
-    return f"there is no database at {path} yet; recado serve makes it"

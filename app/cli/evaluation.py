@@ -6,18 +6,19 @@ import math
 import tempfile
 import time
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from sqlite3 import Connection
 from statistics import median
-from typing import TypeVar
+from typing import Annotated, Any, TypeVar
 
-import orjson
+import typer
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, field_validator, model_validator
 
-from app.cli.output import table
+from app.cli.output import AsJson, group, show, table
 from app.errors import RecadoError
 from app.memory.history import AT_ONCE
 from app.memory.recall import rank, read_question, weights
@@ -26,25 +27,92 @@ from app.search.index import Document, ToolIndex
 from app.store import recall
 from app.store.database import Database, insert
 
-T = TypeVar("T")
+commands = group()
+eval_commands = group(help="Quality on files of examples.")
+commands.add_typer(eval_commands, name="eval")
+
+R = TypeVar("R", bound=BaseModel)
 
 OFFERED = 8
 LONGEST_LINE = 1024 * 1024
 _HEAD = ("LANGUAGE", "QUERIES", "COMPLETE@8", "RECALL@8", "HIT@1", "MS P50")
-_TOOL_FORM = (
-    'a tool is {"tool_id": …, "name": …, "description": …, "server": …, "parameters": {name: description}}'
-)
-_QUERY_FORM = 'a query is {"query": …, "relevant": [tool_id, …], "lang": …}, perhaps with "groups"'
-_EXAMPLE_FORM = 'an example is {"tool_id": …, "query": …, "lang": …}'
+Text = Annotated[str, Field(min_length=1)]
+Ids = Annotated[list[str], Field(min_length=1)]
+RowId = Annotated[Text, BeforeValidator(lambda id: str(id) if isinstance(id, int) else id)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Query:
-    """A message with the tools it needs: one of each group or, without groups, every one."""
+class _Row(BaseModel):
+    """A row of a file; fields that it has beside these are ignored, null means absent."""
 
-    text: str
-    language: str
-    groups: tuple[frozenset[str], ...]
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, row: Any) -> Any:
+        return (
+            {name: value for name, value in row.items() if value is not None}
+            if isinstance(row, dict)
+            else row
+        )
+
+
+class _Tool(_Row):
+    tool_id: Text
+    name: Text
+    description: str = ""
+    server: str = ""
+    parameters: dict[str, str | None] = {}
+
+    def document(self, examples: Sequence[str]) -> Document:
+        parameters = {name: text or "" for name, text in self.parameters.items()}
+        return Document(
+            id=self.tool_id,
+            name=self.name,
+            description=self.description,
+            category=self.server,
+            parameters=parameters,
+            examples=tuple(examples),
+        )
+
+
+class _Example(_Row):
+    tool_id: Text
+    query: Text
+
+
+class _Query(_Row):
+    """A message with the tools it needs: one of each group or, without groups, every one that is relevant."""
+
+    query: Text
+    relevant: Ids = []
+    groups: list[Ids] = []
+    lang: str = ""
+
+    @model_validator(mode="after")
+    def _needs_tools(self) -> "_Query":
+        self.groups = self.groups or [[id] for id in self.relevant]
+        if not self.groups:
+            raise ValueError("relevant, or groups, must name one tool or more")
+        return self
+
+
+class Message(_Row):
+    """A row of the history that is searched."""
+
+    person: Text
+    id: RowId
+    at: float = 0.0
+    who: str = ""
+    text: str = ""
+
+    @field_validator("at", mode="before")
+    @classmethod
+    def _read_time(cls, at: Any) -> Any:
+        return datetime.fromisoformat(at).timestamp() if isinstance(at, str) else at
+
+
+class _RecallQuery(_Row):
+    person: Text
+    query: Text
+    relevant: Annotated[list[RowId], Field(min_length=1)]
 
 
 @dataclass(slots=True)
@@ -57,7 +125,7 @@ class _Tally:
     milliseconds: list[float] = field(default_factory=list)
 
     def count(self, query: _Query, found: Sequence[str], milliseconds: float) -> None:
-        met = sum(not group.isdisjoint(found) for group in query.groups)
+        met = sum(not set(group).isdisjoint(found) for group in query.groups)
         self.complete += met == len(query.groups)
         self.recall += met / len(query.groups)
         self.first += any(found[0] in group for group in query.groups) if found else False
@@ -74,7 +142,22 @@ class _Tally:
         }
 
 
-def routing_figures(catalog: Path, queries: Path, examples: Path | None, *, as_json: bool) -> str:
+@eval_commands.command("routing")
+def eval_routing(
+    catalog: Annotated[Path, typer.Option(help="The tools, a JSON object a line.")],
+    queries: Annotated[Path, typer.Option(help="Messages with the tools that they need.")],
+    examples: Annotated[Path | None, typer.Option(help="Example phrases of the tools.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure how well tools are found.
+
+    Shares in percent, for each language. What the index finds for the message alone: no model is asked.
+    """
+    figures = routing_figures(catalog, queries, examples)
+    show(json.dumps(figures, ensure_ascii=False, indent=2) if as_json else _shown(figures))
+
+
+def routing_figures(catalog: Path, queries: Path, examples: Path | None) -> dict[str, JSON]:
     """Return shares in percent over all queries and each language: complete@8, recall@8 and hit@1.
 
     Raise RecadoError with file and line for a row that cannot be read.
@@ -86,19 +169,18 @@ def routing_figures(catalog: Path, queries: Path, examples: Path | None, *, as_j
     tallies: dict[str, _Tally] = {}
     overall = _Tally()
     unknown = 0
-    for query in _rows(queries, _query):
+    for query in _rows(queries, _Query):
         started = time.perf_counter()
-        found = [hit.id for hit in index.spread(query.text, limit=OFFERED)]
+        found = [hit.id for hit in index.spread(query.query, limit=OFFERED)]
         milliseconds = 1000 * (time.perf_counter() - started)
         unknown += not all(any(id in index for id in group) for group in query.groups)
-        for tally in (overall, tallies.setdefault(query.language, _Tally())):
+        for tally in (overall, tallies.setdefault(query.lang, _Tally())):
             tally.count(query, found, milliseconds)
     if not tallies:
-        raise RecadoError(f"{queries} holds no query; {_QUERY_FORM}")
+        raise RecadoError(f"{queries} holds no query")
     languages = {language: tallies[language].figures() for language in sorted(tallies)}
     figures = overall.figures() | {"build_s": round(build_s, 3), "tools": len(index)}
-    figures |= {"unknown_tools": unknown, "languages": languages}
-    return json.dumps(figures, ensure_ascii=False, indent=2) if as_json else _shown(figures)
+    return figures | {"unknown_tools": unknown, "languages": languages}
 
 
 def _shown(figures: Mapping[str, JSON]) -> str:
@@ -117,113 +199,55 @@ def _row(language: str, figures: Mapping[str, JSON]) -> tuple[str, ...]:
 
 
 def _documents(catalog: Path, examples: Path | None) -> Iterator[Document]:
-    documents = {document.id: document for document in _rows(catalog, _document)}
-    if not documents:
-        raise RecadoError(f"{catalog} holds no tool; {_TOOL_FORM}")
+    tools = {tool.tool_id: tool for tool in _rows(catalog, _Tool)}
+    if not tools:
+        raise RecadoError(f"{catalog} holds no tool")
     phrases: dict[str, list[str]] = {}
-    for id, phrase in _rows(examples, _example) if examples else ():
-        if id in documents:
-            phrases.setdefault(id, []).append(phrase)
-    for id, document in documents.items():
-        yield replace(document, examples=tuple(phrases.get(id, ())))
+    for example in _rows(examples, _Example) if examples else ():
+        phrases.setdefault(example.tool_id, []).append(example.query)
+    for id, tool in tools.items():
+        yield tool.document(phrases.get(id, ()))
 
 
-def _rows(path: Path, read: Callable[[dict[str, JSON]], T]) -> Iterator[T]:
-    """Yield what `read` makes of each line; empty lines are skipped."""
+def _rows(path: Path, form: type[R]) -> Iterator[R]:
+    """Yield each line of a file as a row of that form; empty lines are skipped."""
     try:
         with path.open("rb") as file:
-            for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), start=1):
+            for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), b""), start=1):
                 row = line.removeprefix(BOM_UTF8) if number == 1 else line
                 if row.strip():
-                    yield _read(row, read, f"{path}, line {number}")
+                    yield form.model_validate_json(row)
     except OSError as error:
         raise RecadoError(f"{path} cannot be read: {error.strerror}; name a JSONL file") from error
+    except ValidationError as error:
+        fault = error.errors()[0]
+        place = ".".join(map(str, fault["loc"])) or "write one JSON object a line"
+        raise RecadoError(f"{path}, line {number}: {place}: {fault['msg']}") from None
 
 
-def _read(line: bytes, read: Callable[[dict[str, JSON]], T], where: str) -> T:
-    if len(line) > LONGEST_LINE:
-        raise RecadoError(f"{where}: longer than 1 MiB; write one JSON object a line")
-    try:
-        row = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        raise RecadoError(f"{where}: no JSON ({error}); write one JSON object a line") from None
-    try:
-        return read(row if isinstance(row, dict) else {})
-    except ValueError as error:
-        raise RecadoError(f"{where}: {error}") from None
-
-
-def _document(row: dict[str, JSON]) -> Document:
-    parameters = row.get("parameters") or {}
-    if not isinstance(parameters, dict):
-        raise ValueError(f"parameters must be an object, name to description; {_TOOL_FORM}")
-    return Document(
-        id=_text(row, "tool_id", _TOOL_FORM),
-        name=_text(row, "name", _TOOL_FORM),
-        description=_text(row, "description", _TOOL_FORM, usual=""),
-        category=_text(row, "server", _TOOL_FORM, usual=""),
-        parameters={name: _text(parameters, name, _TOOL_FORM, usual="") for name in parameters},
-    )
-
-
-def _query(row: dict[str, JSON]) -> _Query:
-    groups = row.get("groups") or [[id] for id in _ids(row.get("relevant"))]
-    if not isinstance(groups, list):
-        raise ValueError(f"groups must be a list of lists of tool ids; {_QUERY_FORM}")
-    return _Query(
-        _text(row, "query", _QUERY_FORM),
-        _text(row, "lang", _QUERY_FORM, usual=""),
-        tuple(frozenset(_ids(group)) for group in groups),
-    )
-
-
-def _example(row: dict[str, JSON]) -> tuple[str, str]:
-    return _text(row, "tool_id", _EXAMPLE_FORM), _text(row, "query", _EXAMPLE_FORM)
-
-
-def _ids(value: JSON) -> list[str]:
-    if isinstance(value, list) and value and all(isinstance(id, str) for id in value):
-        return value
-    raise ValueError(f"relevant, and each of groups, must be a list of one tool id or more; {_QUERY_FORM}")
-
-
-def _text(row: Mapping[str, JSON], name: str, form: str, usual: str | None = None) -> str:
-    value = row.get(name)
-    if value is None:
-        value = usual
-    if isinstance(value, str) and (value or usual is not None):
-        return value
-    raise ValueError(f"{name} must be a text; {form}")
-
-
-_MESSAGE_FORM = 'a message is {"person": …, "id": …, "at": Unix seconds or ISO 8601, "who": …, "text": …}'
-_RECALL_FORM = 'a query is {"person": …, "query": …, "relevant": [id, …]}'
 _RECALLED = 10
 
 
-@dataclass(frozen=True, slots=True)
-class _Message:
-    person: str
-    id: str
-    at: float
-    who: str
-    text: str
-
-
-def recall_figures(history: Path, queries: Path, *, as_json: bool) -> str:
-    """Return how much of what is relevant is among the ten messages that recall finds first, in percent.
-
-    Raise RecadoError with file and line for a row that cannot be read.
-    """
+@eval_commands.command("recall")
+def eval_recall(
+    history: Annotated[Path, typer.Option(help="Messages of conversations, a JSON object a line.")],
+    queries: Annotated[Path, typer.Option(help="Questions with the messages that answer them.")],
+    as_json: AsJson = False,
+) -> None:
+    """Measure how well past messages are found: shares of those wanted among the first ten, in percent."""
     with tempfile.TemporaryDirectory() as folder:
-        return asyncio.run(_recall_figures(Path(folder) / "recado.db", history, queries, as_json=as_json))
+        figures = asyncio.run(_recall_figures(Path(folder) / "recado.db", history, queries))
+    if as_json:
+        show(json.dumps(figures, indent=2))
+    else:
+        show("\n".join(f"{name.replace('_', ' ')}: {value}" for name, value in figures.items()))
 
 
-async def _recall_figures(database: Path, history: Path, queries: Path, *, as_json: bool) -> str:
+async def _recall_figures(database: Path, history: Path, queries: Path) -> dict[str, JSON]:
     store = Database(database)
     await store.open()
     try:
-        messages = list(_rows(history, read_message))
+        messages = list(_rows(history, Message))
         ids = await store.tx(lambda conn: write_messages(conn, messages))
         started = time.perf_counter()
         while await store.tx(lambda conn: recall.index(conn, weights, AT_ONCE)):
@@ -231,30 +255,28 @@ async def _recall_figures(database: Path, history: Path, queries: Path, *, as_js
         build_s = time.perf_counter() - started
         shares: list[float] = []
         milliseconds: list[float] = []
-        for person, text, relevant in _rows(queries, _recall_query):
+        for query in _rows(queries, _RecallQuery):
+            question, relevant = read_question(query.query), set(query.relevant)
             started = time.perf_counter()
-            ranked = await store.tx(partial(rank, person=person, question=read_question(text)))
+            ranked = await store.tx(partial(rank, person=query.person, question=question))
             milliseconds.append(1000 * (time.perf_counter() - started))
             found = {ids[id] for id, _ in ranked[:_RECALLED]}
             shares.append(len(relevant & found) / len(relevant))
     finally:
         await store.close()
     if not shares:
-        raise RecadoError(f"{queries} holds no query; {_RECALL_FORM}")
+        raise RecadoError(f"{queries} holds no query")
     slowest = sorted(milliseconds)[math.ceil(0.95 * len(milliseconds)) - 1]
-    figures = {
+    return {
         "queries": len(shares),
         "recall_at_10": round(100 * sum(shares) / len(shares), 2),
         "complete_at_10": round(100 * sum(share == 1 for share in shares) / len(shares), 2),
         "ms_p95": round(slowest, 3),
         "build_s": round(build_s, 3),
     }
-    if as_json:
-        return json.dumps(figures, indent=2)
-    return "\n".join(f"{name.replace('_', ' ')}: {value}" for name, value in figures.items())
 
 
-def write_messages(conn: Connection, messages: Sequence[_Message]) -> dict[int, str]:
+def write_messages(conn: Connection, messages: Sequence[Message]) -> dict[int, str]:
     """Write the messages as if people had said them, in the order of time; return their ids by row."""
     for person in dict.fromkeys(one.person for one in messages):
         insert(conn, "people", id=person, realm="simulator", created_at=0)
@@ -274,27 +296,3 @@ def write_messages(conn: Connection, messages: Sequence[_Message]) -> dict[int, 
             )
         ] = one.id
     return rows
-
-
-def read_message(row: dict[str, JSON]) -> _Message:
-    at = row.get("at", 0)
-    try:
-        moment = datetime.fromisoformat(at).timestamp() if isinstance(at, str) else float(at)
-    except (ValueError, TypeError):
-        raise ValueError(f"at is no time; {_MESSAGE_FORM}") from None
-    texts = (_text(row, name, _MESSAGE_FORM, usual="") for name in ("who", "text"))
-    return _Message(_text(row, "person", _MESSAGE_FORM), _id(row.get("id")), moment, *texts)
-
-
-def _recall_query(row: dict[str, JSON]) -> tuple[str, str, frozenset[str]]:
-    relevant = row.get("relevant")
-    if not isinstance(relevant, list) or not relevant:
-        raise ValueError(f"relevant must be a list of one id or more; {_RECALL_FORM}")
-    query = _text(row, "query", _RECALL_FORM)
-    return _text(row, "person", _RECALL_FORM), query, frozenset(map(_id, relevant))
-
-
-def _id(value: JSON) -> str:
-    if isinstance(value, str | int) and value != "":
-        return str(value)
-    raise ValueError(f"id must be a text or a number; {_MESSAGE_FORM}")

@@ -1,55 +1,104 @@
-"""`recado knowledge`: what customers may be told, read as the server reads it."""
+"""`recado knowledge` and `recado templates`: what customers may be told, and the messages Meta approved."""
 
 import json
 from dataclasses import asdict
+from typing import Annotated
 
-from app.cli.output import table
-from app.memory.knowledge import Found, Knowledge
+import typer
+
+from app.channels.templates import FILE, differences, read_templates
+from app.cli.output import AsJson, command_settings, group, show, table
+from app.doctor.graph import GraphAPI
+from app.doctor.whatsapp import Account
+from app.errors import RecadoError
+from app.memory.knowledge import Knowledge
 from app.processes.sandbox import Sandbox
 from app.settings import Settings
 from app.text import visible
 from app.tools.documents import Documents
 
+commands = group()
+knowledge_commands = group(help="What customers may be told: files in KNOWLEDGE_DIR.")
+templates_commands = group(help="Messages that Meta approved: DATA_DIR/templates.yaml.")
+commands.add_typer(knowledge_commands, name="knowledge")
+commands.add_typer(templates_commands, name="templates")
 
-def knowledge_of(settings: Settings) -> Knowledge:
-    """Return the knowledge of the folder that the settings name."""
+
+def _knowledge(settings: Settings) -> Knowledge:
     return Knowledge(settings.knowledge_dir, Documents(Sandbox(settings)))
 
 
-def files_table(settings: Settings, *, as_json: bool) -> str:
-    """Return a line for each file with its passages, or its fault."""
-    files = knowledge_of(settings).files()
+@knowledge_commands.command("list")
+def knowledge_list(as_json: AsJson = False) -> None:
+    """Show the files, and how many passages each has."""
+    settings = command_settings("ERROR")
+    files = _knowledge(settings).files()
     if as_json:
-        return json.dumps([asdict(one) for one in files], ensure_ascii=False, indent=2)
-    if not files:
-        return f"{settings.knowledge_dir} has no files: put Markdown, PDF, Word, Excel or CSV files there."
-    rows = [(visible(one.name), str(one.passages), visible(one.fault)) for one in files]
-    return table(("FILE", "PASSAGES", "FAULT"), rows)
+        show(json.dumps([asdict(one) for one in files], ensure_ascii=False, indent=2))
+    elif files:
+        rows = [(visible(one.name), str(one.passages), visible(one.fault)) for one in files]
+        show(table(("FILE", "PASSAGES", "FAULT"), rows))
+    else:
+        show(f"{settings.knowledge_dir} has no files: put Markdown, PDF, Word, Excel or CSV files there.")
 
 
-def faults(settings: Settings) -> list[str]:
-    """Return what is wrong with files of the folder."""
-    return [f"{visible(one.name)}: {one.fault}" for one in knowledge_of(settings).files() if one.fault]
+@knowledge_commands.command("check")
+def knowledge_check() -> None:
+    """Name every file that cannot be read; exit status 1 if there is one."""
+    files = _knowledge(command_settings("ERROR")).files()
+    if faults := [f"{visible(one.name)}: {one.fault}" for one in files if one.fault]:
+        raise RecadoError("\n".join(faults))
+    show("Every file can be read.")
 
 
-def answers_text(settings: Settings, question: str, *, as_json: bool) -> str:
-    """Return the passages that a question finds, the best first."""
-    found = knowledge_of(settings).search(question)
+@knowledge_commands.command("ask")
+def knowledge_ask(
+    question: Annotated[str, typer.Argument(help="What a customer might ask.")], as_json: AsJson = False
+) -> None:
+    """Show the passages that a question finds, the best first."""
+    found = _knowledge(command_settings("ERROR")).search(question)
     if as_json:
-        return json.dumps([_row(one) for one in found], ensure_ascii=False, indent=2)
+        rows = [
+            {
+                "source": one.source,
+                "title": one.passage.title,
+                "text": one.passage.text,
+                "coverage": round(one.coverage, 3),
+                "answers": one.is_enough,
+            }
+            for one in found
+        ]
+        show(json.dumps(rows, ensure_ascii=False, indent=2))
+        return
     known = [one for one in found if one.is_enough]
     if not known:
-        return "Nothing there answers this: a customer is told so, and offered a person."
-    return "\n\n".join(
-        f"{visible(one.source)} ({one.coverage:.0%})\n{visible(one.passage.text)}" for one in known
-    )
+        show("Nothing there answers this: a customer is told so, and offered a person.")
+    for one in known:
+        show(f"{visible(one.source)} ({one.coverage:.0%})\n{visible(one.passage.text)}\n")
 
 
-def _row(one: Found) -> dict[str, object]:
-    return {
-        "source": one.source,
-        "title": one.passage.title,
-        "text": one.passage.text,
-        "coverage": round(one.coverage, 3),
-        "answers": one.is_enough,
-    }
+@templates_commands.command("list")
+def templates_list() -> None:
+    """Show the templates."""
+    settings = command_settings("ERROR")
+    listed = read_templates(settings.data_dir).listed
+    if listed:
+        rows = [(one.name, one.language, ", ".join(one.variables), visible(one.text)) for one in listed]
+        show(table(("NAME", "LANGUAGE", "VARIABLES", "TEXT"), rows))
+    else:
+        show(f"There are no templates: {settings.data_dir / FILE} would list those that Meta approved.")
+
+
+@templates_commands.command("check")
+def templates_check() -> None:
+    """Compare the templates with Meta's list; exit status 1 if one differs."""
+    settings = command_settings("ERROR")
+    listed = read_templates(settings.data_dir).listed
+    if settings.uses_simulator or settings.missing_credentials:
+        raise RecadoError("WhatsApp is not connected: there is no list of Meta's to compare with")
+    with GraphAPI(settings.whatsapp_api_url) as graph:
+        approved = Account(settings, graph).templates()
+    found = [(one, differences(one, approved)) for one in listed]
+    if wrong := [f"{one.name} ({one.language}): {fault}" for one, fault in found if fault]:
+        raise RecadoError("\n".join(wrong))
+    show(f"All {len(listed)} templates are as Meta approved them.")

@@ -1,23 +1,23 @@
-"""`recado mcp list`, `add` and `secret`: MCP servers in the configuration."""
+"""`recado mcp`: servers in the configuration, in the registry, their secrets and approvals."""
 
 import asyncio
 import getpass
 import json
 import shutil
-import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated
 
-from app.cli.output import agreed, moment, show, table
+import typer
+
+from app.cli.output import AsJson, Yes, agreed, command_settings, group, moment, show, table
 from app.cli.server import RunningServer, find_server
-from app.cli.skills import read_skills
+from app.cli.skills import check_public, read_skills
 from app.errors import RecadoError
-from app.http.address import Address, FetchError, is_public
 from app.http.transport import Transport
 from app.installs.card_text import CardWriter
 from app.installs.directory import FIRST_SECONDS, FRESH_SECONDS, MAX_CHOICES, Directory, build_directory
@@ -44,29 +44,119 @@ from app.processes.sandbox import Sandbox
 from app.settings import Settings, skill_environment
 from app.skills.file_tree import remove_tree
 
-if TYPE_CHECKING:
-    from ipaddress import IPv4Address, IPv6Address
+commands = group()
+mcp_commands = group(help="MCP servers: tools that other programs bring.")
+commands.add_typer(mcp_commands, name="mcp")
+
+ServerName = Annotated[str, typer.Argument(metavar="NAME", help="As `recado mcp list` shows it.")]
 
 LONGEST_FILE = 1024 * 1024
 
-_SEEN = "It is started at the next message, without a restart."
 _ORIGINS = {"operator": "you", "installed": "registry", "skill": "a skill"}
-_NEAR = (".localhost", ".local", ".internal", ".lan", ".home.arpa")
 
 
-def servers_table(settings: Settings, *, as_json: bool) -> str:
-    """Return a table of every server with its state; without a running server, what is configured."""
+@mcp_commands.command("list")
+def mcp_list(as_json: AsJson = False) -> None:
+    """Show every server and how it does; without a running server, what is configured."""
+    settings = command_settings("ERROR")
     server = find_server(settings.data_dir)
     known = server.ask("servers") if server is not None else _written(settings)
     if as_json:
-        return json.dumps(known, ensure_ascii=False, indent=2)
-    lines = [*known["faults"], *map(_wish, known["wanted"])]
+        show(json.dumps(known, ensure_ascii=False, indent=2))
+        return
+    if known["servers"]:
+        head = ("SERVER", "STATE", "TOOLS", "FROM", "VERSION", "FOR")
+        show(table(head, [_row(one) for one in known["servers"]]))
+    for line in (*known["faults"], *map(_wish, known["wanted"])):
+        show(line)
     if not known["servers"]:
-        lines.append("There are no MCP servers. Find one with: recado mcp search WORDS")
-        lines.append(f"Or write it into {settings.mcp_config_path}: docs/mcp.md")
-        return "\n".join(lines)
-    head = ("SERVER", "STATE", "TOOLS", "FROM", "VERSION", "FOR")
-    return "\n".join([table(head, [_row(one) for one in known["servers"]]), *lines])
+        show("There are no MCP servers. Find one with: recado mcp search WORDS")
+        show(f"Or write it into {settings.mcp_config_path}: docs/mcp.md")
+
+
+@mcp_commands.command("search")
+def mcp_search(
+    words: Annotated[list[str], typer.Argument(metavar="WORDS...", help="What it should be for.")],
+    as_json: AsJson = False,
+) -> None:
+    """Search the registry.
+
+    Works with the list as it came last while the registry is away. Status 1 where nothing fits.
+    """
+    settings, wanted = command_settings("ERROR"), " ".join(words)
+    found, topics, as_of = asyncio.run(_search(settings, wanted))
+    if not found:
+        raise RecadoError(
+            f"no server of the registry fits {wanted!r}; there are some for: {', '.join(topics) or 'nothing'}"
+        )
+    if as_json:
+        show(json.dumps([_as_json(one) for one in found], ensure_ascii=False, indent=2))
+        return
+    for one in found:
+        show("\n".join(_listed(one)))
+    show(f"\nInstall one: recado mcp add NAME --registry ID ({as_of})")
+
+
+@mcp_commands.command("add")
+def mcp_add(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called here.")],
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="COMMAND", help="What starts it, after --.", show_default=False),
+    ] = None,
+    registry: Annotated[str, typer.Option(metavar="ID", help="A server of the registry.")] = "",
+    url: Annotated[str, typer.Option(metavar="URL", help="The https address of a server.")] = "",
+    json_file: Annotated[
+        Path | None,
+        typer.Option("--json", metavar="FILE", help="Its entry as other hosts write it; - reads it."),
+    ] = None,
+    env: Annotated[
+        list[str] | None, typer.Option("-e", "--env", metavar="K=V", help="For COMMAND: K='${VARIABLE}'.")
+    ] = None,
+    header: Annotated[
+        list[str] | None, typer.Option("-H", "--header", metavar="K=V", help="For --url, as -e.")
+    ] = None,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="For --registry: its reading tools run without asking.")
+    ] = False,
+    folder: Annotated[
+        str, typer.Option(metavar="F", help="For --registry: the folder in the workspace that it may use.")
+    ] = "",
+    values: Annotated[
+        list[str] | None, typer.Option("--set", metavar="K=V", help="For --registry: a value it asks for.")
+    ] = None,
+    no_network: Annotated[
+        bool, typer.Option("--no-network", help="For --registry: it gets no internet.")
+    ] = False,
+    yes: Yes = False,
+) -> None:
+    """Add a server: NAME, and what it is.
+
+    A server of the registry is shown first, and installed after a yes. Secrets are written as '${VARIABLE}'
+    and given with `recado mcp secret`.
+    """
+    ways = [bool(registry), bool(url), json_file is not None, bool(command)]
+    if sum(ways) != 1:
+        raise typer.BadParameter("give one of --registry ID, --url URL, --json FILE and -- COMMAND")
+    for_registry = trust or yes or folder or values or no_network
+    if (env and not command) or (header and not url) or (for_registry and not registry):
+        raise typer.BadParameter(
+            "-e goes with -- COMMAND, -H with --url; --trust, --folder, --set, --no-network and --yes with "
+            "--registry"
+        )
+    settings = command_settings("ERROR")
+    if registry:
+        if not yes and not sys.stdin.isatty():
+            raise RecadoError("a server is installed after a yes: run this in a terminal, or with --yes")
+        network = False if no_network else None
+        choice = RegistryChoice(registry, folder, _pairs(values or [], "--set", "VALUE"), network, trust)
+        asyncio.run(_install(settings, name, choice, asks=not yes))
+    elif command:
+        _add_entry(settings, name, command_entry(command, env or []))
+    elif json_file is not None:
+        _add_entry(settings, name, file_entry(json_file, name))
+    else:
+        _add_entry(settings, name, remote_entry(url, header or []))
 
 
 def configuration(settings: Settings) -> Configuration:
@@ -91,7 +181,7 @@ def command_entry(command: Sequence[str], env: Iterable[str]) -> dict[str, JSON]
 
 def remote_entry(url: str, headers: Iterable[str]) -> dict[str, JSON]:
     """Return the entry of a public https address. Raise RecadoError for any other address."""
-    _check_public(url)
+    check_public(url)
     given = _pairs(headers, "-H")
     return {"url": url, **({"headers": given} if given else {})}
 
@@ -118,10 +208,8 @@ def file_entry(path: Path, name: str) -> JSON:
     return next(iter(servers.values()))
 
 
-def add_entry(settings: Settings, name: str, entry: JSON) -> str:
-    """Write an entry into the configuration and return what is left to do. Raise RecadoError for a faulty
-    one.
-    """
+def _add_entry(settings: Settings, name: str, entry: JSON) -> None:
+    """Write an entry into the configuration, and show what is left to do. Raise RecadoError for faults."""
     trial = parse_entry(name, entry, {})
     if trial.fault:
         raise RecadoError(f"{name}: {trial.fault}")
@@ -130,26 +218,34 @@ def add_entry(settings: Settings, name: str, entry: JSON) -> str:
         raise RecadoError(f"there is a server {name} already; remove it first, or choose another name")
     add_server(settings.mcp_config_path, name, entry, replace=False)
     definition = definition_of(written, name)
-    lines = [f"Added {name} to {settings.mcp_config_path}. {_SEEN}"]
+    show(f"Added {name} to {settings.mcp_config_path}. It is started at the next message, without a restart.")
     if definition.command and shutil.which(definition.command) is None:
-        lines.append(
-            f"The program {definition.command} is not found here: install it, or give its whole path."
-        )
-    lines += [f"It needs {variable}: recado mcp secret {name} {variable}" for variable in definition.missing]
+        show(f"The program {definition.command} is not found here: install it, or give its whole path.")
+    for variable in definition.missing:
+        show(f"It needs {variable}: recado mcp secret {name} {variable}")
     if definition.exposed:
-        lines.append(f"{exposed_text(definition)}: {exposed_cure(name)}")
-    return "\n".join(lines)
+        show(f"{exposed_text(definition)}: {exposed_cure(name)}")
 
 
-def keep_secret(settings: Settings, name: str, variable: str) -> str:
-    """Ask for a secret and keep it for that server alone. Raise RecadoError if it cannot be kept."""
-    written = configuration(settings)
+@mcp_commands.command("secret")
+def mcp_secret(
+    name: ServerName,
+    variable: Annotated[str, typer.Argument(metavar="VARIABLE", help="As its entry names it: ${VARIABLE}.")],
+) -> None:
+    """Give a server a secret.
+
+    Its value is asked at the terminal, or read from the input: it is never an argument.
+    """
+    written = configuration(command_settings("ERROR"))
     kept_as = definition_of(written, name).kept_as
-    written.secrets.put(kept_as or name, variable, _value(name, variable))
-    missing = definition_of(written, name).missing
-    lines = [f"{variable} is kept for {name}. It counts from the next message on."]
-    lines += [f"It still needs {other}: recado mcp secret {name} {other}" for other in missing]
-    return "\n".join(lines)
+    if sys.stdin.isatty():
+        value = getpass.getpass(f"{variable} of {name} (it is not shown): ").strip()
+    else:
+        value = sys.stdin.read(LONGEST_FILE).rstrip("\r\n")
+    written.secrets.put(kept_as or name, variable, value)
+    show(f"{variable} is kept for {name}. It counts from the next message on.")
+    for other in definition_of(written, name).missing:
+        show(f"It still needs {other}: recado mcp secret {name} {other}")
 
 
 def exposed_text(definition: ServerDefinition) -> str:
@@ -201,38 +297,6 @@ def _pairs(texts: Iterable[str], option: str, value: str = "'${VARIABLE}'") -> d
     return {name: value for name, _, value in pairs}
 
 
-def _check_public(url: str) -> None:
-    """Raise RecadoError unless the address is https and on the internet."""
-    own = "write a server of your own network into the file yourself"
-    try:
-        address = Address.parse(url)
-    except FetchError as error:
-        raise RecadoError(f"that address is not taken: {error}") from error
-    if address.host == "localhost" or address.host.endswith(_NEAR) or not all(map(is_public, _ips(address))):
-        raise RecadoError(f"{address.host} is this machine or its own network; {own}")
-    if address.scheme != "https":
-        raise RecadoError("only https addresses are taken: over http anybody on the way reads and changes it")
-
-
-def _ips(address: Address) -> "Iterable[IPv4Address | IPv6Address]":
-    """Resolve an address; empty without a network, since the connection checks it again."""
-    from ipaddress import ip_address
-
-    if address.ip is not None:
-        return [address.ip]
-    try:
-        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-    except OSError:
-        return []
-    return [ip_address(str(place[4][0]).partition("%")[0]) for place in found]
-
-
-def _value(name: str, variable: str) -> str:
-    if sys.stdin.isatty():
-        return getpass.getpass(f"{variable} of {name} (it is not shown): ").strip()
-    return sys.stdin.read(LONGEST_FILE).rstrip("\r\n")
-
-
 _STAGES: dict[Stage, str] = {
     "downloading": "Downloading it and what it needs …",
     "trying": "Trying it …",
@@ -246,59 +310,34 @@ class _SkillNames:
     skill_names: frozenset[str]
 
 
-def search_text(settings: Settings, words: str, *, as_json: bool) -> str:
-    """Return the registry's servers that fit best, with the reason for those that cannot be installed.
-
-    Raise RecadoError if none fits, or there is no list to search.
-    """
-    found, topics, as_of = asyncio.run(_search(settings, words))
-    if not found:
-        raise RecadoError(
-            f"no server of the registry fits {words!r}; there are some for: {', '.join(topics) or 'nothing'}"
-        )
-    if as_json:
-        return json.dumps([_as_json(one) for one in found], ensure_ascii=False, indent=2)
-    lines = [line for one in found for line in _listed(one)]
-    return "\n".join([*lines, "", f"Install one: recado mcp add NAME --registry ID ({as_of})"])
-
-
 @dataclass(frozen=True)
 class RegistryChoice:
-    """A server of the registry and what it is given: a folder of the workspace, values as `K=V`."""
+    """A server of the registry and what it is given: a folder of the workspace, values."""
 
     registry_id: str
-    folder: str = ""
-    values: tuple[str, ...] = ()
-    network: bool | None = None
-    trusted: bool = False
+    folder: str
+    values: dict[str, str]
+    network: bool | None
+    trusted: bool
 
 
-def install_server(settings: Settings, name: str, choice: RegistryChoice, *, asks: bool) -> str:
-    """Show what an entry would install, ask, install it and return what to tell.
-
-    Raise RecadoError if it cannot be installed, the answer is no, or nobody can be asked.
-    """
-    if asks and not sys.stdin.isatty():
-        raise RecadoError("a server is installed after a yes: run this in a terminal, or with --yes")
-    return asyncio.run(_install(settings, name, choice, asks=asks))
-
-
-def remove_server(settings: Settings, name: str) -> str:
-    """Remove a server, its secrets and its approvals. Raise RecadoError if it has to stay."""
+@mcp_commands.command("remove")
+def mcp_remove(name: ServerName) -> None:
+    """Take a server out, with its secrets."""
+    settings = command_settings("ERROR")
     written = configuration(settings)
     is_installed = is_server_name(name) and installed.read(settings.data_dir, name) is not None
-    if not is_installed and definition_of(written, name).origin == "skill":
-        raise RecadoError(f"{name} comes with a skill; remove that one: recado skills list")
     if is_installed:  # also where its entry was taken out of the file by hand
         asyncio.run(ServerInstaller(settings, Sandbox(settings)).remove(name))
-        return f"Removed {name}, which came from the registry, with its files and secrets."
+        show(f"Removed {name}, which came from the registry, with its files and secrets.")
+        return
+    if definition_of(written, name).origin == "skill":
+        raise RecadoError(f"{name} comes with a skill; remove that one: recado skills list")
     remove_entry(settings.mcp_config_path, name)
     if is_server_name(name):
         written.secrets.forget(name)
         remove_tree(installed.home_of(settings.data_dir, name))
-    return (
-        f"Removed {name} from {settings.mcp_config_path}, with its secrets. It is gone at the next message."
-    )
+    show(f"Removed {name} from {settings.mcp_config_path}, with its secrets. It is gone at the next message.")
 
 
 async def _search(settings: Settings, words: str) -> tuple[Sequence[Entry], Sequence[str], str]:
@@ -316,8 +355,8 @@ async def _search(settings: Settings, words: str) -> tuple[Sequence[Entry], Sequ
     return found, topics, f"{as_of}; {directory.trouble}" if directory.trouble else as_of
 
 
-async def _install(settings: Settings, name: str, choice: RegistryChoice, *, asks: bool) -> str:
-    values = _pairs(choice.values, "--set", "VALUE")
+async def _install(settings: Settings, name: str, choice: RegistryChoice, *, asks: bool) -> None:
+    """Show what an entry would install, ask, and install it. Raise RecadoError where it is not installed."""
     async with _directory(settings) as directory:
         entry = await directory.get(choice.registry_id)
     if entry is None:
@@ -328,7 +367,7 @@ async def _install(settings: Settings, name: str, choice: RegistryChoice, *, ask
         raise RecadoError(f"{entry.name} cannot be installed: {reason_said('en', entry.reason)}")
     skills = _SkillNames(frozenset(skill.name for skill in read_skills(settings).skills))
     installer = ServerInstaller(settings, Sandbox(settings), skills)
-    request = ServerRequest(entry, name, values, choice.folder, choice.network)
+    request = ServerRequest(entry, name, choice.values, choice.folder, choice.network)
     try:
         plan = await installer.propose(request)
     except InstallError as error:
@@ -343,10 +382,9 @@ async def _install(settings: Settings, name: str, choice: RegistryChoice, *, ask
         raise RecadoError("nothing was installed")
     approval = Approval(plan.subject, "shell", choice.trusted)
     record = await installer.commit(approval, lambda stage: show(_STAGES[stage]))
-    missing = definition_of(configuration(settings), name).missing
-    lines = [f"Installed {record.name} {record.version}. It is started at the next message."]
-    lines += [f"It needs {variable}: recado mcp secret {name} {variable}" for variable in missing]
-    return "\n".join(lines)
+    show(f"Installed {record.name} {record.version}. It is started at the next message.")
+    for variable in definition_of(configuration(settings), name).missing:
+        show(f"It needs {variable}: recado mcp secret {name} {variable}")
 
 
 @asynccontextmanager
@@ -378,31 +416,37 @@ def _as_json(entry: Entry) -> JSON:
     }
 
 
-def approve_tools(settings: Settings, name: str, *, asks: bool) -> str:
-    """Show what is held back of a server's tools, ask, and approve exactly that.
+@mcp_commands.command("approve")
+def mcp_approve(name: ServerName, yes: Yes = False) -> None:
+    """Approve tools that are new or changed.
 
-    Raise RecadoError if the server does not run, the answer is no, or nobody can be asked.
+    Shows what differs from what was approved, and asks.
     """
+    from app.mcp.client import approve, probe
+
+    settings = command_settings("ERROR")
     definition = definition_of(configuration(settings), name)
     server = find_server(settings.data_dir)
-    state = _visited(settings, definition) if server is None else _told(server, name)
+    if server is None:  # it is started just to read its tools
+        state = asyncio.run(probe(definition, Sandbox(settings), settings.data_dir))
+    else:
+        state = _told(server, name)
     if state.phase != "ready":
         raise RecadoError(f"{name} does not run: {state.reason or state.phase}; see: recado doctor")
     if not state.held_back:
-        return f"Nothing of {name} is held back."
+        show(f"Nothing of {name} is held back.")
+        return
     show(held_back_text("en", state))
-    if asks and not sys.stdin.isatty():
+    if not yes and not sys.stdin.isatty():
         raise RecadoError("tools are approved after a yes: run this in a terminal, or with --yes")
-    if asks and not agreed(f"\n{held_back_question('en', name)}"):
+    if not yes and not agreed(f"\n{held_back_question('en', name)}"):
         raise RecadoError("nothing was approved")
     shown = hashes(state.held_back)
     if server is not None:
         server.ask("servers/approve", {"name": name, "hashes": shown})
     else:
-        from app.mcp.client import approve
-
         approve(settings.data_dir, state)
-    return f"Approved for {name}: {', '.join(shown)}. They can be used at the next message."
+    show(f"Approved for {name}: {', '.join(shown)}. They can be used at the next message.")
 
 
 def _told(server: RunningServer, name: str) -> ServerState:
@@ -412,10 +456,3 @@ def _told(server: RunningServer, name: str) -> ServerState:
             held_back = tuple(HeldBack(**held) for held in one["held_back"])
             return ServerState(name, one["phase"], one["reason"], held_back=held_back)
     raise RecadoError(f"the running server does not know {name} yet; try again")
-
-
-def _visited(settings: Settings, definition: ServerDefinition) -> ServerState:
-    """Start the server just to read its tools."""
-    from app.mcp.client import probe
-
-    return asyncio.run(probe(definition, Sandbox(settings), settings.data_dir))

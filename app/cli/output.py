@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.text import visible
+from app.text import visible, visible_lines
 
 if TYPE_CHECKING:
     from app.settings import Settings
@@ -15,8 +14,12 @@ if TYPE_CHECKING:
 FAILED = 1
 MISUSED = 2
 
+AsJson = Annotated[bool, typer.Option("--json", help="Everything that is known, as JSON.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
 
 def group(**options: Any) -> typer.Typer:
+    """Return a group of commands as all of ours are."""
     return typer.Typer(
         no_args_is_help=True,
         add_completion=False,
@@ -27,28 +30,17 @@ def group(**options: Any) -> typer.Typer:
     )
 
 
-def command_settings(usual_log_level: str = "WARNING", *, names_faults: bool = True) -> "Settings":
+def command_settings(usual_log_level: str = "WARNING", **changes: object) -> "Settings":
     """Return the settings, with logs set up. Raise ConfigurationError for faulty ones."""
     from app.cli.settings import configure_logs, read_settings
 
-    settings = read_settings()
+    settings = read_settings(**changes)
     configure_logs(settings, usual_log_level)
-    if names_faults:
-        name_unreadable_lines()
     return settings
-
-
-def name_unreadable_lines() -> None:
-    from app.cli.settings import unreadable_lines
-
-    for number in unreadable_lines(Path(".env")):
-        typer.echo(f"recado: line {number} of .env is no NAME=value and is left out", err=True)
 
 
 def show(text: str, *, err: bool = False) -> None:
     """Print a text with everything escaped that a terminal would obey."""
-    from app.text import visible_lines
-
     typer.echo(visible_lines(text), err=err)
 
 

@@ -1,83 +1,138 @@
-"""`recado people`: who may talk and who owns, through the server or in the database itself."""
+"""`recado people`, `approvals`, `export` and `erase`: who may talk, what is asked, and what is kept."""
 
 import asyncio
 import io
 import os
+import sys
 import time
 import zipfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from sqlite3 import Connection
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
 import orjson
+import typer
 
-from app.cli.database import none_yet, open_database, read_records
-from app.cli.output import moment, table
-from app.cli.server import RunningServer, find_server
-from app.errors import RecadoError, StoreError
+from app.channels.access import access_rules
+from app.cli.database import open_database, read_records
+from app.cli.output import command_settings, group, moment, show, table
+from app.cli.server import ask_or_read, ask_or_write, find_server, needed_server
+from app.errors import RecadoError
 from app.messages import JSON
-from app.people import SIMULATED_PEOPLE, TERMINAL_USER, Realm, Role
+from app.people import Realm, Role
 from app.phones import Doubt, canonical, country_of_zone, doubt_about
 from app.settings import Settings
-from app.store import people
-from app.store.ownership import invite
+from app.store import people, personal_data
+from app.store.ownership import invite as make_invitation
 from app.store.people import PersonLine
+from app.store.personal_data import DataSubject, PersonFolders
 from app.text import visible
+from app.turns.profiles import local_timezone
 
 if TYPE_CHECKING:
-    from app.store.personal_data import DataSubject, ErasedPerson, PersonFolders
+    from app.store.personal_data import ErasedPerson
 
+commands = group()
+people_commands = group(help="Who may talk, and who owns.")
+approvals_commands = group(help="Questions that wait for an answer.")
+commands.add_typer(people_commands, name="people")
+commands.add_typer(approvals_commands, name="approvals")
+
+Phone = Annotated[str, typer.Argument(help="A number with its country code, or a WhatsApp user id.")]
+Person = Annotated[
+    str, typer.Argument(help="A number with its country code, a WhatsApp user id, or our own id of them.")
+]
+Question = Annotated[str, typer.Argument(metavar="ID", help="As `recado approvals list` shows it.")]
+
+ERASE_SECONDS = 120.0
 _CHANGES = {"allow": people.allow, "block": people.block, "owner": people.make_owner}
 _DONE = {"allow": "may talk now", "block": "is blocked", "owner": "is an owner now"}
 
 
-def change_person(settings: Settings, action: str, who: str) -> str:
-    """Let a person in, block them or make them an owner; return what to tell.
+@people_commands.command("list")
+def people_list() -> None:
+    """Show everybody known and those turned away."""
+    settings = command_settings()
+    found = ask_or_read(settings, "people", {}, people.listing, none=[])
+    addresses = _addresses(settings.database_path)
+    lines = without_answered(_with_configured([PersonLine(**line) for line in found], settings), settings)
+    rows = [_row(line, settings, addresses) for line in lines]
+    if rows:
+        show(table(("WHO", "NAME", "WHERE", "ROLE", "MAY TALK", "NOTE"), rows))
+    else:
+        show("Nobody has written yet, and the configuration names nobody.")
 
-    Raise RecadoError for a malformed number.
-    """
+
+@people_commands.command()
+def allow(who: Phone) -> None:
+    """Let somebody in, and confirm somebody who is frozen."""
+    _change("allow", who)
+
+
+@people_commands.command()
+def block(who: Phone) -> None:
+    """Shut somebody out, whatever the configuration says."""
+    _change("block", who)
+
+
+@people_commands.command()
+def owner(who: Phone) -> None:
+    """Make somebody an owner: who installs, approves and administers."""
+    _change("owner", who)
+
+
+def _change(action: Literal["allow", "block", "owner"], who: str) -> None:
+    settings = command_settings()
     sender = people.sender_named(who)
     doubt = doubts(settings, [sender.phone]).get(sender.phone) if action != "block" and sender.phone else None
     if doubt is not None and doubt.certain:
         raise RecadoError(f"{who!r} is no phone number with its country code; {doubt.cure}")
-    server, path = find_server(settings.data_dir), settings.database_path
-    is_made = server is None and not path.is_file()
-    if server is not None:
-        server.ask("people/change", {"action": action, "who": who})
-    else:
-        change, realm, now = _CHANGES[action], realm_of(settings), time.time()
-        asyncio.run(_written(path, lambda conn: change(conn, realm, who, now)))
-    place = "" if realm_of(settings) == "whatsapp" else " in the simulator (WhatsApp is not connected)"
-    note = f"\nNo country is known to use {who}: see that its country code is right" if doubt else ""
-    if is_made:
-        note += f"\n{path.absolute()} was made for it: a server started in another folder does not see this"
-    return f"{who} {_DONE[action]}{place}{note}"
+    path, realm, now = settings.database_path, realm_of(settings), time.time()
+    was_there = path.is_file()
+    ask_or_write(
+        settings,
+        "people/change",
+        {"action": action, "who": who},
+        lambda conn: _CHANGES[action](conn, realm, who, now),
+    )
+    place = "" if realm == "whatsapp" else " in the simulator (WhatsApp is not connected)"
+    show(f"{who} {_DONE[action]}{place}")
+    if doubt:
+        show(f"No country is known to use {who}: see that its country code is right")
+    if not was_there:
+        show(f"{path.absolute()} was made for it: a server started in another folder does not see this")
 
 
-def invitation(settings: Settings, role: Role, uses: int, hours: float) -> str:
-    """Make an invitation code and return it with the ways to use it. Raise RecadoError if none counts."""
+@people_commands.command()
+def invite(
+    role: Annotated[Literal["member", "owner"], typer.Option(help="The role that it gives.")] = "member",
+    uses: Annotated[int, typer.Option(min=1, max=10_000, help="How many people may use it.")] = 1,
+    hours: Annotated[float, typer.Option(min=0.1, max=24 * 366, help="How long it is valid.")] = 48,
+) -> None:
+    """Make an invitation code, as a link and a QR code where WhatsApp is connected."""
+    settings = command_settings()
     if settings.access == "listed":
         raise RecadoError("invitations count with ACCESS=code or ACCESS=everyone only, and ACCESS is listed")
-    server, path = find_server(settings.data_dir), settings.database_path
-    if server is not None:
-        code = server.ask("people/invite", {"role": role, "uses": uses, "hours": hours})["code"]
-    else:
-        until = time.time() + hours * 3600
-        code = asyncio.run(_written(path, lambda conn: invite(conn, role, uses, until)))
+    until = time.time() + hours * 3600
+    code = ask_or_write(
+        settings,
+        "people/invite",
+        {"role": role, "uses": uses, "hours": hours},
+        lambda conn: {"code": make_invitation(conn, role, uses, until)},
+    )["code"]
     used = "once" if uses == 1 else f"{uses} times"
     becomes = "an owner" if role == "owner" else "a member"
-    told = f"{code}\n\nWho sends this to the assistant is {becomes}; it works {used}, for {hours:g} hours."
-    if not (number := own_number(settings)):
-        return told
-    import segno
+    show(f"{code}\n\nWho sends this to the assistant is {becomes}; it works {used}, for {hours:g} hours.")
+    if number := own_number(settings):
+        import segno
 
-    link = f"https://wa.me/{number}?text={code}"
-    drawn = io.StringIO()
-    segno.make(link).terminal(drawn, compact=True)
-    return f"{told}\n\n{link}\n\n{drawn.getvalue()}"
+        link = f"https://wa.me/{number}?text={code}"
+        drawn = io.StringIO()
+        segno.make(link).terminal(drawn, compact=True)
+        show(f"\n{link}\n\n{drawn.getvalue()}")
 
 
 def own_number(settings: Settings) -> str:
@@ -92,15 +147,6 @@ def own_number(settings: Settings) -> str:
     return "".join(filter(str.isdigit, str(told.data.get("display_phone_number") or "")))
 
 
-def people_table(settings: Settings) -> str:
-    """Return a table of everybody known, everybody configured, and those who were turned away."""
-    addresses = _addresses(settings.database_path)
-    rows = [_row(line, settings, addresses) for line in without_answered(_listing(settings), settings)]
-    if not rows:
-        return "Nobody has written yet, and the configuration names nobody."
-    return table(("WHO", "NAME", "WHERE", "ROLE", "MAY TALK", "NOTE"), rows)
-
-
 def realm_of(settings: Settings) -> Realm:
     """Return the realm in which an operator's numbers are valid: WhatsApp or the simulator."""
     return "simulator" if settings.uses_simulator else "whatsapp"
@@ -108,10 +154,7 @@ def realm_of(settings: Settings) -> Realm:
 
 def doubts(settings: Settings, numbers: Iterable[str]) -> dict[str, Doubt]:
     """Return the numbers that may lack their country code, without those that have written already."""
-    from app.turns.profiles import local_timezone
-
-    path = settings.database_path
-    lines = read_records(path, people.listing) if path.is_file() else []
+    lines: list[PersonLine] = read_records(settings.database_path, people.listing, none=[])
     written = {_plain(name) for line in lines if line.realm == realm_of(settings) for name in line.names}
     home = country_of_zone(settings.timezone or local_timezone())
     found = {number: doubt_about(number, home) for number in numbers if canonical(number) not in written}
@@ -120,15 +163,7 @@ def doubts(settings: Settings, numbers: Iterable[str]) -> dict[str, Doubt]:
 
 def listed_people(settings: Settings) -> list[PersonLine]:
     """Return everybody in the database and a line for each configured number not seen yet."""
-    path = settings.database_path
-    return _with_configured(read_records(path, people.listing) if path.is_file() else [], settings)
-
-
-def _listing(settings: Settings) -> list[PersonLine]:
-    server = find_server(settings.data_dir)
-    if server is None:
-        return listed_people(settings)
-    return _with_configured([PersonLine(**line) for line in server.ask("people")], settings)
+    return _with_configured(read_records(settings.database_path, people.listing, none=[]), settings)
 
 
 def _with_configured(lines: list[PersonLine], settings: Settings) -> list[PersonLine]:
@@ -142,32 +177,20 @@ def _with_configured(lines: list[PersonLine], settings: Settings) -> list[Person
 
 def owns(line: PersonLine, settings: Settings) -> bool:
     """Return True if a person is an owner by their row or by the configuration, and may talk."""
-    return may_talk(line, settings) and (
-        line.role == "owner" or not _configured_owners(line.realm, settings).isdisjoint(line.names)
-    )
-
-
-def role_of(line: PersonLine, settings: Settings) -> Role:
-    """Return the role of a person by their row and by the configuration."""
-    if owns(line, settings):
-        return "owner"
-    if settings.access == "listed" and line.realm != "whatsapp":
-        return "member"
-    configured = settings.allowed_phone_numbers | settings.owner_phone_numbers
-    is_let_in = line.access == "allowed" or not configured.isdisjoint(line.names) or line.realm == "terminal"
-    return "member" if is_let_in or settings.access == "listed" else "guest"
+    return may_talk(line, settings) and _role(line, settings) == "owner"
 
 
 def may_talk(line: PersonLine, settings: Settings) -> bool:
     """Return True if a message of this person would be answered now."""
     if line.frozen or line.access not in ("allowed", "listed"):
         return False
-    if line.realm == "simulator":
-        return has_simulator(settings)
-    if line.realm == "terminal" or line.access == "allowed" or settings.access == "everyone":
-        return True
-    configured = settings.allowed_phone_numbers | settings.owner_phone_numbers
-    return not configured.isdisjoint(line.names)
+    if line.realm == "simulator" and not has_simulator(settings):
+        return False
+    return access_rules(settings, line.realm).guests or _role(line, settings) != "guest"
+
+
+def _role(line: PersonLine, settings: Settings) -> Role:
+    return people.role_of(access_rules(settings, line.realm), line.role, line.access, line.names)
 
 
 def has_simulator(settings: Settings) -> bool:
@@ -192,16 +215,6 @@ def _plain(name: str) -> str:
     return canonical(name) if name.isdigit() else name
 
 
-def _configured_owners(realm: str, settings: Settings) -> frozenset[str]:
-    if realm == "whatsapp":
-        return settings.owner_phone_numbers
-    if not settings.uses_simulator:
-        return frozenset()
-    if realm == "terminal":
-        return frozenset({TERMINAL_USER})
-    return frozenset({SIMULATED_PEOPLE[0].user_id})
-
-
 def _addresses(path: Path) -> Mapping[tuple[str, str], str]:
     """Map (realm, canonical digits) to a phone as WhatsApp delivered it or somebody typed it."""
 
@@ -209,20 +222,11 @@ def _addresses(path: Path) -> Mapping[tuple[str, str], str]:
         rows = conn.execute("SELECT realm, value, address FROM aliases WHERE kind = 'phone'")
         return {(row["realm"], row["value"]): row["address"] for row in rows if row["address"]}
 
-    return read_records(path, read) if path.is_file() else {}
-
-
-async def _written(path: Path, write: Callable[[Connection], str]) -> str:
-    """Return what a function gives that writes into the database while no server runs."""
-    database = await open_database(path)
-    try:
-        return await database.tx(write)
-    finally:
-        await database.close()
+    return read_records(path, read, none={})
 
 
 def _row(line: PersonLine, settings: Settings, addresses: Mapping[tuple[str, str], str]) -> Sequence[str]:
-    role = "-" if line.role == "outsider" else role_of(line, settings)
+    role = "-" if line.role == "outsider" else _role(line, settings)
     names = [addresses.get((line.realm, name), name) for name in line.names]
     return (
         visible(", ".join(names)) or line.id,
@@ -257,17 +261,17 @@ def _note(line: PersonLine, settings: Settings) -> str:
     return "the simulator is off" if line.realm == "simulator" else "no longer in the configuration"
 
 
-ERASE_SECONDS = 120.0
+@commands.command("export")
+def export_person(
+    who: Person,
+    to: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A zip file to make, for their files too.")
+    ] = None,
+) -> None:
+    """Give out everything that is kept of somebody, as JSON."""
+    settings = command_settings()
 
-
-def export_person(settings: Settings, who: str, to: Path | None) -> str:
-    """Return everything kept of a person as JSON, or write it with their files to the zip file `to`.
-
-    Raise RecadoError for an unknown person, or if the file cannot be written.
-    """
-    from app.store import personal_data
-
-    def read(conn: Connection) -> "tuple[DataSubject, Mapping[str, JSON]]":
+    def read(conn: Connection) -> tuple[DataSubject, Mapping[str, JSON]]:
         somebody = personal_data.find(conn, realm_of(settings), who)
         return somebody, personal_data.export(conn, somebody)
 
@@ -276,7 +280,8 @@ def export_person(settings: Settings, who: str, to: Path | None) -> str:
     document = {"names": somebody.names, "realm": somebody.realm, **rows, "files": list(files)}
     text = orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
     if to is None:
-        return text
+        show(text)
+        return
     try:
         with to.open("xb") as made:
             _write_archive(made, text, files)
@@ -286,26 +291,29 @@ def export_person(settings: Settings, who: str, to: Path | None) -> str:
         to.unlink(missing_ok=True)
         raise RecadoError(f"{to} cannot be written: {error.strerror or error}") from error
     messages = len(document.get("messages", ()))
-    return f"{to}: {messages} messages, {len(files)} files, and whatever else is kept of {who}"
+    show(f"{to}: {messages} messages, {len(files)} files, and whatever else is kept of {who}")
 
 
-def erase_person(settings: Settings, who: str) -> str:
-    """Delete everything kept of a person and return what to tell.
-
-    Raise RecadoError for an unknown person, or if something could not be deleted.
-    """
-    if not settings.database_path.is_file():  # "nobody is known" would sound as if they were gone already
-        raise StoreError(none_yet(settings.database_path))
-    owners = {line.id for line in listed_people(settings) if owns(line, settings)}
+@commands.command("erase")
+def erase_person(
+    who: Person,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask first, in a terminal.")] = False,
+) -> None:
+    """Erase everything that is kept of somebody, for good."""
+    settings = command_settings()
+    if sys.stdin.isatty() and not yes:
+        typer.confirm(f"Erase everything of {who}? It cannot be undone", abort=True)
+    # Without a database "nobody is known" would sound as if they were gone already.
+    lines = _with_configured(read_records(settings.database_path, people.listing), settings)
+    owners = {line.id for line in lines if owns(line, settings)}
     server = find_server(settings.data_dir)
     if server is not None:
         erased = server.ask("people/erase", {"who": who}, seconds=ERASE_SECONDS)
     else:
         erased = asdict(asyncio.run(_erase(settings, who)))
-    told = f"everything of {who} is erased, {erased['messages']} messages with the rest"
+    show(f"everything of {who} is erased, {erased['messages']} messages with the rest")
     if erased["who"]["id"] in owners:
-        told += f"\nThey were an owner: files of owners lie together in {settings.workspace_dir}, and stay"
-    return told
+        show(f"They were an owner: files of owners lie together in {settings.workspace_dir}, and stay")
 
 
 async def _erase(settings: Settings, who: str) -> "ErasedPerson":
@@ -320,17 +328,11 @@ async def _erase(settings: Settings, who: str) -> "ErasedPerson":
         await database.close()
 
 
-def folders(settings: Settings) -> "PersonFolders":
-    from app.store.personal_data import PersonFolders
-
-    return PersonFolders(settings.workspace_dir, settings.data_dir)
-
-
 def _files(settings: Settings, person: str) -> dict[str, Path]:
     """Map archive names to the person's files; links are left out, because they may lead anywhere."""
     return {
         os.fsencode(f"{kind}/{path.relative_to(folder)}").decode("utf-8", "replace"): path
-        for kind, folder in folders(settings).of(person).items()
+        for kind, folder in PersonFolders(settings.workspace_dir, settings.data_dir).of(person).items()
         for path in sorted(folder.rglob("*"))
         if path.is_file() and not path.is_symlink()
     }
@@ -344,26 +346,31 @@ def _write_archive(made: BinaryIO, text: str, files: Mapping[str, Path]) -> None
                 archive.write(path, name)
 
 
-def open_approvals(settings: Settings) -> str:
-    """Return every open question with its whole card. Raise RecadoError if no server runs."""
-    waiting = _server(settings).ask("approvals")
+@approvals_commands.command("list")
+def approvals_list() -> None:
+    """Show every open question with its whole card."""
+    waiting = needed_server(command_settings()).ask("approvals")
     if not waiting:
-        return "No question waits for an answer."
-    return "\n\n".join(
-        f"{one['id']}  {moment(one['at'])}  asked: {visible(one['asked'])}"
-        f"  answers: {', '.join(one['choices'])}\n{one['card']}"
-        for one in waiting
-    )
+        show("No question waits for an answer.")
+    for one in waiting:
+        show(
+            f"{one['id']}  {moment(one['at'])}  asked: {visible(one['asked'])}"
+            f"  answers: {', '.join(one['choices'])}\n{one['card']}\n"
+        )
 
 
-def answer(settings: Settings, approval: str, choice: str) -> str:
-    """Answer a question in place of the person who was asked. Raise RecadoError if it is not open."""
-    _server(settings).ask("approvals/answer", {"id": approval, "choice": choice})
-    return f"{approval}: {choice}"
+@approvals_commands.command()
+def yes(question: Question) -> None:
+    """Say yes in place of whoever was asked."""
+    _answer(question, "yes")
 
 
-def _server(settings: Settings) -> RunningServer:
-    server = find_server(settings.data_dir)
-    if server is None:
-        raise RecadoError("no server runs on this data folder, so nothing could go on; start: recado serve")
-    return server
+@approvals_commands.command()
+def no(question: Question) -> None:
+    """Say no in place of whoever was asked."""
+    _answer(question, "no")
+
+
+def _answer(question: str, choice: Literal["yes", "no"]) -> None:
+    needed_server(command_settings()).ask("approvals/answer", {"id": question, "choice": choice})
+    show(f"{question}: {choice}")

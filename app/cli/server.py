@@ -1,12 +1,18 @@
-"""Requests to the server that runs on this data folder."""
+"""`recado serve` and `token`, and the administrator's API: asked of the server, else done in the database."""
 
 import asyncio
 import socket
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from sqlite3 import Connection
+from typing import TYPE_CHECKING, Annotated, Any
 
-from app.cli.database import make_data_folder, open_database
+import orjson
+import typer
+
+from app.cli.database import make_data_folder, open_database, read_records
+from app.cli.output import command_settings, group, show
 from app.cli.settings import check_graph_address, model_line, zone_hint
 from app.errors import RecadoError
 from app.messages import JSON
@@ -15,6 +21,8 @@ from app.settings import Settings
 
 if TYPE_CHECKING:
     from app.server import Running
+
+commands = group()
 
 ANSWER_SECONDS = 15.0
 FIND_SECONDS = 5.0
@@ -77,18 +85,53 @@ def find_server(data_dir: Path) -> RunningServer | None:
     return server
 
 
-def simulator_link(settings: Settings) -> str:
-    """Return the link that opens the simulator. Raise RecadoError if no server runs, or it has none."""
+def ask_or_read(
+    settings: Settings,
+    action: str,
+    body: dict[str, JSON],
+    question: Callable[[Connection], Any],
+    *,
+    none: Any = None,
+) -> JSON:
+    """Return the server's answer; without a server what `question` finds, `none` without a database."""
+    server = find_server(settings.data_dir)
+    if server is not None:
+        return server.ask(action, body)
+    return orjson.loads(orjson.dumps(read_records(settings.database_path, question, none=none)))
+
+
+def ask_or_write(
+    settings: Settings, action: str, body: dict[str, JSON], write: Callable[[Connection], Any]
+) -> JSON:
+    """Return the server's answer once it did something; without a server do it in the database."""
+
+    async def in_database() -> JSON:
+        database = await open_database(settings.database_path)
+        try:
+            return await database.tx(write)
+        finally:
+            await database.close()
+
+    server = find_server(settings.data_dir)
+    return server.ask(action, body) if server is not None else asyncio.run(in_database())
+
+
+def needed_server(settings: Settings) -> RunningServer:
+    """Return the server that runs on this data folder. Raise RecadoError if none does."""
     server = find_server(settings.data_dir)
     if server is None:
-        raise RecadoError("no server runs on this data folder: start it with `make run` or `recado serve`")
-    return str(server.ask("simulator")["link"])
+        raise RecadoError("no server runs on this data folder; start it with `make run` or `recado serve`")
+    return server
+
+
+@commands.command()
+def simulator() -> None:
+    """Print the link that opens the phone simulator of the running server."""
+    show(needed_server(command_settings()).ask("simulator")["link"])
 
 
 def read_answer(status: int, content: bytes) -> JSON:
     """Return the result of an answer. Raise ServerGone for another program's, RecadoError for an error."""
-    import orjson
-
     try:
         answer = orjson.loads(content)
     except orjson.JSONDecodeError:
@@ -100,14 +143,13 @@ def read_answer(status: int, content: bytes) -> JSON:
     return answer.get("result")
 
 
-def start(settings: Settings) -> int:
-    """Serve until a signal stops it; return the exit status.
-
-    Raise RecadoError if the port, the database or the data folder cannot be used, ConfigurationError for a
-    malformed address of the model or of WhatsApp.
-    """
-    from app.server import serve
-
+@commands.command()
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address to listen at, in place of HOST.")] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65535, help="Port, in place of PORT.")] = None,
+) -> None:
+    """Run the server."""
+    settings = command_settings("INFO", host=host, port=port)
     check_graph_address(settings)
     hints = [model_line(settings), zone_hint(settings)]
     check_address(settings.host, settings.port)
@@ -115,7 +157,9 @@ def start(settings: Settings) -> int:
     make_data_folder(settings.data_dir)
     for hint in filter(None, hints):
         print(hint, file=sys.stderr, flush=True)  # noqa: T201
-    return serve(settings)
+    from app.server import serve
+
+    raise typer.Exit(serve(settings))
 
 
 def check_address(host: str, port: int) -> None:
@@ -141,16 +185,21 @@ async def check_database(path: Path) -> None:
     await (await open_database(path)).close()
 
 
-def admin_token(settings: Settings, *, renew: bool) -> str:
-    """Return the administrator's token, or a new one. Raise RecadoError to renew a configured one."""
+@commands.command()
+def token(
+    renew: Annotated[bool, typer.Option("--renew", help="Put a new token in place of the old one.")] = False,
+) -> None:
+    """Show or renew the console's token."""
+    settings = command_settings()
     server = find_server(settings.data_dir)
     if server is not None:
-        return str(server.ask("token/renew" if renew else "token")["token"])
-    token = AdminToken(settings.data_dir, settings.admin_token.get_secret_value())
-    if renew and token.is_configured:
+        show(server.ask("token/renew" if renew else "token")["token"])
+        return
+    kept = AdminToken(settings.data_dir, settings.admin_token.get_secret_value())
+    if renew and kept.is_configured:
         raise RecadoError("ADMIN_TOKEN is set in the environment: change it there")
     try:
-        return token.renew() if renew else token.value()
+        show(kept.renew() if renew else kept.value())
     except OSError as error:
         raise RecadoError(
             f"the token in {settings.data_dir} cannot be read or written: {error.strerror}; "

@@ -1,18 +1,21 @@
 """Read the settings for a command: one line a fault, no secret in any, logs on stderr."""
 
-import logging
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from pydantic import SecretStr, ValidationError
 
 from app.errors import ConfigurationError
+from app.ops.logs import configure
+from app.ops.private_log import FOLDER
 from app.settings import GRAPH_API, SECRET_VARIABLES, Settings, take_settings
+from app.turns.profiles import local_timezone
 
 if TYPE_CHECKING:
-    from pydantic import ValidationError
     from pydantic_core import ErrorDetails
 
-_LONGEST_VALUE = 60
+LONGEST_VALUE = 60
 _UTC_NAMES = frozenset({"UTC", "Etc/UTC", "UCT", "Etc/UCT", "GMT", "Etc/GMT", "Zulu", "Universal"})
 _EXPECTED = {
     "int_parsing": "expected a whole number",
@@ -27,13 +30,11 @@ def read_settings(**changes: object) -> Settings:
 
     Raise ConfigurationError with a line for each faulty variable.
     """
-    from pydantic import ValidationError
-
-    logging.getLogger("dotenv").setLevel(logging.ERROR)  # `unreadable_lines` says it more clearly
     try:
         settings = take_settings()
     except ValidationError as error:
-        raise ConfigurationError("\n".join(faults(error))) from None  # its own text shows what was given
+        faults = map(_fault, error.errors(include_url=False, include_context=False))
+        raise ConfigurationError("\n".join(faults)) from None  # its own text shows what was given
     except UnicodeDecodeError as error:
         raise ConfigurationError(f".env is not UTF-8 text ({error.reason}); save it as UTF-8") from None
     except OSError as error:
@@ -50,33 +51,8 @@ def read_settings(**changes: object) -> Settings:
     return settings
 
 
-def faults(error: "ValidationError") -> list[str]:
-    """Return a line for each faulty variable: its name, the value (never a secret), what is expected."""
-    return [_fault(detail) for detail in error.errors(include_url=False, include_context=False)]
-
-
-def unreadable_lines(path: Path) -> list[int]:
-    """Return the numbers of the lines of a `.env` file that are no assignment, comment or empty line."""
-    from dotenv.parser import parse_stream
-
-    try:
-        with path.open(encoding="utf-8") as file:
-            bindings = list(parse_stream(file))
-    except (OSError, UnicodeDecodeError):  # there is none, or reading the settings has named its fault
-        return []
-    faulty = [one.original for one in bindings if one.error or (one.key and one.value is None)]
-    return [one.line + _lines_before(one.string) for one in faulty]
-
-
-def _lines_before(statement: str) -> int:
-    """Count the empty lines that the parser adds before a statement."""
-    return statement[: len(statement) - len(statement.lstrip())].count("\n")
-
-
 def zone_hint(settings: Settings) -> str:
     """Return advice if people's zone would default to UTC, else ""."""
-    from app.turns.profiles import local_timezone
-
     if settings.timezone or local_timezone() not in _UTC_NAMES:
         return ""
     return (
@@ -90,8 +66,6 @@ def model_line(settings: Settings) -> str:
 
     Raise ConfigurationError for a malformed address.
     """
-    from urllib.parse import urlsplit
-
     if settings.has_model:
         check_model_address(settings)
         host = urlsplit(settings.openai_base_url).netloc.rpartition("@")[2] or "api.openai.com"
@@ -115,8 +89,6 @@ def check_graph_address(settings: Settings) -> None:
 
 
 def _check_address(variable: str, given: str, example: str) -> None:
-    from urllib.parse import urlsplit
-
     try:
         parts = urlsplit(given)
         is_sound = not given or (parts.scheme in ("http", "https") and bool(parts.hostname))
@@ -128,8 +100,6 @@ def _check_address(variable: str, given: str, example: str) -> None:
 
 def secrets_of(settings: Settings) -> Iterator[str]:
     """Yield every secret value among the settings."""
-    from pydantic import SecretStr
-
     for _, value in settings:
         if isinstance(value, SecretStr) and value.get_secret_value():
             yield value.get_secret_value()
@@ -137,9 +107,6 @@ def secrets_of(settings: Settings) -> Iterator[str]:
 
 def configure_logs(settings: Settings, usual: str) -> None:
     """Log to stderr at LOG_LEVEL if it is set, else at the command's usual level."""
-    from app.ops.logs import configure
-    from app.ops.private_log import FOLDER
-
     level = settings.log_level if "log_level" in settings.model_fields_set else usual
     configure(level, settings.log_json, secrets_of(settings), settings.data_dir / FOLDER)
 
@@ -148,10 +115,5 @@ def _fault(detail: "ErrorDetails") -> str:
     variable = str(detail["loc"][0]).upper() if detail["loc"] else "configuration"
     expected = _EXPECTED.get(detail["type"]) or detail["msg"].removeprefix("Value error, ")
     expected = expected.replace("Input should be", "expected")
-    given = "" if variable in SECRET_VARIABLES else f"={_shown(detail['input'])}"
+    given = "" if variable in SECRET_VARIABLES else f"={detail['input']!r}"[:LONGEST_VALUE]
     return f"{variable}{given}: {expected}; mend it in the environment or in .env"
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"

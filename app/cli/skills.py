@@ -1,18 +1,23 @@
-"""The skills as commands read them."""
+"""`recado skills`: check, begin, add and remove folders with a SKILL.md."""
 
 import asyncio
 import errno
 import os
 import re
+import socket
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
+
+import typer
 
 from app.cli.database import read_records
-from app.cli.output import agreed, show, table
+from app.cli.output import FAILED, AsJson, agreed, command_settings, group, show, table
+from app.cli.trace import tool_figures
 from app.errors import RecadoError, StoreError
-from app.http.address import PORTS, Address, is_public
+from app.http.address import Address, FetchError, is_public
 from app.http.transport import Transport
 from app.installs.card_text import CardWriter
 from app.installs.packages import install_script_packages, packages_wanted
@@ -32,6 +37,16 @@ from app.store.alerts import ABOUT_SKILLS, open_alerts
 from app.store.disk_space import MEGABYTE, Disk
 from app.text import visible
 
+commands = group()
+skills_commands = group(help="The skills: folders with a SKILL.md.")
+commands.add_typer(skills_commands, name="skills")
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|git@")
+_NEAR = (".localhost", ".local", ".internal", ".lan", ".home.arpa")
+_SEEN = "It is seen at the next message, without a restart."
+
+_T = TypeVar("_T")
+
 
 def read_skills(settings: Settings) -> SkillLoader:
     """Load all skills as a server does, without running their code."""
@@ -40,18 +55,14 @@ def read_skills(settings: Settings) -> SkillLoader:
     return loader
 
 
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|git@")
-_LOCAL_ENDINGS = (".localhost", ".local", ".internal")
-_SEEN = "It is seen at the next message, without a restart."
-
-_T = TypeVar("_T")
-
-
-def skills_table(settings: Settings) -> str:
-    """Return a table of every skill, where its tools run, and its state."""
+@skills_commands.command("list")
+def skills_list() -> None:
+    """Show every skill, its tools and whether it can be used."""
+    settings = command_settings("ERROR")
     loader = read_skills(settings)
     if not loader.skills:
-        return f"There are no skills in {settings.skills_dir}; a skill is a folder with a SKILL.md."
+        show(f"There are no skills in {settings.skills_dir}; a skill is a folder with a SKILL.md.")
+        return
     aside = _set_aside(settings)
     rows = [
         (
@@ -62,66 +73,84 @@ def skills_table(settings: Settings) -> str:
         )
         for skill in loader.skills
     ]
-    clashes = [visible(clash) for clash in loader.clashes]
-    return "\n".join([table(("SKILL", "RUNS", "TOOLS", "STATE"), rows), *clashes])
+    show("\n".join([table(("SKILL", "RUNS", "TOOLS", "STATE"), rows), *map(visible, loader.clashes)]))
 
 
-def check_skills(settings: Settings, path: Path | None) -> tuple[str, bool]:
-    """Return a report on the skill folders, and True if it names no fault.
+@skills_commands.command("check")
+def skills_check(
+    path: Annotated[Path | None, typer.Argument(help="A skill's folder, or a folder of such.")] = None,
+) -> None:
+    """Check skills: tools, left out, faults.
 
-    Raise RecadoError if `path` holds no skill.
+    Names the tools found, the functions left out and why, and every fault; status 1 if there is one.
     """
+    settings = command_settings("ERROR")
+    loader = read_skills(settings)
+    skills: Sequence[Skill] = loader.skills
+    clashes: Sequence[str] = loader.clashes
     if path is not None:
         folders = _on_disk(lambda: _skill_folders(_folder_meant(path)))
-        skills: Sequence[Skill] = [load_skill(folder, runs_code=False) for folder in folders]
-        clashes: Sequence[str] = _clashes_of(skills, read_skills(settings))
-    else:
-        loader = read_skills(settings)
-        skills, clashes = loader.skills, loader.clashes
+        skills = [load_skill(folder, runs_code=False) for folder in folders]
+        clashes = _clashes_of(skills, loader)
     faulty = [skill for skill in skills if skill.faults]
     lines = [line for skill in skills for line in _report(skill, settings)]
     lines += [f"clash: {visible(clash)}" for clash in clashes]
-    lines.append(f"{len(skills)} checked, {len(faulty)} with faults")
-    return "\n".join(lines), not faulty
+    show("\n".join([*lines, f"{len(skills)} checked, {len(faulty)} with faults"]))
+    raise typer.Exit(FAILED if faulty else 0)
 
 
-def new_skill(settings: Settings, name: str) -> str:
-    """Create a skill folder and say how to go on. Raise RecadoError for a name that cannot be used."""
+@skills_commands.command("new")
+def skills_new(name: Annotated[str, typer.Argument(help="Such as tide-tables.")]) -> None:
+    """Begin a skill: a folder that works.
+
+    Made in SKILLS_DIR, with two tools, phrases and tests to change.
+    """
+    settings = command_settings("ERROR")
     _on_disk(lambda: _own(settings).new(name))
     folder = settings.skills_dir / name
-    return "\n".join(
-        [
-            f"Made {folder}: it works from the next message on, without a restart.",
-            f'Write to the assistant: "{starter_sentence(name)}". Then change scripts/tools.py.',
-            f"Look at it: recado skills check {folder}",
-            f"Test it alone: cd {folder} && pytest",
-        ]
-    )
+    show(f"Made {folder}: it works from the next message on, without a restart.")
+    show(f'Write to the assistant: "{starter_sentence(name)}". Then change scripts/tools.py.')
+    show(f"Look at it: recado skills check {folder}")
+    show(f"Test it alone: cd {folder} && pytest")
 
 
-def add_skill(settings: Settings, source: str, *, replace: bool, asks: bool = True) -> str:
-    """Copy a skill's folder, or install from an address after asking; say what came.
+@skills_commands.command("add")
+def skills_add(
+    source: Annotated[
+        str, typer.Argument(metavar="PATH_OR_URL", help="A skill's folder, or an https address.")
+    ],
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Put it in place of the one of that name.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="For a folder: install what its scripts need unasked.")
+    ] = False,
+) -> None:
+    """Bring a skill in: a folder, or an address.
 
-    Packages that the scripts of a folder need are installed after a yes; unasked without `asks`.
-
-    Raise RecadoError if it may not come in.
+    A folder is checked and copied into SKILLS_DIR; packages that its scripts need are installed after a yes,
+    also for a folder that is there already. What is at an https address is shown, and installed
+    after a yes at the terminal; without a terminal nothing is fetched.
     """
+    settings = command_settings("ERROR")
     if _ADDRESS.match(source) and not os.path.lexists(source):
-        _check_address(source)
-        return install_skill(settings, source)
+        check_public(source)
+        show(install_skill(settings, source))
+        return
     meant = _folder_meant(Path(source))
+    lines: list[str] = []
     if meant.absolute().parent == settings.skills_dir.absolute():
         skill = load_skill(meant, runs_code=False)
-        return "\n".join([*_add_packages(settings, skill, asks=asks), *_report(skill, settings)])
-    added = _on_disk(lambda: _own(settings).add(meant, replace=replace))
-    folder = settings.skills_dir / added.skill.folder.name
-    lines = [f"Added {visible(added.skill.name)} to {folder}. {_SEEN}"]
-    if added.replaced is not None:
-        lines.append(f"The one before is kept in {visible(str(added.replaced))}")
-    if added.skill.name in bundled_names(RELEASE_SKILLS):
-        lines.append("It stands in the place of the shipped skill of that name.")
-    lines += _add_packages(settings, added.skill, asks=asks)
-    return "\n".join([*lines, *_report(added.skill, settings)])
+    else:
+        added = _on_disk(lambda: _own(settings).add(meant, replace=replace))
+        skill = added.skill
+        lines.append(f"Added {visible(skill.name)} to {settings.skills_dir / skill.folder.name}. {_SEEN}")
+        if added.replaced is not None:
+            lines.append(f"The one before is kept in {visible(str(added.replaced))}")
+        if skill.name in bundled_names(RELEASE_SKILLS):
+            lines.append("It stands in the place of the shipped skill of that name.")
+    lines += _add_packages(settings, skill, asks=not yes)
+    show("\n".join([*lines, *_report(skill, settings)]))
 
 
 def _add_packages(settings: Settings, skill: Skill, *, asks: bool) -> list[str]:
@@ -140,14 +169,33 @@ def _add_packages(settings: Settings, skill: Skill, *, asks: bool) -> list[str]:
     return [f"Installed for its scripts, with hashes: {named}"]
 
 
-def remove_skill(settings: Settings, name: str) -> str:
-    """Remove a skill and say where it is kept. Raise RecadoError if it has to stay."""
+@skills_commands.command("remove")
+def skills_remove(name: Annotated[str, typer.Argument(help="As `recado skills list` shows it.")]) -> None:
+    """Take a skill of yours out.
+
+    Its folder is kept in DATA_DIR/skills-removed, the last ten of them.
+    """
+    settings = command_settings("ERROR")
     if is_standard_name(name) and _on_disk(lambda: remove_installed(settings.data_dir, name)):
-        return f"Removed {name}, which came from an address; it is gone at the next message."
+        show(f"Removed {name}, which came from an address; it is gone at the next message.")
+        return
     place = _on_disk(lambda: _own(settings).remove(name))
     if place is None:
-        return f"Removed the link {name}; the folder that it led to is as it was."
-    return f"Removed {name}; it is gone at the next message. The folder is kept in {place}"
+        show(f"Removed the link {name}; the folder that it led to is as it was.")
+    else:
+        show(f"Removed {name}; it is gone at the next message. The folder is kept in {place}")
+
+
+@skills_commands.command("stats")
+def skills_stats(
+    days: Annotated[int, typer.Option(min=1, max=90, help="How far back, today included.")] = 7,
+    as_json: AsJson = False,
+) -> None:
+    """Show how the tools did.
+
+    Calls, success, durations and errors of each tool that was called.
+    """
+    show(tool_figures(command_settings(), days, as_json=as_json))
 
 
 def _own(settings: Settings) -> OwnSkills:
@@ -167,23 +215,27 @@ def _on_disk(change: Callable[[], _T]) -> _T:
         raise AuthoringError(f"{place}{error.strerror or error}") from error
 
 
-def _check_address(text: str) -> None:
-    """Raise RecadoError for an address that is never accepted."""
-    scheme = text.partition(":")[0].lower()
-    if scheme == "file":
-        raise RecadoError("file: addresses are not taken; give the folder's path instead")
-    if scheme not in PORTS:
-        raise RecadoError(f"{text!r} is neither a folder nor an https address; skills come from those only")
-    address = Address.parse(text)
-    if address.ip is None:
-        near = address.host == "localhost" or address.host.endswith(_LOCAL_ENDINGS)
-    else:
-        near = not is_public(address.ip)
-    if near:
-        raise RecadoError(
-            f"{address.host} is this machine or its own network; "
-            "skills are taken from public addresses and from folders only"
-        )
+def check_public(text: str) -> None:
+    """Raise RecadoError unless an address is https and on the internet."""
+    try:
+        address = Address.parse(text)
+    except FetchError as error:
+        raise RecadoError(f"that address is not taken: {error}") from error
+    if address.host == "localhost" or address.host.endswith(_NEAR) or not all(map(is_public, _ips(address))):
+        raise RecadoError(f"{address.host} is this machine or its own network: only public ones are taken")
+    if address.scheme != "https":
+        raise RecadoError("only https addresses are taken: over http anybody on the way reads and changes it")
+
+
+def _ips(address: Address) -> Iterable[IPv4Address | IPv6Address]:
+    """Resolve an address; empty without a network, since the connection checks it again."""
+    if address.ip is not None:
+        return [address.ip]
+    try:
+        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    except OSError:
+        return []
+    return [ip_address(str(place[4][0]).partition("%")[0]) for place in found]
 
 
 def _clashes_of(skills: Sequence[Skill], loader: SkillLoader) -> list[str]:
@@ -286,9 +338,6 @@ def _abilities(skill: Skill, settings: Settings) -> str:
     return visible(", " + ", ".join(told))
 
 
-_UNASKED = "CONFIRMATION_MODE is yolo: its tools will run without asking."
-
-
 def install_skill(settings: Settings, address: str, *, transport: Transport | None = None) -> str:
     """Show what is at an address, ask, install it, and return what to tell.
 
@@ -310,8 +359,8 @@ async def _install(settings: Settings, address: str, transport: Transport) -> st
     text = CardWriter.of(settings).whole("en", candidate)
     show(text.text)
     if candidate.card.tools:
-        is_unasked = settings.confirmation_mode == "yolo"
-        show(_UNASKED if is_unasked else "Its tools will ask before each call.")
+        unasked = "CONFIRMATION_MODE is yolo: its tools will run without asking."
+        show(unasked if settings.confirmation_mode == "yolo" else "Its tools will ask before each call.")
     if not agreed(f"\n{text.question}"):
         raise RecadoError("nothing was installed")
     installed = await installer.commit(Approval(candidate.subject, "shell", address=address))

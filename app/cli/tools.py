@@ -1,20 +1,26 @@
-"""The reasons why tools were chosen, in words and figures."""
+"""`recado catalog` and `recado route`: the tools, and the reasons why they are chosen."""
 
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Annotated
 
-from app.cli.output import table
+import typer
+
+from app.cli.output import AsJson, command_settings, group, show, table
 from app.errors import ConfigurationError
 from app.messages import JSON
+from app.people import Person
+from app.routing import Intent
+from app.routing.tool_catalog import ToolCatalog
+from app.routing.tool_search import SEARCH_TOOLS
 from app.settings import Settings, skill_environment
 from app.skills import SkillLoader
 from app.skills.loader import InstalledSkills
+from app.tools import ToolRegistry
 from app.tools.catalog import prompt_list
 
-if TYPE_CHECKING:
-    from app.routing.tool_catalog import ToolCatalog
+commands = group()
 
 _WHY = {
     "few": "all are offered",
@@ -31,12 +37,13 @@ _PARTS = {"words": "words", "meanings": "meanings", "grams": "4-grams"}
 
 _LEAST_SHOWN = 0.005
 
-EXPLAINED = (
-    "SCORE (0 to 1) and COVERS (the share of telling words that it knows) are for the text that it fits",
-    "best; BOOST is by how much its category, where that was chosen, raises the score. MADE OF: words that",
-    "it knows, what others mean by the lexicon, groups of four characters, what it was called for before,",
-    "less what better tools answer too.",
-)
+EXPLAINED = """\
+SCORE (0 to 1) and COVERS (the share of telling words that it knows) are for the text that it fits
+best; BOOST is by how much its category, where that was chosen, raises the score. MADE OF: words that
+it knows, what others mean by the lexicon, groups of four characters, what it was called for before,
+less what better tools answer too.
+All of it by the words of the message alone: in a conversation the model's categories and phrases
+and the tools that it had count too (recado trace TURN)."""
 
 
 def reasons_table(reasons: Sequence[Mapping[str, JSON]], categories: Mapping[str, str] | None = None) -> str:
@@ -71,35 +78,36 @@ def _made_of(one: Mapping[str, JSON]) -> str:
 _MATCHES_SHOWN = 10
 
 
-def catalog_text(settings: Settings, *, as_json: bool) -> str:
-    """Return the tool catalogue as the model reads it, with the version and hash that traces show."""
+@commands.command()
+def catalog(as_json: AsJson = False) -> None:
+    """Show the tool catalogue.
+
+    It is read without running any tool code.
+    """
+    settings = command_settings()
     abilities = _abilities(settings)
-    catalog = abilities.catalog
-    definitions = json.loads(catalog.body)
+    known = abilities.catalog
+    definitions = json.loads(known.body)
     tools = [tool for one in definitions if (tool := abilities.tool(one["name"])) is not None]
     if not as_json:
-        return prompt_list(tools) or f"There are no tools in {settings.skills_dir}."
+        show(prompt_list(tools) or f"There are no tools in {settings.skills_dir}.")
+        return
     whole = {
-        "version": catalog.version,
-        "hash": catalog.hash,
+        "version": known.version,
+        "hash": known.hash,
         "count": len(definitions),
         "promptList": prompt_list(tools),
         "functionSchema": definitions,
     }
-    return json.dumps(whole, ensure_ascii=False, indent=2)
+    show(json.dumps(whole, ensure_ascii=False, indent=2))
 
 
-def route_text(settings: Settings, message: str) -> str:
-    """Return the tools offered for a message and their scores; no model is asked.
-
-    Raise ConfigurationError for a message without words.
-    """
+@commands.command()
+def route(message: Annotated[str, typer.Argument(help="What a person might write.")]) -> None:
+    """Show the tools for a message, and why."""
+    settings = command_settings()
     if not message.strip():
         raise ConfigurationError('route needs a message; try: recado route "what time is it in Tokyo"')
-    from app.people import Person
-    from app.routing import Intent
-    from app.routing.tool_search import SEARCH_TOOLS
-
     abilities = _abilities(settings)
     owner = Person(id="", realm="terminal", role="owner")
     tools = abilities.tool_categories(owner)
@@ -107,31 +115,23 @@ def route_text(settings: Settings, message: str) -> str:
         Intent(), message, owner, always=(SEARCH_TOOLS,), limit=settings.max_tools_per_call
     )
     offered = choice.tools
-    parts = [f"Offered: {len(offered)} of {len(tools)} tools"]
+    counted = f"Offered: {len(offered)} of {len(tools)} tools"
     if set(offered) <= {SEARCH_TOOLS}:
         only = f" ({SEARCH_TOOLS})" if offered else ""
-        return f"{parts[0]}{only}: no tool knows the words of this message."
-    parts.append(reasons_table([one.row for one in choice.reasons], tools))
+        show(f"{counted}{only}: no tool knows the words of this message.")
+        return
     if len(tools) <= settings.max_tools_per_call:
-        parts[0] += f"; all of them, since MAX_TOOLS_PER_CALL is {settings.max_tools_per_call}"
+        counted += f"; all of them, since MAX_TOOLS_PER_CALL is {settings.max_tools_per_call}"
+    parts = [counted, reasons_table([one.row for one in choice.reasons], tools)]
     hits = abilities.index.rank(message, among=tools.keys() - set(offered), limit=_MATCHES_SHOWN)
     if hits:
         rows = [(hit.id, tools[hit.id], f"{hit.score:.2f}", f"{hit.coverage:.0%}") for hit in hits]
         parts += ["", "Matched, but not offered:", table(("TOOL", "CATEGORY", "SCORE", "COVERS"), rows)]
-    parts += [
-        "",
-        *EXPLAINED,
-        "All of it by the words of the message alone: in a conversation the model's categories and phrases",
-        "and the tools that it had count too (recado trace TURN).",
-    ]
-    return "\n".join(parts)
+    show("\n".join([*parts, "", EXPLAINED]))
 
 
-def _abilities(settings: Settings) -> "ToolCatalog":
+def _abilities(settings: Settings) -> ToolCatalog:
     """Load skills and servers as a server does, without running any tool's code."""
-    from app.routing.tool_catalog import ToolCatalog
-    from app.tools import ToolRegistry
-
     loader = SkillLoader(settings.skills_dir, installed=InstalledSkills.of(settings), runs_code=False)
     abilities = ToolCatalog(loader, ToolRegistry(), skill_environment())
     asyncio.run(abilities.refresh())

@@ -1,15 +1,15 @@
 """`recado trace` and `recado usage`: turns with their prompts, and what they and their messages cost."""
 
-import asyncio
 import json
+import re
 import time
 from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Any
+from typing import Annotated, Any
 
-from app.cli.database import Records, read_records
-from app.cli.output import moment, table
-from app.cli.server import find_server
+import typer
+
+from app.cli.output import AsJson, command_settings, group, moment, show, table
+from app.cli.server import ask_or_read
 from app.cli.tools import reasons_table
 from app.errors import RecadoError
 from app.messages import JSON
@@ -17,13 +17,23 @@ from app.settings import Settings
 from app.store import billing, tool_statistics, traces
 from app.text import visible
 
+commands = group()
 
-def turns_table(settings: Settings) -> str:
-    """Return a table of the newest turns with outcomes and tokens."""
-    server = find_server(settings.data_dir)
-    if server is None and not settings.database_path.is_file():
-        return "There were no turns yet."
-    found = server.ask("turns") if server is not None else asyncio.run(_turns(settings))
+
+@commands.command()
+def trace(
+    turn: Annotated[str, typer.Argument(metavar="[TURN]", help="A turn's id.")] = "",
+) -> None:
+    """Show the last turns, or one in full.
+
+    With TURN: its journal, and each model call with its whole prompt and cost.
+    """
+    settings = command_settings()
+    show(_turn_text(settings, turn) if turn else _turns_table(settings))
+
+
+def _turns_table(settings: Settings) -> str:
+    found = ask_or_read(settings, "turns", {}, traces.recent_turns, none=[])
     if not found:
         return "There were no turns yet."
     head = ("TURN", "WHEN", "PERSON", "OUTCOME", "TRIES", "PROMPT", "CACHED", "ANSWER", "SECONDS")
@@ -44,14 +54,8 @@ def turns_table(settings: Settings) -> str:
     return table(head, rows)
 
 
-def turn_text(settings: Settings, turn: str) -> str:
-    """Return a turn's journal and its model calls with whole prompts. Raise RecadoError for an unknown
-    turn.
-    """
-    server = find_server(settings.data_dir)
-    found = (
-        server.ask("turns/show", {"turn": turn}) if server is not None else asyncio.run(_turn(settings, turn))
-    )
+def _turn_text(settings: Settings, turn: str) -> str:
+    found = ask_or_read(settings, "turns/show", {"turn": turn}, lambda conn: traces.turn_trace(conn, turn))
     if not found["journal"] and not found["calls"]:
         raise RecadoError(f"there is no turn {turn!r}; recado trace lists the last ones")
     lines = [f"Journal of {turn}"]
@@ -100,38 +104,22 @@ def _compact(value: JSON) -> str:
     return visible(json.dumps(value, ensure_ascii=False))
 
 
-async def _turns(settings: Settings) -> list[JSON]:
-    records = Records(settings.database_path)
-    await records.open()
-    try:
-        return [asdict(line) for line in await traces.recent_turns(records)]
-    finally:
-        await records.close()
-
-
-async def _turn(settings: Settings, turn: str) -> JSON:
-    records = Records(settings.database_path)
-    await records.open()
-    try:
-        return {
-            "journal": await traces.journal_of(records, turn),
-            "calls": [asdict(call) for call in await traces.calls_of(records, turn)],
-        }
-    finally:
-        await records.close()
-
-
-def read_usage(settings: Settings, month: str) -> dict[str, Any]:
-    """Return the usage of a month (YYYY-MM). Raises RecadoError where there is no database yet."""
-    server = find_server(settings.data_dir)
-    if server is not None:
-        return dict(server.ask("usage", {"month": month}))
+@commands.command()
+def usage(
+    month: Annotated[str, typer.Option(help="YYYY-MM; else this month.", metavar="MONTH")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Show what was sent, thought and billed in a month, by person and day."""
+    settings = command_settings()
+    month = month or time.strftime("%Y-%m", time.gmtime())
+    if not re.fullmatch(r"\d{4}-\d{2}", month):
+        raise typer.BadParameter("write the month as YYYY-MM, such as 2026-11")
     rates = billing.read_rates(settings.data_dir)
-    return read_records(settings.database_path, lambda conn: billing.usage(conn, rates, month))
+    used = ask_or_read(settings, "usage", {"month": month}, lambda conn: billing.usage(conn, rates, month))
+    show(json.dumps(used, indent=2) if as_json else _usage_text(used))
 
 
-def usage_text(used: Mapping[str, Any]) -> str:
-    """Return the usage as tables: by person, then by day."""
+def _usage_text(used: Mapping[str, Any]) -> str:
     head = ("MESSAGES", "TOKENS", f"COST ({used['currency']})")
     lines = [f"{used['month']}: {_sums(used)}"]
     lines += [f"  {category}: {count}" for category, count in used["categories"].items()]
@@ -158,23 +146,16 @@ _ERRORS_SHOWN = 3
 
 def tool_figures(settings: Settings, days: int, *, as_json: bool) -> str:
     """Return a line for each tool called in the last `days` days (UTC, today included)."""
-    figures = _figures(settings, tool_statistics.day_of(time.time() - (days - 1) * _DAY))
+    since = tool_statistics.day_of(time.time() - (days - 1) * _DAY)
+    figures = ask_or_read(
+        settings, "tools", {"since": since}, lambda conn: tool_statistics.summary(conn, since), none=[]
+    )
     if as_json:
         return json.dumps(figures, ensure_ascii=False, indent=2)
     if not figures:
         return f"No tool was called in the last {days} days."
     head = ("TOOL", "CALLS", "SUCCESS", "P50", "P90", "P99", "ERRORS")
     return table(head, [_row(one) for one in figures])
-
-
-def _figures(settings: Settings, since_day: str) -> list[JSON]:
-    server = find_server(settings.data_dir)
-    if server is not None:
-        return list(server.ask("tools", {"since": since_day}))
-    if not settings.database_path.is_file():
-        return []
-    found = read_records(settings.database_path, lambda conn: tool_statistics.summary(conn, since_day))
-    return [asdict(one) for one in found]
 
 
 def _row(one: Mapping[str, JSON]) -> tuple[str, ...]:

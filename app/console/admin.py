@@ -19,7 +19,7 @@ from app.store.ownership import invite
 from app.store.people import PersonLine
 from app.store.personal_data import ErasedPerson
 from app.store.tool_statistics import ToolFigures
-from app.store.traces import CallTrace, TurnLine
+from app.store.traces import TurnLine, TurnTrace
 
 LONGEST_WAIT = 25.0
 LONGEST_LINE = 100_000
@@ -57,13 +57,6 @@ class OpenApproval(BaseModel):
     at: float
     choices: list[Choice]
     card: str
-
-
-class TurnTrace(BaseModel):
-    """A turn's journal, and its model calls with their prompts."""
-
-    journal: list[dict[str, Any]]
-    calls: list[CallTrace]
 
 
 def admin_router(
@@ -152,18 +145,17 @@ def admin_router(
     @router.post("/turns")
     async def list_turns() -> Result[list[TurnLine]]:
         """List the newest turns."""
-        return Result(result=await traces.recent_turns(store))
+        return Result(result=await store.read(traces.recent_turns))
 
     @router.post("/turns/show")
     async def show_turn(turn: Text) -> Result[TurnTrace]:
         """Show one turn: its journal and its model calls."""
-        journal = await traces.journal_of(store, turn)
-        return Result(result=TurnTrace(journal=journal, calls=await traces.calls_of(store, turn)))
+        return Result(result=await store.read(lambda conn: traces.turn_trace(conn, turn)))
 
     @router.post("/tools")
     async def tool_figures(since: Annotated[date, Body(embed=True)]) -> Result[list[ToolFigures]]:
         """Show calls, success, durations and errors of each tool since a day."""
-        return Result(result=await tool_statistics.read_summary(store, since.isoformat()))
+        return Result(result=await store.read(lambda conn: tool_statistics.summary(conn, since.isoformat())))
 
     @router.post("/token")
     async def show_token() -> Result[dict[str, str]]:

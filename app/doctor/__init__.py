@@ -3,42 +3,83 @@
 It takes no lock on the database and writes nothing that stays, so it is safe beside a running server.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from app.cli.output import FAILED, command_settings, group, show
+from app.cli.settings import secrets_of
+from app.doctor import abilities, machine, media, model, people, records, whatsapp
 from app.doctor.finding import FAIL, OK, WARN, Finding, Level, line
+from app.errors import ConfigurationError
 from app.settings import Settings
 
 __all__ = ["FAIL", "OK", "WARN", "Finding", "Level", "examine", "line"]
 
+commands = group()
+
 Check = Callable[[Settings], Iterator[Finding]]
 
 
-def examine(settings: Settings, address: str = "") -> Iterator[Finding]:
+@commands.command()
+def doctor(
+    url: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Also try the webhook at this public address.")
+    ] = "",
+) -> None:
+    """Check the set-up, and say the cure.
+
+    A line for each part; status 1 if something is broken. Safe while the server runs.
+    """
+    try:
+        findings = examine(command_settings("ERROR"), url)
+    except ConfigurationError as error:
+        faults = (fault.partition("; ") for fault in str(error).splitlines())
+        findings = iter([Finding(FAIL, "configuration", fact, cure) for fact, _, cure in faults])
+        findings = chain(findings, machine.check_names(Path(".env")))
+    levels = set()
+    for finding in findings:
+        show(line(finding))
+        levels.add(finding.level)
+    raise typer.Exit(FAILED if FAIL in levels else 0)
+
+
+CHECKS: dict[str, Check] = {
+    "configuration": machine.check_configuration,
+    "data folder": machine.check_folder,
+    "database": records.check_database,
+    "server": abilities.check_server,
+    "model": model.check_model,
+    "voice notes": media.check_voice,
+    "pictures": media.check_pictures,
+    "WhatsApp": whatsapp.check_whatsapp,
+    "people": people.check_people,
+    "skills": abilities.check_skills,
+    "sandbox": abilities.check_sandbox,
+    "MCP servers": abilities.check_servers,
+    "alerts": records.check_alerts,
+}
+
+
+def examine(settings: Settings, address: str = "", checks: Mapping[str, Check] = CHECKS) -> Iterator[Finding]:
     """Yield every finding as soon as it is known; never raise for what is examined, never show a secret.
 
     `address` is a public address whose webhook is tried besides the one that Meta knows.
     """
-    from app.doctor import abilities, machine, media, model, people, records, whatsapp
-
-    checks: dict[str, Check] = {
-        "configuration": machine.check_configuration,
-        "data folder": machine.check_folder,
-        "database": records.check_database,
-        "server": abilities.check_server,
-        "model": model.check_model,
-        "voice notes": media.check_voice,
-        "pictures": media.check_pictures,
-        "WhatsApp": partial(whatsapp.check_whatsapp, address=address),
-        "people": people.check_people,
-        "skills": abilities.check_skills,
-        "sandbox": abilities.check_sandbox,
-        "MCP servers": abilities.check_servers,
-        "alerts": records.check_alerts,
-    }
+    secrets = sorted((secret for secret in secrets_of(settings) if len(secret) >= 4), key=len, reverse=True)
     for part, check in checks.items():
-        yield from _without_secrets(_guarded(part, check, settings), settings)
+        if check is whatsapp.check_whatsapp:
+            check = partial(whatsapp.check_whatsapp, address=address)
+        for finding in _guarded(part, check, settings):
+            fact, cure = finding.fact, finding.cure
+            for secret in secrets:  # a server's answer may repeat a key
+                fact, cure = fact.replace(secret, "***"), cure.replace(secret, "***")
+            yield replace(finding, fact=fact, cure=cure)
 
 
 def _guarded(part: str, check: Check, settings: Settings) -> Iterator[Finding]:
@@ -48,15 +89,3 @@ def _guarded(part: str, check: Check, settings: Settings) -> Iterator[Finding]:
     except Exception as error:
         fact = f"could not be checked: {type(error).__name__}: {error}"
         yield Finding(FAIL, part, fact, "this is a fault of Recado's own: please report the line")
-
-
-def _without_secrets(findings: Iterator[Finding], settings: Settings) -> Iterator[Finding]:
-    """Remove our secrets from a finding: a server's answer may repeat a key."""
-    from app.cli.settings import secrets_of
-
-    secrets = sorted((secret for secret in secrets_of(settings) if len(secret) >= 4), key=len, reverse=True)
-    for finding in findings:
-        fact, cure = finding.fact, finding.cure
-        for secret in secrets:
-            fact, cure = fact.replace(secret, "***"), cure.replace(secret, "***")
-        yield replace(finding, fact=fact, cure=cure)

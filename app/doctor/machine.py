@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from app.cli.settings import unreadable_lines, zone_hint
+from app.cli.settings import zone_hint
 from app.doctor.finding import FAIL, OK, WARN, Finding
 from app.settings import SECRET_VARIABLES, Settings
 from app.store.disk_space import MEGABYTE, Disk, is_full
@@ -38,10 +38,7 @@ def check_configuration(settings: Settings) -> Iterator[Finding]:
 
 
 def check_names(path: Path) -> Iterator[Finding]:
-    """Report lines of a `.env` file that cannot be read, and names that look misspelt."""
-    for number in unreadable_lines(path):
-        fact = f"line {number} of .env cannot be read and is left out"
-        yield Finding(WARN, "configuration", fact, "write it as NAME=value")
+    """Report names of a `.env` file and of the environment that look misspelt."""
     for written, meant in _misspelt(path):
         yield Finding(
             WARN, "configuration", f"{written} is set, which nothing reads", f"did you mean {meant}?"

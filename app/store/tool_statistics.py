@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from sqlite3 import Connection, Row
 
-from app.store.database import Database
-
 UNKNOWN_TOOL = "unknown"  # counted in place of a name that no tool has
 OK = "ok"
 OTHER = "OTHER"
@@ -66,11 +64,6 @@ def count(conn: Connection, tool: str, code: str, seconds: float | None, day: st
 def summary(conn: Connection, since_day: str) -> list[ToolFigures]:
     """Return the figures of every tool that was called on that day or later, by name."""
     return _summed(conn.execute(_SINCE, (since_day,)))
-
-
-async def read_summary(store: Database, since_day: str) -> list[ToolFigures]:
-    """Return the same as `summary` through the read connection."""
-    return _summed(await store.all(_SINCE, since_day))
 
 
 def day_of(at: float) -> str:

@@ -8,7 +8,6 @@ import orjson
 
 from app.messages import JSON
 from app.store import disk_space
-from app.store.database import Database
 from app.store.journal import Tokens
 
 PART_CHARACTERS = 256 * 1024
@@ -64,6 +63,14 @@ class CallTrace:
     prompt: list[JSON]
 
 
+@dataclass(frozen=True, slots=True)
+class TurnTrace:
+    """A turn's journal, and its model calls with their prompts."""
+
+    journal: list[JSON]
+    calls: list[CallTrace]
+
+
 def keep(conn: Connection, turn: str, calls: Sequence[ModelCall]) -> None:
     """Keep the model calls of a turn, unless it was erased or the disk is low; repeated ones are replaced."""
     row = conn.execute("SELECT person_id FROM turns WHERE id = ?", (turn,)).fetchone()
@@ -116,12 +123,12 @@ def _bounded(body: str) -> str:
     return orjson.dumps({"cut": body[:PART_CHARACTERS], "characters": len(body)}).decode()
 
 
-async def recent_turns(store: Database, limit: int = 20) -> list[TurnLine]:
+def recent_turns(conn: Connection, limit: int = 20) -> list[TurnLine]:
     """Return the newest turns first."""
-    rows = await store.all(
+    rows = conn.execute(
         "SELECT t.*, p.name FROM turns t JOIN people p ON p.id = t.person_id"
         " ORDER BY t.created_at DESC LIMIT ?",
-        limit,
+        (limit,),
     )
     return [
         TurnLine(
@@ -139,18 +146,23 @@ async def recent_turns(store: Database, limit: int = 20) -> list[TurnLine]:
     ]
 
 
-async def calls_of(store: Database, turn: str) -> list[CallTrace]:
+def turn_trace(conn: Connection, turn: str) -> TurnTrace:
+    """Return what is kept of a turn; both lists are empty for an unknown one."""
+    return TurnTrace(_journal_of(conn, turn), _calls_of(conn, turn))
+
+
+def _calls_of(conn: Connection, turn: str) -> list[CallTrace]:
     """Return every model call of a turn, with its prompt and tools put together again."""
-    rows = await store.all("SELECT * FROM model_calls WHERE turn_id = ? ORDER BY at, key", turn)
+    rows = conn.execute("SELECT * FROM model_calls WHERE turn_id = ? ORDER BY at, key", (turn,))
     traces = []
     for row in rows:
         parts: list[JSON] = []
         for part in orjson.loads(row["parts"]):
-            kept = await store.one(
-                "SELECT body FROM prompt_parts WHERE person_id = ? AND hash = ?", row["person_id"], part
-            )
+            kept = conn.execute(
+                "SELECT body FROM prompt_parts WHERE person_id = ? AND hash = ?", (row["person_id"], part)
+            ).fetchone()
             body = orjson.loads(kept["body"]) if kept is not None else {"forgotten": part}
-            parts.append(await _with_definitions(store, body))
+            parts.append(_with_definitions(conn, body))
         traces.append(
             CallTrace(
                 row["key"],
@@ -166,19 +178,19 @@ async def calls_of(store: Database, turn: str) -> list[CallTrace]:
     return traces
 
 
-async def _with_definitions(store: Database, part: JSON) -> JSON:
+def _with_definitions(conn: Connection, part: JSON) -> JSON:
     """Replace the names of tools in a part of a prompt by the definitions that the model was given."""
     if "catalog" not in part:
         return part
-    row = await store.one("SELECT body FROM catalogs WHERE hash = ?", part["catalog"])
+    row = conn.execute("SELECT body FROM catalogs WHERE hash = ?", (part["catalog"],)).fetchone()
     known = {} if row is None else {one["name"]: one for one in orjson.loads(row["body"])}
     functions = [known.get(one, {"name": one}) if isinstance(one, str) else one for one in part["tools"]]
     return {"tools": [{"type": "function", "function": function} for function in functions]}
 
 
-async def journal_of(store: Database, turn: str) -> list[JSON]:
+def _journal_of(conn: Connection, turn: str) -> list[JSON]:
     """Return the journal rows of a turn in the order they were written."""
-    rows = await store.all("SELECT key, kind, payload, at FROM journal WHERE turn_id = ? ORDER BY at", turn)
+    rows = conn.execute("SELECT key, kind, payload, at FROM journal WHERE turn_id = ? ORDER BY at", (turn,))
     return [
         {"key": row["key"], "kind": row["kind"], "at": row["at"], "payload": orjson.loads(row["payload"])}
         for row in rows

@@ -65,7 +65,7 @@ def _public(folder: Path, samples: Path) -> Iterator[Sequence[str]]:
 
 def _figures(name: str, catalog: Path, queries: Path, *examples: Path | None) -> Iterator[Sequence[str]]:
     """A row for each language: the mean over the files of examples."""
-    found = [json.loads(routing_figures(catalog, queries, file, as_json=True)) for file in examples]
+    found = [routing_figures(catalog, queries, file) for file in examples]
     if unknown := found[0]["unknown_tools"]:
         name = f"{name} ({unknown} queries of unknown tools)"
     for language, one in found[0]["languages"].items():
