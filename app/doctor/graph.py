@@ -1,28 +1,17 @@
-"""Short, bounded requests to Meta's Graph API, read tolerantly."""
+"""Requests to Meta's Graph API, read tolerantly."""
 
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 
-import orjson
+import httpx2
 
+from app.channels.whatsapp.errors import parse_object
 from app.messages import JSON
 
 ANSWER_SECONDS = 10.0
 
-
-def read_beginning(chunks: Iterator[bytes], longest: int) -> bytes:
-    """Return up to `longest` bytes, as far as they arrive within ANSWER_SECONDS."""
-    read, until = b"", time.monotonic() + ANSWER_SECONDS
-    for chunk in chunks:
-        read += chunk
-        if len(read) >= longest or time.monotonic() > until:
-            break
-    return read[:longest]
-
-
-LONGEST_ANSWER = 256 * 1024
 
 _BUSY = frozenset({4, 17, 32, 613, 80007, 130429})
 _REFUSED_TOKEN = frozenset({102, 190})
@@ -80,8 +69,6 @@ class GraphAPI:
     """The Graph API at one address; redirects are not followed, so that a token goes nowhere else."""
 
     def __init__(self, api_url: str) -> None:
-        import httpx2
-
         self.url = api_url
         self._http = httpx2.Client(timeout=ANSWER_SECONDS, trust_env=False)
 
@@ -93,24 +80,15 @@ class GraphAPI:
 
     def get(self, path: str, token: str, parameters: Mapping[str, str] | None = None) -> Answer:
         """Send one GET. Never raise for what the other side does."""
-        import httpx2
-
         headers = {"Authorization": f"Bearer {token}"}
         try:
-            with self._http.stream(
-                "GET", f"{self.url}/{path}", params=dict(parameters or {}), headers=headers
-            ) as response:
-                body = read_beginning(response.iter_bytes(), LONGEST_ANSWER)
+            response = self._http.get(f"{self.url}/{path}", params=dict(parameters or {}), headers=headers)
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
             return Answer(0, fault=str(error), is_address_wrong=True)
         except httpx2.HTTPError as error:
             return Answer(0, fault=str(error) or type(error).__name__)
-        try:
-            data = orjson.loads(body)
-        except orjson.JSONDecodeError:
-            data = None
         ahead = _clock_ahead(response.headers.get("date", ""))
-        return Answer(response.status_code, data if isinstance(data, dict) else {}, clock_ahead=ahead)
+        return Answer(response.status_code, parse_object(response.content), clock_ahead=ahead)
 
 
 def _clock_ahead(date: str) -> float:

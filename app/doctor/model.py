@@ -5,19 +5,20 @@ import secrets
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
-from app.cli.settings import check_model_address
-from app.doctor.finding import FAIL, OK, WARN, Finding
+import httpx2
+
+from app.cli.settings import model_line
+from app.doctor.finding import FAIL, OK, WARN, Finding, Level
 from app.errors import ConfigurationError
+from app.llm.client import ChatModel
 from app.llm.errors import ModelError
 from app.llm.model import ModelAnswer, ModelRequest
+from app.llm.reading import calls_in_text
 from app.messages import JSON
 from app.settings import Settings
-
-if TYPE_CHECKING:
-    from app.llm.client import ChatModel
 
 SMALL_WINDOW = 8192
 TELL_SECONDS = 3.0
@@ -26,7 +27,7 @@ PROBE_WORDS = 7000
 _WIDER = "give it 16384 tokens where its server is started: docs/models.md"
 
 
-async def check_window(model: "ChatModel", settings: Settings) -> list[Finding]:
+async def check_window(model: ChatModel, settings: Settings) -> list[Finding]:
     """Report a window too small for a turn with tools; OpenAI's own models all have room."""
     if not settings.openai_base_url:
         return []
@@ -42,8 +43,6 @@ async def check_window(model: "ChatModel", settings: Settings) -> list[Finding]:
 
 async def _reported_window(settings: Settings) -> tuple[int, str] | None:
     """Return the window in tokens and how to widen it; None if the server does not tell."""
-    import httpx2
-
     base = settings.openai_base_url.rstrip("/")
     root = base.removesuffix("/v1")
     key = settings.openai_api_key.get_secret_value()
@@ -74,7 +73,7 @@ def _vllm(answer: Any, model: str) -> int:
     return int({one["id"]: one["max_model_len"] for one in answer["data"]}[model])
 
 
-async def _probe_window(model: "ChatModel", name: str) -> Finding:
+async def _probe_window(model: ChatModel, name: str) -> Finding:
     """Send a prompt as long as a full turn's, and ask at its end for its beginning."""
     word = f"mango-{secrets.randbelow(9000) + 1000}"
     messages: list[dict[str, JSON]] = [
@@ -123,34 +122,21 @@ _MESSAGES: list[dict[str, JSON]] = [
 
 def check_model(settings: Settings) -> Iterator[Finding]:
     """Name the model that answers; give a real one a sum and one tool to do it with."""
-    if not settings.has_model:
-        yield from _offline(settings)
-        return
     try:
-        check_model_address(settings)
+        told = model_line(settings)
     except ConfigurationError as error:
         fact, _, cure = str(error).partition("; ")
         yield Finding(FAIL, "model", fact, cure)
         return
+    if not settings.has_model:
+        level: Level = WARN if told else OK
+        fact = "the built-in offline model answers"
+        yield Finding(level, "model", f"{fact}: {told}" if told else fact, _CONNECT)
+        return
     yield from asyncio.run(_try(settings))
 
 
-def _offline(settings: Settings) -> Iterator[Finding]:
-    key = bool(settings.openai_api_key.get_secret_value())
-    if settings.openai_base_url or key:
-        given = "OPENAI_BASE_URL" if settings.openai_base_url else "OPENAI_API_KEY"
-        fact = f"{given} is set but LLM_MODEL is not: the built-in offline model answers"
-        yield Finding(WARN, "model", fact, "set LLM_MODEL to the name of a model there")
-    elif settings.llm_model:
-        fact = "LLM_MODEL is set, but no address or key: the built-in offline model answers"
-        yield Finding(WARN, "model", fact, "set OPENAI_BASE_URL, or OPENAI_API_KEY for OpenAI's own")
-    else:
-        yield Finding(OK, "model", "the built-in offline model answers", _CONNECT)
-
-
 async def _try(settings: Settings) -> list[Finding]:
-    from app.llm.client import ChatModel
-
     model = ChatModel(settings)
     try:
         findings = [await _tool_call(model, settings)]
@@ -161,7 +147,7 @@ async def _try(settings: Settings) -> list[Finding]:
     return findings
 
 
-async def _tool_call(model: "ChatModel", settings: Settings) -> Finding:
+async def _tool_call(model: ChatModel, settings: Settings) -> Finding:
     started = time.monotonic()
     try:
         answer = await model.complete(ModelRequest("answer", _MESSAGES, [_TOOL]))
@@ -172,18 +158,11 @@ async def _tool_call(model: "ChatModel", settings: Settings) -> Finding:
 
 
 def _tool_finding(answer: ModelAnswer, name: str, seconds: float, *, refused: bool) -> Finding:
-    from app.llm.reading import calls_in_text
-
     better = "choose a model that is made for tool calls"
     written = calls_in_text(answer.text, ["add_numbers"], [])
     if refused:
-        how = (
-            "its calls are read from its text"
-            if written
-            else "and it did not write the call it was asked for"
-        )
-        fact = f"{name} answers, but the server refuses tools: {how}"
-        return Finding(WARN, "model", fact, better)
+        how = "its calls are read from its text" if written else "and it wrote no call instead"
+        return Finding(WARN, "model", f"{name} answers, but the server refuses tools: {how}", better)
     if any(call.name == "add_numbers" for call in answer.calls):
         return Finding(OK, "model", f"{name} answers and calls tools ({seconds:.1f} s)")
     if written:
@@ -194,7 +173,7 @@ def _tool_finding(answer: ModelAnswer, name: str, seconds: float, *, refused: bo
     )
 
 
-async def _classifier(model: "ChatModel", settings: Settings) -> list[Finding]:
+async def _classifier(model: ChatModel, settings: Settings) -> list[Finding]:
     """Check CLASSIFIER_MODEL if it is another; without it the word index decides alone."""
     name = settings.classifier_model
     if name == settings.llm_model:

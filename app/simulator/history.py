@@ -5,6 +5,7 @@ import logging
 import os
 from collections import deque
 from collections.abc import AsyncGenerator, Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from io import BufferedWriter
 from pathlib import Path
@@ -18,13 +19,13 @@ from app.simulator.people import find_people
 HISTORY_FILE = "simulator.jsonl"  # in the data folder
 KEEP = 500
 _REQUIRED = {  # by event; lines of other events, as older versions wrote them, are left out
-    "person": ("person",),
-    "message": ("message",),
-    "status": ("id", "status"),
-    "told": ("id", "what"),
-    "refused": ("at", "person", "code", "details"),
+    "person": {"person"},
+    "message": {"message"},
+    "status": {"id", "status"},
+    "told": {"id", "what"},
+    "refused": {"at", "person", "code", "details"},
 }
-_MESSAGE = ("id", "person", "by", "type", "content", "at", "status")
+_MESSAGE = {"id", "person", "by", "type", "content", "at", "status"}
 _EVENTS_FOR_EACH = 4  # a message of ours has seven: itself, three statuses, three that were told
 _WAITING = 1000  # events that a page may be behind
 
@@ -218,16 +219,13 @@ def forget(data_dir: Path, names: Collection[str]) -> None:
 
 
 def _read(path: Path) -> Iterator[JSON]:
-    if not path.exists():
-        return
-    with path.open("rb") as file:
-        for line in file:
-            try:
-                event = orjson.loads(line)
-                _require_form(event)
-            except (orjson.JSONDecodeError, KeyError, TypeError):
-                continue  # a line torn by a crash, or of another version
-            yield event
+    """Yield the events of a file, without a line torn by a crash or of another version."""
+    for line in path.read_bytes().splitlines() if path.exists() else ():
+        with suppress(orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
+            event = orjson.loads(line)
+            is_whole = _REQUIRED[event["event"]] <= event.keys()
+            if is_whole and (event["event"] != "message" or event["message"].keys() >= _MESSAGE):
+                yield event
 
 
 def _write(path: Path, events: Iterable[JSON]) -> None:
@@ -238,15 +236,3 @@ def _write(path: Path, events: Iterable[JSON]) -> None:
 
 def _line(event: JSON) -> bytes:
     return orjson.dumps(event) + b"\n"
-
-
-def _require_form(event: JSON) -> None:
-    """Raise KeyError or TypeError unless the event has the parts that applying it needs."""
-    for key in _REQUIRED[event["event"]]:
-        event[key]
-    if event["event"] == "message":
-        for key in _MESSAGE:
-            event["message"][key]
-        event["message"]["at"] + 0.0
-    elif event["event"] == "person":
-        SimulatedPerson(**event["person"])

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from app.doctor import line
 from app.doctor.model import cure_of
 from app.llm.errors import ModelError
 from app.settings import Settings
@@ -89,8 +90,8 @@ def test_a_model_that_does_not_do_gets_its_cure(
 @pytest.mark.parametrize(
     ("changes", "level", "cure"),
     [
-        ({"openai_api_key": "sk-something"}, "WARN", "set LLM_MODEL"),
-        ({"llm_model": "small"}, "WARN", "set OPENAI_BASE_URL"),
+        ({"openai_api_key": "sk-something"}, "WARN", "it needs LLM_MODEL"),
+        ({"llm_model": "small"}, "WARN", "it needs OPENAI_BASE_URL"),
         ({"openai_base_url": "localhost:11434/v1", "llm_model": "small"}, "FAIL", "http://"),
         (
             {"openai_base_url": "http://127.0.0.1:1/v1", "llm_model": "small"},
@@ -104,7 +105,7 @@ def test_a_model_that_is_half_configured_gets_its_cure(
 ) -> None:
     (finding,) = found(settings(**changes), "model")
     assert finding.level == level
-    assert cure in finding.cure
+    assert cure in line(finding)
 
 
 def test_a_server_that_breaks_off_is_not_called_unreachable(
