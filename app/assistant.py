@@ -64,8 +64,7 @@ class Assistant:
     """Everything but HTTP: the store, the model, the lanes, the sender.
 
     `wakes=False` leaves every hint out, so that only the sweep finds work: nothing may depend on a hint.
-    `policy` is who may say yes to a sensitive tool, None for the person in the chat; `transport` is what
-    reaches addresses from outside.
+    `transport` is what reaches addresses from outside.
     """
 
     def __init__(
@@ -73,7 +72,6 @@ class Assistant:
         settings: Settings,
         *,
         wakes: bool = True,
-        policy: ConfirmationPolicy | None = None,
         transport: Transport | None = None,
     ) -> None:
         self.settings = settings
@@ -123,7 +121,7 @@ class Assistant:
         if settings.has_model:
             self.abilities.subscribe(self.phrase_writer.check)
         self.rates = Rates()
-        self.engine = self._engine(policy or ConfirmationPolicy(settings.confirmation_mode, _nobody_to_ask))
+        self.engine = self._engine(ConfirmationPolicy(settings.confirmation_mode, _nobody_to_ask))
         self.reminders = Reminders(
             self.store,
             self.channels.keys(),
@@ -163,7 +161,7 @@ class Assistant:
             self.media,
             self.attachments,
             built.limits,
-            asks=policy is None and not settings.dry_run,
+            asks=not settings.dry_run,
         )
         hints = Wakes(self.carrier, self.sender, self.reminders, services.look_again) if wakes else None
         self.intake = Intake(self.store, self.access, self.metrics, hints)

@@ -71,11 +71,6 @@ async def test_a_person_with_a_username_only_is_written_to_by_user_id(house: Hou
     assert not any("recipient_id" in status for status in house.statuses)
 
 
-@pytest.mark.parametrize("phone", ["525550100001", "+52 1 555 010 0001"])
-async def test_either_national_form_reaches_the_person(house: House, phone: str) -> None:
-    assert (await house.send({**HI, "to": phone})).json()["contacts"][0]["wa_id"] == ANA.phone
-
-
 @pytest.mark.parametrize(
     ("body", "code"),
     [
@@ -98,13 +93,10 @@ async def test_errors_have_metas_form(house: House, body: dict[str, Any], code: 
     assert error["fbtrace_id"]
 
 
-@pytest.mark.parametrize("header", [{}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic x"}])
-async def test_a_wrong_token_is_error_190(house: House, header: dict[str, str]) -> None:
-    answer = await house.client.get(f"/simulator/graph/v25.0/{NUMBER}", headers=header)
-    assert (answer.status_code, answer.json()["error"]["code"]) == (401, 190)
-
-
-async def test_garbage_and_other_numbers_are_refused(house: House) -> None:
+async def test_wrong_tokens_garbage_and_other_numbers_are_refused(house: House) -> None:
+    for wrong in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic x"}):
+        answer = await house.client.get(f"/simulator/graph/v25.0/{NUMBER}", headers=wrong)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (401, 190)
     header = {"Authorization": f"Bearer {TOKEN}"}
     for path, content in [
         (f"/v25.0/{NUMBER}/messages", b"{"),
@@ -150,17 +142,6 @@ async def test_inbound_text_has_the_shape_of_2026(house: House) -> None:
     assert message["context"]["id"] == "wamid.before"
     assert message["id"].startswith("wamid.")
     assert message["timestamp"].isdigit()
-
-
-async def test_a_person_with_a_username_only_writes_without_a_phone(house: House) -> None:
-    await house.graph.inbound("dani", {"type": "text", "text": "hola"})
-    await house.graph.idle()
-    value = house.values[0]
-    assert value["contacts"] == [
-        {"profile": {"name": "Dani", "username": DANI.username}, "user_id": DANI.user_id}
-    ]
-    assert "from" not in value["messages"][0]
-    assert value["messages"][0]["from_user_id"] == DANI.user_id
 
 
 @pytest.mark.parametrize(
@@ -212,13 +193,6 @@ async def test_inbound_kinds(house: House, said: Any, kind: str, block: Any) -> 
     await house.graph.idle()
     assert house.messages[0]["type"] == kind
     assert house.messages[0][kind] == block
-
-
-async def test_an_unsupported_message_carries_its_error(house: House) -> None:
-    await house.graph.inbound("bruno", {"type": "unsupported"})
-    await house.graph.idle()
-    assert house.messages[0]["type"] == "unsupported"
-    assert house.messages[0]["errors"][0]["code"] == 131051
 
 
 async def test_a_voice_note_can_be_fetched_with_the_token_only(house: House) -> None:
@@ -300,29 +274,14 @@ async def test_a_webhook_is_posted_until_it_is_taken_and_in_order(house: House) 
     assert house.graph.pending == 0
 
 
-async def test_duplicates_are_posted_at_once(house: House) -> None:
-    house.graph.set_faults({"duplicate": 5})
-    wamid = await house.graph.inbound("ana", {"type": "text", "text": "hi"})
-    await house.graph.idle()
-    assert [message["id"] for message in house.messages] == [wamid] * 5
-
-
 async def test_a_batch_holds_updates_of_several_people(house: House) -> None:
-    house.graph.set_faults({"batch": 10, "reorder": True})
+    house.graph.set_faults({"batch": 10, "reorder": True, "duplicate": 2, "webhook_delay": 0.1})
     wanted = {
         await house.graph.inbound(person.id, {"type": "text", "text": "hi"}) for person in SIMULATED_PEOPLE
     }
     await house.graph.idle()
     assert {message["id"] for message in house.messages} == wanted
-    assert len(house.posts) == 1
-
-
-async def test_webhooks_that_were_delayed_travel_together(house: House) -> None:
-    house.graph.set_faults({"webhook_delay": 0.3, "batch": 10})
-    wanted = [await house.graph.inbound("ana", {"type": "text", "text": str(n)}) for n in range(3)]
-    await house.graph.idle()
-    assert [message["id"] for message in house.messages] == wanted
-    assert len(house.posts) == 1
+    assert len(house.posts) == 2
 
 
 async def test_people_who_were_added_and_what_was_refused_survive_a_restart(
@@ -406,24 +365,9 @@ async def test_the_pair_rate_is_enforced_when_switched_on(house: House) -> None:
     assert (await house.send({**HI, "to": CHRIS.phone})).status_code == 200
 
 
-async def test_the_log_keeps_everything_received(house: House) -> None:
-    await house.send({**HI, "biz_opaque_callback_data": "o1"})
-    await house.send({**HI, "to": "4915550000000", "biz_opaque_callback_data": "o2"})
-    first = next(iter(house.graph.history.messages))
-    await house.send({"status": "read", "message_id": first})
-    kept = [
-        (e["n"], e["kind"], e.get("outbox_id"), e.get("error"), bool(e.get("wamid"))) for e in house.graph.log
-    ]
-    assert kept == [
-        (1, "send", "o1", 0, True),
-        (2, "send", "o2", 131030, False),
-        (3, "read", None, None, False),
-    ]
-
-
 @pytest.mark.parametrize(
     "changes",
-    [{"duplicate": 0}, {"delay": "1"}, {"unknown": True}, {"fail": [{}]}, {"fail": "x"}, {"offline": 1}],
+    [{"duplicate": 0}, {"delay": "1"}, {"unknown": True}, {"fail": [{}]}],
 )
 async def test_a_wrong_fault_is_named_and_changes_nothing(house: House, changes: dict[str, Any]) -> None:
     before = house.graph.faults.model_dump()
@@ -455,17 +399,6 @@ async def test_history_and_untaken_webhooks_survive_a_restart(make_house: MakeHo
         (reply, "read"),
     ]
     assert (await second.send(HI)).status_code == 200
-
-
-async def test_the_transcript_stays_small(make_house: MakeHouse, tmp_path: Path) -> None:
-    path = tmp_path / "phones.jsonl"
-    house = await make_house(history_path=path, keep=20)
-    for n in range(100):
-        await house.graph.inbound("ana", {"type": "text", "text": str(n)})
-    await house.graph.idle()
-    assert len(path.read_bytes().splitlines()) <= 81
-    assert len(house.graph.history.messages) == 20
-    assert path.stat().st_mode & 0o077 == 0
 
 
 async def test_a_talkative_person_costs_another_none_of_their_history(
