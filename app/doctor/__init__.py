@@ -15,7 +15,7 @@ import typer
 from app.cli.output import FAILED, command_settings, group, show
 from app.cli.settings import secrets_of
 from app.doctor import abilities, machine, media, model, people, records, whatsapp
-from app.doctor.finding import FAIL, OK, WARN, Finding, Level, line
+from app.doctor.finding import FAIL, OK, WARN, Finding, Level, fail, line
 from app.errors import ConfigurationError
 from app.settings import Settings
 
@@ -40,7 +40,7 @@ def doctor(
         findings = examine(command_settings("ERROR"), url)
     except ConfigurationError as error:
         faults = (fault.partition("; ") for fault in str(error).splitlines())
-        findings = iter([Finding(FAIL, "configuration", fact, cure) for fact, _, cure in faults])
+        findings = iter([fail("configuration", fact, cure) for fact, _, cure in faults])
         findings = chain(findings, machine.check_names(Path(".env")))
     levels = set()
     for finding in findings:
@@ -88,4 +88,4 @@ def _guarded(part: str, check: Check, settings: Settings) -> Iterator[Finding]:
         yield from check(settings)
     except Exception as error:
         fact = f"could not be checked: {type(error).__name__}: {error}"
-        yield Finding(FAIL, part, fact, "this is a fault of Recado's own: please report the line")
+        yield fail(part, fact, "this is a fault of Recado's own: please report the line")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from app.cli.mcp import configuration, exposed_cure, exposed_text
 from app.cli.server import find_server
-from app.doctor.finding import FAIL, OK, WARN, Finding, Level
+from app.doctor.finding import FAIL, WARN, Finding, Level, fail, ok, warn
 from app.errors import RecadoError
 from app.mcp.configuration import Configuration
 from app.mcp.definitions import ServerDefinition
@@ -26,7 +26,7 @@ def check_skills(settings: Settings) -> Iterator[Finding]:
     folder = settings.skills_dir
     if "skills_dir" in settings.model_fields_set and not folder.is_dir():
         fact = f"SKILLS_DIR={folder} is no folder: no skill of your own is there"
-        yield Finding(FAIL, "skills", fact, "make it, or mend SKILLS_DIR")
+        yield fail("skills", fact, "make it, or mend SKILLS_DIR")
     loader = SkillLoader(folder, installed=InstalledSkills.of(settings))
     loader.refresh()
     yield _shipped(loader)
@@ -34,18 +34,18 @@ def check_skills(settings: Settings) -> Iterator[Finding]:
     if own:
         apart = sum(bool(skill.tools) and skill.available for skill in own)
         fact = f"{len(own)} more in {settings.skills_dir}, {apart} with tools, each in a process of its own"
-        yield Finding(OK, "skills", fact)
+        yield ok("skills", fact)
     if installed := [skill for skill in loader.skills if skill.installed]:
         fact = f"{len(installed)} installed from addresses: {', '.join(skill.name for skill in installed)}"
-        yield Finding(OK, "skills", fact)
+        yield ok("skills", fact)
     for skill in loader.skills:
         where = f"{skill.name} ({skill.folder})"
         for fault in skill.faults:
-            yield Finding(FAIL, "skills", f"{where}: {fault}", "mend it and try: recado skills check")
+            yield fail("skills", f"{where}: {fault}", "mend it and try: recado skills check")
         if skill.reason and not skill.faults:
-            yield Finding(WARN, "skills", f"{where}: {skill.reason}")
+            yield warn("skills", f"{where}: {skill.reason}")
     for clash in loader.clashes:
-        yield Finding(WARN, "skills", clash, "rename one of the two")
+        yield warn("skills", clash, "rename one of the two")
 
 
 def _shipped(loader: SkillLoader) -> Finding:
@@ -53,11 +53,11 @@ def _shipped(loader: SkillLoader) -> Finding:
     there = {skill.folder.name for skill in loader.skills if skill.bundled and skill.available}
     if not wanted:
         fact = f"the skills of the release are not in {RELEASE_SKILLS}"
-        return Finding(WARN, "skills", fact, "install Recado from its folder: make run")
+        return warn("skills", fact, "install Recado from its folder: make run")
     if wanted - there:
         fact = f"of the release's skills these do not work: {', '.join(sorted(wanted - there))}"
-        return Finding(FAIL, "skills", fact, "bring back their folders from the release")
-    return Finding(OK, "skills", f"the release's {len(wanted)} work: {', '.join(sorted(wanted))}")
+        return fail("skills", fact, "bring back their folders from the release")
+    return ok("skills", f"the release's {len(wanted)} work: {', '.join(sorted(wanted))}")
 
 
 _MORE = "Code from elsewhere in docs/operating.md"
@@ -81,22 +81,20 @@ def check_sandbox(settings: Settings) -> Iterator[Finding]:
     sandbox = Sandbox(settings)
     if sandbox.off:
         fact = "SANDBOX=off: code that came from a URL or from chat has all the rights of this user"
-        yield Finding(WARN, "sandbox", fact, "take SANDBOX=off away")
+        yield warn("sandbox", fact, "take SANDBOX=off away")
         return
     verdict = sandbox.probe()
     if verdict.works and settings.uses_simulator and settings.simulator != "off" and not closes_ports():
         fact = (
             "on this kernel a server that may use the network can also write here, as the simulator's people"
         )
-        yield Finding(WARN, "sandbox", fact, "Linux 6.7 or newer with Landlock, or SIMULATOR=off")
+        yield warn("sandbox", fact, "Linux 6.7 or newer with Landlock, or SIMULATOR=off")
     elif verdict.works:
-        yield Finding(
-            OK, "sandbox", "tried: code that came from elsewhere sees its own folder and no network"
-        )
+        yield ok("sandbox", "tried: code that came from elsewhere sees its own folder and no network")
     if verdict.works:
         return
     fact = f"code that came from elsewhere does not run: {verdict.reason}"
-    yield Finding(WARN, "sandbox", fact, _sandbox_cure(verdict.reason))
+    yield warn("sandbox", fact, _sandbox_cure(verdict.reason))
 
 
 def _sandbox_cure(reason: str) -> str:
@@ -121,12 +119,12 @@ def check_servers(settings: Settings) -> Iterator[Finding]:
     definitions = written.look()
     for fault in written.faults:
         fact, _, cure = fault.partition("; ")
-        yield Finding(FAIL, _PART, fact, cure or "mend the file; it counts at the next message")
+        yield fail(_PART, fact, cure or "mend the file; it counts at the next message")
     for wanted in written.wanted:
         fact = f"the skill {wanted.skill} would use the server {wanted.registry_id}"
-        yield Finding(WARN, _PART, fact, f"recado mcp add NAME --registry {wanted.registry_id}")
+        yield warn(_PART, fact, f"recado mcp add NAME --registry {wanted.registry_id}")
     if not definitions and not written.faults:
-        yield Finding(OK, _PART, "none", "find one: recado mcp search WORDS")
+        yield ok(_PART, "none", "find one: recado mcp search WORDS")
     by_name = {one.name: one for one in definitions}
     for row in _rows(settings, written) if definitions else ():
         definition = by_name.get(row["name"])
@@ -153,40 +151,34 @@ def _findings(row: Mapping[str, JSON], definition: ServerDefinition) -> Iterator
     yield _state(row, definition)
     if row["held_back"]:
         tools = ", ".join(one["tool"] for one in row["held_back"])
-        yield Finding(
-            WARN, _PART, f"{name}: new or changed, and held back: {tools}", f"recado mcp approve {name}"
-        )
+        yield warn(_PART, f"{name}: new or changed, and held back: {tools}", f"recado mcp approve {name}")
     if row["dropped"]:
         dropped = "; ".join(f"{one['tool']}: {one['reason']}" for one in row["dropped"][:3])
         more = f" and {len(row['dropped']) - 3} more" if len(row["dropped"]) > 3 else ""
         fact = f"{name}: tools that cannot be used: {dropped}{more}"
-        yield Finding(WARN, _PART, fact, "tell its authors")
+        yield warn(_PART, fact, "tell its authors")
     if definition.exposed:
-        yield Finding(WARN, _PART, f"{name}: {exposed_text(definition)}", exposed_cure(name))
+        yield warn(_PART, f"{name}: {exposed_text(definition)}", exposed_cure(name))
 
 
 def _state(row: Mapping[str, JSON], definition: ServerDefinition) -> Finding:
     name, phase, reason = definition.name, row["phase"], row["reason"]
     if phase == "off":
-        return Finding(OK, _PART, f"{name} is turned off")
+        return ok(_PART, f"{name} is turned off")
     if phase == "starting":
         fact = f"{name} is starting" + (f" again: {reason}" if reason else "")
-        return Finding(WARN, _PART, fact, "look again in a moment")
+        return warn(_PART, fact, "look again in a moment")
     if phase == "ready":
         tools = f"{len(row['tools'])} tools" if len(row["tools"]) != 1 else "1 tool"
         fact = (
             f"{name} answers: {tools}, protocol {row['revision']}, {_place(definition)}, {_for(definition)}"
         )
-        return (
-            Finding(WARN, _PART, f"{fact}; {reason}", _cure(definition))
-            if reason
-            else Finding(OK, _PART, fact)
-        )
+        return warn(_PART, f"{fact}; {reason}", _cure(definition)) if reason else ok(_PART, fact)
     if definition.missing and not definition.fault:
         fact = f"{name} needs {', '.join(definition.missing)}"
-        return Finding(WARN, _PART, fact, f"recado mcp secret {name} {definition.missing[0]}")
+        return warn(_PART, fact, f"recado mcp secret {name} {definition.missing[0]}")
     if phase == "waiting":
-        return Finding(WARN, _PART, f"{name} ended and is started again: {reason}", _cure(definition, reason))
+        return warn(_PART, f"{name} ended and is started again: {reason}", _cure(definition, reason))
     level: Level = WARN if definition.url and not definition.fault else FAIL
     return Finding(level, _PART, f"{name} does not work: {reason}", _cure(definition, reason))
 
@@ -227,14 +219,14 @@ def check_server(settings: Settings) -> Iterator[Finding]:
         server = find_server(settings.data_dir)
         state = server.ask("health") if server is not None else {}
     except RecadoError as error:
-        yield Finding(FAIL, "server", str(error))
+        yield fail("server", str(error))
         return
     if server is None:
         yield _absent(settings)
         return
     where = f"runs at {server.url} (process {server.pid})"
     if state.get("status") == "ok":
-        yield Finding(OK, "server", where)
+        yield ok("server", where)
         return
     level: Level = FAIL if state.get("status") == "down" else WARN
     yield Finding(level, "server", f"{where}, {state.get('status')}: {state.get('reason')}")
@@ -246,6 +238,6 @@ def _absent(settings: Settings) -> Finding:
         with socket.create_connection((host, settings.port), timeout=1):
             pass
     except OSError:
-        return Finding(OK, "server", "is not running", "start it with: recado serve")
+        return ok("server", "is not running", "start it with: recado serve")
     fact = f"is not running, and something else listens at port {settings.port}"
-    return Finding(WARN, "server", fact, "stop that, or choose another port with PORT")
+    return warn("server", fact, "stop that, or choose another port with PORT")

@@ -11,7 +11,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from app.cli.settings import zone_hint
-from app.doctor.finding import FAIL, OK, WARN, Finding
+from app.doctor.finding import Finding, fail, ok, warn
 from app.settings import SECRET_VARIABLES, Settings
 from app.store.disk_space import MEGABYTE, Disk, is_full
 
@@ -31,7 +31,7 @@ def check_configuration(settings: Settings) -> Iterator[Finding]:
     """Check that `.env` was read, look for misspelt names, and name the time zone."""
     path = Path(".env")
     read = f"{path.resolve()} is read" if path.is_file() else "no .env here, the environment alone counts"
-    yield Finding(OK, "configuration", f"every variable is valid; {read}")
+    yield ok("configuration", f"every variable is valid; {read}")
     yield from check_names(path)
     yield from _open_to_others(settings, path)
     yield _zone(settings)
@@ -40,16 +40,14 @@ def check_configuration(settings: Settings) -> Iterator[Finding]:
 def check_names(path: Path) -> Iterator[Finding]:
     """Report names of a `.env` file and of the environment that look misspelt."""
     for written, meant in _misspelt(path):
-        yield Finding(
-            WARN, "configuration", f"{written} is set, which nothing reads", f"did you mean {meant}?"
-        )
+        yield warn("configuration", f"{written} is set, which nothing reads", f"did you mean {meant}?")
 
 
 def _open_to_others(settings: Settings, path: Path) -> Iterator[Finding]:
     """Report secrets that every user of the machine may read."""
     if path.is_file() and path.stat().st_mode & stat.S_IROTH and _given(path).intersection(SECRET_VARIABLES):
         fact = "every user of this machine may read the secrets in .env"
-        yield Finding(WARN, "configuration", fact, f"chmod go-rwx {path.resolve()}")
+        yield warn("configuration", fact, f"chmod go-rwx {path.resolve()}")
 
 
 def _given(path: Path) -> set[str]:
@@ -65,10 +63,10 @@ def _zone(settings: Settings) -> Finding:
     hint = zone_hint(settings)
     if hint:
         fact, _, cure = hint.partition("; ")
-        return Finding(WARN, "time zone", fact, cure)
+        return warn("time zone", fact, cure)
     zone = settings.timezone or local_timezone()
     source = "TIMEZONE" if settings.timezone else "the machine's"
-    return Finding(OK, "time zone", f"{zone} ({source}), where it is {datetime.now(ZoneInfo(zone)):%H:%M}")
+    return ok("time zone", f"{zone} ({source}), where it is {datetime.now(ZoneInfo(zone)):%H:%M}")
 
 
 def check_folder(settings: Settings) -> Iterator[Finding]:
@@ -90,17 +88,17 @@ def _folder(folder: Path, least: int, name: str, variables: str) -> Iterator[Fin
     except OSError as error:
         cure = f"give this user write access to {existing}, or set {variables} to another place"
         fact = f"{folder} cannot be written: {error.strerror or error}"
-        yield Finding(FAIL, name, fact, room if is_full(error) else cure)
+        yield fail(name, fact, room if is_full(error) else cure)
         return
     disk = Disk(folder, least * MEGABYTE)
     free = disk.free()
     if not disk.has_room_for("traces"):
         notes = "" if disk.has_room_for("data") else ", and notes and files are refused"
         fact = f"only {free // MEGABYTE} MB are free for {folder}: traces and media are not kept{notes}"
-        yield Finding(WARN, name, fact, room)
+        yield warn(name, fact, room)
         return
     state = "can be written" if folder.exists() else "will be made at the first start"
-    yield Finding(OK, name, f"{folder} {state}, {free / 1024**3:.1f} GB free")
+    yield ok(name, f"{folder} {state}, {free / 1024**3:.1f} GB free")
 
 
 def _ownership(database: Path) -> Iterator[Finding]:
@@ -110,10 +108,10 @@ def _ownership(database: Path) -> Iterator[Finding]:
     shut = [file.name for file in files if not os.access(file, os.R_OK | os.W_OK)]
     if shut:
         fact = f"{', '.join(shut)} in {folder} cannot be read and written by this user"
-        yield Finding(FAIL, "data folder", fact, f"give them to it: sudo chown -R {os.getuid()} {folder}")
+        yield fail("data folder", fact, f"give them to it: sudo chown -R {os.getuid()} {folder}")
     if any(file.stat().st_mode & stat.S_IROTH for file in files):
         fact = f"every user of this machine may read the messages in {folder}"
-        yield Finding(WARN, "data folder", fact, f"chmod -R go-rwx {folder}")
+        yield warn("data folder", fact, f"chmod -R go-rwx {folder}")
 
 
 def _misspelt(path: Path) -> Iterator[tuple[str, str]]:

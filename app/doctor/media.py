@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from app.doctor.finding import FAIL, OK, WARN, Finding, Level
+from app.doctor.finding import OK, WARN, Finding, Level, fail, ok, warn
 from app.llm.transcription import LOCAL, EndpointTranscriber, NotTranscribed, build_transcriber
 from app.llm.vision import Vision
 from app.settings import Settings
@@ -23,7 +23,7 @@ def check_voice(settings: Settings) -> Iterator[Finding]:
     transcriber = build_transcriber(settings)
     if not isinstance(transcriber, EndpointTranscriber):
         cure = f"set TRANSCRIPTION_BASE_URL, or a model in a folder: {_MODELS}"
-        yield Finding(OK, "voice notes", "nothing transcribes them; people are told so", cure)
+        yield ok("voice notes", "nothing transcribes them; people are told so", cure)
         return
     try:
         asyncio.run(_try(transcriber))
@@ -34,7 +34,7 @@ def check_voice(settings: Settings) -> Iterator[Finding]:
         fact = f"{settings.transcription_url} does not transcribe: {error}"
         yield Finding(level, "voice notes", fact, cure)
     else:
-        yield Finding(OK, "voice notes", f"{model} transcribes them")
+        yield ok("voice notes", f"{model} transcribes them")
 
 
 def check_pictures(settings: Settings) -> Iterator[Finding]:
@@ -44,20 +44,20 @@ def check_pictures(settings: Settings) -> Iterator[Finding]:
     vision = Vision(settings)
     if vision.was_refused:
         fact = f"{settings.llm_model} takes no pictures; people are told so"
-        yield Finding(WARN, "pictures", fact, "choose a model that sees, or set VISION=off to end this line")
+        yield warn("pictures", fact, "choose a model that sees, or set VISION=off to end this line")
     elif settings.vision == "off":
-        yield Finding(OK, "pictures", "are not shown to the model (VISION=off)")
+        yield ok("pictures", "are not shown to the model (VISION=off)")
     else:
-        yield Finding(OK, "pictures", "are shown to the model until it refuses one")
+        yield ok("pictures", "are shown to the model until it refuses one")
 
 
 def _local(folder: Path) -> Finding:
     if not folder.is_dir():
         cure = "put a faster-whisper model there: nothing is downloaded by itself"
-        return Finding(FAIL, "voice notes", f"there is no folder {folder}", cure)
+        return fail("voice notes", f"there is no folder {folder}", cure)
     if importlib.util.find_spec("faster_whisper") is None:
-        return Finding(FAIL, "voice notes", "faster-whisper is not installed", "pip install 'recado[voice]'")
-    return Finding(OK, "voice notes", f"faster-whisper transcribes them with {folder.name}")
+        return fail("voice notes", "faster-whisper is not installed", "pip install 'recado[voice]'")
+    return ok("voice notes", f"faster-whisper transcribes them with {folder.name}")
 
 
 async def _try(transcriber: EndpointTranscriber) -> None:

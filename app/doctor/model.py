@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from app.cli.settings import model_line
-from app.doctor.finding import FAIL, OK, WARN, Finding, Level
+from app.doctor.finding import FAIL, OK, WARN, Finding, Level, fail, ok, warn
 from app.errors import ConfigurationError
 from app.llm.client import ChatModel
 from app.llm.errors import ModelError
@@ -36,9 +36,9 @@ async def check_window(model: ChatModel, settings: Settings) -> list[Finding]:
         return [await _probe_window(model, settings.llm_model)]
     size, cure = reported
     if size >= SMALL_WINDOW:
-        return [Finding(OK, "context window", f"{size} tokens")]
+        return [ok("context window", f"{size} tokens")]
     fact = f"{size} tokens are too few: longer prompts are cut or refused"
-    return [Finding(WARN, "context window", fact, cure)]
+    return [warn("context window", fact, cure)]
 
 
 async def _reported_window(settings: Settings) -> tuple[int, str] | None:
@@ -89,13 +89,13 @@ async def _probe_window(model: ChatModel, name: str) -> Finding:
     except ModelError as error:
         if error.status in (400, 413, 422):
             fact = f"{name} refuses a prompt of {PROBE_WORDS} words: {error}"
-            return Finding(FAIL, "context window", fact, _WIDER)
+            return fail("context window", fact, _WIDER)
         fact = f"could not be tried with a long prompt: {error}"
-        return Finding(WARN, "context window", fact, "look again later, or raise LLM_TIMEOUT")
+        return warn("context window", fact, "look again later, or raise LLM_TIMEOUT")
     if word in answer.text:
-        return Finding(OK, "context window", f"a prompt of {PROBE_WORDS} words arrives whole")
+        return ok("context window", f"a prompt of {PROBE_WORDS} words arrives whole")
     fact = f"{name} does not know the beginning of a prompt of {PROBE_WORDS} words: it is cut"
-    return Finding(WARN, "context window", fact, _WIDER)
+    return warn("context window", fact, _WIDER)
 
 
 _CONNECT = "connect one with OPENAI_BASE_URL (or OPENAI_API_KEY) and LLM_MODEL: docs/models.md"
@@ -126,7 +126,7 @@ def check_model(settings: Settings) -> Iterator[Finding]:
         told = model_line(settings)
     except ConfigurationError as error:
         fact, _, cure = str(error).partition("; ")
-        yield Finding(FAIL, "model", fact, cure)
+        yield fail("model", fact, cure)
         return
     if not settings.has_model:
         level: Level = WARN if told else OK
@@ -152,7 +152,7 @@ async def _tool_call(model: ChatModel, settings: Settings) -> Finding:
     try:
         answer = await model.complete(ModelRequest("answer", _MESSAGES, [_TOOL]))
     except ModelError as error:
-        return Finding(FAIL, "model", str(error), cure_of(error, settings))
+        return fail("model", str(error), cure_of(error, settings))
     seconds = time.monotonic() - started
     return _tool_finding(answer, settings.llm_model, seconds, refused=model.tools_refused)
 
@@ -162,15 +162,13 @@ def _tool_finding(answer: ModelAnswer, name: str, seconds: float, *, refused: bo
     written = calls_in_text(answer.text, ["add_numbers"], [])
     if refused:
         how = "its calls are read from its text" if written else "and it wrote no call instead"
-        return Finding(WARN, "model", f"{name} answers, but the server refuses tools: {how}", better)
+        return warn("model", f"{name} answers, but the server refuses tools: {how}", better)
     if any(call.name == "add_numbers" for call in answer.calls):
-        return Finding(OK, "model", f"{name} answers and calls tools ({seconds:.1f} s)")
+        return ok("model", f"{name} answers and calls tools ({seconds:.1f} s)")
     if written:
-        return Finding(WARN, "model", f"{name} writes its tool calls as text; they are read", better)
+        return warn("model", f"{name} writes its tool calls as text; they are read", better)
     said = answer.text.strip()[:80] or "nothing"
-    return Finding(
-        WARN, "model", f"{name} answers, but did not call the tool it needed (it said: {said})", better
-    )
+    return warn("model", f"{name} answers, but did not call the tool it needed (it said: {said})", better)
 
 
 async def _classifier(model: ChatModel, settings: Settings) -> list[Finding]:
@@ -183,8 +181,8 @@ async def _classifier(model: ChatModel, settings: Settings) -> list[Finding]:
         await model.complete(ModelRequest("classify", messages))
     except ModelError as error:
         cure = cure_of(error, settings.model_copy(update={"llm_model": name}), "CLASSIFIER")
-        return [Finding(WARN, "classifier", f"{error}; the word index decides alone", cure)]
-    return [Finding(OK, "classifier", f"{name} answers")]
+        return [warn("classifier", f"{error}; the word index decides alone", cure)]
+    return [ok("classifier", f"{name} answers")]
 
 
 def cure_of(error: ModelError, settings: Settings, prefix: str = "LLM") -> str:

@@ -13,7 +13,7 @@ from app.cli.people import (
     realm_of,
     without_answered,
 )
-from app.doctor.finding import FAIL, OK, WARN, Finding
+from app.doctor.finding import Finding, fail, ok, warn
 from app.errors import StoreError
 from app.phones import canonical
 from app.settings import Settings
@@ -39,20 +39,19 @@ def check_people(settings: Settings) -> Iterator[Finding]:
             cure = f"the names are another's now; to delete what is left: recado erase {line.id}"
             if line.names:
                 cure = f"if it is the same person: recado people allow {line.names[0]}"
-            yield Finding(WARN, "people", f"{who} is frozen: {line.frozen}", cure)
+            yield warn("people", f"{who} is frozen: {line.frozen}", cure)
     yield from _turned_away(lines, settings)
 
 
 def _allowed(lines: Sequence[PersonLine], settings: Settings) -> Finding:
     if settings.uses_simulator and not has_simulator(settings):
-        return Finding(WARN, "people", "nobody can write, except in the terminal", "see WhatsApp above")
+        return warn("people", "nobody can write, except in the terminal", "see WhatsApp above")
     if settings.uses_simulator:
-        return Finding(OK, "people", "everybody in the simulator may talk; its first person is the owner")
+        return ok("people", "everybody in the simulator may talk; its first person is the owner")
     owners = [line for line in lines if owns(line, settings)]
     talking = [line for line in lines if may_talk(line, settings)]
     if not owners:
-        return Finding(
-            WARN,
+        return warn(
             "people",
             "nobody owns this assistant yet" if talking else "nobody may talk to it, and nobody owns it yet",
             "send the code that recado serve prints at its start from your WhatsApp, "
@@ -60,23 +59,22 @@ def _allowed(lines: Sequence[PersonLine], settings: Settings) -> Finding:
         )
     others = len(talking) - len(owners)
     if others <= 0:
-        return Finding(
-            OK,
+        return ok(
             "people",
             f"only owners may talk ({len(owners)})",
             "let others in with ALLOWED_PHONE_NUMBERS or: recado people allow PHONE",
         )
-    return Finding(OK, "people", f"{len(owners)} owners and {others} others may talk")
+    return ok("people", f"{len(owners)} owners and {others} others may talk")
 
 
 def _doubtful(variable: str, numbers: frozenset[str], settings: Settings) -> Iterator[Finding]:
     for number, doubt in sorted(doubts(settings, numbers).items()):
         if doubt.certain:
             fact = f"{variable} has {number}, which is no phone number with its country code"
-            yield Finding(FAIL, "people", fact, doubt.cure)
+            yield fail("people", fact, doubt.cure)
         else:
             fact = f"{variable} has {number}, which no country is known to use"
-            yield Finding(WARN, "people", fact, "see that its country code is right")
+            yield warn("people", fact, "see that its country code is right")
 
 
 def _turned_away(lines: Sequence[PersonLine], settings: Settings) -> Iterator[Finding]:
@@ -94,10 +92,10 @@ def _turned_away(lines: Sequence[PersonLine], settings: Settings) -> Iterator[Fi
     for line in found[:MOST_SHOWN]:
         times = "once" if line.messages == 1 else f"{line.messages} times"
         fact = f"{_name(line)} was turned away {times}, last {moment(line.last_at)}"
-        yield Finding(WARN, "people", fact, f"to let them in: recado people allow {line.names[0]}")
+        yield warn("people", fact, f"to let them in: recado people allow {line.names[0]}")
     if len(found) > MOST_SHOWN:
         fact = f"{len(found) - MOST_SHOWN} more were turned away"
-        yield Finding(WARN, "people", fact, "see them all with: recado people list")
+        yield warn("people", fact, "see them all with: recado people list")
 
 
 def _name(line: PersonLine) -> str:

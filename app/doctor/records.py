@@ -9,7 +9,7 @@ from sqlite3 import Connection
 from app.cli.database import BUSY_SECONDS, read_only, read_records
 from app.cli.output import moment
 from app.cli.people import realm_of
-from app.doctor.finding import FAIL, OK, WARN, Finding
+from app.doctor.finding import Finding, fail, ok, warn
 from app.errors import StoreError
 from app.people import Realm
 from app.settings import Settings
@@ -46,14 +46,14 @@ def check_database(settings: Settings) -> Iterator[Finding]:
     """Check that the file can be read, has a known schema, is sound, and keeps a write-ahead log."""
     path = settings.database_path
     if not path.exists():
-        yield Finding(OK, "database", f"{path} will be made at the first start")
+        yield ok("database", f"{path} will be made at the first start")
         return
     try:
         with closing(sqlite3.connect(read_only(path), uri=True, timeout=BUSY_SECONDS)) as connection:
             yield _state(connection, str(path))
     except sqlite3.Error as error:
         cure = "see that the file and its folder can be read, or move it away and restore a copy"
-        yield Finding(FAIL, "database", f"{path}: {error}", cure)
+        yield fail("database", f"{path}: {error}", cure)
 
 
 def check_alerts(settings: Settings) -> Iterator[Finding]:
@@ -67,9 +67,9 @@ def check_alerts(settings: Settings) -> Iterator[Finding]:
     for alert in found:
         often = "" if alert.times == 1 else f" ({alert.times} times, last {moment(alert.last_at)})"
         fact, cure = _alert_words(alert)
-        yield Finding(WARN, "alert", f"{fact}{often}", cure)
+        yield warn("alert", f"{fact}{often}", cure)
     if not found:
-        yield Finding(OK, "alerts", "none is open")
+        yield ok("alerts", "none is open")
 
 
 def _alerts_of(realm: Realm) -> Callable[[Connection], list[Alert]]:
@@ -102,23 +102,23 @@ def _state(connection: sqlite3.Connection, path: str) -> Finding:
     schema = _schema(connection)
     if schema > known:
         fact = f"{path} has schema {schema}, this version of Recado knows {known}"
-        return Finding(FAIL, "database", fact, "start the newer version that wrote it")
+        return fail("database", fact, "start the newer version that wrote it")
     if schema == 0:
         tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
         if tables:
             fact = f"{path} holds another program's tables"
-            return Finding(FAIL, "database", fact, "name a file of Recado's own in DATABASE_URL")
+            return fail("database", fact, "name a file of Recado's own in DATABASE_URL")
     damage = _damage(connection)
     if damage:
         fact = f"{path} is damaged: {damage}"
-        return Finding(FAIL, "database", fact, "stop the server, keep the file aside and restore a copy")
+        return fail("database", fact, "stop the server, keep the file aside and restore a copy")
     if damage is None:
-        return Finding(WARN, "database", f"{path}: looking through it was ended after {SCAN_SECONDS:g} s")
+        return warn("database", f"{path}: looking through it was ended after {SCAN_SECONDS:g} s")
     mode = str(connection.execute("PRAGMA journal_mode").fetchone()[0])
     if mode != "wal":
-        return Finding(WARN, "database", f"{path} keeps no write-ahead log ({mode})", "start the server once")
+        return warn("database", f"{path} keeps no write-ahead log ({mode})", "start the server once")
     brought = "" if schema == known else f", brought to {known} at the next start"
-    return Finding(OK, "database", f"{path} is sound, schema {schema}{brought}, write-ahead log on")
+    return ok("database", f"{path} is sound, schema {schema}{brought}, write-ahead log on")
 
 
 def _schema(connection: sqlite3.Connection) -> int:

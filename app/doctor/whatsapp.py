@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from app.doctor.finding import FAIL, OK, WARN, Finding
+from app.doctor.finding import Finding, fail, ok, warn
 from app.doctor.graph import ANSWER_SECONDS, Answer, GraphAPI
 from app.errors import RecadoError
 from app.messages import JSON
@@ -85,27 +85,27 @@ class Account:
             cure = (
                 "WHATSAPP_API_URL must look like https://graph.facebook.com/v25.0; leave it out for that one"
             )
-            return Finding(FAIL, _NUMBER, f"the address {url} is wrong: {answer.said}", cure)
+            return fail(_NUMBER, f"the address {url} is wrong: {answer.said}", cure)
         if answer.status == 0:
             fact = f"{url} cannot be reached: {answer.said}"
-            return Finding(WARN, _NUMBER, fact, "see that this machine reaches the internet; messages wait")
+            return warn(_NUMBER, fact, "see that this machine reaches the internet; messages wait")
         if answer.refuses_token:
-            return Finding(FAIL, _TOKEN, f"the access token is expired or wrong: {answer.said}", _PERMANENT)
+            return fail(_TOKEN, f"the access token is expired or wrong: {answer.said}", _PERMANENT)
         if answer.lacks_permission:
-            return Finding(FAIL, _TOKEN, f"the access token lacks a permission: {answer.said}", _PERMANENT)
+            return fail(_TOKEN, f"the access token lacks a permission: {answer.said}", _PERMANENT)
         if answer.is_busy:
             fact = f"Meta does not answer now: {answer.said}"
-            return Finding(WARN, _NUMBER, fact, "try again in a few minutes")
+            return warn(_NUMBER, fact, "try again in a few minutes")
         if answer.code == 100 or answer.status == 404:
             fact = f"WHATSAPP_PHONE_NUMBER_ID={self._number_id} is not known to this token: {answer.said}"
             cure = (
                 "copy it from developers.facebook.com > your app > WhatsApp > API Setup, "
                 "and assign the WhatsApp account to the system user"
             )
-            return Finding(FAIL, _NUMBER, fact, cure)
+            return fail(_NUMBER, fact, cure)
         if not answer.is_good or "display_phone_number" not in answer.data:
             fact = f"{url} answered {answer.status}: {answer.said}"
-            return Finding(FAIL, _NUMBER, fact, "see that WHATSAPP_API_URL is the Graph API's address")
+            return fail(_NUMBER, fact, "see that WHATSAPP_API_URL is the Graph API's address")
         return _number_finding(answer.data)
 
     def _token_data(self) -> Answer:
@@ -129,20 +129,20 @@ class Account:
         cure = f"give the token {_MANAGEMENT}, and its system user the WhatsApp account"
         if not accounts:
             fact = "Meta does not tell the number's WhatsApp account: its subscription cannot be seen"
-            return Finding(WARN, _APP, fact, cure)
+            return warn(_APP, fact, cure)
         for account in accounts:
             answer = self._graph.get(f"{account}/subscribed_apps", self._token)
             if answer.is_good and app in _subscribers(answer):
-                return Finding(OK, _APP, f"app {app} is subscribed to the WhatsApp account {account}")
+                return ok(_APP, f"app {app} is subscribed to the WhatsApp account {account}")
         if not answer.is_good:
             fact = f"the subscriptions of the WhatsApp account {accounts[-1]} cannot be seen: {answer.said}"
-            return Finding(WARN, _APP, fact, cure)
+            return warn(_APP, fact, cure)
         cure = (
             f'subscribe it: curl -X POST -H "Authorization: Bearer $WHATSAPP_ACCESS_TOKEN" '
             f"{self._graph.url}/{accounts[-1]}/subscribed_apps"
         )
         fact = f"app {app} is not subscribed to the WhatsApp account {accounts[-1]}: no message arrives"
-        return Finding(FAIL, _APP, fact, cure)
+        return fail(_APP, fact, cure)
 
     def _webhook(self, app: str, name: str) -> Iterator[Finding]:
         """Check the app secret and the subscription with the app's own token."""
@@ -152,15 +152,13 @@ class Account:
         if not answer.is_good:
             yield _secret_finding(answer, name)
         elif not found:
-            yield Finding(FAIL, _WEBHOOK, f"app {name} has no webhook", f"set it at {_CONFIGURATION}")
+            yield fail(_WEBHOOK, f"app {name} has no webhook", f"set it at {_CONFIGURATION}")
             return
         else:
             address = address or str(found[0].get("callback_url") or "")
             if "messages" not in _fields(found[0]) or found[0].get("active") is False:
                 fact = f"app {name} does not send messages to its webhook"
-                yield Finding(
-                    FAIL, _WEBHOOK, fact, f"subscribe the field messages at {_CONFIGURATION} fields"
-                )
+                yield fail(_WEBHOOK, fact, f"subscribe the field messages at {_CONFIGURATION} fields")
         if address:
             yield self._handshake(address)
 
@@ -181,18 +179,18 @@ def _number_finding(data: dict[str, JSON]) -> Finding:
     fact = f"connected to {data['display_phone_number']} ({name})"
     if name == "Test Number":
         note = "a test number reaches only the phones on its list (WhatsApp > API Setup > To)"
-        return Finding(OK, _NUMBER, fact, note)
+        return ok(_NUMBER, fact, note)
     if data.get("quality_rating") in ("RED", "YELLOW"):
         fact = f"{fact}, its quality is {data['quality_rating']}: people block or report it"
-        return Finding(
-            WARN, _NUMBER, fact, "write to fewer people who did not ask; see WhatsApp Manager > Phone numbers"
+        return warn(
+            _NUMBER, fact, "write to fewer people who did not ask; see WhatsApp Manager > Phone numbers"
         )
-    return Finding(OK, _NUMBER, fact)
+    return ok(_NUMBER, fact)
 
 
 def _clock(ahead: float) -> Finding:
     fact = f"this machine's clock is {abs(ahead) / 60:.0f} minutes {'ahead' if ahead > 0 else 'behind'}"
-    return Finding(WARN, "clock", fact, "let it be set from the network: timedatectl set-ntp true")
+    return warn("clock", fact, "let it be set from the network: timedatectl set-ntp true")
 
 
 def _health(health: JSON) -> Iterator[Finding]:
@@ -208,52 +206,48 @@ def _health(health: JSON) -> Iterator[Finding]:
         for error in errors if isinstance(errors, list) else ():
             if isinstance(error, dict):
                 fact = f"{fact}: {error.get('error_description') or error.get('error_code')}"
-                yield Finding(WARN, _NUMBER, fact, str(error.get("possible_solution") or cure))
+                yield warn(_NUMBER, fact, str(error.get("possible_solution") or cure))
                 return
         info = entity.get("additional_info")
         if isinstance(info, list) and info:
             fact = f"{fact}: {info[0]}"
             break
-    yield Finding(WARN, _NUMBER, fact, cure)
+    yield warn(_NUMBER, fact, cure)
 
 
 def _token(answer: Answer) -> Finding:
     data = answer.data
     if "is_valid" not in data:
         fact = f"Meta tells nothing about the token: {answer.said}"
-        return Finding(
-            WARN, _TOKEN, fact, "nothing, as long as answers go out; a system user's token can be looked at"
+        return warn(
+            _TOKEN, fact, "nothing, as long as answers go out; a system user's token can be looked at"
         )
     if data["is_valid"] is not True:
-        return Finding(FAIL, _TOKEN, f"the access token is not valid: {answer.said}", _PERMANENT)
+        return fail(_TOKEN, f"the access token is not valid: {answer.said}", _PERMANENT)
     scopes = data.get("scopes")
     if isinstance(scopes, list) and _MESSAGING not in scopes:
-        return Finding(FAIL, _TOKEN, f"the access token lacks {_MESSAGING}: nothing can be sent", _PERMANENT)
+        return fail(_TOKEN, f"the access token lacks {_MESSAGING}: nothing can be sent", _PERMANENT)
     if isinstance(scopes, list) and _MANAGEMENT not in scopes:
         fact = f"the access token lacks {_MANAGEMENT}: its account cannot be looked at"
-        return Finding(WARN, _TOKEN, fact, _PERMANENT)
+        return warn(_TOKEN, fact, _PERMANENT)
     expires = data.get("expires_at")
     if not isinstance(expires, int) or not 0 < expires < _FOREVER:
-        return Finding(
-            OK, _TOKEN, f"valid and permanent, of the app {data.get('application') or 'without a name'}"
-        )
+        return ok(_TOKEN, f"valid and permanent, of the app {data.get('application') or 'without a name'}")
     day = f"{datetime.fromtimestamp(expires, UTC):%Y-%m-%d %H:%M} UTC"
     issued = data.get("issued_at")
     is_for_a_day = isinstance(issued, int) and expires - issued <= DAY_SECONDS
     if is_for_a_day or expires - time.time() < SOON_SECONDS:
         kind = "is a temporary one and " if is_for_a_day else ""
-        return Finding(WARN, _TOKEN, f"the access token {kind}expires on {day}", _PERMANENT)
-    return Finding(OK, _TOKEN, f"valid until {day}", "a token without expiry spares the exchange")
+        return warn(_TOKEN, f"the access token {kind}expires on {day}", _PERMANENT)
+    return ok(_TOKEN, f"valid until {day}", "a token without expiry spares the exchange")
 
 
 def _secret_finding(answer: Answer, name: str) -> Finding:
     if answer.refuses_token or answer.code == 101 or "secret" in answer.said.lower():
         fact = f"WHATSAPP_APP_SECRET is not the secret of the token's app {name}: {answer.said}"
-        return Finding(
-            FAIL, _APP, fact, f"copy it from developers.facebook.com > {name} > App settings > Basic"
-        )
+        return fail(_APP, fact, f"copy it from developers.facebook.com > {name} > App settings > Basic")
     fact = f"Meta does not tell the app's webhook: {answer.said}"
-    return Finding(WARN, _WEBHOOK, fact, f"try again in a few minutes, or look at {_CONFIGURATION}")
+    return warn(_WEBHOOK, fact, f"try again in a few minutes, or look at {_CONFIGURATION}")
 
 
 def _accounts(health: JSON, token: dict[str, JSON]) -> list[str]:
@@ -303,8 +297,7 @@ def check_handshake(address: str, verify_token: str) -> Finding:
     """Send Meta's GET with a challenge; follow no redirect."""
     fault = _fault_of(address)
     if fault:
-        return Finding(
-            FAIL,
+        return fail(
             _WEBHOOK,
             f"{address or 'the address'} {fault}",
             "give Meta's form https://YOUR-ADDRESS/webhook",
@@ -314,13 +307,11 @@ def check_handshake(address: str, verify_token: str) -> Finding:
     try:
         response = httpx2.get(address, params=asked, timeout=ANSWER_SECONDS, trust_env=False)
     except (httpx2.InvalidURL, httpx2.HTTPError) as error:
-        return Finding(
-            FAIL, _WEBHOOK, f"{address} cannot be reached: {error or type(error).__name__}", _STARTED
-        )
+        return fail(_WEBHOOK, f"{address} cannot be reached: {error or type(error).__name__}", _STARTED)
     if response.status_code == 200 and response.text.strip() == challenge:
-        return Finding(OK, _WEBHOOK, f"{address} is reached, and the handshake succeeds")
+        return ok(_WEBHOOK, f"{address} is reached, and the handshake succeeds")
     fact, cure = _fault_and_cure(response.status_code)
-    return Finding(FAIL, _WEBHOOK, f"{address} {fact}", cure)
+    return fail(_WEBHOOK, f"{address} {fact}", cure)
 
 
 def check_closed(address: str) -> Iterator[Finding]:
@@ -335,7 +326,7 @@ def check_closed(address: str) -> Iterator[Finding]:
         except (httpx2.InvalidURL, httpx2.HTTPError):
             continue  # the handshake's line tells why
         if response.status_code == 200:
-            yield Finding(FAIL, "public address", f"anybody reaches {base}{path}", cure)
+            yield fail("public address", f"anybody reaches {base}{path}", cure)
 
 
 def _fault_of(address: str) -> str:
@@ -389,17 +380,15 @@ def check_whatsapp(settings: Settings, address: str = "") -> Iterator[Finding]:
     if settings.uses_simulator and settings.simulator == "off":
         fact = "not connected, and the simulator is off: nobody can write, except with recado chat"
         cure = "leave SIMULATOR out to use the simulator, or connect WhatsApp: docs/whatsapp.md"
-        yield Finding(WARN, "WhatsApp", fact, cure)
+        yield warn("WhatsApp", fact, cure)
         return
     if address:
         yield from check_closed(address)
     if settings.uses_simulator:
-        yield Finding(
-            OK, "WhatsApp", "not connected: the simulator is in use", "to connect it: docs/whatsapp.md"
-        )
+        yield ok("WhatsApp", "not connected: the simulator is in use", "to connect it: docs/whatsapp.md")
         return
     for name in settings.missing_credentials:
-        yield Finding(FAIL, "WhatsApp", f"{name} is missing: /webhook answers 401", _PLACES[name])
+        yield fail("WhatsApp", f"{name} is missing: /webhook answers 401", _PLACES[name])
     yield from _malformed(settings)
     verify_token = settings.whatsapp_verify_token.get_secret_value()
     if address and verify_token:
@@ -414,16 +403,16 @@ def _malformed(settings: Settings) -> Iterator[Finding]:
     for name in ("WHATSAPP_ACCESS_TOKEN", "WHATSAPP_APP_SECRET"):
         if re.search(r"[^!-~]|['\"]", given[name]):
             fact = f"{name} has a space, a quotation mark or a special character in it"
-            yield Finding(FAIL, "WhatsApp", fact, "copy it again, the value alone, without the word Bearer")
+            yield fail("WhatsApp", fact, "copy it again, the value alone, without the word Bearer")
     number = given["WHATSAPP_PHONE_NUMBER_ID"]
     if number and not _is_id(number, settings):
         fact = f"WHATSAPP_PHONE_NUMBER_ID={number} is no id, which has digits only"
         cure = f"not the number itself, but the id below it: {_PLACES['WHATSAPP_PHONE_NUMBER_ID']}"
-        yield Finding(FAIL, "WhatsApp", fact, cure)
+        yield fail("WhatsApp", fact, cure)
     secret = given["WHATSAPP_APP_SECRET"]
     if secret and not _APP_SECRET.fullmatch(secret):
         fact = "WHATSAPP_APP_SECRET is no app secret, which has 32 characters 0-9 a-f"
-        yield Finding(WARN, "WhatsApp", fact, _PLACES["WHATSAPP_APP_SECRET"])
+        yield warn("WhatsApp", fact, _PLACES["WHATSAPP_APP_SECRET"])
 
 
 def _is_id(number: str, settings: Settings) -> bool:
