@@ -9,7 +9,6 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
@@ -29,26 +28,6 @@ log = structlog.get_logger(__name__)
 
 DRAIN_SECONDS = 2
 EXIT_SECONDS = 9.0
-
-
-@dataclass(frozen=True, slots=True)
-class Running:
-    """A running server, as commands on this machine reach it."""
-
-    pid: int
-    url: str
-    token: str
-
-
-def read_running(data_dir: Path) -> Running | None:
-    """Return the server that runs on this data folder, None if none does."""
-    try:
-        data = orjson.loads((data_dir / "server.json").read_bytes())
-        running = Running(int(data["pid"]), str(data["url"]), str(data["token"]))
-        os.kill(running.pid, 0)
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return running
 
 
 def serve(settings: Settings, make_app: Callable[[Settings], FastAPI] = create_app) -> NoReturn:
@@ -120,9 +99,10 @@ def _is_worth_a_line(record: logging.LogRecord) -> bool:
 
 def _forget(data_dir: Path) -> None:
     """Remove server.json if it is ours."""
-    running = read_running(data_dir)
-    if running is not None and running.pid == os.getpid():
-        (data_dir / "server.json").unlink(missing_ok=True)
+    record = data_dir / "server.json"
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        if orjson.loads(record.read_bytes())["pid"] == os.getpid():
+            record.unlink()
 
 
 class _Server(uvicorn.Server):

@@ -12,17 +12,14 @@ import typer
 
 from app.cli.database import make_data_folder, read_records
 from app.cli.output import command_settings, group
-from app.cli.server import ANSWER_SECONDS, RunningServer, ServerGone, check_database, find_server, read_answer
+from app.cli.server import ANSWER_SECONDS, RunningServer, check_database, find_server
 from app.cli.settings import check_model_address
 from app.errors import RecadoError
-from app.messages import JSON
 from app.settings import Settings
 from app.store import approvals
 from app.text import visible_lines
 
 if TYPE_CHECKING:
-    from httpx2 import AsyncClient
-
     from app.assistant import Assistant
 
 T = TypeVar("T")
@@ -229,12 +226,8 @@ async def _in_process(settings: Settings) -> AsyncIterator[Talk]:
 
 @asynccontextmanager
 async def _with_server(server: RunningServer) -> AsyncIterator[Talk]:
-    """Connect to the assistant of a running server."""
-    import httpx2
-
     _note(f"Talking to the server at {server.url}.")
-    async with httpx2.AsyncClient(headers=server.headers, trust_env=False) as http:
-        yield _Outside(server, http)
+    yield _Outside(server)
 
 
 class _Inside:
@@ -248,25 +241,18 @@ class _Inside:
 class _Outside:
     """A `Talk` with a running server."""
 
-    def __init__(self, server: RunningServer, http: "AsyncClient") -> None:
+    def __init__(self, server: RunningServer) -> None:
         self._server = server
-        self._http = http
 
     async def say(self, text: str) -> None:
-        await self._ask("terminal/type", {"text": text}, ANSWER_SECONDS)
+        await asyncio.to_thread(self._server.ask, "terminal/type", {"text": text})
 
     async def replies(self, seconds: float) -> list[str]:
-        answer = await self._ask("terminal/replies", {"seconds": seconds}, seconds + ANSWER_SECONDS)
+        wait = {"seconds": seconds}
+        answer = await asyncio.to_thread(
+            self._server.ask, "terminal/replies", wait, seconds=seconds + ANSWER_SECONDS
+        )
         return [str(reply) for reply in answer["replies"]]
-
-    async def _ask(self, action: str, body: dict[str, JSON], limit: float) -> JSON:
-        import httpx2
-
-        try:
-            response = await self._http.post(self._server.address(action), json=body, timeout=limit)
-        except httpx2.TransportError as error:
-            raise ServerGone(f"the server at {self._server.url} went away; start it and try again") from error
-        return read_answer(response.status_code, response.content)
 
 
 def open_lines(conn: Connection) -> int:

@@ -47,11 +47,9 @@ class _Row(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _without_nulls(cls, row: Any) -> Any:
-        return (
-            {name: value for name, value in row.items() if value is not None}
-            if isinstance(row, dict)
-            else row
-        )
+        if not isinstance(row, dict):
+            return row
+        return {name: value for name, value in row.items() if value is not None}
 
 
 class _Tool(_Row):

@@ -1,12 +1,13 @@
 """`recado serve` and `token`, and the administrator's API: asked of the server, else done in the database."""
 
 import asyncio
+import os
 import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from sqlite3 import Connection
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import orjson
 import typer
@@ -18,9 +19,6 @@ from app.errors import RecadoError
 from app.messages import JSON
 from app.security import AdminToken
 from app.settings import Settings
-
-if TYPE_CHECKING:
-    from app.server import Running
 
 commands = group()
 
@@ -35,10 +33,10 @@ class ServerGone(RecadoError):
 class RunningServer:
     """A client of the administrator's API, with the token of server.json."""
 
-    def __init__(self, running: "Running") -> None:
-        self.pid = running.pid
-        self.url = running.url
-        self.headers = {"Authorization": f"Bearer {running.token}"}
+    def __init__(self, pid: int, url: str, token: str) -> None:
+        self.pid = pid
+        self.url = url
+        self._headers = {"Authorization": f"Bearer {token}"}
 
     def ask(
         self, action: str, body: dict[str, JSON] | None = None, *, seconds: float = ANSWER_SECONDS
@@ -51,8 +49,8 @@ class RunningServer:
 
         try:
             # No environment: a proxy of the operator's must not see what goes to this machine.
-            with httpx2.Client(headers=self.headers, timeout=seconds, trust_env=False) as http:
-                response = http.post(self.address(action), json=body or {})
+            with httpx2.Client(headers=self._headers, timeout=seconds, trust_env=False) as http:
+                response = http.post(f"{self.url}/admin/{action}", json=body or {})
         except httpx2.TimeoutException as error:
             raise RecadoError(
                 f"the server (process {self.pid}) gave no answer within {seconds:g} s; restart it"
@@ -61,23 +59,18 @@ class RunningServer:
             raise ServerGone(f"the server at {self.url} is gone: {error}") from error
         return read_answer(response.status_code, response.content)
 
-    def address(self, action: str) -> str:
-        return f"{self.url}/admin/{action}"
-
 
 def find_server(data_dir: Path) -> RunningServer | None:
     """Return the server that runs on this data folder, None if none does.
 
     Raise RecadoError if one runs that does not answer.
     """
-    if not (data_dir / "server.json").exists():  # the module that reads it brings the whole web server
+    try:
+        record = orjson.loads((data_dir / "server.json").read_bytes())
+        server = RunningServer(int(record["pid"]), str(record["url"]), str(record["token"]))
+        os.kill(server.pid, 0)
+    except (OSError, ValueError, KeyError, TypeError):
         return None
-    from app.server import read_running
-
-    running = read_running(data_dir)
-    if running is None:
-        return None
-    server = RunningServer(running)
     try:
         server.ask("health", seconds=FIND_SECONDS)
     except ServerGone:
