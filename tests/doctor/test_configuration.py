@@ -22,21 +22,6 @@ def test_an_empty_folder_is_sound_and_stays_empty(settings: Callable[..., Settin
     assert list(tmp_path.iterdir()) == []
 
 
-def test_faulty_skills_and_misspelt_variables_are_named(
-    settings: Callable[..., Settings], tmp_path: Path
-) -> None:
-    (tmp_path / "mine" / "broken").mkdir(parents=True)
-    (tmp_path / "mine" / "broken" / "SKILL.md").write_text("no frontmatter at all")
-    (tmp_path / ".env").write_text("OPENAI_BASEURL=http://x\nWEATHER_KEY=1\n")
-    chosen = settings(skills_dir=tmp_path / "mine")
-
-    (fault,) = [finding for finding in found(chosen, "skills") if finding.level == "FAIL"]
-    assert "broken" in fault.fact
-    assert "recado skills check" in fault.cure
-    (misspelt,) = [finding for finding in found(chosen, "configuration") if finding.level == "WARN"]
-    assert "OPENAI_BASE_URL" in misspelt.cure
-
-
 def test_what_the_operator_has_mistyped_is_named(
     settings: Callable[..., Settings], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

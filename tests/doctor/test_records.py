@@ -149,16 +149,6 @@ def test_a_data_folder_that_cannot_be_made_gets_its_cure(
     assert "DATA_DIR" in finding.cure
 
 
-def test_a_workspace_that_cannot_be_written_gets_its_cure(
-    settings: Callable[..., Settings], tmp_path: Path
-) -> None:
-    (tmp_path / "file").write_text("")
-    chosen = settings(workspace_dir=tmp_path / "file")
-    (finding,) = found(chosen, "workspace")
-    assert finding.level == "FAIL"
-    assert "WORKSPACE_DIR" in finding.cure
-
-
 def test_messages_that_everybody_may_read_are_named(
     settings: Callable[..., Settings], tmp_path: Path
 ) -> None:
