@@ -53,9 +53,11 @@ _DOUBT = re.compile(
     r"|(?:what|cual|qual|which|como) (?:was|is|era|es|e)(?: it| el| la| o| a| isso| eso)?)"
     r"\W*$"
 )
-# "delete it when I say so"
+# "delete it when I say so", "tomorrow I'll tell you"
 _PUT_OFF = re.compile(
-    r"\b(?:cuando|quando|hasta que|ate que|ate|when|until|once|si|se|if) (?:yo |eu |i )?(?:te |le |lhe )?"
+    r"\b(?:te|le|depois|luego|later|i['’ ]?ll|i will) (?:(?:te|le) )?(?:digo|aviso|cuento|confirmo|hablo"
+    r"|escribo|falo|conto|mando|escrevo|tell|let you|write|text)\b"
+    r"|\b(?:cuando|quando|hasta que|ate que|ate|when|until|once|si|se|if) (?:yo |eu |i )?(?:te |le |lhe )?"
     r"(?:diga|digo|avise|aviso|pida|ordene|confirme|mande|disser|falar|avisar|pedir|mandar|say|tell|ask)\b"
 )
 # "delete everything but the milk", "every day except Sundays"
