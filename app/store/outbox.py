@@ -175,7 +175,8 @@ def put_files(
 def take(conn: Connection, person: str, now: float, sendable: Sequence[Origin] | None = None) -> NextSend:
     """Return a person's next row and mark it as on the wire; rows go in order, one at a time.
 
-    `sendable`: the origins that may be sent now; None for all.
+    `sendable`: the origins that may be sent now; None for all. While an echo waits, a person of the business
+    may be answering, so only what is sent in silence goes.
     """
     if not _may_be_sent_to(conn, person, now):
         return NextSend()
@@ -184,6 +185,8 @@ def take(conn: Connection, person: str, now: float, sendable: Sequence[Origin] |
     if sendable is not None:  # a row that was tried before was counted against the limits then
         listed = placeholders(sendable)
         may_be_sent = f"(origin IN ({listed}) OR (attempts > 0 AND state <> 'unknown'))"
+    if exists(conn, "SELECT 1 FROM echoes WHERE person_id = ?", person):
+        may_be_sent += f" AND {_IS_SENT_IN_SILENCE}"
     while True:
         row = conn.execute(
             f"SELECT * FROM outbox WHERE person_id = ? AND {UNSENT} AND {may_be_sent}"
@@ -192,7 +195,7 @@ def take(conn: Connection, person: str, now: float, sendable: Sequence[Origin] |
             (person, *(sendable or ()), now),
         ).fetchone()
         if row is None:
-            return NextSend(lost=tuple(lost))
+            return NextSend(at=_echo_settles_at(conn, person), lost=tuple(lost))
         clock_set_back = not row["attempts"] and now < row["created_at"]
         if row["due_at"] > now and not clock_set_back:
             return NextSend(at=row["due_at"], lost=tuple(lost))
@@ -360,6 +363,17 @@ def _may_be_sent_to(conn: Connection, person: str, now: float) -> bool:
     for one in waiting:
         fail(conn, one["id"], 0, "the person was shut out", now)
     return False
+
+
+def _echo_settles_at(conn: Connection, person: str) -> float | None:
+    """Return when the sends are settled for which an echo waits; None if no echo waits."""
+    row = conn.execute(
+        f"SELECT max(due_at) FROM outbox WHERE person_id = ? AND state = 'unknown' AND {UNSENT}"
+        " AND EXISTS (SELECT 1 FROM echoes WHERE echoes.person_id = outbox.person_id)",
+        (person,),
+    ).fetchone()
+    at: float | None = row[0]
+    return at
 
 
 def _window_closed(conn: Connection, row: Row, now: float) -> bool:

@@ -5,25 +5,39 @@ from itertools import count
 from sqlite3 import Connection
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from app.messages import Echo, Sender
 from app.store import delivery, handovers, inbox, outbox, turn_state, turns
 from app.store.inbox import IntakeResult
 from app.store.journal import TurnGone
-from app.store.outbox import OutboxRow
+from app.store.outbox import Origin, OutboxRow
 from app.store.turns import Ready
 from tests.store.rows import OPEN, T, claim, conversation, draft, entrance, inbound, take
 
 SILENT_SECONDS = 12 * 3600.0
 RECONCILE_SECONDS = 15.0
 EVENTS = (
-    *("says", "says", "thinks", "thinks", "thinks", "sends", "sends", "accepted", "accepted", "refused"),
+    *(
+        "says",
+        "says",
+        "thinks",
+        "thinks",
+        "thinks",
+        "sends",
+        "sends",
+        "sends near the limit",
+        "accepted",
+        "accepted",
+        "refused",
+    ),
     *("vanishes", "echo", "echo", "own echo", "kill", "gives back", "reminds"),
     *("a second passes", "a minute passes", "half a day passes"),
 )
 PASSES = {"a second passes": 1.0, "a minute passes": 60.0, "half a day passes": 12.5 * 3600}
+# Near the limit a send of unknown outcome, for which the echo waits, is passed over.
+PASSED_OVER = ["says", "thinks", "thinks", "sends", "vanishes", "reminds", "echo", "sends near the limit"]
 numbers = count(1)
 
 
@@ -64,10 +78,13 @@ class History:
             turns.end(self.conn, self.turn, self.where, "answered", draft(f"reply {self.turn}"), self.now)
         self.turn = ""
 
-    def sends(self) -> None:
+    def sends_near_the_limit(self) -> None:
+        self.sends(("reminder",))
+
+    def sends(self, sendable: tuple[Origin, ...] | None = None) -> None:
         if self.on_the_wire is None:
             handovers.settle(self.conn, self.where.person_id, self.now)
-            self.on_the_wire = outbox.take(self.conn, self.where.person_id, self.now).row
+            self.on_the_wire = outbox.take(self.conn, self.where.person_id, self.now, sendable).row
             assert self.on_the_wire is None or self.now >= self.silent_until
 
     def accepted(self) -> None:
@@ -113,7 +130,7 @@ class History:
 
     def reminds(self) -> None:
         source = f"sched:{self.name}:{next(self.steps)}"
-        outbox.put_reply(self.conn, self.where, source, draft("a reminder"), self.now)
+        outbox.put_reply(self.conn, self.where, source, draft("a reminder"), self.now, origin="reminder")
 
     def kill(self) -> None:
         if self.on_the_wire is not None:
@@ -134,6 +151,7 @@ class History:
 
 @pytest.mark.slow
 @settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
+@example(PASSED_OVER)
 @given(events=st.lists(st.sampled_from(EVENTS), min_size=5, max_size=40))
 def test_nothing_is_sent_lost_or_out_of_order(conn: Connection, events: list[str]) -> None:
     history = History(conn)
