@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tests.test_handover import echo
 from tests.world import TOKEN, wait_for
 
 FOR_GUESTS = {"current_time", "convert_time", "days_between", "weekday_of", "business_days_between"}
@@ -96,5 +97,17 @@ def test_who_was_not_reached_by_the_first_message_is_told_in_the_next(make_world
     graph.faults(fail=[{"code": 131026}])
     graph.say("guest", "que horas são em Lisboa?")
     wait_for(lambda: server.rows("SELECT 1 FROM outbox WHERE state = 'failed'"), "the refusal")
+    graph.say("guest", "que horas são em Manaus?")
+    assert graph.reply("guest").startswith("Sou um assistente automático (IA).")
+
+
+def test_whose_first_answer_a_person_of_the_business_took_over_is_told_in_the_next(make_world: Any) -> None:
+    server, graph = make_world(crowd=0, graph={"people": PEOPLE}, ACCESS="everyone", DISCLOSURE="")
+    graph.faults(fail=[{"code": 131056}])  # too fast: the answer waits
+    graph.say("guest", "que horas são em Lisboa?")
+    wait_for(lambda: server.rows("SELECT 1 FROM outbox WHERE attempts > 0 AND sending_at IS NULL"), "a try")
+    gil = {"to": "5511955501234"}
+    server.post(echo("Oi, aqui é a Olga.", "wamid.E1", gil))
+    server.post(echo("/bot", "wamid.E2", gil))
     graph.say("guest", "que horas são em Manaus?")
     assert graph.reply("guest").startswith("Sou um assistente automático (IA).")

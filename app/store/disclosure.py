@@ -46,10 +46,14 @@ def with_disclosure(
 
 
 def renew(conn: Connection, conversation: str) -> None:
-    """Have the next message hold the sentence again where none that was sent so far arrived."""
+    """Have the next message hold the sentence again where none that may have held it arrives.
+
+    What a person of the business sends never holds it; a reminder that is held was queued behind it.
+    """
     conn.execute(
         "UPDATE conversations SET disclosed = 0 WHERE id = ? AND NOT EXISTS"
-        " (SELECT 1 FROM outbox WHERE conversation_id = ? AND state <> 'failed')",
+        " (SELECT 1 FROM outbox WHERE conversation_id = ? AND state <> 'failed'"
+        " AND origin NOT IN ('business', 'callback') AND NOT (origin = 'reminder' AND state = 'held'))",
         (conversation, conversation),
     )
 

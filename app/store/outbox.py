@@ -233,6 +233,8 @@ def drop_unsent(conn: Connection, conversation: str, now: float) -> list[str]:
         f" AND NOT ({_IS_SENT_IN_SILENCE} OR origin = 'reminder') RETURNING source, part",
         (conversation,),
     ).fetchall()
+    if dropped:
+        disclosure.renew(conn, conversation)
     return [
         row["source"].removeprefix("turn:")
         for row in dropped
