@@ -7,6 +7,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -65,6 +66,7 @@ def create_app(settings: Settings, *, wakes: bool = True, transport: Transport |
             RequestValidationError: _invalid,
             StoreError: _not_stored,
             RecadoError: _failed,
+            ClientDisconnect: _broken_off,
         },
     )
     app.add_middleware(StripTrailingSlash)
@@ -113,3 +115,8 @@ async def _not_stored(request: Request, error: StoreError) -> JSONResponse:
 
 async def _failed(request: Request, error: RecadoError) -> JSONResponse:
     return JSONResponse({"error": str(error)}, 400)
+
+
+async def _broken_off(request: Request, error: ClientDisconnect) -> JSONResponse:
+    """Answer nobody: a stranger who breaks off a body writes no lines into the log."""
+    return JSONResponse({"error": "the body did not arrive"}, 408)

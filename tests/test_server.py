@@ -126,6 +126,17 @@ def test_what_is_no_http_is_refused_without_a_line_in_the_log(server: Server) ->
     assert "Invalid" not in server.log
 
 
+@pytest.mark.parametrize("path", ["/webhook", "/console/sign-in"])
+def test_a_body_that_breaks_off_writes_no_line_into_the_log(server: Server, path: str) -> None:
+    signed = b"X-Hub-Signature-256: sha256=" + b"0" * 64 + b"\r\nContent-Length: 9\r\n\r\n"
+    written = len(server.log)
+    for _ in range(20):
+        opened(server, HEAD.replace(b"GET /health", f"POST {path}".encode()) + signed + b"x").close()
+    with opened(server, HEAD + b"\r\n") as connection:
+        assert connection.recv(100).startswith(b"HTTP/1.1 200")
+    assert "Traceback" not in server.log[written:]
+
+
 def test_heavy_libraries_wait_until_something_needs_them() -> None:
     late = {"aiohttp", "mcp", "openai", "openpyxl", "pypdf"}
     code = f"import sys, app.server; print({late} & set(sys.modules))"

@@ -5,7 +5,6 @@ import re
 import structlog
 from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import PlainTextResponse
-from starlette.requests import ClientDisconnect
 
 from app.channels.intake import Intake
 from app.channels.whatsapp.credentials import Credentials
@@ -63,10 +62,7 @@ class _WebhookRoutes:
         header = request.headers.get("x-hub-signature-256", "")
         secret = self._credentials.app_secret
         if secret and _SIGNATURE.fullmatch(header):
-            try:
-                body = await self._bodies.read(request)
-            except ClientDisconnect:
-                raise HTTPException(408, "the body did not arrive") from None
+            body = await self._bodies.read(request)
             if verify_signature(body, header, secret):
                 return body
         raise HTTPException(401, "the signature does not match")
