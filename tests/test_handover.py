@@ -119,14 +119,18 @@ def test_a_customer_asks_for_a_person(make_world: Any) -> None:
     )
     graph.say("owner", "hello")
     graph.reply("owner")
-    graph.say("ana", "quiero hablar con una persona")
+    graph.say("ana", "quiero hablar con una persona\u202e")
     assert graph.reply("ana").startswith(
         "✓ Avisé a una persona. Te responde por aquí; vuelve a haber alguien "
     )
     asked = wait_for(lambda: sends_with(graph, "owner", "asks for a person"), "the owner's message")
-    assert "Ana (+525550100001) asks for a person: quiero hablar con una persona" in str(asked[0])
+    card = asked[0]["body"]["interactive"]
+    assert "\u202e" not in card["body"]["text"]
+    assert (
+        "Ana (+525550100001) asks for a person: quiero hablar con una persona\\u202e" in card["body"]["text"]
+    )
     assert "00:00" in graph.reply("ana", 2)  # nobody came
-    buttons = asked[0]["body"]["interactive"]["action"]["buttons"]
+    buttons = card["action"]["buttons"]
     graph.inbound({"person": "owner", "type": "button", "reply": buttons[0]["reply"]})
     wait_for(
         lambda: [text for text in graph.texts("owner") if text.startswith("You answer 525550100001")],

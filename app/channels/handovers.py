@@ -15,6 +15,7 @@ from app.settings import Settings
 from app.store import handovers, people
 from app.store.database import Database
 from app.store.outbox import Draft, put_reply
+from app.text import visible
 from app.turns.profiles import local_timezone
 
 LONGEST_WHY = 200  # characters of a customer's reason, and of each of their lines, that owners are shown
@@ -125,4 +126,4 @@ def _give_back(language: str, who: str) -> Button:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())[:LONGEST_WHY]
+    return visible(" ".join(text.split()))[:LONGEST_WHY]
