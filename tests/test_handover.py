@@ -1,5 +1,6 @@
 """A person of the business answers: the assistant is silent there until it is given the conversation back."""
 
+import asyncio
 import time
 from typing import Any
 
@@ -85,6 +86,21 @@ def test_the_reply_of_a_turn_that_runs_is_dropped(make_world: Any, model: Any) -
     shown = [one["content"] for one in played.main_calls[-1]["messages"]]
     assert "están abiertos" in shown[1]
     assert "hasta las seis" in shown[2]
+
+
+def test_a_turn_that_runs_is_stopped(make_world: Any, model: Any) -> None:
+    async def play(body: dict[str, Any]) -> str:
+        await asyncio.sleep(20)
+        return "too late"
+
+    played = model(play)
+    server, graph = make_world(model=played, crowd=0, graph={"people": PEOPLE}, ACCESS="everyone")
+    graph.say("uma", "hola, ¿están abiertos?")
+    wait_for(lambda: played.main_calls, "the turn")
+    running = lambda number: f"recado_running_turns {number}.0" in server.http.get("/metrics").text  # noqa: E731
+    assert running(1)
+    server.post(echo("Sí, hasta las seis.", "wamid.E1", UMA))
+    wait_for(lambda: running(0), "the turn's end", 5)
 
 
 def test_another_handler_of_the_number_answers(make_world: Any) -> None:

@@ -127,6 +127,7 @@ def _take_one(
     if message.standby and not person.is_owner:
         handovers.begin(conn, conversation, now + rules.silent_seconds, now)
         taken.handed_over = True
+        taken.wake.add(conversation.id)
     row = _keep(conn, conversation, message, now)
     if message.kind not in SILENT_KINDS:
         told = {"id": message.id, "kind": message.kind, "text": message.text}
@@ -227,6 +228,7 @@ def hear_business(
         where = people.conversation(conn, person, rules.channel, "", now)
         if not control.ours:
             handovers.begin(conn, where, now + rules.silent_seconds, now)
+            taken.wake.add(where.id)
         elif handovers.give_back(conn, where.id, now):
             taken.wake.add(where.id)
             taken.notices.add(person)

@@ -182,11 +182,12 @@ def stop(conn: Connection, conversation: str, turn: str, now: float) -> Ready | 
     return Ready(turn, more=True)
 
 
-async def stop_waits(store: Database, conversation: str) -> bool:
-    """Return whether a /stop came in that nothing has obeyed yet."""
+async def is_stopped(store: Database, conversation: str, turn: str) -> bool:
+    """Return whether a turn is to stop: a /stop came in, or a person of the business answers instead."""
     row = await store.one(
-        f"SELECT 1 FROM inbox WHERE conversation_id = ? AND kind = 'stop' AND {UNCLAIMED}",
-        conversation,
+        f"SELECT 1 FROM inbox WHERE conversation_id = ? AND kind = 'stop' AND {UNCLAIMED}"
+        " UNION ALL SELECT 1 FROM turns WHERE id = ? AND state = 'done' AND error = ?",
+        *(conversation, turn, TAKEN_OVER),
     )
     return row is not None
 

@@ -42,7 +42,7 @@ class _Lane:
     turn: str = ""
     attempt: "asyncio.Task[None] | None" = None  # runs the turn
     reading: "asyncio.Task[None] | None" = None  # reads the files of the next burst
-    stopping: "asyncio.Task[None] | None" = None  # looks whether a /stop ends it
+    stopping: "asyncio.Task[None] | None" = None  # looks whether it is to stop
     hints: int = 0
 
 
@@ -252,12 +252,12 @@ class TurnScheduler:
             lane.stopping = asyncio.create_task(self._stop_if_asked(conversation, lane, lane.attempt))
 
     async def _stop_if_asked(self, conversation: str, lane: _Lane, attempt: "asyncio.Task[None]") -> None:
-        """End a turn early when a /stop came in; look as long as hints come."""
+        """End a turn early when it is to stop; look as long as hints come."""
         looked = 0
         try:
             while looked != lane.hints:
                 looked = lane.hints
-                if await turns.stop_waits(self._store, conversation):
+                if await turns.is_stopped(self._store, conversation, lane.turn):
                     attempt.cancel()
                     return
         except Exception as error:
