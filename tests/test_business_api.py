@@ -38,7 +38,8 @@ def send(
 ) -> httpx.Response:
     given = token if token is not None else (server.folder / "admin_token").read_text().strip()
     headers = {"Authorization": f"Bearer {given}", **({"Idempotency-Key": key} if key else {})}
-    return server.http.post("/api/messages", json=body, headers=headers)
+    headers["Content-Type"] = "application/json"
+    return server.http.post("/api/messages", content=json.dumps(body), headers=headers)
 
 
 def test_a_system_of_the_business_sends_a_text_once(make_world: Any) -> None:
@@ -61,6 +62,8 @@ def test_a_system_of_the_business_sends_a_text_once(make_world: Any) -> None:
         ({**text, "colour": "red"}, "k5"),
     ):
         assert send(server, body, key).status_code == 400
+    for half in ({**text, "to": "\ud800"}, {**text, "\ud800": "red"}):
+        assert send(server, half, "k7").status_code == 400
     server.recado("people", "block", "+52 1 555 010 0001")
     assert send(server, text, "k6").status_code == 400
     assert len(graph.sends("ana")) == 2

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
+import orjson
 from fastapi import Depends, HTTPException, Request, Response
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
@@ -42,7 +43,7 @@ class Guard:
                 async def guarded(request: Request) -> Response:
                     _require(await guard._has_token(request))
                     return await handle(
-                        Request(request.scope, bounded_receive(request.receive, ADMIN_BODY_BYTES))
+                        _StrictRequest(request.scope, bounded_receive(request.receive, ADMIN_BODY_BYTES))
                     )
 
                 return guarded
@@ -51,6 +52,13 @@ class Guard:
 
     async def _has_token(self, request: Request) -> bool:
         return await self.admin_token.opens(request, self.server_token)
+
+
+class _StrictRequest(Request):
+    """A request whose JSON is refused if it holds half a surrogate pair, which cannot be kept."""
+
+    async def json(self) -> Any:
+        return orjson.loads(await self.body())
 
 
 def _require(allowed: bool) -> None:
