@@ -24,7 +24,9 @@ def find_fault(turn: TurnContext, answer: str, *, offline: bool) -> AnswerFault 
 
 def _made_up(turn: TurnContext, answer: str) -> AnswerFault | None:
     """Look for amounts, dates and the like, in an answer to a guest, that stand nowhere."""
-    if not turn.is_checked or not (found := claims.unsupported(answer, turn.prompt.given)):
+    if not turn.is_checked or not (
+        found := claims.unsupported(answer, turn.prompt.given, turn.prompt.moment)
+    ):
         return None
     listed = "; ".join(claim.words for claim in found)
     return AnswerFault(

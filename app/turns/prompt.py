@@ -82,10 +82,23 @@ class Prompt:
 
     @property
     def given(self) -> list[str]:
-        """Return the texts that an answer may be made of: what was said before and now, and all results."""
-        said = self._messages[1 : self._newest + 1]
+        """Return the texts that an answer may be made of: what was said before and now, and all results.
+
+        Of our own lines, that of the date is `moment`."""
+        earlier = self._messages[1 : self._newest]
         results = [one for one in self._messages[self._newest + 1 :] if one["role"] == "tool"]
-        return [str(one.get("content") or "") for one in (*said, *results)]
+        _, _, said = self._said_now.partition("\n")
+        return [said, *(str(one.get("content") or "") for one in (*earlier, *results))]
+
+    @property
+    def moment(self) -> str:
+        """Return our own line about the date and time."""
+        return self._said_now.partition("\n")[0]
+
+    @property
+    def _said_now(self) -> str:
+        content = self._messages[self._newest]["content"]
+        return content if isinstance(content, str) else str(content[0]["text"])
 
     def add_correction(self, text: str) -> None:
         """Ask for the answer anew, told what was wrong with it."""

@@ -1,6 +1,7 @@
 """What a business tells its customers: found by other words, changed at the next message, never made up."""
 
 import json
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -104,9 +105,10 @@ def test_what_a_model_makes_up_is_caught_and_what_it_was_given_is_not() -> None:
     examples = yaml.safe_load(Path(__file__).with_name("claims.yaml").read_text("utf-8"))
     caught = [bool(unsupported(said, [one["given"]])) for one in examples for said in one["invented"]]
     wrongly = [bool(unsupported(said, [one["given"]])) for one in examples for said in one["faithful"]]
-    assert len(caught) + len(wrongly) >= 80
+    assert len(caught) + len(wrongly) >= 150
     assert sum(caught) / len(caught) >= 0.95
     assert sum(wrongly) / len(wrongly) <= 0.03
+    assert unsupported("Cuesta $ 700.", ["9" * 5000])  # more digits than Python turns into a number
 
 
 def test_a_guest_is_told_no_price_that_a_model_made_up(make_world: Any, model: Any) -> None:
@@ -127,9 +129,13 @@ def test_a_guest_is_told_no_price_that_a_model_made_up(make_world: Any, model: A
     said["again"] = "Cuesta $ 650. Abrimos los sábados."
     graph.say("ana", "¿y el blanqueamiento?")
     assert graph.reply("ana", 2) == "Abrimos los sábados."
+    said["first"] = f"Cuesta $ **{date.today().year}**. Abrimos los sábados."  # a number of our own line
+    graph.say("ana", "¿y una corona?")
+    assert graph.reply("ana", 3) == "Abrimos los sábados."
+    said["first"] = "Cuesta $ 700. Abrimos los sábados."
     calls = len(played.main_calls)
     graph.say("ana", "tengo $ 700, ¿alcanza?")
-    assert graph.reply("ana", 3) == "Cuesta $ 700. Abrimos los sábados."  # the person said it
+    assert graph.reply("ana", 4) == "Cuesta $ 700. Abrimos los sábados."  # the person said it
     assert len(played.main_calls) == calls + 1
     graph.say("owner", "¿cuánto cuesta?")
     assert graph.reply("owner").startswith("Cuesta $ 700")  # an owner's own assistant is not checked
