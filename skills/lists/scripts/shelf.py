@@ -1,5 +1,6 @@
 """A person's lists with what is on them, as rows of `context.store`."""
 
+import re
 import time
 from dataclasses import replace
 from itertools import count
@@ -22,6 +23,7 @@ _SHOPS = spaced(
     market mandado mandados despensa feira mercearia almacen abarrotes
     """
 )
+_ASIDE = re.compile(r"\s+(?:pra mim|para m[ií]m?|for me|por favor|please)$", re.IGNORECASE)
 # Characters of a name that are read; far more than any may have.
 _LONGEST = 1000
 # Beyond so many rows of a list, removed ones with them, its numbers begin anew.
@@ -129,7 +131,7 @@ def is_shopping(name):
 
 def bare(name):
     """Return a list's name without "my list of" and "list"; "" for "the list" and "all"."""
-    said = name[:_LONGEST].replace("\x00", "").strip(" \t\n.,;:!?¿¡\"'“”«»").split()
+    said = _ASIDE.sub("", name[:_LONGEST].replace("\x00", "")).strip(" \t\n.,;:!?¿¡\"'“”«»").split()
     while said and folded(said[0]) in LISTS | _SMALL:
         said.pop(0)
     while said and folded(said[-1]) in LISTS:

@@ -59,7 +59,8 @@ _LEADING = re.compile(
 )
 _LEADING_PT = re.compile(r"(?:(?:e|o|a|as)\s+)+", re.IGNORECASE)
 _TRAILING = re.compile(
-    r"[\s,]+(?:tamb[ií][eé]n|tamb[eé]m|tbm|tbn|too|as well|por ?favor|porfa|please|pls|pfv?)$", re.IGNORECASE
+    r"[\s,]+(?:tamb[ií][eé]n|tamb[eé]m|tbm|tbn|tb|too|as well|por ?favor|porfa|please|pls|pfv?)$",
+    re.IGNORECASE,
 )
 # Characters of what is read; far more than anything on a list may have.
 LONGEST = 1000

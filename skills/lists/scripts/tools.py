@@ -8,7 +8,7 @@ from .choosing import list_to_fill, the_list
 from .lines import left, named, overview, put_back, shown, texts, told
 from .picking import Picked
 from .sentences import MAX_NAME, MAX_TEXT, MAX_THINGS, SAID
-from .shelf import LISTS, SHOPPING, Shelf, bare, key_of
+from .shelf import LISTS, Shelf, bare
 from .things import LONGEST, clean, core, has_amount, means_everything, names_nothing
 
 
@@ -38,8 +38,6 @@ def add_to_list(items: list[str], list_name: str = "", context=None) -> dict:
     if not things:
         what = "exists" if key in known else "begun"
         return {"summary": say(what, name=shelf.lists[key]), **_fields(shelf, key)}
-    if key == key_of(SHOPPING) and not shelf.open(key):
-        shelf.clear(key)  # all of it was bought: what comes now is for the next time
     return _filled(say, shelf, key, things)
 
 
