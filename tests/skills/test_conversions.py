@@ -33,6 +33,7 @@ def test_the_summary_is_in_the_persons_form(
         ("", "km", "NO_QUANTITY"),
         ("5 km", "", "UNKNOWN_UNIT"),
         ("5 gatos", "perros", "UNKNOWN_UNIT"),
+        ("3 arrobas", "kg", "UNKNOWN_UNIT"),
         ("5 km", "kg", "DIFFERENT_KINDS"),
         ("-300 °C", "°F", "BELOW_ZERO"),
         ("1/0 km", "m", "DIVISION_BY_ZERO"),

@@ -25,6 +25,8 @@ TABLE = Path(__file__).parent.parent / "assets" / "units.txt"
 LANGUAGES = ("es", "pt", "en")
 # Where a gallon is that of Great Britain.
 IMPERIAL = {"GB", "IE"}
+# Each country has its own; the table knows that of Brazil.
+ARROBAS = {"arroba", "arrobas"}
 LONGEST = 200
 MOST_PARTS = 6
 SIGNIFICANT = 7
@@ -103,14 +105,15 @@ def unit_named(text, country=""):
     key = _BEFORE.sub("", _AFTER.sub("", _folded(text)))
     wanted = (f"imp {key}", f"imperial {key}", key) if country in IMPERIAL else (key,)
     found = next((_index()[one] for one in (*wanted, *_singular(key)) if one in _index()), None)
-    if found is None:
+    if found is None or (key in ARROBAS and country not in ("", "BR")):
         raise Unreadable("UNKNOWN_UNIT", text.strip())
     return found
 
 
 def near_units(text):
     """Return names of units that are spelled nearly so."""
-    return difflib.get_close_matches(_folded(text), _index(), n=3, cutoff=0.75)
+    others = (one for one in _index() if one not in ARROBAS)
+    return difflib.get_close_matches(_folded(text), others, n=3, cutoff=0.75)
 
 
 def _parts(quantity, form, country):
