@@ -1,6 +1,6 @@
 """Facts that a person wants to be remembered: remember, recall, forget."""
 
-from app.search.words import spaced
+from app.search.words import spaced, words
 from app.tools.authoring import Ledger, Sentences, cut, folded, matching, meant
 
 MAX_FACTS = 200
@@ -9,6 +9,12 @@ MOST_ROWS = 400
 MOST_SHOWN = 50
 PREFIX = "fact:"
 NOUNS = spaced("dato datos fato fatos fact facts memoria memory recuerdo recuerdos lembranca")
+# of the place that the weather keeps, and the time zone
+PLACES = spaced(
+    """
+    address live city place where direccion vivo ciudad lugar donde endereco moro cidade onde zona zone fuso
+    """
+)
 # Words that begin no sentence but a part of one.
 BEGINNINGS = spaced("en em na no con com de por para como in at with for as from a an un una um uma")
 EVERYTHING_AGAIN = {"todo de nuevo", "todo otra vez", "tudo de novo", "everything again", "everything"}
@@ -38,6 +44,11 @@ SAID = {
         "TOO_MANY": f"Ya recuerdo {MAX_FACTS} cosas de ti, que es el máximo.",
         "hint_TOO_MANY": "Dime qué puedo olvidar.",
         "FACT_NOT_FOUND": "Entre lo que sé de ti no hay nada sobre «{what}».",
+        "PLACE_NOT_HERE": (
+            "Entre los datos que me pediste recordar no hay nada sobre «{what}». "
+            "Tu lugar para el tiempo y tu zona horaria se guardan aparte."
+        ),
+        "hint_PLACE_NOT_HERE": "Para cambiarlos, di «vivo en Rosario» con tu ciudad.",
         "hint_FACT_NOT_FOUND": "Pregunta «¿qué sabes de mí?» para ver la lista.",
         "AMBIGUOUS": "Sé varias cosas así:\n{lines}",
         "hint_AMBIGUOUS": "¿Cuál? Di su número.",
@@ -65,6 +76,11 @@ SAID = {
         "TOO_MANY": f"Já lembro de {MAX_FACTS} coisas suas, que é o máximo.",
         "hint_TOO_MANY": "Diga o que posso esquecer.",
         "FACT_NOT_FOUND": "Entre o que sei de você não há nada sobre “{what}”.",
+        "PLACE_NOT_HERE": (
+            "Entre os fatos que você me pediu para lembrar não há nada sobre “{what}”. "
+            "Seu lugar para o tempo e seu fuso horário ficam guardados à parte."
+        ),
+        "hint_PLACE_NOT_HERE": "Para mudá-los, diga “moro em Recife” com a sua cidade.",
         "hint_FACT_NOT_FOUND": "Pergunte “o que você sabe de mim?” para ver a lista.",
         "AMBIGUOUS": "Sei várias coisas assim:\n{lines}",
         "hint_AMBIGUOUS": "Qual delas? Diga o número.",
@@ -92,6 +108,11 @@ SAID = {
         "TOO_MANY": f"I already remember {MAX_FACTS} things about you, the most there can be.",
         "hint_TOO_MANY": "Tell me what I may forget.",
         "FACT_NOT_FOUND": 'Among what I know about you there is nothing about "{what}".',
+        "PLACE_NOT_HERE": (
+            'Among the facts that you asked me to remember there is nothing about "{what}". '
+            "Your place for the weather and your time zone are kept apart."
+        ),
+        "hint_PLACE_NOT_HERE": 'To change them, say "I live in Boston" with your city.',
         "hint_FACT_NOT_FOUND": 'Ask "what do you know about me?" to see the list.',
         "AMBIGUOUS": "I know several things like that:\n{lines}",
         "hint_AMBIGUOUS": "Which one? Say its number.",
@@ -181,7 +202,8 @@ def forget(what: str, context=None) -> dict:
         return say.failed("NO_PERSON")
     found = meant(facts.entries, what, NOUNS)
     if not found:
-        return say.failed("FACT_NOT_FOUND", what=cut(what, 80))
+        name = "PLACE_NOT_HERE" if PLACES.intersection(words(what)) else "FACT_NOT_FOUND"
+        return say.failed(name, code="FACT_NOT_FOUND", what=cut(what, 80))
     if len(found) > 1:
         return say.failed("AMBIGUOUS", lines=_lines(found[:10]), numbers=[one.number for one in found[:10]])
     facts.remove(found[0])
