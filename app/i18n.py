@@ -48,7 +48,9 @@ def detect_language(text: str, usual: str = "") -> Language | None:
 
 def _score_word(word: str, scores: dict[Language, int], *, is_name: bool) -> None:
     """Add 2 for a word of one language, 1 for each of two; for an unknown word 1 for its look."""
-    languages = _vocabulary().get(word.casefold())
+    languages = _vocabulary().get(word.casefold()) or _vocabulary().get(
+        _DRAWN_OUT.sub(r"\1", word.casefold())
+    )
     if languages is not None:
         for language in languages:
             scores[language] += 3 - len(languages)
@@ -92,6 +94,7 @@ _TRANSLATES = re.compile(
 _LONGEST = 2_000
 _NOT_PROSE = re.compile(r"```.*?```|https?://\S+|\S+@\S+|[@#]\w+|(?<!\S)/\w+", re.DOTALL | re.IGNORECASE)
 _NAME = re.compile(r"(?<=[^\W\d_] )[A-ZÁÉÍÓÚÂÊÔÃÕÑÇ][^\W\d_]+")
+_DRAWN_OUT = re.compile(r"(\w)\1+$")  # "heyyy"
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 
 # letters and habits that only one of the three has
@@ -121,6 +124,7 @@ _LOOKS: tuple[tuple[Language, re.Pattern[str]], ...] = (
 
 _WORDS: dict[Language, str] = {
     "en": """
+        ok google
         the yo an and or but of to in on at by for with from about into over than then that this these
         those it its is are was were be been being am do does did done don doing have has had having
         will would can could should shall may might must not yes yeah yep nope n lol hell ta ra
@@ -152,6 +156,7 @@ _WORDS: dict[Language, str] = {
         i'm it's buddy dude bro checked check order turn percentage evaluate solve divide result calc
     """,
     "es": """
+        stop ok google
         el la los las un una unos unas lo al del de a y o u pero ni que qué quien quién quienes cual
         cuál cuáles cuando cuándo donde dónde adónde como cómo cuanto cuánto cuanta cuánta cuantos
         cuántos cuantas cuántas porque porqué por para con sin sobre entre hasta desde hacia según en es
@@ -219,7 +224,7 @@ _WORDS: dict[Language, str] = {
         activa desactiva aprueba aprobá herramienta herramientas actualiza actualizá
     """,
     "pt": """
-        lista esvazie esvazia esvaziar
+        lista esvazie esvazia esvaziar fecha fecho fechar fechado projeto projetos stop ok google
         o a os as um uma uns umas ao aos à às do da dos das no na nos nas num numa pelo pela pelos pelas
         de em e ou mas nem que quê quem qual quais quando onde aonde como quanto quanta quantos quantas
         porque porquê por para pra pro pras pros com sem sobre entre até desde é são era eram foi foram

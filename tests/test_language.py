@@ -128,6 +128,13 @@ def test_the_english_name_of_a_server_does_not_turn_what_is_asked_about_it(langu
 def test_a_name_or_a_loan_word_does_not_turn_a_message() -> None:
     assert detect_language("recuérdame la reunión con John Smith sobre el password") == "es"
     assert detect_language("me lembra da reunião com a María José no shopping") == "pt"
+    assert [detect_language(one, "es") for one in ("hii", "heyyy", "stop", "ok google")] == [
+        "en",
+        "en",
+        None,
+        None,
+    ]
+    assert detect_language("fecha o projeto", "pt") == "pt"
     assert detect_language("remind me to call José María in São Paulo") == "en"
 
 
