@@ -203,7 +203,7 @@ def help_text(language: str, abilities: Sequence[str], *, unknown: str, offline:
     if offline:
         lines += [
             "",
-            say(language, "I run on the built-in offline model: I understand simple requests only."),
+            say(language, "I am in my simple built-in mode: I understand short requests only."),
         ]
     if offline and is_owner:
         lines.append(

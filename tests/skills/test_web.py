@@ -119,7 +119,7 @@ async def test_a_search_engine_that_fails_is_named(
 async def test_without_a_search_engine_the_owner_is_told_what_to_set(here: Here) -> None:
     here.context = replace(here.context, settings={})
     error = (await here.search("x"))["error"]
-    assert error["code"] == "NO_SEARCH_SERVICE"
+    assert error["code"] == "NOT_SET_UP"
     assert "SEARCH_URL" not in error["hint"]
     owner = replace(here.context, person=replace(context("es").person, role="owner"))
     assert "SEARCH_URL" in TOOLS["search_web"]("x", context=owner)["error"]["hint"]

@@ -209,6 +209,9 @@ class OfflineModel:
             return _written(request, replies.facts_text(facts, language))
         if looks and all(map(replies.found_nothing, results)):
             results = []
+        is_guess = all(step.guessed or (step.phrase and step.phrase.takes_all) for step in plan.steps)
+        if is_guess and all(map(replies.is_not_set_up, results)):
+            results = []  # nobody asked for a tool that has nothing to work with
         told = [replies.results_text(results, language)] if results else []
         if plan.steps and plan.unknown:
             told.append(replies.unknown_text(plan.unknown, language))
@@ -262,9 +265,7 @@ class OfflineModel:
     def _without_tools(self, request: ModelRequest, offers: Sequence[Offer], person: Person) -> str:
         language, said = person.language, request.said
         if not said.strip():
-            return say(
-                language, "I got your message, but the built-in offline model only understands written words."
-            )
+            return say(language, "I got your message, but for now I only understand written words.")
         if not words(said):
             return "🙂"
         talk = small_talk(said)

@@ -8,7 +8,7 @@ from app.i18n import detect_language, say
 from app.llm.offline.slots import Kind, Offer, Parameter
 from app.llm.smalltalk import Talk
 from app.messages import JSON
-from app.search.phrases import IT, SAME, without_given
+from app.search.phrases import ALL, IT, SAME, without_given
 from app.search.words import spaced, words
 from app.text import fold
 
@@ -152,12 +152,22 @@ def _object_line(value: dict[str, JSON], language: str) -> str:
 
 def found_nothing(result: str) -> bool:
     """Tell whether a tool searched and found nothing."""
+    data = _field(result, "data")
+    return isinstance(data, dict) and data.get("count") == 0
+
+
+def is_not_set_up(result: str) -> bool:
+    """Tell whether a tool has nothing to work with here, such as a search without a search engine."""
+    error = _field(result, "error")
+    return isinstance(error, dict) and error.get("code") == "NOT_SET_UP"
+
+
+def _field(result: str, name: str) -> JSON:
     try:
         value = json.loads(result)
     except ValueError:
-        return False
-    data = value.get("data") if isinstance(value, dict) and value.get("ok") is True else None
-    return isinstance(data, dict) and data.get("count") == 0
+        return None
+    return value.get(name) if isinstance(value, dict) else None
 
 
 # Questions
@@ -198,7 +208,11 @@ def talk_text(talk: Talk | None, name: str, examples: Sequence[str], language: s
         helping = say(language, "How can I help?")
         return "\n\n".join(part for part in (f"{hello} {helping}", _shown(examples, language)) if part)
     if talk is Talk.ABOUT:
-        text = say(language, "I am the built-in offline model: no AI, only the tools installed here.")
+        text = say(
+            language,
+            "I am an assistant in its simple built-in mode: I understand short requests. Whoever runs me can "
+            "connect a language model.",
+        )
         return _with_help(text, examples, language)
     return {
         Talk.THANKS: say(language, "You're welcome!"),
@@ -244,7 +258,7 @@ def example_of(offer: Offer, phrases: Sequence[str], language: str) -> str:
     samples = {one.name: _sample(one, language) for one in offer.parameters}
     wants_slots = any(samples[one.name] for one in offer.required)
     for phrase in map(
-        without_given, (one for one in phrases if f"={IT}}}" not in one and f"={SAME}}}" not in one)
+        without_given, (one for one in phrases if not any(f"={given}}}" in one for given in (IT, SAME, ALL)))
     ):
         slots = re.findall(r"\{(\w+)\}", phrase)
         if _TAKES_AWAY.search(fold(phrase)) or bool(slots) != wants_slots:

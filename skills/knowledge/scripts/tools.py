@@ -52,7 +52,9 @@ def search_knowledge(question: str, context=None) -> dict:
         return say.failed("EMPTY", code="BAD_REQUEST")
     found = [one for one in knowledge.search(question, MOST) if one.is_enough]
     if not found:
-        return say.failed("UNKNOWN" if any(one.passages for one in knowledge.files()) else "NOTHING")
+        if any(one.passages for one in knowledge.files()):
+            return say.failed("UNKNOWN")
+        return say.failed("NOTHING", code="NOT_SET_UP")
     passages = [{"source": one.source, "title": one.passage.title, "text": one.passage.text} for one in found]
     best = found[0].passage
     heading = "" if best.cells or best.text.startswith(best.title) else f"**{best.title}**\n"

@@ -47,7 +47,8 @@ def search_web(query: str, count: int = 5, context=None) -> dict:
         return say.failed("EMPTY_QUERY")
     if not address:
         is_owner = context.person is not None and context.person.is_owner
-        return say.failed("NO_SEARCH_SERVICE", hint=say("hint_for_owners") if is_owner else "")
+        hint = say("hint_for_owners") if is_owner else ""
+        return say.failed("NO_SEARCH_SERVICE", code="NOT_SET_UP", hint=hint)
     try:
         came = _searched(address, query, say.language, context)
         found = _results(came.json()) if came.ok else None
