@@ -75,7 +75,17 @@ _ASKS_AFTERWARDS = re.compile(
     r"|da pra)\b"
 )
 _DENIAL = re.compile(r"\b(?:no|nao|not|never|nunca|jamas)\b|n['’]t\b")
-_CONDITION = re.compile(r"\w (?:si|se|if|unless|cuando|quando|when|caso) \w|\w nao\s*(?:[,.;!]|$)|\?")
+_CONDITION = re.compile(
+    r"\w (?:si|se(?! (?:cham|llam))|if|unless|cuando|quando|when|caso) \w|\w nao\s*(?:[,.;!]|$)|\?"
+)
+# "delete both": of how many, and of what; "add to the note that …": to which
+_UNCLEAR = re.compile(
+    r"\W*(?:please |me |por favor )?(?:borr|quit|sac|elimin|apag|tir|delet|remov|tach|risc|cancel|eras"
+    r"|cross|check|take|marc|exclu)\w*(?: off| out)? (?:both|amb[oa]s"
+    r"|(?:l[oa]s|[oa]s|the|all) (?:dos|dois|duas|two|tres|three|cuatro|quatro|four|cinco|five))\b"
+    r"|.*\bthe todo list\b|.*\b(?:a la|al|ao|a|en la|n[ao]) (?:nota|lembrete|recordatorio) que\b"
+    r"|.*\b(?:na|nessa|nesta|(?:a|en) (?:la|esa|esta)|(?:to|in|on) (?:the|that|this)) (?:nota|note)\W*$"
+)
 # words of an order that mean something else: "me llamo el jefe", "borra una palabra de la nota"
 _MEANS_ELSE = re.compile(
     r"\bme llamo (?:el|la|los|las|mi|un|una|ayer|hoy|a)\b|\bmy name is (?:on|not|in|at|the)\b"
@@ -87,6 +97,10 @@ _MEANS_ELSE = re.compile(
 )
 # "q me vas a recordar"
 _ABOUT_US = re.compile(r"\b(?:vas|vai|ibas|acabas|acabou|tienes|tem) (?:a|de|que|q) \w+r\W*$")
+# "forget it, I am not going"
+_CALLS_OFF = re.compile(
+    r"\W*(?:(?:no|nao|ay|ah),? )?(?:olvid(?:al[oa]|ate)|esquece(?: isso)?|forget (?:it|that))\s*[,.;…-]+ *\w"
+)
 _UNDO = re.compile(
     r"\W*(?:(?:por favor|please|uy|ops|oops) )?(?:deshac\w*|deshaz\w*|desfaz\w*|desfac\w*|undo)"
     r"(?: (?:eso|esto|isso|isto|it|that|la instalacion|a instalacao|the install(?:ation)?))?\W*"
@@ -100,6 +114,56 @@ _WITHDRAWN = (
     _ASKS_AFTERWARDS,
     _ABOUT_US,
     _MEANS_ELSE,
+    _UNCLEAR,
+)
+# The patterns below are for parts of an order.
+# What stands for other things, or for none: "everything I took off", "the one before that", "no wait".
+_STANDS_FOR_OTHERS = re.compile(
+    r"(?:everything|all|tod[oa]s?|tudo) (?:that|what|i|you|we|lo|la|los|las|que|o|a|isso|eso|esto)\b"
+    r"|(?:the|el|la|los|las|o|a|os|as) (?:ones?|others?|de antes|anterior\w*|que|otr[oa]s?|outr[oa]s?)\b"
+    r"|(?:lo|o) (?:que|q|mismo|mesmo)\b|(?:i|eu|yo|you|tu|voce|vc|si|se|if)\b|(?:no|nao|not|don ?[’']?t)\b"
+    r"|it \w|(?:both|ambos|ambas|los dos|las dos|os dois|as duas)\b"
+    r"|(?:that|this|es[ae]|ess[ae]|est[ae])\b|(?:a la|al) [^,]*:"
+    r"|.+ (?:eso|isso|that|this|it)(?: down)?(?: for me)?$"
+    r"|(?:ya|ja|already|minus|except|only|hmm|claro|obvio) "
+)
+# Words around a thing that are no part of it: "milk back", "café na lista", "de tarefas limpar".
+_LEFT_OVER = re.compile(
+    r"(?:al|ao|aos|del?|da|do|en|em|nas?|numa?|para|pra|con|com|to|on|in|at|from) "
+    r"|.*\b(?:lists?|list(?:inh|it)?as?|not[ae]s?|lembretes?|recordatorios?|reminders?|tasks?|tareas?|tarefas?"
+    r"|pendientes?|again|instead|vez|de (?:novo|nuevo|volta|vuelta)|(?:em|en|at) (?:casa|home)|one day"
+    r"|u[nm] dia)\b"
+    r"|.* (?:back|mas|mais|more|dale|al|aos?|del?|d[ao]s?|en|em|n[ao]s?|para|pra|con|com|to|on|in|at|from|the"
+    r"|my|m[ei]|mis|meus?|minhas?|el|l[ao]s?|os?|as|una?|uma?)$|.*(?<!vitamina)(?<!vitamin) a$"
+)
+_NO_NAME = re.compile(
+    r"(?:pra|para|for) (?:mim|mi|me|hoje|hoy|today)|rapid(?:inho|ito|o)|(?:por )?favor|porfa|please|ahora"
+    r"|agora|now|urgente|(?:(?:l[ao]s?|el|[ao]s?|the) )?(?:dos|dois|duas|two|both)"
+)
+_NO_THING = re.compile(
+    r"\b(?:aunque|pero|se bem que|but|although|ya no|no (?:la|lo|quiero|estoy)|nao (?:to|estou|quero)|if|si"
+    r"|porque|because|to)\b"
+)
+# A text that says where to put it, or repeats an order: "en pendientes: …", "… en esa nota", "vez los fideos"
+_ELSEWHERE = re.compile(
+    r"(?:vez\b|(?:tambien|tambem|also|de nuevo|de novo|otra vez|outra vez|again) )"
+    r"|(?:al|ao|en|em|n[ao]|on|to|in|a la)(?: (?:el|la|the|my|mis?|minhas?|meus?))? "
+    r"(?:listas?|listinha|list|pendientes|pendencias|tareas|tarefas|tasks|lembretes?|recordatorios?)\b"
+    r"|.* (?:en (?:la|esa|esta|mi)|n(?:ess|est)?a|a (?:la|minha)|(?:to|on|in) (?:the|my|that)) "
+    r"(?:lista|list|nota|note|tareas|tarefas|tasks)$"
+)
+# "I am allergic to nuts, remember it"
+_ASKS_TO_REMEMBER = re.compile(
+    r"\W(?:ac[ou]e?rdate|rec[ou]e?rdal[oa]|no (?:te |lo )?olvides|nao (?:se )?esquec\w*|remember (?:it|that)"
+    r"|lembra disso)\W*$"
+)
+_ASKS = re.compile(
+    r"(?:me )?(?:why|what|how|when|where|who|por que|porque te|como|quando|cuando|donde|onde|quien|quem|cual"
+    r"|qual|cuanto|quanto|que hora)\b"
+)
+_NO_PLACE = re.compile(
+    r"\b(?:of|my|mi|mis|meu|minha|con|com|with|por|pero|mas|but|next|this|so|too|very|muy|muito|un|una|um|uma"
+    r"|an?|not|no|nao|lol|ja+|kk+|casa|fear|hoje|hoy|today)\b"
 )
 
 
@@ -116,6 +180,11 @@ def is_withdrawn(said: str) -> bool:
     """
     folded = fold(said)
     return any(pattern.search(folded) for pattern in _WITHDRAWN)
+
+
+def calls_off(said: str) -> bool:
+    """Tell whether a message begins by calling off what was said before, and goes on."""
+    return _CALLS_OFF.match(fold(said)) is not None
 
 
 def is_conditional(text: str) -> bool:
@@ -153,3 +222,33 @@ def _denies(text: str, template: Template) -> bool:
     """Tell whether a negation stands in a message that its template lacks."""
     known = {part.text for part in template.parts if isinstance(part, Literal)}
     return not known & _NEGATIONS and bool(_DENIAL.search(fold(text)))
+
+
+def names_no_thing(item: str) -> bool:
+    """Tell whether an item of an order stands for other things or none, or holds words around it."""
+    said = fold(item).strip(" .,;:!?")
+    return bool(_STANDS_FOR_OTHERS.match(said) or _LEFT_OVER.match(said) or _NO_THING.search(said))
+
+
+def is_no_name(text: str) -> bool:
+    """Tell whether the words where a name may stand are none: "for me", "please"."""
+    return _NO_NAME.fullmatch(fold(text)) is not None
+
+
+def is_no_place(text: str) -> bool:
+    return _NO_PLACE.search(fold(text)) is not None
+
+
+def asks(text: str) -> bool:
+    """Tell whether a text begins with a question."""
+    return _ASKS.match(fold(text)) is not None
+
+
+def is_elsewhere(text: str) -> bool:
+    """Tell whether a text to be kept says where it belongs, or repeats an order."""
+    return _ELSEWHERE.match(fold(text).strip(" .,;:!?")) is not None
+
+
+def asks_to_remember(text: str) -> bool:
+    """Tell whether a text ends in an order to remember it."""
+    return _ASKS_TO_REMEMBER.search(fold(text)) is not None

@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import takewhile
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -48,6 +49,7 @@ _SHORT_FORMS: Mapping[str, str] = {
     **{"u": "you", "whats": "what", "hows": "how", "im": "i", "til": "until", "till": "until"},
     **dict.fromkeys(("tmrw", "tmr", "tomoro"), "tomorrow"),
 }
+_NEGATIONS = spaced("no nao not don dont never")
 _COUNTS = spaced("uno um dos")
 _PLACEHOLDER = re.compile(r"\{\w*(?:=[^{}]*)?\}")
 _GIVEN = re.compile(r"\s*\{\w+=[^{}]*\}")
@@ -119,6 +121,27 @@ class Template:
     def points(self) -> bool:
         """Tell whether it is about what was talked about: "cancel it"."""
         return any(value in (IT, SAME) for _, value in self.given)
+
+    @property
+    def takes_all(self) -> bool:
+        """Tell whether a value that the phrase gives is the whole message."""
+        return any(value == ALL for _, value in self.given)
+
+    def is_loose(self, text: str) -> bool:
+        """Tell whether a message lacks a word that the phrase must have, or has more where it keeps the rest.
+
+        "You did not remind me" is no "{fact} remind me", "forget that my name is Al" no "my name is {fact}",
+        and "forget that …" no "don't forget that {fact}".
+        """
+        said, told = [word.text for word in spans(text)], set(self.telling)
+        opening = [part.text for part in self.parts[:2] if isinstance(part, Literal)]
+        if any(word in _NEGATIONS and word not in said for word in opening):
+            return True
+        if not self.takes_all or self.begins_in_a_slot:
+            return self.begins_in_a_slot and not told.issubset(said)
+        begins = {opening[0]} if opening[0] in said else told
+        before = takewhile(lambda word: word not in begins, said)
+        return not told.issubset(said) or not ALL_STOP_WORDS.issuperset(before)
 
     @property
     def is_vague(self) -> bool:

@@ -177,6 +177,38 @@ like remind me at 6pm that day
 put it back on the list
 my brother bought milk
 i haven't bought the bread yet
+acrescenta ovos e papel higiénico na lista das compras hoje na lista
+adiciona ovo à minha
+inclui banana na listinha
+put milk back on the shopping list
+add cheese instead of milk to the list
+add call the bank to the todo list
+put call the bank on my tasks
+põe na lista de tarefas limpar a garagem
+agregame otra vez los fideos
+agregá de nuevo los fideos dale
+agregame dos panes más
+falta café em casa
+borrá los dos
+borra las tres
+delete both
+tira os dois
+acrescenta à nota que o portão é azul
+acrescenta ao lembrete que é longe
+adiciona isso na nota
+anotá también el nombre en esa nota
+write it down on the list
+apunta en pendientes: renovar la tarjeta
+el martes pasado fui al dentista y no me recordaste nada
+me chama daqui meia hora
+me chama amanhã às 7
+me lembra assim que eu acordar
+mañana tengo que ir al banco, recuérdame
+soy alérgica a los camarones, acuerdate
+olvidalo, ya no voy a ir al banco
+need to get some sleep
+i need to get my car fixed
+i need to buy a house one day
 """.strip().splitlines()
 
 

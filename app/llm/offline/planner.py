@@ -22,9 +22,9 @@ from app.llm.offline.slots import (
 )
 from app.llm.smalltalk import small_talk
 from app.messages import JSON
+from app.search import orders
 from app.search.clauses import lines, places, sentences, splits
 from app.search.index import ToolIndex
-from app.search.orders import is_no_order, is_undo, is_withdrawn, opens_with_reversal
 from app.search.phrases import (
     ALL,
     MAX_WORDS,
@@ -71,18 +71,11 @@ _QUESTION = re.compile(
     r"|where(?:'?s)?)\b"
 )
 _ENDS = re.compile(r"\b(?:until|till|hasta|ate)\b")
-_ASKS = re.compile(
-    r"(?:me )?(?:why|what|how|when|where|who|por que|porque te|como|quando|cuando|donde|onde|quien|quem|cual"
-    r"|qual|cuanto|quanto|que hora)\b"
-)
 _ANOTHER_DAY = re.compile(
     r"\W*(?:me )?(?:(?:that|the same) day|the (?:day|night) before|(?:ese|el mismo|esse|nesse|no mesmo) dia"
     r"|(?:na|a) vespera|(?:el dia|la noche|um dia|na noite) (?:antes|anterior))\W*"
 )
-_NO_PLACE = re.compile(
-    r"\b(?:of|my|mi|mis|meu|minha|con|com|with|por|pero|mas|but|next|this|so|too|very|muy|muito|un|una|um|uma"
-    r"|an?|not|no|nao|lol|ja+|kk+|casa|fear|hoje|hoy|today)\b"
-)
+_NAMES_FILES = frozenset(("archivo", "arquivo", "file", "carpeta", "pasta", "folder", "directory"))
 _TAKES_ANYTHING = TAKES_THE_REST | {Kind.PLACE, Kind.LIST}
 
 
@@ -201,6 +194,8 @@ class Planner:
 
     def plan(self, said: str) -> Plan:
         """Return the steps that `said` asks for, in its order."""
+        if orders.calls_off(said):
+            return Plan()
         said = _INTERJECTION.sub("", _LONG_BLANK.sub(_WIDEST_BLANK, said))
         cut = said.rfind(" ", 0, LONGEST_PLANNED) if len(said) > LONGEST_PLANNED else len(said)
         cut = cut if cut > 0 else LONGEST_PLANNED
@@ -215,14 +210,18 @@ class Planner:
         if rest := said[cut:].rstrip():
             parts.append(_Part(rest, (), ""))
         plan = self._joined(parts)
-        if not plan.unknown and not is_withdrawn(said[:cut]):
+        if not plan.unknown and not orders.is_withdrawn(said[:cut]):
             return plan
         reads = tuple(step for step in plan.steps if step.tool in self._read_only)
         return replace(plan, steps=reads, withheld=len(reads) < len(plan.steps))
 
     def answered(self, step: Step, said: str) -> Step | None:
         """Return the step with the person's words for its missing parameter, None if they do not fit."""
-        if step.missing is None or opens_with_reversal(said) or is_withdrawn(said[:LONGEST_PLANNED]):
+        if (
+            step.missing is None
+            or orders.opens_with_reversal(said)
+            or orders.is_withdrawn(said[:LONGEST_PLANNED])
+        ):
             return None
         if step.missing.kind is Kind.LIST and _ALREADY & set(words(said)):
             return None  # "Sam already bought it" tells of something, and names nothing to put on a list
@@ -332,7 +331,7 @@ class Planner:
         )
 
     def _best(self, clause: str) -> list[Step]:
-        if is_undo(clause) and clause != self._said:
+        if orders.is_undo(clause) and clause != self._said:
             return []  # beside another order nobody can tell of what
         if clause not in self._known:
             self._words_read += min(len(clause.split()), MAX_WORDS)
@@ -359,8 +358,10 @@ class Planner:
             offer = self.offers[alignment.template.tool]
             names_things = not any(one.is_prose for one in offer.parameters)
             if offer.name not in self._read_only and (
-                is_no_order(clause, alignment.template, names_things=names_things)
+                orders.is_no_order(clause, alignment.template, names_things=names_things)
                 or _is_named(clause, alignment.template)
+                or alignment.template.is_loose(clause)
+                or (alignment.template.takes_all and orders.asks_to_remember(clause))
                 or (not alignment.values and _says_more(clause, alignment.template))
             ):
                 continue
@@ -432,13 +433,15 @@ class Planner:
         """Tell whether the words of a change are no text or place to keep: a question, a moment, a remark."""
         if offer.name in self._read_only:
             return False
+        tells_when = any(one.kind is Kind.WHEN for one in offer.required)
         for parameter in wanted:
             value = values.get(parameter.name)
             if not isinstance(value, str):
                 continue
-            if parameter.kind is Kind.PLACE and _NO_PLACE.search(fold(value)):
+            if parameter.kind is Kind.PLACE and orders.is_no_place(value):
                 return True
-            if parameter.is_prose and (_ASKS.match(fold(value)) or self.reader.is_moment(value)):
+            is_placed = not tells_when and orders.is_elsewhere(value)
+            if parameter.is_prose and (orders.asks(value) or is_placed or self.reader.is_moment(value)):
                 return True
         return False
 
@@ -463,8 +466,8 @@ class Planner:
 
     def _takes_anything(self, parameter: Parameter, raw: str, template: Template) -> bool:
         """Tell whether the parameter takes these words though nothing says that they are meant for it."""
-        if parameter.kind is Kind.FILE and len(template.parts) <= 2:  # "remove milk" names none
-            return not is_file_name(raw)
+        if parameter.kind is Kind.FILE and _NAMES_FILES.isdisjoint(template.telling):  # "remove milk"
+            return not is_file_name(raw.partition(":")[0])
         says_little = not template.telling or (template.points and len(template.telling) <= 1)
         if parameter.kind is Kind.WHEN and (says_little or template.begins_in_a_slot):
             return not self._is_moment(raw)  # "actually add milk" names no time
@@ -520,7 +523,7 @@ class Planner:
     def _by_index(self, clause: str) -> list[Step]:
         """Guess a tool that changes nothing, if most words of the clause are its own."""
         text = clause[:LONGEST_PLANNED]
-        if not says_something(text) or _DEFINITION.match(fold(text)) or opens_with_reversal(text):
+        if not says_something(text) or _DEFINITION.match(fold(text)) or orders.opens_with_reversal(text):
             return []
         reading = self.offers.keys() & set(self._read_only)
         hits = self._index.rank(text, among=reading, limit=2)
@@ -537,6 +540,8 @@ class Planner:
             return []
         if not found and re.search(r"\d", text):
             return []  # a number that no parameter takes
+        if len({str(value.value) for value in found.values()}) < len(found):
+            return []  # one day is not both ends of a time
         return [self.completed(offer, {name: value.value for name, value in found.items()})]
 
 
@@ -578,7 +583,7 @@ def answering_facts(facts: Sequence[str], said: str) -> list[str]:
 
 def lookup(said: str, offers: Sequence[Offer], phrases: Mapping[str, Sequence[str]]) -> Plan:
     """Search what the person has written down for what a question asks for."""
-    if len(said) > _LONGEST_QUESTION or re.search(ADDRESS, said) or opens_with_reversal(said):
+    if len(said) > _LONGEST_QUESTION or re.search(ADDRESS, said) or orders.opens_with_reversal(said):
         return Plan()
     telling = set(_telling(said))
     kept = [said[word.start : word.end] for word in spans(said) if word.text in telling]

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from app.calendar.words import Reading, cut_end, read_when
 from app.messages import JSON
 from app.people import Person
+from app.search.orders import is_no_name, names_no_thing
 from app.search.words import WORDS, spaced, stem, words
 from app.text import fold
 
@@ -25,23 +26,8 @@ _TIME_AFTER_PLACE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _ALSO = re.compile(r"^(?:tamb[ií][eé]n|tamb[eé]m|tbm|tbn|tb|also|too)\b[\s,]*", re.IGNORECASE)
-# What stands for other things, or for none: "everything I took off", "the one before that", "no wait".
-_STANDS_FOR_OTHERS = re.compile(
-    r"(?:everything|all|tod[oa]s?|tudo) (?:that|what|i|you|we|lo|la|los|las|que|o|a|isso|eso|esto)\b"
-    r"|(?:the|el|la|los|las|o|a|os|as) (?:ones?|others?|de antes|anterior\w*|que|otr[oa]s?|outr[oa]s?)\b"
-    r"|(?:lo|o) (?:que|q|mismo|mesmo)\b|(?:i|eu|yo|you|tu|voce|vc|si|se|if)\b|(?:no|nao|not|don ?[’']?t)\b"
-    r"|it \w|(?:both|ambos|ambas|los dos|las dos|os dois|as duas)\b"
-    r"|(?:that|this|es[ae]|ess[ae]|est[ae])\b|(?:a la|al) [^,]*:"
-    r"|.+ (?:eso|isso|that|this|it)(?: down)?(?: for me)?$"
-    r"|(?:ya|ja|already|minus|except|only|hmm|claro|obvio) "
-    r"|(?:na|a la|en la|to the|to my) (?:lista|list)\b"
-)
 _SECOND_THOUGHT = re.compile(r"\d.*\b(?:alias|digo|i mean|mejor|melhor|perdon|rather|no,|nao,)(?!\w)")
 _SAYS_MORE = re.compile(r"[,;…!?]|\b(?:aunque|pero|se bem que|but|although)\b")  # than a name
-_NO_THING = re.compile(
-    r"\b(?:aunque|pero|se bem que|but|although|ya no|no (?:la|lo|quiero|estoy)|nao (?:to|estou|quero)|if|si"
-    r"|porque|because|to)\b"
-)
 _LONGEST_MOMENT = 300
 _LONGEST_QUANTITY = 6  # words: "five and a half feet" has five
 _SAFE_DIGITS = 18  # that surely fit into 64 bits
@@ -248,7 +234,9 @@ def convert(raw: str, parameter: Parameter, reader: Reader) -> JSON:
             return bare if re.fullmatch(r"\D{1,40}[23]?", bare) and len(bare.split()) <= 4 else None
         case Kind.WORDS:
             return _bare(text) or None
-        case Kind.TEXT if parameter.is_prose or ":" in text or not _SAYS_MORE.search(_bare(text)):
+        case Kind.TEXT if parameter.is_prose or ":" in text:
+            return text
+        case Kind.TEXT if not _SAYS_MORE.search(_bare(text)) and not is_no_name(_bare(text)):
             return text
     return None
 
@@ -295,7 +283,7 @@ def find(text: str, parameter: Parameter, reader: Reader) -> Found | None:
 
 def is_file_name(text: str) -> bool:
     """Tell whether a text can hardly be anything else: it ends like a file, or lies in a folder."""
-    return re.search(r"\w\.[A-Za-z]\w{0,4}$|^\S*/\S*$", text.strip(" ?!.,;")) is not None
+    return re.search(r"\w\.[A-Za-z]\w{0,4}$|^\S*/\S*$", text.strip(" ?!.,;:")) is not None
 
 
 def _bare(text: str) -> str:
@@ -355,7 +343,7 @@ def _list(text: str, parameter: Parameter, reader: Reader) -> JSON:
     items = parameter.schema.get("items")
     inner = Parameter(parameter.name, items if isinstance(items, Mapping) else {}, True)
     parts = [_ALSO.sub("", part.strip()) for part in _BETWEEN_ITEMS.split(text) if part.strip()]
-    if any(_STANDS_FOR_OTHERS.match(part) or _NO_THING.search(part) for part in map(fold, parts)):
+    if any(map(names_no_thing, parts)):
         return None
     values = [convert(part, inner, reader) for part in parts]
     return [value for value in values if value is not None] or None
