@@ -83,7 +83,9 @@ _UNCLEAR = re.compile(
     r"\W*(?:please |me |por favor )?(?:borr|quit|sac|elimin|apag|tir|delet|remov|tach|risc|cancel|eras"
     r"|cross|check|take|marc|exclu)\w*(?: off| out)? (?:both|amb[oa]s"
     r"|(?:l[oa]s|[oa]s|the|all) (?:dos|dois|duas|two|tres|three|cuatro|quatro|four|cinco|five))\b"
-    r"|.*\bthe todo list\b|.*\b(?:a la|al|ao|a|en la|n[ao]) (?:nota|lembrete|recordatorio) que\b"
+    r"|.*\bthe todo list\b|.*\bto (?:the|my|that) note(?: \d+)? that\b"
+    r"|.*\b(?:a la|al|ao|(?:acrescent|adicion|inclu)\w* a|en la|n[ao]) (?:nota|lembrete|recordatorio)"
+    r"(?: \d+)? que\b"
     r"|.*\b(?:na|nessa|nesta|(?:a|en) (?:la|esa|esta)|(?:to|in|on) (?:the|that|this)) (?:nota|note)\W*$"
 )
 # words of an order that mean something else: "me llamo el jefe", "borra una palabra de la nota"
@@ -132,7 +134,7 @@ _LEFT_OVER = re.compile(
     r"(?:al|ao|aos|del?|da|do|en|em|nas?|numa?|para|pra|con|com|to|on|in|at|from) "
     r"|.*\b(?:lists?|list(?:inh|it)?as?|not[ae]s?|lembretes?|recordatorios?|reminders?|tasks?|tareas?|tarefas?"
     r"|pendientes?|again|instead|vez|de (?:novo|nuevo|volta|vuelta)|(?:em|en|at) (?:casa|home)|one day"
-    r"|u[nm] dia)\b"
+    r"|(?:u[nm]|algun) dia)\b"
     r"|.* (?:back|mas|mais|more|dale|al|aos?|del?|d[ao]s?|en|em|n[ao]s?|para|pra|con|com|to|on|in|at|from|the"
     r"|my|m[ei]|mis|meus?|minhas?|el|l[ao]s?|os?|as|una?|uma?)$|.*(?<!vitamina)(?<!vitamin) a$"
 )
@@ -148,7 +150,7 @@ _NO_THING = re.compile(
 _ELSEWHERE = re.compile(
     r"(?:vez\b|(?:tambien|tambem|also|de nuevo|de novo|otra vez|outra vez|again) )"
     r"|(?:al|ao|en|em|n[ao]|on|to|in|a la)(?: (?:el|la|the|my|mis?|minhas?|meus?))? "
-    r"(?:listas?|listinha|list|pendientes|pendencias|tareas|tarefas|tasks|lembretes?|recordatorios?)\b"
+    r"(?:listas?|listinha|list|nota|note|pendientes|pendencias|tareas|tarefas|tasks|lembretes?|recordatorios?)\b"
     r"|.* (?:en (?:la|esa|esta|mi)|n(?:ess|est)?a|a (?:la|minha)|(?:to|on|in) (?:the|my|that)) "
     r"(?:lista|list|nota|note|tareas|tarefas|tasks)$"
 )

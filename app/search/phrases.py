@@ -130,15 +130,18 @@ class Template:
     def is_loose(self, text: str) -> bool:
         """Tell whether a message lacks a word that the phrase must have, or has more where it keeps the rest.
 
-        "You did not remind me" is no "{fact} remind me", "forget that my name is Al" no "my name is {fact}",
-        and "forget that …" no "don't forget that {fact}".
+        "You never remember that" is no "{fact} remember that", "forget that my name is Al" no "my name is
+        {fact}", and "forget that …" no "don't forget that {fact}".
         """
         said, told = [word.text for word in spans(text)], set(self.telling)
         opening = [part.text for part in self.parts[:2] if isinstance(part, Literal)]
         if any(word in _NEGATIONS and word not in said for word in opening):
             return True
-        if not self.takes_all or self.begins_in_a_slot:
-            return self.begins_in_a_slot and not told.issubset(said)
+        if self.begins_in_a_slot:
+            ends = next((at for at, word in enumerate(said) if at and word in told), 0)
+            return not told.issubset(said) or said[ends - 1] in WORDS["reversing"].difference(opening)
+        if not self.takes_all:
+            return False
         begins = {opening[0]} if opening[0] in said else told
         before = takewhile(lambda word: word not in begins, said)
         return not told.issubset(said) or not ALL_STOP_WORDS.issuperset(before)

@@ -206,6 +206,10 @@ me lembra assim que eu acordar
 mañana tengo que ir al banco, recuérdame
 soy alérgica a los camarones, acuerdate
 olvidalo, ya no voy a ir al banco
+o pedreiro não lembra disso
+anota en la nota del wifi que es 123
+agrega a la nota 1 que es azul
+add to my note that it is blue
 need to get some sleep
 i need to get my car fixed
 i need to buy a house one day
