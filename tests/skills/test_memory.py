@@ -81,6 +81,10 @@ def test_what_is_forgotten_is_gone_and_the_numbers_stay(ana) -> None:
     assert "Calle" not in str(ana.store.rows)
 
 
+def test_a_place_that_is_no_fact_is_changed_elsewhere(ana) -> None:
+    assert "zona horaria se guardan aparte" in forget("dónde vivo", context=ana)["error"]["message"]
+
+
 def test_everything_is_forgotten_at_once(ana) -> None:
     remember("soy vegetariano", context=ana)
     remember("vivo en Lima", context=ana)
