@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from app.search.words import spaced
 from app.text import fold
@@ -67,6 +68,12 @@ def clauses_of(said: str) -> list[str]:
         if part and len(part.split()) > 1
     ]
     return list(dict.fromkeys(parts))[:MAX_FRAGMENTS]
+
+
+def asks_for_several(said: str) -> bool:
+    """Tell whether a message has several parts, of one word or more."""
+    parts = (part for line in lines(said) for one in sentences(line) for part in _JOINT.split(one) if part)
+    return len(list(islice(parts, 2))) > 1
 
 
 def fragments_of(said: str) -> list[str]:

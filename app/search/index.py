@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from heapq import nsmallest
 from typing import NamedTuple
 
+from app.search.clauses import asks_for_several
 from app.search.phrases import without_slots
 from app.search.scoring import (
+    SPREAD,
     SPREAD_AMONG,
+    SPREAD_OF_ONE,
     Answers,
     Parts,
     Postings,
@@ -146,7 +149,8 @@ class ToolIndex:
             best = self._best(scores, among, max(limit, SPREAD_AMONG))
             own = self._best(scores, apart, len(apart))
             answers = Answers(question, (*best, *own), scores)
-            spread = answers.spread(best, limit) | answers.spread(own, len(own))
+            share = SPREAD if asks_for_several(query) else SPREAD_OF_ONE
+            spread = answers.spread(best, limit, share) | answers.spread(own, len(own), share)
             return sorted(self._hits(spread, answers), key=lambda hit: (-hit.score, hit.id))
 
     def coverage(self, id: str, query: str) -> float:

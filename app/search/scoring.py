@@ -20,7 +20,8 @@ _MEANT_GRAM = 0.5  # the same for 4-grams, shared by the meanings that are looke
 _MEANT_BY_GRAMS = 3
 _WELL_KNOWN = 25  # tools that hold a word from which on its other meanings no longer count
 _NEVER_COMMON = 400
-_SPREAD = 0.2  # share of the best tool's answer to a word that the tools after it no longer answer
+# share of the best tool's answer to a word that the tools after it no longer answer
+SPREAD, SPREAD_OF_ONE = 0.2, 0.02  # where several things are asked for, and where one is
 _SPREAD_PLACES = 8
 SPREAD_AMONG = 32
 
@@ -260,10 +261,10 @@ class Answers:
         said, meant = self._said[slot], self._meant[slot]
         return self._covered[slot], Parts(said, meant, max(self._scores[slot] - said - meant, 0.0))
 
-    def spread(self, slots: Sequence[int], limit: int) -> dict[int, float]:
+    def spread(self, slots: Sequence[int], limit: int, share: float) -> dict[int, float]:
         """Return at most `limit` slots, each the one that adds most to those before it, with how much.
 
-        `slots` come with the best first. What one answers of a word, those that follow answer no more.
+        `slots` come with the best first. What one answers of a word, those after it answer by a `share` less.
         """
         among = {slot: self._by_word[slot] for slot in slots[:SPREAD_AMONG]}
         most = list(map(max, zip(*among.values(), strict=True)))
@@ -275,8 +276,8 @@ class Answers:
             first = max(added, key=lambda slot: added[slot])
             order[first] = last = added[first]
             left = [
-                share - share * _SPREAD * answer / best if answer else share
-                for share, answer, best in zip(left, among.pop(first), most, strict=True)
+                untold - untold * share * answer / best if answer else untold
+                for untold, answer, best in zip(left, among.pop(first), most, strict=True)
             ]
         rest = [slot for slot in slots if slot not in order][: limit - len(order)]
         return order | {slot: min(self._scores[slot], last) for slot in rest}
