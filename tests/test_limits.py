@@ -6,8 +6,9 @@ import time
 from typing import Any
 
 import pytest
+from starlette.responses import JSONResponse
 
-from tests.standins.model import echo
+from tests.standins.model import completion, echo
 from tests.world import wait_for
 
 PEOPLE = [
@@ -111,6 +112,33 @@ def test_guests_who_write_together_use_no_more_tokens_than_there_are(make_world:
     wait_for(lambda: waiting(server).get("tokens", 0) >= 15, "guests who wait for tomorrow")
     [used] = server.rows("SELECT sum(prompt_tokens + completion_tokens) AS tokens FROM turns")
     assert 1_000 < used["tokens"] <= 2_200
+
+
+def test_what_guests_write_counts_before_the_model_reads_it(make_world: Any, model: Any) -> None:
+    async def slow(body: dict[str, Any]) -> JSONResponse:
+        tokens = len(json.dumps(body["messages"])) // 4
+        if tokens > 2_000:
+            await asyncio.sleep(2)
+        counted = {"prompt_tokens": tokens, "completion_tokens": 5, "total_tokens": tokens + 5}
+        return JSONResponse(completion(echo(body)) | {"usage": counted})
+
+    crowd = [
+        {"id": f"q{n}", "name": f"Q{n}", "phone": f"551195550000{n}", "user_id": f"BR.9{n}"} for n in range(6)
+    ]
+    played = model(slow)
+    server, graph = make_world(
+        graph={"people": [*PEOPLE[:1], *crowd]}, crowd=0, TOKEN_LIMIT="20000/day",
+        LLM_MODEL="m", OPENAI_BASE_URL=played.url, **BUSINESS,
+    )  # fmt: skip
+    for number in range(2):
+        graph.say(f"q{number}", "hi")
+        graph.reply(f"q{number}")
+    text = "a long message " * 250
+    graph.faults(batch=100)
+    graph.inbound(*({"person": f"q{n}", "type": "text", "text": text} for n in range(6) for _ in range(5)))
+    wait_for(lambda: waiting(server).get("tokens", 0) >= 5, "guests who wait for tomorrow", seconds=60)
+    [used] = server.rows("SELECT sum(amount) AS tokens FROM used WHERE what = 'tokens'")
+    assert 6_000 < used["tokens"] <= 20_000
 
 
 @pytest.mark.parametrize("wrong", [{"GUEST_LIMIT": "ten"}, {"MONTHLY_MESSAGE_BUDGET": "25 EUR"}])

@@ -12,6 +12,9 @@ Used = Literal["guests", "tokens", "sent", "cost"]
 Period = Literal["hour", "day", "month"]
 LAST_TURNS = 20  # tell what a turn may cost
 TOKENS_OF_A_TURN = 4_000  # before any turn was seen
+CALLS_OF_A_TURN = 3  # of the model, each with all that the person wrote: the tools, a tool's call, the answer
+CHARACTERS_PER_TOKEN = 4
+GUESTS_CHARACTERS = 8_000  # of what a guest wrote that one turn shows the model
 _CHARACTERS: dict[Period, int] = {"hour": 13, "day": 10, "month": 7}  # of a moment such as 2026-11-25T10
 
 _HELD_BACK = f"inbox.waits_for <> '' AND {UNCLAIMED}"
@@ -94,19 +97,36 @@ def count_queued(conn: Connection) -> int:
     return int(queued)
 
 
-def tokens_promised(conn: Connection) -> int:
-    """Return how many tokens the open turns and one more may need, 0 if no turn is open.
+def tokens_needed(conn: Connection, conversation: str) -> tuple[int, int]:
+    """Return the tokens that a guest's next turn needs alone, and that it and the open turns may need.
 
-    Each is thought to need as many as the costliest of the last turns.
+    A turn alone is thought to cost as much as the last turns on average, beside others as much as the
+    costliest of them; both times with what was written for it.
     """
-    row = conn.execute(
-        "SELECT (SELECT count(*) FROM turns WHERE state <> 'done' AND state <> 'parked') AS open,"
-        " (SELECT max(prompt_tokens + completion_tokens) FROM (SELECT prompt_tokens, completion_tokens"
-        " FROM turns WHERE traced = 1 AND done_at IS NOT NULL ORDER BY done_at DESC LIMIT ?) AS last)"
-        " AS costliest",
+    last = conn.execute(
+        "SELECT avg(tokens) AS average, max(tokens) AS costliest FROM (SELECT prompt_tokens"
+        " + completion_tokens AS tokens FROM turns WHERE traced = 1 AND done_at IS NOT NULL"
+        " ORDER BY done_at DESC LIMIT ?) AS last",
         (LAST_TURNS,),
     ).fetchone()
-    return (row["open"] + 1) * (row["costliest"] or TOKENS_OF_A_TURN) if row["open"] else 0
+    (waiting,) = conn.execute(
+        "SELECT sum(length(m.text) + length(m.payload)) FROM inbox JOIN messages m ON m.id = inbox.message_id"
+        f" WHERE inbox.conversation_id = ? AND {UNCLAIMED}",
+        (conversation,),
+    ).fetchone()
+    taken_up = conn.execute(
+        "SELECT sum(length(m.text) + length(m.payload)) AS characters FROM turns"
+        f" LEFT JOIN messages m ON m.turn_id = turns.id AND m.direction = 'in' WHERE {RUNNABLE}"
+        " GROUP BY turns.id"
+    ).fetchall()
+    written = [_tokens_of(row["characters"]) for row in taken_up]
+    own, costliest = _tokens_of(waiting), last["costliest"] or TOKENS_OF_A_TURN
+    alone = own + int(last["average"] or TOKENS_OF_A_TURN)
+    return alone, own + sum(written) + costliest * (len(written) + 1) if written else alone
+
+
+def _tokens_of(characters: int | None) -> int:
+    return min(characters or 0, GUESTS_CHARACTERS) * CALLS_OF_A_TURN // CHARACTERS_PER_TOKEN
 
 
 def release_all(conn: Connection) -> None:

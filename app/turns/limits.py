@@ -89,11 +89,13 @@ class Limits:
         person = self._person(conn, where.person_id)
         if person.is_owner or not limits.has_waiting_messages(conn, conversation):
             return None
-        found = self._reached(conn, person, now)
+        guests_tokens = self._settings.token_limit and person.is_guest
+        alone, together = limits.tokens_needed(conn, conversation) if guests_tokens else (0, 0)
+        found = self._reached(conn, person, alone, now)
         if found is None:
             if person.is_guest:
                 alerts.close_alerts(conn, _ALERT, now)
-                if self._tokens_are_promised(conn, now):
+                if together > alone and self._tokens_are_promised(conn, together, now):
                     return Gate(Pause(now + PROMISED_SECONDS), ())
             return None
         what, period = found
@@ -104,7 +106,7 @@ class Limits:
         """Return a gate if a guest's turn that had to wait for its place may use no more tokens by now."""
         where = people.conversation_by_id(conn, conversation)
         person = self._person(conn, where.person_id)
-        period = self._tokens_reached(conn, person, now)
+        period = self._tokens_reached(conn, person, 0, now)
         return None if period is None else self._close(conn, where, person, "tokens", period, now)
 
     def _close(
@@ -157,9 +159,12 @@ class Limits:
             return []
         return self._tell_owners(conn, "budget", "month", now, is_warning=bound.reserves_left >= FOR_GUESTS)
 
-    def _reached(self, conn: Connection, person: Person, now: float) -> tuple[str, Period] | None:
+    def _reached(
+        self, conn: Connection, person: Person, tokens: int, now: float
+    ) -> tuple[str, Period] | None:
+        """Return the limit that leaves no room for a turn of a person, which needs so many tokens."""
         settings = self._settings
-        if period := self._tokens_reached(conn, person, now):
+        if period := self._tokens_reached(conn, person, tokens, now):
             return "tokens", period
         if not person.is_guest:
             return None
@@ -177,17 +182,21 @@ class Limits:
                 return bound.what, bound.period
         return None
 
-    def _tokens_reached(self, conn: Connection, person: Person, now: float) -> Period | None:
-        most = self._settings.token_limit
+    def _tokens_reached(self, conn: Connection, person: Person, needed: int, now: float) -> Period | None:
+        """Return the period whose tokens have no room for `needed` more; the first turn of each may run."""
+        if not (most := self._settings.token_limit):
+            return None
         share = GUESTS_TOKENS if person.is_guest else 1.0
-        return limits.reached(most, limits.used(conn, "tokens", now), share) if most else None
+        used = limits.used(conn, "tokens", now)
+        return limits.reached(
+            most, {period: used[period] and used[period] + needed for period in used}, share
+        )
 
-    def _tokens_are_promised(self, conn: Connection, now: float) -> bool:
-        """Return True if the turns that run may need all tokens that guests may use."""
-        if not (most := self._settings.token_limit) or not (promised := limits.tokens_promised(conn)):
-            return False
-        amounts = {period: amount + promised for period, amount in limits.used(conn, "tokens", now).items()}
-        return limits.reached(most, amounts, GUESTS_TOKENS) is not None
+    def _tokens_are_promised(self, conn: Connection, needed: int, now: float) -> bool:
+        """Return whether the turns that run and one more may need all tokens that guests may use."""
+        used = limits.used(conn, "tokens", now)
+        amounts = {period: amount + needed for period, amount in used.items()}
+        return limits.reached(self._settings.token_limit, amounts, GUESTS_TOKENS) is not None
 
     def _tightest(self, conn: Connection, person: Person, now: float) -> _Bound:
         """Return the limit on sending that leaves least."""

@@ -24,17 +24,18 @@ from app.people import Person
 from app.routing.snapshot import Catalog
 from app.routing.tool_catalog import Instructions, ToolSet
 from app.store.journal import Tokens
+from app.store.limits import CHARACTERS_PER_TOKEN, GUESTS_CHARACTERS
 from app.store.skill_data import Fact
 from app.store.traces import ModelCall
 from app.store.turn_state import Exchange, InboxMessage, TurnState
 from app.tools.plain import dumps
 from app.turns.actions import Round
 
-CHARACTERS_PER_TOKEN = 4
 # (messages of the history, characters of each message), step by step, for a model with a small window
 SHORTER = ((6, 6_000), (0, 2_000))
 HISTORY_TOKENS = 6_000
 MESSAGE_CHARACTERS = 60_000
+EARLIER_CHARACTERS = 15_000  # of an earlier message or answer
 QUOTE_CHARACTERS = 2_000
 FILE_CHARACTERS = 8_000  # of the first page of a document, escaped
 SAID_CHARACTERS = 8_000  # that tools are chosen by
@@ -139,7 +140,9 @@ def build_prompt(
     tools: ToolSet,
 ) -> Prompt:
     """Build the prompt of a turn before its first round."""
-    history = history_messages(turn.exchanges)
+    history = history_messages(
+        turn.exchanges, longest=GUESTS_CHARACTERS if person.is_guest else EARLIER_CHARACTERS
+    )
     newest = newest_message(turn, person, facts)
     messages = [system_message(person, instructions), *history, newest]
     if history and (summary := summary_line(turn.summary)):
@@ -168,8 +171,10 @@ def system_message(person: Person, skills: Sequence[Instructions]) -> dict[str, 
     return {"role": "system", "content": "\n\n".join(lines)}
 
 
-def history_messages(exchanges: Sequence[Exchange], budget: int = HISTORY_TOKENS) -> list[dict[str, JSON]]:
-    """Return the newest earlier turns that fit into `budget` tokens, as messages.
+def history_messages(
+    exchanges: Sequence[Exchange], budget: int = HISTORY_TOKENS, longest: int = EARLIER_CHARACTERS
+) -> list[dict[str, JSON]]:
+    """Return the newest earlier turns that fit into `budget` tokens, as messages of `longest` characters.
 
     The oldest leave in steps of half the budget, so that the beginning stays the same for many turns.
     """
@@ -188,9 +193,9 @@ def history_messages(exchanges: Sequence[Exchange], budget: int = HISTORY_TOKENS
         del kept[0]
     messages: list[dict[str, JSON]] = []
     for exchange, calls in kept:
-        said = clip(exchange.said, MESSAGE_CHARACTERS // 4)
+        said = clip(exchange.said, longest)
         messages.append({"role": "user", "content": said + calls or _NOTHING_SAID})
-        reply = clip(exchange.reply, MESSAGE_CHARACTERS // 4) or FILES_ALONE
+        reply = clip(exchange.reply, longest) or FILES_ALONE
         if exchange.by_business:
             reply = f"{_BY_BUSINESS}\n{reply}"
         messages.append({"role": "assistant", "content": reply})
@@ -224,7 +229,8 @@ def newest_message(turn: TurnState, person: Person, facts: Sequence[Fact] = ()) 
         header.append(f"[The person was asked whether this may run, and has not answered yet: {listed}]")
     header += remembered.lines(facts)
     lines = [line for member in turn.members for line in _member_lines(member, turn.quoted)]
-    text = "\n".join([*header, clip("\n".join(lines), MESSAGE_CHARACTERS)])
+    most = GUESTS_CHARACTERS if person.is_guest else MESSAGE_CHARACTERS
+    text = "\n".join([*header, clip("\n".join(lines), most)])
     return user_message(text, [path for member in turn.members for path in _pictures(member)])
 
 
