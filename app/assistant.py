@@ -153,7 +153,9 @@ class Assistant:
             offline=not settings.has_model,
             rates=rates,
         )
-        self.attachments = AttachmentReader(services, self.media, self.files, build_transcriber(settings))
+        self.attachments = AttachmentReader(
+            services, built.limits, self.media, self.files, build_transcriber(settings)
+        )
         self.carrier = build_turns(
             services,
             self.engine,

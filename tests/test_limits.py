@@ -1,6 +1,7 @@
 """Limits on guests and on what is sent: who waits, who is told, and that nothing is lost."""
 
 import asyncio
+import base64
 import json
 import time
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 from starlette.responses import JSONResponse
 
+from app.simulator.media import canned_clip
 from tests.standins.model import completion, echo
 from tests.world import wait_for
 
@@ -139,6 +141,26 @@ def test_what_guests_write_counts_before_the_model_reads_it(make_world: Any, mod
     wait_for(lambda: waiting(server).get("tokens", 0) >= 5, "guests who wait for tomorrow", seconds=60)
     [used] = server.rows("SELECT sum(amount) AS tokens FROM used WHERE what = 'tokens'")
     assert 6_000 < used["tokens"] <= 20_000
+
+
+def test_a_guests_voice_notes_are_heard_only_for_a_turn_they_may_have(make_world: Any, model: Any) -> None:
+    played = model(echo)
+    played.hear = lambda data: "hello there"
+    server, graph = make_world(
+        crowd=0, graph={"people": PEOPLE}, GUEST_LIMIT="1/day", TOKEN_LIMIT="90000/day", LLM_MODEL="m",
+        OPENAI_BASE_URL=played.url, **BUSINESS,
+    )  # fmt: skip
+    note = base64.b64encode(canned_clip()).decode()
+    voice = {"person": "guest", "type": "voice", "data": note, "mime_type": "audio/ogg"}
+    graph.inbound(*[voice] * 8)
+    graph.reply("guest", seconds=60)
+    prompt = played.main_calls[-1]["messages"][-1]["content"]
+    assert [prompt.count(words) for words in ("hello there", "it was not looked at")] == [5, 3]
+    [used] = server.rows("SELECT sum(amount) AS tokens FROM used WHERE what = 'tokens'")
+    assert used["tokens"] >= 5 * 100 + 110
+    graph.inbound(*[voice] * 3)
+    wait_for(lambda: waiting(server) == {"guest": 3}, "notes that wait for tomorrow")
+    assert len(played.heard) == 5
 
 
 @pytest.mark.parametrize("wrong", [{"GUEST_LIMIT": "ten"}, {"MONTHLY_MESSAGE_BUDGET": "25 EUR"}])

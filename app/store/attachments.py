@@ -21,7 +21,7 @@ from app.store.people import by_id
 READABLE = frozenset({"audio", "voice", "image", "sticker", "document"})
 MOST_ATTEMPTS = 3
 
-Reason = Literal["away", "damaged", "empty", "gone", "locked", "no_room", "too_large", "too_slow"]
+Reason = Literal["away", "damaged", "empty", "gone", "locked", "no_room", "too_large", "too_many", "too_slow"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,30 +64,37 @@ def is_waited_for(conn: Connection, messages: Sequence[int]) -> bool:
     return exists(conn, sql, *messages)
 
 
-def take_waiting(conn: Connection, conversation: str) -> list[WaitingFile]:
-    """Return the files of a conversation's waiting messages, each with one more attempt counted.
-
-    A file that was taken up `MOST_ATTEMPTS` times without an end has failed.
-    """
+def waiting(conn: Connection, messages: Sequence[int]) -> list[WaitingFile]:
+    """Return the files of these messages that are still to be read."""
     rows = conn.execute(
         "SELECT a.message_id FROM attachments a JOIN inbox ON inbox.message_id = a.message_id"
         f" JOIN people ON people.id = a.person_id AND {MAY_TALK}"
-        " WHERE a.conversation_id = ? AND a.state IN ('new', 'kept')"
+        f" WHERE a.message_id IN ({placeholders(messages)}) AND a.state IN ('new', 'kept')"
         f" AND {UNCLAIMED} ORDER BY a.message_id",
-        (conversation,),
+        tuple(messages),
     ).fetchall()
-    return [file for row in rows if (file := _take(conn, row["message_id"])) is not None]
+    return [waiting_file(conn, row["message_id"]) for row in rows]
 
 
-def _take(conn: Connection, message: int) -> WaitingFile | None:
+def count_read(conn: Connection, messages: Sequence[int]) -> int:
+    """Return how many files of these messages were read, or tried in vain."""
+    (read,) = conn.execute(
+        f"SELECT count(*) FROM attachments WHERE message_id IN ({placeholders(messages)})"
+        " AND state NOT IN ('new', 'kept') AND reason <> 'too_many'",
+        tuple(messages),
+    ).fetchone()
+    return int(read)
+
+
+def begin(conn: Connection, message: int) -> bool:
+    """Count one more attempt to read a file; return False if `MOST_ATTEMPTS` had no end, which fails it."""
     counted = conn.execute(
         "UPDATE attachments SET attempts = attempts + 1 WHERE message_id = ? AND attempts < ?",
         (message, MOST_ATTEMPTS),
     )
-    if counted.rowcount:
-        return waiting_file(conn, message)
-    fail(conn, message, "damaged")
-    return None
+    if not counted.rowcount:
+        fail(conn, message, "damaged")
+    return counted.rowcount > 0
 
 
 def unheard(conn: Connection, limit: int = 20) -> list[WaitingFile]:

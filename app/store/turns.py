@@ -35,7 +35,9 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class UnreadFiles:
-    """Files of the next burst are to be fetched and read first."""
+    """Files of the next burst, whose messages these are, are to be fetched and read first."""
+
+    messages: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +102,9 @@ def claim(
         complete = min(last + quiet, first + longest)
         if first <= now < complete:
             return Pause(complete)
-    if attachments.is_waited_for(conn, [row["message_id"] for row in members]):
-        return UnreadFiles()
+    messages = tuple(row["message_id"] for row in members)
+    if attachments.is_waited_for(conn, messages):
+        return UnreadFiles(messages)
     _open_turn(conn, conversation, turn, [row["seq"] for row in members], members[0]["person_id"], now)
     return Ready(turn, more=len(members) < len(rows))
 

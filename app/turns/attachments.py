@@ -8,10 +8,11 @@ one.
 import asyncio
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from datetime import datetime
 from pathlib import Path
+from sqlite3 import Connection
 from zoneinfo import ZoneInfo
 
 import structlog
@@ -20,19 +21,23 @@ from app.errors import StoreError
 from app.llm.transcription import NotTranscribed, Transcriber
 from app.messages import JSON, FetchFailed
 from app.people import Person
-from app.store import attachments
+from app.store import attachments, limits
 from app.store.attachments import Reason, WaitingFile
 from app.store.disk_space import MEGABYTE
 from app.store.media import MediaFolder, NotKept, safe_name
 from app.tools import ToolContext
 from app.tools.documents import DocumentError, Documents, is_picture, kind_of
 from app.tools.files import Files, NoRoom
+from app.turns.limits import Limits
 from app.turns.state import TurnServices
 
 log = structlog.get_logger(__name__)
 
 AT_ONCE = 16
 GUESTS_AT_ONCE = 2  # of all guests, so that a transcriber on this machine is soon free for a member
+GUESTS_FILES = 5  # of one turn
+NOTE_TOKENS = 100  # a voice note counts so many of TOKEN_LIMIT, and one more for each `TOKEN_BYTES`
+TOKEN_BYTES = 200  # 0.1 s of a voice note: what hearing models count as a token (OpenAI, 2026)
 AT_ONCE_OF_ONE = 3  # of one conversation, so that slow files of a person keep nobody else's waiting
 SECONDS = 150.0
 FETCH_PAUSES = (1.0, 3.0)
@@ -64,11 +69,17 @@ class AttachmentReader:
     """Reads the files of waiting messages, a few at a time."""
 
     def __init__(
-        self, services: TurnServices, media: MediaFolder, files: Files, transcriber: Transcriber | None
+        self,
+        services: TurnServices,
+        limits: Limits,
+        media: MediaFolder,
+        files: Files,
+        transcriber: Transcriber | None,
     ) -> None:
         self._store = services.store
         self._channels = services.channels
         self._profiles = services.profiles
+        self._limits = limits
         self._media = media
         self._files = files
         self._transcriber = transcriber
@@ -91,25 +102,32 @@ class AttachmentReader:
         if self._transcriber is not None:
             await self._transcriber.close()
 
-    async def read_waiting(self, conversation: str) -> None:
-        """Fetch and read what came with a conversation's waiting messages; return when each has its end."""
-        open_file = await self._store.one(
-            "SELECT 1 FROM attachments WHERE conversation_id = ? AND state IN ('new', 'kept')", conversation
-        )
-        if open_file is None:
+    async def read(self, messages: Sequence[int]) -> None:
+        """Fetch and read what came with the messages of a burst; return when each file has its end.
+
+        Those of a guest who has reached a limit are left; of a burst only the first few are read.
+        """
+        waiting = await self._store.tx(lambda conn: attachments.waiting(conn, messages))
+        if not waiting:
             return
-        waiting = await self._store.tx(lambda conn: attachments.take_waiting(conn, conversation))
+        person = await self._person(waiting[0])
+        room = len(waiting)
+        if person.is_guest:
+            read_before = await self._store.tx(lambda conn: attachments.count_read(conn, messages))
+            room = max(GUESTS_FILES - read_before, 0)
         own_places = asyncio.Semaphore(AT_ONCE_OF_ONE)
-        read = (self._read(file, own_places) for file in waiting)
-        for outcome in await asyncio.gather(*read, return_exceptions=True):
+        read = (self._read(file, person, own_places) for file in waiting[:room])
+        left = (self._give_up(file, "too_many") for file in waiting[room:])
+        for outcome in await asyncio.gather(*read, *left, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome  # once all have ended
 
-    async def _read(self, file: WaitingFile, own_places: asyncio.Semaphore) -> None:
+    async def _read(self, file: WaitingFile, person: Person, own_places: asyncio.Semaphore) -> None:
         try:
-            person = await self._person(file)
             guests = self._guests_places if person.is_guest else nullcontext()
             async with own_places, guests, self._places, asyncio.timeout(SECONDS):
+                if not await self._store.tx(lambda conn: self._may_begin(conn, file, person)):
+                    return
                 if not file.path:
                     file = await self._fetch(file)
                 await self._understand(file, person)
@@ -129,6 +147,12 @@ class AttachmentReader:
 
     async def _person(self, file: WaitingFile) -> Person:
         return await self._store.tx(lambda conn: self._profiles.known(conn, file.person, file.aliases))
+
+    def _may_begin(self, conn: Connection, file: WaitingFile, person: Person) -> bool:
+        """Return whether a file may be read now: a guest may have waited long for the place."""
+        if person.is_guest and self._limits.is_reached(conn, person.id, time.time()):
+            return False
+        return attachments.begin(conn, file.message)
 
     async def _fetch(self, file: WaitingFile) -> WaitingFile:
         """Bring the bytes here."""
@@ -165,6 +189,8 @@ class AttachmentReader:
         if self._transcriber is None:
             raise NotTranscribed("nothing is configured that transcribes")
         source = self._media.absolute(file.path)
+        tokens = NOTE_TOKENS + source.stat().st_size // TOKEN_BYTES
+        await self._store.tx(lambda conn: limits.add(conn, "tokens", tokens, time.time()))
         spoken = str(file.person["language"])  # "" before they said anything: no guess by their number
         text = await self._transcriber.transcribe(source, file.mime_type, spoken)
         if not text:

@@ -126,6 +126,10 @@ class Limits:
             told = [*told, person.id]
         return Gate(Pause(until), told)
 
+    def is_reached(self, conn: Connection, person: str, now: float) -> bool:
+        """Return whether what a person wrote has to wait for a limit."""
+        return self._reached(conn, self._person(conn, person), 0, now) is not None
+
     def count_guest_turn(self, conn: Connection, turn: str, now: float, *, is_new: bool) -> bool:
         """Return whether a turn is a guest's; a new one of theirs is counted."""
         row = conn.execute("SELECT person_id FROM turns WHERE id = ?", (turn,)).fetchone()

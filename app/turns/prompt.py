@@ -336,6 +336,7 @@ _WHY_NOT = {
     "locked": "it is protected by a password: say so, and ask for one without",
     "no_room": "there is no room left for their files: say so",
     "too_large": "it is too large to be read: say so",
+    "too_many": "it was not looked at, for they sent many files at once: say so, and ask which one matters",
     "too_slow": "reading it took too long: say so",
 }
 _UNHEARD = "you cannot listen now: say so, and ask them to write; it is kept"

@@ -162,7 +162,7 @@ class TurnScheduler:
                 lane.dirty.clear()
                 found = await self._take_up(conversation, lane)
                 if isinstance(found, UnreadFiles):
-                    self._read_files(conversation, lane)
+                    self._read_files(found, lane)
                     await _wait(lane.dirty, LONGEST_PAUSE)
                 elif isinstance(found, Pause):
                     await _wait(lane.dirty, found.at - time.time())
@@ -172,10 +172,10 @@ class TurnScheduler:
             await _ended(lane.reading)
             self._lanes.pop(conversation, None)
 
-    def _read_files(self, conversation: str, lane: _Lane) -> None:
+    def _read_files(self, unread: UnreadFiles, lane: _Lane) -> None:
         """Read the files of the next burst beside the lane, which meanwhile takes answers and stops."""
         if lane.reading is None:
-            lane.reading = asyncio.create_task(self._attachments.read_waiting(conversation))
+            lane.reading = asyncio.create_task(self._attachments.read(unread.messages))
             lane.reading.add_done_callback(partial(self._files_read, lane))
 
     def _files_read(self, lane: _Lane, reading: "asyncio.Task[None]") -> None:

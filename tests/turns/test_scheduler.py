@@ -43,7 +43,8 @@ class FailsFirst:
 def scheduler_of(store: Database, runner: object, at_once: int = 100, quiet: float = 0) -> TurnScheduler:
     limits = TurnLimits(burst_quiet_seconds=quiet, burst_longest_seconds=quiet, turns_at_once=at_once)
     services = services_of(store, Catalog(), limits=limits)
-    reader = AttachmentReader(services, MediaFolder(store.path.parent), Files(store.path.parent), None)
+    folder = store.path.parent
+    reader = AttachmentReader(services, no_limits(), MediaFolder(folder), Files(folder), None)
     return TurnScheduler(services, cast(TurnRunner, runner), reader, no_limits())
 
 
