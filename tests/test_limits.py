@@ -163,6 +163,20 @@ def test_a_guests_voice_notes_are_heard_only_for_a_turn_they_may_have(make_world
     assert len(played.heard) == 5
 
 
+def test_a_budget_in_money_holds_for_a_country_without_a_rate(make_world: Any) -> None:
+    somebody = {"id": "mx", "name": "Max", "phone": "525550100077", "user_id": "MX.77"}
+    server, graph = make_world(
+        crowd=0, graph={"people": [*PEOPLE, somebody]}, MONTHLY_MESSAGE_BUDGET="0.3 USD", **BUSINESS
+    )
+    for number in range(1, 12):  # 0.026 each, as to Argentina, of what is left for guests
+        graph.say("mx", "what time is it in London?")
+        if waiting(server) == {"budget": 1}:
+            break
+        graph.reply("mx", number)
+    assert 3 <= len(graph.sends("mx")) <= 6
+    assert json.loads(server.recado("usage", "--json"))["cost"] == 0
+
+
 @pytest.mark.parametrize("wrong", [{"GUEST_LIMIT": "ten"}, {"MONTHLY_MESSAGE_BUDGET": "25 EUR"}])
 def test_a_limit_that_is_none_is_named_at_the_start(make_world: Any, wrong: dict[str, str]) -> None:
     server, _ = make_world(start=False, crowd=0, **wrong)

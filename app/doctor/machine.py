@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 from app.cli.settings import zone_hint
 from app.doctor.finding import Finding, fail, ok, warn
 from app.settings import SECRET_VARIABLES, Settings
+from app.store.billing import RATES_FILE, read_rates
 from app.store.disk_space import MEGABYTE, Disk, is_full
 
 _ALIKE = 0.8
@@ -34,6 +35,7 @@ def check_configuration(settings: Settings) -> Iterator[Finding]:
     yield ok("configuration", f"every variable is valid; {read}")
     yield from check_names(path)
     yield from _open_to_others(settings, path)
+    yield from _few_rates(settings)
     yield _zone(settings)
 
 
@@ -48,6 +50,19 @@ def _open_to_others(settings: Settings, path: Path) -> Iterator[Finding]:
     if path.is_file() and path.stat().st_mode & stat.S_IROTH and _given(path).intersection(SECRET_VARIABLES):
         fact = "every user of this machine may read the secrets in .env"
         yield warn("configuration", fact, f"chmod go-rwx {path.resolve()}")
+
+
+def _few_rates(settings: Settings) -> Iterator[Finding]:
+    """Report a budget in money that is counted by the few rates of the release."""
+    if not settings.monthly_message_budget.currency or (settings.data_dir / RATES_FILE).is_file():
+        return
+    known = sorted({rate.country for rate in read_rates(settings.data_dir).rates})
+    fact = (
+        f"MONTHLY_MESSAGE_BUDGET is money, and rates are known for {', '.join(known)} only: "
+        "messages to other countries count as the dearest of them"
+    )
+    cure = f"write the rates of the people's countries into {settings.data_dir / RATES_FILE}"
+    yield warn("configuration", fact, cure)
 
 
 def _given(path: Path) -> set[str]:

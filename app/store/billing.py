@@ -15,7 +15,8 @@ from app.messages import JSON, Pricing
 from app.store import limits
 from app.store.tool_statistics import day_of
 
-RATES = Path(__file__).with_name("rates.yaml")
+RATES_FILE = "rates.yaml"  # of the operator, in DATA_DIR
+RATES = Path(__file__).with_name(RATES_FILE)
 REGULAR = "regular"  # the kind of message that costs; the others are free (Meta, 2026-10)
 
 
@@ -47,10 +48,18 @@ class RateTable:
         ]
         return max(known, key=lambda rate: rate.since).price if known else None
 
+    def price_in_budget(self, row: "Row | Mapping[str, str]") -> Decimal:
+        """Return what a row counts in a budget: where no rate is known, the dearest of its category."""
+        price = self.price(row)
+        if price is not None:
+            return price
+        of_category = [rate.price for rate in self.rates if rate.category == row["category"]]
+        return max(of_category or [rate.price for rate in self.rates], default=Decimal(0))
+
 
 def read_rates(data_dir: Path) -> RateTable:
     """Return the operator's rate table, else the release's. Raises RecadoError for one that is none."""
-    file = data_dir / "rates.yaml"
+    file = data_dir / RATES_FILE
     file = file if file.is_file() else RATES
     try:
         table = yaml.safe_load(file.read_text("utf-8"))

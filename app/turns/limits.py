@@ -7,7 +7,6 @@ reminders and questions, then for the owner's alert that nothing is left.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from decimal import Decimal
 from sqlite3 import Connection
 
 from app.errors import RecadoError
@@ -77,6 +76,10 @@ class Limits:
             raise RecadoError(
                 f"MONTHLY_MESSAGE_BUDGET is in {self._budget.currency} and the rates in {rates.currency}: "
                 "give a budget in that currency, or put a rates.yaml of your own into DATA_DIR"
+            )
+        if self._budget.currency and not rates.rates:
+            raise RecadoError(
+                "MONTHLY_MESSAGE_BUDGET is money and rates.yaml holds no rate: write one into it"
             )
         self._bounds_sending = bool(self._budget.amount or settings.send_limit)
 
@@ -226,11 +229,11 @@ class Limits:
         return _Bound("budget", "month", float(self._budget.amount * MILLION), cost, price)
 
     def _price(self, conn: Connection, person: str, *, is_template: bool, now: float) -> int:
-        """Return the price of a message in millionths, 0 where no rate is known."""
+        """Return what a message counts in the budget, in millionths."""
         country = self._person(conn, person).country
         category = "utility" if is_template else "service"
         row = {"country": country, "category": category, "kind": REGULAR, "day": day_of(now)}
-        return int((self._rates.price(row) or Decimal(0)) * MILLION)
+        return int(self._rates.price_in_budget(row) * MILLION)
 
     def _tell_owners(
         self, conn: Connection, what: str, period: Period, now: float, *, is_warning: bool = False
