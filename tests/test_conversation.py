@@ -80,10 +80,11 @@ def test_an_edit_of_a_waiting_message_takes_its_place(make_world, model):
 )
 def test_a_message_that_was_acted_on_and_is_deleted_gets_an_offer_to_undo(make_world, said, offer, undone):
     server, graph = make_world(BURST_QUIET_SECONDS="0")
-    wamid = graph.say("p0", said)
+    graph.faults(batch=2)
+    wamids = graph.inbound(*[{"person": "p0", "type": "text", "text": text} for text in ("hola", said)])
     graph.reply("p0")
     wait_for(lambda: not open_work(server), "the turn")
-    for _ in range(2):
+    for wamid in [*wamids, *wamids]:  # of one turn, which is undone once
         graph.inbound({"person": "p1", "type": "revoke", "original": wamid})
         graph.inbound({"person": "p0", "type": "revoke", "original": wamid})
     answer = graph.reply("p0", 2)

@@ -261,15 +261,15 @@ def _offer_undo(
     now: float,
     taken: IntakeResult,
 ) -> None:
-    """Offer to undo what was done for a message that the person deleted afterwards, if anything was."""
+    """Offer, once for a turn, to undo what was done for a message that the person deleted afterwards."""
     turn = conn.execute(
-        "SELECT t.reply FROM inbox i JOIN turns t ON t.id = i.turn_id JOIN messages m ON m.id = i.message_id"
-        " WHERE m.wamid = ? AND m.direction = 'in' AND i.person_id = ? AND t.state = 'done'",
+        "SELECT t.id, t.reply FROM inbox i JOIN turns t ON t.id = i.turn_id"
+        " JOIN messages m ON m.id = i.message_id WHERE m.wamid = ? AND m.direction = 'in' AND i.person_id = ? AND t.state = 'done'",
         (message.quoted, person.id),
     ).fetchone()
     draft = rules.notices.deleted_too_late(person, message, turn["reply"]) if turn is not None else None
     if draft is not None:
-        put_reply(conn, conversation, f"deleted:{message.quoted}", draft, now)
+        put_reply(conn, conversation, f"deleted:{turn['id']}", draft, now)
         taken.notices.add(person.id)
 
 
