@@ -63,6 +63,18 @@ def test_a_stranger_is_a_guest_until_an_owner_says_otherwise(make_world: Any, mo
     )  # of the other
 
 
+def test_a_guest_is_told_once_an_hour_that_a_question_is_over(make_world: Any) -> None:
+    server, graph = make_world(crowd=0, graph={"people": PEOPLE}, ACCESS="everyone")
+    graph.say("guest", "hola")
+    graph.reply("guest")
+    for number in range(6):
+        forged = {"id": f"approval:{number:032x}", "title": "Sí"}
+        graph.inbound({"person": "guest", "type": "button", "reply": forged})
+    assert "Esa pregunta ya terminó" in graph.reply("guest", 2)
+    wait_for(lambda: not server.rows("SELECT 1 FROM inbox WHERE done_at IS NULL"), "the other presses")
+    assert len(server.rows("SELECT 1 FROM outbox WHERE source LIKE 'heard:%'")) == 1
+
+
 def test_an_invitation_code_makes_a_member_as_often_as_it_says(make_world: Any) -> None:
     server, graph = make_world(crowd=0, graph={"people": PEOPLE}, ACCESS="code")
     told = server.recado("people", "invite", "--uses", "1")

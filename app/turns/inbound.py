@@ -15,6 +15,7 @@ from app.store.inbox import ClassifiedMessage
 from app.store.outbox import Draft, count_since, put_reply
 from app.text import fold
 from app.turns.commands import read_command
+from app.turns.limits import Limits
 
 _PHRASES: dict[Choice, str] = {
     "yes": """
@@ -66,6 +67,7 @@ _SIGNS: dict[str, Choice] = {
 }
 _LONGEST_ANSWER = 40
 NOTICES_A_MINUTE = 5
+GUESTS_NOTICES_AN_HOUR = 1  # no limit on answers counts them
 LONGEST_NUMBER = 3  # digits of an option's number
 
 
@@ -106,8 +108,9 @@ class ApprovalReplies:
     in between; buttons and quotes always do.
     """
 
-    def __init__(self, channels: Mapping[str, Channel], *, only_last: bool) -> None:
+    def __init__(self, channels: Mapping[str, Channel], limits: Limits, *, only_last: bool) -> None:
         self._channels = channels
+        self._limits = limits
         self._only_last = only_last
 
     def take(
@@ -132,13 +135,18 @@ class ApprovalReplies:
         return told, 0.0
 
     def _notify(self, conn: Connection, conversation: str, found: ReplyTaken | LateAnswer, now: float) -> str:
-        """Tell the person what became of an answer, a few times a minute at most; return who that is."""
+        """Tell the person what became of an answer, now and then; return who that is."""
         to = people.conversation_by_id(conn, conversation)
         language = people.language(conn, to.person_id)
         channel = self._channels.get(to.channel)  # None: the conversation belongs to another realm
-        if channel is not None and count_since(conn, to.person_id, "heard:", now - 60) < NOTICES_A_MINUTE:
+        if channel is not None and self._may_notify(conn, to.person_id, now):
             put_reply(conn, to, f"heard:{found.inbox}", _notice(channel, language, found), now)
         return to.person_id
+
+    def _may_notify(self, conn: Connection, person: str, now: float) -> bool:
+        if self._limits.is_guest(conn, person):
+            return count_since(conn, person, "heard:", now - 3600) < GUESTS_NOTICES_AN_HOUR
+        return count_since(conn, person, "heard:", now - 60) < NOTICES_A_MINUTE
 
 
 def _notice(channel: Channel, language: str, found: ReplyTaken | LateAnswer) -> Draft:

@@ -83,7 +83,7 @@ class TurnScheduler:
         self._store = services.store
         self._sender = services.sender
         self._runner = runner
-        self._replies = ApprovalReplies(services.channels, only_last=services.offline)
+        self._replies = ApprovalReplies(services.channels, limits, only_last=services.offline)
         self._quiet = services.limits.burst_quiet_seconds
         self._longest = services.limits.burst_longest_seconds
         self._attachments = attachments
