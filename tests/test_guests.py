@@ -1,8 +1,11 @@
 """A number that strangers write to: guests with few tools, invitations, and owners who decide."""
 
+import base64
+import time
 from typing import Any
 
 from tests.test_handover import echo
+from tests.tools import papers
 from tests.world import TOKEN, wait_for
 
 FOR_GUESTS = {"current_time", "convert_time", "days_between", "weekday_of", "business_days_between"}
@@ -13,6 +16,7 @@ PEOPLE = [
     {"id": "guest", "name": "Gil", "phone": "5511955501234", "user_id": "BR.11"},
     {"id": "unnamed", "name": "Uma", "phone": "", "user_id": "AR.12", "username": "uma.escribe"},
 ]
+EXCEL = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 
 def offered(calls: list[dict[str, Any]]) -> set[str]:
@@ -61,6 +65,26 @@ def test_a_stranger_is_a_guest_until_an_owner_says_otherwise(make_world: Any, mo
     assert (
         len(server.rows("SELECT 1 FROM messages WHERE text LIKE '%writes for the first time%'")) == 1
     )  # of the other
+
+
+def test_a_member_waits_for_no_guests_document(make_world: Any, model: Any) -> None:
+    def spreadsheet(person: str, rows: int) -> dict[str, Any]:
+        row = f"<row>{'<c/>' * 1_500}</row>"
+        sheet = f"<worksheet NAMESPACE><sheetData>{row * rows}</sheetData></worksheet>"
+        data = papers.excel_with(sheet) if rows else papers.excel(Sheet=[["price"]])
+        content = base64.b64encode(data).decode()
+        kind = {"type": "document", "mime_type": EXCEL, "filename": "prices.xlsx"}
+        return {"person": person, "data": content, **kind}
+
+    played = model(lambda body: "ok")
+    server, graph = make_world(model=played, crowd=0, graph={"people": PEOPLE}, ACCESS="everyone")
+    for guest in ("guest", "unnamed"):
+        graph.inbound(spreadsheet(guest, 14_000))
+    wait_for(lambda: len(server.rows("SELECT 1 FROM attachments WHERE attempts = 1")) == 2, "both documents")
+    time.sleep(1)  # until they are read, which takes longer than a member should wait
+    graph.inbound(spreadsheet("owner", 0))
+    graph.reply("owner")
+    assert len(server.rows("SELECT 1 FROM attachments WHERE state IN ('new', 'kept')")) == 2
 
 
 def test_a_guest_is_told_once_an_hour_that_a_question_is_over(make_world: Any) -> None:

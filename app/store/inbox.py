@@ -264,7 +264,8 @@ def _offer_undo(
     """Offer, once for a turn, to undo what was done for a message that the person deleted afterwards."""
     turn = conn.execute(
         "SELECT t.id, t.reply FROM inbox i JOIN turns t ON t.id = i.turn_id"
-        " JOIN messages m ON m.id = i.message_id WHERE m.wamid = ? AND m.direction = 'in' AND i.person_id = ? AND t.state = 'done'",
+        " JOIN messages m ON m.id = i.message_id"
+        " WHERE m.wamid = ? AND m.direction = 'in' AND i.person_id = ? AND t.state = 'done'",
         (message.quoted, person.id),
     ).fetchone()
     draft = rules.notices.deleted_too_late(person, message, turn["reply"]) if turn is not None else None

@@ -26,6 +26,7 @@ from app.store.attachments import Reason, WaitingFile
 from app.store.disk_space import MEGABYTE
 from app.store.media import MediaFolder, NotKept, safe_name
 from app.tools import ToolContext
+from app.tools.documents import AT_ONCE as DOCUMENTS_AT_ONCE
 from app.tools.documents import DocumentError, Documents, is_picture, kind_of
 from app.tools.files import Files, NoRoom
 from app.turns.limits import Limits
@@ -85,6 +86,7 @@ class AttachmentReader:
         self._transcriber = transcriber
         self._places = asyncio.Semaphore(AT_ONCE)
         self._guests_places = asyncio.Semaphore(GUESTS_AT_ONCE)
+        self._guests_documents = asyncio.Semaphore(DOCUMENTS_AT_ONCE - 1)  # one is left for members
         self._hearing: asyncio.Task[None] | None = None
 
     @property
@@ -173,8 +175,10 @@ class AttachmentReader:
     async def _understand(self, file: WaitingFile, person: Person) -> None:
         source = self._media.absolute(file.path)
         head = await asyncio.to_thread(_head, source)
+        documents = self._guests_documents if person.is_guest else nullcontext()
         if file.kind in ("image", "sticker") or is_picture(head):
-            await self._see(file, person, source)
+            async with documents:
+                await self._see(file, person, source)
         elif file.kind in ("audio", "voice") or file.mime_type.startswith("audio/"):
             try:
                 await self._hear(file)
@@ -183,7 +187,8 @@ class AttachmentReader:
                     raise _NotRead("damaged") from error
                 await self._store.tx(lambda conn: attachments.leave_unheard(conn, file.message))
         else:
-            await self._read_document(file, person, source, head)
+            async with documents:
+                await self._read_document(file, person, source, head)
 
     async def _hear(self, file: WaitingFile) -> None:
         if self._transcriber is None:
