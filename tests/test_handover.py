@@ -146,6 +146,10 @@ def test_a_customer_asks_for_a_person(make_world: Any) -> None:
         "Ana (+525550100001) asks for a person: quiero hablar con una persona\\u202e" in card["body"]["text"]
     )
     assert "00:00" in graph.reply("ana", 2)  # nobody came
+    graph.say("ana", "quiero hablar con una persona")
+    graph.reply("ana", 3)
+    assert "00:00" in graph.reply("ana", 4)
+    assert len(sends_with(graph, "owner", "asks for a person")) == 1  # the owner knows
     buttons = card["action"]["buttons"]
     graph.inbound({"person": "owner", "type": "button", "reply": buttons[0]["reply"]})
     wait_for(
@@ -154,6 +158,25 @@ def test_a_customer_asks_for_a_person(make_world: Any) -> None:
     )
     graph.say("ana", "¿qué hora es?")
     time.sleep(1.5)
-    assert len(graph.sends("ana")) == 2
+    assert len(graph.sends("ana")) == 4
     graph.inbound({"person": "owner", "type": "button", "reply": buttons[1]["reply"]})
-    assert ":" in graph.reply("ana", 3)
+    assert ":" in graph.reply("ana", 5)
+
+
+def test_an_owner_is_told_of_the_first_who_ask_for_a_person(make_world: Any) -> None:
+    crowd = [
+        {"id": f"q{n}", "name": f"Q{n}", "phone": f"55119555000{n:02}", "user_id": f"BR.9{n}"}
+        for n in range(13)
+    ]
+    _, graph = make_world(
+        crowd=0, graph={"people": [*PEOPLE, *crowd]}, ACCESS="everyone", OWNER_PHONE_NUMBERS="12125550000"
+    )
+    graph.say("owner", "hello")
+    graph.reply("owner")
+    for one in crowd:
+        graph.say(one["id"], "quero falar com uma pessoa")
+    for one in crowd:
+        graph.reply(one["id"])
+    wait_for(lambda: sends_with(graph, "owner", "More people ask for a person"), "the summary")
+    wait_for(lambda: len(sends_with(graph, "owner", ") asks for a person")) == 10, "the first ten")
+    assert len(sends_with(graph, "owner", "ask for a person")) == 1

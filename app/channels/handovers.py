@@ -14,12 +14,13 @@ from app.schedule.wording import local_text
 from app.settings import Settings
 from app.store import handovers, people
 from app.store.database import Database
-from app.store.outbox import Draft, put_reply
+from app.store.outbox import Draft, count_since, put_reply
 from app.text import visible
 from app.turns.profiles import local_timezone
 
 LONGEST_WHY = 200  # characters of a customer's reason, and of each of their lines, that owners are shown
 MOST_TEXT = 900  # characters beside buttons
+MOST_ASKS = 10  # that an owner is told of in an hour, one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,11 @@ class Handovers:
         self._zone = ZoneInfo(settings.timezone or local_timezone())
 
     async def ask(self, person: Person, conversation: str, why: str, key: str) -> Asked:
-        """Ask the owners to answer a person; `key` names the call, which tells each owner once."""
+        """Ask the owners to answer a person; `key` names the call, which tells each owner once.
+
+        An owner is told of at most `MOST_ASKS` in an hour, and not again of one that they left unanswered
+        for HANDOVER_HOURS.
+        """
         now = time.time()
         until = now + self._settings.handover_minutes * 60
 
@@ -50,10 +55,17 @@ class Handovers:
             chats = [chat for chat in self._chats(conn, now) if chat.person_id != person.id]
             if not chats or not handovers.ask(conn, where, until, now):
                 return [chat.person_id for chat in chats]
+            since = max(now - self._settings.handover_hours * 3600, handovers.last_answered(conn, where.id))
             lines = handovers.last_lines(conn, where.id)
             for chat in chats:
-                draft = _please_answer(people.language(conn, chat.person_id), conn, person.id, why, lines)
-                put_reply(conn, chat, f"handover:{key}:{chat.person_id}", draft, now, origin="guest")
+                language, asks = people.language(conn, chat.person_id), f"asked:{person.id}:"
+                told = count_since(conn, chat.person_id, "asked:", now - 3600)
+                if told > MOST_ASKS or count_since(conn, chat.person_id, asks, since):
+                    continue
+                draft = _please_answer(language, conn, person.id, why, lines)
+                if told == MOST_ASKS:
+                    asks, draft = "asked:more:", _more_ask(language)
+                put_reply(conn, chat, f"{asks}{key}:{chat.person_id}", draft, now, origin="guest")
             return [chat.person_id for chat in chats]
 
         told = await self._store.tx(write)
@@ -119,6 +131,15 @@ def _please_answer(
     whole = "\n".join([text, "", *shown])[:MOST_TEXT]
     answer = Button(f"{SAYS}/human {who}", say(language, "I answer"))
     return Draft(whole, (Outgoing(whole, (answer, _give_back(language, who))),))
+
+
+def _more_ask(language: str) -> Draft:
+    text = say(
+        language,
+        "More people ask for a person than the {n} in an hour that I name. The console shows who waits.",
+        n=MOST_ASKS,
+    )
+    return Draft(text, (Outgoing(text),))
 
 
 def _give_back(language: str, who: str) -> Button:

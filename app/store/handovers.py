@@ -145,6 +145,14 @@ def ask(conn: Connection, where: Conversation, until: float, now: float) -> bool
     return asked.rowcount > 0
 
 
+def last_answered(conn: Connection, conversation: str) -> float:
+    """Return when a person of the business last answered in a conversation, 0 for never."""
+    (at,) = conn.execute(
+        "SELECT max(done_at) FROM turns WHERE conversation_id = ? AND outcome = 'business'", (conversation,)
+    ).fetchone()
+    return float(at or 0)
+
+
 def take_untold(conn: Connection, now: float) -> list[Conversation]:
     """Return the conversations that a person answers and no owner was told of, each once."""
     rows = conn.execute(
