@@ -25,7 +25,8 @@ from app.turns.profiles import HasAccessRules
 MILLION = 1_000_000
 GUESTS_TOKENS = 0.9  # share of the tokens that guests may use up
 WARNED_AT = 0.8  # share of the monthly budget
-PROMISED_SECONDS = 2.0  # guests look again for tokens that running turns may leave
+PROMISED_SECONDS = 2.0  # guests look again for tokens that running turns may leave,
+LOOKS_A_SECOND = 25  # but no more of them than this
 RESERVES = 50  # one reserve is this part of a limit, and at least two messages
 FOR_OWNERS_ALERTS, FOR_OTHERS, FOR_MEMBERS, FOR_GUESTS = range(4)  # reserves that have to be left
 _LAST_STOPPED: tuple[Origin, ...] = ("reminder", "question", "business", "alert")
@@ -86,8 +87,11 @@ class Limits:
     def is_guest(self, conn: Connection, person: str) -> bool:
         return self._person(conn, person).is_guest
 
-    def gate(self, conn: Connection, conversation: str, now: float) -> Gate | None:
-        """Return a gate if what waits in a conversation has to wait longer; a turn that is open goes on."""
+    def gate(self, conn: Connection, conversation: str, now: float, lanes: int = 1) -> Gate | None:
+        """Return a gate if what waits in a conversation has to wait longer; a turn that is open goes on.
+
+        `lanes` is how many conversations may wait for the same.
+        """
         where = people.conversation_by_id(conn, conversation)
         person = self._person(conn, where.person_id)
         if person.is_owner or not limits.has_waiting_messages(conn, conversation):
@@ -99,7 +103,7 @@ class Limits:
             if person.is_guest:
                 alerts.close_alerts(conn, _ALERT, now)
                 if together > alone and self._tokens_are_promised(conn, together, now):
-                    return Gate(Pause(now + PROMISED_SECONDS), ())
+                    return Gate(Pause(now + max(PROMISED_SECONDS, lanes / LOOKS_A_SECOND)), ())
             return None
         what, period = found
         limits.hold_back(conn, conversation, what, limits.period_ends(period, now))

@@ -200,7 +200,7 @@ class TurnScheduler:
         now, turn = time.time(), new_id("turn")
 
         def choose(conn: Connection) -> tuple[Ready | Pause | UnreadFiles | None, Sequence[str]]:
-            if (gate := self._limits.gate(conn, conversation, now)) is not None:
+            if (gate := self._limits.gate(conn, conversation, now, len(self._lanes))) is not None:
                 return gate.pause, gate.told
             notified, again = self._replies.take(conn, conversation, now, self._quiet, self._longest)
             found: Ready | Pause | UnreadFiles | None = turns.stop(conn, conversation, turn, now)
