@@ -88,10 +88,13 @@ _UNREAD = re.compile(
     | (?:menos|salvo|exc?ep?to|except|sem\sser|sin\sser|but\snot|other\sthan)\s (?:el\s|o\s|os\s|los\s|on\s)?
       (?:{"|".join([*WEEKDAYS, *SHORT_DAYS])})
     | s[ei][nm]\sser | (?:so|solo|only)\s (?:se|si|if) | (?:se|si)\s (?:no|nao|eu|yo)\s | unless
+    | (?:at|for|las|as|@)\s \d{{1,2}}\.[0-5]\d | [ey]\s (?:un\s|um\s)?(?:cuarto|quarto|quartinho)
+    | fortnight(?:ly)? | quin[cz]enal\w* | (?:tarde|noche)cita | tempranito | tardezinha | noitinha | cedinho
     | \d{{1,2}}\s em\s \d{{1,2}} | [2-6]a\s e\s [2-6]a
     | (?:um|el|o|the)\s (?:dia|day)\s (?:antes|before)
     )\b
     | ^\W*(?:n[ao]s?\s|el\s)? (?:{"|".join(SHORT_DAYS)}) (?= \W*$ | \s*,|\s e\s|\s y\s|\s d[aeo]s?\s|\s a\s )
+    | ^\W* (?:me\s)?(?:a\s)?(?:week|fortnight)\b
     | ^\W* (?:manana|manha|madrugada|noche|noite|tarde|morning|evening|afternoon|midnight)\b
     """,
     re.VERBOSE,

@@ -92,6 +92,11 @@ _UNCLEAR = re.compile(
 _MEANS_ELSE = re.compile(
     r"\bme llamo (?:el|la|los|las|mi|un|una|ayer|hoy|a)\b|\bmy name is (?:on|not|in|at|the)\b"
     r"|\b(?:y|e|and) (?:\w+ )?(?:vive|mora|lives) (?:en|em|in)\b"  # of somebody else
+    r"|\bremind (?!me\b|us\b|myself\b|again\b)\w+ (?:to|about|that)\b"
+    r"|\b(?:recuerda|recorda|avisa)les? a\b"
+    r"|(?<!me )\blembrar? (?:ao?|aos?|pr[ao]|o|a) \w+ (?:de|que) \w+r\b"
+    r"|,\s*(?:fixa|grava|salva|guarda|anota) (?:isso|isto|eso|esto)\W*$"
+    r"|,\s*(?:guard|anot|grab|apunt)[ae]l[oa]\W*$"
     r"|\bremind me (?:not|never)\b|\bve se (?:nao|no)\b"
     r"|\b(?:de la|da|from (?:the|my|that)) (?:nota|note)\b|\bera (?:para|pra|de) \w+r\b"
     r"|\b(?:lembr\w+-me|me lembr\w+) disso\b"
@@ -135,8 +140,9 @@ _LEFT_OVER = re.compile(
     r"|.*\b(?:lists?|list(?:inh|it)?as?|not[ae]s?|lembretes?|recordatorios?|reminders?|tasks?|tareas?|tarefas?"
     r"|pendientes?|again|instead|vez|de (?:novo|nuevo|volta|vuelta)|(?:em|en|at) (?:casa|home)|one day"
     r"|(?:u[nm]|algun) dia)\b"
-    r"|.* (?:back|mas|mais|more|dale|al|aos?|del?|d[ao]s?|en|em|n[ao]s?|para|pra|con|com|to|on|in|at|from|the"
-    r"|my|m[ei]|mis|meus?|minhas?|el|l[ao]s?|os?|as|una?|uma?)$|.*(?<!vitamina)(?<!vitamin) a$"
+    r"|.* (?:back|mas|mais|more|dale|al|aos?|del?|d[ao]s?|en|em|n[ao]s?|para|pra|con|com|to|on|in|at|from"
+    r"|the|my|ness[ae]|nest[ae]|es[ae]|est[ae]|that|this|m[ei]|mis|meus?|minhas?|el|l[ao]s?|os?|as"
+    r"|una?|uma?)$|.*(?<!vitamina)(?<!vitamin) a$"
 )
 _NO_NAME = re.compile(
     r"(?:pra|para|for) (?:mim|mi|me|hoje|hoy|today)|rapid(?:inho|ito|o)|(?:por )?favor|porfa|please|ahora"

@@ -62,6 +62,7 @@ _CALCULATED_ON = re.compile(
 _TOO = re.compile(
     r"^(?:(?:tamb[ií][eé]n|tamb[eé]m|also)\s+)+|\s+(?:tamb[ií][eé]n|tamb[eé]m|too|as well)$", re.IGNORECASE
 )
+_ADDS = re.compile(r"\b(?:tambien|tambem|tbm?|also|too)\b")
 _SIGNS = {
     **dict.fromkeys(("mas", "mais", "plus", "+"), "+"),
     **dict.fromkeys(("menos", "minus", "-"), "-"),
@@ -302,9 +303,14 @@ def _with_variation(planner: Planner, step: Step, said: str) -> Step | None:
     rest, bare = _named(said)
     if not bare:
         return None
+    adds = _ADDS.search(fold(said)) and not planner.only_reads(
+        step.tool
+    )  # "and on Saturday, too" moves nothing
     for one in sorted(
         offer.parameters, key=lambda one: (one.kind is Kind.PLACE, one.name not in step.arguments)
     ):
+        if adds and one.kind is Kind.WHEN:
+            continue
         value = _variant(planner, one, step.arguments.get(one.name), rest, bare)
         if value is not None:
             return replace(step, arguments={**step.arguments, one.name: value})

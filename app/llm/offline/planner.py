@@ -189,6 +189,9 @@ class Planner:
             list(self.offers.values()), self._index, self._phrases, self.reader, self._read_only, topic
         )
 
+    def only_reads(self, tool: str) -> bool:
+        return tool in self._read_only
+
     def category(self, tool: str) -> str:
         return self._index.category(tool)
 
