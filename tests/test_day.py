@@ -281,9 +281,9 @@ DAY: list[Scene] = [
     ),
     (
         "abilities",
-        ("q podes hacer?", "^Soy el modelo integrado"),
-        ("oq vc faz?", "^Sou o modelo embutido"),
-        ("what can u do", "^I am the built-in"),
+        ("q podes hacer?", "^Soy un asistente en su modo simple"),
+        ("oq vc faz?", "^Sou um assistente no modo simples"),
+        ("what can u do", "^I am an assistant in its simple built-in mode"),
     ),
     (
         "the owner's own",

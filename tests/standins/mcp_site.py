@@ -14,13 +14,13 @@ Spoil = Callable[[str, dict[str, Any], Scope], tuple[int, dict[str, str], bytes]
 
 
 class McpSite:
-    """`modern`: without a handshake. `spoil` may be set at any time. `asked`: the messages that came."""
+    """`legacy`: without 2026-07-28. `spoil` may be set at any time. `asked`: the messages that came."""
 
-    def __init__(self, *, modern: bool = False, as_json: bool = False) -> None:
+    def __init__(self, *, legacy: bool = False, as_json: bool = False) -> None:
         self.asked: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.spoil: Spoil | None = None
-        self._modern = modern
+        self._legacy = legacy
         self._app = _server().streamable_http_app(json_response=as_json, stateless_http=False)
         self._listener = Listener(self)
         self.port = self._listener.port
@@ -41,7 +41,7 @@ class McpSite:
         self.asked.append(message)
         self.headers.append({name.decode(): value.decode() for name, value in scope["headers"]})
         answer = self.spoil(scope["method"], message, scope) if self.spoil else None
-        if self._modern and message.get("method") == "initialize":
+        if self._legacy and message.get("method") == "server/discover":
             answer = 400, {"content-type": "text/plain"}, b"what is that?"
         if answer is not None:
             await _send(send, *answer)
