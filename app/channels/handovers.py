@@ -44,8 +44,8 @@ class Handovers:
     async def ask(self, person: Person, conversation: str, why: str, key: str) -> Asked:
         """Ask the owners to answer a person; `key` names the call, which tells each owner once.
 
-        An owner is told of at most `MOST_ASKS` in an hour, and not again of one that they left unanswered
-        for HANDOVER_HOURS.
+        An owner is told of at most `MOST_ASKS` in an hour, and in that hour not again of one whom they left
+        unanswered.
         """
         now = time.time()
         until = now + self._settings.handover_minutes * 60
@@ -55,12 +55,12 @@ class Handovers:
             chats = [chat for chat in self._chats(conn, now) if chat.person_id != person.id]
             if not chats or not handovers.ask(conn, where, until, now):
                 return [chat.person_id for chat in chats]
-            since = max(now - self._settings.handover_hours * 3600, handovers.last_answered(conn, where.id))
+            since = max(now - 3600, handovers.last_answered(conn, where.id))
             lines = handovers.last_lines(conn, where.id)
             for chat in chats:
                 language, asks = people.language(conn, chat.person_id), f"asked:{person.id}:"
                 told = count_since(conn, chat.person_id, "asked:", now - 3600)
-                if told > MOST_ASKS or count_since(conn, chat.person_id, asks, since):
+                if told > MOST_ASKS or count_since(conn, chat.person_id, asks, since, failed_too=False):
                     continue
                 draft = _please_answer(language, conn, person.id, why, lines)
                 if told == MOST_ASKS:

@@ -246,6 +246,8 @@ def _route_class(sessions: Sessions, views: Views) -> type[APIRoute]:
                 request.state.session = session
                 if request.method == "POST":
                     request.state.form = await _form(request)
+                    if await sessions.find(request) is None:  # it was ended while the form came
+                        return views.render(request, "sign_in.html", 401)
                     if not session.allows(request.state.form):
                         raise HTTPException(403, "this form is of another session: reload its page")
                 return await handle(request)

@@ -149,7 +149,7 @@ def _take_one(
     ):
         classified = replace(classified, kind="answer")
     elif message.kind in SILENT_KINDS:
-        if message.kind == "revoke" and not _withdraw(conn, person.id, message.quoted, now):
+        if message.kind == "revoke" and not _withdraw(conn, person, message.quoted, now):
             _offer_undo(conn, rules, person, conversation, message, now, taken)
         return
     elif (
@@ -242,12 +242,16 @@ def hear_business(
             taken.notices.add(person)
 
 
-def _withdraw(conn: Connection, person: str, wamid: str, now: float) -> bool:
-    """Close a message that the person deleted before a turn took it up; return False if it did not wait."""
+def _withdraw(conn: Connection, person: Person, wamid: str, now: float) -> bool:
+    """Close a message that the person deleted before a turn took it up; return False if it did not wait.
+
+    A guest's file that is being read stays: the turn that it comes to counts against their limits.
+    """
     closed = conn.execute(
         f"UPDATE inbox SET done_at = ? WHERE {UNCLAIMED} AND person_id = ?"
-        " AND message_id = (SELECT id FROM messages WHERE wamid = ? AND direction = 'in')",
-        (now, person, wamid),
+        " AND message_id = (SELECT id FROM messages WHERE wamid = ? AND direction = 'in')"
+        " AND NOT (? AND message_id IN (SELECT message_id FROM attachments WHERE attempts > 0))",
+        (now, person.id, wamid, person.is_guest),
     )
     return closed.rowcount > 0
 

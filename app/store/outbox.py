@@ -154,11 +154,12 @@ def last_source(conn: Connection, person: str, prefix: str) -> str:
     return "" if row is None else str(row["source"])
 
 
-def count_since(conn: Connection, person: str, prefix: str, since: float) -> int:
+def count_since(conn: Connection, person: str, prefix: str, since: float, *, failed_too: bool = True) -> int:
     """Return how many rows of a person were queued since then whose source begins so."""
     row = conn.execute(
-        f"SELECT count(*) FROM outbox WHERE person_id = ? AND {_BEGINS_SO} AND created_at > ?",
-        (person, *_range(prefix), since),
+        f"SELECT count(*) FROM outbox WHERE person_id = ? AND {_BEGINS_SO} AND created_at > ?"
+        " AND (? OR state <> 'failed')",
+        (person, *_range(prefix), since, failed_too),
     ).fetchone()
     return int(row[0])
 

@@ -15,7 +15,7 @@ from app.turns.bare_text import bare_text
 
 Kind = Literal["amount", "date", "time", "phone", "address"]
 
-_NUMBER = r"\d{1,3}(?:[.,  ]\d{3})+(?:[.,]\d{1,2})?|\d+(?:[.,]\d{1,2})?"
+_NUMBER = r"\d{1,3}(?:[.,  ]\d{3}){1,4}(?:[.,]\d{1,2})?|\d+(?:[.,]\d{1,2})?"
 _SIGN = r"[$¢-¥֏؋฿₠-⃀]"
 _CODES = r"mxn|ars|clp|cop|brl|usd|eur|gbp|pen|uyu|bob|pyg|crc|gtq|hnl|nio|dop|ves"
 _MONEY = rf"(?:\b(?:r|us|mx|ar|rd|c))?{_SIGN}|u\$s|\b[sb]/\.?|\b(?:{_CODES}|[bg]s\.?|q)"
@@ -41,7 +41,7 @@ _PRICE = (
 _ABOUT = r"(?:(?:de|en|em|a|por|at|unos|uns|about|around|casi|solo|apenas|only|just|desde|from)\ )*"
 _AMOUNT = re.compile(
     rf"""(?:{_MONEY})\s?({_NUMBER})(?!\d)
-    | (?<![\d.,])({_NUMBER})\s?(?:{_SIGN}|%|(?:{_UNITS}|{_PER}|por\ ciento|por\ cento|percent)\b)
+    | (?<![\d.,])({_NUMBER})\s?(?:{_SIGN}|%|(?:{_UNITS}|{_PER}|por\ (?:ciento|cento|100)|percent)\b)
     | \b(?:{_COSTS})\ {_ABOUT}({_NUMBER}){_ALONE}
     | \b(?:{_PRICE})\b[^\d.!?\n]{{0,40}}?(?::|\b(?:es|son|e|is|are|sera|seria|comes\ to))\ ?
       {_ABOUT}({_NUMBER}){_ALONE}
