@@ -163,6 +163,22 @@ def test_a_guests_voice_notes_are_heard_only_for_a_turn_they_may_have(make_world
     assert len(played.heard) == 5
 
 
+def test_a_recording_that_would_use_up_all_tokens_is_not_heard(make_world: Any, model: Any) -> None:
+    played = model(echo)
+    played.hear = lambda data: "hello there"
+    server, graph = make_world(
+        crowd=0, graph={"people": PEOPLE}, TOKEN_LIMIT="3000/day", LLM_MODEL="m",
+        OPENAI_BASE_URL=played.url, **BUSINESS,
+    )  # fmt: skip
+    note = base64.b64encode(canned_clip() + bytes(700_000)).decode()
+    graph.inbound({"person": "guest", "type": "voice", "data": note, "mime_type": "audio/ogg"})
+    graph.reply("guest", seconds=60)
+    assert "it is too large to be read" in played.main_calls[-1]["messages"][-1]["content"]
+    assert not played.heard
+    [used] = server.rows("SELECT sum(amount) AS tokens FROM used WHERE what = 'tokens'")
+    assert used["tokens"] < 3_000
+
+
 def test_a_budget_in_money_holds_for_a_country_without_a_rate(make_world: Any) -> None:
     somebody = {"id": "mx", "name": "Max", "phone": "525550100077", "user_id": "MX.77"}
     server, graph = make_world(

@@ -21,7 +21,7 @@ from app.errors import StoreError
 from app.llm.transcription import NotTranscribed, Transcriber
 from app.messages import JSON, FetchFailed
 from app.people import Person
-from app.store import attachments, limits
+from app.store import attachments
 from app.store.attachments import Reason, WaitingFile
 from app.store.disk_space import MEGABYTE
 from app.store.media import MediaFolder, NotKept, safe_name
@@ -181,7 +181,7 @@ class AttachmentReader:
                 await self._see(file, person, source)
         elif file.kind in ("audio", "voice") or file.mime_type.startswith("audio/"):
             try:
-                await self._hear(file)
+                await self._hear(file, person)
             except NotTranscribed as error:
                 if error.final:
                     raise _NotRead("damaged") from error
@@ -190,12 +190,13 @@ class AttachmentReader:
             async with documents:
                 await self._read_document(file, person, source, head)
 
-    async def _hear(self, file: WaitingFile) -> None:
+    async def _hear(self, file: WaitingFile, person: Person) -> None:
         if self._transcriber is None:
             raise NotTranscribed("nothing is configured that transcribes")
         source = self._media.absolute(file.path)
         tokens = NOTE_TOKENS + source.stat().st_size // TOKEN_BYTES
-        await self._store.tx(lambda conn: limits.add(conn, "tokens", tokens, time.time()))
+        if not await self._store.tx(lambda conn: self._limits.take_tokens(conn, person, tokens, time.time())):
+            raise _NotRead("too_large")
         spoken = str(file.person["language"])  # "" before they said anything: no guess by their number
         text = await self._transcriber.transcribe(source, file.mime_type, spoken)
         if not text:
@@ -209,7 +210,7 @@ class AttachmentReader:
         """Give voice notes that nobody heard their text, for the history; they are not answered any more."""
         for file in await self._store.tx(attachments.unheard):
             try:
-                await self._hear(file)
+                await self._hear(file, await self._person(file))
             except NotTranscribed as error:
                 if not error.final:
                     return  # the next start tries again

@@ -203,6 +203,13 @@ class Limits:
             most, {period: used[period] and used[period] + needed for period in used}, share
         )
 
+    def take_tokens(self, conn: Connection, person: Person, tokens: int, now: float) -> bool:
+        """Count what a recording costs; return False for a guest's that would use up what guests may."""
+        if person.is_guest and self._settings.token_limit and self._tokens_are_promised(conn, tokens, now):
+            return False
+        limits.add(conn, "tokens", tokens, now)
+        return True
+
     def _tokens_are_promised(self, conn: Connection, needed: int, now: float) -> bool:
         """Return whether the turns that run and one more may need all tokens that guests may use."""
         used = limits.used(conn, "tokens", now)
