@@ -163,6 +163,30 @@ def test_a_guests_voice_notes_are_heard_only_for_a_turn_they_may_have(make_world
     assert len(played.heard) == 5
 
 
+def test_a_note_that_a_guest_deletes_while_it_is_heard_counts_as_their_answer(
+    make_world: Any, model: Any
+) -> None:
+    async def slowly(data: bytes) -> str:
+        await asyncio.sleep(1.5)
+        return "hello there"
+
+    played = model(echo)
+    played.hear = slowly
+    server, graph = make_world(
+        crowd=0, graph={"people": PEOPLE}, GUEST_LIMIT="1/day", LLM_MODEL="m",
+        OPENAI_BASE_URL=played.url, **BUSINESS,
+    )  # fmt: skip
+    note = base64.b64encode(canned_clip()).decode()
+    voice = {"person": "guest", "type": "voice", "data": note, "mime_type": "audio/ogg"}
+    [wamid] = graph.inbound(voice)
+    wait_for(lambda: played.heard, "a note that is being heard")
+    graph.inbound({"person": "guest", "type": "revoke", "original": wamid})
+    graph.reply("guest")
+    graph.inbound(voice)
+    wait_for(lambda: waiting(server) == {"guest": 1}, "the next note, which waits")
+    assert len(played.heard) == 1
+
+
 def test_a_recording_that_would_use_up_all_tokens_is_not_heard(make_world: Any, model: Any) -> None:
     played = model(echo)
     played.hear = lambda data: "hello there"

@@ -65,7 +65,7 @@ _SHORT_ENGLISH = frozenset({"mon", "tue", "tues", "wed", "thu", "thur", "thurs",
 """Words of their own in other languages: "ir al SAT"."""
 _SHORT_WEEKDAYS = {"segunda": 0, "terca": 1, "quarta": 2, "quinta": 3, "sexta": 4}
 SHORT_DAYS = ("seg", "ter", "qua", "qui", "sex", "sab", "dom", "lun", "mie", "jue", "vie")
-"""Read by nobody: "ter" and "dom" are words of their own, too."""
+"""Short weekdays of Spanish and Portuguese: no time is read from them, for "ter" and "dom" are words too."""
 MONTHS: Mapping[str, int] = {
     name: month
     for month, names in enumerate(

@@ -154,7 +154,7 @@ def read_when(text: str, zone: ZoneInfo, now: float, language: str = "en", count
 
 def leaves_unread(rest: str) -> bool:
     """Return True if the words beside a time say more of when: "tomorrow" of "2 hours before, tomorrow"."""
-    return _UNREAD.search(fold(rest)) is not None
+    return _UNREAD.search(fold(rest[:_LONGEST])) is not None
 
 
 def _with_end(found: list[Piece], text: str) -> tuple[list[Piece], Piece | None]:

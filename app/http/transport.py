@@ -28,7 +28,7 @@ OWN_HEADERS = frozenset(
     {"Accept-Encoding", "Connection", "Content-Length", "Expect", "Host", "Keep-Alive", "Te", "Trailer"}
     | {"Transfer-Encoding", "Upgrade"}
 )
-"""What only the transport writes."""
+"""Headers that only the transport writes."""
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]  # from a name and port to IP addresses, else OSError

@@ -109,7 +109,7 @@ _POLITE = spaced(
 _COURTESIES = spaced("hola hello hi hey oi ola por favor please buenas")
 _GREETED_WITH = _COURTESIES | spaced("oye y e and so eae ei blz beleza mira entonces entao ok")
 _KNOWN = _SMALL_WORDS.union(_GREETED_WITH, _SHORT_FORMS.values(), *map(spaced, _ABOUT))
-"""What all small talk is made of, beside laughter."""
+"""The words of all small talk, beside laughter."""
 
 
 def small_talk(said: str) -> Talk | None:

@@ -10,7 +10,7 @@ from app.turns.state import TurnContext
 
 @dataclass(frozen=True, slots=True)
 class AnswerFault:
-    """What is wrong with an answer: `correction` tells the model, `honest` is what the person may be told."""
+    """A fault of an answer: `correction` tells the model, `honest` is the answer that the person may get."""
 
     kind: Literal["made up", "not done"]
     correction: str

@@ -1,6 +1,7 @@
 """The owner's pages, as a browser meets them: signing in, answering a customer, roles, costs."""
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -75,6 +76,25 @@ def test_a_browser_is_signed_out_from_another_one_for_good(town: Any) -> None:
         browser.http.cookies.clear()
         browser.http.cookies.update(gone)
         assert server.http.get("/console").status_code == 401
+
+
+def test_a_form_that_comes_while_its_session_ends_changes_nothing(town: Any) -> None:
+    server, graph = town
+    graph.say("rosa", "hola")
+    graph.reply("rosa")
+    browser = Browser(server)
+    secret = re.search(r'name="csrf" value="(\w+)"', browser.page("/console/people"))
+    assert secret is not None
+
+    def slow_body() -> Iterator[bytes]:
+        yield f"csrf={secret[1]}&who=12125550001&".encode()
+        server.recado("token", "--renew")
+        yield b"x=1"
+
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    sent = browser.http.post("/console/people/owner", content=slow_body(), headers=form)
+    assert sent.status_code == 401
+    assert server.rows("SELECT 1 FROM people WHERE access = 'owner'") == []
 
 
 def test_an_owner_answers_a_customer_and_gives_the_conversation_back(town: Any) -> None:

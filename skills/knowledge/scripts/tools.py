@@ -1,4 +1,4 @@
-"""What the business tells everybody, found by words."""
+"""Passages of the business's files for customers, found by words."""
 
 from app.tools.authoring import Sentences
 
