@@ -122,11 +122,13 @@ class Assistant:
             self.abilities.subscribe(self.phrase_writer.check)
         self.rates = Rates()
         self.engine = self._engine(ConfirmationPolicy(settings.confirmation_mode, _nobody_to_ask))
+        look_again = asyncio.Event()
         self.reminders = Reminders(
             self.store,
             self.channels.keys(),
             template=settings.reminder_template,
             sender=sender,
+            look_again=look_again,
             alarms=wakes,
         )
         self.profiles = Profiles(self.access, settings.timezone or local_timezone())
@@ -152,6 +154,7 @@ class Assistant:
             TurnLimits.from_settings(settings),
             offline=not settings.has_model,
             rates=rates,
+            look_again=look_again,
         )
         self.attachments = AttachmentReader(
             services, built.limits, self.media, self.files, build_transcriber(settings)

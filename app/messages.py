@@ -322,6 +322,8 @@ def in_own_words(kind: str, payload: Mapping[str, JSON]) -> bool:
         return False
     if (payload.get("attachment") or {}).get("voice"):
         return True  # their own voice, as a transcript
+    if kind == "scheduled":
+        return not details.get("taint")
     return kind == "text" or (kind == "edit" and details.get("type") == "text")
 
 
@@ -332,6 +334,8 @@ def retold(kind: str, text: str, payload: Mapping[str, JSON]) -> str:
     details, path = payload.get("details"), (payload.get("attachment") or {}).get("path")
     if path:
         return f"[{kind}, kept as {_data(path)}] {text}".rstrip()
+    if text and kind == "scheduled":
+        return f"[Nobody wrote; a {(details or {}).get('schedule')} of theirs ran:] {text}"
     if text:
         return text
     return f"[{kind}: {_data(details)}]" if details and kind in ("location", "contacts") else f"[{kind}]"

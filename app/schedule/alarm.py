@@ -1,4 +1,4 @@
-"""The alarm of reminders: finds what is due and queues messages, without a model."""
+"""The alarm of reminders, tasks and watches: finds what is due, and queues a message or a turn."""
 
 import asyncio
 import time
@@ -13,6 +13,7 @@ import structlog
 
 from app.calendar.rules import moments_between, next_after
 from app.messages import Outgoing, Template, Wakeable
+from app.schedule.quiet import quiet_until
 from app.schedule.wording import reminder_text
 from app.store import schedules
 from app.store.database import Database
@@ -32,7 +33,10 @@ _LANGUAGES = {"es": "es", "pt": "pt_BR", "en": "en"}
 
 
 class Reminders:
-    """Tells what is due. The rows are the truth; APScheduler is the alarm clock for the next one."""
+    """Tells or starts what is due. The rows are the truth; APScheduler is the alarm clock for the next one.
+
+    `look_again`, set, makes the sweep find the turns that were queued.
+    """
 
     def __init__(
         self,
@@ -41,12 +45,14 @@ class Reminders:
         *,
         template: Template | None,
         sender: Wakeable,
+        look_again: asyncio.Event,
         alarms: bool = True,
     ) -> None:
         self._store = store
         self._channels = channels
         self._template = template
         self._sender = sender
+        self._look_again = look_again
         self._alarms = alarms
         self._alarm_clock: Any = None  # APScheduler has no types
         self._asked = asyncio.Event()
@@ -97,33 +103,39 @@ class Reminders:
                 log.error("reminders failed", error=f"{type(error).__name__}: {error}")
 
     async def tick(self) -> None:
-        """Tell everything that is due, and set the alarm for the next one."""
+        """Tell or start everything that is due, and set the alarm for the next one."""
         now = time.time()
-        found, ahead = await self._store.tx(lambda conn: _look(conn, self._channels, now))
+        due_now, ahead = await self._store.tx(lambda conn: _look(conn, self._channels, now))
+        put_off = {due.schedule: until for due, _ in due_now if (until := _quiet_until(due, now)) is not None}
+        found = [(due, is_open) for due, is_open in due_now if due.schedule not in put_off]
         tellable = [(due, is_open) for due, is_open in found if is_open or self._may_use_template(due)]
         untellable = [due.schedule for due, is_open in found if not (is_open or self._may_use_template(due))]
         firings, faulty = await asyncio.to_thread(self._firings, tellable, now) if tellable else ([], [])
         again = await asyncio.to_thread(_due_again, ahead, now) if ahead else []
 
-        def settle(conn: Connection) -> tuple[list[str], float | None, frozenset[str]]:
+        def settle(conn: Connection) -> tuple[list[Schedule], float | None, frozenset[str]]:
             for schedule, due in again:
                 schedules.follow_clock(conn, schedule, due, now)
-            told = [one.due.schedule.person_id for one in firings if schedules.fire(conn, one, now)]
+            for schedule, until in put_off.items():
+                schedules.put_off(conn, schedule, until)
+            told = [one.due.schedule for one in firings if schedules.fire(conn, one, now)]
             for schedule in (*untellable, *faulty):
                 schedules.hold(conn, schedule, now)
             return told, schedules.next_due(conn, now), schedules.held_conversations(conn)
 
         told, next_due, self._held = await self._store.tx(settle)
-        for person in dict.fromkeys(told):
+        for person in dict.fromkeys(one.person_id for one in told if not one.runs_turn):
             self._sender.wake(person)
-        if len(found) == schedules.AT_ONCE:
+        if any(one.runs_turn for one in told):
+            self._look_again.set()
+        if len(due_now) == schedules.AT_ONCE:
             self.look()
         elif self._alarms:
             await self._set_alarm(next_due)
 
     def _may_use_template(self, due: Due) -> bool:
-        """Return False for a reminder whose template failed: it waits for the person."""
-        return self._template is not None and not due.schedule.resends
+        """Return False for what waits for the person: a turn's answer, a reminder whose template failed."""
+        return self._template is not None and not due.schedule.resends and not due.schedule.runs_turn
 
     def _firings(self, found: Sequence[tuple[Due, bool]], now: float) -> tuple[list[Firing], list[Schedule]]:
         """Return firings, and reminders that cannot be told here, such as for an unknown zone."""
@@ -145,6 +157,8 @@ class Reminders:
         if schedule.rule:
             next_due = next_after(schedule.rule, start, zone, now)
             missed = moments_between(schedule.rule, start, zone, schedule.due_at, now, MOST_COUNTED)
+        if schedule.runs_turn:
+            return Firing(due, None, next_due)
         text = reminder_text(schedule, due.language, now, late=late, missed=missed, own_zone=due.own_zone)
         message = Outgoing(text)
         if not window_open and self._template is not None:
@@ -177,6 +191,17 @@ def _look(
     schedules.release_held(conn, now)
     due = [(due, _window_open(conn, due, now)) for due in schedules.due(conn, channels, now)]
     return due, schedules.fired_in_future(conn, now)
+
+
+def _quiet_until(due: Due, now: float) -> float | None:
+    """Return when what is due may run, if its person's quiet hours keep it from running now."""
+    if not due.schedule.runs_turn:
+        return None  # its hour was asked for
+    try:
+        zone = ZoneInfo(due.own_zone or due.schedule.zone)
+    except (ValueError, OSError, LookupError):  # it cannot be told here, and is held
+        return None
+    return quiet_until(due.quiet_hours, zone, now)
 
 
 def _due_again(ahead: Sequence[Schedule], now: float) -> list[tuple[Schedule, float]]:

@@ -1,10 +1,10 @@
-"""The service behind reminders (`context.services.schedule`); it answers in the person's language."""
+"""The service behind reminders, tasks and watches (`context.services.schedule`), in the person's language."""
 
 import asyncio
 import re
 import time
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from hashlib import blake2b
@@ -17,14 +17,16 @@ from app.calendar.words import Reading, When, read_when
 from app.i18n import say
 from app.people import Person
 from app.schedule.alarm import Reminders
-from app.schedule.wording import city_of, local_text, shown_text, undo_words, when_text
+from app.schedule.quiet import quiet_until
+from app.schedule.wording import city_of, local_text, quoted_text, run_text, shown_text, undo_words, when_text
 from app.store import people, schedules
 from app.store.database import Database
 from app.store.outbox import WINDOW_SECONDS
-from app.store.schedules import Schedule
+from app.store.schedules import Kind, Run, Schedule
 from app.tools import ToolContext, ToolResult
 
 MOST_ACTIVE = 200
+MOST_RUNNING = 20  # tasks and watches: each of their times costs a turn
 MOST_TEXT = 1000
 SHORTEST_REPEAT = 900.0
 """Seconds between two times of one reminder."""
@@ -33,13 +35,13 @@ _MOST_NAMED = 10
 
 
 class ScheduleService:
-    """Sets, lists, changes, snoozes and cancels the reminders of the person who asks."""
+    """Sets, lists, changes, snoozes and cancels the reminders, tasks and watches of the person who asks."""
 
     def __init__(self, store: Database, reminders: Reminders) -> None:
         self._store = store
         self._reminders = reminders
 
-    async def set(self, text: str, when: str, context: ToolContext) -> ToolResult:
+    async def set(self, text: str, when: str, context: ToolContext, kind: Kind = "reminder") -> ToolResult:
         """Set a reminder. The call's key is its id, so that a repeated call sets no second one."""
         person = _asker(context)
         said, more = await self._read(person, when), await self._read(person, text)
@@ -52,25 +54,28 @@ class ScheduleService:
             return refused
         assert said.when is not None
         now, when_ = time.time(), said.when
+        if kind == "watch" and not when_.rule:
+            return refusal(person.language, "NO_PERIOD")
+        most = MOST_ACTIVE if kind == "reminder" else MOST_RUNNING
 
         def keep(conn: Connection) -> Schedule | None:
             conversation = people.conversation(conn, person.id, context.channel, "", now)
             schedule = _new(_id(context), conversation.id, person, text, when_, context)
-            return schedules.add(conn, schedule, MOST_ACTIVE, now)
+            return schedules.add(conn, replace(schedule, kind=kind), most, now)
 
         kept = await self._store.tx(keep)
         if kept is None:
-            return refusal(person.language, "TOO_MANY", most=MOST_ACTIVE)
+            return refusal(person.language, "TOO_MANY", most=most)
         self._reminders.soon()
         shown, notes = await self._receipt(kept, person, context, now)
         undo = say(person.language, "cancel reminder {number}", number=kept.number)
-        receipt = say(person.language, "✓ Reminder {when}: {text}", **shown) + notes
+        receipt = _set_text(kept, person.language, shown["when"]) + notes
         return _success(kept, receipt).with_meta(undo=undo)
 
     async def list(self, context: ToolContext) -> ToolResult:
         """List the person's reminders, the next first."""
         person = _asker(context)
-        found = await self._store.tx(lambda conn: schedules.active(conn, person.id))
+        found, runs = await self._store.read(lambda conn: _with_runs(conn, person.id))
         if not found:
             return ToolResult.success(
                 {"count": 0, "reminders": [], "summary": say(person.language, "You have no reminders.")}
@@ -81,17 +86,21 @@ class ScheduleService:
             "Your reminders ({shown} of {count}):\n{lines}",
             shown=len(shown),
             count=len(found),
-            lines=await asyncio.to_thread(_lines, shown, person),
+            lines=await asyncio.to_thread(_lines, shown, person, runs),
         )
         result = ToolResult.success(
             {"count": len(found), "reminders": [_fields(one) for one in shown], "summary": summary}
         )
+        if any(run.outside for run in runs.values()):
+            result = result.with_meta(outside=True)
         return _marked(result, shown)
 
-    async def change(self, reminder: str, text: str, when: str, context: ToolContext) -> ToolResult:
-        """Change the time or the text of a reminder."""
+    async def change(
+        self, reminder: str, text: str, when: str, context: ToolContext, *, paused: bool | None = None
+    ) -> ToolResult:
+        """Change the time or the text of a reminder, pause it, or let it go on."""
         person = _asker(context)
-        if not text.strip() and not when.strip():
+        if not text.strip() and not when.strip() and paused is None:
             return refusal(person.language, "NOTHING_TO_CHANGE")
         key, now = context.idempotency_key, time.time()
 
@@ -105,6 +114,8 @@ class ScheduleService:
         said = await self._read_change(person, when, named[0]) if when.strip() else None
         if refused := await asyncio.to_thread(_refused, person, clean(text) or "…", said):
             return refused
+        if named[0].kind == "watch" and said is not None and said.when is not None and not said.when.rule:
+            return refusal(person.language, "NO_PERIOD")
 
         def write(conn: Connection) -> Schedule | Sequence[Schedule]:
             if (done := schedules.changed_by(conn, person.id, key)) is not None:
@@ -113,6 +124,8 @@ class ScheduleService:
             if len(found) != 1:
                 return found
             changed = _changed(found[0], clean(text), said.when if said else None, person, context)
+            if paused is not None:
+                changed = replace(_moved_on(changed, now), paused_at=now if paused else None)
             schedules.change(conn, changed, now)
             return changed
 
@@ -120,6 +133,11 @@ class ScheduleService:
         if not isinstance(changed, Schedule):
             return _not_one(person, reminder, changed)
         self._reminders.soon()
+        if changed.paused_at is not None:
+            text = shown_text(changed, person.language)
+            return _success(
+                changed, say(person.language, "✓ Paused, until you want it again: {text}", text=text)
+            )
         shown, notes = await self._receipt(changed, person, context, now)
         return _success(changed, say(person.language, "✓ Reminder now {when}: {text}", **shown) + notes)
 
@@ -143,7 +161,8 @@ class ScheduleService:
                 return found
             if found[0].rule:  # it goes on as before; this time alone comes once more
                 again = _new(_id(context), found[0].conversation_id, person, found[0].text, later, context)
-                return schedules.add(conn, replace(again, taint=found[0].taint), MOST_ACTIVE, now)
+                again = replace(again, taint=found[0].taint, kind=found[0].kind)
+                return schedules.add(conn, again, MOST_ACTIVE, now)
             changed = _changed(found[0], "", later, person, context)
             schedules.change(conn, changed, now)
             return changed
@@ -250,14 +269,20 @@ class ScheduleService:
         """
         key, language = context.idempotency_key, person.language
         names_zone = await self._store.tx(lambda conn: people.is_first_zone_note(conn, person.id, key))
+        quiet = await self._store.read(lambda conn: people.quiet_hours(conn, person.id))
         when = await asyncio.to_thread(when_text, kept, now, language, person.timezone)
         notes = ""
         if names_zone:
             city = await asyncio.to_thread(city_of, kept.zone, language)
             when = say(language, "{when}, {city} time", when=when, city=city)
             notes = "\n" + say(language, "If that is not your time, tell me where you live.")
+        if kept.runs_turn and quiet_until(quiet, ZoneInfo(person.timezone), kept.due_at) is not None:
+            notes += "\n" + say(
+                language, "Your quiet hours are {hours}: it waits for their end.", hours=quiet
+            )
         is_far = bool(kept.rule) or kept.due_at >= now + WINDOW_SECONDS
-        if is_far and context.channel != "terminal" and not self._reminders.has_template:
+        reaches = self._reminders.has_template and not kept.runs_turn
+        if is_far and context.channel != "terminal" and not reaches:
             notes += "\n" + say(
                 language,
                 "WhatsApp lets me write only within 24 hours of your last message. "
@@ -343,19 +368,50 @@ def _changed(
     )
 
 
-def _lines(found: Sequence[Schedule], person: Person) -> str:
-    now = time.time()
-    return "\n".join(
-        f"#{one.number} · {when_text(one, now, person.language, person.timezone)}: "
-        f"{shown_text(one, person.language)}"
-        for one in found
-    )
+def _set_text(kept: Schedule, language: str, when: str) -> str:
+    text = quoted_text(kept, language)
+    if kept.kind == "task":
+        return say(language, "✓ I will do this {when}: {text}", when=when, text=text)
+    if kept.kind == "watch":
+        return say(
+            language,
+            "✓ I look {when}, and write only if there is something to tell: {text}",
+            when=when,
+            text=text,
+        )
+    return say(language, "✓ Reminder {when}: {text}", when=when, text=text)
+
+
+def _with_runs(conn: Connection, person: str) -> tuple[list[Schedule], dict[str, Run]]:
+    """Return a person's schedules, and the newest run of those that run turns."""
+    found = schedules.active(conn, person)
+    runs = {one.id: schedules.last_run(conn, one.id) for one in found[:_MOST_LISTED] if one.runs_turn}
+    return found, {id: run for id, run in runs.items() if run is not None}
+
+
+def _lines(found: Sequence[Schedule], person: Person, runs: Mapping[str, Run] | None = None) -> str:
+    now, language, zone = time.time(), person.language, person.timezone
+    lines = []
+    for one in found:
+        lines.append(f"#{one.number} · {when_text(one, now, language, zone)}: {shown_text(one, language)}")
+        if runs and one.id in runs:
+            lines.append(f"  {run_text(runs[one.id], now, language, zone)}")
+    return "\n".join(lines)
 
 
 def _fields(schedule: Schedule) -> dict[str, object]:
     due = datetime.fromtimestamp(schedule.due_at, ZoneInfo(schedule.zone))
-    fields = {"number": schedule.number, "text": schedule.text, "due": due.isoformat(timespec="seconds")}
-    return {**fields, "repeats": schedule.rule} if schedule.rule else fields
+    fields: dict[str, object] = {
+        "number": schedule.number,
+        "kind": schedule.kind,
+        "text": schedule.text,
+        "due": due.isoformat(timespec="seconds"),
+    }
+    if schedule.rule:
+        fields["repeats"] = schedule.rule
+    if schedule.paused_at is not None:
+        fields["paused"] = True
+    return fields
 
 
 def _success(schedule: Schedule, summary: str) -> ToolResult:
@@ -475,6 +531,10 @@ _REFUSALS: dict[str, _Words] = {
     "TOO_OFTEN": lambda language, values: (
         say(language, "A reminder comes every {minutes} minutes at most.", **values),
         say(language, "Name a longer time between two, such as every hour."),
+    ),
+    "NO_PERIOD": lambda language, _: (
+        say(language, "How often to look is missing."),
+        say(language, "Say it as “every hour” or “every day at 8”."),
     ),
     "NO_TIME": lambda language, _: (
         say(language, "When to remind you is missing."),

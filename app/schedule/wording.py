@@ -7,12 +7,13 @@ from zoneinfo import ZoneInfo
 from app.calendar.rules import CRON, EVERY, UNTIL, shown_zone
 from app.calendar.words import read_when
 from app.i18n import say
-from app.store.schedules import Schedule
+from app.store.schedules import Run, Schedule
 from app.text import escape_text
 
 _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _WORKDAYS = "MO,TU,WE,TH,FR"
 _MONDAY = date(2024, 1, 1)
+RESULT_CHARACTERS = 80
 
 
 def reminder_text(
@@ -39,11 +40,21 @@ def reminder_text(
     )
 
 
-def shown_text(schedule: Schedule, language: str) -> str:
+def quoted_text(schedule: Schedule, language: str) -> str:
     """Return a reminder's text; text made from others' words is quoted and says so."""
     if not schedule.taint:
         return schedule.text
     return say(language, "“{text}” (others' words may be in this)", text=escape_text(schedule.text))
+
+
+def shown_text(schedule: Schedule, language: str) -> str:
+    """Return a reminder's text with what it is, if it is more than a reminder or is paused."""
+    text = quoted_text(schedule, language)
+    if schedule.kind == "task":
+        text = say(language, "(task) {text}", text=text)
+    elif schedule.kind == "watch":
+        text = say(language, "(watch) {text}", text=text)
+    return say(language, "(paused) {text}", text=text) if schedule.paused_at is not None else text
 
 
 def when_text(schedule: Schedule, now: float, language: str, own_zone: str) -> str:
@@ -53,6 +64,23 @@ def when_text(schedule: Schedule, now: float, language: str, own_zone: str) -> s
         return moment
     rule = rule_text(schedule.rule, datetime.fromisoformat(schedule.start), language)
     return say(language, "{rule} (next: {moment})", rule=rule, moment=moment)
+
+
+def run_text(run: Run, now: float, language: str, zone: str) -> str:
+    """Return a line about the last run of a task or a watch: when, what came of it, and its tokens."""
+    results = {
+        "answered": " ".join(run.reply.split())[:RESULT_CHARACTERS],
+        "silent": say(language, "nothing to tell"),
+        "parked": say(language, "it waits for your answer"),
+        "stopped": say(language, "stopped"),
+        "failed": say(language, "it failed"),
+        "refused": say(language, "the day's allowance was used up"),
+    }
+    result = results.get(run.outcome, say(language, "it runs"))
+    when = moment_text(run.at, zone, now, language)
+    return say(
+        language, "last: {when}, {tokens} tokens: {result}", when=when, tokens=run.tokens, result=result
+    )
 
 
 def moment_text(due: float, zone: str, now: float, language: str, own_zone: str = "") -> str:
@@ -86,6 +114,8 @@ def undo_words(schedule: Schedule, language: str, country: str) -> str:
     """Return the sentence that sets a cancelled reminder again; "" where it would be another one."""
     if schedule.taint:
         return ""
+    if schedule.runs_turn:
+        return say(language, "set my reminders again")
     local = datetime.fromtimestamp(schedule.due_at, ZoneInfo(schedule.zone))
     when = say(language, "on {date} at {time}", date=_numbers(local, language), time=f"{local:%H:%M}")
     if schedule.rule:

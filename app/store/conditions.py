@@ -8,7 +8,7 @@ RUNNING = "turns.state <> 'done' AND turns.state = 'running'"
 # a row of the outbox that is not at its end
 UNSENT = "outbox.state IN ('ready', 'sending', 'unknown', 'held') AND outbox.due_at IS NOT NULL"
 # a message of the person's own: it opens WhatsApp's window of 24 hours
-WRITTEN = "messages.direction = 'in' AND messages.kind <> 'system'"
+WRITTEN = "messages.direction = 'in' AND messages.kind NOT IN ('system', 'scheduled')"
 # a person who is answered and told something
 MAY_TALK = "people.frozen = '' AND people.access <> 'blocked'"
 # the conversations that a person of the business answers; its parameter is the time

@@ -325,6 +325,16 @@ def set_zone(conn: Connection, person: str, zone: str) -> bool:
     return bool(conn.execute("UPDATE people SET timezone = ? WHERE id = ?", (zone, person)).rowcount)
 
 
+def set_quiet_hours(conn: Connection, person: str, hours: str) -> None:
+    """Keep the hours in which no task and no watch of a person runs, such as "22:00-07:00"; "" for none."""
+    conn.execute("UPDATE people SET quiet_hours = ? WHERE id = ?", (hours, person))
+
+
+def quiet_hours(conn: Connection, person: str) -> str:
+    row = conn.execute("SELECT quiet_hours FROM people WHERE id = ?", (person,)).fetchone()
+    return row["quiet_hours"] if row is not None else ""
+
+
 def is_first_zone_note(conn: Connection, person: str, call: str) -> bool:
     """Return True for the first call that may tell a person which time zone was guessed for them.
 

@@ -1,8 +1,13 @@
-"""Reminders: their person, text, rule and next time; alarm clocks only hint at this table."""
+"""Schedules: a person's reminders, tasks and watches; alarm clocks only hint at this table.
+
+A reminder tells its text. A task runs a turn with its text as if the person had just asked for it; a watch
+does too, and may end without a word.
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass, fields
 from sqlite3 import Connection, Row
+from typing import Literal
 
 import orjson
 
@@ -15,15 +20,18 @@ from app.store.outbox import SENT_AS, Draft
 SOURCE = "sched:"
 AT_ONCE = 200  # fired in one transaction
 _OURS = f"source >= '{SOURCE}' AND source < 'sched;'"
-_WRITTEN = ("text", "rule", "start", "zone", "due_at", "taint", "changed_by")  # columns a change writes
-_DUE = "schedules.active = 1 AND schedules.held_at IS NULL AND schedules.due_at <= ?"
+_WRITTEN = ("text", "rule", "start", "zone", "due_at", "taint", "paused_at", "changed_by")  # by a change
+_WAITS = "schedules.active = 1 AND schedules.held_at IS NULL AND schedules.paused_at IS NULL"
+_DUE = f"{_WAITS} AND schedules.due_at <= ?"
+
+Kind = Literal["reminder", "task", "watch"]
 
 RESTORED_SECONDS = 7 * 24 * 3600.0  # that a cancelled reminder can be set again
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A reminder; `due_at` is its next time, or its last if it is over (`active` False)."""
+    """A schedule; `due_at` is its next time, or its last if it is over (`active` False)."""
 
     id: str
     person_id: str
@@ -41,10 +49,17 @@ class Schedule:
     held_at: float | None = None
     resends: int = 0
     changed_by: str = ""
+    kind: Kind = "reminder"
+    paused_at: float | None = None
+
+    @property
+    def runs_turn(self) -> bool:
+        """Return True if its time starts a turn; False if it is only told."""
+        return self.kind != "reminder"
 
     @property
     def source(self) -> str:
-        """Return the source of its next outbox row, which fires at the same time only once."""
+        """Return the source of its next outbox row or message, which fires at the same time only once."""
         again = f":{self.resends}" if self.resends else ""
         return f"{SOURCE}{self.id}:{self.due_at:.3f}{again}"
 
@@ -57,15 +72,27 @@ class Due:
     language: str
     conversation: Conversation
     own_zone: str = ""  # the time zone that the person said
+    quiet_hours: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Firing:
-    """A due reminder with its message, and its next time (None: it is over)."""
+    """A due schedule with its message (None: it starts a turn), and its next time (None: it is over)."""
 
     due: Due
-    draft: Draft
+    draft: Draft | None
     next_due: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A turn that a task or a watch started; `outcome` is that of the turn, or its state if it is open."""
+
+    at: float
+    outcome: str
+    reply: str
+    tokens: int
+    outside: bool  # its reply may hold text of others
 
 
 def due(conn: Connection, channels: Collection[str], now: float) -> list[Due]:
@@ -74,7 +101,7 @@ def due(conn: Connection, channels: Collection[str], now: float) -> list[Due]:
     Nothing of people who are blocked or frozen.
     """
     rows = conn.execute(
-        "SELECT schedules.*, people.language, people.timezone, c.channel FROM schedules"
+        "SELECT schedules.*, people.language, people.timezone, people.quiet_hours, c.channel FROM schedules"
         " JOIN people ON people.id = schedules.person_id"
         " JOIN conversations c ON c.id = schedules.conversation_id"
         f" WHERE {_DUE} AND {MAY_TALK} AND c.channel IN ({placeholders(tuple(channels))})"
@@ -87,13 +114,14 @@ def due(conn: Connection, channels: Collection[str], now: float) -> list[Due]:
             row["language"] or "en",
             Conversation(row["conversation_id"], row["person_id"], row["channel"]),
             row["timezone"],
+            row["quiet_hours"],
         )
         for row in rows.fetchall()
     ]
 
 
 def fire(conn: Connection, firing: Firing, now: float) -> bool:
-    """Queue the message and set the next time, both or neither; return False if that was done already."""
+    """Queue the message or the turn and set the next time; return False if that was done already."""
     schedule = firing.due.schedule
     moved = conn.execute(
         "UPDATE schedules SET due_at = ?, active = ?, told_due = due_at, told_at = ?, told_as = ?,"
@@ -112,8 +140,62 @@ def fire(conn: Connection, firing: Firing, now: float) -> bool:
     ).rowcount
     if not moved:
         return False
-    outbox.put_reply(conn, firing.due.conversation, schedule.source, firing.draft, now, origin="reminder")
+    if firing.draft is None:
+        _queue_turn(conn, firing.due, now)
+    else:
+        outbox.put_reply(conn, firing.due.conversation, schedule.source, firing.draft, now, origin="reminder")
     return True
+
+
+def _queue_turn(conn: Connection, due: Due, now: float) -> None:
+    """Put its text in the inbox, unless an earlier run has not ended: it may wait for its person's yes."""
+    schedule, where = due.schedule, due.conversation
+    runs = f"{SOURCE}{schedule.id}"
+    unfinished = (
+        "SELECT 1 FROM messages JOIN inbox ON inbox.message_id = messages.id"
+        " WHERE messages.wamid >= ? AND messages.wamid < ? AND inbox.done_at IS NULL"
+    )
+    if exists(conn, unfinished, f"{runs}:", f"{runs};"):
+        return
+    details = {
+        "schedule": schedule.kind,
+        "number": schedule.number,
+        "rule": schedule.rule,
+        "taint": schedule.taint.splitlines(),
+    }
+    message = insert(
+        conn,
+        "messages",
+        or_skip=True,
+        person_id=where.person_id,
+        conversation_id=where.id,
+        direction="in",
+        wamid=schedule.source,
+        kind="scheduled",
+        text=schedule.text,
+        payload=orjson.dumps({"details": details}).decode(),
+        recalled=1,  # it is no part of what was said
+        at=now,
+    )
+    if message:
+        insert(
+            conn,
+            "inbox",
+            message_id=message,
+            person_id=where.person_id,
+            conversation_id=where.id,
+            kind="scheduled",
+            received_at=now,
+            due_at=now,
+        )
+
+
+def put_off(conn: Connection, schedule: Schedule, until: float) -> None:
+    """Put off one that is due in its person's quiet hours."""
+    conn.execute(
+        "UPDATE schedules SET due_at = ? WHERE id = ? AND due_at = ? AND active = 1",
+        (until, schedule.id, schedule.due_at),
+    )
 
 
 def hold(conn: Connection, schedule: Schedule, now: float) -> None:
@@ -181,7 +263,7 @@ def has_work(conn: Connection, now: float) -> bool:
 def next_due(conn: Connection, now: float) -> float | None:
     """Return the time of the next reminder that is not due yet; None if there is none."""
     row = conn.execute(
-        "SELECT min(due_at) AS due FROM schedules WHERE active = 1 AND held_at IS NULL AND due_at > ?", (now,)
+        f"SELECT min(due_at) AS due FROM schedules WHERE {_WAITS} AND due_at > ?", (now,)
     ).fetchone()
     return None if row["due"] is None else float(row["due"])
 
@@ -189,13 +271,15 @@ def next_due(conn: Connection, now: float) -> float | None:
 def add(conn: Connection, schedule: Schedule, most: int, now: float) -> Schedule | None:
     """Keep a new reminder under the person's next number; for a known id return the one that is stored.
 
-    Return None if the person has `most` active ones already.
+    Return None if the person has `most` active ones already that tell, or that run a turn, as it does.
     """
     if (known := by_id(conn, schedule.id)) is not None:
         return known
-    if len(active(conn, schedule.person_id)) >= most:
+    if sum(one.runs_turn == schedule.runs_turn for one in active(conn, schedule.person_id)) >= most:
         return None
-    values = {name: getattr(schedule, name) for name in ("id", "person_id", "conversation_id", *_WRITTEN)}
+    values = {
+        name: getattr(schedule, name) for name in ("id", "person_id", "conversation_id", "kind", *_WRITTEN)
+    }
     (newest,) = conn.execute(
         "SELECT coalesce(max(number), 0) FROM schedules WHERE person_id = ?", (schedule.person_id,)
     ).fetchone()
@@ -287,6 +371,21 @@ def changed_by(conn: Connection, person: str, key: str) -> Schedule | None:
         "SELECT * FROM schedules WHERE person_id = ? AND changed_by = ? AND changed_by <> ''", (person, key)
     ).fetchone()
     return None if row is None else _of(row)
+
+
+def last_run(conn: Connection, schedule: str) -> Run | None:
+    """Return the newest turn that it started; None if there was none or it is no longer kept."""
+    row = conn.execute(
+        "SELECT turns.state, turns.outcome, turns.reply, turns.taint, turns.created_at,"
+        " turns.prompt_tokens + turns.completion_tokens AS tokens"
+        " FROM messages JOIN turns ON turns.id = messages.turn_id"
+        " WHERE messages.wamid >= ? AND messages.wamid < ? ORDER BY messages.id DESC LIMIT 1",
+        (f"{SOURCE}{schedule}:", f"{SOURCE}{schedule};"),
+    ).fetchone()
+    if row is None:
+        return None
+    outcome = row["outcome"] if row["state"] == "done" else row["state"]
+    return Run(row["created_at"], outcome, row["reply"], row["tokens"], bool(row["taint"]))
 
 
 def by_id(conn: Connection, schedule: str) -> Schedule | None:

@@ -174,8 +174,9 @@ def _journal(conn: Connection, turn: str) -> tuple[JournalRow, ...]:
 
 def _members(conn: Connection, turn: str) -> tuple[InboxMessage, ...]:
     rows = conn.execute(
-        "SELECT m.id AS row, coalesce(m.wamid, '') AS wamid, m.kind, m.text, m.payload, m.at,"
-        " CASE i.kind WHEN 'message' THEN '' ELSE i.kind END AS command, i.received_at,"
+        "SELECT m.id AS row, CASE m.kind WHEN 'scheduled' THEN '' ELSE coalesce(m.wamid, '') END AS wamid,"
+        " m.kind, m.text, m.payload, m.at, i.received_at,"
+        " CASE WHEN i.kind IN ('message', 'scheduled') THEN '' ELSE i.kind END AS command,"
         " i.due_at > i.received_at AS waited FROM inbox i"
         " JOIN messages m ON m.id = i.message_id WHERE i.turn_id = ? ORDER BY i.seq",
         (turn,),

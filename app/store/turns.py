@@ -22,8 +22,8 @@ BURST_MESSAGES = 50
 
 TAKEN_OVER = "a person of the business answers"
 
-# "business": a person of the business answered themselves
-Outcome = Literal["answered", "business", "command", "stopped", "failed", "refused"]
+# "business": a person of the business answered themselves; "silent": a watch had nothing to tell
+Outcome = Literal["answered", "business", "command", "silent", "stopped", "failed", "refused"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ def end(
     turn: str,
     conversation: Conversation,
     outcome: Outcome,
-    draft: Draft,
+    draft: Draft | None,
     now: float,
     *,
     error: str = "",
@@ -210,11 +210,16 @@ def end(
 ) -> None:
     """Close a turn and its messages and queue the reply, all or nothing. Raises TurnGone if it ended.
 
+    Without a `draft` nothing is said.
+
     `source` names a reply that is sent once for several turns ("": the turn's own). `sources` say where text
     of others in its prompt came from.
     """
-    if not _close(conn, turn, outcome, draft.text, error, now, "\n".join(sources)):
+    reply = draft.text if draft is not None else ""
+    if not _close(conn, turn, outcome, reply, error, now, "\n".join(sources)):
         raise TurnGone(f"turn {turn} has ended")
+    if draft is None:
+        return
     outbox.put_reply(conn, conversation, source or f"turn:{turn}", draft, now, turn=turn)
     events.emit(conn, "message.replied", conversation.person_id, {"turn": turn, "text": draft.text}, now)
     if sticky is not None:

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from app.errors import RecadoError
 from app.i18n import say
 from app.people import Conversation, Person
+from app.schedule.quiet import read_hours
 from app.schedule.wording import local_text
 from app.store import handovers, people
 from app.store.billing import usage
@@ -22,7 +23,7 @@ from app.store.turn_state import summary_of
 from app.text import visible
 from app.turns.state import TurnContext, TurnServices
 
-Command = Literal["help", "stop", "new", "member", "block", "usage", "human", "bot", "memory"]
+Command = Literal["help", "stop", "new", "member", "block", "usage", "human", "bot", "memory", "quiet"]
 
 _COMMANDS: dict[str, Command] = {
     **dict.fromkeys(("/help", "/ayuda", "/ajuda", "/?"), "help"),
@@ -30,11 +31,14 @@ _COMMANDS: dict[str, Command] = {
     **dict.fromkeys(("/stop", "/parar", "/para", "/pare", "/detener", "/alto", "/cancelar"), "stop"),
     **dict.fromkeys(("/usage", "/uso"), "usage"),
     **dict.fromkeys(("/memory", "/memoria", "/memória"), "memory"),
+    **dict.fromkeys(("/quiet", "/silencio", "/silêncio"), "quiet"),
     **dict.fromkeys(("/new", "/nuevo", "/nueva", "/novo", "/nova"), "new"),
 }
 _LANGUAGES = {
-    **dict.fromkeys(("/ayuda", "ayuda", "menú", "/detener", "/alto", "/nuevo", "/nueva", "/memoria"), "es"),
-    **dict.fromkeys(("/ajuda", "ajuda", "/pare", "/novo", "/nova", "/memória"), "pt"),
+    **dict.fromkeys(
+        ("/ayuda", "ayuda", "menú", "/detener", "/alto", "/nuevo", "/nueva", "/memoria", "/silencio"), "es"
+    ),
+    **dict.fromkeys(("/ajuda", "ajuda", "/pare", "/novo", "/nova", "/memória", "/silêncio"), "pt"),
 }
 # Owners write whom they mean behind these.
 _ABOUT_SOMEBODY: dict[str, Command] = {
@@ -43,6 +47,10 @@ _ABOUT_SOMEBODY: dict[str, Command] = {
     **dict.fromkeys(("/human", "/humano"), "human"),
     "/bot": "bot",
 }
+_WITH_WORDS = ("memory", "quiet")  # more may stand behind these
+_OFF = frozenset(
+    {"off", "no", "none", "apagar", "apagado", "desactivar", "desligar", "não", "nao", "ninguna"}
+)
 _FORGETS = re.compile(r"/\w+ +(?:delete|borrar|borra|apagar|apaga) +(s?)(\d{1,4})")
 _CHANGES = {"member": people.allow, "block": people.block}
 _LIKE_A_COMMAND = re.compile(r"/[^\W\d_]\w{0,30}")
@@ -54,8 +62,8 @@ def read_command(text: str) -> Command | None:
     first, _, rest = word.partition(" ")
     if first in _ABOUT_SOMEBODY:
         return _ABOUT_SOMEBODY[first] if rest.strip() else "help"
-    if _COMMANDS.get(first) == "memory":
-        return "memory"
+    if _COMMANDS.get(first) in _WITH_WORDS:
+        return _COMMANDS[first]
     return _COMMANDS.get(word) or ("help" if _LIKE_A_COMMAND.fullmatch(word) else None)
 
 
@@ -71,6 +79,8 @@ async def command_answer(turn: TurnContext, command: str, written: str, services
     language = _LANGUAGES.get(_word(written).partition(" ")[0], turn.person.language)
     if command == "memory":
         return await _memory(turn, language, written, services.store)
+    if command == "quiet":
+        return await _quiet_hours(turn.person, language, written, services.store)
     if command == "new":
         return say(
             language,
@@ -113,6 +123,27 @@ async def _memory(turn: TurnContext, language: str, written: str, store: Databas
     heads = (say(language, "What I remember about you:"), say(language, "Of this conversation, in short:"))
     blocks = ["\n".join((head, *listed)) for head, listed in zip(heads, (lines, told), strict=True) if listed]
     return "\n\n".join((*blocks, hint))
+
+
+async def _quiet_hours(person: Person, language: str, written: str, store: Database) -> str:
+    """Show or change the hours in which a person's tasks and watches do not run."""
+    wanted = written.strip().partition(" ")[2].strip().casefold()
+    how = say(language, "To change that: /quiet 22-7, or /quiet off.")
+    if not wanted:
+        hours = await store.read(lambda conn: people.quiet_hours(conn, person.id))
+        if not hours:
+            return say(language, "You have no quiet hours: tasks and watches run at any time.") + f"\n{how}"
+        shown = say(
+            language, "Your quiet hours are {hours}. Reminders still come at their time.", hours=hours
+        )
+        return f"{shown}\n{how}"
+    new = "" if wanted in _OFF else read_hours(wanted)
+    if new is None:
+        return say(language, "I do not understand these hours.") + f"\n{how}"
+    await store.tx(lambda conn: people.set_quiet_hours(conn, person.id, new))
+    if not new:
+        return say(language, "✓ No quiet hours: tasks and watches run at any time.")
+    return say(language, "✓ Quiet from {hours}: tasks and watches wait for the end of it.", hours=new)
 
 
 def _origin(fact: NumberedFact, person: Person, language: str) -> str:
@@ -199,6 +230,7 @@ def help_text(language: str, abilities: Sequence[str], *, unknown: str, offline:
         say(language, "- /stop: I stop what I am doing"),
         say(language, "- /new: a fresh conversation"),
         say(language, "- /memory: what I remember about you"),
+        say(language, "- /quiet 22-7: hours in which no task or watch of yours runs"),
     ]
     if offline:
         lines += [

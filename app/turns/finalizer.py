@@ -71,6 +71,10 @@ class TurnFinalizer:
             return False
         return outgrows_window(turn.state.exchanges)
 
+    async def silent(self, turn: TurnContext) -> None:
+        """End a watch that has nothing to tell: no message, and nothing in later prompts."""
+        await self._end(turn, "", _Ending("silent"))
+
     async def command_answered(self, turn: TurnContext, text: str, *, fresh: bool) -> None:
         """Send a command's answer; `fresh` starts the conversation anew."""
         await self._end(turn, text, _Ending("command", fresh=fresh))
@@ -122,8 +126,10 @@ class TurnFinalizer:
 
     async def _end(self, turn: TurnContext, text: str, ending: _Ending) -> None:
         state, files, sources, person = turn.state, turn.sent_along, turn.sources, turn.person.id
-        in_thread = len(text) > RENDERED_AT_ONCE
-        draft = await asyncio.to_thread(_draft, turn, text) if in_thread else _draft(turn, text)
+        draft = None
+        if turn.schedule != "watch" or ending.outcome == "answered":  # else it looks again soon
+            in_thread = len(text) > RENDERED_AT_ONCE
+            draft = await asyncio.to_thread(_draft, turn, text) if in_thread else _draft(turn, text)
         now = time.time()
 
         def write(conn: Connection) -> None:

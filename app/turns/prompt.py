@@ -42,6 +42,7 @@ SAID_CHARACTERS = 8_000  # that tools are chosen by
 _MOST_CALLS_SHOWN = 6
 _NOTHING_SAID = "[They had written nothing]"
 _BY_BUSINESS = "[A person of the business answered this themselves:]"
+SAYS_NOTHING = "NOTHING"  # the answer of a watch that found nothing to tell
 FILES_ALONE = "[files]"  # for an answer without words: Anthropic's models take no empty message
 LANGUAGE_NAMES = {"en": "English", "es": "Spanish", "pt": "Portuguese"}
 
@@ -349,6 +350,8 @@ def _describe(member: InboxMessage) -> str:
     kind = member.kind
     if kind == "interactive" and details.get("type") == "nfm_reply":
         return f"[The person filled in a form: {_data(details.get('response'))}]"
+    if kind == "scheduled":
+        return _scheduled(details)
     if kind in ("text", "interactive", "button"):
         return ""
     if kind == "edit":
@@ -359,6 +362,21 @@ def _describe(member: InboxMessage) -> str:
         sort = _UNREADABLE.get(kind, f"a message of the kind {kind!r} (it cannot be read here: say so)")
         return f"[The person sent {sort}]"
     return _describe_file(kind, member.text, attachment)
+
+
+def _scheduled(details: JSON) -> str:
+    """Say that the text that follows is to be done now, though nobody wrote."""
+    doubt = " Others' words may be in it." if details.get("taint") else ""
+    if details["schedule"] == "task":
+        return (
+            f"[Nobody wrote now. It is time for task #{details['number']} of this person, as follows.{doubt} "
+            "Do it and answer with the result alone. Do not set it again.]"
+        )
+    return (
+        f"[Nobody wrote now. It is time for watch #{details['number']} of this person, as follows.{doubt} "
+        f"Look now. If there is nothing to tell them, answer with the one word {SAYS_NOTHING}; else tell "
+        "them in a sentence or two. Do not set it again.]"
+    )
 
 
 def _describe_file(kind: str, text: str, attachment: JSON) -> str:

@@ -77,11 +77,11 @@ async def route_turn(turn: TurnContext, model: Model) -> tuple[Routed, JSON, Mod
 def routing_feedback(turn: TurnContext) -> RoutingFeedback:
     """Return what an answered turn teaches.
 
-    Nothing is learned from words that are not all the person's own, that continue or answer, or that seem to
-    hold a secret, nor from calls made after text of others had come into the turn.
+    Nothing is learned from words that are not all the person's own, that were not written now, that continue
+    or answer, or that seem to hold a secret, nor from calls made after text of others had come into the turn.
     """
     tools = tuple(dict.fromkeys(_successful_tools(turn)))
-    if not tools or len(tools) > MOST_TOOLS:
+    if turn.schedule or not tools or len(tools) > MOST_TOOLS:
         return RoutingFeedback()
     stems = _stems(turn)
     return RoutingFeedback(tools, stems) if stems else RoutingFeedback()

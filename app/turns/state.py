@@ -160,6 +160,12 @@ class TurnContext:
         return bool(self.state.conversation.group)
 
     @property
+    def schedule(self) -> str:
+        """Return "task" or "watch" for a turn that such a schedule began; "" where the person wrote."""
+        kinds = (one.payload["details"]["schedule"] for one in self.state.members if one.kind == "scheduled")
+        return next(kinds, "")
+
+    @property
     def was_asked(self) -> bool:
         """Tell whether the conversation's last line asked the person something."""
         return any(exchange.reply.rstrip().endswith("?") for exchange in self.state.exchanges[-1:])

@@ -91,6 +91,8 @@ def _of_message(member: InboxMessage, quoted: Collection[str]) -> Iterator[str]:
     details = member.payload.get("details") or {}
     if member.payload.get("forwarded"):
         yield "forwarded"
+    if member.kind == "scheduled":
+        yield from details.get("taint", ())
     if member.kind == "contacts":
         yield "contacts"
     if member.kind == "location" and details.keys() - _PLACE_WITHOUT_WORDS:

@@ -27,6 +27,7 @@ from app.turns.answer_check import AnswerFault, find_fault
 from app.turns.approvals import Authorizer
 from app.turns.commands import command_answer
 from app.turns.finalizer import TurnFinalizer, cut_short
+from app.turns.prompt import SAYS_NOTHING
 from app.turns.routing import route_turn
 from app.turns.state import RECENT_EXCHANGES, OverBudget, TurnContext, TurnServices, load_turn
 from app.turns.tool_calls import ToolCalls
@@ -88,12 +89,20 @@ class TurnRunner:
                 case RunTools(number, calls, begun):
                     if not await self._run_tools(turn, number, calls, begun):
                         return None
+                case Reply(text) if turn.schedule == "watch" and self._is_nothing(text):
+                    if turn.action_summaries or turn.sent_along:
+                        return await self._finalizer.answered(turn, "")
+                    return await self._finalizer.silent(turn)
                 case Reply(text):
                     fault = find_fault(turn, text, offline=self._services.offline)
                     if fault is not None and turn.may_answer_again:
                         await self._correct(turn, fault)
                         continue
                     return await self._finalizer.answered(turn, text if fault is None else fault.honest)
+
+    def _is_nothing(self, text: str) -> bool:
+        """Return True if a watch has nothing to tell; the built-in model understands no watch."""
+        return self._services.offline or text.strip(" .!*_`\"'").upper() == SAYS_NOTHING
 
     async def _route(self, turn: TurnContext) -> None:
         """Classify the intent and choose the tools; the journal keeps both, so a restart offers the same."""

@@ -1,5 +1,6 @@
 """The clock of reminders over a database of its own."""
 
+import asyncio
 import time
 from sqlite3 import Connection
 
@@ -36,11 +37,18 @@ def _due(conn: Connection, person: str, zone: str) -> None:
     )
 
 
+def _reminders(store: Database, sender: Sender | None = None) -> Reminders:
+    found = sender or Sender()
+    return Reminders(
+        store, ("terminal",), template=None, sender=found, look_again=asyncio.Event(), alarms=False
+    )
+
+
 async def test_one_that_cannot_be_told_here_waits_and_stops_no_other(store: Database) -> None:
     await store.tx(lambda conn: _due(conn, "p1", UNKNOWN))
     await store.tx(lambda conn: _due(conn, "p2", KNOWN))
     sender = Sender()
-    reminders = Reminders(store, ("terminal",), template=None, sender=sender, alarms=False)
+    reminders = _reminders(store, sender)
     await reminders.tick()
     assert sender.woken == ["p2"]
     told = await store.all("SELECT person_id FROM outbox")
@@ -67,7 +75,7 @@ async def _every_two_hours(store: Database, clock: Clock) -> Reminders:
             "UPDATE schedules SET rule = 'EVERY:7200', start = ?, due_at = ?", (start, first)
         )
     )
-    reminders = Reminders(store, ("terminal",), template=None, sender=Sender(), alarms=False)
+    reminders = _reminders(store)
     await reminders.tick()
     return reminders
 

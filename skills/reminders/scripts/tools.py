@@ -1,17 +1,23 @@
 """A person's reminders; the time is read, kept and told by the server."""
 
+from typing import Literal
 
-async def set_reminder(text: str, when: str, context=None):
+
+async def set_reminder(
+    text: str, when: str, kind: Literal["reminder", "task", "watch"] = "reminder", context=None
+):
     """Sets a reminder, once or repeated, for the person who asks.
 
     Args:
-        text: What to remind of, in the person's own words.
+        text: What to remind of, in the person's own words; of a task or watch, all that is to be done.
         when: When, in the person's own words, such as "tomorrow at 9" or "every Monday at 8".
+        kind: A reminder says its text. A task has you do what the text says at that time. A watch has you
+            look every so often, and speak only if there is something to tell.
 
     Example: recuérdame llamar a Ana mañana a las 9
     Example: me lembra de tomar água a cada duas horas
     """
-    return await context.services.schedule.set(text, when, context)
+    return await context.services.schedule.set(text, when, context, kind)
 
 
 async def list_reminders(context=None):
@@ -23,17 +29,20 @@ async def list_reminders(context=None):
     return await context.services.schedule.list(context)
 
 
-async def change_reminder(reminder: str, when: str = "", text: str = "", context=None):
-    """Changes the time or the text of one of the person's reminders.
+async def change_reminder(
+    reminder: str, when: str = "", text: str = "", paused: bool | None = None, context=None
+):
+    """Changes the time or the text of one of the person's reminders, or pauses it.
 
     Args:
         reminder: The reminder's number from the list ("3") or words of it.
         when: The new time in the person's own words; empty to leave it.
         text: The new text; empty to leave it.
+        paused: True to pause it, False to let it go on; leave out otherwise.
 
     Example: cambia el recordatorio 2 a las 10
     """
-    return await context.services.schedule.change(reminder, text, when, context)
+    return await context.services.schedule.change(reminder, text, when, context, paused=paused)
 
 
 async def snooze_reminder(when: str = "in 10 minutes", reminder: str = "", context=None):
