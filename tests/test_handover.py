@@ -4,6 +4,9 @@ import asyncio
 import time
 from typing import Any
 
+import pytest
+
+from tests.console.test_pages import Browser
 from tests.world import wait_for
 
 PEOPLE = [
@@ -88,19 +91,30 @@ def test_the_reply_of_a_turn_that_runs_is_dropped(make_world: Any, model: Any) -
     assert "hasta las seis" in shown[2]
 
 
-def test_a_turn_that_runs_is_stopped(make_world: Any, model: Any) -> None:
+@pytest.mark.parametrize("by", ["an echo", "the console", "a command"])
+def test_a_turn_that_runs_is_stopped(make_world: Any, model: Any, by: str) -> None:
     async def play(body: dict[str, Any]) -> str:
         await asyncio.sleep(20)
         return "too late"
 
     played = model(play)
-    server, graph = make_world(model=played, crowd=0, graph={"people": PEOPLE}, ACCESS="everyone")
-    graph.say("uma", "hola, ¿están abiertos?")
+    server, graph = make_world(
+        model=played, crowd=0, graph={"people": PEOPLE}, ACCESS="everyone", OWNER_PHONE_NUMBERS="12125550000"
+    )
+    graph.say("ana", "hola, ¿están abiertos?")
     wait_for(lambda: played.main_calls, "the turn")
     running = lambda number: f"recado_running_turns {number}.0" in server.http.get("/metrics").text  # noqa: E731
     assert running(1)
-    server.post(echo("Sí, hasta las seis.", "wamid.E1", UMA))
+    if by == "an echo":
+        server.post(echo("Sí, hasta las seis.", "wamid.E1", ANA))
+    elif by == "a command":
+        graph.say("owner", "/human 5215550100001")
+    else:
+        browser = Browser(server)
+        where = browser.conversation("abiertos")
+        assert browser.send(where, f"{where}/reply", text="Sí, hasta las seis.") == 303
     wait_for(lambda: running(0), "the turn's end", 5)
+    assert "too late" not in graph.texts("ana")
 
 
 def test_another_handler_of_the_number_answers(make_world: Any) -> None:

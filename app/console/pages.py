@@ -153,7 +153,7 @@ class Pages:
             return where.person_id
 
         await self._store.tx(write, then=self._assistant.sender.wake)
-        self._assistant.sweep.soon()  # a conversation that was given back is answered
+        self._assistant.sweep.soon()  # what was given back is answered, a turn that was taken over ends
         return RedirectResponse(f"/console/conversations/{id}#end", 303, _HEADERS)
 
     async def people(self, request: Request, words: str = "", page: int = 1) -> Response:

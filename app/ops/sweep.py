@@ -40,6 +40,10 @@ class Alarm(Protocol):
         """Hint that something is due."""
 
 
+class Turns(Wakes, Alarm, Protocol):
+    """Runs turns, and looks whether one that runs is to stop."""
+
+
 class Notices(Protocol):
     def tell(self, conn: Connection, now: float, /) -> list[str]:
         """Queue what people are to be told by now; return whom to wake."""
@@ -54,7 +58,7 @@ class Quarantine(Protocol):
 class DueWork:
     """The parts that carry out what is due."""
 
-    turns: Wakes
+    turns: Turns
     sends: Wakes
     reminders: Alarm
     handovers: Notices
@@ -139,6 +143,7 @@ class Sweep:
             log.warning("free space", change=change)
         for conversation in conversations:
             self._due.turns.wake(conversation)
+        self._due.turns.look()
         for person in people:
             self._due.sends.wake(person)
         if reminders:

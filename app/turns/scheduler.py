@@ -120,6 +120,12 @@ class TurnScheduler:
         lane.dirty.set()
         self._watch_for_stop(conversation, lane)
 
+    def look(self) -> None:
+        """Have each turn that runs look whether it is to stop."""
+        for conversation, lane in self._lanes.items():
+            if lane.turn:
+                self.wake(conversation)
+
     async def end(self, conversations: Iterable[str]) -> None:
         """End what runs in conversations that are gone, and return once it has ended."""
         lanes = [self._lanes[one] for one in conversations if one in self._lanes]
