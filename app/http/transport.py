@@ -126,7 +126,7 @@ class Transport:
         if is_trusted not in self._pools:
             self._pools[is_trusted] = httpcore2.AsyncConnectionPool(
                 ssl_context=self._tls or ssl.create_default_context(),
-                max_connections=CONNECTIONS,
+                max_connections=None if is_trusted else CONNECTIONS,  # callers bound the former
                 max_keepalive_connections=0,
                 network_backend=_PinnedBackend(self._resolve, None if is_trusted else self._allowed),
             )
