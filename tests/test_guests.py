@@ -4,6 +4,8 @@ import base64
 import time
 from typing import Any
 
+from app.simulator.media import canned_clip
+from tests.standins.model import echo as echo_of
 from tests.test_handover import echo
 from tests.tools import papers
 from tests.world import TOKEN, wait_for
@@ -67,7 +69,9 @@ def test_a_stranger_is_a_guest_until_an_owner_says_otherwise(make_world: Any, mo
     )  # of the other
 
 
-def test_a_member_waits_for_no_guests_document(make_world: Any, model: Any) -> None:
+def test_neither_a_member_nor_a_guests_voice_note_waits_for_guests_documents(
+    make_world: Any, model: Any
+) -> None:
     def spreadsheet(person: str, rows: int) -> dict[str, Any]:
         row = f"<row>{'<c/>' * 1_500}</row>"
         sheet = f"<worksheet NAMESPACE><sheetData>{row * rows}</sheetData></worksheet>"
@@ -76,12 +80,18 @@ def test_a_member_waits_for_no_guests_document(make_world: Any, model: Any) -> N
         kind = {"type": "document", "mime_type": EXCEL, "filename": "prices.xlsx"}
         return {"person": person, "data": content, **kind}
 
-    played = model(lambda body: "ok")
-    server, graph = make_world(model=played, crowd=0, graph={"people": PEOPLE}, ACCESS="everyone")
+    played = model(echo_of)
+    played.hear = lambda data: "hello there"
+    speaker = {"id": "speaker", "name": "Bia", "phone": "5511955501235", "user_id": "BR.13"}
+    people = {"people": [*PEOPLE, speaker]}
+    server, graph = make_world(model=played, crowd=0, graph=people, ACCESS="everyone")
     for guest in ("guest", "unnamed"):
         graph.inbound(spreadsheet(guest, 14_000))
-    wait_for(lambda: len(server.rows("SELECT 1 FROM attachments WHERE attempts = 1")) == 2, "both documents")
-    time.sleep(1)  # until they are read, which takes longer than a member should wait
+    wait_for(lambda: server.rows("SELECT 1 FROM attachments WHERE attempts = 1"), "a document that is read")
+    time.sleep(1)  # which takes longer than others should wait
+    note = base64.b64encode(canned_clip()).decode()
+    graph.inbound({"person": "speaker", "type": "voice", "data": note, "mime_type": "audio/ogg"})
+    assert "hello there" in graph.reply("speaker")
     graph.inbound(spreadsheet("owner", 0))
     graph.reply("owner")
     assert len(server.rows("SELECT 1 FROM attachments WHERE state IN ('new', 'kept')")) == 2

@@ -127,7 +127,8 @@ class AttachmentReader:
     async def _read(self, file: WaitingFile, person: Person, own_places: asyncio.Semaphore) -> None:
         try:
             guests = self._guests_places if person.is_guest else nullcontext()
-            async with own_places, guests, self._places, asyncio.timeout(SECONDS):
+            documents = nullcontext() if _is_audio(file) or not person.is_guest else self._guests_documents
+            async with own_places, documents, guests, self._places, asyncio.timeout(SECONDS):
                 if not await self._store.tx(lambda conn: self._may_begin(conn, file, person)):
                     return
                 if not file.path:
@@ -175,20 +176,17 @@ class AttachmentReader:
     async def _understand(self, file: WaitingFile, person: Person) -> None:
         source = self._media.absolute(file.path)
         head = await asyncio.to_thread(_head, source)
-        documents = self._guests_documents if person.is_guest else nullcontext()
-        if file.kind in ("image", "sticker") or is_picture(head):
-            async with documents:
-                await self._see(file, person, source)
-        elif file.kind in ("audio", "voice") or file.mime_type.startswith("audio/"):
+        if _is_audio(file):
             try:
                 await self._hear(file, person)
             except NotTranscribed as error:
                 if error.final:
                     raise _NotRead("damaged") from error
                 await self._store.tx(lambda conn: attachments.leave_unheard(conn, file.message))
+        elif file.kind in ("image", "sticker") or is_picture(head):
+            await self._see(file, person, source)
         else:
-            async with documents:
-                await self._read_document(file, person, source, head)
+            await self._read_document(file, person, source, head)
 
     async def _hear(self, file: WaitingFile, person: Person) -> None:
         if self._transcriber is None:
@@ -272,6 +270,10 @@ class AttachmentReader:
         log.info("an attachment was not read", kind=file.kind, reason=reason)
         await self._store.tx(lambda conn: attachments.fail(conn, file.message, reason))
         await asyncio.to_thread(self._media.remove, _place(file))
+
+
+def _is_audio(file: WaitingFile) -> bool:
+    return file.kind in ("audio", "voice") or file.mime_type.startswith("audio/")
 
 
 def _place(file: WaitingFile) -> str:
