@@ -143,6 +143,40 @@ def test_what_guests_write_counts_before_the_model_reads_it(make_world: Any, mod
     assert 6_000 < used["tokens"] <= 20_000
 
 
+def test_what_is_too_long_for_the_limit_is_refused_and_for_its_rest_waits(
+    make_world: Any, model: Any
+) -> None:
+    cost = [100]
+
+    def play(body: dict[str, Any]) -> JSONResponse:
+        counted = {"prompt_tokens": cost[0], "completion_tokens": 0, "total_tokens": cost[0]}
+        return JSONResponse(completion(echo(body)) | {"usage": counted})
+
+    played = model(play)
+    server, graph = make_world(
+        crowd=4, graph={"people": PEOPLE}, TOKEN_LIMIT="3600/day", LLM_MODEL="m",
+        OPENAI_BASE_URL=played.url, **BUSINESS,
+    )  # fmt: skip
+    graph.say("owner", "hello")
+    graph.reply("owner")
+    graph.say("p2", "hello")
+    graph.reply("p2")
+    graph.say("p2", "a" * 4_000)
+    assert "I kept your message" in graph.reply("p2", 2)
+    graph.say("p3", "a" * 6_000)
+    assert "Please send me a shorter message" in graph.reply("p3")
+    assert waiting(server) == {"tokens": 1}
+    graph.say("p3", "hello")
+    graph.reply("p3", 2)
+    assert "Used up" not in str(graph.texts("owner"))
+    cost[0] = 3_000
+    graph.say("p3", "hello again")
+    graph.reply("p3", 3)
+    graph.say("p3", "and again")
+    told = "Used up: what the language model may read"
+    wait_for(lambda: told in str(graph.texts("owner")), "the owner is told")
+
+
 def test_a_guests_voice_notes_are_heard_only_for_a_turn_they_may_have(make_world: Any, model: Any) -> None:
     played = model(echo)
     played.hear = lambda data: "hello there"

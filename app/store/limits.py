@@ -5,7 +5,7 @@ from sqlite3 import Connection
 from typing import Literal
 
 from app.settings import Limit
-from app.store.conditions import RUNNABLE, UNCLAIMED, UNSENT
+from app.store.conditions import RUNNABLE, SILENT, UNCLAIMED, UNSENT
 from app.store.database import exists
 
 Used = Literal["guests", "tokens", "sent", "cost"]
@@ -15,7 +15,7 @@ TOKENS_OF_A_TURN = 4_000  # before any turn was seen
 CALLS_OF_A_TURN = 3  # of the model, each with all that the person wrote: the tools, a tool's call, the answer
 CHARACTERS_PER_TOKEN = 4
 GUESTS_CHARACTERS = 8_000  # of what a guest wrote that one turn shows the model
-_CHARACTERS: dict[Period, int] = {"hour": 13, "day": 10, "month": 7}  # of a moment such as 2026-11-25T10
+PERIODS: dict[Period, int] = {"hour": 13, "day": 10, "month": 7}  # characters of 2026-11-25T10 that name it
 
 _HELD_BACK = f"inbox.waits_for <> '' AND {UNCLAIMED}"
 
@@ -37,7 +37,7 @@ def used(conn: Connection, what: Used, now: float) -> dict[Period, int]:
     ).fetchall()
     return {
         period: sum(row["amount"] for row in rows if row["hour"].startswith(hour[:characters]))
-        for period, characters in _CHARACTERS.items()
+        for period, characters in PERIODS.items()
     }
 
 
@@ -48,13 +48,13 @@ def answers_to(conn: Connection, person: str, now: float) -> dict[Period, int]:
             "SELECT count(*) FROM turns WHERE person_id = ? AND created_at >= ? AND created_at <= ?",
             (person, _begins(period, now), now),
         ).fetchone()[0]
-        for period in _CHARACTERS
+        for period in PERIODS
     }
 
 
 def reached(limit: Limit, amounts: dict[Period, int], share: float = 1.0) -> Period | None:
     """Return the longest period in which `share` of the limit is used up, None if none is."""
-    for period in reversed(_CHARACTERS):
+    for period in reversed(PERIODS):
         most = getattr(limit, period)
         if most and amounts[period] >= most * share:
             return period
@@ -63,7 +63,7 @@ def reached(limit: Limit, amounts: dict[Period, int], share: float = 1.0) -> Per
 
 def period_name(period: Period, now: float) -> str:
     """Return the name of the period that `now` is in, such as "2026-11-25" for a day."""
-    return _hour(now)[: _CHARACTERS[period]]
+    return _hour(now)[: PERIODS[period]]
 
 
 def period_ends(period: Period, now: float) -> float:
@@ -81,11 +81,22 @@ def hold_back(conn: Connection, conversation: str, reason: str, until: float) ->
     )
 
 
-def has_waiting_messages(conn: Connection, conversation: str) -> bool:
-    """Return whether messages wait for a new turn in a conversation in which none is open."""
+def refuse(conn: Connection, conversation: str, now: float) -> bool:
+    """Close the messages of a conversation that wait for no limit; return whether there were any."""
+    closed = conn.execute(
+        f"UPDATE inbox SET done_at = ? WHERE conversation_id = ? AND waits_for = '' AND {UNCLAIMED}",
+        (now, conversation),
+    )
+    return closed.rowcount > 0
+
+
+def has_waiting_messages(conn: Connection, conversation: str, now: float) -> bool:
+    """Return whether messages wait for a new turn of ours in a conversation in which none is open."""
     waits = f"SELECT 1 FROM inbox WHERE conversation_id = ? AND {UNCLAIMED}"
     is_open = f"SELECT 1 FROM turns WHERE conversation_id = ? AND {RUNNABLE}"
-    return exists(conn, waits, conversation) and not exists(conn, is_open, conversation)
+    if not exists(conn, waits, conversation) or exists(conn, is_open, conversation):
+        return False
+    return not exists(conn, f"{SILENT} AND conversation_id = ?", now, conversation)
 
 
 def count_queued(conn: Connection) -> int:
@@ -97,8 +108,8 @@ def count_queued(conn: Connection) -> int:
     return int(queued)
 
 
-def tokens_needed(conn: Connection, conversation: str) -> tuple[int, int]:
-    """Return the tokens that a guest's next turn needs alone, and that it and the open turns may need.
+def tokens_needed(conn: Connection, conversation: str) -> tuple[int, int, int]:
+    """Return the tokens of what a guest wrote, those that their next turn needs, and it with the open turns.
 
     A turn alone is thought to cost as much as the last turns on average, beside others as much as the
     costliest of them; both times with what was written for it.
@@ -122,7 +133,7 @@ def tokens_needed(conn: Connection, conversation: str) -> tuple[int, int]:
     written = [_tokens_of(row["characters"]) for row in taken_up]
     own, costliest = _tokens_of(waiting), last["costliest"] or TOKENS_OF_A_TURN
     alone = own + int(last["average"] or TOKENS_OF_A_TURN)
-    return alone, own + sum(written) + costliest * (len(written) + 1) if written else alone
+    return own, alone, own + sum(written) + costliest * (len(written) + 1) if written else alone
 
 
 def _tokens_of(characters: int | None) -> int:

@@ -93,11 +93,19 @@ class Limits:
         `lanes` is how many conversations may wait for the same.
         """
         where = people.conversation_by_id(conn, conversation)
-        person = self._person(conn, where.person_id)
-        if person.is_owner or not limits.has_waiting_messages(conn, conversation):
+        person, settings = self._person(conn, where.person_id), self._settings
+        if person.is_owner or not limits.has_waiting_messages(conn, conversation, now):
             return None
-        guests_tokens = self._settings.token_limit and person.is_guest
-        alone, together = limits.tokens_needed(conn, conversation) if guests_tokens else (0, 0)
+        guests_tokens = settings.token_limit and person.is_guest
+        written, alone, together = limits.tokens_needed(conn, conversation) if guests_tokens else (0, 0, 0)
+        never_fits = limits.reached(
+            settings.token_limit, dict.fromkeys(limits.PERIODS, written), GUESTS_TOKENS
+        )
+        if never_fits and limits.refuse(conn, conversation, now):
+            text = say(person.language, "That is more than I may read. Please send me a shorter message.")
+            source = f"refused:{limits.period_name('hour', now)}:{person.id}"
+            outbox.put_reply(conn, where, source, Draft(text, (Outgoing(text),)), now)
+            return Gate(Pause(now), (person.id,))
         found = self._reached(conn, person, alone, now)
         if found is None:
             if person.is_guest:
@@ -119,8 +127,10 @@ class Limits:
     def _close(
         self, conn: Connection, where: Conversation, person: Person, what: str, period: Period, now: float
     ) -> Gate:
-        """Tell the person and the owners of a limit that was reached, once each."""
-        until, told = limits.period_ends(period, now), self._tell_owners(conn, what, period, now)
+        """Tell the person of a limit that leaves them no room, and owners of one that is used up, once."""
+        until, told = limits.period_ends(period, now), list[str]()
+        if self._reached(conn, person, 0, now) == (what, period):
+            told = self._tell_owners(conn, what, period, now)
         if what not in ("sent", "budget"):  # else nothing may be sent
             wait = _duration(until - now, person.language)
             text = say(
