@@ -1,11 +1,14 @@
 """Check an answer before it is sent: a guest's for what was made up, any for deeds that no tool did."""
 
+import asyncio
 from dataclasses import dataclass
 from typing import Literal
 
 from app.i18n import say
 from app.turns import claims, deeds
 from app.turns.state import TurnContext
+
+CHECKED_AT_ONCE = 5_000  # characters that take some ten milliseconds; more are checked off the loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +20,15 @@ class AnswerFault:
     honest: str
 
 
-def find_fault(turn: TurnContext, answer: str, *, offline: bool) -> AnswerFault | None:
+async def find_fault(turn: TurnContext, answer: str, *, offline: bool) -> AnswerFault | None:
     """Return what is wrong with an answer of a model, None if nothing is."""
+    read = [answer, *(turn.prompt.given if turn.is_checked else ())]
+    if sum(map(len, read)) > CHECKED_AT_ONCE:
+        return await asyncio.to_thread(_check, turn, answer, offline)
+    return _check(turn, answer, offline)
+
+
+def _check(turn: TurnContext, answer: str, offline: bool) -> AnswerFault | None:
     return _made_up(turn, answer) or (None if offline else _not_done(turn, answer))
 
 

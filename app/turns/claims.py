@@ -110,12 +110,12 @@ def claims(text: str) -> list[Claim]:
     """Return what a text claims, each part of it once: a phone's digits are no amount."""
     bare = bare_text(text)
     found: list[Claim] = []
-    taken: list[tuple[int, int]] = []
+    taken = bytearray(len(bare.text))
     for kind, match, value in _matches(bare.text):
         start, end = match.span()
-        if any(start < last and first < end for first, last in taken):
+        if any(taken[start:end]):
             continue
-        taken.append((start, end))
+        taken[start:end] = b"\1" * (end - start)
         span = bare.original(start, end)
         found.append(Claim(kind, text[slice(*span)].strip(), value, span))
     return found

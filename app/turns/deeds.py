@@ -72,7 +72,7 @@ _EARLIER = re.compile(
     r"|ontem|anteontem|faz|semana passada|tinha"
     r"|yesterday|earlier|previously|ago|last (?:week|night|month|time)|before|had)\b"
 )
-_QUOTED = re.compile(r"“[^”]*”|«[^»]*»|\"[^\"\n]*\"|`[^`]*`")
+_QUOTED = re.compile(r"“[^“”]*”|«[^«»]*»|\"[^\"\n]*\"|`[^`]*`")
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?!\s|$)[^.!?\n]*)*[.!?]*")
 
 
@@ -88,7 +88,7 @@ def without(answer: str, sentences: list[str]) -> str:
     """Return an answer without these sentences."""
     for sentence in sentences:
         answer = answer.replace(sentence, "", 1)
-    return re.sub(r"[ \t]+\n|\n{3,}", "\n\n", answer).strip()
+    return re.sub(r"(?<![ \t])[ \t]+\n|\n{3,}", "\n\n", answer).strip()
 
 
 def _sentences(answer: str) -> Iterator[str]:

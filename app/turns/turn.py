@@ -94,7 +94,7 @@ class TurnRunner:
                         return await self._finalizer.answered(turn, "")
                     return await self._finalizer.silent(turn)
                 case Reply(text):
-                    fault = find_fault(turn, text, offline=self._services.offline)
+                    fault = await find_fault(turn, text, offline=self._services.offline)
                     if fault is not None and turn.may_answer_again:
                         await self._correct(turn, fault)
                         continue

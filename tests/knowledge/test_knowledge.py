@@ -1,6 +1,7 @@
 """What a business tells its customers: found by other words, changed at the next message, never made up."""
 
 import json
+import time
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -139,3 +140,21 @@ def test_a_guest_is_told_no_price_that_a_model_made_up(make_world: Any, model: A
     assert len(played.main_calls) == calls + 1
     graph.say("owner", "¿cuánto cuesta?")
     assert graph.reply("owner").startswith("Cuesta $ 700")  # an owner's own assistant is not checked
+
+
+def test_a_long_answer_keeps_nobody_waiting_while_it_is_checked(make_world: Any, model: Any) -> None:
+    def play(body: dict[str, Any]) -> str:
+        asks_again = "A check of your answer" in str(body["messages"][-1]["content"])
+        return "ok" if asks_again else "“Abrimos 9 a 18. " * 10_000
+
+    played = model(play)
+    server, graph = make_world(model=played, crowd=0, graph={"people": PEOPLE}, **BUSINESS)
+    graph.say("ana", "¿a qué hora abren?")
+    longest = 0.0
+    while not graph.sends("ana"):
+        began = time.monotonic()
+        assert server.healthy()
+        longest = max(longest, time.monotonic() - began)
+        time.sleep(0.01)
+    assert graph.reply("ana") == "ok"
+    assert longest < 1
