@@ -1,7 +1,9 @@
 """A person of the business answers: the assistant is silent there until it is given the conversation back."""
 
 import asyncio
+import sqlite3
 import time
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -177,20 +179,57 @@ def test_a_customer_asks_for_a_person(make_world: Any) -> None:
     assert ":" in graph.reply("ana", 5)
 
 
-def test_an_owner_is_told_of_the_first_who_ask_for_a_person(make_world: Any) -> None:
+def test_an_owner_is_told_of_all_who_ask_and_the_console_shows_whom_nobody_answered(make_world: Any) -> None:
     crowd = [
         {"id": f"q{n}", "name": f"Q{n}", "phone": f"55119555000{n:02}", "user_id": f"BR.9{n}"}
         for n in range(13)
     ]
-    _, graph = make_world(
-        crowd=0, graph={"people": [*PEOPLE, *crowd]}, ACCESS="everyone", OWNER_PHONE_NUMBERS="12125550000"
-    )
+    server, graph = make_world(
+        crowd=0, graph={"people": [*PEOPLE, *crowd]}, ACCESS="everyone", OWNER_PHONE_NUMBERS="12125550000",
+        HANDOVER_MINUTES="0.02", SWEEP_SECONDS="1",
+    )  # fmt: skip
     graph.say("owner", "hello")
     graph.reply("owner")
     for one in crowd:
         graph.say(one["id"], "quero falar com uma pessoa")
     for one in crowd:
-        graph.reply(one["id"])
-    wait_for(lambda: sends_with(graph, "owner", "More people ask for a person"), "the summary")
-    wait_for(lambda: len(sends_with(graph, "owner", ") asks for a person")) == 10, "the first ten")
-    assert len(sends_with(graph, "owner", "ask for a person")) == 1
+        graph.reply(one["id"], 2)
+    assert Browser(server).page("/console").count(">asks for a person<") == 13
+    wait_for(lambda: sends_with(graph, "owner", "More people ask for a person"), "the others")
+    assert len(sends_with(graph, "owner", ") asks for a person")) == 10
+    assert len(sends_with(graph, "owner", "ask for a person;")) == 1
+    an_hour_later(server)
+    phones = [f"+{one['phone']})" for one in crowd]
+    wait_for(lambda: all(phone in str(graph.sends("owner")) for phone in phones), "the names of all")
+
+
+def test_an_owner_is_told_again_of_one_who_asks_when_a_send_failed_and_after_an_hour(make_world: Any) -> None:
+    server, graph = make_world(
+        crowd=0, graph={"people": PEOPLE}, ACCESS="everyone", OWNER_PHONE_NUMBERS="12125550000",
+        HANDOVER_MINUTES="0.02", SWEEP_SECONDS="1",
+    )  # fmt: skip
+    graph.say("owner", "hello")
+    graph.reply("owner")
+    graph.say("ana", "hola")
+    graph.reply("owner", 2)
+
+    def ask() -> int:
+        """Ask for a person, wait until nobody has answered; return how many cards the owner got."""
+        graph.say("ana", "quiero hablar con una persona")
+        unanswered = "SELECT 1 FROM outbox WHERE source LIKE 'unanswered:%' AND state = 'sent'"
+        before = len(server.rows(unanswered))
+        wait_for(lambda: len(server.rows(unanswered)) > before, "that nobody has answered")
+        return len(sends_with(graph, "owner", ") asks for a person"))
+
+    graph.faults(fail=[{"code": 131026}] * 2)  # the card and the answer
+    assert [ask(), ask(), ask()] == [0, 1, 1]
+    an_hour_later(server)
+    assert ask() == 2
+
+
+def an_hour_later(server: Any) -> None:
+    server.stop()
+    with closing(sqlite3.connect(server.folder / "recado.db")) as database:
+        database.execute("UPDATE outbox SET created_at = created_at - 3600")
+        database.commit()
+    server.start()

@@ -20,7 +20,7 @@ from app.turns.profiles import local_timezone
 
 LONGEST_WHY = 200  # characters of a customer's reason, and of each of their lines, that owners are shown
 MOST_TEXT = 900  # characters beside buttons
-MOST_ASKS = 10  # that an owner is told of in an hour, one by one
+MOST_ASKS = 10  # that an owner is told of in an hour, one by one; the others come in one message
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,8 @@ class Handovers:
     async def ask(self, person: Person, conversation: str, why: str, key: str) -> Asked:
         """Ask the owners to answer a person; `key` names the call, which tells each owner once.
 
-        An owner is told of at most `MOST_ASKS` in an hour, and in that hour not again of one whom they left
-        unanswered.
+        An owner is told of at most `MOST_ASKS` in an hour (`tell` names the others), and in that hour not
+        again of one whom they left unanswered.
         """
         now = time.time()
         until = now + self._settings.handover_minutes * 60
@@ -59,12 +59,12 @@ class Handovers:
             lines = handovers.last_lines(conn, where.id)
             for chat in chats:
                 language, asks = people.language(conn, chat.person_id), f"asked:{person.id}:"
-                told = count_since(conn, chat.person_id, "asked:", now - 3600)
-                if told > MOST_ASKS or count_since(conn, chat.person_id, asks, since, failed_too=False):
+                if count_since(conn, chat.person_id, asks, since, failed_too=False):
+                    continue
+                if count_since(conn, chat.person_id, "asked:", now - 3600) >= MOST_ASKS:
+                    handovers.leave_untold(conn, where.id)
                     continue
                 draft = _please_answer(language, conn, person.id, why, lines)
-                if told == MOST_ASKS:
-                    asks, draft = "asked:more:", _more_ask(language)
                 put_reply(conn, chat, f"{asks}{key}:{chat.person_id}", draft, now, origin="guest")
             return [chat.person_id for chat in chats]
 
@@ -73,20 +73,22 @@ class Handovers:
             self._sender.wake(owner)
         return Asked(bool(told), self._opens(now, person.language))
 
-    def tell(self, conn: Connection, now: float) -> list[str]:
-        """Tell owners whom a person answers now, and customers that nobody was there; return whom to wake."""
-        told = []
+    def tell(self, conn: Connection, now: float) -> None:
+        """Tell owners whom a person answers now and who else asks, and customers that nobody was there."""
+        chats = self._chats(conn, now)
+        if chats and not count_since(conn, chats[0].person_id, "asks:", now - 3600):
+            shown = [people.shown_as(conn, person) for person in handovers.take_untold_asks(conn)]
+            for chat in chats if shown else ():
+                draft = _more_ask(people.language(conn, chat.person_id), shown)
+                put_reply(conn, chat, f"asks:{now}:{chat.person_id}", draft, now, origin="guest")
         for one in handovers.take_untold(conn, now):
-            for chat in self._chats(conn, now):
+            for chat in chats:
                 draft = self._taken_over(people.language(conn, chat.person_id), conn, one.person_id)
                 put_reply(conn, chat, f"handover:{one.id}:{now}:{chat.person_id}", draft, now)
-                told.append(chat.person_id)
         for one in handovers.take_unanswered(conn, now):
             language = people.language(conn, one.person_id)
             text = self._nobody_there(language, self._opens(now, language))
             put_reply(conn, one, f"unanswered:{one.id}:{now}", Draft(text, (Outgoing(text),)), now)
-            told.append(one.person_id)
-        return told
 
     def _chats(self, conn: Connection, now: float) -> list[Conversation]:
         rules = self._access.access_rules(self._access.realm)
@@ -133,12 +135,9 @@ def _please_answer(
     return Draft(whole, (Outgoing(whole, (answer, _give_back(language, who))),))
 
 
-def _more_ask(language: str) -> Draft:
-    text = say(
-        language,
-        "More people ask for a person than the {n} in an hour that I name. The console shows who waits.",
-        n=MOST_ASKS,
-    )
+def _more_ask(language: str, asking: list[tuple[str, str]]) -> Draft:
+    head = say(language, "More people ask for a person; the console shows all of them:")
+    text = "\n".join([head, *(f"{shown_name(name)} ({shown_address(who)})" for name, who in asking)])
     return Draft(text, (Outgoing(text),))
 
 

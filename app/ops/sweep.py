@@ -45,8 +45,8 @@ class Turns(Wakes, Alarm, Protocol):
 
 
 class Notices(Protocol):
-    def tell(self, conn: Connection, now: float, /) -> list[str]:
-        """Queue what people are to be told by now; return whom to wake."""
+    def tell(self, conn: Connection, now: float, /) -> None:
+        """Queue what people are to be told by now."""
 
 
 class Quarantine(Protocol):

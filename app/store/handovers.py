@@ -11,6 +11,7 @@ from app.store.ownership import AccessRules
 
 GIVES_BACK = "/bot"  # written by the business in a conversation, gives it back to the assistant
 MOST_LINES = 6  # of a conversation that an owner is shown
+MOST_NAMED = 20  # of those who ask, in one message
 
 
 def take_echo(
@@ -133,16 +134,32 @@ def conversations(conn: Connection, person: str) -> set[str]:
 
 
 def ask(conn: Connection, where: Conversation, until: float, now: float) -> bool:
-    """Note that the person asks for somebody of the business; return False if that was done already."""
+    """Note that the person asks for somebody of the business; return False if they wait for one already."""
     if outbox.is_silent(conn, where.id, now):
         return False
     asked = conn.execute(
         "INSERT INTO handovers (conversation_id, person_id, state, since, until, told)"
         " VALUES (?, ?, 'asked', ?, ?, 1) ON CONFLICT (conversation_id) DO UPDATE SET state = 'asked',"
-        " since = excluded.since, until = excluded.until WHERE handovers.state = 'human'",
+        " since = excluded.since, until = excluded.until, told = 1"
+        " WHERE handovers.until <= excluded.since",
         (where.id, where.person_id, now, until),
     )
     return asked.rowcount > 0
+
+
+def leave_untold(conn: Connection, conversation: str) -> None:
+    """Note that the owners do not know yet of a person who asks for them."""
+    conn.execute("UPDATE handovers SET told = 0 WHERE conversation_id = ?", (conversation,))
+
+
+def take_untold_asks(conn: Connection) -> list[str]:
+    """Return the next people who ask and of whom no owner was told, each once."""
+    rows = conn.execute(
+        "UPDATE handovers SET told = 1 WHERE conversation_id IN (SELECT conversation_id FROM handovers"
+        " WHERE state = 'asked' AND told = 0 ORDER BY since LIMIT ?) RETURNING person_id",
+        (MOST_NAMED,),
+    ).fetchall()
+    return [row["person_id"] for row in rows]
 
 
 def last_answered(conn: Connection, conversation: str) -> float:
@@ -164,9 +181,14 @@ def take_untold(conn: Connection, now: float) -> list[Conversation]:
 
 
 def take_unanswered(conn: Connection, now: float) -> list[Conversation]:
-    """Return the conversations whose person waited long enough for somebody of the business, each once."""
+    """Return the conversations whose person waited long enough for somebody of the business, each once.
+
+    The console goes on showing them.
+    """
     rows = conn.execute(
-        "DELETE FROM handovers WHERE state = 'asked' AND until <= ? RETURNING conversation_id", (now,)
+        "UPDATE handovers SET until = 0 WHERE state = 'asked' AND until BETWEEN 1 AND ?"
+        " RETURNING conversation_id",
+        (now,),
     ).fetchall()
     return [people.conversation_by_id(conn, row["conversation_id"]) for row in rows]
 

@@ -9,6 +9,7 @@ from app.text import fold
 
 MOST_CONVERSATIONS = 50
 MOST_MESSAGES = 200
+ASKS_SECONDS = 7 * 86_400.0  # for which one who was not answered is shown as asking
 _BETWEEN_DIGITS = str.maketrans("", "", "+ -()")
 _ESCAPED = str.maketrans({"%": "\\%", "_": "\\_", "\\": "\\\\"})
 
@@ -48,7 +49,8 @@ def newest(conn: Connection, words: str, now: float) -> list[ThreadLine]:
     rows = conn.execute(
         "SELECT c.id, c.person_id, m.text, m.kind, m.at,"
         f" CASE WHEN c.id IN ({SILENT}) THEN 'human'"
-        " WHEN c.id IN (SELECT conversation_id FROM handovers WHERE state = 'asked') THEN 'asked'"
+        " WHEN c.id IN (SELECT conversation_id FROM handovers WHERE state = 'asked' AND since > ?)"
+        " THEN 'asked'"
         " ELSE '' END AS state"
         " FROM conversations c JOIN people p ON p.id = c.person_id"
         " JOIN messages m ON m.id = (SELECT max(id) FROM messages WHERE conversation_id = c.id)"
@@ -57,7 +59,7 @@ def newest(conn: Connection, words: str, now: float) -> list[ThreadLine]:
         " OR EXISTS (SELECT 1 FROM messages s WHERE s.conversation_id = c.id"
         " AND folded(s.text) LIKE ? ESCAPE '\\')"
         " ORDER BY state = 'asked' DESC, m.id DESC LIMIT ?",
-        (now, words, like, address, like, MOST_CONVERSATIONS),
+        (now, now - ASKS_SECONDS, words, like, address, like, MOST_CONVERSATIONS),
     ).fetchall()
     return [
         ThreadLine(
