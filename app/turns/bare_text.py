@@ -53,6 +53,7 @@ _SPELLED = {
     800: "ochocientos ochocientas oitocentos oitocentas",
     900: "novecientos novecientas novecentos novecentas",
     1000: "mil thousand",
+    1_000_000: "millon millones milhao milhoes million millions",
 }
 _VALUES = {word: value for value, words in _SPELLED.items() for word in words.split()}
 
@@ -67,7 +68,13 @@ _BELOW_1000 = rf"(?:(?:(?:{_ONES})\ hundred|{_HUNDREDS})(?:(?:\ y|\ e|\ and)?\ {
 _THOUSANDS = (
     rf"(?:(?:{_BELOW_1000}|\d{{1,3}})\ )?(?:{_words(1000, 1000)})(?:(?:\ y|\ e|\ and)?\ {_BELOW_1000})?"
 )
-_NUMBER = re.compile(rf"\b(?!(?<=\bat\ )once)(?:{_THOUSANDS}|{_BELOW_1000})\b")  # "at once" is no eleven
+_MILLIONS = (
+    rf"(?:medio|meio|half\ a|{_THOUSANDS}|{_BELOW_1000}|\d{{1,3}}(?:[.,]\d)?)\ (?:{_words(10**6, 10**6)})"
+    rf"(?:(?:\ y|\ e|\ and)?\ (?:medio|meio|{_THOUSANDS}|{_BELOW_1000}))?"
+)
+_NUMBER = re.compile(  # "at once" is no eleven
+    rf"\b(?<!\d[.,])(?!(?<=\bat\ )once)(?:{_MILLIONS}|{_THOUSANDS}|{_BELOW_1000})\b"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +113,17 @@ def _is_mark(character: str) -> bool:
 
 
 def _value(words: str) -> int:
-    total = group = 0
-    for word in re.findall(r"[a-z]+|\d+", words):
-        value = int(word) if word.isdigit() else _VALUES.get(word, 0)
-        if value == 1000:
-            total, group = total + (group or 1) * 1000, 0
+    total = group = 0.0
+    for word in re.findall(r"[a-z]+|[\d.,]+", words):
+        value = _VALUES.get(word, 0)
+        if value == 1_000_000:
+            total, group = (total + group) * value, 0
+        elif value == 1000:
+            total, group = total + (group or 1) * value, 0
         elif word == "hundred":
-            group = (group or 1) * 100
+            group = (group or 1) * value
+        elif word in ("medio", "meio", "half"):
+            group = 500_000 if total else 0.5
         else:
-            group += value
-    return total + group
+            group += float(word.replace(",", ".")) if word[0].isdigit() else value
+    return round(total + group)

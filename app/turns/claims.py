@@ -28,9 +28,10 @@ _PER = r"(?:la|el|por|per|an?|cada|each)\ (?:hora|hour|persona|pessoa|person|uno
 _COUNTED = (  # what is counted is no amount and no time
     r"(?!\s?(?:dias?|days?|semanas?|weeks?|mes|meses|months?|anos?|years?|min\w*|segundos?|personas?|pessoas?"
     r"|people|veces|vezes|times|cuotas?|parcelas?|pagos?|opcion\w*|opc\w*|options?|sucursales|sedes|locales"
-    r"|sesiones|sessoes|sessions|km|kg|metros|meters)\b)"
+    r"|sesiones|sessoes|sessions|km|kg|metros|meters|gracias|obrigad\w*|thanks)\b)"
 )
 _ALONE = rf"(?!\d|[.,:h/-]\d|\ \d|\s?h\b){_COUNTED}"
+_LARGE = r"\d{3,6}(?:[.,]\d{1,2})?|\d{1,3}(?:[.,]\d{3}){1,3}"
 _COSTS = (
     r"cuest\w+|costar\w+|costs?|sale|salen|vale|valen|queda|quedaria|custa\w*|fica|ficaria|sai|saem|cobra\w*"
     r"|charges?|pagas?|pagan|pagar|pays?|(?:desde|a\ partir\ de|from|hasta|solo|apenas|only|just)(?=\ \d{3})"
@@ -41,11 +42,14 @@ _PRICE = (
 _ABOUT = r"(?:(?:de|en|em|a|por|at|unos|uns|about|around|casi|solo|apenas|only|just|desde|from)\ )*"
 _AMOUNT = re.compile(
     rf"""(?:{_MONEY})\s?({_NUMBER})(?!\d)
-    | (?<![\d.,])({_NUMBER})\s?(?:{_SIGN}|%|(?:{_UNITS}|{_PER}|por\ (?:ciento|cento|100)|percent)\b)
+    | (?<![\d.,])({_NUMBER})\s?(?:{_SIGN}|%
+      |(?:(?:de\ )?(?:{_UNITS})|{_PER}|por\ (?:ciento|cento|100)|percent)\b)
     | \b(?:{_COSTS})\ {_ABOUT}({_NUMBER}){_ALONE}
     | \b(?:{_PRICE})\b[^\d.!?\n]{{0,40}}?(?::|\b(?:es|son|e|is|are|sera|seria|comes\ to))\ ?
       {_ABOUT}({_NUMBER}){_ALONE}
-    | [a-z)]:\ (\d{{3,5}}(?:[.,]\d{{1,2}})?|\d{{1,3}}[.,]\d{{3}}){_ALONE}""",
+    | (?:[a-z)]\ ?\d?(?::|\ -)\ |(?<!\d\d)(?<!\d\d\ )[–—]\ *|\|\ *)({_LARGE}){_ALONE}
+    | \(({_LARGE})\)(?!\ ?\d)
+    | (?<![\d.,/-])(?<!\d\ )(\d+00000)(?![\d/-])""",
     re.VERBOSE,
 )
 _ANY_NUMBER = re.compile(rf"(?<![\d.,])({_NUMBER})(?![\d])")
