@@ -96,13 +96,14 @@ def test_the_reply_of_a_turn_that_runs_is_dropped(make_world: Any, model: Any) -
 @pytest.mark.parametrize("by", ["an echo", "the console", "a command"])
 def test_a_turn_that_runs_is_stopped(make_world: Any, model: Any, by: str) -> None:
     async def play(body: dict[str, Any]) -> str:
-        await asyncio.sleep(20)
+        await asyncio.sleep(10)
         return "too late"
 
     played = model(play)
     server, graph = make_world(
         model=played, crowd=0, graph={"people": PEOPLE}, ACCESS="everyone", OWNER_PHONE_NUMBERS="12125550000"
     )
+    browser = Browser(server)
     graph.say("ana", "hola, ¿están abiertos?")
     wait_for(lambda: played.main_calls, "the turn")
     running = lambda number: f"recado_running_turns {number}.0" in server.http.get("/metrics").text  # noqa: E731
@@ -112,7 +113,6 @@ def test_a_turn_that_runs_is_stopped(make_world: Any, model: Any, by: str) -> No
     elif by == "a command":
         graph.say("owner", "/human 5215550100001")
     else:
-        browser = Browser(server)
         where = browser.conversation("abiertos")
         assert browser.send(where, f"{where}/reply", text="Sí, hasta las seis.") == 303
     wait_for(lambda: running(0), "the turn's end", 5)
