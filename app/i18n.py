@@ -33,6 +33,8 @@ def detect_language(text: str, usual: str = "") -> Language | None:
     """
     if asks := _TRANSLATES.match(text):
         return next(language for language in LANGUAGES if asks[language])
+    if usual and set(re.findall(r"[^\W\d_]+", text.casefold())) <= _LOANS:
+        return None
     scores = dict.fromkeys(LANGUAGES, 0)
     prose = _NOT_PROSE.sub(" ", unicodedata.normalize("NFC", text[:_LONGEST])).replace("’", "'")
     for found in _WORD.finditer(prose):
@@ -85,6 +87,11 @@ def _bare(word: str) -> str:
     return "".join(character for character in marks if not unicodedata.combining(character))
 
 
+# Words of one language that are said in all: they change nobody's language.
+_LOANS = frozenset(
+    {"ok", "okay", "bye", "hello", "hi", "sorry", "thanks", "thank", "you", "thx", "please", "help"}
+)
+_LOANS |= {"cool", "nice", "gracias", "obrigado", "obrigada", "ciao", "chau"}
 # What is to be translated is in another language than who asks.
 _TRANSLATES = re.compile(
     r"\W*(?:(?P<es>traduc[eií]\w*|c[oó]mo se dice)|(?P<pt>traduz\w*|como se (?:diz|fala))"

@@ -60,25 +60,25 @@ def said_zone(server: Server, person: str) -> str:
 
 
 SAID = [
-    ("p0", "mi zona horaria es la de Tijuana", "✓ Tu zona horaria: America/Tijuana. Ahí ", "America/Tijuana"),
+    ("p0", "mi zona horaria es la de Tijuana", "✓ Tu zona horaria: Tijuana. Ahí ", "America/Tijuana"),
     (
         "p0",
         "estoy en Madrid ahora, cambia mi zona horaria",
-        "✓ Tu zona horaria: Europe/Madrid.",
+        "✓ Tu zona horaria: Madrid.",
         "Europe/Madrid",
     ),
-    ("p0", "vivo en Mexicali", "✓ Tu zona horaria: America/Tijuana.", "America/Tijuana"),
-    ("p1", "meu fuso é o de Manaus", "✓ Seu fuso horário: America/Manaus. Aí ", "America/Manaus"),
-    ("p1", "moro em Manaus", "✓ Seu fuso horário: America/Manaus.", "America/Manaus"),
+    ("p0", "vivo en Mexicali", "✓ Tu zona horaria: Tijuana.", "America/Tijuana"),
+    ("p1", "meu fuso é o de Manaus", "✓ Seu fuso horário: Manaus. Aí ", "America/Manaus"),
+    ("p1", "moro em Manaus", "✓ Seu fuso horário: Manaus.", "America/Manaus"),
     ("p1", "meu fuso horário é GMT-3", "✓ Seu fuso horário: UTC-3.", "Etc/GMT+3"),
     (
         "p2",
         "my time zone is America/Los_Angeles",
-        "✓ Your time zone: America/Los_Angeles. It ",
+        "✓ Your time zone: Los Angeles. It ",
         "America/Los_Angeles",
     ),
-    ("p2", "set my timezone to Europe/Madrid", "✓ Your time zone: Europe/Madrid.", "Europe/Madrid"),
-    ("p2", "I live in Los Angeles", "✓ Your time zone: America/Los_Angeles.", "America/Los_Angeles"),
+    ("p2", "set my timezone to Europe/Madrid", "✓ Your time zone: Madrid.", "Europe/Madrid"),
+    ("p2", "I live in Los Angeles", "✓ Your time zone: Los Angeles.", "America/Los_Angeles"),
 ]
 
 
@@ -151,7 +151,7 @@ def test_the_first_receipt_names_a_zone_that_was_guessed_and_no_later_one(
 
 def test_it_counts_for_what_the_same_message_asks_for(chat: Clocked) -> None:
     answer = chat.ask("p6", "mi zona horaria es la de Tokio y recuérdame mañana a las 9 llamar a Ana")
-    assert "✓ Tu zona horaria: Asia/Tokyo" in answer
+    assert "✓ Tu zona horaria: Tokio" in answer
     assert "✓ Recordatorio mañana 09:00: llamar a Ana" in answer
     assert chat.due("p6")[0].astimezone(ZoneInfo("Asia/Tokyo")).hour == 9
 
@@ -176,7 +176,7 @@ def test_a_country_of_several_zones_is_asked_about_and_the_answer_sets_it(chat: 
         r"Brazil: there are several time zones. Which city has your time\?\n• S[aã]o Paulo: ", asked
     )
     assert said_zone(chat.server, "p8") == ""
-    assert chat.ask("p8", "my time zone is Manaus").startswith("✓ Your time zone: America/Manaus.")
+    assert chat.ask("p8", "my time zone is Manaus").startswith("✓ Your time zone: Manaus.")
     assert "• Lisbon: " in chat.ask("p8", "I live in Portugal")
     assert said_zone(chat.server, "p8") == "America/Manaus"
 
@@ -185,7 +185,7 @@ def test_a_country_of_several_zones_is_asked_about_and_the_answer_sets_it(chat: 
     ("said", "told"),
     [
         ("mi zona horaria es la de Tijuna", "No conozco el lugar «Tijuna».*¿Quisiste decir Tijuana?"),
-        ("meu fuso é o de Xapuriqui", "Não conheço o lugar “Xapuriqui”.*fuso como America/Manaus"),
+        ("meu fuso é o de Xapuriqui", "Não conheço o lugar “Xapuriqui”.*fuso como UTC-4"),
         ("my time zone is UTC+5:30", "I have no zone for UTC+5:30. Which city has your time?"),
     ],
 )
@@ -197,10 +197,10 @@ def test_what_is_no_place_is_explained_and_nothing_is_set(chat: Clocked, said, t
 
 def test_it_is_forgotten_again_and_the_number_counts(chat: Clocked) -> None:
     chat.ask("p10", "mi zona horaria es la de Tokio")
-    assert f"Ahora: {HOME};" in chat.ask("p10", "usa otra vez la zona horaria de mi número")
+    assert f"Ahora: Nueva York;" in chat.ask("p10", "usa otra vez la zona horaria de mi número")
     assert said_zone(chat.server, "p10") == ""
     chat.ask("p10", "mi zona horaria es la de Tokio")
-    assert f"Ahora: {HOME};" in chat.ask("p10", "olvida mi zona horaria")
+    assert f"Ahora: Nueva York;" in chat.ask("p10", "olvida mi zona horaria")
 
 
 def test_what_a_person_wants_remembered_is_remembered(chat: Clocked) -> None:
@@ -258,5 +258,5 @@ def test_words_of_others_set_nobodys_zone(make_world, model) -> None:
     assert "I take no time zone out of others' words" in graph.reply("p0", 2)
     assert said_zone(server, "p0") == ""
     graph.say("p0", "I live in Madrid now [[Madrid]]")
-    assert "✓ Your time zone: Europe/Madrid" in graph.reply("p0", 3)
+    assert "✓ Your time zone: Madrid" in graph.reply("p0", 3)
     assert said_zone(server, "p0") == "Europe/Madrid"

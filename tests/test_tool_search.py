@@ -97,7 +97,7 @@ def test_the_offline_model_lists_what_there_is(make_world):
     listed = graph.reply("p0")
     assert [name for name in ("calculator", "datetime", "notes") if name not in listed] == []
     graph.say("p0", "busca una herramienta para borrar una nota")
-    assert "delete_note" in graph.reply("p0", 2)
+    assert "delete note" in graph.reply("p0", 2)
 
 
 def test_figures_of_tools_are_shown_beside_the_server_and_without_it(make_world, model):

@@ -46,6 +46,8 @@ def read_change(
     only_days = all(_says_days(one) for one in found)
     if _is_every_second(had.rule) and reading.kinds == {"every_weekday"}:
         return Reading(problem="unclear")  # each week from now on, or each second one?
+    if had.rule and reading.when is not None and not reading.when.rule and not reading.kinds <= _HOUR_KINDS:
+        return Reading(problem="unclear")  # this time alone, or each time from now on?
     if reading.kinds == {"part"} and any(_has_hour_of(one, was) for one in found):
         return Reading(problem="unclear")  # "in the morning" of what is due at 8 in the morning
     if reading.kinds == {"every"} and only_days and not (had.rule or _is_daily(found)):

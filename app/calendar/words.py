@@ -64,6 +64,15 @@ _DAY_KINDS = frozenset(
     {"iso", "date", "weekday", "tomorrow", "day_of_month", "next_week", "next_month", "weekend"}
 )
 _ONE_DAY = frozenset({"date", "tomorrow", "today", "day_of_month", "weekday"})
+_MAY_COME_AGAIN = frozenset(
+    {"clock", "noon", "midnight", "part", "weekday", "every_weekday", "date", "every", "tomorrow"}
+)
+# "the 1st and the 15th of each month", "every day next week", "on Monday in two weeks"
+_NEVER_TOGETHER = (
+    *({"month_day", kind} for kind in ("day_of_month", "date", "weekday")),
+    *({kind, later} for kind in ("every", "every_part", "workdays") for later in ("next_week", "next_month")),
+    *({"span", kind} for kind in ("weekday", "date", "day_of_month", "tomorrow", "weekend")),
+)
 _BESIDE = 2  # characters between two names of the same day: "tomorrow, the 5th"
 _REPEATING = frozenset(
     {"every", "every_other", "every_part", "every_weekday", "workdays", "weekends", "month_day", "yearly"}
@@ -89,6 +98,7 @@ _UNREAD = re.compile(
       (?:{"|".join([*WEEKDAYS, *SHORT_DAYS])})
     | s[ei][nm]\sser | (?:so|solo|only)\s (?:se|si|if) | (?:se|si)\s (?:no|nao|eu|yo)\s | unless
     | (?:at|for|las|as|@)\s \d{{1,2}}\.[0-5]\d | [ey]\s (?:un\s|um\s)?(?:cuarto|quarto|quartinho)
+    | (?:mism|mesm)a\s hora | same\s time
     | fortnight(?:ly)? | quin[cz]enal\w* | (?:tarde|noche)cita | tempranito | tardezinha | noitinha | cedinho
     | \d{{1,2}}\s em\s \d{{1,2}} | [2-6]a\s e\s [2-6]a
     | (?:um|el|o|the)\s (?:dia|day)\s (?:antes|before)
@@ -242,6 +252,9 @@ class _Reader:
         self._days = sorted(
             {day for piece in found if piece.kind == "weekday" for day in weekdays(piece.said["day"])}
         )
+        twice = [piece.kind for piece in found if piece.kind not in _MAY_COME_AGAIN]
+        kinds = self._by_kind.keys()
+        self._is_twofold = len(twice) > len(set(twice)) or any(pair <= kinds for pair in _NEVER_TOGETHER)
         self._one_day = [piece for piece in found if piece.kind in _ONE_DAY]
         self._zone = zone
         self._now = now
@@ -249,7 +262,7 @@ class _Reader:
         self._month_first = country == "US" and language == "en"
 
     def read(self) -> Reading:
-        if "nth_weekday" in self._by_kind or (len(self._parts) > 1 and not self._clocks):
+        if "nth_weekday" in self._by_kind or (len(self._parts) > 1 and not self._clocks) or self._is_twofold:
             return Reading(problem="unclear")  # better than the half of it
         reading = self._first()
         repeats = reading.when is not None and reading.when.rule
@@ -403,6 +416,8 @@ class _Reader:
         """Return the named clock time on a day."""
         clock = self._clock() or Clock(DEFAULT_HOUR)
         is_today = day == self._local.date()
+        if "midnight" in self._by_kind and not is_today:
+            return Reading(problem="unclear")  # at the beginning of that day, or at its end?
         moment = datetime.combine(day, time(clock.hour, clock.minute))
         if is_today and clock.hour == 0 and self._passed(moment):
             moment += timedelta(days=1)  # "today at midnight" is the end of today

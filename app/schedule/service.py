@@ -440,9 +440,9 @@ SNOOZED_WITHIN = 24 * 3600.0
 """So long after it was told "in 10 minutes more" means that reminder."""
 _LINKING = (
     r"(?:que|q|de que|de|do|da|para que|para|pra|por|sobre|a|al|ao|as|às|y|e|el|los|las"
-    r"|to|that|about|for|of|and|the|on|at)"
+    r"|to|that|about|for|of|and|the|at)"
 )
-_LEADING = re.compile(rf"^(?:\W*\b{_LINKING}\b(?=\s))+\s*|^[\s,.:;–—-]+", re.IGNORECASE)
+_LEADING = re.compile(rf"^(?:\W*\b(?:{_LINKING}|on)\b(?=\s))+\s*|^[\s,.:;–—-]+", re.IGNORECASE)
 _TRAILING = re.compile(rf"(?:\s+{_LINKING})+\W*$|[\s,:;–—-]+$", re.IGNORECASE)
 _TAIL = 100
 """Characters at the end among which such words are looked for: the time this takes is the square of it."""

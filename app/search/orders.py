@@ -92,7 +92,17 @@ _UNCLEAR = re.compile(
 _MEANS_ELSE = re.compile(
     r"\bme llamo (?:el|la|los|las|mi|un|una|ayer|hoy|a)\b|\bmy name is (?:on|not|in|at|the)\b"
     r"|\b(?:y|e|and) (?:\w+ )?(?:vive|mora|lives) (?:en|em|in)\b"  # of somebody else
-    r"|\bremind (?!me\b|us\b|myself\b|again\b)\w+ (?:to|about|that)\b"
+    r"|\bremind (?!(?:me|us|myself|again|to)\b)[a-z]+"
+    r"|,\s*(?:e |y )?(?:me )?(?:avis\w+|lembr\w+|notify|remind)\b.* (?:antes|before)\b"
+    r"|\b(?:lembr\w+|esque[cç]\w+|recuerd\w+|olvid\w+|forget|remember) (?:de |da |que |about )?"
+    r"(?:mim|gente|(?<=remember )me|(?<=forget )me|te amo|te quiero|i love you|viver|vivir)\b"
+    rf"|\b(?:rec[ou]e?rd|ac[ou]e?rd)\w+ est[ea] (?:noche|tarde|manana|semana|mes|ano|fin|finde|{_DAY})\b"
+    r"|\bi (?:\w+ )?(?:need|want|had|have|going|ought|forgot) (?:to )?(?:to )?(?:cancel|delete|remove)\b"
+    r"|\W*(?:tengo que|tuve que|debo|quiero|quisiera|necesito|preciso|precisava|tenho que|tive que|quero|vou)"
+    r" (?:cancelar|borrar|eliminar|apagar|desmarcar|deletar)\b"
+    r"|\b(?:y|e|and)(?: then| luego| depois)?"
+    r" (?:borr[ae]|elimin[ae]|vaci[ae]|apag[ae]|delete|remove|clear|erase)"
+    r"(?:l[oa]s?|-?[oa]s?)?(?: (?:it|them|that|lo|la|ess?[ea]|isso|eso|ela|ele))?\W*$"
     r"|\b(?:recuerda|recorda|avisa)les? a\b"
     r"|(?<!me )\blembrar? (?:ao?|aos?|pr[ao]|o|a) \w+ (?:de|que) \w+r\b"
     r"|,\s*(?:fixa|grava|salva|guarda|anota) (?:isso|isto|eso|esto)\W*$"
@@ -137,6 +147,8 @@ _STANDS_FOR_OTHERS = re.compile(
 # Words around a thing that are no part of it: "milk back", "café na lista", "de tarefas limpar".
 _LEFT_OVER = re.compile(
     r"(?:al|ao|aos|del?|da|do|en|em|nas?|numa?|para|pra|con|com|to|on|in|at|from) "
+    r"|.* (?:en|a|na|no|to|in) (?:la|el|las|los|o|the)? ?(?:de|da|do|del|dos|das|primera|segunda|misma|mesma"
+    r"|otra|outra|ultima|one)\b"
     r"|.*\b(?:lists?|list(?:inh|it)?as?|not[ae]s?|lembretes?|recordatorios?|reminders?|tasks?|tareas?|tarefas?"
     r"|pendientes?|again|instead|vez|de (?:novo|nuevo|volta|vuelta)|(?:em|en|at) (?:casa|home)|one day"
     r"|(?:u[nm]|algun) dia)\b"
@@ -170,7 +182,8 @@ _ASKS = re.compile(
     r"|qual|cuanto|quanto|que hora)\b"
 )
 _NO_PLACE = re.compile(
-    r"\b(?:of|my|mi|mis|meu|minha|con|com|with|por|pero|mas|but|next|this|so|too|very|muy|muito|un|una|um|uma"
+    r"(?:la|el|las|los|the|o|a) (?!paz\b|habana|plata\b|vegas|angeles|serena|rioja|salvador|alto\b|cairo"
+    r"|paso\b|romana|palmas|coruna|mochis|union\b|ceiba|hague|bronx)|\b(?:of|my|mi|mis|meu|minha|con|com|with|por|pero|mas|but|next|this|so|too|very|muy|muito|un|una|um|uma"
     r"|an?|not|no|nao|lol|ja+|kk+|casa|fear|hoje|hoy|today)\b"
 )
 

@@ -37,7 +37,7 @@ _NONE = re.compile(
 )
 _CORRECTION = re.compile(
     r"\W*(?:(?:no|nao|nope|perdon|perdona|desculpa|sorry|ay|ups|ops|oops|wait|espera|pera|digo|ah|ya"
-    r"|que sea|que seja|era|eran|es|e|i mean|i meant|quise decir|quis dizer|quer dizer|na verdade|na vdd"
+    r"|que sea|que seja|era|eran|es|i mean|i meant|quise decir|quis dizer|quer dizer|na verdade|na vdd"
     r"|na real|en realidad|actually|rather|better|mejor|melhor|make it|make that|change it to|ponlo|cambialo"
     r"|muda|bota)\b\W*)+"
 )
@@ -62,7 +62,6 @@ _CALCULATED_ON = re.compile(
 _TOO = re.compile(
     r"^(?:(?:tamb[ií][eé]n|tamb[eé]m|also)\s+)+|\s+(?:tamb[ií][eé]n|tamb[eé]m|too|as well)$", re.IGNORECASE
 )
-_ADDS = re.compile(r"\b(?:tambien|tambem|tbm?|also|too)\b")
 _SIGNS = {
     **dict.fromkeys(("mas", "mais", "plus", "+"), "+"),
     **dict.fromkeys(("menos", "minus", "-"), "-"),
@@ -303,13 +302,11 @@ def _with_variation(planner: Planner, step: Step, said: str) -> Step | None:
     rest, bare = _named(said)
     if not bare:
         return None
-    adds = _ADDS.search(fold(said)) and not planner.only_reads(
-        step.tool
-    )  # "and on Saturday, too" moves nothing
+    moves = planner.only_reads(step.tool)  # "and on Saturday at 8" adds to what was set
     for one in sorted(
         offer.parameters, key=lambda one: (one.kind is Kind.PLACE, one.name not in step.arguments)
     ):
-        if adds and one.kind is Kind.WHEN:
+        if one.kind is Kind.WHEN and not moves:
             continue
         value = _variant(planner, one, step.arguments.get(one.name), rest, bare)
         if value is not None:

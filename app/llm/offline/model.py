@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -189,6 +190,8 @@ class OfflineModel:
         refusal = ""
         if plan.withheld and not plan.steps:
             refusal = replies.withheld_text(plan.unknown, language)
+        elif plan.is_when_unclear and not plan.steps:
+            refusal = replies.unclear_when_text(language)
         elif plan.lacking:
             refusal = replies.lacking_text(plan.lacking, language)
         elif not plan.steps and is_undo(said):
@@ -243,7 +246,7 @@ class OfflineModel:
         plan = plan_after(planner, request.said.removesuffix(late), request.earlier)
         more = planner.plan(late)
         unknown, withheld = (*plan.unknown, *more.unknown), plan.withheld or more.withheld
-        return Plan((*plan.steps, *more.steps), unknown, plan.lacking, withheld)
+        return replace(plan, steps=(*plan.steps, *more.steps), unknown=unknown, withheld=withheld)
 
     def _offers(self, tools: Sequence[Mapping[str, JSON]]) -> list[Offer]:
         """Return what these tools take, without those that words cannot fill.

@@ -4,8 +4,6 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from app.calendar.rules import UNTIL
-from app.calendar.words import leaves_unread
 from app.llm.offline.slots import (
     ADDRESS,
     TAKES_THE_REST,
@@ -13,6 +11,7 @@ from app.llm.offline.slots import (
     Offer,
     Parameter,
     Reader,
+    UnclearTimeError,
     asked_calculation,
     convert,
     convert_several,
@@ -70,7 +69,6 @@ _QUESTION = re.compile(
     r"(?:cual(?:es)?|quien(?:es)?|donde|qual|quais|quem|onde|what(?: is|'?s)?|whats|which|who(?:'?s)?"
     r"|where(?:'?s)?)\b"
 )
-_ENDS = re.compile(r"\b(?:until|till|hasta|ate)\b")
 _ANOTHER_DAY = re.compile(
     r"\W*(?:me )?(?:(?:that|the same) day|the (?:day|night) before|(?:ese|el mismo|esse|nesse|no mesmo) dia"
     r"|(?:na|a) vespera|(?:el dia|la noche|um dia|na noite) (?:antes|anterior))\W*"
@@ -106,13 +104,15 @@ class Plan:
     """The steps of a message, and its parts that no step is about.
 
     `lacking`: the number of lines of the list shown last, if the line that was picked is not one of them.
-    `withheld`: something would be changed, but the message as a whole is no clear order.
+    `withheld`: something would be changed, but the message as a whole is no clear order. `is_when_unclear`:
+    something is to be done at a time that is not understood as a whole.
     """
 
     steps: tuple[Step, ...] = ()
     unknown: tuple[str, ...] = ()
     lacking: int = 0
     withheld: bool = False
+    is_when_unclear: bool = False
 
     @property
     def is_sure(self) -> bool:
@@ -172,6 +172,7 @@ class Planner:
         self._read_only = read_only
         self._topic = topic or ()
         self._known: dict[str, list[Step]] = {}
+        self._unclear: set[str] = set()  # clauses whose time is not understood as a whole
         self._words_read = 0
         self._said = ""
         self._templates = [
@@ -213,6 +214,7 @@ class Planner:
         if rest := said[cut:].rstrip():
             parts.append(_Part(rest, (), ""))
         plan = self._joined(parts)
+        plan = replace(plan, is_when_unclear=not self._unclear.isdisjoint(plan.unknown))
         if not plan.unknown and not orders.is_withdrawn(said[:cut]):
             return plan
         reads = tuple(step for step in plan.steps if step.tool in self._read_only)
@@ -348,7 +350,7 @@ class Planner:
 
     def _by_phrase(self, clause: str) -> list[Step]:
         asking: list[Step] = []
-        asked_at = 0.0
+        asked_at, unclear = 0.0, ""
         aligned = sorted(
             align(clause, self._templates),
             key=lambda one: (-one.strength, self._distance(one.template.tool)),
@@ -359,6 +361,8 @@ class Planner:
                 if is_list or alignment.template.tool != asking[0].tool:
                     break  # better asked than answered: "add to the shopping list" adds no "shopping list"
             offer = self.offers[alignment.template.tool]
+            if unclear and offer.name != unclear:
+                break  # "remind me before lunch" asks for nothing else
             names_things = not any(one.is_prose for one in offer.parameters)
             if offer.name not in self._read_only and (
                 orders.is_no_order(clause, alignment.template, names_things=names_things)
@@ -368,7 +372,12 @@ class Planner:
                 or (not alignment.values and _says_more(clause, alignment.template))
             ):
                 continue
-            arguments = self._from_slots(offer, alignment, clause)
+            try:
+                arguments = self._from_slots(offer, alignment, clause)
+            except UnclearTimeError:
+                self._unclear.add(clause)
+                unclear = unclear or offer.name
+                continue
             if arguments is None:
                 continue
             step = self.completed(offer, arguments, "" if alignment.values else clause)
@@ -421,7 +430,7 @@ class Planner:
             if names in alignment.values and self._is_no_text(offer, wanted, values):
                 return None
             arguments |= values
-        return self._with_end(offer, arguments)
+        return self._with_time(offer, arguments)
 
     def _says_nothing(self, offer: Offer, wanted: Sequence[Parameter], values: Mapping[str, JSON]) -> bool:
         """Tell whether what is to be told at a time is only small words: "remind me at 7"."""
@@ -448,24 +457,28 @@ class Planner:
                 return True
         return False
 
-    def _with_end(self, offer: Offer, arguments: dict[str, JSON]) -> dict[str, JSON] | None:
-        """Move the end of a repetition from the text to the moment: "every 8 hours …: pill until Sunday".
+    def _with_time(self, offer: Offer, arguments: dict[str, JSON]) -> dict[str, JSON]:
+        """Move an hour or an end from the text to its moment: "tomorrow …: call Ana at 9".
 
-        None where the text says more of when than can be read.
+        Raises UnclearTimeError if the text may say more of when, or the moment is not understood as a whole.
         """
-        given = [one for one in offer.parameters if isinstance(arguments.get(one.name), str)]
-        moments = [one.name for one in given if one.kind is Kind.WHEN]
-        for text in [one.name for one in given if one.is_prose and moments]:
-            rest, end = self.reader.end_in(str(arguments[text]))
-            whole = f"{arguments[moments[0]]} {end}"
-            if end and rest and (when := self.reader.when(whole).when) is not None and UNTIL in when.rule:
-                return {**arguments, text: rest, moments[0]: whole}
-            repeats = self.reader.when(str(arguments[moments[0]])).when
-            if leaves_unread(str(arguments[text])):
-                return None
-            if repeats is not None and repeats.rule and _ENDS.search(fold(str(arguments[text]))):
-                return None
-        return arguments
+        moment = next((one for one in offer.parameters if one.kind is Kind.WHEN), None)
+        text = next((one.name for one in offer.required if one.is_prose and one.name in arguments), "")
+        if moment is None or not text:
+            return arguments
+        said, when = str(arguments[text]), arguments.get(moment.name)
+        if not isinstance(when, str):
+            if moment.required and self.reader.holds_time(said, names_day=False):
+                raise UnclearTimeError
+            return arguments
+        if not self.reader.reads_whole(when):
+            raise UnclearTimeError
+        if not self.reader.holds_time(said, names_day=self.reader.names_day(when)):
+            return arguments
+        whole = self.reader.apart(f"{when} {said}")
+        if whole is None:
+            raise UnclearTimeError
+        return {**arguments, text: whole[1], moment.name: whole[0]}
 
     def _takes_anything(self, parameter: Parameter, raw: str, template: Template) -> bool:
         """Tell whether the parameter takes these words though nothing says that they are meant for it."""

@@ -238,6 +238,11 @@ def unknown_text(parts: Sequence[str], language: str) -> str:
     return say(language, "This part I did not understand: {part}", part=listed)
 
 
+def unclear_when_text(language: str) -> str:
+    why = say(language, "I do not understand when.")
+    return f"{why} " + say(language, "Say it as “tomorrow at 9”, “in 20 minutes” or “every Monday at 8”.")
+
+
 def withheld_text(parts: Sequence[str], language: str) -> str:
     """Return the answer to a message that would change something, but is no clear order."""
     text = say(language, "I changed nothing. If you want something done, tell me in one short sentence.")

@@ -9,7 +9,8 @@ from enum import StrEnum
 from functools import cached_property
 from zoneinfo import ZoneInfo
 
-from app.calendar.words import Reading, cut_end, read_when
+from app.calendar.sentences import holds_time, joins, names_day, told_apart
+from app.calendar.words import Reading, read_when
 from app.messages import JSON
 from app.people import Person
 from app.search.orders import is_no_name, names_no_thing
@@ -45,6 +46,10 @@ _QUESTION = re.compile(
     r"(?:el\s+(?=\d))?",
     re.IGNORECASE,
 )
+
+
+class UnclearTimeError(ValueError):
+    """A text may say more of when than was understood."""
 
 
 class Kind(StrEnum):
@@ -181,9 +186,21 @@ class Reader:
         zone, now = ZoneInfo(self.person.timezone), self.now().timestamp()
         return read_when(text[:_LONGEST_MOMENT], zone, now, self.person.language, self.person.country)
 
-    def end_in(self, text: str) -> tuple[str, str]:
-        """Return a text without the day until which something goes on, and that day: "until Sunday"."""
-        return cut_end(text, self.person.language)
+    def apart(self, text: str) -> tuple[str, str] | None:
+        """Return the words of time in a text and what they are about; None where that is not sure."""
+        found = told_apart(text, self.person.language)
+        return found if found is not None and self.reads_whole(found[0]) else None
+
+    def reads_whole(self, text: str) -> bool:
+        """Tell whether a text is words of time that are all understood, or asked about."""
+        reading = self.when(text)
+        return bool(reading.words) and joins(reading.rest)
+
+    def names_day(self, text: str) -> bool:
+        return names_day(text, self.person.language)
+
+    def holds_time(self, text: str, *, names_day: bool) -> bool:
+        return holds_time(text, self.person.language, names_day=names_day)
 
     def is_moment(self, text: str) -> bool:
         """Tell whether a text is a moment and nothing else."""
@@ -244,6 +261,8 @@ def convert(raw: str, parameter: Parameter, reader: Reader) -> JSON:
 def convert_several(raw: str, parameters: list[Parameter], reader: Reader) -> dict[str, JSON] | None:
     """Return the values of parameters side by side in one run of words, None if one of them finds nothing.
 
+    Raises UnclearTimeError if a text takes words that may belong to its moment.
+
     What is easiest to tell (a number, a moment) is taken out first; a text takes what is left, and a colon
     separates two texts.
     """
@@ -257,6 +276,14 @@ def convert_several(raw: str, parameters: list[Parameter], reader: Reader) -> di
             if texts and not colon:
                 return None
             values[parameter.name] = convert(_ALSO.sub("", text.strip(" ,.;:")), parameter, reader)
+            continue
+        if parameter.kind is Kind.WHEN and any(one.is_prose for one in parameters):
+            if (apart := reader.apart(left)) is None:
+                if reader.when(left).words:
+                    raise UnclearTimeError
+                return None
+            when, left = apart
+            values[parameter.name] = convert(when, parameter, reader)
             continue
         found = find(left, parameter, reader)
         if found is None:

@@ -70,8 +70,9 @@ def _distance(one, other):
 
 
 def told(zone, now, who):
-    """Return a zone's name and the time there, for the receipt."""
-    return {"zone": shown_zone(zone), **time_parts(now, who)}
+    """Return the city that a zone is called after and the time there, for the receipt."""
+    name = city_name(zone, who.language) if "/" in zone and not zone.startswith("Etc/") else shown_zone(zone)
+    return {"zone": name, **time_parts(now, who)}
 
 
 def _of_offset(sign, hours, minutes):

@@ -1,5 +1,7 @@
 """Facts that a person wants to be remembered: remember, recall, forget."""
 
+import re
+
 from app.search.words import spaced, words
 from app.tools.authoring import Ledger, Sentences, cut, folded, matching, meant
 
@@ -204,11 +206,19 @@ def forget(what: str, context=None) -> dict:
     if not found:
         name = "PLACE_NOT_HERE" if PLACES.intersection(words(what)) else "FACT_NOT_FOUND"
         return say.failed(name, code="FACT_NOT_FOUND", what=cut(what, 80))
-    if len(found) > 1:
+    if len(found) > 1 or _has_more(found[0].text, what):
         return say.failed("AMBIGUOUS", lines=_lines(found[:10]), numbers=[one.number for one in found[:10]])
     facts.remove(found[0])
     text = found[0].text
     return {"summary": say("forgotten", text=text), "number": found[0].number, "undo": say("undo", text=text)}
+
+
+def _has_more(fact, what):
+    """Tell whether words name a part of a fact only: "my blood group" of one that holds two things."""
+    named = set(words(what))
+    parts = [set(words(part)) for part in re.split(r"[;,]\s+|\s(?:y|e|and)\s", fact)]
+    is_number = any(word.isdecimal() for word in named)
+    return len(parts) > 1 and not is_number and not all(map(named.intersection, parts))
 
 
 def forget_everything(context=None) -> dict:

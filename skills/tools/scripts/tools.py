@@ -73,5 +73,5 @@ def _listed(data, skills, context):
 
 
 def _summary(say, name, listed, count, **values):
-    names = ", ".join(one["name"] for one in listed)
+    names = ", ".join(one["name"].replace("_", " ") for one in listed)
     return say(name if listed else f"{name}_none", count=count, names=names, **values)
