@@ -197,10 +197,10 @@ def test_what_is_no_place_is_explained_and_nothing_is_set(chat: Clocked, said, t
 
 def test_it_is_forgotten_again_and_the_number_counts(chat: Clocked) -> None:
     chat.ask("p10", "mi zona horaria es la de Tokio")
-    assert f"Ahora: Nueva York;" in chat.ask("p10", "usa otra vez la zona horaria de mi número")
+    assert "Ahora: Nueva York;" in chat.ask("p10", "usa otra vez la zona horaria de mi número")
     assert said_zone(chat.server, "p10") == ""
     chat.ask("p10", "mi zona horaria es la de Tokio")
-    assert f"Ahora: Nueva York;" in chat.ask("p10", "olvida mi zona horaria")
+    assert "Ahora: Nueva York;" in chat.ask("p10", "olvida mi zona horaria")
 
 
 def test_what_a_person_wants_remembered_is_remembered(chat: Clocked) -> None:
