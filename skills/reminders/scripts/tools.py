@@ -9,10 +9,9 @@ async def set_reminder(
     """Sets a reminder, once or repeated, for the person who asks.
 
     Args:
-        text: What to remind of, in the person's own words; of a task or watch, all that is to be done.
+        text: What to remind of, in the person's own words.
         when: When, in the person's own words, such as "tomorrow at 9" or "every Monday at 8".
-        kind: A reminder says its text. A task has you do what the text says at that time. A watch has you
-            look every so often, and speak only if there is something to tell.
+        kind: What happens then.
 
     Example: recuérdame llamar a Ana mañana a las 9
     Example: me lembra de tomar água a cada duas horas
@@ -32,13 +31,13 @@ async def list_reminders(context=None):
 async def change_reminder(
     reminder: str, when: str = "", text: str = "", paused: bool | None = None, context=None
 ):
-    """Changes the time or the text of one of the person's reminders, or pauses it.
+    """Changes the time or the text of one of the person's reminders.
 
     Args:
         reminder: The reminder's number from the list ("3") or words of it.
         when: The new time in the person's own words; empty to leave it.
         text: The new text; empty to leave it.
-        paused: True to pause it, False to let it go on; leave out otherwise.
+        paused: True or False; leave out to leave it.
 
     Example: cambia el recordatorio 2 a las 10
     """
