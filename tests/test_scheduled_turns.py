@@ -116,7 +116,7 @@ def test_a_watch_needs_a_period_that_is_not_too_short(house: House) -> None:
 
 
 def test_what_needs_a_yes_waits_for_it_and_the_next_time_asks_nothing_more(house: House) -> None:
-    house.set(kind="task")
+    house.set(kind="task", text="cancel all my reminders")
     house.answer = lambda body: (
         "Gone." if body["messages"][-1]["role"] == "tool" else calls(("cancel_all_reminders", {}))
     )
