@@ -137,7 +137,11 @@ def timezone_of(country_code: str, number: str = "") -> str:
     """
     zones = get_global("territory_zones").get(country_code, [""])
     home = str(_MOST_POPULOUS.get(country_code, zones[0]))
-    found = [zone for zone in _zones_of_area(number) if zone not in _FAR_ISLANDS]
+    found = [
+        zone
+        for zone in _zones_of_area(number)
+        if zone not in _FAR_ISLANDS and country_of_zone(zone) in ("", country_code)
+    ]
     return found[0] if found and home not in found else home
 
 

@@ -36,7 +36,7 @@ _PART, _MONTH = _any(*PARTS), _any(*MONTHS)
 _HOUR_UNIT = _any(r"horas? hours? hrs? hs h min\w* minutes?")
 _DAY_UNIT = _any("dias? days? semanas? weeks? mes(?:es)? months?")
 # between two parts of one time: "on Monday, the 5th", "at 8 and at 20"
-_GAP = re.compile(rf"{_MARKS}*(?:(?:y|e|and|por|pela|{_ARTICLE}){_MARKS}+)*")
+_GAP = re.compile(rf"{_MARKS}*(?:(?:y|e|and|to|por|pela|{_ARTICLE}){_MARKS}+)*")
 _OPENING = rf"{_COURTESY}|{_any('tbm? tambien tambem also for para pra pro de que q on el o to that of')}"
 _OPENS = re.compile(rf"{_MARKS}*(?:(?:{_OPENING})\b{_MARKS}*)*")
 _CLOSES = re.compile(rf"(?:{_MARKS}*\b{_COURTESY})*{_MARKS}*$")
@@ -50,7 +50,8 @@ _LEADING = _any(
     "saltando sin sem con com contar incluir proxim[oa] ultim[oa] penultim[oa] primer[oa]?",
     "primeir[oa] segund[oa] tercer[oa]? cuart[oa] quart[oa] quint[oa] sext[oa] principios inicios?",
     "comienzos? mediados meados fines finais fin fim final meio medio util habil semanas? dias? mes",
-    "meses veces vezes durante faltando todo toda todos todas",
+    "meses veces vezes durante faltando todo toda todos todas is are es son e sao sera starts? begins?",
+    "closes? opens? lands? empieza comienza comeca termina cierra abre llega sale",
 )
 _LEADS = re.compile(rf"(?:^|\W){_LEADING}(?:\W+{_ARTICLE})*\W*$")
 # Right behind a time these go on with it: "… 20 to call", "… Tokyo time", "… or 8", "… of January".
@@ -60,7 +61,7 @@ _FURTHER = _any(
     "of y e o u ou pero mas menos salvo exc?ep?to antes despues depois hasta ate entre desde solo so",
     r"no nao cada todo toda todos todas hor[ai]\w* hrs? hs min\w* tipo como cerca sobre en em por",
     "pelas? pras? com con del do util habil vem viene proxim[oa] s[ie]guiente seguinte subsiguiente",
-    "digo durante si se temprano cedo cedinho",
+    r"digo durante si se temprano cedo cedinho altern\w+",
 )
 _LINK = _any(
     r"at in on by as a a\s+las? en em por pelas? pr[ao]s? de da do del las? na no ate hasta until from",
@@ -81,7 +82,7 @@ _BEGINS_WITH_TIME = re.compile(rf"\W*{_BEGINNING}\b")
 _CONDITIONS = _any(
     "except exc?ep?to salvo unless skip enquanto mientras while starting beginning empezando comecando hasta",
     "until till between horario anterior antes antecedencia anticipacion before earlier later luego prior",
-    r"previo avis[ae]\w*",
+    r"previo avis[ae]\w* quin[cz]enal\w* fortnight\w* seg qua qui sex lun mie jue vie",
 )
 # Anywhere beside a time: a condition, an exception, a further time, the clock of another place.
 _CHANGES = re.compile(
@@ -90,6 +91,11 @@ _CHANGES = re.compile(
     | (?:pero|mas)\s+(?:no|nao|en|em|el|los|so|solo) | so\s+(?:hoje|hj|no|na|em|se)
     | solo\s+(?:hoy|en|el|los|si|por) | a\s+partir | desde\s+(?:el|las?|o|as|manana|hoy|amanha)
     | ate\s+(?:o|as|dia|sexta|\d+) | entre\s+las | hora\s+(?:de|da|do|local|espana|peruana)
+    | (?:once|twice|{_NUMBER}\s+times|couple(?:\s+of)?\s+times)\s+(?:a|per|every)\s | quarterly
+    | every\s+so\s+often
+    | {_NUMBER}\s+ve[cz](?:es)?\s+(?:al?|por)\s | (?:entre|das?|de)\s+(?:las?\s+|as\s+)?\d+\s+(?:y|e|a|as)\s
+    | (?:na|no|el|la|the)\s+(?:seguinte|siguiente|following) | (?:on|during|after|before)\s+(?:my\s+)?(?:way
+      |break|lunch|work|school|dinner)
     | (?:mism|mesm)a\s+hora | same\s+time | {_NUMBER}\s*(?:{_HOUR_UNIT}|{_DAY_UNIT}|veces|vezes|times)
     | (?:de\s+la|da|in\s+the|at|por\s+la|a\s+la|en\s+la|pela|na)\s+{_PART}
     | \d{{1,2}}(?::|h)\d{{2}} | \d+\s?[ap]m | (?:mas|mais)\s+(?:tarde|cedo|temprano)
@@ -110,6 +116,8 @@ _NAMED_DAY = re.compile(
     + r")\b"
 )
 _FOR = re.compile(r"(?:for|para|pra|pro|de|del|do|da|about|sobre)\b")
+# "confirm the appointment of …", "the bill that is due …": the time is a thing's own
+_OF_A_THING = re.compile(r"\b(?:de|del|d[ao]s?|of|from)\W*$|\b(?:que|that|which) \w+\W*$")
 _ENDS_IN_FOR = re.compile(r"\b(?:for|para|pra|pro|about|sobre)\W*$")  # "tickets for Saturday"
 
 
@@ -124,12 +132,15 @@ def told_apart(text: str, language: str) -> tuple[str, str] | None:
     if not blocks:
         return None
     start, end = blocks[0][0].start, blocks[0][-1].end
-    before = _OPENS.sub("", text[:start], count=1)
+    before = text[:start] if _OPENS.sub("", text[:start], count=1) else ""
     after = _CLOSES.sub("", text[blocks[-1][-1].end :])
     if len(blocks) == 1:
         if before.strip() and after.strip():
             return None
-        rest, words = before or after, text[start:end]
+        rest, words = (
+            re.sub(rf"^(?:{_MARKS}*{_COURTESY}\b)+", "", before, flags=re.I) or after,
+            text[start:end],
+        )
         is_first = not before.strip()
     elif len(blocks) == 2 and not before.strip() and not after.strip() and _are_day_and_hour(blocks, text):
         rest = text[end : blocks[1][0].start]
@@ -142,7 +153,7 @@ def told_apart(text: str, language: str) -> tuple[str, str] | None:
         return None
     if not is_first and _BEGINS_WITH_TIME.match(folded):
         return None
-    if (not is_first or len(blocks) == 2) and _LEADS.search(folded):
+    if (not is_first or len(blocks) == 2) and (_LEADS.search(folded) or _OF_A_THING.search(folded)):
         return None
     if holds_time(rest, language, names_day=names_day(words, language)):
         return None
@@ -183,7 +194,10 @@ def _blocks(text: str, language: str) -> list[list[Piece]]:
 
 def _are_day_and_hour(blocks: Sequence[Sequence[Piece]], text: str) -> bool:
     """Return True for a day at one end and an hour at the other: "tomorrow … at 9"."""
-    are_hours = [all(piece.kind in _HOURS for piece in block) for block in blocks]
+    with_hours = [[piece.kind in _HOURS for piece in block] for block in blocks]
     between = fold(text[blocks[0][-1].end : blocks[1][0].start])
     is_for = _FOR.match(fold(text[blocks[1][0].start :])) or _ENDS_IN_FOR.search(between)
-    return are_hours[0] != are_hours[1] and not is_for
+    is_split = (all(with_hours[0]) and not any(with_hours[1])) or (
+        all(with_hours[1]) and not any(with_hours[0])
+    )
+    return is_split and not is_for

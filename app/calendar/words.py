@@ -53,6 +53,7 @@ def clock_time(said: Mapping[str, str], part: str) -> Clock:
 
 DEFAULT_HOUR = 9
 NUMBERED_WITHIN = 40  # days in which "Thursday 17" comes
+NEXT_IS_UNCLEAR = 1  # days: on a Thursday, "next Friday" may be tomorrow or in a week
 _SMALLEST_CLEAR_HOUR = 6
 """Up to here "a las 3" may be of the night or of the afternoon."""
 _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
@@ -64,12 +65,14 @@ _DAY_KINDS = frozenset(
     {"iso", "date", "weekday", "tomorrow", "day_of_month", "next_week", "next_month", "weekend"}
 )
 _ONE_DAY = frozenset({"date", "tomorrow", "today", "day_of_month", "weekday"})
+_RULED = ("every_weekday", "every_part", "workdays", "weekends", "yearly", "every_other")
 _MAY_COME_AGAIN = frozenset(
     {"clock", "noon", "midnight", "part", "weekday", "every_weekday", "date", "every", "tomorrow"}
 )
 # "the 1st and the 15th of each month", "every day next week", "on Monday in two weeks"
 _NEVER_TOGETHER = (
-    *({"month_day", kind} for kind in ("day_of_month", "date", "weekday")),
+    *({"month_day", kind} for kind in ("day_of_month", "date", "weekday", "every_weekday", "every_part")),
+    *({again, kind} for again in _RULED for kind in ("today", "tomorrow", "date", "day_of_month")),
     *({kind, later} for kind in ("every", "every_part", "workdays") for later in ("next_week", "next_month")),
     *({"span", kind} for kind in ("weekday", "date", "day_of_month", "tomorrow", "weekend")),
 )
@@ -246,15 +249,15 @@ class _Reader:
             for piece in found
             if self._clocks and self._clocks[0].end <= piece.start < self._clocks[-1].start
         ]
-        self._parts = {
-            PARTS[piece.said["part"]] for piece in found if piece.kind == "part" and "part" in piece.said
-        }
+        parts = [piece for piece in found if piece.kind == "part"]
+        self._parts = {PARTS[piece.said.get("part", "noche")] for piece in parts}
+        self._is_twofold = any("tonight" in piece.said for piece in parts) and "tomorrow" in self._by_kind
         self._days = sorted(
             {day for piece in found if piece.kind == "weekday" for day in weekdays(piece.said["day"])}
         )
         twice = [piece.kind for piece in found if piece.kind not in _MAY_COME_AGAIN]
         kinds = self._by_kind.keys()
-        self._is_twofold = len(twice) > len(set(twice)) or any(pair <= kinds for pair in _NEVER_TOGETHER)
+        self._is_twofold |= len(twice) > len(set(twice)) or any(pair <= kinds for pair in _NEVER_TOGETHER)
         self._one_day = [piece for piece in found if piece.kind in _ONE_DAY]
         self._zone = zone
         self._now = now
@@ -399,6 +402,8 @@ class _Reader:
         passed = clock is None or (clock.hour, clock.minute) <= (self._local.hour, self._local.minute)
         if ahead == 0 and (passed or "next" in said or "coming" in said):
             ahead = 7
+        if "next" in said and 0 < ahead <= NEXT_IS_UNCLEAR:
+            raise ValueError("the next one may be this or the one after it")
         return today + timedelta(days=ahead)
 
     def _numbered(self, weekday: int, number: int) -> date:
@@ -487,6 +492,8 @@ class _Reader:
         named = {*weekdays(said.get("days") or said["days2"]), *self._days}
         listed = ",".join(_DAYS[day] for day in sorted(named))
         every = self._said("every") or {}
+        if every and UNITS.get(every.get("unit", "")) != "week" and "week" not in every:
+            return Reading(problem="unclear")
         weeks = (
             number(every["count"]) if UNITS.get(every.get("unit", "")) == "week" and "count" in every else 1
         )
@@ -507,8 +514,12 @@ class _Reader:
         if count < 1:
             return Reading(problem="unclear")
         if unit in ("minute", "hour"):
+            if self._clock() is not None:
+                return Reading(problem="unclear")  # at that hour, or from it on?
             seconds = count * (60 if unit == "minute" else 3600)
             return self._repeated(f"{EVERY}{seconds}", self._local + timedelta(seconds=seconds))
+        if self._days and not (unit == "week" or (unit == "day" and count == 1)):
+            return Reading(problem="unclear")  # "every 15 days on Fridays" is no rule
         day = self._date() or self._local.date()
         if unit == "week":
             return self._ruled(f"FREQ=WEEKLY;INTERVAL={count};BYDAY={_DAYS[day.weekday()]}", day)

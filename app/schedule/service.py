@@ -439,8 +439,8 @@ def _asker(context: ToolContext) -> Person:
 SNOOZED_WITHIN = 24 * 3600.0
 """So long after it was told "in 10 minutes more" means that reminder."""
 _LINKING = (
-    r"(?:que|q|de que|de|do|da|para que|para|pra|por|sobre|a|al|ao|as|às|y|e|el|los|las"
-    r"|to|that|about|for|of|and|the|at)"
+    r"(?:que|q|de que|de|do(?! (?:the|my|a|an|some|it)\b)|da|para que|para|pra|por|sobre"
+    r"|a|al|ao|as|às|y|e|el|los|las|to|that|about|for|of|and|the|at)"
 )
 _LEADING = re.compile(rf"^(?:\W*\b(?:{_LINKING}|on)\b(?=\s))+\s*|^[\s,.:;–—-]+", re.IGNORECASE)
 _TRAILING = re.compile(rf"(?:\s+{_LINKING})+\W*$|[\s,:;–—-]+$", re.IGNORECASE)

@@ -27,6 +27,8 @@ _RECOUNTS = re.compile(
     r"|(?:te )?(?:remember|recuerdas|acordas|acuerdas|lembra)s? (?:de )?(?:when|how|that time"
     r"|the (?:time|day)|cuando|quando|aquel\w*|daquel\w*)"
     r"|(?:they|he|she|we|some(?:one|body)|(?:my|the) \w+) (?:have |has |had |just |already )?\w{2,}ed"
+    r"|i ?['’]?(?:ll| will|m (?:gonna|going to)) (?:buy|get|grab|pick|take|go)|(?:voy|vamos) a comprar"
+    r"|vou comprar"
     r"|i (?:would|could|should|might|wish|was)|(?!pod|gust|gost)\w{2,}[aei]r[ií]a(?:mos)?)\b",
     re.IGNORECASE,
 )
@@ -84,6 +86,8 @@ _UNCLEAR = re.compile(
     r"|cross|check|take|marc|exclu)\w*(?: off| out)? (?:both|amb[oa]s"
     r"|(?:l[oa]s|[oa]s|the|all) (?:dos|dois|duas|two|tres|three|cuatro|quatro|four|cinco|five))\b"
     r"|.*\bthe todo list\b|.*\bto (?:the|my|that) note(?: \d+)? that\b"
+    r"|\W*(?:add|put|agreg\w+|anad\w+|pon\w*|adicion\w+|acrescent\w+|coloc\w+) (?:to|en|na|no|ao"
+    r"|a(?= la | mi | minha )) (?:my |the |la |mi |minha )?(?:note|nota)\b"
     r"|.*\b(?:a la|al|ao|(?:acrescent|adicion|inclu)\w* a|en la|n[ao]) (?:nota|lembrete|recordatorio)"
     r"(?: \d+)? que\b"
     r"|.*\b(?:na|nessa|nesta|(?:a|en) (?:la|esa|esta)|(?:to|in|on) (?:the|that|this)) (?:nota|note)\W*$"
@@ -98,12 +102,24 @@ _MEANS_ELSE = re.compile(
     r"(?:mim|gente|(?<=remember )me|(?<=forget )me|te amo|te quiero|i love you|viver|vivir)\b"
     rf"|\b(?:rec[ou]e?rd|ac[ou]e?rd)\w+ est[ea] (?:noche|tarde|manana|semana|mes|ano|fin|finde|{_DAY})\b"
     r"|\bi (?:\w+ )?(?:need|want|had|have|going|ought|forgot) (?:to )?(?:to )?(?:cancel|delete|remove)\b"
-    r"|\W*(?:tengo que|tuve que|debo|quiero|quisiera|necesito|preciso|precisava|tenho que|tive que|quero|vou)"
+    r"|^\W*(?:tengo que|tuve que|debo|quiero|quisiera|necesito|preciso|precisava|tenho que|tive que|quero"
+    r"|vou)"
     r" (?:cancelar|borrar|eliminar|apagar|desmarcar|deletar)\b"
     r"|\b(?:y|e|and)(?: then| luego| depois)?"
     r" (?:borr[ae]|elimin[ae]|vaci[ae]|apag[ae]|delete|remove|clear|erase)"
     r"(?:l[oa]s?|-?[oa]s?)?(?: (?:it|them|that|lo|la|ess?[ea]|isso|eso|ela|ele))?\W*$"
     r"|\b(?:recuerda|recorda|avisa)les? a\b"
+    r"|\b(?:ele|ela|eles|elas|isso|isto|quem|eso|esto|ella|ellos|he|she|it|they) (?:me|nos)"
+    r" (?:lembr|avis|acord|recuerd|record|despiert)"
+    r"|^\W*(?:os?|meu|esse|este|aquele|mi|ese|my|that|this) (?:lembrete|recordatorio|reminder)s?\b"
+    r"(?! (?:to|for)\b)"
+    r"|^\W*(?:lembrete|recordatorio|reminder)\b.*"
+    r"(?:\b(?:cancel\w+|pode|puedes?|sumi\w+|nenhum|ningun|errado|tocou)\b"
+    r"|\beu nao\b|\byo no\b)"
+    r"|^\W*(?:(?:ja|eu|ya|yo|i) )*(?:morei|morar|morava|vivi|vivir|vivia|lived)\b"
+    r"|\b(?:\d+|dos|tres|duas|two|three) (?:vezes|veces|times)\W*$"
+    r"|^\W*anota\w* (?:isso|eso|esto|that|it) (?:e|y|and|pra|para|for)\b"
+    r"|^\W*anota\w* (?:(?:o|lo) que (?:eu|yo|te)|nao,|no,)"
     r"|(?<!me )\blembrar? (?:ao?|aos?|pr[ao]|o|a) \w+ (?:de|que) \w+r\b"
     r"|,\s*(?:fixa|grava|salva|guarda|anota) (?:isso|isto|eso|esto)\W*$"
     r"|,\s*(?:guard|anot|grab|apunt)[ae]l[oa]\W*$"
@@ -117,6 +133,11 @@ _ABOUT_US = re.compile(r"\b(?:vas|vai|ibas|acabas|acabou|tienes|tem) (?:a|de|que
 # "forget it, I am not going"
 _CALLS_OFF = re.compile(
     r"\W*(?:(?:no|nao|ay|ah),? )?(?:olvid(?:al[oa]|ate)|esquece(?: isso)?|forget (?:it|that))\s*[,.;…-]+ *\w"
+)
+_AGAIN = re.compile(r"\b(?:otra vez|de nuevo|again|outra vez|de novo)\b")
+_POINTS_AWAY = re.compile(
+    r"\b(?:alla|alli|ahi|over there|out there)\b|\bthere(?: right)?(?: now)?\W*$|\b(?:hora|horas|tempo"
+    r"|sao) la\W*$"
 )
 _UNDO = re.compile(
     r"\W*(?:(?:por favor|please|uy|ops|oops) )?(?:deshac\w*|deshaz\w*|desfaz\w*|desfac\w*|undo)"
@@ -146,10 +167,16 @@ _STANDS_FOR_OTHERS = re.compile(
 )
 # Words around a thing that are no part of it: "milk back", "café na lista", "de tarefas limpar".
 _LEFT_OVER = re.compile(
-    r"(?:al|ao|aos|del?|da|do|en|em|nas?|numa?|para|pra|con|com|to|on|in|at|from) "
+    r"(?:al|ao|aos|del?|da|do|en|em|nas?|numa?|para|pra|con|com|to|on|in|at|from|for|down|back"
+    r"|up|out|off|away|me|us"
+    r"|que|before|twice|again|we(?: ?['’]?re)?|a (?:la|el|los|las|mi|mis|tu|su))(?: |$)"
+    r"|(?:una? |uma? |el |la |o |a |os |as |an? |the |my |mi )?(?:cita|eventos?|reuniao|reunion|consulta"
+    r"|compromisso"
+    r"|appointment|meeting|event|telefone?o?|phone|numero|number|email|correo)\b|.*[:(]|.*\d{5,}"
     r"|.* (?:en|a|na|no|to|in) (?:la|el|las|los|o|the)? ?(?:de|da|do|del|dos|das|primera|segunda|misma|mesma"
     r"|otra|outra|ultima|one)\b"
-    r"|.*\b(?:lists?|list(?:inh|it)?as?|not[ae]s?|lembretes?|recordatorios?|reminders?|tasks?|tareas?|tarefas?"
+    r"|.*\b(?:lists?|list(?:inh|it)?as?|not[ae]s?|lembretes?|recordatorios?|reminders?|tasks?|tareas?"
+    r"|tarefas?"
     r"|pendientes?|again|instead|vez|de (?:novo|nuevo|volta|vuelta)|(?:em|en|at) (?:casa|home)|one day"
     r"|(?:u[nm]|algun) dia)\b"
     r"|.* (?:back|mas|mais|more|dale|al|aos?|del?|d[ao]s?|en|em|n[ao]s?|para|pra|con|com|to|on|in|at|from"
@@ -157,18 +184,21 @@ _LEFT_OVER = re.compile(
     r"|una?|uma?)$|.*(?<!vitamina)(?<!vitamin) a$"
 )
 _NO_NAME = re.compile(
-    r"(?:pra|para|for) (?:mim|mi|me|hoje|hoy|today)|rapid(?:inho|ito|o)|(?:por )?favor|porfa|please|ahora"
+    r"(?:que|y|e|and|porque|because|before|we|i|antes|senao|viu|ne|hein) .*|(?:.* )?(?:viu|ne|hein)"
+    r"|.* (?:que|senao|porque|because|antes|before|eu|yo) .*|.*\b(?:on|in|en|em|a|na|no) (?:the|la|el|o) .*"
+    r"|(?:pra|para|for) (?:mim|mi|me|hoje|hoy|today)|rapid(?:inho|ito|o)|(?:por )?favor|porfa|please|ahora"
     r"|agora|now|urgente|(?:(?:l[ao]s?|el|[ao]s?|the) )?(?:dos|dois|duas|two|both)"
 )
 _NO_THING = re.compile(
     r"\b(?:aunque|pero|se bem que|but|although|ya no|no (?:la|lo|quiero|estoy)|nao (?:to|estou|quero)|if|si"
-    r"|porque|because|to)\b"
+    r"|porque|because|to|digo|perdon|quise decir|quis dizer|i mean)\b"
 )
 # A text that says where to put it, or repeats an order: "en pendientes: …", "… en esa nota", "vez los fideos"
 _ELSEWHERE = re.compile(
     r"(?:vez\b|(?:tambien|tambem|also|de nuevo|de novo|otra vez|outra vez|again) )"
     r"|(?:al|ao|en|em|n[ao]|on|to|in|a la)(?: (?:el|la|the|my|mis?|minhas?|meus?))? "
-    r"(?:listas?|listinha|list|nota|note|pendientes|pendencias|tareas|tarefas|tasks|lembretes?|recordatorios?)\b"
+    r"(?:listas?|listinha|list|nota|note|pendientes|pendencias|tareas|tarefas|tasks|lembretes?"
+    r"|recordatorios?)\b"
     r"|.* (?:en (?:la|esa|esta|mi)|n(?:ess|est)?a|a (?:la|minha)|(?:to|on|in) (?:the|my|that)) "
     r"(?:lista|list|nota|note|tareas|tarefas|tasks)$"
 )
@@ -177,20 +207,42 @@ _ASKS_TO_REMEMBER = re.compile(
     r"\W(?:ac[ou]e?rdate|rec[ou]e?rdal[oa]|no (?:te |lo )?olvides|nao (?:se )?esquec\w*|remember (?:it|that)"
     r"|lembra disso)\W*$"
 )
+_REQUEST = re.compile(
+    r"\b(?:(?:avisa|recuerda|recorda|acuerda|acorda)(?:me|nos)(?:l[oa]s?)?|me (?:lembr|avis)[ae]\w*"
+    r"|lembre-me|remind me"
+    r"|(?:y|e|and) (?:me )?(?:avisas|recuerdas|recordas|lembra|avisa)|(?:list|lista|listinha) (?:and|y|e) )\b"
+    r"|\b(?:na|to the|on the|en la|a la) (?:minha |mi |my |\w+ )?(?:lista|list)\b"
+    r"|\b(?:y|e|and) .*\b(?:to|on|in|en|a|na|no|al|ao) (?:the |la |el |o )?(?:\w+ )?(?:list|lista)\b"
+)
+_NOT_TO_FORGET = re.compile(
+    r"\W*(?:(?:please|oye|por favor|pf)\W+)?(?:(?:do ?n ?['’]?t|do not) (?:let me )?forget"
+    r"|(?:que )?no (?:te |se )?(?:me )?(?:olvid\w+|dejes olvidar)"
+    r"|nao (?:se |me )?(?:esque[cç]\w+|deix\w+ esquecer)"
+    r"|(?:lembra|recuerda|recorda|remember)(?: que| that)? (?:eu |yo |i )?(?:tem que|tenho que|tengo que"
+    r"|hay que|have to"
+    r"|need to)|remember (?!that|i\b|my\b|when))"
+)
 _ASKS = re.compile(
     r"(?:me )?(?:why|what|how|when|where|who|por que|porque te|como|quando|cuando|donde|onde|quien|quem|cual"
     r"|qual|cuanto|quanto|que hora)\b"
 )
 _NO_PLACE = re.compile(
     r"(?:la|el|las|los|the|o|a) (?!paz\b|habana|plata\b|vegas|angeles|serena|rioja|salvador|alto\b|cairo"
-    r"|paso\b|romana|palmas|coruna|mochis|union\b|ceiba|hague|bronx)|\b(?:of|my|mi|mis|meu|minha|con|com|with|por|pero|mas|but|next|this|so|too|very|muy|muito|un|una|um|uma"
-    r"|an?|not|no|nao|lol|ja+|kk+|casa|fear|hoje|hoy|today)\b"
+    r"|paso\b|romana|palmas|coruna|mochis|union\b|ceiba|hague|bronx)|\b(?:of|my|mi|mis|meu|minha|con|com"
+    r"|with|por|pero|mas|but|next|this|so|too|very|muy|muito|un|una|um|uma"
+    r"|an?|not|no|nao|lol|ja+|kk+|casa|fear|hoje|hoy|today|lind[ao]|bonit[ao]|pequen[ao]|longe|lejos"
+    r"|hermos[ao]|fe[ao]|car[ao]|perigos[ao]|peligros[ao]|tranquil[ao]|nice|small|big|beautiful|boring)\b"
 )
 
 
 def is_undo(said: str) -> bool:
     """Tell whether a message asks to undo what was done last, and nothing else."""
     return _UNDO.fullmatch(fold(said)) is not None
+
+
+def is_again(said: str) -> bool:
+    """Tell whether it asks for what was done once more, which beside another order may be of that."""
+    return _AGAIN.search(fold(said)) is not None
 
 
 def is_withdrawn(said: str) -> bool:
@@ -258,6 +310,25 @@ def is_no_name(text: str) -> bool:
 
 def is_no_place(text: str) -> bool:
     return _NO_PLACE.search(fold(text)) is not None
+
+
+def points_away(text: str) -> bool:
+    """Tell whether it is about a place that was named before: "what time is it there"."""
+    return _POINTS_AWAY.search(fold(text)) is not None
+
+
+def tells_of_the_past(text: str) -> bool:
+    return re.search(r"\b(?:foi|fue|was|caiu|cayo)\b", fold(text)) is not None
+
+
+def holds_request(text: str) -> bool:
+    """Tell whether a text to be kept holds another order: "dentist at 4 and remind me at 3"."""
+    return _REQUEST.search(fold(text)) is not None
+
+
+def asks_to_be_reminded(text: str) -> bool:
+    """Tell whether a message says not to forget something."""
+    return _NOT_TO_FORGET.match(fold(text)) is not None
 
 
 def asks(text: str) -> bool:

@@ -160,6 +160,7 @@ class Alignment:
     template: Template
     strength: float
     values: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+    skipped: tuple[str, ...] = ()  # words of the message that are neither in the phrase nor in a slot
 
 
 @lru_cache(maxsize=65536)
@@ -231,8 +232,7 @@ class _Heard:
     def may_fit(self, template: Template) -> bool:
         if not template.parts or not self._words:
             return False
-        lacking = sum(not self._holds(word) for word in template.telling)
-        return lacking <= (len(template.telling) >= 3)
+        return all(map(self._holds, template.telling))
 
     def _holds(self, word: str) -> bool:
         if word not in self._known:
@@ -257,7 +257,14 @@ def _align(said: str, words: Sequence[Word], template: Template) -> Alignment | 
         start = words[slot.first - 1].end if slot.first else 0
         end = len(said) if slot.after >= len(words) else words[slot.after].start
         values[slot.names] = trimmed(said[start:end])
-    return Alignment(template, strength, values)
+    told = [part.text for part in template.parts if isinstance(part, Literal)]
+    skipped = (
+        word.text
+        for at, word in enumerate(words)
+        if not any(slot.first <= at < slot.after for slot in slots)
+        and not any(_quality(word.text, literal) for literal in told)
+    )
+    return Alignment(template, strength, values, tuple(skipped))
 
 
 class _Filled(NamedTuple):
@@ -277,7 +284,6 @@ class _Fit:
     def __init__(self, words: Sequence[Word], template: Template) -> None:
         self._words = [word.text for word in words]
         self._parts = template.parts
-        self._may_lose_one = len(template.telling) >= 3
         self._only_small_words = not template.telling
         self._known: dict[tuple[int, int], _Best] = {}
 
@@ -306,8 +312,6 @@ class _Fit:
         leads_to_slot = part + 1 < len(self._parts) and isinstance(self._parts[part + 1], _Slot)
         if not literal.is_content and not self._only_small_words and not leads_to_slot:
             yield self._less(_LEFT_OUT, part + 1, word)
-        elif literal.is_content and self._may_lose_one and part:  # but the first
-            yield self._less(literal.weight / 2, part + 1, word)
         if word < len(self._words):
             if quality := _quality(self._words[word], literal.text):
                 yield self._less(-literal.weight * quality, part + 1, word + 1)

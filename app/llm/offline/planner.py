@@ -74,6 +74,8 @@ _ANOTHER_DAY = re.compile(
     r"|(?:na|a) vespera|(?:el dia|la noche|um dia|na noite) (?:antes|anterior))\W*"
 )
 _NAMES_FILES = frozenset(("archivo", "arquivo", "file", "carpeta", "pasta", "folder", "directory"))
+_TELLS = re.compile(r"\W*(?:bought|got|paid|took|forgot|had|have|need|compr[eo]i?|ya|ja|[a-z]+ \d)")
+_MAY_BE_SKIPPED = ALL_STOP_WORDS | WORDS["courtesies"]  # beside an order, that means nothing else
 _TAKES_ANYTHING = TAKES_THE_REST | {Kind.PLACE, Kind.LIST}
 
 
@@ -319,6 +321,8 @@ class Planner:
                 first = self._best(left)
                 if not _are_sure(first):
                     continue
+                if first[-1].open and _TELLS.match(fold(right)):
+                    continue  # "note I got paid and bought shoes" is one note
                 rest = self._clause(right, depth + 1)
                 if _are_sure(rest) and not self._splits_a_phrase(clause, left, rest):
                     return [*first, *rest]
@@ -336,14 +340,15 @@ class Planner:
         )
 
     def _best(self, clause: str) -> list[Step]:
-        if orders.is_undo(clause) and clause != self._said:
+        if clause != self._said and (orders.is_undo(clause) or orders.is_again(clause)):
             return []  # beside another order nobody can tell of what
         if clause not in self._known:
             self._words_read += min(len(clause.split()), MAX_WORDS)
             sure = self._by_phrase(clause)
             if not sure or sure[0].tool not in self._read_only:  # "suma 2 + 3" puts nothing on a list
                 sure = self._by_arithmetic(clause) or sure
-            self._known[clause] = sure or [replace(step, guessed=True) for step in self._by_index(clause)]
+            guesses = [] if sure or clause in self._unclear else self._by_index(clause)
+            self._known[clause] = sure or [replace(step, guessed=True) for step in guesses]
         return self._known[clause]
 
     # By example phrase
@@ -368,6 +373,7 @@ class Planner:
                 orders.is_no_order(clause, alignment.template, names_things=names_things)
                 or _is_named(clause, alignment.template)
                 or alignment.template.is_loose(clause)
+                or not _MAY_BE_SKIPPED.issuperset(alignment.skipped)
                 or (alignment.template.takes_all and orders.asks_to_remember(clause))
                 or (not alignment.values and _says_more(clause, alignment.template))
             ):
@@ -379,6 +385,13 @@ class Planner:
                 unclear = unclear or offer.name
                 continue
             if arguments is None:
+                continue
+            if offer.name in self._read_only and (
+                len(_MAY_BE_SKIPPED.union(alignment.skipped)) > len(_MAY_BE_SKIPPED) + 1
+                or (orders.tells_of_the_past(clause) and any(one.kind is Kind.WHEN for one in offer.required))
+            ):
+                continue
+            if orders.points_away(clause) and self._lacks_place(offer, arguments):
                 continue
             step = self.completed(offer, arguments, "" if alignment.values else clause)
             if step.missing is None:
@@ -453,6 +466,10 @@ class Planner:
             if parameter.kind is Kind.PLACE and orders.is_no_place(value):
                 return True
             is_placed = not tells_when and orders.is_elsewhere(value)
+            if parameter.kind is Kind.TEXT and orders.holds_request(value):
+                return True
+            if parameter.kind is Kind.TEXT and not parameter.is_prose and self.reader.when(value).words:
+                return True
             if parameter.is_prose and (orders.asks(value) or is_placed or self.reader.is_moment(value)):
                 return True
         return False
@@ -463,6 +480,16 @@ class Planner:
         Raises UnclearTimeError if the text may say more of when, or the moment is not understood as a whole.
         """
         moment = next((one for one in offer.parameters if one.kind is Kind.WHEN), None)
+        changes = offer.name not in self._read_only
+        if changes and moment is None and orders.asks_to_be_reminded(self._said):
+            told = [
+                str(arguments[one.name]) for one in offer.required if one.is_prose and one.name in arguments
+            ]
+            if any(self.reader.holds_time(one, names_day=True) for one in told):
+                raise UnclearTimeError  # a fact does not ring
+        given = arguments.get(moment.name) if moment is not None else None
+        if changes and isinstance(given, str) and not self._is_whole(given):
+            raise UnclearTimeError
         text = next((one.name for one in offer.required if one.is_prose and one.name in arguments), "")
         if moment is None or not text:
             return arguments
@@ -471,8 +498,6 @@ class Planner:
             if moment.required and self.reader.holds_time(said, names_day=False):
                 raise UnclearTimeError
             return arguments
-        if not self.reader.reads_whole(when):
-            raise UnclearTimeError
         if not self.reader.holds_time(said, names_day=self.reader.names_day(when)):
             return arguments
         whole = self.reader.apart(f"{when} {said}")
@@ -500,6 +525,14 @@ class Planner:
         takes_moment = any(one.kind is Kind.WHEN and not one.required for one in wanted)
         has_text = any(one.is_prose and one.name in named for one in offer.required)
         return takes_moment and has_text and not self._is_moment(raw)
+
+    def _lacks_place(self, offer: Offer, arguments: Mapping[str, JSON]) -> bool:
+        places = [one.name for one in offer.parameters if one.kind is Kind.PLACE]
+        return bool(places) and not any(name in arguments for name in places)
+
+    def _is_whole(self, when: str) -> bool:
+        bare = when.removeprefix("de ").removeprefix("of ")
+        return self.reader.reads_whole(when) or self.reader.reads_whole(f"in {bare}")
 
     def _is_moment(self, raw: str) -> bool:
         return self.reader.is_moment(raw) or self.reader.is_moment(f"in {raw}")
