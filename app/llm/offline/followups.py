@@ -35,12 +35,13 @@ _NONE = re.compile(
     r"|esquece|never ?mind)(?: (?:de (?:ell[oa]s|es[oa]s|est[oa]s|los dos)|dess[ea]s|deles|of them|thanks"
     r"|gracias|obrigad[oa]|isso))*\W*"
 )
-_CORRECTION = re.compile(
-    r"\W*(?:(?:no|nao|nope|perdon|perdona|desculpa|sorry|ay|ups|ops|oops|wait|espera|pera|digo|ah|ya"
-    r"|que sea|que seja|era|eran|es|i mean|i meant|quise decir|quis dizer|quer dizer|na verdade|na vdd"
-    r"|na real|en realidad|actually|rather|better|mejor|melhor|make it|make that|change it to|ponlo|cambialo"
-    r"|muda|bota)\b\W*)+"
+_CORRECTS = (
+    r"(?:no|nao|nope|perdon|perdona|desculpa|sorry|ay|ups|ops|oops|wait|espera|pera|"
+    r"digo|ah|ya|que sea|que seja|era|eran|es|i mean|i meant|quise decir|quis dizer|"
+    r"quer dizer|na verdade|na vdd|na real|en realidad|actually|rather|better|mejor|"
+    r"melhor|make it|make that|change it to|ponlo|cambialo|muda|bota)"
 )
+_CORRECTION = re.compile(rf"\W*{_CORRECTS}\b\W*(?:(?:{_CORRECTS}|e)\b\W*)*")  # "e": é
 _VARIATION = re.compile(
     r"[\s¿¡]*(?:(?:y|e|and|ahora|agora|now|ok|bueno|then|entonces|entao|ah|oh|tambien|tambem|also)\b[\s,]*)+"
     r"(?:(?:(?:si|se|if) (?=\d|it s|fosse|fuera|son\b|sao\b|es\b|e\b|era|for\b|en\b|em\b|in\b)|que tal"
