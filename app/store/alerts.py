@@ -7,7 +7,7 @@ import orjson
 
 from app.messages import JSON
 from app.people import Realm
-from app.store.database import insert
+from app.store.database import insert, read_row
 
 ABOUT_SENDING = ("send:", "undelivered:")
 ABOUT_SKILLS = "skill:"
@@ -46,7 +46,7 @@ def close_alerts(conn: Connection, prefix: str, now: float) -> int:
 def open_alerts(conn: Connection) -> list[Alert]:
     """Return the open alerts, the newest first."""
     rows = conn.execute("SELECT * FROM alerts WHERE mended_at IS NULL ORDER BY last_at DESC")
-    return [Alert(row["code"], row["text"], row["times"], row["last_at"]) for row in rows]
+    return [read_row(Alert, row) for row in rows]
 
 
 def enter_realm(conn: Connection, realm: Realm, now: float) -> None:

@@ -50,8 +50,7 @@ def expect(conn: Connection, conversation: Conversation, row: int, message: Inbo
         "attachments",
         or_skip=True,
         message_id=row,
-        person_id=conversation.person_id,
-        conversation_id=conversation.id,
+        **conversation.columns,
         state="new",
         created_at=now,
     )
