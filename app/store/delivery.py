@@ -78,9 +78,10 @@ def apply_status(conn: Connection, status: Status, now: float) -> StatusEffect |
     ).rowcount
     if not new:
         return None
-    row = conn.execute("SELECT id, person_id FROM outbox WHERE id = ?", (status.outbox_id,)).fetchone()
-    if row is None:
-        row = conn.execute("SELECT id, person_id FROM outbox WHERE wamid = ?", (status.id,)).fetchone()
+    row = conn.execute(
+        "SELECT id, person_id FROM outbox WHERE id = ? OR wamid = ? ORDER BY id <> ? LIMIT 1",
+        (status.outbox_id, status.id, status.outbox_id),
+    ).fetchone()
     if row is None:
         if status.outbox_id:  # its row stood before it was sent: the person is erased
             conn.execute("DELETE FROM statuses WHERE wamid = ? AND status = ?", (status.id, status.status))
