@@ -83,14 +83,8 @@ def hash_key(conn: Connection) -> bytes:
 def invite(conn: Connection, role: Role, uses: int, until: float) -> str:
     """Make and return an invitation code that makes a member or an owner of the first `uses` who send it."""
     code = _new_code()
-    insert(
-        conn,
-        "invitations",
-        code_hash=_code_hash(hash_key(conn), code),
-        role=role,
-        uses_left=uses,
-        expires_at=until,
-    )
+    hashed = _code_hash(hash_key(conn), code)
+    insert(conn, "invitations", code_hash=hashed, role=role, uses_left=uses, expires_at=until)
     return code
 
 

@@ -12,7 +12,7 @@ from app.people import Alias, Conversation, Person, Realm, Role
 from app.phones import canonical
 from app.store import limits
 from app.store.conditions import MAY_TALK, UNCLAIMED
-from app.store.database import Database, exists, insert, new_id, placeholders
+from app.store.database import Database, exists, insert, new_id, placeholders, read_row
 from app.store.ownership import AccessRules, accept_invitation, takes_ownership, withdraw_code
 
 OUTSIDERS_KEPT = 1000
@@ -240,23 +240,12 @@ def listing(conn: Connection) -> list[PersonLine]:
         "SELECT id, name, role, access, frozen, realm FROM people ORDER BY created_at"
     ).fetchall()
     turned_away = conn.execute(
-        "SELECT '' AS id, value, name, messages, last_at, realm FROM outsiders ORDER BY last_at DESC"
+        "SELECT '' AS id, value, name, 'outsider' AS role, 'turned away' AS access, messages, last_at, realm"
+        " FROM outsiders ORDER BY last_at DESC"
     )
     return [
         *(PersonLine(names=names_of(conn, row["id"]), **row) for row in known),
-        *(
-            PersonLine(
-                "",
-                [row["value"]],
-                row["name"],
-                "outsider",
-                "turned away",
-                messages=row["messages"],
-                last_at=row["last_at"],
-                realm=row["realm"],
-            )
-            for row in turned_away
-        ),
+        *(read_row(PersonLine, row, names=[row["value"]], frozen="") for row in turned_away),
     ]
 
 
@@ -506,17 +495,8 @@ def _learn(conn: Connection, realm: Realm, known: KnownPerson, sender: Sender, n
 
 def _add_alias(conn: Connection, realm: Realm, person: str, alias: Alias, address: str, now: float) -> None:
     """Add an alias unless someone has it."""
-    insert(
-        conn,
-        "aliases",
-        or_skip=True,
-        realm=realm,
-        kind=alias.kind,
-        value=alias.value,
-        address=address,
-        person_id=person,
-        created_at=now,
-    )
+    row = {"realm": realm, "kind": alias.kind, "value": alias.value, "address": address}
+    insert(conn, "aliases", or_skip=True, person_id=person, created_at=now, **row)
 
 
 def _address(sender: Sender, alias: Alias) -> str:
@@ -561,15 +541,15 @@ def _confirm_claims(conn: Connection, realm: Realm, person: str, now: float) -> 
         if holder != person
     }
     for claim in claimed:
+        alias = Alias(claim["kind"], claim["value"])
         conn.execute(
             "DELETE FROM aliases WHERE realm = ? AND kind = ? AND (person_id = ? OR value = ?)",
-            (realm, claim["kind"], person, claim["value"]),
+            (realm, alias.kind, person, alias.value),
         )
-        alias = Alias(claim["kind"], claim["value"])
         _add_alias(conn, realm, person, alias, claim["address"], now)
         conn.execute(
             "DELETE FROM claimed_aliases WHERE kind = ? AND value = ?"
             " AND person_id IN (SELECT id FROM people WHERE realm = ?)",
-            (claim["kind"], claim["value"], realm),
+            (alias.kind, alias.value, realm),
         )
     return {loser: at for loser, at in since.items() if not names_of(conn, loser)}
