@@ -8,7 +8,7 @@ from functools import cache
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
-from app.channels.whatsapp.marks import CLOSE, JOINER, OPEN, literal, raw, settle, without_signs
+from app.channels.whatsapp.marks import BROKEN_FENCE, JOINER, literal, marked, raw, settle, without_signs
 from app.channels.whatsapp.splitting import split_message
 
 __all__ = ["render_parts", "render_whatsapp", "split_message"]
@@ -93,7 +93,7 @@ def _block(node: SyntaxTreeNode) -> list[_Line]:
     if kind in {"paragraph", "inline"}:
         return _prose(_inline(node))
     if kind == "heading":
-        return _prose(_marked("*", _inline(node)))
+        return _prose(marked("*", _inline(node)))
     if kind in {"fence", "code_block"}:
         return _code(node.content or node.info)
     if kind in {"bullet_list", "ordered_list"}:
@@ -122,7 +122,7 @@ def _unquoted(line: str) -> str:
 def _code(content: str) -> list[_Line]:
     if not content.strip():
         return []
-    content = content.strip("\n").replace("```", f"`{JOINER}`{JOINER}`")
+    content = content.strip("\n").replace("```", BROKEN_FENCE)
     return [_Line(line, is_code=True) for line in ("```", *content.split("\n"), "```")]
 
 
@@ -167,7 +167,7 @@ def _table(node: SyntaxTreeNode) -> list[_Line]:
     rows = [row.children for section in node.children for row in section.children]
     headers = [_inline(cell) for cell in rows[0]]
     if len(rows) == 1:
-        return _prose(" · ".join(_marked("*", header) for header in headers if header.strip()))
+        return _prose(" · ".join(marked("*", header) for header in headers if header.strip()))
     lines: list[_Line] = []
     for row in rows[1:]:
         cells = [_cell(header, _inline(cell)) for header, cell in zip(headers, row, strict=False)]
@@ -181,7 +181,7 @@ def _table(node: SyntaxTreeNode) -> list[_Line]:
 def _cell(header: str, cell: str) -> str:
     if not cell.strip():
         return ""
-    return f"{_marked('*', header)}: {cell}" if header.strip() else cell
+    return f"{marked('*', header)}: {cell}" if header.strip() else cell
 
 
 def _inline(node: SyntaxTreeNode) -> str:
@@ -197,7 +197,7 @@ def _pieces(nodes: Sequence[SyntaxTreeNode]) -> Iterator[str]:
         if node.type in {"softbreak", "hardbreak"}:
             yield "\n"
         elif node.type in _EMPHASIS:
-            yield _marked(_EMPHASIS[node.type], "".join(_pieces(node.children)))
+            yield marked(_EMPHASIS[node.type], "".join(_pieces(node.children)))
         elif node.type == "code_inline":
             yield _inline_code(node.content)
         elif node.type == "link":
@@ -208,16 +208,12 @@ def _pieces(nodes: Sequence[SyntaxTreeNode]) -> Iterator[str]:
             yield literal(_BREAK_TAG.sub("\n", node.content))
 
 
-def _marked(mark: str, inner: str) -> str:
-    return OPEN[mark] + inner + CLOSE[mark]
-
-
 def _inline_code(content: str) -> str:
     content = content.strip()
     if not content:
         return ""
     if "```" in content:
-        return raw(content.replace("```", f"`{JOINER}`{JOINER}`"))
+        return raw(content.replace("```", BROKEN_FENCE))
     return raw(f"```{content}```" if "`" in content else f"`{content}`")
 
 

@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from unicodedata import category
 
@@ -14,6 +15,7 @@ _SMALLEST = 32  # below this limit no mark is reopened: a part would hold little
 _CLUSTER = 64
 _SENTENCE_END = re.compile(r"[.!?…。！？][\"'»”’)\]]*\s")
 _SPACE = re.compile(r"\s*")
+_SPAN = re.compile(r"(?<![^\W_])([*_~`])(?!\s)(?:(?!\1).)+(?<!\s)\1(?![^\W_])")
 _BLANK_LINES = re.compile(r"(?:[^\S\n]*\n)+")
 
 
@@ -66,9 +68,7 @@ class _Splitter:
         """Return the best end of a part that begins at `start` and holds at most `room` characters."""
         end = start + max(room, 1)
         fence = self._fence_at(end)
-        cut = 0
-        if fence:
-            cut = self._cut_at_fence(start, end, fence)
+        cut = self._cut_at_fence(start, end, fence) if fence else 0
         cut = cut or self._cut_between_lines(start, end) or self._cut_in_line(start, end)
         cut = self._clear_of_marks(cut, start)
         return cut if cut > start else end
@@ -174,7 +174,7 @@ class _Splitter:
             begins = self.text.rfind("\n", 0, cut) + 1
             found = self.text.find("\n", cut)
             self._line_end = found if found >= 0 else len(self.text)
-            self._spans = _inline_spans(self.text, begins, self._line_end)
+            self._spans = list(_inline_spans(self.text, begins, self._line_end))
         return [span for span in self._spans if span[0] < cut < span[1]]
 
 
@@ -185,30 +185,12 @@ def _fences(text: str) -> list[tuple[int, int]]:
     return [(begins, ends + len(FENCE)) for begins, ends in pairs]
 
 
-def _inline_spans(text: str, begins: int, ends: int) -> list[tuple[int, int, str]]:
-    """Return the formatted stretches of one line as (start, end, mark), in order of their starts."""
-    spans: list[tuple[int, int, str]] = []
-    opened: dict[str, int] = {}
-    skip_until = begins
-    for found in re.compile(r"[*_~`]").finditer(text, begins, ends):
-        place, mark = found.start(), found[0]
-        if place < skip_until:
-            continue
-        before = text[place - 1] if place > begins else " "
-        after = text[place + 1] if place + 1 < ends else " "
-        if mark == "`":
-            closing = text.find("`", place + 1, ends)
-            if closing > place + 1:
-                spans.append((place, closing + 1, mark))
-                skip_until = closing + 1
-            continue
-        if mark in opened and not before.isspace() and not after.isalnum() and opened[mark] < place - 1:
-            spans.append((opened[mark], place + 1, mark))
-            begun = opened[mark]
-            opened = {other: at for other, at in opened.items() if at < begun}
-        elif mark not in opened and not before.isalnum() and not after.isspace():
-            opened[mark] = place
-    return sorted(spans)
+def _inline_spans(text: str, begins: int, ends: int) -> Iterator[tuple[int, int, str]]:
+    """Yield the formatted stretches of one line as (start, end, mark), each before those in it."""
+    for found in _SPAN.finditer(text, begins, ends):
+        yield found.start(), found.end(), found[1]
+        if found[1] != "`":
+            yield from _inline_spans(text, found.start() + 1, found.end() - 1)
 
 
 def _is_joined(text: str, place: int, start: int) -> bool:
