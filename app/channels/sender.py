@@ -146,19 +146,12 @@ class Sender:
         def take(conn: Connection) -> tuple[NextSend, list[str]]:
             handovers.settle(conn, person, now)
             next_send = outbox.take(conn, person, now, self._limits.sendable(conn, person, now))
-            told: list[str] = []
-            if next_send.row is not None:
-                told = self._limits.count_send(conn, next_send.row, now)
-            for lost in next_send.lost:
-                text = f"message {lost} was sent twice without an answer; whether it arrived is not known"
-                alerts.raise_alert(conn, "undelivered:unknown", text, now)
-            return next_send, told
+            row = next_send.row
+            return next_send, [] if row is None else self._limits.count_send(conn, row, now)
 
         next_send, told = await self._store.tx(take)
         for owner in told:
             self.wake(owner)
-        for lost in next_send.lost:
-            log.error("send of unknown outcome given up", outbox=lost)
         return next_send
 
     async def _deliver(self, row: OutboxRow) -> bool:
@@ -193,41 +186,37 @@ class Sender:
 
         Return the people whose held messages may go now, and True if this one has more that is not final.
         """
-        released = self._write_result(conn, row, result, now)
-        handovers.settle(conn, row.person_id, now)
-        return released, outbox.has_open(conn, row.person_id)
-
-    def _write_result(
-        self, conn: Connection, row: OutboxRow, result: SendResult, now: float
-    ) -> Sequence[str]:
+        released: Sequence[str] = ()
         if isinstance(result, Accepted):
             delivery.mark_sent(conn, row.id, result.message_id, now)
             if result.phone:
                 people.remember_address(conn, row.person_id, result.phone)
             if alerts.close_alerts(conn, "send:", now):
-                return outbox.release_held(conn, now)
+                released = outbox.release_held(conn, now)
         elif isinstance(result, Unknown):
             log.warning("send of unknown outcome", outbox=row.id, reason=Private(result.detail))
             outbox.mark_unknown(conn, row.id, result.detail, now + self._reconcile)
         else:
             self._refused(conn, row, result, now)
-        return []
+        handovers.settle(conn, row.person_id, now)
+        return released, outbox.has_open(conn, row.person_id)
 
     def _refused(self, conn: Connection, row: OutboxRow, result: Refused, now: float) -> None:
         detail = Private(result.detail)
         log.warning("send refused", outbox=row.id, code=result.code, then=result.then, detail=detail)
+        alert = f"send:{result.code}"
         if result.then == "retry" and not _was_tried_enough(result, row):
             due = now + backoff(result, row.attempts)
             outbox.retry(conn, row.id, due, result.code, result.detail)
-            if row.attempts >= ATTEMPTS_BEFORE_ALERT:
-                kind = result.code or "unreachable"  # 0 is one of Meta's codes, and asks for a new token
-                alerts.raise_alert(conn, f"send:{kind}", send_alert(result), now)
+            if row.attempts < ATTEMPTS_BEFORE_ALERT:
+                return
+            alert = alert if result.code else "send:unreachable"  # 0 is one of Meta's codes: a new token
         elif result.then == "hold":
             outbox.hold(conn, row.id, result.code, result.detail, now)
-            alerts.raise_alert(conn, f"send:{result.code}", send_alert(result), now)
         else:
             outbox.fail(conn, row.id, result.code, result.detail, now)
-            alerts.raise_alert(conn, f"undelivered:{result.code}", send_alert(result), now)
+            alert = f"undelivered:{result.code}"
+        alerts.raise_alert(conn, alert, send_alert(result), now)
 
     async def _call_back(self, row: OutboxRow, now: float) -> None:
         """Send the template that asks a person to write again, if the operator lists one."""

@@ -12,11 +12,12 @@ from sqlite3 import Connection, Row
 from typing import Literal
 
 import orjson
+from pydantic import TypeAdapter
 
 from app.i18n import say
-from app.messages import Address, Button, Link, MediaFile, Outgoing, Template
+from app.messages import Address, Outgoing
 from app.people import Conversation
-from app.store import disclosure, people
+from app.store import alerts, disclosure, people
 from app.store.conditions import SILENT, UNSENT, WRITTEN
 from app.store.database import exists, insert, new_id, placeholders
 
@@ -36,6 +37,7 @@ person or a system of the business, the template that asks a person to write aga
 told, or an alert for owners that little may be sent."""
 SENT_IN_SILENCE: tuple[Origin, ...] = ("business", "callback")
 _IS_SENT_IN_SILENCE = f"origin IN {SENT_IN_SILENCE}"  # SQL
+_OUTGOING = TypeAdapter(Outgoing)
 _BEGINS_SO = "source >= ? AND source < ?"  # SQL for a source with a prefix; see `_range`
 
 
@@ -70,7 +72,6 @@ class NextSend:
 
     row: OutboxRow | None = None
     at: float | None = None
-    lost: tuple[str, ...] = ()  # rows whose outcome stays unknown for good
 
 
 def put_reply(
@@ -184,7 +185,6 @@ def take(conn: Connection, person: str, now: float, sendable: Sequence[Origin] |
     """
     if not _may_be_sent_to(conn, person, now):
         return NextSend()
-    lost: list[str] = []
     may_be_sent = "TRUE"
     if sendable is not None:  # a row that was tried before was counted against the limits then
         listed = placeholders(sendable)
@@ -199,13 +199,14 @@ def take(conn: Connection, person: str, now: float, sendable: Sequence[Origin] |
             (person, *(sendable or ()), now),
         ).fetchone()
         if row is None:
-            return NextSend(at=_echo_settles_at(conn, person), lost=tuple(lost))
+            return NextSend(at=_echo_settles_at(conn, person))
         clock_set_back = not row["attempts"] and now < row["created_at"]
         if row["due_at"] > now and not clock_set_back:
-            return NextSend(at=row["due_at"], lost=tuple(lost))
+            return NextSend(at=row["due_at"])
         if row["state"] == "unknown" and row["resends"]:
             conn.execute("UPDATE outbox SET due_at = NULL, sending_at = NULL WHERE id = ?", (row["id"],))
-            lost.append(row["id"])
+            text = f"message {row['id']} was sent twice without an answer; whether it arrived is not known"
+            alerts.raise_alert(conn, "undelivered:unknown", text, now)
             continue
         if row["state"] == "held" and _window_closed(conn, row, now):
             error = row["error"] or "the 24-hour window closed"
@@ -218,7 +219,7 @@ def take(conn: Connection, person: str, now: float, sendable: Sequence[Origin] |
         " due_at = ? WHERE id = ?",
         (now, now + SEND_SECONDS, row["id"]),
     )
-    return NextSend(row=_outbox_row(conn, row), lost=tuple(lost))
+    return NextSend(row=_outbox_row(conn, row))
 
 
 def drop_unsent(conn: Connection, conversation: str, now: float) -> list[str]:
@@ -279,16 +280,13 @@ def release_held(conn: Connection, now: float) -> list[str]:
     return sorted({row["person_id"] for row in rows.fetchall()})
 
 
-def mark_unknown(conn: Connection, outbox_id: str, error: str, due: float) -> bool:
-    """Mark a send without an answer; its status is awaited until `due`. Return True if that is its end."""
-    row = conn.execute(f"SELECT resends FROM outbox WHERE id = ? AND {UNSENT}", (outbox_id,)).fetchone()
-    if row is None:
-        return False
+def mark_unknown(conn: Connection, outbox_id: str, error: str, due: float) -> None:
+    """Mark a send without an answer; its status is awaited until `due`."""
     conn.execute(
-        "UPDATE outbox SET state = 'unknown', sending_at = NULL, due_at = ?, error = ? WHERE id = ?",
+        "UPDATE outbox SET state = 'unknown', sending_at = NULL, due_at = ?, error = ?"
+        f" WHERE id = ? AND {UNSENT}",
         (due, error[:500], outbox_id),
     )
-    return bool(row["resends"])
 
 
 def fail(
@@ -415,16 +413,7 @@ def _outbox_row(conn: Connection, row: Row) -> OutboxRow:
 
 
 def outgoing(payload: str) -> Outgoing:
-    data = orjson.loads(payload)
-    for name in ("buttons", "rows"):
-        data[name] = tuple(Button(**one) for one in data.get(name, ()))
-    if found := data.get("template"):
-        data["template"] = Template(**{**found, "parameters": tuple(found.get("parameters", ()))})
-    if found := data.get("file"):
-        data["file"] = MediaFile(**found)
-    if found := data.get("link"):
-        data["link"] = Link(**found)
-    return Outgoing(**data)
+    return _OUTGOING.validate_json(payload)
 
 
 def _kind(message: Outgoing) -> str:

@@ -5,7 +5,7 @@ from sqlite3 import Connection
 import pytest
 
 from app.messages import Button, GraphError, Outgoing, Status, Template
-from app.store import delivery, outbox
+from app.store import alerts, delivery, outbox
 from app.store.delivery import AGAIN_AFTER_SECONDS, AGAIN_SECONDS
 from app.store.outbox import (
     HOLD_SECONDS,
@@ -82,13 +82,13 @@ def test_a_failed_part_fails_the_later_parts_and_no_other_text(conn: Connection)
 def test_an_unknown_send_is_tried_once_more_and_then_given_up(conn: Connection) -> None:
     where = conversation(conn)
     one, two = queue(conn, where, "turn:1", "a", "b")
-    final = [outbox.mark_unknown(conn, taken(conn, where.person_id), "no answer", LATER)]
+    outbox.mark_unknown(conn, taken(conn, where.person_id), "no answer", LATER)
     waits = outbox.take(conn, where.person_id, T + 1)
     assert taken(conn, where.person_id, LATER) == one
-    final.append(outbox.mark_unknown(conn, one, "no answer", LATER + 15))
-    given = outbox.take(conn, where.person_id, LATER + 15)
-    assert (final, waits.at) == ([False, True], LATER)
-    assert (given.lost, given.row and given.row.id) == ((one,), two)
+    outbox.mark_unknown(conn, one, "no answer", LATER + 15)
+    assert waits.at == LATER
+    assert taken(conn, where.person_id, LATER + 15) == two
+    assert [alert.code for alert in alerts.open_alerts(conn)] == ["undelivered:unknown"]
 
 
 def test_a_final_unknown_is_not_sent_after_a_restart(conn: Connection) -> None:
@@ -104,14 +104,15 @@ def test_a_final_unknown_is_not_sent_after_a_restart(conn: Connection) -> None:
 
 def test_a_refusal_between_two_unknowns_keeps_the_second_send_the_last(conn: Connection) -> None:
     where = conversation(conn)
-    (one,) = queue(conn, where, "turn:1", "a")
+    queue(conn, where, "turn:1", "a")
     outbox.mark_unknown(conn, taken(conn, where.person_id), "no answer", T)
     outbox.hold(conn, taken(conn, where.person_id), 190, "token", T)
     held = states(conn)
     again = T + HOLD_SECONDS
     outbox.mark_unknown(conn, taken(conn, where.person_id, again), "no answer", again)
     assert held == ["unknown"]
-    assert outbox.take(conn, where.person_id, again).lost == (one,)
+    assert outbox.take(conn, where.person_id, again).row is None
+    assert [alert.code for alert in alerts.open_alerts(conn)] == ["undelivered:unknown"]
 
 
 def status(wamid: str, what: str, outbox_id: str = "", code: int = 0) -> Status:
@@ -263,11 +264,12 @@ def test_what_was_on_the_wire_at_a_crash_is_unknown(conn: Connection) -> None:
 
 def test_a_second_send_that_a_crash_cut_off_is_the_last(conn: Connection) -> None:
     where = conversation(conn)
-    (one,) = queue(conn, where, "turn:1", "a")
+    queue(conn, where, "turn:1", "a")
     outbox.mark_unknown(conn, taken(conn, where.person_id), "no answer", T)
     taken(conn, where.person_id)
     outbox.recover(conn, T)
-    assert outbox.take(conn, where.person_id, T).lost == (one,)
+    assert outbox.take(conn, where.person_id, T).row is None
+    assert [alert.code for alert in alerts.open_alerts(conn)] == ["undelivered:unknown"]
 
 
 def test_statuses_are_awaited_from_when_the_webhook_listens(conn: Connection) -> None:
