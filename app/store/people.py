@@ -17,7 +17,6 @@ from app.store.ownership import AccessRules, accept_invitation, takes_ownership,
 
 OUTSIDERS_KEPT = 1000
 OPERATOR = "mcp"  # user id of the owner that is made for the administrator where nobody else is one
-_OPEN = AccessRules("terminal", open=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,13 +200,11 @@ def _hand_over(conn: Connection, nameless: str, person: str, since: float, now: 
         f" WHERE inbox.person_id = ? AND {UNCLAIMED} AND inbox.received_at >= ?",
         (nameless, since),
     ).fetchall()
+    to = "SET person_id = ?, conversation_id = ?"
     for row in rows:
         there = conversation(conn, person, row["channel"], row["group_id"], now).id
-        for table, key, value in (("messages", "id", row["message_id"]), ("inbox", "seq", row["seq"])):
-            conn.execute(
-                f"UPDATE {table} SET person_id = ?, conversation_id = ? WHERE {key} = ?",
-                (person, there, value),
-            )
+        conn.execute(f"UPDATE messages {to} WHERE id = ?", (person, there, row["message_id"]))
+        conn.execute(f"UPDATE inbox {to} WHERE seq = ?", (person, there, row["seq"]))
 
 
 def reachable(conn: Connection, realm: Realm, who: str, now: float) -> str:
@@ -363,10 +360,10 @@ def _make_acting_owner(conn: Connection, rules: AccessRules, now: float) -> str:
     phones = sorted(name for name in rules.owners - {row["value"] for row in rows} if name.isdigit())
     if phones:
         return _create(conn, rules.realm, Sender(phone=phones[0]), now).id
-    admitted = admit(conn, _OPEN, Sender(user_id=OPERATOR), "", now)  # no message comes from this user id
-    assert isinstance(admitted, Admitted)
-    conn.execute("UPDATE people SET role = 'owner' WHERE id = ?", (admitted.person.id,))
-    return admitted.person.id
+    operator = Sender(user_id=OPERATOR)  # no message comes from this user id
+    known = _find(conn, "terminal", aliases_of(operator)) or _create(conn, "terminal", operator, now)
+    conn.execute("UPDATE people SET role = 'owner' WHERE id = ?", (known.id,))
+    return known.id
 
 
 def _create(conn: Connection, realm: Realm, sender: Sender, now: float) -> KnownPerson:
@@ -421,8 +418,8 @@ def _is_listed(rules: AccessRules, names: Collection[str]) -> bool:
 
 def aliases_of(sender: Sender) -> list[Alias]:
     """Return a sender's aliases, the steadiest first: the canonical phone, then the business-scoped id."""
-    phone = [Alias("phone", canonical(sender.phone))] if sender.phone else []
-    return phone + ([Alias("user_id", sender.user_id)] if sender.user_id else [])
+    phone, user_id = Alias("phone", canonical(sender.phone)), Alias("user_id", sender.user_id)
+    return [alias for alias in (phone, user_id) if alias.value]
 
 
 def by_id(conn: Connection, person: str) -> KnownPerson:
