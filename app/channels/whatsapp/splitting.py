@@ -4,7 +4,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from unicodedata import category
 
 from app.channels.whatsapp.marks import MARKS
 
@@ -12,7 +11,13 @@ FENCE = "```"
 _OPEN_FENCE, _CLOSE_FENCE = FENCE + "\n", "\n" + FENCE
 _RESERVE = 8  # characters that close a part: a fence, or up to four inline marks
 _SMALLEST = 32  # below this limit no mark is reopened: a part would hold little else
-_CLUSTER = 64
+_LONGEST_CLUSTER = 64
+# One to a reader: a flag, or a character with its accents, its skin tone and what is joined to it.
+_CLUSTER = re.compile(
+    "\r\n|[\U0001f1e6-\U0001f1ff]{2}"
+    "|.(?:[\u0300-\u036f\ufe0f\u20e3\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]|\u200d.?)*",
+    re.DOTALL,
+)
 _SENTENCE_END = re.compile(r"[.!?…。！？][\"'»”’)\]]*\s")
 _SPACE = re.compile(r"\s*")
 _SPAN = re.compile(r"(?<![^\W_])([*_~`])(?!\s)(?:(?!\1).)+(?<!\s)\1(?![^\W_])")
@@ -146,10 +151,12 @@ class _Splitter:
 
     def _clear_of_cluster(self, cut: int, start: int) -> int:
         """Go back to a near place where no emoji and no accented letter is torn."""
-        for place in range(cut, max(start, cut - _CLUSTER), -1):
-            if not _is_joined(self.text, place, start):
-                return place
-        return cut
+        clear = start
+        for found in _CLUSTER.finditer(self.text, start, cut + _LONGEST_CLUSTER):
+            if found.end() > cut:
+                break
+            clear = found.end()
+        return clear if clear > start else cut
 
     def _clear_of_marks(self, cut: int, start: int) -> int:
         """Move a cut out of the backticks of a fence, and so that no reopened mark would hold nothing."""
@@ -191,24 +198,3 @@ def _inline_spans(text: str, begins: int, ends: int) -> Iterator[tuple[int, int,
         yield found.start(), found.end(), found[1]
         if found[1] != "`":
             yield from _inline_spans(text, found.start() + 1, found.end() - 1)
-
-
-def _is_joined(text: str, place: int, start: int) -> bool:
-    """Return True if the characters before and after this place are one to a reader."""
-    if not 0 < place < len(text):
-        return False
-    before, after = text[place - 1], text[place]
-    if after == "\u200d" or before == "\u200d" or category(after).startswith("M"):
-        return True
-    if "\U0001f3fb" <= after <= "\U0001f3ff" or "\U000e0020" <= after <= "\U000e007f":
-        return True
-    if not (_is_flag_letter(before) and _is_flag_letter(after)):
-        return before == "\r" and after == "\n"
-    letters = place
-    while letters > start and _is_flag_letter(text[letters - 1]):
-        letters -= 1
-    return (place - letters) % 2 == 1
-
-
-def _is_flag_letter(character: str) -> bool:
-    return "\U0001f1e6" <= character <= "\U0001f1ff"
