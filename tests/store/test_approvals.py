@@ -12,13 +12,11 @@ from app.store import approval_replies, approvals, delivery, inbox, outbox, sche
 from app.store.approval_replies import ReplyPending, ReplyTaken
 from app.store.approvals import ANSWER_SECONDS, BUTTON, Choice, Question
 from app.store.inbox import ClassifiedMessage
-from app.store.journal import TurnGone
 from app.store.schedules import Due, Firing, Schedule
 from app.turns.cards import CALL
 from app.turns.inbound import read_answer
 from tests.store.rows import (
     ANA,
-    BETO,
     T,
     begun,
     claim,
@@ -102,13 +100,6 @@ def turn_state(conn: Connection, name: str) -> str:
     return str(value(conn, "SELECT state FROM turns WHERE id = ?", f"t.{name}"))
 
 
-def test_a_parked_turn_waits_for_nobody_and_its_question_is_sent(conn: Connection) -> None:
-    where = asked(conn, "q")
-    assert turn_state(conn, "q") == "parked"
-    assert claim(conn, where, "t2", T + 1) is None
-    assert value(conn, "SELECT text FROM messages WHERE direction = 'out'") == "May I?"
-
-
 @pytest.mark.parametrize(("button", "expected"), [("q-yes", "yes"), ("q-always", "yes"), ("q-no", "no")])
 def test_a_button_of_the_question_answers_it(conn: Connection, button: str, expected: str) -> None:
     where = asked(conn, "q")
@@ -116,14 +107,6 @@ def test_a_button_of_the_question_answers_it(conn: Connection, button: str, expe
     assert not closed(hear(conn, where))
     assert (state(conn, "q"), turn_state(conn, "q")) == (expected, "queued")
     assert claim(conn, where, "t2", T + 2) == turns.Ready("t.q")
-
-
-@pytest.mark.parametrize(("words", "expected"), [("sí", "yes"), ("dale", "yes"), ("não", "no")])
-def test_plain_words_answer_the_only_open_question(conn: Connection, words: str, expected: str) -> None:
-    where = asked(conn, "q")
-    say(conn, words)
-    hear(conn, where)
-    assert state(conn, "q") == expected
 
 
 def test_an_answer_counts_once(conn: Connection) -> None:
@@ -201,26 +184,6 @@ def test_a_button_counts_from_the_moment_its_message_is_on_its_way(conn: Connect
     assert state(conn, "q") == "yes"
 
 
-def test_another_person_cannot_answer(conn: Connection) -> None:
-    where, of_beto = asked(conn, "q"), conversation(conn, BETO)
-    press(conn, "q-yes", sender=BETO)
-    assert closed(hear(conn, of_beto))
-    say(conn, "sí", sender=BETO)
-    assert hear(conn, of_beto) is None
-    assert (state(conn, "q"), turn_state(conn, "q")) == ("open", "parked")
-    assert hear(conn, where) is None
-
-
-def test_with_several_open_it_is_asked_which(conn: Connection) -> None:
-    where = asked(conn, "q", "r")
-    say(conn, "sí")
-    found = hear(conn, where)
-    assert found is not None
-    assert [one.title for one in found.unclear] == ["send_mail q", "send_mail r"]
-    assert (state(conn, "q"), state(conn, "r")) == ("open", "open")
-    assert claim(conn, where, "t2", T + 9) is None
-
-
 @pytest.mark.parametrize("kind", ["text", "reaction"])
 def test_a_quote_or_a_reaction_selects_the_question(conn: Connection, kind: str) -> None:
     where = asked(conn, "q", "r")
@@ -239,17 +202,6 @@ def test_a_reaction_to_anything_else_stays_silent(conn: Connection) -> None:
     assert claim(conn, where, "t2", T + 9) is None
 
 
-def test_always_here_holds_for_the_person_the_conversation_and_the_definition(conn: Connection) -> None:
-    where = asked(conn, "q")
-    press(conn, "q-always")
-    hear(conn, where)
-    beto = conversation(conn, BETO)
-    assert approvals.has_standing_consent(conn, where, "send_mail", "t" * 64)
-    assert not approvals.has_standing_consent(conn, where, "send_mail", "u" * 64)
-    assert not approvals.has_standing_consent(conn, where, "other", "t" * 64)
-    assert not approvals.has_standing_consent(conn, beto, "send_mail", "t" * 64)
-
-
 def test_a_question_expires_23_hours_after_the_last_message(conn: Connection) -> None:
     where = asked(conn, "q")
     say(conn, "hola", T + 3600)
@@ -261,15 +213,6 @@ def test_a_question_expires_23_hours_after_the_last_message(conn: Connection) ->
     press(conn, "q-yes", T + 3700 + ANSWER_SECONDS)
     assert closed(hear(conn, where))
     assert state(conn, "q") == "expired"
-
-
-def test_a_question_that_cannot_be_sent_ends(conn: Connection) -> None:
-    where = asked(conn, "q", sent=False)
-    given = outbox.take(conn, where.person_id, T)
-    assert given.row is not None
-    outbox.fail(conn, given.row.id, 131026, "undeliverable", T)
-    approvals.expire(conn, T + 1)
-    assert (state(conn, "q"), turn_state(conn, "q")) == ("failed", "queued")
 
 
 @pytest.mark.parametrize("way", ["button", "words", "reaction"])
@@ -320,22 +263,6 @@ def test_a_question_that_was_sent_twice_is_answered_at_either_copy(
     inbox.take_in(conn, entrance(), [ClassifiedMessage(message, "message", answers=True)], (), (), (), T + 1)
     hear(conn, where)
     assert (state(conn, "q"), state(conn, "r")) == ("open", "yes")
-
-
-def test_a_stop_ends_parked_turns_and_their_questions(conn: Connection) -> None:
-    where = asked(conn, "q")
-    take(conn, inbound("stop", "/stop"), now=T + 1, kind="stop")
-    turns.stop(conn, where.id, "t2", T + 1)
-    assert (state(conn, "q"), turn_state(conn, "q")) == ("expired", "done")
-
-
-def test_an_ended_turn_is_not_parked(conn: Connection) -> None:
-    where = conversation(conn)
-    take(conn, inbound("w"))
-    begun(conn, where, "t")
-    turns.end(conn, "t", where, "answered", draft("done"), T)
-    with pytest.raises(TurnGone):
-        approvals.park(conn, "t", where, [question("q")], T)
 
 
 def test_what_was_answered_while_the_turn_looked_is_not_waited_for(conn: Connection) -> None:
@@ -398,14 +325,6 @@ def test_who_goes_on_saying_yes_is_not_waited_for_for_ever(conn: Connection) -> 
     for number in range(9):
         say(conn, "sí", T + 1 + number / 2)
     assert hear(conn, where, T + 5, quiet=1.0) is not None
-    assert state(conn, "q") == "yes"
-
-
-def test_words_before_a_command_need_not_be_waited_for(conn: Connection) -> None:
-    where = asked(conn, "q")
-    say(conn, "sí", T + 1)
-    say(conn, "/new", T + 1.1, kind="new")
-    assert hear(conn, where, T + 1.1, quiet=1.0) is not None
     assert state(conn, "q") == "yes"
 
 

@@ -66,12 +66,6 @@ def test_a_phrase_that_nobody_says_any_more_is_forgotten_with_its_stems(conn: Co
     assert left == [1, 0]
 
 
-def test_on_a_disk_nearly_full_nothing_is_learned(conn: Connection) -> None:
-    alerts.raise_alert(conn, "space:traces", "a test", T)
-    learned_phrases.learn(conn, admit(conn).id, ["spend"], ["guit"], T)
-    assert kept(conn) == []
-
-
 def test_what_cannot_be_learned_keeps_nothing_else_from_being_written(conn: Connection) -> None:
     ana = admit(conn).id
     learned_phrases.learn(conn, ana, ["spend"], ["guit"], T)

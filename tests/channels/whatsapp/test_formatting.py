@@ -134,13 +134,6 @@ def test_a_line_is_shown_the_same_alone_and_before_others(text: str) -> None:
     assert f"{render_whatsapp(line)}\n\n———" == render_whatsapp(f"{line}\n\n---")
 
 
-@pytest.mark.parametrize(
-    "text", ["See https://a.example/x?b=c:d.", "Listo: son las 9.30!", "www.a.example (1|2) #x"]
-)
-def test_sentences_without_signs_are_shown_as_they_are(text: str) -> None:
-    assert render_whatsapp(text) == render_whatsapp(f" {text}\n") == text
-
-
 @pytest.mark.parametrize("markdown", [">" * 500 + " deep", "- " * 200 + "deep", "[" * 5000, "*a " * 20_000])
 def test_pathological_markdown_keeps_its_words(markdown: str) -> None:
     shown = render_whatsapp(markdown)

@@ -209,12 +209,6 @@ def test_a_lone_contact_does_not_speak_for_two_senders() -> None:
     assert found.pairs == []
 
 
-def test_a_shared_contact_card_pairs_nobody() -> None:
-    card = [{"phones": [{"wa_id": PHONE}], "user_id": USER}]
-    found = read(message("contacts", card, **{"from": "549111"}), contacts=[])
-    assert found.pairs == []
-
-
 def system(**block: Any) -> dict[str, Any]:
     return message("system", {"body": "changed", **block})
 
@@ -265,10 +259,6 @@ def test_changed_numbers_and_ids_are_told(item: Any, previous: Sender, current: 
 def test_the_field_user_id_update_is_a_change(value: Any) -> None:
     found = read_webhook(body(value, field="user_id_update"))
     assert found.changes == [AliasChange(Sender("", USER), Sender("", NEW))]
-
-
-def test_an_id_update_without_ids_is_unreadable() -> None:
-    assert len(read_webhook(body({"user_id": 5}, field="user_id_update")).unreadable) == 1
 
 
 def status(**more: Any) -> dict[str, Any]:
