@@ -122,21 +122,17 @@ class SkillStore:
 
     async def get(self, key: str, default: JSON = None) -> JSON:
         """Return the value of a key, `default` if there is none."""
-        text = await self.text(key)
-        return default if text is None else orjson.loads(text)
-
-    async def text(self, key: str) -> str | None:
-        """Return the value of a key as JSON text, None if there is none."""
         if key in self._writes:
-            return self._writes[key]
+            text = self._writes[key]
+            return default if text is None else orjson.loads(text)
         row = await self._database.one(
             "SELECT value, outside FROM skill_data WHERE person_id = ? AND skill = ? AND key = ?",
             *(self._person, self._skill, key),
         )
         if row is None:
-            return None
+            return default
         self.read_outside |= bool(row["outside"])
-        return str(row["value"])
+        return orjson.loads(row["value"])
 
     async def put(self, key: str, value: JSON) -> None:
         """Keep a JSON value. Raises ValueError if it, its key or the call's writes are too large."""
@@ -152,12 +148,11 @@ class SkillStore:
         self._count(len(key) + len(text))
         self._writes[key] = text.decode()
 
-    async def list(self, prefix: str = "", limit: int = 1000) -> dict[str, JSON]:
-        """Return the values by key, in the order of the keys that start with `prefix`."""
-        return _parsed(await self.texts(prefix, limit))
+    async def list(self, prefix: str = "", limit: int = 1000, most: int | None = None) -> dict[str, JSON]:
+        """Return the values by key, in the order of the keys that start with `prefix`.
 
-    async def texts(self, prefix: str, limit: int, most: int | None = None) -> dict[str, str]:
-        """Return the same as JSON texts. Raises ValueError for more than `most` bytes, before reading."""
+        Raises ValueError for more than `most` bytes, before reading what is stored.
+        """
         limit = max(0, min(limit, LIST_LIMIT))
         asked = (self._person, self._skill, len(prefix), prefix, limit + len(self._writes))
         if most is not None:
@@ -167,10 +162,10 @@ class SkillStore:
         self.read_outside |= any(row["outside"] for row in rows)
         found: dict[str, str | None] = {row["key"]: row["value"] for row in rows}
         found.update({key: text for key, text in self._writes.items() if key.startswith(prefix)})
-        kept = [(key, text) for key, text in sorted(found.items()) if text is not None]
+        kept = [(key, text) for key, text in sorted(found.items()) if text is not None][:limit]
         if most is not None:
-            _check_size(sum(len(key) + len(text) for key, text in kept[:limit]), most)
-        return dict(kept[:limit])
+            _check_size(sum(len(key) + len(text) for key, text in kept), most)
+        return {key: orjson.loads(text) for key, text in kept}
 
     async def delete(self, key: str) -> bool:
         """Delete a key; return whether there was one."""
@@ -240,10 +235,6 @@ class SkillStore:
                 )
 
 
-def _parsed(texts: dict[str, str]) -> dict[str, JSON]:
-    return {key: orjson.loads(text) for key, text in texts.items()}
-
-
 def _check_size(size: int | None, most: int) -> None:
     if size is not None and size > most:
         raise ValueError(f"these rows have more than {most // 1024} KiB: list fewer, or by a longer prefix")
@@ -277,7 +268,7 @@ class SyncSkillStore:
         self._wait(self._store.put(key, value))
 
     def list(self, prefix: str = "", limit: int = 1000) -> dict[str, JSON]:
-        return _parsed(self._wait(self._store.texts(prefix, limit)))
+        return self._wait(self._store.list(prefix, limit))
 
     def delete(self, key: str) -> bool:
         return self._wait(self._store.delete(key))
