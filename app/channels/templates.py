@@ -11,11 +11,10 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from app.errors import RecadoError
 from app.messages import Outgoing, Template
@@ -55,17 +54,12 @@ class ListedTemplate(BaseModel):
         return Outgoing(text, template=Template(self.name, self.language, parameters, is_filled=True))
 
 
-class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    templates: list[ListedTemplate] = []
-
-
-@dataclass(frozen=True, slots=True)
-class Templates:
+class Templates(BaseModel):
     """The templates of a file."""
 
-    listed: Sequence[ListedTemplate] = ()
+    model_config = ConfigDict(extra="forbid")
+
+    listed: list[ListedTemplate] = Field([], alias="templates")
 
     def find(self, name: str, language: str = "") -> ListedTemplate:
         """Return a template, in a language if there are several. Raises RecadoError for none."""
@@ -82,8 +76,8 @@ def read_templates(data_dir: Path) -> Templates:
     file = data_dir / FILE
     try:
         written = yaml.safe_load(file.read_text("utf-8")) if file.is_file() else {}
-        return Templates(_File.model_validate(written or {}).templates)
-    except (OSError, ValueError, yaml.YAMLError, ValidationError) as error:
+        return Templates.model_validate(written or {})
+    except (OSError, ValueError, yaml.YAMLError) as error:
         raise RecadoError(f"{file} is no list of templates: {error}") from error
 
 

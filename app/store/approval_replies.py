@@ -22,7 +22,7 @@ from app.store.conditions import MAY_TALK, UNCLAIMED
 from app.store.database import exists, read_row
 from app.store.delivery import mark_sent
 from app.store.outbox import SENT_AS
-from app.store.turns import BURST_MESSAGES
+from app.store.turns import BURST_MESSAGES, Pause
 
 _ANSWERS = ("yes", "no")
 MOST_MESSAGES = BURST_MESSAGES + 1  # looked at as one answer
@@ -41,13 +41,6 @@ class ReplyTaken:
     unclear: tuple[Approval, ...] = ()
     closed: bool = False
     answer: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ReplyPending:
-    """Words that may answer a question; it is sure at `at`, when the burst is over."""
-
-    at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +70,7 @@ def take_reply(
     longest: float = 0.0,
     *,
     only_last: bool = False,
-) -> ReplyTaken | ReplyPending | None:
+) -> ReplyTaken | Pause | None:
     """Take waiting messages that answer a question; return None if none of them does.
 
     `read` returns the choice that a whole message stands for. Messages, answer and turn change together. A
@@ -172,7 +165,7 @@ def _take_words(
     quiet: float,
     longest: float,
     only_last: bool,
-) -> ReplyTaken | ReplyPending | None:
+) -> ReplyTaken | Pause | None:
     """Take words that name no question, all of a burst together."""
     burst = list(takewhile(lambda one: one.kind == "message", waiting))
     if not burst or any(one.button or one.quoted for one in burst):
@@ -191,7 +184,7 @@ def _take_words(
         return None
     over = min(burst[-1].at + quiet, first + longest)
     if len(burst) == len(waiting) and first <= now < over:
-        return ReplyPending(over)
+        return Pause(over)
     _take(conn, burst, now)
     last = burst[-1]
     still_open = [one for one in meant if one["state"] == "open"]

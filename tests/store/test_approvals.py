@@ -9,7 +9,7 @@ import pytest
 from app.messages import GraphError, Inbound, Status
 from app.people import Conversation
 from app.store import approval_replies, approvals, delivery, inbox, outbox, schedules, turns
-from app.store.approval_replies import ReplyPending, ReplyTaken
+from app.store.approval_replies import ReplyTaken
 from app.store.approvals import ANSWER_SECONDS, BUTTON, Choice, Question
 from app.store.inbox import ClassifiedMessage
 from app.store.schedules import Due, Firing, Schedule
@@ -68,14 +68,14 @@ def deliver(conn: Connection, where: Conversation, now: float) -> None:
 
 def hear(conn: Connection, where: Conversation, now: float = T + 1, quiet: float = 0.0) -> ReplyTaken | None:
     found = approval_replies.take_reply(conn, where.id, now, read_answer, quiet, 4 * quiet)
-    assert not isinstance(found, ReplyPending)
+    assert not isinstance(found, turns.Pause)
     return found
 
 
 def hears_later(conn: Connection, where: Conversation, now: float, quiet: float) -> float:
     """When it will show whether what waits is an answer."""
     found = approval_replies.take_reply(conn, where.id, now, read_answer, quiet, 4 * quiet)
-    assert isinstance(found, ReplyPending)
+    assert isinstance(found, turns.Pause)
     return found.at
 
 
