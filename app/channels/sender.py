@@ -4,19 +4,16 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from pathlib import Path
 from sqlite3 import Connection
 
 import structlog
 
-from app.channels.templates import read_templates
 from app.channels.whatsapp.errors import DOWNLOAD_FAILED, PAIR_RATE, UPLOAD_FAILED, send_alert
-from app.errors import RecadoError, StoreError
-from app.i18n import LANGUAGES
-from app.messages import Accepted, Channel, Outgoing, Refused, SendResult, Unknown
+from app.errors import StoreError
+from app.messages import Accepted, Channel, Refused, SendResult, Unknown
 from app.store import alerts, delivery, handovers, outbox, people
 from app.store.database import Database
-from app.store.outbox import Draft, NextSend, OutboxRow
+from app.store.outbox import NextSend, OutboxRow
 from app.text import Private
 from app.turns.limits import Limits
 
@@ -32,7 +29,6 @@ TRIED_TWICE = frozenset({DOWNLOAD_FAILED, UPLOAD_FAILED})
 FILE_ATTEMPTS = 6  # of a file that Meta refuses: half a minute, then the messages behind it go on
 STORE_RETRY_SECONDS = 2.0
 LONGEST_PAUSE = 30.0
-CALLS_BACK = "we_are_back"  # the template that asks a person to write, for an answer that came too late
 
 
 class Sender:
@@ -43,7 +39,6 @@ class Sender:
         store: Database,
         channels: Mapping[str, Channel],
         limits: Limits,
-        data_dir: Path,
         *,
         reconcile_seconds: float,
         at_once: int = 50,
@@ -51,7 +46,6 @@ class Sender:
         self._store = store
         self._channels = channels
         self._limits = limits
-        self._data_dir = data_dir
         self._reconcile = reconcile_seconds
         self._places = asyncio.Semaphore(at_once)
         self._guests_places = asyncio.Semaphore(max(at_once // 5, 1))  # of these, so that members never wait
@@ -167,9 +161,6 @@ class Sender:
                 _, more = await self._store.tx(
                     lambda conn: self._settle(conn, row, result, now), then=self._wake_released
                 )
-                if isinstance(result, Refused) and result.then == "template" and not row.message.template:
-                    await self._call_back(row, now)
-                    return True
                 return more
             except Exception as error:
                 log.error("a send's outcome could not be kept", outbox=row.id, error=str(error))
@@ -217,24 +208,6 @@ class Sender:
             outbox.fail(conn, row.id, result.code, result.detail, now)
             alert = f"undelivered:{result.code}"
         alerts.raise_alert(conn, alert, send_alert(result), now)
-
-    async def _call_back(self, row: OutboxRow, now: float) -> None:
-        """Send the template that asks a person to write again, if the operator lists one."""
-        try:
-            templates = await asyncio.to_thread(read_templates, self._data_dir)
-            ours: dict[str, Outgoing] = {
-                language: templates.find(CALLS_BACK, language).filled({}) for language in LANGUAGES
-            }
-        except RecadoError:
-            return
-
-        def write(conn: Connection) -> None:
-            message = ours.get(people.language(conn, row.person_id), ours["en"])
-            where = people.conversation(conn, row.person_id, row.channel, "", now)
-            source = delivery.callback_source(where.id, outbox.written_at(conn, where.id))
-            outbox.put_reply(conn, where, source, Draft(message.text, (message,)), now, origin="callback")
-
-        await self._store.tx(write)
 
 
 def _was_tried_enough(result: Refused, row: OutboxRow) -> bool:

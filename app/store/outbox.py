@@ -31,12 +31,11 @@ SENT_AS = (
 )
 WINDOW_CLOSED = 131047  # Meta's code: the person has not written for a day
 
-Origin = Literal["assistant", "reminder", "question", "business", "callback", "guest", "alert"]
+Origin = Literal["assistant", "reminder", "question", "business", "guest", "alert"]
 """The origin of a message: the assistant (answers, notices), a reminder, a question that waits for a yes, a
-person or a system of the business, the template that asks a person to write again, a guest of whom owners are
-told, or an alert for owners that little may be sent."""
-SENT_IN_SILENCE: tuple[Origin, ...] = ("business", "callback")
-_IS_SENT_IN_SILENCE = f"origin IN {SENT_IN_SILENCE}"  # SQL
+person or a system of the business, a guest of whom owners are told, or an alert for owners that little may be
+sent."""
+_IS_SENT_IN_SILENCE = "origin = 'business'"  # SQL: an assistant does not answer there
 _OUTGOING = TypeAdapter(Outgoing)
 _BEGINS_SO = "source >= ? AND source < ?"  # SQL for a source with a prefix; see `_range`
 
@@ -91,7 +90,7 @@ def put_reply(
     if not state or exists(conn, "SELECT 1 FROM outbox WHERE source = ?", source):
         return False
     parts: Sequence[Outgoing] = draft.parts
-    if origin not in SENT_IN_SILENCE:  # an assistant does not answer there
+    if origin != "business":
         language = draft.language or people.language(conn, conversation.person_id)
         parts = disclosure.with_disclosure(conn, conversation, parts, language)
     said = [one.text for one in draft.parts] if len(parts) == len(draft.parts) else []
@@ -126,7 +125,7 @@ def put_reply(
 
 def state_of_new(conn: Connection, conversation: str, origin: Origin, now: float) -> str:
     """Return the state in which a row is queued, "" for one that is not."""
-    if origin in SENT_IN_SILENCE or not is_silent(conn, conversation, now):
+    if origin == "business" or not is_silent(conn, conversation, now):
         return "ready"
     return "held" if origin == "reminder" else ""
 
@@ -388,11 +387,11 @@ def _window_closed(conn: Connection, row: Row, now: float) -> bool:
     return bool(row["attempts"]) and now > since + WINDOW_SECONDS
 
 
-def written_at(conn: Connection, conversation: str, skip: int = 0) -> float | None:
-    """Return when the person wrote their newest message there, or the one `skip` before it; None for none."""
+def written_at(conn: Connection, conversation: str) -> float | None:
+    """Return when the person wrote their newest message there, None for none."""
     row = conn.execute(
-        f"SELECT at FROM messages WHERE conversation_id = ? AND {WRITTEN} ORDER BY id DESC LIMIT 1 OFFSET ?",
-        (conversation, skip),
+        f"SELECT at FROM messages WHERE conversation_id = ? AND {WRITTEN} ORDER BY id DESC LIMIT 1",
+        (conversation,),
     ).fetchone()
     return None if row is None else row["at"]
 
