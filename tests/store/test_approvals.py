@@ -10,7 +10,7 @@ from app.messages import GraphError, Inbound, Status
 from app.people import Conversation
 from app.store import approval_replies, approvals, delivery, inbox, outbox, schedules, turns
 from app.store.approval_replies import ReplyTaken
-from app.store.approvals import ANSWER_SECONDS, BUTTON, Choice, Question
+from app.store.approvals import BUTTON, Choice, Question
 from app.store.inbox import ClassifiedMessage
 from app.store.schedules import Due, Firing, Schedule
 from app.turns.cards import CALL
@@ -142,14 +142,6 @@ def test_other_messages_answer_nothing(conn: Connection, message: dict[str, Any]
     assert claim(conn, where, "t2", T + 9) == turns.Ready("t2")
 
 
-def test_words_that_came_before_the_question_was_sent_are_a_message(conn: Connection) -> None:
-    where = asked(conn, "q", sent=False)
-    say(conn, "sí", T + 1)
-    deliver(conn, where, T + 2)
-    assert hear(conn, where, T + 3) is None
-    assert state(conn, "q") == "open"
-
-
 @pytest.mark.parametrize(("written", "answer"), [(12, "yes"), (10, "open"), (8, "open")])
 def test_words_beside_the_news_that_a_question_was_sent_go_by_whatsapps_clock(
     conn: Connection, written: float, answer: str
@@ -163,17 +155,6 @@ def test_words_beside_the_news_that_a_question_was_sent_go_by_whatsapps_clock(
     delivery.apply_status(conn, Status("wamid.q", "sent", T + 10, outbox_id=given.row.id), T + 61)
     hear(conn, where, T + 62)
     assert state(conn, "q") == answer
-
-
-@pytest.mark.parametrize("days", [1, 6.9])
-def test_words_that_were_underway_for_days_answer_no_newer_question(conn: Connection, days: float) -> None:
-    """They waited at WhatsApp while we were away."""
-    where = asked(conn, "q")
-    told = Status(f"wamid.{value(conn, 'SELECT outbox_id FROM approvals')}", "sent", T)
-    delivery.apply_status(conn, told, T)
-    say(conn, "sí", T + 60, at=T - days * 86400)
-    hear(conn, where, T + 62)
-    assert state(conn, "q") == "open"
 
 
 def test_a_button_counts_from_the_moment_its_message_is_on_its_way(conn: Connection) -> None:
@@ -193,26 +174,6 @@ def test_a_quote_or_a_reaction_selects_the_question(conn: Connection, kind: str)
     hear(conn, where)
     assert (state(conn, "q"), state(conn, "r")) == ("open", "yes")
     assert turn_state(conn, "q") == "queued"
-
-
-def test_a_reaction_to_anything_else_stays_silent(conn: Connection) -> None:
-    where = asked(conn, "q")
-    take(conn, inbound("r", "👍", kind="reaction", quoted="wamid.of.something.else"), now=T + 1)
-    assert hear(conn, where) is None
-    assert claim(conn, where, "t2", T + 9) is None
-
-
-def test_a_question_expires_23_hours_after_the_last_message(conn: Connection) -> None:
-    where = asked(conn, "q")
-    say(conn, "hola", T + 3600)
-    approvals.expire(conn, T + ANSWER_SECONDS)
-    assert state(conn, "q") == "open"
-    approvals.expire(conn, T + 3600 + ANSWER_SECONDS)
-    assert (state(conn, "q"), turn_state(conn, "q")) == ("expired", "queued")
-    conn.execute("UPDATE inbox SET done_at = ?", (T,))
-    press(conn, "q-yes", T + 3700 + ANSWER_SECONDS)
-    assert closed(hear(conn, where))
-    assert state(conn, "q") == "expired"
 
 
 @pytest.mark.parametrize("way", ["button", "words", "reaction"])
@@ -238,18 +199,6 @@ def test_buttons_whose_card_did_not_arrive_as_a_whole_answer_nothing(conn: Conne
     approvals.expire(conn, T + 2)
     assert (state(conn, "r"), state(conn, "q")) == ("failed", "open")
     assert value(conn, "SELECT state FROM turns WHERE id = 't2'") == "queued"
-
-
-def test_a_question_that_was_answered_by_its_button_is_not_sent_again(conn: Connection) -> None:
-    where = asked(conn, "q", sent=False)
-    given = outbox.take(conn, where.person_id, T)
-    assert given.row is not None
-    outbox.mark_unknown(conn, given.row.id, "no answer", T + 15)
-    say(conn, "Sí", T + 5, kind="answer", button=f"{BUTTON}q-yes", quoted="wamid.1")
-    hear(conn, where, T + 5)
-    assert state(conn, "q") == "yes"
-    assert outbox.take(conn, where.person_id, T + 15).row is None
-    assert value(conn, "SELECT state || wamid FROM outbox") == "sentwamid.1"
 
 
 @pytest.mark.parametrize("kind", ["text", "reaction"])
@@ -318,14 +267,6 @@ def test_words_answer_once_their_burst_is_over(conn: Connection) -> None:
     assert hear(conn, where, T + 2.5, quiet=1.0) is not None
     assert state(conn, "q") == "yes"
     assert value(conn, "SELECT count(*) FROM inbox WHERE turn_id IS NULL AND done_at IS NULL") == 0
-
-
-def test_who_goes_on_saying_yes_is_not_waited_for_for_ever(conn: Connection) -> None:
-    where = asked(conn, "q")
-    for number in range(9):
-        say(conn, "sí", T + 1 + number / 2)
-    assert hear(conn, where, T + 5, quiet=1.0) is not None
-    assert state(conn, "q") == "yes"
 
 
 @pytest.mark.parametrize("way", ["button", "quote"])

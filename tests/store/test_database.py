@@ -109,22 +109,6 @@ async def test_after_a_failed_commit_the_next_one_works(
     assert (await keys(store), store.last_failure) == (["later"], "")
 
 
-async def test_a_hint_that_raises_disturbs_no_other(store: Database) -> None:
-    told: list[str] = []
-
-    def bad(_: str) -> None:
-        raise RuntimeError("a listener broke")
-
-    async with Batch(store):
-        tasks = [
-            store.tx(put("a"), then=bad),
-            store.tx(put("b"), then=told.append),
-        ]
-    assert await asyncio.gather(*tasks) == ["a", "b"]
-    await store.tx(put("c"))
-    assert told == ["b"]
-
-
 async def test_a_caller_that_gave_up_leaves_its_write_and_its_hint(store: Database) -> None:
     told: list[str] = []
     async with Batch(store):
@@ -214,35 +198,6 @@ def test_a_failing_migration_keeps_nothing_of_itself(tmp_path: Path) -> None:
             migrate(conn)
         tables = {row[0] for row in conn.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     assert tables == {"turns", "schema_version"}
-
-
-def test_what_an_older_version_journaled_is_kept(tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "recado.db", isolation_level=None)) as conn:
-        older = [sql for name, sql in migrations() if name < "0010"]
-        conn.executescript("".join(older))
-        conn.execute("INSERT INTO people (id, realm, created_at) VALUES ('p', 'whatsapp', 0)")
-        conn.execute(
-            "INSERT INTO conversations (id, person_id, channel, created_at) VALUES ('c', 'p', 'x', 0)"
-        )
-        conn.execute(
-            "INSERT INTO turns (id, person_id, conversation_id, state, created_at)"
-            " VALUES ('t', 'p', 'c', 'running', 0)"
-        )
-        conn.execute("INSERT INTO journal VALUES ('t', 'llm:0', 'p', 'llm', 1, '{}', 7.5)")
-        conn.execute("INSERT INTO model_calls VALUES ('t', 'llm:0', 'p', 'm', '[]', 1, 2, 3, 0.5, 7.5, 'h')")
-        conn.execute(
-            "CREATE TABLE schema_version (version INTEGER PRIMARY KEY, name TEXT NOT NULL,"
-            " applied_at REAL NOT NULL)"
-        )
-        conn.execute("INSERT INTO schema_version VALUES (?, '', 0)", (len(older),))
-        conn.execute("PRAGMA foreign_keys=ON")
-        migrate(conn)
-        kept = conn.execute(
-            "SELECT j.*, c.catalog, c.cached_tokens, c.at FROM journal j JOIN model_calls c USING (key)"
-        )
-        assert kept.fetchall() == [("t", "llm:0", "p", "llm", 1, "{}", 7.5, "h", 3, 7.5)]
-        conn.execute("DELETE FROM people")
-        assert conn.execute("SELECT count(*) FROM journal").fetchone() == (0,)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from app.store.outbox import (
     NextSend,
     Origin,
 )
-from tests.store.rows import ANA, T, conversation, draft, inbound, queue, states, take, value
+from tests.store.rows import ANA, T, conversation, inbound, queue, states, take, value
 
 LATER = T + 15
 
@@ -24,12 +24,6 @@ def taken(conn: Connection, person: str, now: float = T) -> str:
     given = outbox.take(conn, person, now)
     assert given.row is not None
     return given.row.id
-
-
-def test_a_source_gets_its_rows_once(conn: Connection) -> None:
-    where = conversation(conn)
-    added = [outbox.put_reply(conn, where, "turn:1", draft("a", "b"), T) for _ in range(2)]
-    assert (added, states(conn)) == ([True, False], ["ready", "ready"])
 
 
 def test_a_row_is_sent_as_it_was_written(conn: Connection) -> None:
@@ -198,15 +192,6 @@ def test_a_held_template_waits_for_the_operator_whenever_the_person_wrote(conn: 
     assert states(conn) == ["held"]
 
 
-def test_a_message_of_the_person_keeps_the_window_open(conn: Connection) -> None:
-    where = conversation(conn)
-    take(conn, inbound("w1"))
-    (one,) = queue(conn, where, "turn:1", "a")
-    outbox.hold(conn, taken(conn, where.person_id), 190, "token", T)
-    take(conn, inbound("w2"), now=T + 3600)
-    assert taken(conn, where.person_id, T + WINDOW_SECONDS + 1) == one
-
-
 def test_what_was_on_the_wire_at_a_crash_is_unknown(conn: Connection) -> None:
     where = conversation(conn)
     (one, _) = queue(conn, where, "turn:1", "a", "b")
@@ -217,16 +202,6 @@ def test_what_was_on_the_wire_at_a_crash_is_unknown(conn: Connection) -> None:
     assert taken(conn, where.person_id, LATER) == one
 
 
-def test_a_second_send_that_a_crash_cut_off_is_the_last(conn: Connection) -> None:
-    where = conversation(conn)
-    queue(conn, where, "turn:1", "a")
-    outbox.mark_unknown(conn, taken(conn, where.person_id), "no answer", T)
-    taken(conn, where.person_id)
-    outbox.recover(conn, T)
-    assert outbox.take(conn, where.person_id, T).row is None
-    assert [alert.code for alert in alerts.open_alerts(conn)] == ["undelivered:unknown"]
-
-
 def test_statuses_are_awaited_from_when_the_webhook_listens(conn: Connection) -> None:
     where = conversation(conn)
     queue(conn, where, "turn:1", "a")
@@ -234,12 +209,6 @@ def test_statuses_are_awaited_from_when_the_webhook_listens(conn: Connection) ->
     outbox.recover(conn, LATER)
     outbox.await_statuses(conn, LATER + 30)
     assert outbox.take(conn, where.person_id, LATER) == NextSend(at=LATER + 30)
-
-
-def test_a_clock_set_back_does_not_keep_a_row_from_being_sent(conn: Connection) -> None:
-    where = conversation(conn)
-    (one,) = queue(conn, where, "turn:1", "a", now=T + 3600)
-    assert taken(conn, where.person_id, T) == one
 
 
 def test_a_clock_set_back_ends_the_pauses_that_were_counted_by_the_old_time(conn: Connection) -> None:

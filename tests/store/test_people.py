@@ -59,11 +59,6 @@ def test_the_doors(conn: Connection, doors: AccessRules, let_in: bool) -> None:
     assert isinstance(people.admit(conn, doors, ANA, "", T), Admitted) is let_in
 
 
-def test_who_is_no_longer_listed_is_turned_away(conn: Connection) -> None:
-    admit(conn, doors=listed(ANA.phone))
-    assert people.admit(conn, CLOSED, ANA, "", T) == TurnedAway(ANA.phone, "outsider")
-
-
 def test_people_kept_of_those_turned_away_are_bounded(conn: Connection) -> None:
     for n in range(people.OUTSIDERS_KEPT + 5):
         people.admit(conn, CLOSED, Sender(phone=f"1212555{n:04}"), "", T + n)
@@ -86,12 +81,6 @@ def test_a_known_person_with_another_alias_than_before_is_frozen(conn: Connectio
     admit(conn, sender)
     assert frozen(conn) == [ana]
     assert aliases(conn, ana) == [canonical(ANA.phone), ANA.user_id]
-
-
-def test_a_pair_beside_a_status_freezes_like_a_message(conn: Connection) -> None:
-    ana = admit(conn).id
-    people.pair(conn, OPEN, Sender(ANA.phone, "MX.other"), T)
-    assert frozen(conn) == [ana]
 
 
 def test_a_frozen_owner_has_no_role(conn: Connection) -> None:
@@ -199,13 +188,6 @@ def test_five_wrong_codes_spend_the_code(conn: Connection, wrong: int, good: boo
     assert takes_ownership(conn, CLOSED, code, T) is good
 
 
-def test_ordinary_words_use_up_no_try(conn: Connection) -> None:
-    code = code_of(conn)
-    for text in ("hola", "", "AAAA-AAAA", f"my code is {code}", "AAAAAAAAAAAA") * 3:
-        assert not takes_ownership(conn, CLOSED, text, T)
-    assert takes_ownership(conn, CLOSED, code, T)
-
-
 def test_the_code_is_void_once_there_is_an_owner(conn: Connection) -> None:
     code = code_of(conn)
     people.make_owner(conn, "whatsapp", BETO.phone, T)
@@ -224,19 +206,6 @@ def test_no_code_is_offered_while_there_is_an_owner(conn: Connection, configured
         people.make_owner(conn, "whatsapp", BETO.phone, T)
     assert offer_ownership(conn, doors, T) is None
     assert value(conn, "SELECT count(*) FROM meta") == 0
-
-
-def test_a_simulator_takes_no_code(conn: Connection) -> None:
-    code = code_of(conn)
-    admitted = people.admit(conn, AccessRules("simulator", open=True), ANA, code, T)
-    assert isinstance(admitted, Admitted)
-    assert admitted.became is None
-
-
-@pytest.mark.parametrize("who", ["+52 1 555 000 0001", "525550000001", "MX.ana"])
-def test_an_operator_may_write_a_person_in_any_form(conn: Connection, who: str) -> None:
-    ana = admit(conn).id
-    assert people.allow(conn, "whatsapp", who, T) == ana
 
 
 def test_what_waits_under_a_name_goes_with_the_name_that_an_owner_confirms(conn: Connection) -> None:

@@ -2,8 +2,6 @@
 
 import asyncio
 import sqlite3
-from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -13,9 +11,8 @@ from app.skills.frames import HEADER, TO_WORKER, Answer, Ask, decode, encode
 from app.skills.proxies import answer_ask
 from app.store import disk_space, skill_data
 from app.store.database import Database
-from app.store.migrations import migrate, migrations
 from app.store.skill_data import CALL_BYTES, KEY_CHARACTERS, VALUE_BYTES, Fact, NoRoom, SkillStore
-from tests.store.rows import ANA, BETO, T, admit, begun, conversation, inbound, steps, take, value
+from tests.store.rows import ANA, BETO, T, admit, begun, conversation, inbound, steps, take
 
 COUNTED = "SELECT coalesce(sum(length(CAST(key AS BLOB)) + length(CAST(value AS BLOB))), 0) FROM skill_data"
 
@@ -120,17 +117,6 @@ async def test_what_a_worker_asks_for_is_handed_on_as_it_is_stored_and_bounded(s
     assert "list fewer" in (await asked("list", "l", 5000)).error
     assert len((await asked("list", "l", 20)).value) == 20
     assert len(await face.list("l", 5000)) == 40
-
-
-def test_what_was_there_before_the_count_is_counted_by_the_migration(tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "old.db", isolation_level=None)) as conn:
-        conn.row_factory = sqlite3.Row
-        conn.execute("CREATE TABLE schema_version (version INTEGER PRIMARY KEY, name TEXT, applied_at REAL)")
-        conn.executescript(f"{migrations()[0][1]}; INSERT INTO schema_version VALUES (1, 'first', 0)")
-        ana = admit(conn).id
-        conn.execute("INSERT INTO skill_data VALUES (?, 'notes', 'ñ', '\"x\"', 1)", (ana,))
-        migrate(conn)
-        assert value(conn, "SELECT data_bytes FROM people") == 5
 
 
 def keep(

@@ -8,7 +8,7 @@ import pytest
 from app.errors import RecadoError
 from app.store import delivery, inbox, journal, outbox, people, turn_state, turns
 from app.store.journal import Tokens, TurnGone
-from app.store.turns import MAX_ATTEMPTS, Pause, Ready, StickySelection
+from app.store.turns import MAX_ATTEMPTS, Pause, Ready
 from tests.store.rows import (
     ANA,
     BETO,
@@ -126,30 +126,12 @@ def test_members_are_read_again_and_not_gathered_again(conn: Connection) -> None
     assert [member.text for member in second.members] == [member.text for member in first.members] == ["uno"]
 
 
-def test_each_beginning_counts_an_attempt_before_the_turn_runs(conn: Connection) -> None:
-    where = conversation(conn)
-    take(conn, inbound("w1"))
-    counted = [begun(conn, where, "t1").attempts]
-    counted += [turn_state.load_turn(conn, "t1", T, 40, "d").attempts for _ in range(3)]
-    assert counted == [1, 2, 3, 4]
-
-
 def test_an_orderly_stop_gives_the_attempt_back(conn: Connection) -> None:
     where = conversation(conn)
     take(conn, inbound("w1"))
     begun(conn, where, "t1")
     turns.release(conn)
     assert claim(conn, where, "t2", T + 1) == Ready("t1", attempts=0)
-
-
-def test_a_postponed_turn_waits_for_its_time(conn: Connection) -> None:
-    where = conversation(conn)
-    take(conn, inbound("w1"))
-    begun(conn, where, "t1")
-    ended = turns.postpone(conn, "t1", T + 2, "boom")
-    assert not ended
-    assert claim(conn, where, "t2", T + 1) == Pause(T + 2)
-    assert claim(conn, where, "t2", T + 2) == Ready("t1", attempts=1)
 
 
 def test_a_turn_that_cannot_even_be_given_up_ends_without_words(conn: Connection) -> None:
@@ -215,15 +197,6 @@ def test_the_end_closes_exactly_the_members(conn: Connection) -> None:
     assert [tuple(row) for row in rows] == [("w1", T + 2), ("w2", T + 2), ("w3", None), ("b1", None)]
 
 
-def test_a_reply_shared_by_several_turns_is_sent_once(conn: Connection) -> None:
-    where = conversation(conn)
-    for turn in ("t1", "t2"):
-        take(conn, inbound(f"w.{turn}"))
-        begun(conn, where, turn)
-        turns.end(conn, turn, where, "refused", draft("no tokens left"), T, source="budget:hour")
-    assert states(conn) == ["ready"]
-
-
 def test_a_stop_ends_what_runs_and_what_waits_before_it(conn: Connection) -> None:
     where = conversation(conn)
     take(conn, inbound("w1", "uno"))
@@ -234,15 +207,6 @@ def test_a_stop_ends_what_runs_and_what_waits_before_it(conn: Connection) -> Non
     assert turns.stop(conn, where.id, "t2", T) == Ready("t2")
     assert value(conn, "SELECT outcome FROM turns WHERE id = 't1'") == "stopped"
     assert said(conn, "t2") == ["dos", "/stop"]
-
-
-def test_a_stop_ends_nothing_of_another_conversation(conn: Connection) -> None:
-    where, other = conversation(conn), conversation(conn, BETO)
-    take(conn, inbound("b1", sender=BETO))
-    begun(conn, other, "b")
-    take(conn, inbound("w1", "/stop"), kind="stop")
-    turns.stop(conn, where.id, "t1", T)
-    assert value(conn, "SELECT state FROM turns WHERE id = 'b'") == "running"
 
 
 def test_a_frozen_persons_stop_waits_too(conn: Connection) -> None:
@@ -289,25 +253,6 @@ def test_history_grows_and_then_halves_at_once(conn: Connection) -> None:
         ["q3", "q4", "q5", "q6"],
         ["q6", "q7"],
     ]
-
-
-def test_a_conversation_goes_on_with_what_its_last_turn_kept(conn: Connection) -> None:
-    where = conversation(conn)
-    take(conn, inbound("w1"))
-    begun(conn, where, "t1")
-    turns.end(
-        conn,
-        "t1",
-        where,
-        "answered",
-        draft("ok"),
-        T,
-        sticky=StickySelection(["calc"], ["numbers"], ["b", "a"]),
-    )
-    take(conn, inbound("w2"), now=T + 10)
-    opened = begun(conn, where, "t2", T + 10)
-    assert (opened.sticky_tools, opened.sticky_categories) == (("calc",), ("numbers",))
-    assert opened.active_skills == ("b", "a")
 
 
 def test_history_holds_nothing_of_another_person_or_group(conn: Connection) -> None:
@@ -388,15 +333,6 @@ def test_a_turn_that_ran_alone_keeps_its_attempt(three_turns: sqlite3.Connection
 def test_turns_that_ran_together_are_not_counted_three_times(three_turns: sqlite3.Connection) -> None:
     assert [crash(three_turns, "t0", "t1", "t2") for _ in range(3)] == [[0, 0, 0]] * 3
     assert crash(three_turns, "t0", "t1") == [1, 1]
-
-
-def test_a_finished_step_makes_crashes_beside_others_count_anew(three_turns: sqlite3.Connection) -> None:
-    for _ in range(3):
-        crash(three_turns, "t0", "t1")
-    turn_state.load_turn(three_turns, "t0", 0.0, 10, "2026-01-01")
-    journal.record(three_turns, "t0", "route", "route", "{}", 0.0)
-    assert crash(three_turns, "t0", "t1") == [1, 1]
-    assert crash(three_turns, "t0", "t1") == [1, 2]
 
 
 PAST = 600
