@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from sqlite3 import Connection
 
 import structlog
@@ -23,7 +23,6 @@ FIRST_BACKOFF = 1.0
 LONGEST_BACKOFF = 300.0
 MOST_STEPS = 10  # attempts after which every back-off is the longest; bounds the power
 LONGEST_ASKED = 3600.0
-PAIR_RATE_BASE = 4.0
 ATTEMPTS_BEFORE_ALERT = 4
 TRIED_TWICE = frozenset({DOWNLOAD_FAILED, UPLOAD_FAILED})
 FILE_ATTEMPTS = 6  # of a file that Meta refuses: half a minute, then the messages behind it go on
@@ -113,7 +112,9 @@ class Sender:
                     next_send = await self._next(person)
                     more = next_send.row is not None and await self._deliver(next_send.row)
                 if next_send.row is None and next_send.at is not None:
-                    await _wait(event, next_send.at - time.time())
+                    pause = min(max(next_send.at - time.time(), 0.0), LONGEST_PAUSE)
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(event.wait(), pause)
                     more = True
                 if not more and not event.is_set():  # no await between this check and leaving
                     break
@@ -224,13 +225,5 @@ def backoff(result: Refused, attempts: int) -> float:
     if result.retry_after:
         return min(max(result.retry_after, FIRST_BACKOFF), LONGEST_ASKED)
     steps = min(attempts, MOST_STEPS)
-    base = PAIR_RATE_BASE if result.code == PAIR_RATE else 2.0
-    return min(FIRST_BACKOFF * base ** (steps - 1 if base == 2.0 else steps), LONGEST_BACKOFF)
-
-
-async def _wait(event: asyncio.Event, seconds: float) -> None:
-    try:
-        async with asyncio.timeout(min(max(seconds, 0.0), LONGEST_PAUSE)):
-            await event.wait()
-    except TimeoutError:
-        return
+    seconds = 4.0**steps if result.code == PAIR_RATE else FIRST_BACKOFF * 2.0 ** (steps - 1)
+    return min(seconds, LONGEST_BACKOFF)

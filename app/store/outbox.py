@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 
 from app.i18n import say
 from app.messages import Address, Outgoing
-from app.people import Conversation
+from app.people import Conversation, Realm
 from app.store import alerts, disclosure, people
 from app.store.conditions import SILENT, UNSENT, WRITTEN
 from app.store.database import exists, insert, new_id, placeholders
@@ -121,6 +121,14 @@ def put_reply(
             created_at=now,
         )
     return bool(parts)
+
+
+def put_for(conn: Connection, realm: Realm, to: str, source: str, draft: Draft, now: float) -> str:
+    """Queue what the business writes to a phone or user id; return whose it is. Raises RecadoError."""
+    person = people.reachable(conn, realm, to, now)
+    where = people.conversation(conn, person, realm, "", now)
+    put_reply(conn, where, source, draft, now, origin="business")
+    return person
 
 
 def state_of_new(conn: Connection, conversation: str, origin: Origin, now: float) -> str:

@@ -260,11 +260,9 @@ def _read_statuses(value: dict[str, JSON], found: Webhook) -> None:
 
 
 def _pricing(block: dict[str, JSON]) -> Pricing | None:
-    """Read what the message is billed as; before 2025-07 there was no type, only `billable`."""
-    category = text(block.get("category"), _KIND_LIMIT).lower()
-    kind = text(block.get("type"), _KIND_LIMIT).lower()
-    usual = "free" if block.get("billable") is False else "regular"
-    return Pricing(category, kind or usual) if category else None
+    """Read what the message is billed as."""
+    category, kind = (text(block.get(name), _KIND_LIMIT).lower() for name in ("category", "type"))
+    return Pricing(category, kind or "regular") if category else None
 
 
 def _errors(block: JSON) -> Iterator[GraphError]:

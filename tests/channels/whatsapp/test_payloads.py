@@ -1,5 +1,7 @@
 import copy
 import json
+import os
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -416,3 +418,15 @@ def _places(value: Any) -> Any:
     for key, item in items:
         yield value, key
         yield from _places(item)
+
+
+SAMPLES = Path(os.environ.get("RECADO_SAMPLES", "")) / "whatsapp"
+
+
+@pytest.mark.skipif(not SAMPLES.is_dir(), reason="RECADO_SAMPLES names no folder with samples of WhatsApp")
+def test_every_message_and_status_of_the_samples_is_found() -> None:
+    bodies = [json.loads(path.read_bytes()) for path in sorted(SAMPLES.rglob("*.json"))]
+    found = [read_webhook(whole) for whole in bodies if "entry" in whole]
+    assert not any(one.unreadable for one in found)
+    assert sum(len(one.messages) for one in found) >= 40
+    assert sum(len(one.statuses) for one in found) >= 5
