@@ -90,7 +90,9 @@ class MediaFolder:
             raise NotKept(f"{kind} files must have 1 byte to {most // MEGABYTE} MB")
         called = safe_name(name, endings)
         ending = endings[0] if endings else ".txt"
-        path = f"{_checked_id(person)}/{hashlib.sha256(data).hexdigest()}{ending}"
+        if not _PLAIN_ID.fullmatch(person):
+            raise NotKept("this person has no folder: the id is not a plain name")
+        path = f"{person}/{hashlib.sha256(data).hexdigest()}{ending}"
         try:
             with self._lock:
                 self._write(path, data)
@@ -115,12 +117,9 @@ class MediaFolder:
         """Remove a file; nothing happens if it is gone."""
         self.absolute(path).unlink(missing_ok=True)
 
-    def path(self, file: MediaFile) -> Path:
-        return self._folder.absolute() / file.path
-
     def read(self, file: MediaFile) -> bytes:
         """Return the bytes. Raises OSError."""
-        return self.path(file).read_bytes()
+        return self.absolute(file.path).read_bytes()
 
     def is_empty(self) -> bool:
         return next(self._folders(), None) is None
@@ -205,12 +204,6 @@ def safe_name(name: str, endings: tuple[str, ...]) -> str:
     ending = ending or ".txt"
     short = stem[: LONGEST_NAME - len(ending)].encode()[: NAME_BYTES - len(ending)].decode(errors="ignore")
     return (short or "file") + ending
-
-
-def _checked_id(person: str) -> str:
-    if not _PLAIN_ID.fullmatch(person):
-        raise NotKept("this person has no folder: the id is not a plain name")
-    return person
 
 
 def _detect_format(data: bytes, said: str) -> tuple[str, MediaKind, tuple[str, ...]]:

@@ -137,8 +137,10 @@ class SkillStore:
     async def put(self, key: str, value: JSON) -> None:
         """Keep a JSON value. Raises ValueError if it, its key or the call's writes are too large."""
         text = orjson.dumps(value)
-        if not isinstance(key, str) or not _is_whole(key):  # a worker process may send anything
-            raise ValueError("a key is text, and holds no half characters")
+        try:
+            key.encode()
+        except (AttributeError, UnicodeEncodeError):  # a worker process may send anything
+            raise ValueError("a key is text, and holds no half characters") from None
         if len(key) > KEY_CHARACTERS:
             raise ValueError(f"a key has at most {KEY_CHARACTERS} characters, this has {len(key)}")
         if len(text) > VALUE_BYTES:
@@ -238,14 +240,6 @@ class SkillStore:
 def _check_size(size: int | None, most: int) -> None:
     if size is not None and size > most:
         raise ValueError(f"these rows have more than {most // 1024} KiB: list fewer, or by a longer prefix")
-
-
-def _is_whole(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _holds_text(value: JSON) -> bool:
