@@ -16,6 +16,7 @@ from pathlib import Path
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from app.channels.whatsapp.values import objects
 from app.errors import RecadoError
 from app.messages import Outgoing, Template
 
@@ -92,12 +93,8 @@ def differences(listed: ListedTemplate, approved: Sequence[Mapping[str, object]]
         return "Meta does not know it in this language"
     if (status := str(same[0].get("status"))) != "APPROVED":
         return f"Meta says {status}"
-    components = same[0].get("components")
-    bodies = (
-        [str(one.get("text")) for one in components if isinstance(one, dict) and one.get("type") == "BODY"]
-        if isinstance(components, list)
-        else []
-    )
+    components = objects(same[0].get("components"))
+    bodies = [str(one.get("text")) for one in components if one.get("type") == "BODY"]
     numbered = listed.text
     for number, name in enumerate(listed.variables, 1):
         numbered = numbered.replace(f"{{{name}}}", f"{{{{{number}}}}}")

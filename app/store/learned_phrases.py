@@ -1,7 +1,8 @@
 """Learned phrases: the words in which a person asked for what a tool then did, as sets of stems."""
 
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from sqlite3 import Connection
 
@@ -29,14 +30,6 @@ class OwnStem:
     share: float
 
 
-@dataclass(frozen=True, slots=True)
-class SharedStem:
-    """A stem by which enough other people have asked for a tool."""
-
-    tool: str
-    stem: str
-
-
 def learn(conn: Connection, person: str, tools: Collection[str], stems: Collection[str], now: float) -> None:
     """Keep that these tools did what a message with these stems asked for; a repetition counts once.
 
@@ -57,10 +50,10 @@ def learn(conn: Connection, person: str, tools: Collection[str], stems: Collecti
 
 def matching_stems(
     conn: Connection, person: str, realm: str, stems: Sequence[str]
-) -> tuple[list[OwnStem], list[SharedStem]]:
-    """Return which of these stems the person's own phrases hold, and which enough others share for a tool.
+) -> tuple[list[OwnStem], Mapping[str, int]]:
+    """Return which of these stems the person's own phrases hold, and how many others share, by tool.
 
-    Only people of the same realm count, and none that are frozen or blocked.
+    A stem is shared if enough other people of the realm, none of them frozen or blocked, have it.
     """
     listed = placeholders(stems)
     own = conn.execute(
@@ -75,7 +68,7 @@ def matching_stems(
         " GROUP BY tool, stem HAVING count(*) >= ?",
         (*stems, person, _MOST_SHARED, realm, ENOUGH_PEOPLE),
     )
-    return [OwnStem(*row) for row in own], [SharedStem(*row) for row in shared]
+    return [OwnStem(*row) for row in own], Counter(row["tool"] for row in shared)
 
 
 def _write(conn: Connection, person: str, tools: Collection[str], stems: Collection[str], now: float) -> None:

@@ -29,11 +29,11 @@ async def taught(store: Database, number: int, *stems: str, tool: str = "spend")
     return await store.tx(write)
 
 
-async def shared(store: Database, person: Person, *stems: str) -> list[tuple[str, str]]:
+async def shared(store: Database, person: Person, *stems: str) -> dict[str, int]:
     _, found = await store.read(
         lambda conn: learned_phrases.matching_stems(conn, person.id, person.realm, stems)
     )
-    return [(one.tool, one.stem) for one in found]
+    return dict(found)
 
 
 def kept(conn: Connection) -> list[str]:
@@ -82,14 +82,13 @@ async def test_a_stem_is_shared_from_three_others_on(store: Database) -> None:
     for number in (1, 2):
         await taught(store, number, "guit", f"own{number}")
     await taught(store, 2, "guit", "again")
-    assert await shared(store, asking, "guit", "own1", "own2") == []
+    assert await shared(store, asking, "guit", "own1", "own2") == {}
     await taught(store, 3, "guit", tool="earn")
-    assert await shared(store, asking, "guit") == []
+    assert await shared(store, asking, "guit") == {}
     await taught(store, 3, "plat", "guit")
     await taught(store, 4, "guit", tool="earn")
     await taught(store, 5, "guit", tool="earn")
-    found = await shared(store, asking, "guit", "own1", "own2", "plat")
-    assert sorted(found) == [("earn", "guit"), ("spend", "guit")]
+    assert await shared(store, asking, "guit", "own1", "own2", "plat") == {"earn": 1, "spend": 1}
 
 
 @pytest.mark.parametrize("what", ["frozen", "blocked", "erased", "elsewhere"])
@@ -112,6 +111,6 @@ async def test_who_is_frozen_blocked_gone_or_of_another_realm_does_not_count(
 
     if what != "elsewhere":
         await taught(store, 3, "guit")
-        assert await shared(store, asking, "guit") == [("spend", "guit")]
+        assert await shared(store, asking, "guit") == {"spend": 1}
     await store.tx(change)
-    assert await shared(store, asking, "guit") == []
+    assert await shared(store, asking, "guit") == {}
