@@ -117,24 +117,14 @@ def access_rules(settings: Settings, realm: str, code_key: bytes = b"") -> Acces
     if realm == "terminal":
         owners = frozenset({TERMINAL_USER}) if settings.uses_simulator else frozenset[str]()
         return AccessRules("terminal", owners=owners, open=True)
+    everyone, listed = settings.access == "everyone", settings.access == "listed"
     if realm == "simulator":
-        first = SIMULATED_PEOPLE[0]
-        return AccessRules(
-            "simulator",
-            owners=frozenset({first.phone, first.user_id}),
-            open=settings.access == "listed",
-            guests=settings.access == "everyone",
-            invites=settings.access != "listed",
-            code_key=code_key,
-        )
-    return AccessRules(
-        "whatsapp",
-        allowed=settings.allowed_phone_numbers,
-        owners=settings.owner_phone_numbers,
-        guests=settings.access == "everyone",
-        invites=settings.access != "listed",
-        code_key=code_key,
-    )
+        owners = frozenset({SIMULATED_PEOPLE[0].phone, SIMULATED_PEOPLE[0].user_id})
+        rules = AccessRules("simulator", owners=owners, open=listed)
+    else:
+        allowed, owners = settings.allowed_phone_numbers, settings.owner_phone_numbers
+        rules = AccessRules("whatsapp", allowed=allowed, owners=owners)
+    return replace(rules, guests=everyone, invites=not listed, code_key=code_key)
 
 
 def shown_name(name: str) -> str:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
@@ -14,12 +13,13 @@ from app.channels.whatsapp.splitting import split_message
 __all__ = ["render_parts", "render_whatsapp", "split_message"]
 
 NESTING_LIMIT = 60
-MOST_BRACKETS = 10  # open at once; with more, links are off: the parser is quadratic in them
 INDENT = "  "
 RULE = "———"
+_PARSER = MarkdownIt("commonmark", {"html": False, "maxNesting": NESTING_LIMIT}).enable(
+    ["strikethrough", "table"]
+)
 
 _EMPHASIS = {"strong": "*", "em": "_", "s": "~"}
-_BRACKET = re.compile(r"[\[\]]")
 _BREAK_TAG = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _TASKS = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}
 _HIDDEN_SCHEMES = ("mailto:", "tel:", "https://", "http://")
@@ -48,7 +48,7 @@ def render_whatsapp(markdown: str) -> str:
     lines, links `text (address)`, tables `*header*: cell` lines. Never raises.
     """
     text = without_signs(markdown).expandtabs(4)
-    tokens = _parser(links=not _is_all_brackets(text)).parse(text)
+    tokens = _PARSER.parse(text)
     if any(token.level >= NESTING_LIMIT - 1 for token in tokens):  # the parser drops what is deeper
         return text.strip()
     lines = _blocks(SyntaxTreeNode(tokens).children)
@@ -56,25 +56,6 @@ def render_whatsapp(markdown: str) -> str:
     if not rendered and any(character.isalnum() for character in text):
         return text.strip()  # only what Markdown keeps to itself, such as link definitions
     return rendered
-
-
-def _is_all_brackets(text: str) -> bool:
-    """Return True if more brackets are open at once than any link needs."""
-    if text.count("[") <= MOST_BRACKETS:
-        return False
-    depth = 0
-    for bracket in _BRACKET.findall(text):
-        depth = depth + 1 if bracket == "[" else max(0, depth - 1)
-        if depth > MOST_BRACKETS:
-            return True
-    return False
-
-
-@cache
-def _parser(*, links: bool) -> MarkdownIt:
-    options = {"html": False, "maxNesting": NESTING_LIMIT}
-    parser = MarkdownIt("commonmark", options).enable(["strikethrough", "table"])
-    return parser if links else parser.disable(["link", "image"])
 
 
 def _blocks(nodes: Sequence[SyntaxTreeNode], *, tight: bool = False) -> list[_Line]:

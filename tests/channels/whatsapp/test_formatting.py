@@ -1,4 +1,3 @@
-import cProfile
 import re
 
 import pytest
@@ -138,16 +137,6 @@ def test_a_line_is_shown_the_same_alone_and_before_others(text: str) -> None:
 def test_pathological_markdown_keeps_its_words(markdown: str) -> None:
     shown = render_whatsapp(markdown)
     assert re.findall(r"\w+", shown) == re.findall(r"\w+", markdown)
-
-
-@pytest.mark.parametrize("unit", ["[", "![", "[{"])
-def test_open_brackets_cost_what_closed_ones_do(unit: str) -> None:
-    def calls(markdown: str) -> int:
-        profile = cProfile.Profile()
-        profile.runcall(render_whatsapp, markdown)
-        return sum(entry.callcount for entry in profile.getstats())
-
-    assert calls((unit * 3000)[:3000]) < 2 * calls("[]" * 1500)
 
 
 def test_parts_keep_to_the_limit() -> None:
