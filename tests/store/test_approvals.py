@@ -186,7 +186,7 @@ def test_buttons_whose_card_did_not_arrive_as_a_whole_answer_nothing(conn: Conne
     approvals.park(conn, "t2", where, [card], T)
     deliver(conn, where, T)
     wamids = [row["wamid"] for row in conn.execute("SELECT wamid FROM outbox WHERE source = 'approval:r'")]
-    delivery.apply_status(conn, Status(wamids[0], "failed", T, ANA, "", (GraphError(131026, "no"),)), T)
+    delivery.apply_status(conn, Status(wamids[0], "failed", T, "", (GraphError(131026, "no"),)), T)
     if way == "button":
         press(conn, "r-yes")
     else:

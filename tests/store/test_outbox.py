@@ -91,7 +91,7 @@ def test_a_refusal_between_two_unknowns_keeps_the_second_send_the_last(conn: Con
 
 def status(wamid: str, what: str, outbox_id: str = "", code: int = 0) -> Status:
     errors = (GraphError(code, "title", "detail"),) if code else ()
-    return Status(wamid, what, T, ANA, outbox_id, errors)
+    return Status(wamid, what, T, outbox_id, errors)
 
 
 @pytest.mark.parametrize("what", ["sent", "delivered", "read", "played", "deleted"])
@@ -245,7 +245,7 @@ def report(
     conn: Connection, wamid: str, what: str, row: str = "", code: int = BUSY, now: float = T
 ) -> delivery.StatusEffect | None:
     errors = (GraphError(code, "Service unavailable", ""),) if what == "failed" else ()
-    return delivery.apply_status(conn, Status(wamid, what, T, ANA, row, errors), now)
+    return delivery.apply_status(conn, Status(wamid, what, T, row, errors), now)
 
 
 def waiting(conn: Connection) -> list[tuple[str, str]]:

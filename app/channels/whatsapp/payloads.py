@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from app.channels.whatsapp.contents import read_content
-from app.channels.whatsapp.senders import Contacts, Identity, addressee, own_identity, recipient
+from app.channels.whatsapp.senders import Contacts, Identity, addressee, own_identity
 from app.channels.whatsapp.values import (
     bounded,
     decode,
@@ -58,7 +58,7 @@ class Webhook:
 
     `changes` are ids that became others; `pairs` are senders whose phone and user id were seen
     together in sender fields; `echoes` are what the business wrote by other means, `controls` changes of who
-    answers; `notices` are (field, value) of webhooks that need no answer.
+    answers; `notices` are the fields of webhooks that need no answer.
     """
 
     messages: list[Inbound] = field(default_factory=list)
@@ -68,7 +68,7 @@ class Webhook:
     echoes: list[Echo] = field(default_factory=list)
     controls: list[ThreadControl] = field(default_factory=list)
     unreadable: list[Unreadable] = field(default_factory=list)
-    notices: list[tuple[str, JSON]] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
 
 
 def parse_webhook(body: JSON) -> list[Inbound | Status]:
@@ -121,19 +121,18 @@ def _read_change(change: dict[str, JSON], found: Webhook) -> None:
             _read_echoes(value, found)
             _read_messages(value, found, standby=True)
         elif name in NOTICE_FIELDS:
-            found.notices.append((name, bounded(value)))
+            found.notices.append(name)
         elif not isinstance(value.get("statuses"), list) or "messages" in value:
             _set_aside(found, f"an unknown webhook field: {text(name, _KIND_LIMIT)!r}", change)
 
 
 def _read_messages_field(value: dict[str, JSON], found: Webhook) -> None:
     _read_messages(value, found)
-    has_its_own = value.get("messages") is not None or value.get("statuses") is not None
-    told = ("errors",) if has_its_own else _BESIDE_MESSAGES
-    beside = {key: value[key] for key in told if value.get(key)}
-    if beside:
-        found.notices.append(("messages", bounded(beside)))
-    elif not has_its_own:
+    if (
+        value.get("messages") is None
+        and value.get("statuses") is None
+        and not any(map(value.get, _BESIDE_MESSAGES))
+    ):
         _set_aside(found, "a value without messages or statuses", value)
 
 
@@ -251,7 +250,6 @@ def _read_statuses(value: dict[str, JSON], found: Webhook) -> None:
                 id=wamid,
                 status=text(state, _KIND_LIMIT).lower(),
                 at=seconds(item.get("timestamp")),
-                recipient=recipient(item),
                 outbox_id=identifier(item.get("biz_opaque_callback_data")),
                 errors=tuple(_errors(item.get("errors"))),
                 pricing=_pricing(mapping(item.get("pricing"))),

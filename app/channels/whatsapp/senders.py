@@ -13,7 +13,6 @@ class Identity(NamedTuple):
     phone: str = ""
     user_id: str = ""
     parent_id: str = ""
-    username: str = ""
     name: str = ""
 
     @property
@@ -30,7 +29,7 @@ class Identity(NamedTuple):
     def sender(self) -> Sender:
         """Return the sender. The parent id stands in only if nothing else is known."""
         known = self.user_id or ("" if self.phone else self.parent_id)
-        return Sender(phone=self.phone, user_id=known, username=self.username, name=self.name)
+        return Sender(phone=self.phone, user_id=known, name=self.name)
 
 
 class Contacts:
@@ -73,16 +72,6 @@ def own_identity(message: dict[str, JSON]) -> Identity:
     )
 
 
-def recipient(status: dict[str, JSON]) -> Sender:
-    """Return the recipient of a status; in a group the participant."""
-    prefix = "recipient_participant" if status.get("recipient_type") == "group" else "recipient"
-    return Identity(
-        phone(status.get(f"{prefix}_id")),
-        user_id(status.get(f"{prefix}_user_id")),
-        user_id(status.get(f"{prefix}_parent_user_id")),
-    ).sender()
-
-
 def addressee(echo: dict[str, JSON], own_number: str) -> Identity:
     """Return the person to whom an echo was written; some echoes of edits have `from` and `to` swapped."""
     to = phone(echo.get("to"))
@@ -94,11 +83,9 @@ def addressee(echo: dict[str, JSON], own_number: str) -> Identity:
 
 
 def _contact(item: dict[str, JSON]) -> Identity:
-    profile = mapping(item.get("profile"))
     return Identity(
         phone(item.get("wa_id")),
         user_id(item.get("user_id")),
         user_id(item.get("parent_user_id")),
-        text(profile.get("username"), NAME_LIMIT).strip(),
-        text(profile.get("name"), NAME_LIMIT).strip(),
+        text(mapping(item.get("profile")).get("name"), NAME_LIMIT).strip(),
     )

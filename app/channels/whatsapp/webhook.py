@@ -75,8 +75,8 @@ class _WebhookRoutes:
             foreseen = isinstance(error, TimeoutError | StoreError)
             log.error("webhook not committed", error=str(error) or "took over 3 s", exc_info=not foreseen)
             raise HTTPException(503, "not stored, send it again") from None
-        for field, _ in webhook.notices:
-            log.info("webhook notice", field=field[:100])
+        for field in webhook.notices:
+            log.info("webhook notice", field=field)
 
 
 def _read(body: bytes) -> Webhook:

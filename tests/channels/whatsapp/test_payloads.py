@@ -49,7 +49,7 @@ def test_a_text_message_with_everything_beside_it() -> None:
     context = {"from": "1555", "id": "wamid.Q", "forwarded": True}
     assert one(say("hola", context=context, group_id="G1")) == Inbound(
         id="wamid.A",
-        sender=Sender(phone=PHONE, user_id=USER, username="@ana", name="Ana"),
+        sender=Sender(phone=PHONE, user_id=USER, name="Ana"),
         kind="text",
         at=1750000000.0,
         text="hola",
@@ -136,7 +136,6 @@ def test_errors_of_the_value_say_why_a_block_is_missing() -> None:
     found = read(message("interactive"), errors=[{"code": 131000}])
     assert found.messages[0].kind == "unsupported"
     assert found.messages[0].details == {"type": "interactive", "errors": [{"code": 131000}]}
-    assert found.notices == [("messages", {"errors": [{"code": 131000}]})]
 
 
 NUMBER_ONLY = {"profile": {"name": "Ana"}, "wa_id": PHONE}
@@ -145,9 +144,9 @@ OTHER = {"profile": {"name": "Beto"}, "wa_id": "549111", "user_id": "AR.2"}
 NOBODY = {"from": None}
 BY_ID = {"from": None, "from_user_id": USER}
 SENDERS: list[tuple[str, dict[str, Any], list[Any], Sender, bool]] = [
-    ("number matched by value", {}, [OTHER, CONTACT], Sender(PHONE, USER, "@ana", "Ana"), True),
-    ("id matched by value", BY_ID, [OTHER, CONTACT], Sender(PHONE, USER, "@ana", "Ana"), True),
-    ("id only", BY_ID, [OTHER, ID_ONLY], Sender("", USER, "", "Ana"), False),
+    ("number matched by value", {}, [OTHER, CONTACT], Sender(PHONE, USER, "Ana"), True),
+    ("id matched by value", BY_ID, [OTHER, CONTACT], Sender(PHONE, USER, "Ana"), True),
+    ("id only", BY_ID, [OTHER, ID_ONLY], Sender("", USER, "Ana"), False),
     ("id without contacts", BY_ID, [], Sender("", USER), False),
     ("both in the message", {"from_user_id": USER}, [], Sender(PHONE, USER), True),
     ("another's contact at its place", {}, [OTHER], Sender(PHONE), False),
@@ -159,8 +158,8 @@ SENDERS: list[tuple[str, dict[str, Any], list[Any], Sender, bool]] = [
         Sender(PHONE),
         False,
     ),
-    ("a lone contact for a lone sender", NOBODY, [CONTACT], Sender(PHONE, USER, "@ana", "Ana"), True),
-    ("a lone contact adds", {}, [ID_ONLY], Sender(PHONE, USER, "", "Ana"), True),
+    ("a lone contact for a lone sender", NOBODY, [CONTACT], Sender(PHONE, USER, "Ana"), True),
+    ("a lone contact adds", {}, [ID_ONLY], Sender(PHONE, USER, "Ana"), True),
     ("broken contacts beside the right one", {}, [None, 5, NUMBER_ONLY], Sender(PHONE, name="Ana"), False),
     ("an id of another form", {"from_user_id": "MX-13"}, [], Sender(PHONE), False),
     (
@@ -170,7 +169,7 @@ SENDERS: list[tuple[str, dict[str, Any], list[Any], Sender, bool]] = [
         Sender("", "US.ENT.1"),
         False,
     ),
-    ("a number as a number", {"from": 549111}, [OTHER], Sender("549111", "AR.2", "", "Beto"), True),
+    ("a number as a number", {"from": 549111}, [OTHER], Sender("549111", "AR.2", "Beto"), True),
     ("a number with its plus", {"from": "+549111"}, [], Sender("549111"), False),
 ]
 
@@ -262,7 +261,7 @@ def test_statuses_are_read() -> None:
         ),
     ]
     assert read_webhook(body({"statuses": items})).statuses == [
-        Status("wamid.S", "sent", 1750000000.0, Sender(PHONE, USER), "out-1"),
+        Status("wamid.S", "sent", 1750000000.0, "out-1"),
         Status(
             "wamid.S",
             "failed",
@@ -273,7 +272,7 @@ def test_statuses_are_read() -> None:
                 GraphError(0),
             ),
         ),
-        Status("wamid.S", "read", 1750000000.0, Sender(PHONE, USER)),
+        Status("wamid.S", "read", 1750000000.0),
     ]
 
 
@@ -306,11 +305,9 @@ def test_several_entries_and_changes() -> None:
 
 
 def test_other_fields_are_notices_and_unknown_ones_unreadable() -> None:
-    assert read_webhook(body({"event": "X"}, field="account_update")).notices == [
-        ("account_update", {"event": "X"})
-    ]
+    assert read_webhook(body({"event": "X"}, field="account_update")).notices == ["account_update"]
     assert read_webhook(body({"messages": [say("old")]}, field="history")).messages == []
-    assert read_webhook(body({"user_actions": [1]})).notices == [("messages", {"user_actions": [1]})]
+    assert read_webhook(body({"user_actions": [1]})).unreadable == []
     assert len(read_webhook(body({"surprise": 1})).unreadable) == 1
     for field in ("brand_new", 5, None, {"a": 1}):
         found = read_webhook(body({"messages": [say("a")]}, field=field))
