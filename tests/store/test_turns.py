@@ -6,6 +6,7 @@ from sqlite3 import Connection
 import pytest
 
 from app.errors import RecadoError
+from app.messages import Sender
 from app.store import delivery, inbox, journal, outbox, people, turn_state, turns
 from app.store.journal import Tokens, TurnGone
 from app.store.turns import MAX_ATTEMPTS, Pause, Ready
@@ -303,16 +304,9 @@ def test_model_calls_are_counted_for_the_person_and_the_day(conn: Connection) ->
 @pytest.fixture
 def three_turns(conn: sqlite3.Connection) -> sqlite3.Connection:
     for n in range(3):
-        conn.execute("INSERT INTO people (id, realm, created_at) VALUES (?, 'whatsapp', 0)", (f"p{n}",))
-        conn.execute(
-            "INSERT INTO conversations (id, person_id, channel, created_at) VALUES (?, ?, 'whatsapp', 0)",
-            (f"c{n}", f"p{n}"),
-        )
-        conn.execute(
-            "INSERT INTO turns (id, person_id, conversation_id, state, created_at)"
-            " VALUES (?, ?, ?, 'queued', 0)",
-            (f"t{n}", f"p{n}", f"c{n}"),
-        )
+        sender = Sender(phone=f"1212555000{n}")
+        take(conn, inbound(f"w{n}", sender=sender))
+        claim(conn, conversation(conn, sender), f"t{n}", T)
     return conn
 
 
