@@ -19,6 +19,7 @@ from app.turns.limits import Limits
 
 log = structlog.get_logger(__name__)
 
+AT_ONCE = 50  # sends of different people
 FIRST_BACKOFF = 1.0
 LONGEST_BACKOFF = 300.0
 MOST_STEPS = 10  # attempts after which every back-off is the longest; bounds the power
@@ -34,20 +35,14 @@ class Sender:
     """Sends what the outbox holds. A wake is a hint; the rows say what there is."""
 
     def __init__(
-        self,
-        store: Database,
-        channels: Mapping[str, Channel],
-        limits: Limits,
-        *,
-        reconcile_seconds: float,
-        at_once: int = 50,
+        self, store: Database, channels: Mapping[str, Channel], limits: Limits, *, reconcile_seconds: float
     ) -> None:
         self._store = store
         self._channels = channels
         self._limits = limits
         self._reconcile = reconcile_seconds
-        self._places = asyncio.Semaphore(at_once)
-        self._guests_places = asyncio.Semaphore(max(at_once // 5, 1))  # of these, so that members never wait
+        self._places = asyncio.Semaphore(AT_ONCE)
+        self._guests_places = asyncio.Semaphore(AT_ONCE // 5)  # of these, so that members never wait
         self._lanes: dict[str, tuple[asyncio.Event, asyncio.Task[None]]] = {}
         self._closing = False
 

@@ -121,9 +121,6 @@ class MediaFolder:
         """Return the bytes. Raises OSError."""
         return self.absolute(file.path).read_bytes()
 
-    def is_empty(self) -> bool:
-        return next(self._folders(), None) is None
-
     def discard(self, used: Collection[str], people: Collection[str], now: float) -> None:
         """Remove old files that are not `used`, and the folders of those not in `people`. Raises OSError."""
         for folder in list(self._folders()):
@@ -161,8 +158,6 @@ class MediaFolder:
 
 async def sweep(store: Database, media: MediaFolder, now: float) -> None:
     """Remove the files that nobody waits for, and those of people who are gone. Raises OSError."""
-    if await asyncio.to_thread(media.is_empty):
-        return
     used, people = await in_use(store, now)
     await asyncio.to_thread(media.discard, used, people, now)
 
