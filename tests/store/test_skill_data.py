@@ -12,7 +12,7 @@ from app.skills.proxies import answer_ask
 from app.store import disk_space, skill_data
 from app.store.database import Database
 from app.store.skill_data import CALL_BYTES, KEY_CHARACTERS, VALUE_BYTES, Fact, NoRoom, SkillStore
-from tests.store.rows import ANA, BETO, T, admit, begun, conversation, inbound, steps, take
+from tests.store.rows import ANA, BETO, T, admit, begun, conversation, inbound, take
 
 COUNTED = "SELECT coalesce(sum(length(CAST(key AS BLOB)) + length(CAST(value AS BLOB))), 0) FROM skill_data"
 
@@ -145,14 +145,3 @@ def test_what_was_made_of_text_of_others_says_so(conn: sqlite3.Connection) -> No
     where = conversation(conn)
     keep(conn, where.person_id, {"text": "from a page"}, outside=1)
     assert skill_data.remembered_facts(conn, where.person_id) == (Fact("from a page", outside=True),)
-
-
-def test_for_who_has_none_it_costs_next_to_nothing_however_many_others_have(conn: sqlite3.Connection) -> None:
-    ana, beto = (conversation(conn, sender).person_id for sender in (ANA, BETO))
-    keep(conn, beto, *({"text": f"fact {n}"} for n in range(1000)))
-    conn.executemany(
-        "INSERT INTO skill_data (person_id, skill, key, value, updated_at) VALUES (?, 'notes', ?, '{}', 0)",
-        [(ana, f"note:{n}") for n in range(1000)],
-    )
-    assert steps(conn, lambda: skill_data.remembered_facts(conn, ana)) < 40
-    assert len(skill_data.remembered_facts(conn, beto)) == skill_data.MOST_FACTS

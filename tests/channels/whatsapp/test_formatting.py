@@ -123,16 +123,6 @@ def test_any_markdown_is_rendered(markdown: str) -> None:
     assert all(content.strip() for mark, content in formatted(shown) if mark in "*_~")
 
 
-@given(
-    st.text(st.sampled_from("aé1 .,:;!?()#>-+=|\"'/\\*_~`[]<&\u2028\x0b\u200b"), max_size=40)
-    | st.text(max_size=40)
-)
-@settings(max_examples=400, deadline=None)
-def test_a_line_is_shown_the_same_alone_and_before_others(text: str) -> None:
-    line = "a" + re.sub(r"\s*[\n\r]\s*", " ", text).replace("[", "(") + "."
-    assert f"{render_whatsapp(line)}\n\n———" == render_whatsapp(f"{line}\n\n---")
-
-
 @pytest.mark.parametrize("markdown", [">" * 500 + " deep", "- " * 200 + "deep", "[" * 5000, "*a " * 20_000])
 def test_pathological_markdown_keeps_its_words(markdown: str) -> None:
     shown = render_whatsapp(markdown)
