@@ -51,7 +51,6 @@ class Sender:
 
     phone: str = ""
     user_id: str = ""
-    username: str = ""
     name: str = ""
 
 
@@ -146,7 +145,6 @@ class Status:
     id: str
     status: str
     at: float = 0.0
-    recipient: Sender = field(default_factory=Sender)
     outbox_id: str = ""
     errors: tuple[GraphError, ...] = ()
     pricing: Pricing | None = None

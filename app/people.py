@@ -1,7 +1,7 @@
 """People and conversations: plain data."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 # Where an alias is valid. A simulator's person never becomes a WhatsApp person.
 Realm = Literal["whatsapp", "simulator", "terminal"]
@@ -64,6 +64,11 @@ class Conversation:
     person_id: str
     channel: str
     group: str = ""
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """Return the columns by which a row belongs to the conversation and its person."""
+        return {"person_id": self.person_id, "conversation_id": self.id}
 
 
 @dataclass(frozen=True, slots=True)

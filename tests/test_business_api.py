@@ -90,27 +90,6 @@ def test_a_template_reaches_who_has_not_written(make_world: Any) -> None:
     assert "is no list of templates" in server.recado("templates", "list", fails=True)
 
 
-def test_what_comes_too_late_waits_for_the_person_who_is_asked_to_write(make_world: Any) -> None:
-    back = {"name": "we_are_back", "language": "es", "text": "Ya estamos aquí: escríbenos."}
-    body = {"type": "BODY", "text": back["text"]}
-    approved = {**APPROVED, "name": "we_are_back", "components": [body]}
-    server, graph = make_world(crowd=0, graph={"people": PEOPLE, "templates": [approved]}, **BUSINESS)
-    (server.folder / "templates.yaml").write_text(json.dumps({"templates": [back]}))
-    graph.say("ana", "hola")
-    graph.reply("ana")
-    graph.faults(clock_ahead=2 * 86_400)
-    for number in (1, 2):
-        text = {"to": "+52 1 555 010 0001", "text": f"Tu pedido {number} salió."}
-        assert send(server, text, f"k{number}").status_code == 202
-    late = "SELECT 1 FROM outbox WHERE state = 'failed' AND code = 131047"
-    wait_for(lambda: len(server.rows(late)) == 2 and len(graph.sends("ana")) == 2, "one call to write")
-    assert graph.sends("ana")[1]["body"]["template"]["name"] == "we_are_back"
-    graph.faults(clock_ahead=0)
-    graph.say("ana", "¿cuánto es 6 * 7?")
-    assert "42" in graph.reply("ana", 5)
-    assert graph.texts("ana")[2:4] == ["Tu pedido 1 salió.", "Tu pedido 2 salió."]
-
-
 def test_an_owner_sends_a_template_after_seeing_its_price(make_world: Any, model: Any) -> None:
     call = {"to": "+5215550100001", "template": "appointment", "values": {"name": "Ana", "day": "el martes"}}
     asks = calls(("send_template", call))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.channels.whatsapp.choices import choice_messages, cut_by_words
+from app.channels.whatsapp.channel import choice_messages, cut_by_words
 from app.messages import Button
 from tests.standins.model import calls, is_classifier, last_user_text
 from tests.world import wait_for

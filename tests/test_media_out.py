@@ -502,8 +502,8 @@ async def test_the_terminal_shows_where_a_file_lies(tmp_path):
     file = media.keep("person_1", PNG, "image/png", "chart.png")
     await terminal.send(Address(user_id=TERMINAL_USER), Outgoing(file.name, file=file), "out_1")
     (shown,) = await terminal.replies(1)
-    assert shown == f"chart.png: {media.path(file)}"
-    assert media.path(file).read_bytes() == PNG
+    assert shown == f"chart.png: {media.absolute(file.path)}"
+    assert media.absolute(file.path).read_bytes() == PNG
 
 
 FILES = "SELECT 1 FROM journal WHERE key LIKE 'files:0:%'"

@@ -40,5 +40,5 @@ def build_channels(settings: Settings, store: Store, rates: RateTable) -> Channe
     }
     limits = Limits(settings, access, rates, access.realm)
     wait = settings.send_reconcile_seconds
-    sender = Sender(store.database, by_name, limits, settings.data_dir, reconcile_seconds=wait)
+    sender = Sender(store.database, by_name, limits, reconcile_seconds=wait)
     return Channels(access, credentials, client, terminal, by_name, sender, limits)

@@ -8,8 +8,8 @@ from app.messages import RECEIPT_MARK, SAYS, Button, Inbound, Outgoing
 from app.people import SIMULATED_PEOPLE, TERMINAL_USER, Person, Realm, Role
 from app.phones import country
 from app.settings import Settings
-from app.store.database import Database
-from app.store.disclosure import set_sentence
+from app.store.database import Database, keep_meta
+from app.store.disclosure import OWN_WORDS
 from app.store.inbox import IntakeRules, RateLimit
 from app.store.outbox import Draft
 from app.store.ownership import AccessRules, hash_key, offer_ownership
@@ -31,7 +31,7 @@ class AccessPolicy:
     async def open(self) -> None:
         """Read this database's own key, which codes and the inbox need; keep the words of the disclosure."""
         self._hash_key = await self._store.tx(hash_key)
-        await self._store.tx(lambda conn: set_sentence(conn, self._settings.disclosure))
+        await self._store.tx(lambda conn: keep_meta(conn, OWN_WORDS, self._settings.disclosure))
 
     def access_rules(self, realm: str) -> AccessRules:
         """Return the rules that decide who may write from a realm."""
@@ -117,24 +117,14 @@ def access_rules(settings: Settings, realm: str, code_key: bytes = b"") -> Acces
     if realm == "terminal":
         owners = frozenset({TERMINAL_USER}) if settings.uses_simulator else frozenset[str]()
         return AccessRules("terminal", owners=owners, open=True)
+    everyone, listed = settings.access == "everyone", settings.access == "listed"
     if realm == "simulator":
-        first = SIMULATED_PEOPLE[0]
-        return AccessRules(
-            "simulator",
-            owners=frozenset({first.phone, first.user_id}),
-            open=settings.access == "listed",
-            guests=settings.access == "everyone",
-            invites=settings.access != "listed",
-            code_key=code_key,
-        )
-    return AccessRules(
-        "whatsapp",
-        allowed=settings.allowed_phone_numbers,
-        owners=settings.owner_phone_numbers,
-        guests=settings.access == "everyone",
-        invites=settings.access != "listed",
-        code_key=code_key,
-    )
+        owners = frozenset({SIMULATED_PEOPLE[0].phone, SIMULATED_PEOPLE[0].user_id})
+        rules = AccessRules("simulator", owners=owners, open=listed)
+    else:
+        allowed, owners = settings.allowed_phone_numbers, settings.owner_phone_numbers
+        rules = AccessRules("whatsapp", allowed=allowed, owners=owners)
+    return replace(rules, guests=everyone, invites=not listed, code_key=code_key)
 
 
 def shown_name(name: str) -> str:

@@ -90,9 +90,6 @@ class Intake:
         self._metrics.messages_taken("turned_away", len(taken.turned_away))
         _log_received(received)
         self._hint(taken)
-        if self._wakes is not None:
-            for applied in received.applied:
-                self._wakes.sender.wake(applied.person_id)
 
     def _hint(self, taken: IntakeResult) -> None:
         if self._wakes is None:
@@ -132,6 +129,7 @@ def _receive(
         for status in webhook.statuses
         if (effect := delivery.apply_status(conn, status, now)) is not None
     ]
+    taken.notices |= {effect.person_id for effect in applied}  # their sends may go on
     for effect in applied:
         if effect.error and not effect.again:
             text = f"WhatsApp could not deliver a message: {effect.code} {effect.error}"

@@ -16,7 +16,7 @@ from app.channels.whatsapp.splitting import split_message
 from app.http.dependencies import Guard
 from app.messages import Outgoing, Wakeable
 from app.people import Realm
-from app.store import outbox, people
+from app.store import outbox
 from app.store.database import Database
 from app.store.outbox import Draft
 
@@ -78,11 +78,8 @@ def messages_router(
         def write(conn: Connection) -> Row:
             known = outbox.first_of(conn, source)
             if known is None:
-                person = people.reachable(conn, realm, message.to, now)
-                where = people.conversation(conn, person, realm, "", now)
-                outbox.put_reply(
-                    conn, where, f"{source}:{mark}", Draft(message.text, parts), now, origin="business"
-                )
+                draft = Draft(message.text, parts)
+                outbox.put_for(conn, realm, message.to, f"{source}:{mark}", draft, now)
                 known = outbox.first_of(conn, source)
             assert known is not None
             if not known["source"].endswith(mark):

@@ -3,58 +3,46 @@
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
-from pathlib import Path
+from contextlib import nullcontext, suppress
 from sqlite3 import Connection
 
 import structlog
 
-from app.channels.templates import read_templates
 from app.channels.whatsapp.errors import DOWNLOAD_FAILED, PAIR_RATE, UPLOAD_FAILED, send_alert
-from app.errors import RecadoError, StoreError
-from app.i18n import LANGUAGES
-from app.messages import Accepted, Channel, Outgoing, Refused, SendResult, Unknown
+from app.errors import StoreError
+from app.messages import Accepted, Channel, Refused, SendResult, Unknown
 from app.store import alerts, delivery, handovers, outbox, people
 from app.store.database import Database
-from app.store.outbox import Draft, NextSend, OutboxRow
+from app.store.outbox import NextSend, OutboxRow
 from app.text import Private
 from app.turns.limits import Limits
 
 log = structlog.get_logger(__name__)
 
+AT_ONCE = 50  # sends of different people
 FIRST_BACKOFF = 1.0
 LONGEST_BACKOFF = 300.0
 MOST_STEPS = 10  # attempts after which every back-off is the longest; bounds the power
 LONGEST_ASKED = 3600.0
-PAIR_RATE_BASE = 4.0
 ATTEMPTS_BEFORE_ALERT = 4
 TRIED_TWICE = frozenset({DOWNLOAD_FAILED, UPLOAD_FAILED})
 FILE_ATTEMPTS = 6  # of a file that Meta refuses: half a minute, then the messages behind it go on
 STORE_RETRY_SECONDS = 2.0
 LONGEST_PAUSE = 30.0
-CALLS_BACK = "we_are_back"  # the template that asks a person to write, for an answer that came too late
 
 
 class Sender:
     """Sends what the outbox holds. A wake is a hint; the rows say what there is."""
 
     def __init__(
-        self,
-        store: Database,
-        channels: Mapping[str, Channel],
-        limits: Limits,
-        data_dir: Path,
-        *,
-        reconcile_seconds: float,
-        at_once: int = 50,
+        self, store: Database, channels: Mapping[str, Channel], limits: Limits, *, reconcile_seconds: float
     ) -> None:
         self._store = store
         self._channels = channels
         self._limits = limits
-        self._data_dir = data_dir
         self._reconcile = reconcile_seconds
-        self._places = asyncio.Semaphore(at_once)
-        self._guests_places = asyncio.Semaphore(max(at_once // 5, 1))  # of these, so that members never wait
+        self._places = asyncio.Semaphore(AT_ONCE)
+        self._guests_places = asyncio.Semaphore(AT_ONCE // 5)  # of these, so that members never wait
         self._lanes: dict[str, tuple[asyncio.Event, asyncio.Task[None]]] = {}
         self._closing = False
 
@@ -119,7 +107,9 @@ class Sender:
                     next_send = await self._next(person)
                     more = next_send.row is not None and await self._deliver(next_send.row)
                 if next_send.row is None and next_send.at is not None:
-                    await _wait(event, next_send.at - time.time())
+                    pause = min(max(next_send.at - time.time(), 0.0), LONGEST_PAUSE)
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(event.wait(), pause)
                     more = True
                 if not more and not event.is_set():  # no await between this check and leaving
                     break
@@ -146,19 +136,12 @@ class Sender:
         def take(conn: Connection) -> tuple[NextSend, list[str]]:
             handovers.settle(conn, person, now)
             next_send = outbox.take(conn, person, now, self._limits.sendable(conn, person, now))
-            told: list[str] = []
-            if next_send.row is not None:
-                told = self._limits.count_send(conn, next_send.row, now)
-            for lost in next_send.lost:
-                text = f"message {lost} was sent twice without an answer; whether it arrived is not known"
-                alerts.raise_alert(conn, "undelivered:unknown", text, now)
-            return next_send, told
+            row = next_send.row
+            return next_send, [] if row is None else self._limits.count_send(conn, row, now)
 
         next_send, told = await self._store.tx(take)
         for owner in told:
             self.wake(owner)
-        for lost in next_send.lost:
-            log.error("send of unknown outcome given up", outbox=lost)
         return next_send
 
     async def _deliver(self, row: OutboxRow) -> bool:
@@ -174,9 +157,6 @@ class Sender:
                 _, more = await self._store.tx(
                     lambda conn: self._settle(conn, row, result, now), then=self._wake_released
                 )
-                if isinstance(result, Refused) and result.then == "template" and not row.message.template:
-                    await self._call_back(row, now)
-                    return True
                 return more
             except Exception as error:
                 log.error("a send's outcome could not be kept", outbox=row.id, error=str(error))
@@ -193,59 +173,37 @@ class Sender:
 
         Return the people whose held messages may go now, and True if this one has more that is not final.
         """
-        released = self._write_result(conn, row, result, now)
-        handovers.settle(conn, row.person_id, now)
-        return released, outbox.has_open(conn, row.person_id)
-
-    def _write_result(
-        self, conn: Connection, row: OutboxRow, result: SendResult, now: float
-    ) -> Sequence[str]:
+        released: Sequence[str] = ()
         if isinstance(result, Accepted):
             delivery.mark_sent(conn, row.id, result.message_id, now)
             if result.phone:
                 people.remember_address(conn, row.person_id, result.phone)
             if alerts.close_alerts(conn, "send:", now):
-                return outbox.release_held(conn, now)
+                released = outbox.release_held(conn, now)
         elif isinstance(result, Unknown):
             log.warning("send of unknown outcome", outbox=row.id, reason=Private(result.detail))
             outbox.mark_unknown(conn, row.id, result.detail, now + self._reconcile)
         else:
             self._refused(conn, row, result, now)
-        return []
+        handovers.settle(conn, row.person_id, now)
+        return released, outbox.has_open(conn, row.person_id)
 
     def _refused(self, conn: Connection, row: OutboxRow, result: Refused, now: float) -> None:
         detail = Private(result.detail)
         log.warning("send refused", outbox=row.id, code=result.code, then=result.then, detail=detail)
+        alert = f"send:{result.code}"
         if result.then == "retry" and not _was_tried_enough(result, row):
             due = now + backoff(result, row.attempts)
             outbox.retry(conn, row.id, due, result.code, result.detail)
-            if row.attempts >= ATTEMPTS_BEFORE_ALERT:
-                kind = result.code or "unreachable"  # 0 is one of Meta's codes, and asks for a new token
-                alerts.raise_alert(conn, f"send:{kind}", send_alert(result), now)
+            if row.attempts < ATTEMPTS_BEFORE_ALERT:
+                return
+            alert = alert if result.code else "send:unreachable"  # 0 is one of Meta's codes: a new token
         elif result.then == "hold":
             outbox.hold(conn, row.id, result.code, result.detail, now)
-            alerts.raise_alert(conn, f"send:{result.code}", send_alert(result), now)
         else:
             outbox.fail(conn, row.id, result.code, result.detail, now)
-            alerts.raise_alert(conn, f"undelivered:{result.code}", send_alert(result), now)
-
-    async def _call_back(self, row: OutboxRow, now: float) -> None:
-        """Send the template that asks a person to write again, if the operator lists one."""
-        try:
-            templates = await asyncio.to_thread(read_templates, self._data_dir)
-            ours: dict[str, Outgoing] = {
-                language: templates.find(CALLS_BACK, language).filled({}) for language in LANGUAGES
-            }
-        except RecadoError:
-            return
-
-        def write(conn: Connection) -> None:
-            message = ours.get(people.language(conn, row.person_id), ours["en"])
-            where = people.conversation(conn, row.person_id, row.channel, "", now)
-            source = delivery.callback_source(where.id, outbox.written_at(conn, where.id))
-            outbox.put_reply(conn, where, source, Draft(message.text, (message,)), now, origin="callback")
-
-        await self._store.tx(write)
+            alert = f"undelivered:{result.code}"
+        alerts.raise_alert(conn, alert, send_alert(result), now)
 
 
 def _was_tried_enough(result: Refused, row: OutboxRow) -> bool:
@@ -262,13 +220,5 @@ def backoff(result: Refused, attempts: int) -> float:
     if result.retry_after:
         return min(max(result.retry_after, FIRST_BACKOFF), LONGEST_ASKED)
     steps = min(attempts, MOST_STEPS)
-    base = PAIR_RATE_BASE if result.code == PAIR_RATE else 2.0
-    return min(FIRST_BACKOFF * base ** (steps - 1 if base == 2.0 else steps), LONGEST_BACKOFF)
-
-
-async def _wait(event: asyncio.Event, seconds: float) -> None:
-    try:
-        async with asyncio.timeout(min(max(seconds, 0.0), LONGEST_PAUSE)):
-            await event.wait()
-    except TimeoutError:
-        return
+    seconds = 4.0**steps if result.code == PAIR_RATE else FIRST_BACKOFF * 2.0 ** (steps - 1)
+    return min(seconds, LONGEST_BACKOFF)

@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Mapping
-from sqlite3 import Connection
 
 import structlog
 
@@ -65,15 +64,11 @@ class TemplateSending:
     async def send(self, arguments: Mapping[str, JSON], context: ToolContext) -> str:
         """Queue the message and return its words. Raises RecadoError."""
         message, now, to = await self._filled(arguments), time.time(), str(arguments["to"])
-
-        def write(conn: Connection) -> str:
-            person = people.reachable(conn, self._realm, to, now)
-            where = people.conversation(conn, person, self._realm, "", now)
-            source = f"api:template:{context.idempotency_key}"
-            outbox.put_reply(conn, where, source, Draft(message.text, (message,)), now, origin="business")
-            return person
-
-        await self._store.tx(write, then=self._sender.wake)
+        draft, source = Draft(message.text, (message,)), f"api:template:{context.idempotency_key}"
+        queued = self._store.tx(
+            lambda conn: outbox.put_for(conn, self._realm, to, source, draft, now), then=self._sender.wake
+        )
+        await queued
         return message.text
 
     async def _filled(self, arguments: Mapping[str, JSON]) -> Outgoing:

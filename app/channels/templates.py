@@ -11,12 +11,12 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from app.channels.whatsapp.values import objects
 from app.errors import RecadoError
 from app.messages import Outgoing, Template
 
@@ -55,17 +55,12 @@ class ListedTemplate(BaseModel):
         return Outgoing(text, template=Template(self.name, self.language, parameters, is_filled=True))
 
 
-class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    templates: list[ListedTemplate] = []
-
-
-@dataclass(frozen=True, slots=True)
-class Templates:
+class Templates(BaseModel):
     """The templates of a file."""
 
-    listed: Sequence[ListedTemplate] = ()
+    model_config = ConfigDict(extra="forbid")
+
+    listed: list[ListedTemplate] = Field([], alias="templates")
 
     def find(self, name: str, language: str = "") -> ListedTemplate:
         """Return a template, in a language if there are several. Raises RecadoError for none."""
@@ -82,8 +77,8 @@ def read_templates(data_dir: Path) -> Templates:
     file = data_dir / FILE
     try:
         written = yaml.safe_load(file.read_text("utf-8")) if file.is_file() else {}
-        return Templates(_File.model_validate(written or {}).templates)
-    except (OSError, ValueError, yaml.YAMLError, ValidationError) as error:
+        return Templates.model_validate(written or {})
+    except (OSError, ValueError, yaml.YAMLError) as error:
         raise RecadoError(f"{file} is no list of templates: {error}") from error
 
 
@@ -98,12 +93,8 @@ def differences(listed: ListedTemplate, approved: Sequence[Mapping[str, object]]
         return "Meta does not know it in this language"
     if (status := str(same[0].get("status"))) != "APPROVED":
         return f"Meta says {status}"
-    components = same[0].get("components")
-    bodies = (
-        [str(one.get("text")) for one in components if isinstance(one, dict) and one.get("type") == "BODY"]
-        if isinstance(components, list)
-        else []
-    )
+    components = objects(same[0].get("components"))
+    bodies = [str(one.get("text")) for one in components if one.get("type") == "BODY"]
     numbered = listed.text
     for number, name in enumerate(listed.variables, 1):
         numbered = numbered.replace(f"{{{name}}}", f"{{{{{number}}}}}")

@@ -36,7 +36,7 @@ class TerminalChannel:
 
     async def send(self, to: Address, message: Outgoing, outbox_id: str) -> SendResult:
         if message.file is not None and self._media is not None:
-            self._replies.append(f"{message.text}: {self._media.path(message.file)}")
+            self._replies.append(f"{message.text}: {self._media.absolute(message.file.path)}")
         else:
             self._replies.append(message.text)
         self._arrived.set()

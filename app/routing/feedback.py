@@ -10,7 +10,7 @@ from app.people import Person
 from app.search.index import Hit
 from app.search.words import ALL_STOP_WORDS, stem, words
 from app.store import learned_phrases
-from app.store.learned_phrases import OwnStem, SharedStem
+from app.store.learned_phrases import OwnStem
 
 log = structlog.get_logger(__name__)
 
@@ -53,16 +53,14 @@ def learned_about(conn: Connection, person: Person, said: str) -> Fits:
         return NOTHING_LEARNED
 
 
-def fits(asked: int, own: Iterable[OwnStem], shared: Iterable[SharedStem]) -> dict[str, float]:
+def fits(asked: int, own: Iterable[OwnStem], shared: Mapping[str, int]) -> dict[str, float]:
     """Return how tools fit a message of `asked` stems, by the rows that hold some of these.
 
     The phrase most like the message counts: the share of the message that it holds times the share of it that
     the message holds. So a long phrase says little about a word in it, and twenty phrases no more than one. A
     stem counts less the more of the person's tools it was learned for.
     """
-    found: dict[str, float] = {}
-    for one in shared:
-        found[one.tool] = found.get(one.tool, 0.0) + SHARED_SHARE / asked
+    found = {tool: stems * SHARED_SHARE / asked for tool, stems in shared.items()}
     for tool, fit in _by_phrase(asked, own):
         found[tool] = max(found.get(tool, 0.0), fit)
     return found

@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import asdict
 from functools import partial
-from json import dumps
-from typing import Any, NoReturn, Protocol, runtime_checkable
+from typing import Any, NoReturn, Protocol
 
 from app.http.address import FetchError
 from app.http.answers import Fetched
 from app.http.client import BYTES, MARGIN_SECONDS, SECONDS, SECONDS_MOST, HttpClient
 from app.messages import JSON
 from app.people import Person
-from app.skills.frames import TO_WORKER, Answer, Ask, JsonText
+from app.skills.frames import TO_WORKER, Answer, Ask
+from app.store.skill_data import SkillStore
 from app.tools.context import PersonStore, Services, ToolContext
 
 # The server ends every request before that.
@@ -31,15 +31,6 @@ class Asker(Protocol):
     """Asks the server something for one call."""
 
     def __call__(self, method: str, *args: JSON) -> "Future[Any]": ...
-
-
-@runtime_checkable
-class StoredTexts(Protocol):
-    """A store that has its values as JSON text, which goes to a worker unchanged."""
-
-    async def text(self, key: str) -> str | None: ...
-
-    async def texts(self, prefix: str, limit: int, most: int | None = None) -> dict[str, str]: ...
 
 
 def serialize_context(context: ToolContext) -> dict[str, JSON]:
@@ -66,23 +57,14 @@ async def answer_ask(ask: Ask, store: PersonStore | None, http: object | None) -
 async def _value(ask: Ask, store: PersonStore | None) -> JSON:
     if store is None or ask.method not in _STORE:
         raise ValueError("it is not there for this call")
-    if isinstance(store, StoredTexts) and ask.method in ("store.get", "store.list"):
-        return await _stored_text(ask, store)
+    if ask.method == "store.list" and isinstance(store, SkillStore):
+        prefix, limit = ask.args
+        return await store.list(prefix, limit, LIST_BYTES)
     if ask.method == "store.get":  # a list, since what is kept may be null
         (key,) = ask.args
         found = await _awaited(store.get(key, _ABSENT))
         return [] if found is _ABSENT else [found]
     return await _awaited(getattr(store, ask.method.removeprefix("store."))(*ask.args))
-
-
-async def _stored_text(ask: Ask, store: StoredTexts) -> JSON:
-    if ask.method == "store.get":
-        (key,) = ask.args
-        text = await store.text(key)
-        return JsonText("[]" if text is None else f"[{text}]")
-    prefix, limit = ask.args
-    texts = await store.texts(prefix, limit, LIST_BYTES)
-    return JsonText("{" + ", ".join(f"{dumps(key)}: {text}" for key, text in texts.items()) + "}")
 
 
 async def _awaited(value: Any) -> Any:

@@ -7,7 +7,7 @@ import orjson
 
 from app.messages import JSON
 from app.people import Realm
-from app.store.database import insert
+from app.store.database import insert, keep_meta, meta, read_row
 
 ABOUT_SENDING = ("send:", "undelivered:")
 ABOUT_SKILLS = "skill:"
@@ -46,24 +46,20 @@ def close_alerts(conn: Connection, prefix: str, now: float) -> int:
 def open_alerts(conn: Connection) -> list[Alert]:
     """Return the open alerts, the newest first."""
     rows = conn.execute("SELECT * FROM alerts WHERE mended_at IS NULL ORDER BY last_at DESC")
-    return [Alert(row["code"], row["text"], row["times"], row["last_at"]) for row in rows]
+    return [read_row(Alert, row) for row in rows]
 
 
 def enter_realm(conn: Connection, realm: Realm, now: float) -> None:
     """Note the realm of this start; if the last start was in another, close the alerts about its sends."""
-    last = last_realm(conn)
-    if last == realm:
-        return
-    if last is not None:
+    if last_realm(conn) not in (None, realm):
         for prefix in ABOUT_SENDING:
             close_alerts(conn, prefix, now)
-    conn.execute("INSERT OR REPLACE INTO meta VALUES ('realm', ?)", (realm,))
+    keep_meta(conn, "realm", realm)
 
 
 def last_realm(conn: Connection) -> str | None:
     """Return the realm of the last start, None before the first."""
-    row = conn.execute("SELECT value FROM meta WHERE key = 'realm'").fetchone()
-    return None if row is None else str(row["value"])
+    return meta(conn, "realm")
 
 
 def add_dead_letter(

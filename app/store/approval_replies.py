@@ -19,10 +19,10 @@ from app.store.approvals import (
     settle,
 )
 from app.store.conditions import MAY_TALK, UNCLAIMED
-from app.store.database import exists
+from app.store.database import exists, read_row
 from app.store.delivery import mark_sent
 from app.store.outbox import SENT_AS
-from app.store.turns import BURST_MESSAGES
+from app.store.turns import BURST_MESSAGES, Pause
 
 _ANSWERS = ("yes", "no")
 MOST_MESSAGES = BURST_MESSAGES + 1  # looked at as one answer
@@ -41,13 +41,6 @@ class ReplyTaken:
     unclear: tuple[Approval, ...] = ()
     closed: bool = False
     answer: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ReplyPending:
-    """Words that may answer a question; it is sure at `at`, when the burst is over."""
-
-    at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +70,7 @@ def take_reply(
     longest: float = 0.0,
     *,
     only_last: bool = False,
-) -> ReplyTaken | ReplyPending | None:
+) -> ReplyTaken | Pause | None:
     """Take waiting messages that answer a question; return None if none of them does.
 
     `read` returns the choice that a whole message stands for. Messages, answer and turn change together. A
@@ -96,14 +89,10 @@ def take_reply(
 def _waiting_messages(
     conn: Connection, conversation: str, read: Callable[[str], Choice | None]
 ) -> list[_Message]:
-    """Return the waiting messages, buttons and reactions first; none if no question could be meant."""
-    is_asked = exists(conn, "SELECT 1 FROM turns WHERE conversation_id = ? AND state <> 'done'", conversation)
-    is_pressed = f"SELECT 1 FROM inbox WHERE conversation_id = ? AND {UNCLAIMED} AND kind = 'answer'"
-    if not is_asked and not exists(conn, is_pressed, conversation):
-        return []
+    """Return the waiting messages, buttons and reactions first."""
     rows = conn.execute(
-        "SELECT inbox.seq, inbox.kind, inbox.person_id, inbox.received_at, m.id, m.wamid, m.kind AS said_as,"
-        " m.text, m.payload FROM inbox JOIN messages m ON m.id = inbox.message_id"
+        "SELECT inbox.seq, inbox.kind, inbox.person_id AS person, inbox.received_at AS at, m.id, m.wamid,"
+        " m.kind AS said_as, m.text, m.payload FROM inbox JOIN messages m ON m.id = inbox.message_id"
         f" JOIN people ON people.id = inbox.person_id AND {MAY_TALK}"
         f" WHERE inbox.conversation_id = ? AND {UNCLAIMED}"
         " ORDER BY CASE inbox.kind WHEN 'answer' THEN 0 ELSE 1 END, inbox.seq LIMIT ?",
@@ -118,16 +107,13 @@ def _message(conn: Connection, row: Row, read: Callable[[str], Choice | None]) -
     is_own = row["said_as"] == "reaction" or (
         is_said and in_own_words(row["said_as"], payload) and not _was_taken_back(conn, row)
     )
-    written_at = float(payload.get("sent_at") or 0)
-    return _Message(
-        row["seq"],
-        row["person_id"],
-        row["kind"],
-        read(row["text"]) if is_own else None,
-        str(payload.get("button") or ""),
-        str(payload.get("quoted") or ""),
-        row["received_at"],
-        written_at or None,
+    return read_row(
+        _Message,
+        row,
+        choice=read(row["text"]) if is_own else None,
+        button=str(payload.get("button") or ""),
+        quoted=str(payload.get("quoted") or ""),
+        written_at=float(payload.get("sent_at") or 0) or None,
     )
 
 
@@ -135,7 +121,7 @@ def _was_taken_back(conn: Connection, message: Row) -> bool:
     """Return whether the person deleted the message."""
     later = conn.execute(
         "SELECT payload FROM messages WHERE person_id = ? AND id > ? AND kind = 'revoke'",
-        (message["person_id"], message["id"]),
+        (message["person"], message["id"]),
     )
     return any(orjson.loads(row["payload"]).get("quoted") == message["wamid"] for row in later)
 
@@ -179,7 +165,7 @@ def _take_words(
     quiet: float,
     longest: float,
     only_last: bool,
-) -> ReplyTaken | ReplyPending | None:
+) -> ReplyTaken | Pause | None:
     """Take words that name no question, all of a burst together."""
     burst = list(takewhile(lambda one: one.kind == "message", waiting))
     if not burst or any(one.button or one.quoted for one in burst):
@@ -198,7 +184,7 @@ def _take_words(
         return None
     over = min(burst[-1].at + quiet, first + longest)
     if len(burst) == len(waiting) and first <= now < over:
-        return ReplyPending(over)
+        return Pause(over)
     _take(conn, burst, now)
     last = burst[-1]
     still_open = [one for one in meant if one["state"] == "open"]

@@ -10,7 +10,7 @@ import orjson
 
 from app.people import Conversation
 from app.store import outbox
-from app.store.database import Database, exists, insert
+from app.store.database import Database, exists, insert, read_row
 from app.store.journal import TurnGone
 from app.store.outbox import SENT_AS, Draft
 
@@ -82,6 +82,9 @@ class OpenQuestion:
     sources: tuple[str, ...] = ()
 
 
+_STORED = ("id", "call_key", "tool", "arguments", "arguments_hash", "tool_hash", "subject", "title")
+
+
 def park(
     conn: Connection,
     turn: str,
@@ -116,17 +119,9 @@ def _ask(conn: Connection, turn: str, conversation: Conversation, question: Ques
     insert(
         conn,
         "approvals",
-        id=question.id,
+        **{name: getattr(question, name) for name in _STORED},
+        **conversation.columns,
         turn_id=turn,
-        person_id=conversation.person_id,
-        conversation_id=conversation.id,
-        call_key=question.call_key,
-        tool=question.tool,
-        arguments=question.arguments,
-        arguments_hash=question.arguments_hash,
-        tool_hash=question.tool_hash,
-        subject=question.subject,
-        title=question.title,
         choices=orjson.dumps(question.choices).decode(),
         state="open",
         outbox_id=last.fetchone()["id"],
@@ -201,15 +196,12 @@ def all_open(conn: Connection) -> list[OpenQuestion]:
     """Return everybody's open questions, the oldest first."""
     rows = conn.execute(f"{APPROVALS} WHERE a.state = 'open' ORDER BY o.seq")
     return [
-        OpenQuestion(
-            row["id"],
-            row["tool"],
-            row["arguments"],
-            row["subject"],
-            row["name"] or row["person_id"],
-            row["created_at"],
-            _console_choices(row),
-            tuple(row["taint"].splitlines()),
+        read_row(
+            OpenQuestion,
+            row,
+            asked=row["name"] or row["person_id"],
+            choices=_console_choices(row),
+            sources=tuple(row["taint"].splitlines()),
         )
         for row in rows
     ]
@@ -261,14 +253,10 @@ def settle(conn: Connection, approval: Row, choice: Choice, by: str, now: float)
         (state, choice, now, by, approval["id"]),
     )
     if choice == "always":
-        consent = (
-            approval["person_id"],
-            approval["conversation_id"],
-            approval["tool"],
-            approval["tool_hash"],
-        )
         conn.execute(
-            "INSERT INTO standing_consents VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", (*consent, now)
+            "INSERT INTO standing_consents SELECT person_id, conversation_id, tool, tool_hash, ?"
+            " FROM approvals WHERE id = ? ON CONFLICT DO NOTHING",
+            (now, approval["id"]),
         )
     _resume(conn, approval["turn_id"], now)
 
@@ -281,19 +269,7 @@ def _resume(conn: Connection, turn: str, now: float) -> None:
 
 def approval_of(row: Row) -> Approval:
     """Return a row of `APPROVALS` as an `Approval`."""
-    return Approval(
-        id=row["id"],
-        turn_id=row["turn_id"],
-        call_key=row["call_key"],
-        tool=row["tool"],
-        arguments_hash=row["arguments_hash"],
-        tool_hash=row["tool_hash"],
-        subject=row["subject"],
-        state=row["state"],
-        choice=row["choice"],
-        title=row["title"],
-        sources=tuple(row["taint"].splitlines()),
-    )
+    return read_row(Approval, row, sources=tuple(row["taint"].splitlines()))
 
 
 def new_button() -> str:

@@ -15,7 +15,7 @@ import orjson
 from app.messages import JSON, Inbound
 from app.people import Conversation
 from app.store.conditions import MAY_TALK, UNCLAIMED
-from app.store.database import exists, insert, placeholders
+from app.store.database import exists, insert, placeholders, read_row
 from app.store.people import by_id
 
 READABLE = frozenset({"audio", "voice", "image", "sticker", "document"})
@@ -41,6 +41,14 @@ class WaitingFile:
     aliases: tuple[str, ...]
 
 
+# SQL for files `a` with their messages
+_FILES = (
+    "SELECT m.id AS message, coalesce(m.wamid, '') AS wamid, m.kind, m.payload, a.path, a.person_id,"
+    " c.channel FROM attachments a JOIN messages m ON m.id = a.message_id"
+    " JOIN conversations c ON c.id = a.conversation_id"
+)
+
+
 def expect(conn: Connection, conversation: Conversation, row: int, message: Inbound, now: float) -> None:
     """Note that a message's file is to be fetched and read before the message is taken up."""
     if message.attachment is None or message.kind not in READABLE:
@@ -50,8 +58,7 @@ def expect(conn: Connection, conversation: Conversation, row: int, message: Inbo
         "attachments",
         or_skip=True,
         message_id=row,
-        person_id=conversation.person_id,
-        conversation_id=conversation.id,
+        **conversation.columns,
         state="new",
         created_at=now,
     )
@@ -67,13 +74,13 @@ def is_waited_for(conn: Connection, messages: Sequence[int]) -> bool:
 def waiting(conn: Connection, messages: Sequence[int]) -> list[WaitingFile]:
     """Return the files of these messages that are still to be read."""
     rows = conn.execute(
-        "SELECT a.message_id FROM attachments a JOIN inbox ON inbox.message_id = a.message_id"
+        f"{_FILES} JOIN inbox ON inbox.message_id = a.message_id"
         f" JOIN people ON people.id = a.person_id AND {MAY_TALK}"
         f" WHERE a.message_id IN ({placeholders(messages)}) AND a.state IN ('new', 'kept')"
         f" AND {UNCLAIMED} ORDER BY a.message_id",
         tuple(messages),
-    ).fetchall()
-    return [waiting_file(conn, row["message_id"]) for row in rows]
+    )
+    return [_file(conn, row) for row in rows.fetchall()]
 
 
 def count_read(conn: Connection, messages: Sequence[int]) -> int:
@@ -99,35 +106,27 @@ def begin(conn: Connection, message: int) -> bool:
 
 def unheard(conn: Connection, limit: int = 20) -> list[WaitingFile]:
     """Return voice notes that could not be transcribed when they came, the newest first."""
-    rows = conn.execute(
-        "SELECT message_id FROM attachments WHERE state = 'unheard' ORDER BY message_id DESC LIMIT ?",
-        (limit,),
-    )
-    return [waiting_file(conn, row["message_id"]) for row in rows.fetchall()]
+    rows = conn.execute(f"{_FILES} WHERE a.state = 'unheard' ORDER BY a.message_id DESC LIMIT ?", (limit,))
+    return [_file(conn, row) for row in rows.fetchall()]
 
 
 def waiting_file(conn: Connection, message: int) -> WaitingFile:
     """Return a file with its message and its person."""
-    row = conn.execute(
-        "SELECT m.wamid, m.kind, m.payload, a.path, a.person_id, c.channel FROM attachments a"
-        " JOIN messages m ON m.id = a.message_id JOIN conversations c ON c.id = a.conversation_id"
-        " WHERE a.message_id = ?",
-        (message,),
-    ).fetchone()
+    return _file(conn, conn.execute(f"{_FILES} WHERE a.message_id = ?", (message,)).fetchone())
+
+
+def _file(conn: Connection, row: Row) -> WaitingFile:
     attachment = orjson.loads(row["payload"]).get("attachment") or {}
     person = by_id(conn, row["person_id"])
-    return WaitingFile(
-        message,
-        row["wamid"] or "",
-        row["kind"],
-        str(attachment.get("media_id", "")),
-        str(attachment.get("mime_type", "")),
-        str(attachment.get("filename", "")),
-        bool(attachment.get("voice")),
-        row["path"],
-        row["channel"],
-        person.row,
-        tuple(person.names),
+    return read_row(
+        WaitingFile,
+        row,
+        media_id=str(attachment.get("media_id", "")),
+        mime_type=str(attachment.get("mime_type", "")),
+        filename=str(attachment.get("filename", "")),
+        voice=bool(attachment.get("voice")),
+        person=person.row,
+        aliases=tuple(person.names),
     )
 
 

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from sqlite3 import Connection, Row
+from typing import Annotated
 
 import orjson
 import yaml
+from pydantic import BaseModel, BeforeValidator
 
 from app.errors import RecadoError
 from app.messages import JSON, Pricing
@@ -20,18 +22,19 @@ RATES = Path(__file__).with_name(RATES_FILE)
 REGULAR = "regular"  # the kind of message that costs; the others are free (Meta, 2026-10)
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
+Written = Annotated[str, BeforeValidator(str)]  # YAML reads an unquoted day as a date
+
+
+class Rate(BaseModel, frozen=True):
     """A price since a day (YYYY-MM-DD) for messages of a category to people of a country."""
 
     country: str
     category: str
-    since: str
+    since: Written
     price: Decimal
 
 
-@dataclass(frozen=True, slots=True)
-class RateTable:
+class RateTable(BaseModel, frozen=True):
     """Prices in one currency (ISO 4217)."""
 
     currency: str = "USD"
@@ -41,10 +44,9 @@ class RateTable:
         """Return what a row of `billed` costs, None where no rate is known."""
         if row["kind"] != REGULAR:
             return Decimal(0)
+        there = (row["country"], row["category"])
         known = [
-            rate
-            for rate in self.rates
-            if (rate.country, rate.category) == (row["country"], row["category"]) and rate.since <= row["day"]
+            rate for rate in self.rates if (rate.country, rate.category) == there and rate.since <= row["day"]
         ]
         return max(known, key=lambda rate: rate.since).price if known else None
 
@@ -63,12 +65,8 @@ def read_rates(data_dir: Path) -> RateTable:
     file = file if file.is_file() else RATES
     try:
         table = yaml.safe_load(file.read_text("utf-8"))
-        rates = tuple(
-            Rate(one["country"], one["category"], str(one["since"]), Decimal(str(one["price"])))
-            for one in table["rates"]
-        )
-        return RateTable(str(table["currency"]), rates)
-    except (OSError, ValueError, ArithmeticError, TypeError, KeyError, yaml.YAMLError) as error:
+        return RateTable.model_validate(table)
+    except (OSError, ValueError, yaml.YAMLError) as error:
         raise RecadoError(f"{file} cannot be read as rates: {error}; {RATES} shows the form") from error
 
 

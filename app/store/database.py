@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
@@ -45,6 +45,25 @@ def insert(conn: sqlite3.Connection, table: str, *, or_skip: bool = False, **val
 def exists(conn: sqlite3.Connection, sql: str, *parameters: object) -> bool:
     """Return whether a query finds a row."""
     return conn.execute(sql, parameters).fetchone() is not None
+
+
+def meta(conn: sqlite3.Connection, key: str) -> str | None:
+    """Return a value that belongs to the whole database, None if it was never kept."""
+    row = conn.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    return None if row is None else str(row["value"])
+
+
+def keep_meta(conn: sqlite3.Connection, key: str, value: str) -> None:
+    """Keep a value that belongs to the whole database; "" forgets it."""
+    conn.execute("DELETE FROM meta WHERE key = ?", (key,))
+    if value:
+        insert(conn, "meta", key=key, value=value)
+
+
+def read_row(kind: type[T], row: sqlite3.Row, **others: object) -> T:
+    """Return a dataclass of this kind whose fields are columns of the row, but for the `others`."""
+    names = (field.name for field in fields(kind) if field.name not in others)  # type: ignore[arg-type]
+    return kind(**{name: row[name] for name in names}, **others)
 
 
 def placeholders(values: "Sequence[object] | dict[str, object]") -> str:

@@ -2,8 +2,7 @@
 
 A text that WhatsApp took and could not deliver for a reason that passes is sent again as a new row, unless
 anything was queued for the person after it. Questions and reminders never are: a reminder fires again when
-the person writes. What failed because its person had not written for a day is sent once more when they answer
-the template that asked them to write.
+the person writes.
 """
 
 from collections.abc import Sequence
@@ -16,13 +15,12 @@ from app.messages import Status
 from app.store import billing
 from app.store.conditions import UNSENT
 from app.store.database import exists, new_id
-from app.store.outbox import WINDOW_CLOSED, fail, outgoing, state_of_new, written_at
+from app.store.outbox import fail, outgoing, state_of_new
 
 PASSING = frozenset({1, 2, 4, 80007, 130429, 131000, 131016, 131056, 131057})  # Meta's codes for "try again"
 AGAIN_AFTER_SECONDS = (6.0, 30.0)  # before each new send; the first is the limit of a pair of numbers
 AGAIN_SECONDS = 600.0  # older texts are not sent again
 _AGAIN = "again:"
-_LATE = "late:"
 _NEVER_AGAIN = ("question", "reminder")
 _ARRIVED = ("delivered", "read", "played")
 _PROOFS = frozenset({"sent", "delivered", "read", "played", "deleted"})
@@ -78,9 +76,10 @@ def apply_status(conn: Connection, status: Status, now: float) -> StatusEffect |
     ).rowcount
     if not new:
         return None
-    row = conn.execute("SELECT id, person_id FROM outbox WHERE id = ?", (status.outbox_id,)).fetchone()
-    if row is None:
-        row = conn.execute("SELECT id, person_id FROM outbox WHERE wamid = ?", (status.id,)).fetchone()
+    row = conn.execute(
+        "SELECT id, person_id FROM outbox WHERE id = ? OR wamid = ? ORDER BY id <> ? LIMIT 1",
+        (status.outbox_id, status.id, status.outbox_id),
+    ).fetchone()
     if row is None:
         if status.outbox_id:  # its row stood before it was sent: the person is erased
             conn.execute("DELETE FROM statuses WHERE wamid = ? AND status = ?", (status.id, status.status))
@@ -119,27 +118,6 @@ def is_echo(conn: Connection, person: str, wamid: str, text: str, now: float) ->
             mark_sent(conn, row["id"], wamid, now)
             return True
     return False
-
-
-def queue_late(conn: Connection, person: str, conversation: str, now: float) -> None:
-    """Send once more what came after the 24 hours, if the person was asked to write again, and did."""
-    before = written_at(conn, conversation, 1)
-    if not exists(conn, "SELECT 1 FROM outbox WHERE source = ?", callback_source(conversation, before)):
-        return
-    for row in conn.execute(
-        "SELECT id, source, origin FROM outbox"
-        " WHERE person_id = ? AND conversation_id = ? AND state = 'failed'"
-        f" AND code = {WINDOW_CLOSED} AND media = '' AND created_at >= ?"
-        " AND origin IN ('assistant', 'business') ORDER BY seq",
-        (person, conversation, before or 0.0),
-    ).fetchall():
-        if state_of_new(conn, conversation, row["origin"], now):
-            _copy(conn, row["id"], f"{_LATE}{row['source']}", now, now)
-
-
-def callback_source(conversation: str, last: float | None) -> str:
-    """Return the source of the template that asks a person to write again, who wrote last at that time."""
-    return f"back:{conversation}:{last}"
 
 
 def _fail_after_sent(conn: Connection, outbox_id: str, wamid: str, code: int, error: str, now: float) -> bool:

@@ -10,15 +10,10 @@ from sqlite3 import Connection
 from app.i18n import say
 from app.messages import Outgoing
 from app.people import Conversation
+from app.store.database import meta
 
+OWN_WORDS = "disclosure"  # key of the operator's own words for it
 LONGEST_TEXT, LONGEST_QUESTION = 4_096, 1_024  # characters of a message, and beside buttons (Meta's limits)
-
-
-def set_sentence(conn: Connection, sentence: str) -> None:
-    """Keep the operator's own words for it; "" for the built-in ones."""
-    conn.execute("DELETE FROM meta WHERE key = 'disclosure'")
-    if sentence:
-        conn.execute("INSERT INTO meta VALUES ('disclosure', ?)", (sentence,))
 
 
 def with_disclosure(
@@ -33,8 +28,7 @@ def with_disclosure(
     ).rowcount
     if not told_now:
         return parts
-    own = conn.execute("SELECT value FROM meta WHERE key = 'disclosure'").fetchone()
-    sentence = own["value"] if own is not None else _built_in(language)
+    sentence = meta(conn, OWN_WORDS) or _built_in(language)
     first = parts[0]
     together = f"{sentence}\n\n{first.text}"
     is_text = first.file is None and first.block is None

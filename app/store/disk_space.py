@@ -11,6 +11,7 @@ from sqlite3 import Connection
 from typing import Final, Literal
 
 from app.store import alerts
+from app.store.database import exists
 
 MEGABYTE: Final = 1024 * 1024
 Kind = Literal["traces", "data"]
@@ -51,8 +52,7 @@ def is_full(error: OSError) -> bool:
 
 def is_kept(conn: Connection, kind: Kind) -> bool:
     """Return whether there was room for `kind` at the last sweep."""
-    row = conn.execute("SELECT 1 FROM alerts WHERE code = ? AND mended_at IS NULL", (f"space:{kind}",))
-    return row.fetchone() is None
+    return not exists(conn, "SELECT 1 FROM alerts WHERE code = ? AND mended_at IS NULL", f"space:{kind}")
 
 
 def update_alerts(conn: Connection, free: int, least: int, now: float) -> list[str]:

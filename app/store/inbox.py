@@ -10,7 +10,7 @@ import orjson
 
 from app.messages import AliasChange, Echo, Inbound, Sender, ThreadControl, Unreadable
 from app.people import Conversation, Person, Role
-from app.store import alerts, approvals, attachments, delivery, events, handovers, limits, people
+from app.store import alerts, approvals, attachments, events, handovers, limits, people
 from app.store.conditions import RUNNABLE, SILENT, UNCLAIMED
 from app.store.database import exists, insert
 from app.store.outbox import Draft, count_since, put_reply
@@ -174,7 +174,6 @@ def _queue(
 ) -> None:
     at_once = classified.kind in ("stop", "answer")  # neither is made to wait
     due = now if at_once else _due_at(conn, rules.rate, who.person.id, now)
-    delivery.queue_late(conn, who.person.id, conversation.id, now)
     silent = bool(conversation.group) or who.frozen
     waits = exists(conn, "SELECT 1 FROM inbox WHERE person_id = ? AND due_at > ?", who.person.id, now)
     if due > now and not silent and not waits:

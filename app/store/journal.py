@@ -9,7 +9,7 @@ from app.errors import RecadoError, StoreError
 from app.messages import JSON
 from app.people import Conversation
 from app.store import limits
-from app.store.database import insert
+from app.store.database import exists, insert
 
 ADMIN_CALL = "mcp"  # outcome of a turn that is one call of the administrator's, and no conversation
 
@@ -71,8 +71,7 @@ def require(conn: Connection, turn: str, key: str) -> None:
 
     A model's answer is not awaited: the intents of its calls and the reply are queued behind it.
     """
-    row = conn.execute("SELECT 1 FROM journal WHERE turn_id = ? AND key = ?", (turn, key)).fetchone()
-    if row is None:
+    if not exists(conn, "SELECT 1 FROM journal WHERE turn_id = ? AND key = ?", turn, key):
         raise StoreError(f"{key} of turn {turn} was not written, nor may be what follows from it")
 
 

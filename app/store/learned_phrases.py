@@ -1,46 +1,23 @@
 """Learned phrases: the words in which a person asked for what a tool then did, as sets of stems."""
 
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from sqlite3 import Connection
 
-import orjson
 import structlog
 
 from app.store import disk_space
+from app.store.conditions import MAY_TALK
+from app.store.database import placeholders
 
 log = structlog.get_logger(__name__)
 
 MOST_PHRASES = 20  # for a person and a tool; the one said longest ago goes
 ENOUGH_PEOPLE = 3  # other people who must have a stem before it counts for everybody
-_MOST_READ = 1_000
-_MOST_PAIRS = 400  # of a stem and a tool, for one message
-_MOST_PEOPLE = 64  # looked at for a stem and a tool
-
-# First the shared stems: from tool to tool of a stem, and from person to person of both until there are
-# enough, which is a few steps however many people have learned it. Then the person's own phrases.
-_LEARNED = """
-WITH RECURSIVE held (stem, tool) AS (
-  SELECT value, (SELECT min(l.tool) FROM learned_stems l WHERE l.stem = value) FROM json_each(?1)
-  UNION ALL
-  SELECT stem, (SELECT min(l.tool) FROM learned_stems l WHERE l.stem = held.stem AND l.tool > held.tool)
-  FROM held WHERE tool IS NOT NULL
-  LIMIT ?4
-)
-SELECT tool, stem, NULL AS phrase, NULL AS share FROM held WHERE tool IS NOT NULL AND ?5 = (
-  SELECT count(*) FROM (
-    SELECT 1 FROM (
-      SELECT DISTINCT l.person_id AS id FROM learned_stems l
-      WHERE l.stem = held.stem AND l.tool = held.tool AND l.person_id <> ?2 LIMIT ?7
-    ) AS one CROSS JOIN people p ON p.id = one.id
-    WHERE p.realm = ?3 AND p.frozen = '' AND p.access <> 'blocked'
-    LIMIT ?5))
-UNION ALL
-SELECT * FROM (
-  SELECT tool, stem, phrase_id, share FROM learned_stems
-  WHERE person_id = ?2 AND stem IN (SELECT value FROM json_each(?1)) LIMIT ?6)
-"""
+_MOST_READ = 1_000  # stems of the person's own phrases, for one message
+_MOST_SHARED = 20_000  # a stem of a tool and a person each, for one message
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +28,6 @@ class OwnStem:
     phrase: int
     stem: str
     share: float
-
-
-@dataclass(frozen=True, slots=True)
-class SharedStem:
-    """A stem by which enough other people have asked for a tool."""
-
-    tool: str
-    stem: str
 
 
 def learn(conn: Connection, person: str, tools: Collection[str], stems: Collection[str], now: float) -> None:
@@ -81,22 +50,25 @@ def learn(conn: Connection, person: str, tools: Collection[str], stems: Collecti
 
 def matching_stems(
     conn: Connection, person: str, realm: str, stems: Sequence[str]
-) -> tuple[list[OwnStem], list[SharedStem]]:
-    """Return which of these stems the person's own phrases hold, and which enough others share for a tool.
+) -> tuple[list[OwnStem], Mapping[str, int]]:
+    """Return which of these stems the person's own phrases hold, and how many others share, by tool.
 
-    Only people of the same realm count, and none that are frozen or blocked.
+    A stem is shared if enough other people of the realm, none of them frozen or blocked, have it.
     """
-    listed = orjson.dumps(stems).decode()
-    own: list[OwnStem] = []
-    shared: list[SharedStem] = []
-    for tool, stem, phrase, share in conn.execute(
-        _LEARNED, (listed, person, realm, _MOST_PAIRS, ENOUGH_PEOPLE, _MOST_READ, _MOST_PEOPLE)
-    ):
-        if phrase is None:
-            shared.append(SharedStem(tool, stem))
-        else:
-            own.append(OwnStem(tool, phrase, stem, share))
-    return own, shared
+    listed = placeholders(stems)
+    own = conn.execute(
+        f"SELECT tool, phrase_id, stem, share FROM learned_stems WHERE person_id = ? AND stem IN ({listed})"
+        " LIMIT ?",
+        (person, *stems, _MOST_READ),
+    )
+    shared = conn.execute(
+        "SELECT tool, stem FROM (SELECT DISTINCT stem, tool, person_id FROM learned_stems"
+        f" WHERE stem IN ({listed}) AND person_id <> ? LIMIT ?) AS said"
+        f" JOIN people ON people.id = said.person_id WHERE people.realm = ? AND {MAY_TALK}"
+        " GROUP BY tool, stem HAVING count(*) >= ?",
+        (*stems, person, _MOST_SHARED, realm, ENOUGH_PEOPLE),
+    )
+    return [OwnStem(*row) for row in own], Counter(row["tool"] for row in shared)
 
 
 def _write(conn: Connection, person: str, tools: Collection[str], stems: Collection[str], now: float) -> None:

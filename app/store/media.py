@@ -11,8 +11,8 @@ import shutil
 import threading
 from collections.abc import Collection, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import orjson
 
@@ -38,42 +38,34 @@ class NotKept(RecadoError):
     """A file cannot be sent; the message tells a model why."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Format:
-    """A file format: what WhatsApp shows it as, its file endings, and how its bytes begin.
-
-    `told_apart`: no other format begins like this.
-    """
+class _Format(NamedTuple):
+    """A file format: what WhatsApp shows it as, its file endings, and how its bytes begin."""
 
     kind: MediaKind
     endings: tuple[str, ...]
-    start: re.Pattern[bytes]
-    told_apart: bool = True
+    start: bytes  # a regular expression
 
 
-def _begins(pattern: bytes) -> re.Pattern[bytes]:
-    return re.compile(pattern, re.DOTALL)
-
-
-_ZIPPED, _OLE, _MP4 = _begins(rb"PK\x03\x04"), _begins(rb"\xd0\xcf\x11\xe0"), _begins(rb".{4}ftyp")
+_ZIPPED, _OLE, _MP4 = rb"PK\x03\x04", rb"\xd0\xcf\x11\xe0", rb".{4}ftyp"
+_ALIKE = frozenset({_ZIPPED, _OLE, _MP4})  # how formats begin that only their name tells apart
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 _FORMATS = {  # the types that the Graph API takes, as its own error 100 lists them; it refuses all others
-    "image/jpeg": _Format("image", (".jpg", ".jpeg"), _begins(rb"\xff\xd8\xff")),
-    "image/png": _Format("image", (".png",), _begins(rb"\x89PNG\r\n\x1a\n")),
-    "audio/ogg": _Format("audio", (".ogg", ".opus", ".oga"), _begins(rb"OggS.{0,60}OpusHead")),
-    "audio/mpeg": _Format("audio", (".mp3",), _begins(rb"ID3|\xff[\xfb\xf3\xf2]")),
-    "audio/aac": _Format("audio", (".aac",), _begins(rb"\xff[\xf1\xf9]")),
-    "audio/amr": _Format("audio", (".amr",), _begins(rb"#!AMR")),
-    "audio/mp4": _Format("audio", (".m4a", ".mp4"), _MP4, told_apart=False),
-    "video/mp4": _Format("video", (".mp4", ".m4v"), _MP4, told_apart=False),
-    "video/3gpp": _Format("video", (".3gp",), _MP4, told_apart=False),
-    "application/pdf": _Format("document", (".pdf",), _begins(rb"%PDF-")),
-    "application/msword": _Format("document", (".doc",), _OLE, told_apart=False),
-    "application/vnd.ms-excel": _Format("document", (".xls",), _OLE, told_apart=False),
-    "application/vnd.ms-powerpoint": _Format("document", (".ppt",), _OLE, told_apart=False),
-    f"{_OFFICE}wordprocessingml.document": _Format("document", (".docx",), _ZIPPED, told_apart=False),
-    f"{_OFFICE}spreadsheetml.sheet": _Format("document", (".xlsx",), _ZIPPED, told_apart=False),
-    f"{_OFFICE}presentationml.presentation": _Format("document", (".pptx",), _ZIPPED, told_apart=False),
+    "image/jpeg": _Format("image", (".jpg", ".jpeg"), rb"\xff\xd8\xff"),
+    "image/png": _Format("image", (".png",), rb"\x89PNG\r\n\x1a\n"),
+    "audio/ogg": _Format("audio", (".ogg", ".opus", ".oga"), rb"OggS.{0,60}OpusHead"),
+    "audio/mpeg": _Format("audio", (".mp3",), rb"ID3|\xff[\xfb\xf3\xf2]"),
+    "audio/aac": _Format("audio", (".aac",), rb"\xff[\xf1\xf9]"),
+    "audio/amr": _Format("audio", (".amr",), rb"#!AMR"),
+    "audio/mp4": _Format("audio", (".m4a", ".mp4"), _MP4),
+    "video/mp4": _Format("video", (".mp4", ".m4v"), _MP4),
+    "video/3gpp": _Format("video", (".3gp",), _MP4),
+    "application/pdf": _Format("document", (".pdf",), rb"%PDF-"),
+    "application/msword": _Format("document", (".doc",), _OLE),
+    "application/vnd.ms-excel": _Format("document", (".xls",), _OLE),
+    "application/vnd.ms-powerpoint": _Format("document", (".ppt",), _OLE),
+    f"{_OFFICE}wordprocessingml.document": _Format("document", (".docx",), _ZIPPED),
+    f"{_OFFICE}spreadsheetml.sheet": _Format("document", (".xlsx",), _ZIPPED),
+    f"{_OFFICE}presentationml.presentation": _Format("document", (".pptx",), _ZIPPED),
 }
 
 
@@ -98,22 +90,25 @@ class MediaFolder:
             raise NotKept(f"{kind} files must have 1 byte to {most // MEGABYTE} MB")
         called = safe_name(name, endings)
         ending = endings[0] if endings else ".txt"
-        path = f"{_checked_id(person)}/{hashlib.sha256(data).hexdigest()}{ending}"
+        if not _PLAIN_ID.fullmatch(person):
+            raise NotKept("this person has no folder: the id is not a plain name")
+        path = f"{person}/{hashlib.sha256(data).hexdigest()}{ending}"
         try:
             with self._lock:
-                self._write(self._folder / path, data)
+                self._write(path, data)
         except OSError as error:
             raise NotKept(f"it could not be kept: {error.strerror or type(error).__name__}") from error
         return MediaFile(path, true_type, called, kind, len(data))
 
-    def make_room(self, path: str) -> None:
+    def make_room(self, path: str, size: int = 0) -> None:
         """Make the folder of a file that is to come. Raises NotKept where there is no room for it."""
-        folder = self._folder / path.partition("/")[0]
+        folder = (self._folder / path).parent
         if not self._disk.has_room_for("traces"):
             raise NotKept("the disk is nearly full, so no file is kept")
-        if self._quota and _size(folder) > self._quota:
+        if self._quota and _size(folder) + size > self._quota:
             raise NotKept(f"this person's files may have {self._quota / MEGABYTE:g} MB in all")
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for one in (self._folder, folder):
+            one.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def absolute(self, path: str) -> Path:
         return self._folder.absolute() / path
@@ -122,15 +117,9 @@ class MediaFolder:
         """Remove a file; nothing happens if it is gone."""
         self.absolute(path).unlink(missing_ok=True)
 
-    def path(self, file: MediaFile) -> Path:
-        return self._folder.absolute() / file.path
-
     def read(self, file: MediaFile) -> bytes:
         """Return the bytes. Raises OSError."""
-        return self.path(file).read_bytes()
-
-    def is_empty(self) -> bool:
-        return next(self._folders(), None) is None
+        return self.absolute(file.path).read_bytes()
 
     def discard(self, used: Collection[str], people: Collection[str], now: float) -> None:
         """Remove old files that are not `used`, and the folders of those not in `people`. Raises OSError."""
@@ -150,17 +139,13 @@ class MediaFolder:
         with suppress(FileNotFoundError):
             yield from (path for path in self._folder.iterdir() if path.is_dir())
 
-    def _write(self, path: Path, data: bytes) -> None:
+    def _write(self, name: str, data: bytes) -> None:
         """Write the file whole or not at all; one that exists has the same content and only becomes newer."""
+        path = self._folder / name
         if path.exists():
             os.utime(path)
             return
-        if not self._disk.has_room_for("traces"):
-            raise NotKept("the disk is nearly full, so no file is kept")
-        if self._quota and _size(path.parent) + len(data) > self._quota:
-            raise NotKept(f"this person's files may have {self._quota / MEGABYTE:g} MB in all")
-        for folder in (self._folder, path.parent):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.make_room(name, len(data))
         half = path.with_suffix(".part")
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
         with os.fdopen(os.open(half, flags, 0o600), "wb") as file:
@@ -173,8 +158,6 @@ class MediaFolder:
 
 async def sweep(store: Database, media: MediaFolder, now: float) -> None:
     """Remove the files that nobody waits for, and those of people who are gone. Raises OSError."""
-    if await asyncio.to_thread(media.is_empty):
-        return
     used, people = await in_use(store, now)
     await asyncio.to_thread(media.discard, used, people, now)
 
@@ -190,14 +173,13 @@ async def in_use(store: Database, now: float) -> tuple[frozenset[str], frozenset
     )
     going = await store.all(
         "SELECT media FROM outbox WHERE media <> '' AND (due_at IS NOT NULL"
-        " OR coalesce(sent_at, created_at) > ?)",
+        " OR coalesce(sent_at, created_at) > ?)"
+        " UNION SELECT path FROM attachments WHERE path <> ''",
         now - KEPT_SECONDS,
     )
-    waiting_files = await store.all("SELECT path FROM attachments WHERE path <> ''")
     people = await store.all("SELECT id FROM people")
     kept = {file["path"] for row in waiting for file in orjson.loads(row["payload"])}
-    kept |= {row["media"] for row in going} | {row["path"] for row in waiting_files}
-    return frozenset(kept), frozenset(row["id"] for row in people)
+    return frozenset(kept | {row["media"] for row in going}), frozenset(row["id"] for row in people)
 
 
 def describe_file(file: MediaFile) -> str:
@@ -219,35 +201,30 @@ def safe_name(name: str, endings: tuple[str, ...]) -> str:
     return (short or "file") + ending
 
 
-def _checked_id(person: str) -> str:
-    if not _PLAIN_ID.fullmatch(person):
-        raise NotKept("this person has no folder: the id is not a plain name")
-    return person
-
-
 def _detect_format(data: bytes, said: str) -> tuple[str, MediaKind, tuple[str, ...]]:
     """Return type, kind and endings by the bytes; what was said decides between formats that begin alike."""
     said = said.partition(";")[0].strip().lower()
     named = _FORMATS.get(said)
-    if named is not None and named.start.match(data):
+    if named is not None and _begins(data, named):
         return said, named.kind, named.endings
     for true_type, one in _FORMATS.items():
-        if one.told_apart and one.start.match(data):
+        if one.start not in _ALIKE and _begins(data, one):
             return true_type, one.kind, one.endings
     if _is_text(data):
         return "text/plain", "document", ()
     raise NotKept("WhatsApp takes JPEG, PNG, MP3, Opus, MP4, PDF, Office and text files, and this is none")
 
 
+def _begins(data: bytes, format: _Format) -> bool:
+    return re.match(format.start, data, re.DOTALL) is not None
+
+
 def _is_text(data: bytes) -> bool:
     """Return whether it is UTF-8 text; HTML, SVG and scripts too are sent as a plain text document."""
-    if b"\0" in data:
-        return False
     try:
-        data.decode()
+        return "\0" not in data.decode()
     except UnicodeDecodeError:
         return False
-    return True
 
 
 def _size(folder: Path) -> int:

@@ -12,11 +12,12 @@ from sqlite3 import Connection, Row
 from typing import Literal
 
 import orjson
+from pydantic import TypeAdapter
 
 from app.i18n import say
-from app.messages import Address, Button, Link, MediaFile, Outgoing, Template
-from app.people import Conversation
-from app.store import disclosure, people
+from app.messages import Address, Outgoing
+from app.people import Conversation, Realm
+from app.store import alerts, disclosure, people
 from app.store.conditions import SILENT, UNSENT, WRITTEN
 from app.store.database import exists, insert, new_id, placeholders
 
@@ -30,12 +31,12 @@ SENT_AS = (
 )
 WINDOW_CLOSED = 131047  # Meta's code: the person has not written for a day
 
-Origin = Literal["assistant", "reminder", "question", "business", "callback", "guest", "alert"]
+Origin = Literal["assistant", "reminder", "question", "business", "guest", "alert"]
 """The origin of a message: the assistant (answers, notices), a reminder, a question that waits for a yes, a
-person or a system of the business, the template that asks a person to write again, a guest of whom owners are
-told, or an alert for owners that little may be sent."""
-SENT_IN_SILENCE: tuple[Origin, ...] = ("business", "callback")
-_IS_SENT_IN_SILENCE = f"origin IN {SENT_IN_SILENCE}"  # SQL
+person or a system of the business, a guest of whom owners are told, or an alert for owners that little may be
+sent."""
+_IS_SENT_IN_SILENCE = "origin = 'business'"  # SQL: an assistant does not answer there
+_OUTGOING = TypeAdapter(Outgoing)
 _BEGINS_SO = "source >= ? AND source < ?"  # SQL for a source with a prefix; see `_range`
 
 
@@ -70,7 +71,6 @@ class NextSend:
 
     row: OutboxRow | None = None
     at: float | None = None
-    lost: tuple[str, ...] = ()  # rows whose outcome stays unknown for good
 
 
 def put_reply(
@@ -90,7 +90,7 @@ def put_reply(
     if not state or exists(conn, "SELECT 1 FROM outbox WHERE source = ?", source):
         return False
     parts: Sequence[Outgoing] = draft.parts
-    if origin not in SENT_IN_SILENCE:  # an assistant does not answer there
+    if origin != "business":
         language = draft.language or people.language(conn, conversation.person_id)
         parts = disclosure.with_disclosure(conn, conversation, parts, language)
     said = [one.text for one in draft.parts] if len(parts) == len(draft.parts) else []
@@ -98,8 +98,7 @@ def put_reply(
         message_id = insert(
             conn,
             "messages",
-            person_id=conversation.person_id,
-            conversation_id=conversation.id,
+            **conversation.columns,
             direction="out",
             kind=_kind(message),
             text=said[part] if part < len(said) else message.text,
@@ -113,8 +112,7 @@ def put_reply(
             source=source,
             origin=origin,
             part=part,
-            person_id=conversation.person_id,
-            conversation_id=conversation.id,
+            **conversation.columns,
             message_id=message_id,
             payload=orjson.dumps(message).decode(),
             media=message.file.path if message.file else "",
@@ -125,9 +123,17 @@ def put_reply(
     return bool(parts)
 
 
+def put_for(conn: Connection, realm: Realm, to: str, source: str, draft: Draft, now: float) -> str:
+    """Queue what the business writes to a phone or user id; return whose it is. Raises RecadoError."""
+    person = people.reachable(conn, realm, to, now)
+    where = people.conversation(conn, person, realm, "", now)
+    put_reply(conn, where, source, draft, now, origin="business")
+    return person
+
+
 def state_of_new(conn: Connection, conversation: str, origin: Origin, now: float) -> str:
     """Return the state in which a row is queued, "" for one that is not."""
-    if origin in SENT_IN_SILENCE or not is_silent(conn, conversation, now):
+    if origin == "business" or not is_silent(conn, conversation, now):
         return "ready"
     return "held" if origin == "reminder" else ""
 
@@ -186,7 +192,6 @@ def take(conn: Connection, person: str, now: float, sendable: Sequence[Origin] |
     """
     if not _may_be_sent_to(conn, person, now):
         return NextSend()
-    lost: list[str] = []
     may_be_sent = "TRUE"
     if sendable is not None:  # a row that was tried before was counted against the limits then
         listed = placeholders(sendable)
@@ -201,13 +206,14 @@ def take(conn: Connection, person: str, now: float, sendable: Sequence[Origin] |
             (person, *(sendable or ()), now),
         ).fetchone()
         if row is None:
-            return NextSend(at=_echo_settles_at(conn, person), lost=tuple(lost))
+            return NextSend(at=_echo_settles_at(conn, person))
         clock_set_back = not row["attempts"] and now < row["created_at"]
         if row["due_at"] > now and not clock_set_back:
-            return NextSend(at=row["due_at"], lost=tuple(lost))
+            return NextSend(at=row["due_at"])
         if row["state"] == "unknown" and row["resends"]:
             conn.execute("UPDATE outbox SET due_at = NULL, sending_at = NULL WHERE id = ?", (row["id"],))
-            lost.append(row["id"])
+            text = f"message {row['id']} was sent twice without an answer; whether it arrived is not known"
+            alerts.raise_alert(conn, "undelivered:unknown", text, now)
             continue
         if row["state"] == "held" and _window_closed(conn, row, now):
             error = row["error"] or "the 24-hour window closed"
@@ -220,7 +226,7 @@ def take(conn: Connection, person: str, now: float, sendable: Sequence[Origin] |
         " due_at = ? WHERE id = ?",
         (now, now + SEND_SECONDS, row["id"]),
     )
-    return NextSend(row=_outbox_row(conn, row), lost=tuple(lost))
+    return NextSend(row=_outbox_row(conn, row))
 
 
 def drop_unsent(conn: Connection, conversation: str, now: float) -> list[str]:
@@ -281,16 +287,13 @@ def release_held(conn: Connection, now: float) -> list[str]:
     return sorted({row["person_id"] for row in rows.fetchall()})
 
 
-def mark_unknown(conn: Connection, outbox_id: str, error: str, due: float) -> bool:
-    """Mark a send without an answer; its status is awaited until `due`. Return True if that is its end."""
-    row = conn.execute(f"SELECT resends FROM outbox WHERE id = ? AND {UNSENT}", (outbox_id,)).fetchone()
-    if row is None:
-        return False
+def mark_unknown(conn: Connection, outbox_id: str, error: str, due: float) -> None:
+    """Mark a send without an answer; its status is awaited until `due`."""
     conn.execute(
-        "UPDATE outbox SET state = 'unknown', sending_at = NULL, due_at = ?, error = ? WHERE id = ?",
+        "UPDATE outbox SET state = 'unknown', sending_at = NULL, due_at = ?, error = ?"
+        f" WHERE id = ? AND {UNSENT}",
         (due, error[:500], outbox_id),
     )
-    return bool(row["resends"])
 
 
 def fail(
@@ -392,11 +395,11 @@ def _window_closed(conn: Connection, row: Row, now: float) -> bool:
     return bool(row["attempts"]) and now > since + WINDOW_SECONDS
 
 
-def written_at(conn: Connection, conversation: str, skip: int = 0) -> float | None:
-    """Return when the person wrote their newest message there, or the one `skip` before it; None for none."""
+def written_at(conn: Connection, conversation: str) -> float | None:
+    """Return when the person wrote their newest message there, None for none."""
     row = conn.execute(
-        f"SELECT at FROM messages WHERE conversation_id = ? AND {WRITTEN} ORDER BY id DESC LIMIT 1 OFFSET ?",
-        (conversation, skip),
+        f"SELECT at FROM messages WHERE conversation_id = ? AND {WRITTEN} ORDER BY id DESC LIMIT 1",
+        (conversation,),
     ).fetchone()
     return None if row is None else row["at"]
 
@@ -417,16 +420,7 @@ def _outbox_row(conn: Connection, row: Row) -> OutboxRow:
 
 
 def outgoing(payload: str) -> Outgoing:
-    data = orjson.loads(payload)
-    for name in ("buttons", "rows"):
-        data[name] = tuple(Button(**one) for one in data.get(name, ()))
-    if found := data.get("template"):
-        data["template"] = Template(**{**found, "parameters": tuple(found.get("parameters", ()))})
-    if found := data.get("file"):
-        data["file"] = MediaFile(**found)
-    if found := data.get("link"):
-        data["link"] = Link(**found)
-    return Outgoing(**data)
+    return _OUTGOING.validate_json(payload)
 
 
 def _kind(message: Outgoing) -> str:

@@ -8,10 +8,11 @@ from hashlib import sha256
 from sqlite3 import Connection
 
 from app.people import Realm, Role
-from app.store.database import insert
+from app.store.database import exists, insert, keep_meta, meta
 
 CODE_SECONDS = 3600
 CODE_TRIES = 5
+_CODE = "owner_code"
 _WRITTEN_CODE = re.compile(r"[A-Za-z2-7]{4}-[A-Za-z2-7]{4}-[A-Za-z2-7]{4}")
 
 
@@ -31,7 +32,7 @@ class AccessRules:
 def has_owner(conn: Connection, rules: AccessRules) -> bool:
     """Return whether the realm has an owner, in the configuration or by role."""
     sql = "SELECT 1 FROM people WHERE realm = ? AND role = 'owner'"
-    return bool(rules.owners) or conn.execute(sql, (rules.realm,)).fetchone() is not None
+    return bool(rules.owners) or exists(conn, sql, rules.realm)
 
 
 def offer_ownership(conn: Connection, rules: AccessRules, now: float) -> str | None:
@@ -40,11 +41,7 @@ def offer_ownership(conn: Connection, rules: AccessRules, now: float) -> str | N
         withdraw_code(conn)
         return None
     code = _new_code()
-    value = f"{_code_hash(rules.code_key, code)} {now + CODE_SECONDS} {CODE_TRIES}"
-    conn.execute(
-        "INSERT INTO meta VALUES ('owner_code', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-        (value,),
-    )
+    keep_meta(conn, _CODE, f"{_code_hash(rules.code_key, code)} {now + CODE_SECONDS} {CODE_TRIES}")
     return code
 
 
@@ -53,44 +50,39 @@ def takes_ownership(conn: Connection, rules: AccessRules, text: str, now: float)
     written = text.strip()
     if not _WRITTEN_CODE.fullmatch(written):
         return False
-    row = conn.execute("SELECT value FROM meta WHERE key = 'owner_code'").fetchone()
-    if row is None or has_owner(conn, rules):
+    kept = meta(conn, _CODE)
+    if kept is None or has_owner(conn, rules):
         return False
-    expected, until, tries = row["value"].split()
+    expected, until, tries = kept.split()
     is_right = hmac.compare_digest(expected, _code_hash(rules.code_key, written))
     if now > float(until) or int(tries) <= 0:
         return False
     if is_right:
         withdraw_code(conn)
         return True
-    value = f"{expected} {until} {int(tries) - 1}"
-    conn.execute("UPDATE meta SET value = ? WHERE key = 'owner_code'", (value,))
+    keep_meta(conn, _CODE, f"{expected} {until} {int(tries) - 1}")
     return False
 
 
 def withdraw_code(conn: Connection) -> None:
     """Delete the one-time code: an owner exists."""
-    conn.execute("DELETE FROM meta WHERE key = 'owner_code'")
+    keep_meta(conn, _CODE, "")
 
 
 def hash_key(conn: Connection) -> bytes:
     """Return the key of this database's hashes (of codes and of message ids), made once."""
-    conn.execute("INSERT INTO meta VALUES ('hash_key', ?) ON CONFLICT DO NOTHING", (secrets.token_hex(32),))
-    row = conn.execute("SELECT value FROM meta WHERE key = 'hash_key'").fetchone()
-    return bytes.fromhex(row["value"])
+    kept = meta(conn, "hash_key")
+    if kept is None:
+        kept = secrets.token_hex(32)
+        keep_meta(conn, "hash_key", kept)
+    return bytes.fromhex(kept)
 
 
 def invite(conn: Connection, role: Role, uses: int, until: float) -> str:
     """Make and return an invitation code that makes a member or an owner of the first `uses` who send it."""
     code = _new_code()
-    insert(
-        conn,
-        "invitations",
-        code_hash=_code_hash(hash_key(conn), code),
-        role=role,
-        uses_left=uses,
-        expires_at=until,
-    )
+    hashed = _code_hash(hash_key(conn), code)
+    insert(conn, "invitations", code_hash=hashed, role=role, uses_left=uses, expires_at=until)
     return code
 
 

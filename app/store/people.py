@@ -12,12 +12,11 @@ from app.people import Alias, Conversation, Person, Realm, Role
 from app.phones import canonical
 from app.store import limits
 from app.store.conditions import MAY_TALK, UNCLAIMED
-from app.store.database import Database, exists, insert, new_id, placeholders
+from app.store.database import Database, exists, insert, new_id, placeholders, read_row
 from app.store.ownership import AccessRules, accept_invitation, takes_ownership, withdraw_code
 
 OUTSIDERS_KEPT = 1000
 OPERATOR = "mcp"  # user id of the owner that is made for the administrator where nobody else is one
-_OPEN = AccessRules("terminal", open=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,13 +200,11 @@ def _hand_over(conn: Connection, nameless: str, person: str, since: float, now: 
         f" WHERE inbox.person_id = ? AND {UNCLAIMED} AND inbox.received_at >= ?",
         (nameless, since),
     ).fetchall()
+    to = "SET person_id = ?, conversation_id = ?"
     for row in rows:
         there = conversation(conn, person, row["channel"], row["group_id"], now).id
-        for table, key, value in (("messages", "id", row["message_id"]), ("inbox", "seq", row["seq"])):
-            conn.execute(
-                f"UPDATE {table} SET person_id = ?, conversation_id = ? WHERE {key} = ?",
-                (person, there, value),
-            )
+        conn.execute(f"UPDATE messages {to} WHERE id = ?", (person, there, row["message_id"]))
+        conn.execute(f"UPDATE inbox {to} WHERE seq = ?", (person, there, row["seq"]))
 
 
 def reachable(conn: Connection, realm: Realm, who: str, now: float) -> str:
@@ -240,23 +237,12 @@ def listing(conn: Connection) -> list[PersonLine]:
         "SELECT id, name, role, access, frozen, realm FROM people ORDER BY created_at"
     ).fetchall()
     turned_away = conn.execute(
-        "SELECT '' AS id, value, name, messages, last_at, realm FROM outsiders ORDER BY last_at DESC"
+        "SELECT '' AS id, value, name, 'outsider' AS role, 'turned away' AS access, messages, last_at, realm"
+        " FROM outsiders ORDER BY last_at DESC"
     )
     return [
         *(PersonLine(names=names_of(conn, row["id"]), **row) for row in known),
-        *(
-            PersonLine(
-                "",
-                [row["value"]],
-                row["name"],
-                "outsider",
-                "turned away",
-                messages=row["messages"],
-                last_at=row["last_at"],
-                realm=row["realm"],
-            )
-            for row in turned_away
-        ),
+        *(read_row(PersonLine, row, names=[row["value"]], frozen="") for row in turned_away),
     ]
 
 
@@ -374,10 +360,10 @@ def _make_acting_owner(conn: Connection, rules: AccessRules, now: float) -> str:
     phones = sorted(name for name in rules.owners - {row["value"] for row in rows} if name.isdigit())
     if phones:
         return _create(conn, rules.realm, Sender(phone=phones[0]), now).id
-    admitted = admit(conn, _OPEN, Sender(user_id=OPERATOR), "", now)  # no message comes from this user id
-    assert isinstance(admitted, Admitted)
-    conn.execute("UPDATE people SET role = 'owner' WHERE id = ?", (admitted.person.id,))
-    return admitted.person.id
+    operator = Sender(user_id=OPERATOR)  # no message comes from this user id
+    known = _find(conn, "terminal", aliases_of(operator)) or _create(conn, "terminal", operator, now)
+    conn.execute("UPDATE people SET role = 'owner' WHERE id = ?", (known.id,))
+    return known.id
 
 
 def _create(conn: Connection, realm: Realm, sender: Sender, now: float) -> KnownPerson:
@@ -432,8 +418,8 @@ def _is_listed(rules: AccessRules, names: Collection[str]) -> bool:
 
 def aliases_of(sender: Sender) -> list[Alias]:
     """Return a sender's aliases, the steadiest first: the canonical phone, then the business-scoped id."""
-    phone = [Alias("phone", canonical(sender.phone))] if sender.phone else []
-    return phone + ([Alias("user_id", sender.user_id)] if sender.user_id else [])
+    phone, user_id = Alias("phone", canonical(sender.phone)), Alias("user_id", sender.user_id)
+    return [alias for alias in (phone, user_id) if alias.value]
 
 
 def by_id(conn: Connection, person: str) -> KnownPerson:
@@ -506,17 +492,8 @@ def _learn(conn: Connection, realm: Realm, known: KnownPerson, sender: Sender, n
 
 def _add_alias(conn: Connection, realm: Realm, person: str, alias: Alias, address: str, now: float) -> None:
     """Add an alias unless someone has it."""
-    insert(
-        conn,
-        "aliases",
-        or_skip=True,
-        realm=realm,
-        kind=alias.kind,
-        value=alias.value,
-        address=address,
-        person_id=person,
-        created_at=now,
-    )
+    row = {"realm": realm, "kind": alias.kind, "value": alias.value, "address": address}
+    insert(conn, "aliases", or_skip=True, person_id=person, created_at=now, **row)
 
 
 def _address(sender: Sender, alias: Alias) -> str:
@@ -561,15 +538,15 @@ def _confirm_claims(conn: Connection, realm: Realm, person: str, now: float) -> 
         if holder != person
     }
     for claim in claimed:
+        alias = Alias(claim["kind"], claim["value"])
         conn.execute(
             "DELETE FROM aliases WHERE realm = ? AND kind = ? AND (person_id = ? OR value = ?)",
-            (realm, claim["kind"], person, claim["value"]),
+            (realm, alias.kind, person, alias.value),
         )
-        alias = Alias(claim["kind"], claim["value"])
         _add_alias(conn, realm, person, alias, claim["address"], now)
         conn.execute(
             "DELETE FROM claimed_aliases WHERE kind = ? AND value = ?"
             " AND person_id IN (SELECT id FROM people WHERE realm = ?)",
-            (claim["kind"], claim["value"], realm),
+            (alias.kind, alias.value, realm),
         )
     return {loser: at for loser, at in since.items() if not names_of(conn, loser)}

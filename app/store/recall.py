@@ -9,6 +9,14 @@ MOST_POSTINGS = 4_000  # that one question reads; the rarest words come first
 FOREVER = 2.0**53  # Unix seconds after which nothing is said
 Weigh = Callable[[Row], Mapping[str, float]]
 
+# SQL for a person's messages of [since, until) in turns that have ended; `m` are the messages
+_SAID = (
+    "SELECT m.id, m.direction, m.kind, m.text, m.payload, m.at, m.turn_id, t.taint FROM messages m"
+    " JOIN conversations c ON c.id = m.conversation_id LEFT JOIN turns t ON t.id = m.turn_id"
+    " WHERE m.person_id = ? AND m.at >= ? AND m.at < ? AND m.text <> ''"
+    " AND (t.id IS NULL OR t.state = 'done')"
+)
+
 
 def index(conn: Connection, weigh: Weigh, most: int, person: str = "") -> int:
     """Index so many new or changed messages, of one person or of everybody; return how many it were.
@@ -101,13 +109,8 @@ def neighbours(conn: Connection, messages: Sequence[int]) -> dict[int, tuple[int
 
 def said(conn: Connection, person: str, messages: Sequence[int], since: float, until: float) -> list[Row]:
     """Return those of a person's messages that were said in [since, until) in a turn that has ended."""
-    return conn.execute(
-        "SELECT m.id, m.direction, m.kind, m.text, m.payload, m.at, m.turn_id, t.taint FROM messages m"
-        " LEFT JOIN turns t ON t.id = m.turn_id"
-        f" WHERE m.person_id = ? AND m.id IN ({placeholders(messages)}) AND m.at >= ? AND m.at < ?"
-        " AND m.text <> '' AND (t.id IS NULL OR t.state = 'done')",
-        (person, *messages, since, until),
-    ).fetchall()
+    sql = f"{_SAID} AND m.id IN ({placeholders(messages)})"
+    return conn.execute(sql, (person, since, until, *messages)).fetchall()
 
 
 def kept(conn: Connection, person: str, most: int) -> list[Row]:
@@ -121,10 +124,5 @@ def kept(conn: Connection, person: str, most: int) -> list[Row]:
 
 def newest(conn: Connection, person: str, since: float, until: float, most: int) -> list[Row]:
     """Return a person's newest private messages of [since, until)."""
-    return conn.execute(
-        "SELECT m.id, m.direction, m.kind, m.text, m.payload, m.at, m.turn_id, t.taint FROM messages m"
-        " JOIN conversations c ON c.id = m.conversation_id LEFT JOIN turns t ON t.id = m.turn_id"
-        " WHERE m.person_id = ? AND c.group_id = '' AND m.at >= ? AND m.at < ?"
-        " AND m.text <> '' AND (t.id IS NULL OR t.state = 'done') ORDER BY m.id DESC LIMIT ?",
-        (person, since, until, most),
-    ).fetchall()
+    sql = f"{_SAID} AND c.group_id = '' ORDER BY m.id DESC LIMIT ?"
+    return conn.execute(sql, (person, since, until, most)).fetchall()

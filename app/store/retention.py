@@ -22,51 +22,37 @@ TURNS_AT_ONCE = 50
 
 def sweep(conn: Connection, now: float) -> int:
     """Delete what is old enough; return how many rows went. Messages and turns themselves stay."""
-    old = (
-        ("seen", "key", "at", SEEN_DAYS),
-        ("inbox", "seq", "done_at", 1),
-        ("dead_letters", "id", "at", DEAD_LETTER_DAYS),
-        ("erased", "id", "at", ERASED_DAYS),
-        ("learned_phrases", "id", "at", PHRASE_DAYS),
-        ("invitations", "code_hash", "expires_at", 1),
-        ("console_sessions", "id", "expires_at", 1),
+    traced = now - TRACE_DAYS * DAY
+    old: tuple[tuple[str, str, str, object], ...] = (
+        ("seen", "key", "at", now - SEEN_DAYS * DAY),
+        ("inbox", "seq", "done_at", now - DAY),
+        ("dead_letters", "id", "at", now - DEAD_LETTER_DAYS * DAY),
+        ("erased", "id", "at", now - ERASED_DAYS * DAY),
+        ("learned_phrases", "id", "at", now - PHRASE_DAYS * DAY),
+        ("invitations", "code_hash", "expires_at", now - DAY),
+        ("console_sessions", "id", "expires_at", now - DAY),
+        ("statuses", "wamid, status", "received_at", traced),
+        ("prompt_parts", "person_id, hash", "at", traced),
+        ("uncertain_calls", "person_id, tool, arguments_hash", "at", traced),
+        ("tool_statistics", "tool, day, code, step", "day", day_of(now - STATISTICS_DAYS * DAY)),
     )
     gone = sum(
         conn.execute(
-            f"DELETE FROM {table} WHERE {key} IN (SELECT {key} FROM {table} WHERE {column} < ? LIMIT ?)",
-            (now - days * DAY, BATCH),
-        ).rowcount
-        for table, key, column, days in old
-    )
-    for table, key in (
-        ("statuses", "wamid, status"),
-        ("prompt_parts", "person_id, hash"),
-        ("uncertain_calls", "person_id, tool, arguments_hash"),
-    ):
-        column = "received_at" if table == "statuses" else "at"
-        gone += conn.execute(
             f"DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE {column} < ? LIMIT ?)",
-            (now - TRACE_DAYS * DAY, BATCH),
+            (before, BATCH),
         ).rowcount
-    gone += conn.execute(
-        "DELETE FROM tool_statistics WHERE (tool, day, code, step) IN"
-        " (SELECT tool, day, code, step FROM tool_statistics WHERE day < ? LIMIT ?)",
-        (day_of(now - STATISTICS_DAYS * DAY), BATCH),
-    ).rowcount
+        for table, key, column, before in old
+    )
     gone += attachments.give_up_old(conn, now - 2 * DAY, now - UNHEARD_DAYS * DAY, BATCH)
     gone += schedules.delete_over(conn, now - REMINDER_DAYS * DAY, BATCH)
     gone += traces.forget_catalogs(conn, now - CATALOG_DAYS * DAY, BATCH)
-    return gone + _forget_traces(conn, now - TRACE_DAYS * DAY)
+    return gone + _forget_traces(conn, traced)
 
 
 def _forget_traces(conn: Connection, before: float) -> int:
     """Delete the journal and model calls of turns that ended long ago, and all of administrators' calls."""
-    ended = [
-        row["id"]
-        for row in conn.execute(
-            "SELECT id FROM turns WHERE traced = 1 AND done_at < ? LIMIT ?", (before, TURNS_AT_ONCE)
-        )
-    ]
+    sql = "SELECT id FROM turns WHERE traced = 1 AND done_at < ? LIMIT ?"
+    ended = [row["id"] for row in conn.execute(sql, (before, TURNS_AT_ONCE))]
     gone = 0
     for turn in ended:
         gone += conn.execute("DELETE FROM journal WHERE turn_id = ?", (turn,)).rowcount

@@ -69,16 +69,13 @@ class NumberedFact:
 def numbered_facts(conn: Connection, person: str) -> list[NumberedFact]:
     """Return the person's facts in the order in which they came; a number is never given twice."""
     rows = conn.execute(
-        "SELECT value, updated_at, outside FROM skill_data"
-        " WHERE person_id = ? AND key >= 'fact:' AND key < 'fact;' ORDER BY key",
+        "SELECT number, json_extract(value, '$.text') AS text, at, outside FROM"
+        " (SELECT row_number() OVER (ORDER BY key) AS number, value, updated_at AS at, outside"
+        " FROM skill_data WHERE person_id = ? AND key >= 'fact:' AND key < 'fact;') AS facts"
+        " WHERE json_type(value, '$.text') = 'text' ORDER BY number",
         (person,),
     )
-    values = ((number, row, orjson.loads(row["value"]).get("text")) for number, row in enumerate(rows, 1))
-    return [
-        NumberedFact(number, text, row["updated_at"], bool(row["outside"]))
-        for number, row, text in values
-        if isinstance(text, str)
-    ]
+    return [NumberedFact(**row) for row in rows]
 
 
 def forget_fact(conn: Connection, person: str, number: int) -> str | None:
@@ -125,34 +122,39 @@ class SkillStore:
 
     async def get(self, key: str, default: JSON = None) -> JSON:
         """Return the value of a key, `default` if there is none."""
-        text = await self.text(key)
-        return default if text is None else orjson.loads(text)
-
-    async def text(self, key: str) -> str | None:
-        """Return the value of a key as JSON text, None if there is none."""
         if key in self._writes:
-            return self._writes[key]
+            text = self._writes[key]
+            return default if text is None else orjson.loads(text)
         row = await self._database.one(
             "SELECT value, outside FROM skill_data WHERE person_id = ? AND skill = ? AND key = ?",
-            self._person,
-            self._skill,
-            key,
+            *(self._person, self._skill, key),
         )
         if row is None:
-            return None
+            return default
         self.read_outside |= bool(row["outside"])
-        return str(row["value"])
+        return orjson.loads(row["value"])
 
     async def put(self, key: str, value: JSON) -> None:
         """Keep a JSON value. Raises ValueError if it, its key or the call's writes are too large."""
-        self.put_now(key, value)
+        text = orjson.dumps(value)
+        try:
+            key.encode()
+        except (AttributeError, UnicodeEncodeError):  # a worker process may send anything
+            raise ValueError("a key is text, and holds no half characters") from None
+        if len(key) > KEY_CHARACTERS:
+            raise ValueError(f"a key has at most {KEY_CHARACTERS} characters, this has {len(key)}")
+        if len(text) > VALUE_BYTES:
+            raise ValueError(
+                f"{key!r}: a value has at most {VALUE_BYTES // 1024} KiB, this has {len(text)} bytes"
+            )
+        self._count(len(key) + len(text))
+        self._writes[key] = text.decode()
 
-    async def list(self, prefix: str = "", limit: int = 1000) -> dict[str, JSON]:
-        """Return the values by key, in the order of the keys that start with `prefix`."""
-        return _parsed(await self.texts(prefix, limit))
+    async def list(self, prefix: str = "", limit: int = 1000, most: int | None = None) -> dict[str, JSON]:
+        """Return the values by key, in the order of the keys that start with `prefix`.
 
-    async def texts(self, prefix: str, limit: int, most: int | None = None) -> dict[str, str]:
-        """Return the same as JSON texts. Raises ValueError for more than `most` bytes, before reading."""
+        Raises ValueError for more than `most` bytes, before reading what is stored.
+        """
         limit = max(0, min(limit, LIST_LIMIT))
         asked = (self._person, self._skill, len(prefix), prefix, limit + len(self._writes))
         if most is not None:
@@ -162,10 +164,10 @@ class SkillStore:
         self.read_outside |= any(row["outside"] for row in rows)
         found: dict[str, str | None] = {row["key"]: row["value"] for row in rows}
         found.update({key: text for key, text in self._writes.items() if key.startswith(prefix)})
-        kept = [(key, text) for key, text in sorted(found.items()) if text is not None]
+        kept = [(key, text) for key, text in sorted(found.items()) if text is not None][:limit]
         if most is not None:
-            _check_size(sum(len(key) + len(text) for key, text in kept[:limit]), most)
-        return dict(kept[:limit])
+            _check_size(sum(len(key) + len(text) for key, text in kept), most)
+        return {key: orjson.loads(text) for key, text in kept}
 
     async def delete(self, key: str) -> bool:
         """Delete a key; return whether there was one."""
@@ -176,20 +178,6 @@ class SkillStore:
 
     def sync(self) -> "SyncSkillStore":
         return SyncSkillStore(self, asyncio.get_running_loop())
-
-    def put_now(self, key: str, value: JSON) -> None:
-        """Do what `put` does."""
-        text = orjson.dumps(value)
-        if not isinstance(key, str) or not _is_whole(key):  # a worker process may send anything
-            raise ValueError("a key is text, and holds no half characters")
-        if len(key) > KEY_CHARACTERS:
-            raise ValueError(f"a key has at most {KEY_CHARACTERS} characters, this has {len(key)}")
-        if len(text) > VALUE_BYTES:
-            raise ValueError(
-                f"{key!r}: a value has at most {VALUE_BYTES // 1024} KiB, this has {len(text)} bytes"
-            )
-        self._count(len(key) + len(text))
-        self._writes[key] = text.decode()
 
     def _count(self, size: int) -> None:
         """Bound the memory a call takes, and how long it keeps the writer."""
@@ -223,16 +211,12 @@ class SkillStore:
             return "NO_SPACE"
         if not 0 < self._quota < after:
             return None
-        self._forget_undos(conn)
-        return "QUOTA_EXCEEDED" if self._bytes(conn) > self._quota else None
-
-    def _forget_undos(self, conn: Connection) -> None:
-        """Drop what rows keep under `undo`, so that a deletion makes room at once."""
-        conn.execute(
+        conn.execute(  # what could undo a deletion goes, so that the deletion makes room at once
             "UPDATE skill_data SET value = json_remove(value, '$.undo')"
             " WHERE person_id = ? AND json_extract(value, '$.undo') NOT NULL",
             (self._person,),
         )
+        return "QUOTA_EXCEEDED" if self._bytes(conn) > self._quota else None
 
     def _bytes(self, conn: Connection) -> int:
         row = conn.execute("SELECT data_bytes FROM people WHERE id = ?", (self._person,)).fetchone()
@@ -241,35 +225,21 @@ class SkillStore:
     def _write(self, conn: Connection) -> None:
         now, outside = time.time(), self._outside or self.read_outside
         for key, text in self._writes.items():
+            row = (self._person, self._skill, key)
             if text is None:
-                conn.execute(
-                    "DELETE FROM skill_data WHERE person_id = ? AND skill = ? AND key = ?",
-                    (self._person, self._skill, key),
-                )
+                conn.execute("DELETE FROM skill_data WHERE person_id = ? AND skill = ? AND key = ?", row)
             else:
                 conn.execute(
                     "INSERT INTO skill_data (person_id, skill, key, value, updated_at, outside)"
                     " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (person_id, skill, key) DO UPDATE SET"
                     " value = excluded.value, updated_at = excluded.updated_at, outside = excluded.outside",
-                    (self._person, self._skill, key, text, now, outside and _holds_text(orjson.loads(text))),
+                    (*row, text, now, outside and _holds_text(orjson.loads(text))),
                 )
-
-
-def _parsed(texts: dict[str, str]) -> dict[str, JSON]:
-    return {key: orjson.loads(text) for key, text in texts.items()}
 
 
 def _check_size(size: int | None, most: int) -> None:
     if size is not None and size > most:
         raise ValueError(f"these rows have more than {most // 1024} KiB: list fewer, or by a longer prefix")
-
-
-def _is_whole(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _holds_text(value: JSON) -> bool:
@@ -289,10 +259,10 @@ class SyncSkillStore:
         return self._wait(self._store.get(key, default))
 
     def put(self, key: str, value: JSON) -> None:
-        self._store.put_now(key, value)
+        self._wait(self._store.put(key, value))
 
     def list(self, prefix: str = "", limit: int = 1000) -> dict[str, JSON]:
-        return _parsed(self._wait(self._store.texts(prefix, limit)))
+        return self._wait(self._store.list(prefix, limit))
 
     def delete(self, key: str) -> bool:
         return self._wait(self._store.delete(key))

@@ -7,6 +7,7 @@ from sqlite3 import Connection
 import orjson
 
 from app.people import Conversation
+from app.store.database import read_row
 from app.store.turn_state import Exchange, Parts, exchanges_since, summary_of
 
 RETRY_SECONDS = 600.0
@@ -43,7 +44,8 @@ def recover(conn: Connection, now: float) -> None:
 def begin(conn: Connection, now: float) -> Unfolded | None:
     """Take the next summary that is due, for one attempt; None if none is."""
     row = conn.execute(
-        "SELECT s.*, c.history_from FROM summaries s JOIN conversations c ON c.id = s.conversation_id"
+        "SELECT s.conversation_id AS conversation, s.person_id AS person, s.parts, s.zone, s.attempts,"
+        " c.history_from AS since FROM summaries s JOIN conversations c ON c.id = s.conversation_id"
         " WHERE s.due_at <= ? ORDER BY s.due_at LIMIT 1",
         (now,),
     ).fetchone()
@@ -52,17 +54,10 @@ def begin(conn: Connection, now: float) -> Unfolded | None:
     is_last = row["attempts"] + 1 >= MOST_ATTEMPTS
     conn.execute(
         "UPDATE summaries SET attempts = attempts + 1, due_at = ? WHERE conversation_id = ?",
-        (None if is_last else now + RETRY_SECONDS, row["conversation_id"]),
+        (None if is_last else now + RETRY_SECONDS, row["conversation"]),
     )
-    exchanges = exchanges_since(conn, row["conversation_id"], row["history_from"])
-    return Unfolded(
-        row["conversation_id"],
-        row["person_id"],
-        orjson.loads(row["parts"]),
-        row["zone"],
-        row["history_from"],
-        exchanges,
-    )
+    exchanges = exchanges_since(conn, row["conversation"], row["since"])
+    return read_row(Unfolded, row, parts=orjson.loads(row["parts"]), exchanges=exchanges)
 
 
 def fold(conn: Connection, taken: Unfolded, parts: Parts, since: float) -> bool:

@@ -62,40 +62,20 @@ def newest(conn: Connection, words: str, now: float) -> list[ThreadLine]:
         (now, now - ASKS_SECONDS, words, like, address, like, MOST_CONVERSATIONS),
     ).fetchall()
     return [
-        ThreadLine(
-            row["id"],
-            *people.shown_as(conn, row["person_id"]),
-            row["text"] or f"[{row['kind']}]",
-            row["at"],
-            row["state"],
-        )
-        for row in rows
+        ThreadLine(id, *people.shown_as(conn, person), text or f"[{kind}]", at, state)
+        for id, person, text, kind, at, state in rows
     ]
 
 
 def thread(conn: Connection, conversation: str) -> list[ThreadMessage]:
     """Return the newest messages of a conversation, the oldest first."""
     rows = conn.execute(
-        "SELECT m.direction, m.kind, m.text, m.at, t.outcome, o.origin, o.state, o.code"
+        "SELECT m.kind, m.text, m.at, coalesce(o.state, '') AS state, coalesce(o.code, 0) = ? AS late,"
+        " CASE WHEN m.direction = 'in' THEN 'person' WHEN 'business' IN (t.outcome, o.origin) THEN 'business'"
+        " ELSE 'assistant' END AS by"
         " FROM messages m LEFT JOIN turns t ON t.id = m.turn_id"
         " LEFT JOIN outbox o ON o.seq = (SELECT max(seq) FROM outbox WHERE message_id = m.id)"
         " WHERE m.conversation_id = ? ORDER BY m.id DESC LIMIT ?",
-        (conversation, MOST_MESSAGES),
+        (outbox.WINDOW_CLOSED, conversation, MOST_MESSAGES),
     ).fetchall()
-    return [
-        ThreadMessage(
-            _by(row["direction"], row["outcome"], row["origin"]),
-            row["kind"],
-            row["text"],
-            row["at"],
-            row["state"] or "",
-            row["code"] == outbox.WINDOW_CLOSED,
-        )
-        for row in reversed(rows)
-    ]
-
-
-def _by(direction: str, outcome: str | None, origin: str | None) -> str:
-    if direction == "in":
-        return "person"
-    return "business" if "business" in (outcome, origin) else "assistant"
+    return [ThreadMessage(**row) for row in reversed(rows)]

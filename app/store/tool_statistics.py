@@ -3,9 +3,11 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import groupby
+from operator import itemgetter
 from sqlite3 import Connection, Row
 
 UNKNOWN_TOOL = "unknown"  # counted in place of a name that no tool has
@@ -17,10 +19,6 @@ _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 _BASE = 1.25
 _LAST_STEP = 80  # about 16 hours
 _NEVER_RAN = -1
-_SINCE = (
-    "SELECT tool, code, step, sum(calls) AS calls FROM tool_statistics WHERE day >= ?"
-    " GROUP BY tool, code, step ORDER BY tool"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,27 +41,22 @@ def count(conn: Connection, tool: str, code: str, seconds: float | None, day: st
     `tool` is the name of a tool, else "unknown"; `code` is "ok" or the error code; `seconds` is None if the
     call was refused before it ran; `day` comes from `day_of`.
     """
+    rows = conn.execute("SELECT DISTINCT code FROM tool_statistics WHERE tool = ? AND day = ?", (tool, day))
     conn.execute(
-        "INSERT INTO tool_statistics (tool, day, code, step, calls)"
-        " VALUES (:tool, :day, iif(:code = :ok OR :most >"
-        "   (SELECT count(DISTINCT code) FROM tool_statistics"
-        "    WHERE tool = :tool AND day = :day AND code NOT IN (:ok, :other, :code)),"
-        "   :code, :other), :step, 1) ON CONFLICT DO UPDATE SET calls = calls + 1",
-        {
-            "tool": tool,
-            "day": day,
-            "code": counted_code(code),
-            "step": _step(seconds),
-            "ok": OK,
-            "other": OTHER,
-            "most": MOST_CODES,
-        },
+        "INSERT INTO tool_statistics (tool, day, code, step, calls) VALUES (?, ?, ?, ?, 1)"
+        " ON CONFLICT (tool, day, code, step) DO UPDATE SET calls = tool_statistics.calls + 1",
+        (tool, day, counted_code(code, {row["code"] for row in rows}), _step(seconds)),
     )
 
 
 def summary(conn: Connection, since_day: str) -> list[ToolFigures]:
     """Return the figures of every tool that was called on that day or later, by name."""
-    return _summed(conn.execute(_SINCE, (since_day,)))
+    rows = conn.execute(
+        "SELECT tool, code, step, sum(calls) AS calls FROM tool_statistics WHERE day >= ?"
+        " GROUP BY tool, code, step ORDER BY tool",
+        (since_day,),
+    )
+    return [_figures(tool, list(counted)) for tool, counted in groupby(rows, key=itemgetter("tool"))]
 
 
 def day_of(at: float) -> str:
@@ -82,30 +75,16 @@ def counted_code(code: str, known: Collection[str] = ()) -> str:
     return code if has_room else OTHER
 
 
-def _summed(rows: Iterable[Row]) -> list[ToolFigures]:
-    by_tool: dict[str, list[tuple[str, int, int]]] = {}
-    for row in rows:
-        by_tool.setdefault(row["tool"], []).append((row["code"], row["step"], row["calls"]))
-    return [_figures(tool, counted) for tool, counted in by_tool.items()]
-
-
-def _figures(tool: str, counted: list[tuple[str, int, int]]) -> ToolFigures:
+def _figures(tool: str, rows: Sequence[Row]) -> ToolFigures:
     codes, steps = Counter[str](), Counter[int]()
-    for code, step, calls in counted:
-        codes[code] += calls
-        steps[step] += calls
+    for row in rows:
+        codes[row["code"]] += row["calls"]
+        steps[row["step"]] += row["calls"]
     total, succeeded = codes.total(), codes.pop(OK, 0)
     del steps[_NEVER_RAN]
-    return ToolFigures(
-        tool,
-        total,
-        succeeded,
-        succeeded / total,
-        _percentile(steps, 50),
-        _percentile(steps, 90),
-        _percentile(steps, 99),
-        dict(sorted(codes.items(), key=lambda entry: (-entry[1], entry[0]))),
-    )
+    p50, p90, p99 = (_percentile(steps, percent) for percent in (50, 90, 99))
+    errors = dict(sorted(codes.items(), key=lambda entry: (-entry[1], entry[0])))
+    return ToolFigures(tool, total, succeeded, succeeded / total, p50, p90, p99, errors)
 
 
 def _percentile(steps: Counter[int], percent: int) -> float | None:

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from sqlite3 import Connection
+from sqlite3 import Connection, Row
 
 import orjson
 
 from app.messages import JSON
 from app.store import disk_space
+from app.store.database import insert, read_row
 from app.store.journal import Tokens
 
 PART_CHARACTERS = 256 * 1024
@@ -74,20 +75,35 @@ class TurnTrace:
 def keep(conn: Connection, turn: str, calls: Sequence[ModelCall]) -> None:
     """Keep the model calls of a turn, unless it was erased or the disk is low; repeated ones are replaced."""
     row = conn.execute("SELECT person_id FROM turns WHERE id = ?", (turn,)).fetchone()
-    if row is None or not calls or not disk_space.is_kept(conn, "traces"):
+    if row is None or not disk_space.is_kept(conn, "traces"):
         return
-    for catalog, definitions in {one.catalog: one.definitions for one in calls if one.catalog}.items():
-        _keep_catalog(conn, catalog, definitions, calls[-1].at)
     person = row["person_id"]
-    conn.executemany(
-        "INSERT INTO prompt_parts (person_id, hash, body, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        [(person, part, _bounded(body), one.at) for one in calls for part, body in one.parts],
-    )
-    conn.executemany(
-        "INSERT OR REPLACE INTO model_calls (turn_id, key, person_id, model, parts, prompt_tokens,"
-        " completion_tokens, cached_tokens, seconds, catalog, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [(turn, one.key, person, *_columns(one)) for one in calls],
-    )
+    for call in calls:
+        if call.catalog:  # of one that is kept, it is noted once a day that it is still in use
+            conn.execute(
+                "INSERT INTO catalogs (hash, body, at) VALUES (?, ?, ?) ON CONFLICT (hash)"
+                " DO UPDATE SET at = excluded.at WHERE excluded.at - catalogs.at >= ?",
+                (call.catalog, call.definitions, call.at, DAY),
+            )
+        for part, body in call.parts:
+            kept = {"hash": part, "body": _bounded(body), "at": call.at}
+            insert(conn, "prompt_parts", or_skip=True, person_id=person, **kept)
+        conn.execute("DELETE FROM model_calls WHERE turn_id = ? AND key = ?", (turn, call.key))
+        insert(
+            conn,
+            "model_calls",
+            turn_id=turn,
+            key=call.key,
+            person_id=person,
+            model=call.model,
+            parts=orjson.dumps(call.hashes).decode(),
+            prompt_tokens=call.tokens.prompt,
+            completion_tokens=call.tokens.completion,
+            cached_tokens=call.tokens.cached,
+            seconds=call.seconds,
+            catalog=call.catalog,
+            at=call.at,
+        )
 
 
 def forget_catalogs(conn: Connection, before: float, limit: int) -> int:
@@ -102,20 +118,6 @@ def forget_catalogs(conn: Connection, before: float, limit: int) -> int:
     ).rowcount
 
 
-def _keep_catalog(conn: Connection, hash: str, body: str, now: float) -> None:
-    """Keep a catalogue once by its hash; of one that is kept, note once a day that it is still in use."""
-    row = conn.execute("SELECT at FROM catalogs WHERE hash = ?", (hash,)).fetchone()
-    if row is None:
-        conn.execute("INSERT INTO catalogs (hash, body, at) VALUES (?, ?, ?)", (hash, body, now))
-    elif now - row["at"] >= DAY:
-        conn.execute("UPDATE catalogs SET at = ? WHERE hash = ?", (now, hash))
-
-
-def _columns(call: ModelCall) -> tuple[object, ...]:
-    used, hashes = call.tokens, orjson.dumps(call.hashes).decode()
-    return call.model, hashes, used.prompt, used.completion, used.cached, call.seconds, call.catalog, call.at
-
-
 def _bounded(body: str) -> str:
     """Return a part of a prompt; of a very long one its beginning and its length."""
     if len(body) <= PART_CHARACTERS:
@@ -126,56 +128,36 @@ def _bounded(body: str) -> str:
 def recent_turns(conn: Connection, limit: int = 20) -> list[TurnLine]:
     """Return the newest turns first."""
     rows = conn.execute(
-        "SELECT t.*, p.name FROM turns t JOIN people p ON p.id = t.person_id"
-        " ORDER BY t.created_at DESC LIMIT ?",
+        "SELECT t.id, t.attempts, t.prompt_tokens, t.completion_tokens, t.cached_tokens, t.created_at,"
+        " coalesce(nullif(p.name, ''), p.id) AS person, coalesce(nullif(t.outcome, ''), t.state) AS outcome,"
+        " coalesce(t.done_at, t.created_at) - t.created_at AS seconds"
+        " FROM turns t JOIN people p ON p.id = t.person_id ORDER BY t.created_at DESC LIMIT ?",
         (limit,),
     )
-    return [
-        TurnLine(
-            row["id"],
-            row["name"] or row["person_id"],
-            row["outcome"] or row["state"],
-            row["attempts"],
-            row["prompt_tokens"],
-            row["completion_tokens"],
-            row["cached_tokens"],
-            round((row["done_at"] or row["created_at"]) - row["created_at"], 3),
-            row["created_at"],
-        )
-        for row in rows
-    ]
+    return [TurnLine(**row) for row in rows]
 
 
 def turn_trace(conn: Connection, turn: str) -> TurnTrace:
     """Return what is kept of a turn; both lists are empty for an unknown one."""
-    return TurnTrace(_journal_of(conn, turn), _calls_of(conn, turn))
+    journal = conn.execute(
+        "SELECT key, kind, at, payload FROM journal WHERE turn_id = ? ORDER BY at", (turn,)
+    )
+    calls = conn.execute("SELECT * FROM model_calls WHERE turn_id = ? ORDER BY at, key", (turn,))
+    return TurnTrace(
+        [{**row, "payload": orjson.loads(row["payload"])} for row in journal],
+        [read_row(CallTrace, row, prompt=_prompt(conn, row)) for row in calls],
+    )
 
 
-def _calls_of(conn: Connection, turn: str) -> list[CallTrace]:
-    """Return every model call of a turn, with its prompt and tools put together again."""
-    rows = conn.execute("SELECT * FROM model_calls WHERE turn_id = ? ORDER BY at, key", (turn,))
-    traces = []
-    for row in rows:
-        parts: list[JSON] = []
-        for part in orjson.loads(row["parts"]):
-            kept = conn.execute(
-                "SELECT body FROM prompt_parts WHERE person_id = ? AND hash = ?", (row["person_id"], part)
-            ).fetchone()
-            body = orjson.loads(kept["body"]) if kept is not None else {"forgotten": part}
-            parts.append(_with_definitions(conn, body))
-        traces.append(
-            CallTrace(
-                row["key"],
-                row["model"],
-                row["seconds"],
-                row["prompt_tokens"],
-                row["completion_tokens"],
-                row["cached_tokens"],
-                row["catalog"],
-                parts,
-            )
-        )
-    return traces
+def _prompt(conn: Connection, call: Row) -> list[JSON]:
+    """Return the prompt and the tools of a model call, put together again from their parts."""
+    sql = "SELECT body FROM prompt_parts WHERE person_id = ? AND hash = ?"
+    parts = []
+    for part in orjson.loads(call["parts"]):
+        kept = conn.execute(sql, (call["person_id"], part)).fetchone()
+        body = orjson.loads(kept["body"]) if kept is not None else {"forgotten": part}
+        parts.append(_with_definitions(conn, body))
+    return parts
 
 
 def _with_definitions(conn: Connection, part: JSON) -> JSON:
@@ -186,12 +168,3 @@ def _with_definitions(conn: Connection, part: JSON) -> JSON:
     known = {} if row is None else {one["name"]: one for one in orjson.loads(row["body"])}
     functions = [known.get(one, {"name": one}) if isinstance(one, str) else one for one in part["tools"]]
     return {"tools": [{"type": "function", "function": function} for function in functions]}
-
-
-def _journal_of(conn: Connection, turn: str) -> list[JSON]:
-    """Return the journal rows of a turn in the order they were written."""
-    rows = conn.execute("SELECT key, kind, payload, at FROM journal WHERE turn_id = ? ORDER BY at", (turn,))
-    return [
-        {"key": row["key"], "kind": row["kind"], "at": row["at"], "payload": orjson.loads(row["payload"])}
-        for row in rows
-    ]

@@ -8,11 +8,12 @@ from sqlite3 import Connection
 from app.i18n import say
 from app.messages import SAYS, Channel, Inbound
 from app.store import approval_replies, choices, people
-from app.store.approval_replies import ReplyPending, ReplyTaken
+from app.store.approval_replies import ReplyTaken
 from app.store.approvals import BUTTON, Choice
 from app.store.choices import LateAnswer
 from app.store.inbox import ClassifiedMessage
 from app.store.outbox import Draft, count_since, put_reply
+from app.store.turns import Pause
 from app.text import fold
 from app.turns.commands import read_command
 from app.turns.limits import Limits
@@ -128,7 +129,7 @@ class ApprovalReplies:
                 conn, conversation, now, read_answer, quiet, longest, only_last=self._only_last
             )
         ) is not None:
-            if isinstance(found, ReplyPending):
+            if isinstance(found, Pause):
                 return told, found.at
             if found.unclear or found.closed:
                 told = self._notify(conn, conversation, found, now)

@@ -30,11 +30,7 @@ LOOKS_A_SECOND = 25  # but no more of them than this
 RESERVES = 50  # one reserve is this part of a limit, and at least two messages
 FOR_OWNERS_ALERTS, FOR_OTHERS, FOR_MEMBERS, FOR_GUESTS = range(4)  # reserves that have to be left
 _LAST_STOPPED: tuple[Origin, ...] = ("reminder", "question", "business", "alert")
-_BUT_GUESTS: tuple[Origin, ...] = (
-    "assistant",
-    *_LAST_STOPPED,
-    "callback",
-)  # what guests ask owners for waits
+_BUT_GUESTS: tuple[Origin, ...] = ("assistant", *_LAST_STOPPED)  # what guests ask owners for waits
 _ALERT = "limit:"
 
 

@@ -74,7 +74,7 @@ async def test_what_was_held_is_tried_again_at_a_start(tmp_path: Path) -> None:
         return where.person_id
 
     person = await database.tx(hold)
-    await Sender(database, {}, no_limits(), Path(), reconcile_seconds=15).recover()
+    await Sender(database, {}, no_limits(), reconcile_seconds=15).recover()
     later = time.time()
     assert await database.tx(lambda conn: outbox.people_waiting(conn, {"whatsapp"}, later)) == [person]
     await database.close()

@@ -137,7 +137,7 @@ def sent_twice(conn: Connection, source: str) -> None:
     )
     delivery.mark_sent(conn, row, "wamid.2", T)
     for wamid in ("wamid.2", "wamid.1"):
-        delivery.apply_status(conn, Status(wamid, "sent", T, ANA, row), T)
+        delivery.apply_status(conn, Status(wamid, "sent", T, row), T)
 
 
 def states(conn: Connection) -> list[str]:

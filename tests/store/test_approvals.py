@@ -9,16 +9,14 @@ import pytest
 from app.messages import GraphError, Inbound, Status
 from app.people import Conversation
 from app.store import approval_replies, approvals, delivery, inbox, outbox, schedules, turns
-from app.store.approval_replies import ReplyPending, ReplyTaken
-from app.store.approvals import ANSWER_SECONDS, BUTTON, Choice, Question
+from app.store.approval_replies import ReplyTaken
+from app.store.approvals import BUTTON, Choice, Question
 from app.store.inbox import ClassifiedMessage
-from app.store.journal import TurnGone
 from app.store.schedules import Due, Firing, Schedule
 from app.turns.cards import CALL
 from app.turns.inbound import read_answer
 from tests.store.rows import (
     ANA,
-    BETO,
     T,
     begun,
     claim,
@@ -70,14 +68,14 @@ def deliver(conn: Connection, where: Conversation, now: float) -> None:
 
 def hear(conn: Connection, where: Conversation, now: float = T + 1, quiet: float = 0.0) -> ReplyTaken | None:
     found = approval_replies.take_reply(conn, where.id, now, read_answer, quiet, 4 * quiet)
-    assert not isinstance(found, ReplyPending)
+    assert not isinstance(found, turns.Pause)
     return found
 
 
 def hears_later(conn: Connection, where: Conversation, now: float, quiet: float) -> float:
     """When it will show whether what waits is an answer."""
     found = approval_replies.take_reply(conn, where.id, now, read_answer, quiet, 4 * quiet)
-    assert isinstance(found, ReplyPending)
+    assert isinstance(found, turns.Pause)
     return found.at
 
 
@@ -102,13 +100,6 @@ def turn_state(conn: Connection, name: str) -> str:
     return str(value(conn, "SELECT state FROM turns WHERE id = ?", f"t.{name}"))
 
 
-def test_a_parked_turn_waits_for_nobody_and_its_question_is_sent(conn: Connection) -> None:
-    where = asked(conn, "q")
-    assert turn_state(conn, "q") == "parked"
-    assert claim(conn, where, "t2", T + 1) is None
-    assert value(conn, "SELECT text FROM messages WHERE direction = 'out'") == "May I?"
-
-
 @pytest.mark.parametrize(("button", "expected"), [("q-yes", "yes"), ("q-always", "yes"), ("q-no", "no")])
 def test_a_button_of_the_question_answers_it(conn: Connection, button: str, expected: str) -> None:
     where = asked(conn, "q")
@@ -116,14 +107,6 @@ def test_a_button_of_the_question_answers_it(conn: Connection, button: str, expe
     assert not closed(hear(conn, where))
     assert (state(conn, "q"), turn_state(conn, "q")) == (expected, "queued")
     assert claim(conn, where, "t2", T + 2) == turns.Ready("t.q")
-
-
-@pytest.mark.parametrize(("words", "expected"), [("sí", "yes"), ("dale", "yes"), ("não", "no")])
-def test_plain_words_answer_the_only_open_question(conn: Connection, words: str, expected: str) -> None:
-    where = asked(conn, "q")
-    say(conn, words)
-    hear(conn, where)
-    assert state(conn, "q") == expected
 
 
 def test_an_answer_counts_once(conn: Connection) -> None:
@@ -159,14 +142,6 @@ def test_other_messages_answer_nothing(conn: Connection, message: dict[str, Any]
     assert claim(conn, where, "t2", T + 9) == turns.Ready("t2")
 
 
-def test_words_that_came_before_the_question_was_sent_are_a_message(conn: Connection) -> None:
-    where = asked(conn, "q", sent=False)
-    say(conn, "sí", T + 1)
-    deliver(conn, where, T + 2)
-    assert hear(conn, where, T + 3) is None
-    assert state(conn, "q") == "open"
-
-
 @pytest.mark.parametrize(("written", "answer"), [(12, "yes"), (10, "open"), (8, "open")])
 def test_words_beside_the_news_that_a_question_was_sent_go_by_whatsapps_clock(
     conn: Connection, written: float, answer: str
@@ -182,43 +157,12 @@ def test_words_beside_the_news_that_a_question_was_sent_go_by_whatsapps_clock(
     assert state(conn, "q") == answer
 
 
-@pytest.mark.parametrize("days", [1, 6.9])
-def test_words_that_were_underway_for_days_answer_no_newer_question(conn: Connection, days: float) -> None:
-    """They waited at WhatsApp while we were away."""
-    where = asked(conn, "q")
-    told = Status(f"wamid.{value(conn, 'SELECT outbox_id FROM approvals')}", "sent", T)
-    delivery.apply_status(conn, told, T)
-    say(conn, "sí", T + 60, at=T - days * 86400)
-    hear(conn, where, T + 62)
-    assert state(conn, "q") == "open"
-
-
 def test_a_button_counts_from_the_moment_its_message_is_on_its_way(conn: Connection) -> None:
     where = asked(conn, "q", sent=False)
     assert outbox.take(conn, where.person_id, T).row is not None
     press(conn, "q-yes", T - 1)
     hear(conn, where)
     assert state(conn, "q") == "yes"
-
-
-def test_another_person_cannot_answer(conn: Connection) -> None:
-    where, of_beto = asked(conn, "q"), conversation(conn, BETO)
-    press(conn, "q-yes", sender=BETO)
-    assert closed(hear(conn, of_beto))
-    say(conn, "sí", sender=BETO)
-    assert hear(conn, of_beto) is None
-    assert (state(conn, "q"), turn_state(conn, "q")) == ("open", "parked")
-    assert hear(conn, where) is None
-
-
-def test_with_several_open_it_is_asked_which(conn: Connection) -> None:
-    where = asked(conn, "q", "r")
-    say(conn, "sí")
-    found = hear(conn, where)
-    assert found is not None
-    assert [one.title for one in found.unclear] == ["send_mail q", "send_mail r"]
-    assert (state(conn, "q"), state(conn, "r")) == ("open", "open")
-    assert claim(conn, where, "t2", T + 9) is None
 
 
 @pytest.mark.parametrize("kind", ["text", "reaction"])
@@ -232,46 +176,6 @@ def test_a_quote_or_a_reaction_selects_the_question(conn: Connection, kind: str)
     assert turn_state(conn, "q") == "queued"
 
 
-def test_a_reaction_to_anything_else_stays_silent(conn: Connection) -> None:
-    where = asked(conn, "q")
-    take(conn, inbound("r", "👍", kind="reaction", quoted="wamid.of.something.else"), now=T + 1)
-    assert hear(conn, where) is None
-    assert claim(conn, where, "t2", T + 9) is None
-
-
-def test_always_here_holds_for_the_person_the_conversation_and_the_definition(conn: Connection) -> None:
-    where = asked(conn, "q")
-    press(conn, "q-always")
-    hear(conn, where)
-    beto = conversation(conn, BETO)
-    assert approvals.has_standing_consent(conn, where, "send_mail", "t" * 64)
-    assert not approvals.has_standing_consent(conn, where, "send_mail", "u" * 64)
-    assert not approvals.has_standing_consent(conn, where, "other", "t" * 64)
-    assert not approvals.has_standing_consent(conn, beto, "send_mail", "t" * 64)
-
-
-def test_a_question_expires_23_hours_after_the_last_message(conn: Connection) -> None:
-    where = asked(conn, "q")
-    say(conn, "hola", T + 3600)
-    approvals.expire(conn, T + ANSWER_SECONDS)
-    assert state(conn, "q") == "open"
-    approvals.expire(conn, T + 3600 + ANSWER_SECONDS)
-    assert (state(conn, "q"), turn_state(conn, "q")) == ("expired", "queued")
-    conn.execute("UPDATE inbox SET done_at = ?", (T,))
-    press(conn, "q-yes", T + 3700 + ANSWER_SECONDS)
-    assert closed(hear(conn, where))
-    assert state(conn, "q") == "expired"
-
-
-def test_a_question_that_cannot_be_sent_ends(conn: Connection) -> None:
-    where = asked(conn, "q", sent=False)
-    given = outbox.take(conn, where.person_id, T)
-    assert given.row is not None
-    outbox.fail(conn, given.row.id, 131026, "undeliverable", T)
-    approvals.expire(conn, T + 1)
-    assert (state(conn, "q"), turn_state(conn, "q")) == ("failed", "queued")
-
-
 @pytest.mark.parametrize("way", ["button", "words", "reaction"])
 def test_buttons_whose_card_did_not_arrive_as_a_whole_answer_nothing(conn: Connection, way: str) -> None:
     """Meta takes each part, and says of the first one later that it failed: the buttons stand there alone."""
@@ -282,7 +186,7 @@ def test_buttons_whose_card_did_not_arrive_as_a_whole_answer_nothing(conn: Conne
     approvals.park(conn, "t2", where, [card], T)
     deliver(conn, where, T)
     wamids = [row["wamid"] for row in conn.execute("SELECT wamid FROM outbox WHERE source = 'approval:r'")]
-    delivery.apply_status(conn, Status(wamids[0], "failed", T, ANA, "", (GraphError(131026, "no"),)), T)
+    delivery.apply_status(conn, Status(wamids[0], "failed", T, "", (GraphError(131026, "no"),)), T)
     if way == "button":
         press(conn, "r-yes")
     else:
@@ -297,18 +201,6 @@ def test_buttons_whose_card_did_not_arrive_as_a_whole_answer_nothing(conn: Conne
     assert value(conn, "SELECT state FROM turns WHERE id = 't2'") == "queued"
 
 
-def test_a_question_that_was_answered_by_its_button_is_not_sent_again(conn: Connection) -> None:
-    where = asked(conn, "q", sent=False)
-    given = outbox.take(conn, where.person_id, T)
-    assert given.row is not None
-    outbox.mark_unknown(conn, given.row.id, "no answer", T + 15)
-    say(conn, "Sí", T + 5, kind="answer", button=f"{BUTTON}q-yes", quoted="wamid.1")
-    hear(conn, where, T + 5)
-    assert state(conn, "q") == "yes"
-    assert outbox.take(conn, where.person_id, T + 15).row is None
-    assert value(conn, "SELECT state || wamid FROM outbox") == "sentwamid.1"
-
-
 @pytest.mark.parametrize("kind", ["text", "reaction"])
 @pytest.mark.parametrize("quoted", ["wamid.1", "wamid.2"])
 def test_a_question_that_was_sent_twice_is_answered_at_either_copy(
@@ -320,22 +212,6 @@ def test_a_question_that_was_sent_twice_is_answered_at_either_copy(
     inbox.take_in(conn, entrance(), [ClassifiedMessage(message, "message", answers=True)], (), (), (), T + 1)
     hear(conn, where)
     assert (state(conn, "q"), state(conn, "r")) == ("open", "yes")
-
-
-def test_a_stop_ends_parked_turns_and_their_questions(conn: Connection) -> None:
-    where = asked(conn, "q")
-    take(conn, inbound("stop", "/stop"), now=T + 1, kind="stop")
-    turns.stop(conn, where.id, "t2", T + 1)
-    assert (state(conn, "q"), turn_state(conn, "q")) == ("expired", "done")
-
-
-def test_an_ended_turn_is_not_parked(conn: Connection) -> None:
-    where = conversation(conn)
-    take(conn, inbound("w"))
-    begun(conn, where, "t")
-    turns.end(conn, "t", where, "answered", draft("done"), T)
-    with pytest.raises(TurnGone):
-        approvals.park(conn, "t", where, [question("q")], T)
 
 
 def test_what_was_answered_while_the_turn_looked_is_not_waited_for(conn: Connection) -> None:
@@ -391,22 +267,6 @@ def test_words_answer_once_their_burst_is_over(conn: Connection) -> None:
     assert hear(conn, where, T + 2.5, quiet=1.0) is not None
     assert state(conn, "q") == "yes"
     assert value(conn, "SELECT count(*) FROM inbox WHERE turn_id IS NULL AND done_at IS NULL") == 0
-
-
-def test_who_goes_on_saying_yes_is_not_waited_for_for_ever(conn: Connection) -> None:
-    where = asked(conn, "q")
-    for number in range(9):
-        say(conn, "sí", T + 1 + number / 2)
-    assert hear(conn, where, T + 5, quiet=1.0) is not None
-    assert state(conn, "q") == "yes"
-
-
-def test_words_before_a_command_need_not_be_waited_for(conn: Connection) -> None:
-    where = asked(conn, "q")
-    say(conn, "sí", T + 1)
-    say(conn, "/new", T + 1.1, kind="new")
-    assert hear(conn, where, T + 1.1, quiet=1.0) is not None
-    assert state(conn, "q") == "yes"
 
 
 @pytest.mark.parametrize("way", ["button", "quote"])

@@ -57,31 +57,14 @@ def _raise(error: Exception) -> Callable[[sqlite3.Connection], None]:
     return write
 
 
-@pytest.mark.parametrize("error", [ValueError("no"), sqlite3.IntegrityError("no"), KeyError("no")])
-async def test_only_the_function_that_raised_is_undone(store: Database, error: Exception) -> None:
+async def test_only_the_function_that_raised_is_undone_and_gives_no_hint(store: Database) -> None:
+    told: list[object] = []
     async with Batch(store):
-        tasks = [store.tx(fn) for fn in (put("a"), _raise(error), put("b"))]
+        fns = (put("a"), _raise(sqlite3.IntegrityError("no")), put("b"))
+        tasks = [store.tx(fn, then=told.append) for fn in fns]
     outcomes = await asyncio.gather(*tasks, return_exceptions=True)
-    assert [type(outcome) for outcome in outcomes] == [str, type(error), str]
-    assert await keys(store) == ["a", "b"]
-
-
-async def test_a_function_that_runs_again_is_written_once(store: Database) -> None:
-    runs: list[str] = []
-
-    def counted(conn: sqlite3.Connection) -> str:
-        runs.append("run")
-        return put("a")(conn)
-
-    def faulty(conn: sqlite3.Connection) -> None:
-        raise ValueError("boom")
-
-    async with Batch(store):
-        first, second = store.tx(counted), store.tx(faulty)
-    assert await first == "a"
-    with pytest.raises(ValueError, match="boom"):
-        await second
-    assert (runs, await keys(store)) == (["run", "run"], ["a"])
+    assert [type(outcome) for outcome in outcomes] == [str, sqlite3.IntegrityError, str]
+    assert (await keys(store), told) == (["a", "b"], ["a", "b"])
 
 
 async def test_a_function_that_raises_stop_iteration_leaves_nobody_waiting(store: Database) -> None:
@@ -124,31 +107,6 @@ async def test_after_a_failed_commit_the_next_one_works(
     await store.tx(put("later"))
     assert reason
     assert (await keys(store), store.last_failure) == (["later"], "")
-
-
-async def test_a_hint_is_not_given_for_what_was_not_written(store: Database) -> None:
-    told: list[object] = []
-    with pytest.raises(ValueError, match="no"):
-        await store.tx(_raise(ValueError("no")), then=told.append)
-    with pytest.raises(StoreError):
-        await store.tx(_break_commit, then=told.append)
-    assert told == []
-
-
-async def test_a_hint_that_raises_disturbs_no_other(store: Database) -> None:
-    told: list[str] = []
-
-    def bad(_: str) -> None:
-        raise RuntimeError("a listener broke")
-
-    async with Batch(store):
-        tasks = [
-            store.tx(put("a"), then=bad),
-            store.tx(put("b"), then=told.append),
-        ]
-    assert await asyncio.gather(*tasks) == ["a", "b"]
-    await store.tx(put("c"))
-    assert told == ["b"]
 
 
 async def test_a_caller_that_gave_up_leaves_its_write_and_its_hint(store: Database) -> None:
@@ -196,10 +154,6 @@ async def refusal(database: Database) -> str:
     return ""
 
 
-async def test_a_second_server_on_the_same_file_is_refused(store: Database) -> None:
-    assert (await refusal(Database(store.path))).startswith("StoreLockedError: ")
-
-
 async def test_a_second_server_on_a_link_to_the_same_file_is_refused(store: Database, tmp_path: Path) -> None:
     (tmp_path / "link.db").symlink_to(store.path)
     assert (await refusal(Database(tmp_path / "link.db"))).startswith("StoreLockedError: ")
@@ -208,16 +162,6 @@ async def test_a_second_server_on_a_link_to_the_same_file_is_refused(store: Data
 async def test_a_handle_closed_on_the_database_file_does_not_drop_the_lock(store: Database) -> None:
     store.path.open("rb").close()
     assert (await refusal(Database(store.path))).startswith("StoreLockedError: ")
-
-
-async def test_a_closed_database_can_be_opened_again(tmp_path: Path) -> None:
-    for key in ("a", "b"):
-        store = Database(tmp_path / "recado.db")
-        await store.open()
-        await store.tx(put(key))
-        kept = await keys(store)
-        await store.close()
-    assert kept == ["a", "b"]
 
 
 async def test_a_path_with_signs_of_a_url_is_opened_as_it_is(tmp_path: Path) -> None:
@@ -247,11 +191,6 @@ async def test_after_a_stop_the_file_alone_holds_everything(tmp_path: Path) -> N
     assert sorted(path.name for path in tmp_path.iterdir()) == ["recado.db", "recado.db.lock"]
 
 
-def test_migrations_are_applied_once(conn: sqlite3.Connection) -> None:
-    migrate(conn)
-    assert conn.execute("SELECT count(*) FROM schema_version").fetchone()[0] == len(migrations())
-
-
 def test_a_failing_migration_keeps_nothing_of_itself(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "other.db", isolation_level=None)) as conn:
         conn.execute("CREATE TABLE turns (id TEXT)")  # in the way of the first migration
@@ -259,35 +198,6 @@ def test_a_failing_migration_keeps_nothing_of_itself(tmp_path: Path) -> None:
             migrate(conn)
         tables = {row[0] for row in conn.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     assert tables == {"turns", "schema_version"}
-
-
-def test_what_an_older_version_journaled_is_kept(tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "recado.db", isolation_level=None)) as conn:
-        older = [sql for name, sql in migrations() if name < "0010"]
-        conn.executescript("".join(older))
-        conn.execute("INSERT INTO people (id, realm, created_at) VALUES ('p', 'whatsapp', 0)")
-        conn.execute(
-            "INSERT INTO conversations (id, person_id, channel, created_at) VALUES ('c', 'p', 'x', 0)"
-        )
-        conn.execute(
-            "INSERT INTO turns (id, person_id, conversation_id, state, created_at)"
-            " VALUES ('t', 'p', 'c', 'running', 0)"
-        )
-        conn.execute("INSERT INTO journal VALUES ('t', 'llm:0', 'p', 'llm', 1, '{}', 7.5)")
-        conn.execute("INSERT INTO model_calls VALUES ('t', 'llm:0', 'p', 'm', '[]', 1, 2, 3, 0.5, 7.5, 'h')")
-        conn.execute(
-            "CREATE TABLE schema_version (version INTEGER PRIMARY KEY, name TEXT NOT NULL,"
-            " applied_at REAL NOT NULL)"
-        )
-        conn.execute("INSERT INTO schema_version VALUES (?, '', 0)", (len(older),))
-        conn.execute("PRAGMA foreign_keys=ON")
-        migrate(conn)
-        kept = conn.execute(
-            "SELECT j.*, c.catalog, c.cached_tokens, c.at FROM journal j JOIN model_calls c USING (key)"
-        )
-        assert kept.fetchall() == [("t", "llm:0", "p", "llm", 1, "{}", 7.5, "h", 3, 7.5)]
-        conn.execute("DELETE FROM people")
-        assert conn.execute("SELECT count(*) FROM journal").fetchone() == (0,)
 
 
 @pytest.fixture
@@ -339,17 +249,6 @@ async def test_a_log_that_was_removed_takes_nothing_with_it_that_was_written(wri
     await written.close()
     await written.open()
     assert await keys(written) == ["before"]
-
-
-async def test_after_a_failed_commit_the_log_may_be_another(written: Database) -> None:
-    def lose(conn: sqlite3.Connection) -> None:
-        conn.execute("ROLLBACK")
-        raise sqlite3.OperationalError("disk I/O error")
-
-    with pytest.raises(StoreError, match="disk I/O error"):
-        await written.tx(lose)
-    await written.tx(put("after"))
-    assert await keys(written) == ["after", "before"]
 
 
 async def test_a_lock_that_was_removed_is_taken_again(written: Database) -> None:

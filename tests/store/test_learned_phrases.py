@@ -11,7 +11,7 @@ from app.store.database import Database
 from app.store.learned_phrases import MOST_PHRASES
 from app.store.ownership import AccessRules
 from app.store.retention import DAY, PHRASE_DAYS
-from tests.store.rows import T, admit, steps, value
+from tests.store.rows import T, admit, value
 
 
 def somebody(number: int) -> Sender:
@@ -29,18 +29,11 @@ async def taught(store: Database, number: int, *stems: str, tool: str = "spend")
     return await store.tx(write)
 
 
-async def shared(store: Database, person: Person, *stems: str) -> list[tuple[str, str]]:
-    _, found = await store.tx(
+async def shared(store: Database, person: Person, *stems: str) -> dict[str, int]:
+    _, found = await store.read(
         lambda conn: learned_phrases.matching_stems(conn, person.id, person.realm, stems)
     )
-    return [(one.tool, one.stem) for one in found]
-
-
-async def own(store: Database, person: Person, *stems: str) -> list[tuple[str, str, float]]:
-    found, _ = await store.tx(
-        lambda conn: learned_phrases.matching_stems(conn, person.id, person.realm, stems)
-    )
-    return [(one.tool, one.stem, one.share) for one in found]
+    return dict(found)
 
 
 def kept(conn: Connection) -> list[str]:
@@ -73,12 +66,6 @@ def test_a_phrase_that_nobody_says_any_more_is_forgotten_with_its_stems(conn: Co
     assert left == [1, 0]
 
 
-def test_on_a_disk_nearly_full_nothing_is_learned(conn: Connection) -> None:
-    alerts.raise_alert(conn, "space:traces", "a test", T)
-    learned_phrases.learn(conn, admit(conn).id, ["spend"], ["guit"], T)
-    assert kept(conn) == []
-
-
 def test_what_cannot_be_learned_keeps_nothing_else_from_being_written(conn: Connection) -> None:
     ana = admit(conn).id
     learned_phrases.learn(conn, ana, ["spend"], ["guit"], T)
@@ -90,25 +77,18 @@ def test_what_cannot_be_learned_keeps_nothing_else_from_being_written(conn: Conn
     assert value(conn, "SELECT count(*) FROM alerts") == 2
 
 
-async def test_a_persons_phrases_are_found_by_that_person_alone(store: Database) -> None:
-    ana, beto = await taught(store, 1, "guit", "ayer"), await taught(store, 2, "plat")
-    assert await own(store, ana, "guit", "plat") == [("spend", "guit", 0.5)]
-    assert await own(store, beto, "guit", "plat") == [("spend", "plat", 1.0)]
-
-
 async def test_a_stem_is_shared_from_three_others_on(store: Database) -> None:
     asking = await taught(store, 0, "guit")
     for number in (1, 2):
         await taught(store, number, "guit", f"own{number}")
     await taught(store, 2, "guit", "again")
-    assert await shared(store, asking, "guit", "own1", "own2") == []
+    assert await shared(store, asking, "guit", "own1", "own2") == {}
     await taught(store, 3, "guit", tool="earn")
-    assert await shared(store, asking, "guit") == []
+    assert await shared(store, asking, "guit") == {}
     await taught(store, 3, "plat", "guit")
     await taught(store, 4, "guit", tool="earn")
     await taught(store, 5, "guit", tool="earn")
-    found = await shared(store, asking, "guit", "own1", "own2", "plat")
-    assert sorted(found) == [("earn", "guit"), ("spend", "guit")]
+    assert await shared(store, asking, "guit", "own1", "own2", "plat") == {"earn": 1, "spend": 1}
 
 
 @pytest.mark.parametrize("what", ["frozen", "blocked", "erased", "elsewhere"])
@@ -131,33 +111,6 @@ async def test_who_is_frozen_blocked_gone_or_of_another_realm_does_not_count(
 
     if what != "elsewhere":
         await taught(store, 3, "guit")
-        assert await shared(store, asking, "guit") == [("spend", "guit")]
+        assert await shared(store, asking, "guit") == {"spend": 1}
     await store.tx(change)
-    assert await shared(store, asking, "guit") == []
-
-
-def test_it_costs_no_more_however_many_people_have_learned_a_stem(conn: Connection) -> None:
-    asking = admit(conn, somebody(0))
-
-    def cost() -> int:
-        return steps(conn, lambda: learned_phrases.matching_stems(conn, asking.id, asking.realm, ["guit"]))
-
-    for number in range(1, 5):
-        learned_phrases.learn(conn, admit(conn, somebody(number)).id, ["spend"], ["guit"], T)
-    few = cost()
-    for number in range(5, 90):
-        learned_phrases.learn(conn, admit(conn, somebody(number)).id, ["spend"], ["guit"], T)
-    assert cost() < few + 20
-
-
-def test_it_looks_at_so_many_people_even_where_none_of_them_counts(conn: Connection) -> None:
-    asking = admit(conn, somebody(0))
-
-    def cost_with(numbers: range) -> int:
-        for number in numbers:
-            learned_phrases.learn(conn, admit(conn, somebody(number)).id, ["spend"], ["guit"], T)
-        conn.execute("UPDATE people SET access = 'blocked' WHERE id <> ?", (asking.id,))
-        return steps(conn, lambda: learned_phrases.matching_stems(conn, asking.id, asking.realm, ["guit"]))
-
-    some = cost_with(range(1, 80))
-    assert cost_with(range(80, 160)) < some + 20
+    assert await shared(store, asking, "guit") == {}

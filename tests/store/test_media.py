@@ -48,7 +48,7 @@ def test_what_a_file_is_is_told_by_its_bytes_and_its_name_is_made_safe(
     media = MediaFolder(tmp_path / "media")
     file = media.keep("person_1", data, said_type, name)
     assert (file.kind, file.mime_type, file.name) == expected
-    assert media.path(file).resolve().parent == (tmp_path / "media" / "person_1").resolve()
+    assert media.absolute(file.path).resolve().parent == (tmp_path / "media" / "person_1").resolve()
     assert media.read(file) == data
 
 
@@ -91,7 +91,7 @@ def test_a_file_that_is_asked_for_again_while_the_old_ones_go_is_never_lost(tmp_
     try:
         for _ in range(200):
             with suppress(FileNotFoundError):  # gone already
-                os.utime(media.path(file), (0, 0))
+                os.utime(media.absolute(file.path), (0, 0))
             assert media.read(media.keep("person_1", PNG, "image/png", "a.png")) == PNG
     finally:
         stop.set()

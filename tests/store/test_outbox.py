@@ -5,7 +5,7 @@ from sqlite3 import Connection
 import pytest
 
 from app.messages import Button, GraphError, Outgoing, Status, Template
-from app.store import delivery, outbox
+from app.store import alerts, delivery, outbox
 from app.store.delivery import AGAIN_AFTER_SECONDS, AGAIN_SECONDS
 from app.store.outbox import (
     HOLD_SECONDS,
@@ -15,7 +15,7 @@ from app.store.outbox import (
     NextSend,
     Origin,
 )
-from tests.store.rows import ANA, BETO, T, conversation, draft, inbound, queue, states, take, value
+from tests.store.rows import ANA, T, conversation, inbound, queue, states, take, value
 
 LATER = T + 15
 
@@ -24,12 +24,6 @@ def taken(conn: Connection, person: str, now: float = T) -> str:
     given = outbox.take(conn, person, now)
     assert given.row is not None
     return given.row.id
-
-
-def test_a_source_gets_its_rows_once(conn: Connection) -> None:
-    where = conversation(conn)
-    added = [outbox.put_reply(conn, where, "turn:1", draft("a", "b"), T) for _ in range(2)]
-    assert (added, states(conn)) == ([True, False], ["ready", "ready"])
 
 
 def test_a_row_is_sent_as_it_was_written(conn: Connection) -> None:
@@ -50,26 +44,6 @@ def test_rows_are_taken_in_order_and_one_at_a_time(conn: Connection) -> None:
     assert (first, beside, taken(conn, where.person_id, T + 1)) == (one, NextSend(at=T + SEND_SECONDS), two)
 
 
-def test_a_row_waiting_for_its_retry_keeps_its_place(conn: Connection) -> None:
-    where = conversation(conn)
-    one, _ = queue(conn, where, "turn:1", "a", "b")
-    outbox.retry(conn, taken(conn, where.person_id), T + 4, 130429, "slow down")
-    assert outbox.take(conn, where.person_id, T + 1) == NextSend(at=T + 4)
-    assert taken(conn, where.person_id, T + 4) == one
-
-
-def test_people_do_not_wait_for_each_other(conn: Connection) -> None:
-    ana, beto = conversation(conn), conversation(conn, BETO)
-    queue(conn, ana, "a", "to Ana")
-    (to_beto,) = queue(conn, beto, "b", "to Beto")
-    taken(conn, ana.person_id)
-    assert taken(conn, beto.person_id) == to_beto
-
-
-def test_nothing_to_send_gives_nothing(conn: Connection) -> None:
-    assert outbox.take(conn, conversation(conn).person_id, T) == NextSend()
-
-
 def test_a_failed_part_fails_the_later_parts_and_no_other_text(conn: Connection) -> None:
     where = conversation(conn)
     queue(conn, where, "turn:1", "a", "b", "c")
@@ -82,13 +56,13 @@ def test_a_failed_part_fails_the_later_parts_and_no_other_text(conn: Connection)
 def test_an_unknown_send_is_tried_once_more_and_then_given_up(conn: Connection) -> None:
     where = conversation(conn)
     one, two = queue(conn, where, "turn:1", "a", "b")
-    final = [outbox.mark_unknown(conn, taken(conn, where.person_id), "no answer", LATER)]
+    outbox.mark_unknown(conn, taken(conn, where.person_id), "no answer", LATER)
     waits = outbox.take(conn, where.person_id, T + 1)
     assert taken(conn, where.person_id, LATER) == one
-    final.append(outbox.mark_unknown(conn, one, "no answer", LATER + 15))
-    given = outbox.take(conn, where.person_id, LATER + 15)
-    assert (final, waits.at) == ([False, True], LATER)
-    assert (given.lost, given.row and given.row.id) == ((one,), two)
+    outbox.mark_unknown(conn, one, "no answer", LATER + 15)
+    assert waits.at == LATER
+    assert taken(conn, where.person_id, LATER + 15) == two
+    assert [alert.code for alert in alerts.open_alerts(conn)] == ["undelivered:unknown"]
 
 
 def test_a_final_unknown_is_not_sent_after_a_restart(conn: Connection) -> None:
@@ -104,19 +78,20 @@ def test_a_final_unknown_is_not_sent_after_a_restart(conn: Connection) -> None:
 
 def test_a_refusal_between_two_unknowns_keeps_the_second_send_the_last(conn: Connection) -> None:
     where = conversation(conn)
-    (one,) = queue(conn, where, "turn:1", "a")
+    queue(conn, where, "turn:1", "a")
     outbox.mark_unknown(conn, taken(conn, where.person_id), "no answer", T)
     outbox.hold(conn, taken(conn, where.person_id), 190, "token", T)
     held = states(conn)
     again = T + HOLD_SECONDS
     outbox.mark_unknown(conn, taken(conn, where.person_id, again), "no answer", again)
     assert held == ["unknown"]
-    assert outbox.take(conn, where.person_id, again).lost == (one,)
+    assert outbox.take(conn, where.person_id, again).row is None
+    assert [alert.code for alert in alerts.open_alerts(conn)] == ["undelivered:unknown"]
 
 
 def status(wamid: str, what: str, outbox_id: str = "", code: int = 0) -> Status:
     errors = (GraphError(code, "title", "detail"),) if code else ()
-    return Status(wamid, what, T, ANA, outbox_id, errors)
+    return Status(wamid, what, T, outbox_id, errors)
 
 
 @pytest.mark.parametrize("what", ["sent", "delivered", "read", "played", "deleted"])
@@ -147,16 +122,6 @@ def test_a_status_without_outbox_id_is_matched_by_wamid(conn: Connection) -> Non
     assert states(conn) == ["failed"]
 
 
-def test_a_failure_without_words_is_one(conn: Connection) -> None:
-    where = conversation(conn)
-    (one,) = queue(conn, where, "turn:1", "a")
-    delivery.mark_sent(conn, taken(conn, where.person_id), "wamid.1", T)
-    bare = Status("wamid.1", "failed", T, ANA, one, (GraphError(131042),))
-    assert delivery.apply_status(conn, bare, T) == delivery.StatusEffect(
-        where.person_id, 131042, "no reason given"
-    )
-
-
 @pytest.mark.parametrize(("what", "expected"), [("failed", "failed"), ("delivered", "sent")])
 def test_a_status_that_came_early_counts_when_the_wamid_is_learned(
     conn: Connection, what: str, expected: str
@@ -179,26 +144,19 @@ def test_a_redelivered_status_says_nothing_new(conn: Connection) -> None:
     assert delivery.apply_status(conn, status("wamid.1", "delivered", one), T) is None
 
 
-def test_a_failed_row_stays_failed_whatever_comes_later(conn: Connection) -> None:
+@pytest.mark.parametrize("final", ["sent", "failed"])
+def test_a_row_at_its_end_is_never_put_back(conn: Connection, final: str) -> None:
     where = conversation(conn)
     (one,) = queue(conn, where, "turn:1", "a")
-    outbox.fail(conn, taken(conn, where.person_id), 100, "bad", T)
-    delivery.apply_status(conn, status("wamid.1", "delivered", one), T)
+    if final == "sent":
+        delivery.mark_sent(conn, taken(conn, where.person_id), "wamid.1", T)
+    else:
+        outbox.fail(conn, taken(conn, where.person_id), 100, "bad", T)
+        delivery.apply_status(conn, status("wamid.1", "delivered", one), T)
     outbox.retry(conn, one, T, 1, "late")
     outbox.hold(conn, one, 190, "late", T)
     outbox.mark_unknown(conn, one, "late", T)
-    assert states(conn) == ["failed"]
-
-
-def test_a_sent_row_is_never_put_back(conn: Connection) -> None:
-    where = conversation(conn)
-    (one,) = queue(conn, where, "turn:1", "a")
-    delivery.mark_sent(conn, taken(conn, where.person_id), "wamid.1", T)
-    outbox.retry(conn, one, T, 1, "late")
-    outbox.hold(conn, one, 190, "late", T)
-    outbox.mark_unknown(conn, one, "late", T)
-    outbox.fail(conn, one, 100, "late", T)
-    assert states(conn) == ["sent"]
+    assert states(conn) == [final]
 
 
 def test_a_held_row_waits_and_is_tried_now_and_then(conn: Connection) -> None:
@@ -210,14 +168,6 @@ def test_a_held_row_waits_and_is_tried_now_and_then(conn: Connection) -> None:
         NextSend(at=T + HOLD_SECONDS),
     )
     assert taken(conn, where.person_id, T + HOLD_SECONDS) == one
-
-
-def test_held_rows_are_released_when_mended(conn: Connection) -> None:
-    where = conversation(conn)
-    (one,) = queue(conn, where, "turn:1", "a")
-    outbox.hold(conn, taken(conn, where.person_id), 190, "token", T)
-    assert outbox.release_held(conn, T + 1) == [where.person_id]
-    assert taken(conn, where.person_id, T + 1) == one
 
 
 def test_a_held_row_fails_when_the_window_closes(conn: Connection) -> None:
@@ -242,15 +192,6 @@ def test_a_held_template_waits_for_the_operator_whenever_the_person_wrote(conn: 
     assert states(conn) == ["held"]
 
 
-def test_a_message_of_the_person_keeps_the_window_open(conn: Connection) -> None:
-    where = conversation(conn)
-    take(conn, inbound("w1"))
-    (one,) = queue(conn, where, "turn:1", "a")
-    outbox.hold(conn, taken(conn, where.person_id), 190, "token", T)
-    take(conn, inbound("w2"), now=T + 3600)
-    assert taken(conn, where.person_id, T + WINDOW_SECONDS + 1) == one
-
-
 def test_what_was_on_the_wire_at_a_crash_is_unknown(conn: Connection) -> None:
     where = conversation(conn)
     (one, _) = queue(conn, where, "turn:1", "a", "b")
@@ -261,15 +202,6 @@ def test_what_was_on_the_wire_at_a_crash_is_unknown(conn: Connection) -> None:
     assert taken(conn, where.person_id, LATER) == one
 
 
-def test_a_second_send_that_a_crash_cut_off_is_the_last(conn: Connection) -> None:
-    where = conversation(conn)
-    (one,) = queue(conn, where, "turn:1", "a")
-    outbox.mark_unknown(conn, taken(conn, where.person_id), "no answer", T)
-    taken(conn, where.person_id)
-    outbox.recover(conn, T)
-    assert outbox.take(conn, where.person_id, T).lost == (one,)
-
-
 def test_statuses_are_awaited_from_when_the_webhook_listens(conn: Connection) -> None:
     where = conversation(conn)
     queue(conn, where, "turn:1", "a")
@@ -277,27 +209,6 @@ def test_statuses_are_awaited_from_when_the_webhook_listens(conn: Connection) ->
     outbox.recover(conn, LATER)
     outbox.await_statuses(conn, LATER + 30)
     assert outbox.take(conn, where.person_id, LATER) == NextSend(at=LATER + 30)
-
-
-def test_listening_shortens_no_wait(conn: Connection) -> None:
-    where = conversation(conn)
-    queue(conn, where, "turn:1", "a")
-    outbox.mark_unknown(conn, taken(conn, where.person_id), "no answer", LATER + 30)
-    outbox.await_statuses(conn, LATER)
-    assert outbox.take(conn, where.person_id, LATER) == NextSend(at=LATER + 30)
-
-
-def test_a_clock_set_back_does_not_keep_a_row_from_being_sent(conn: Connection) -> None:
-    where = conversation(conn)
-    (one,) = queue(conn, where, "turn:1", "a", now=T + 3600)
-    assert taken(conn, where.person_id, T) == one
-
-
-def test_a_clock_set_back_does_not_take_the_pause_out_of_retrying(conn: Connection) -> None:
-    where = conversation(conn)
-    queue(conn, where, "turn:1", "a", now=T + 3600)
-    outbox.retry(conn, taken(conn, where.person_id, T), T + 4, 130429, "slow down")
-    assert outbox.take(conn, where.person_id, T + 1) == NextSend(at=T + 4)
 
 
 def test_a_clock_set_back_ends_the_pauses_that_were_counted_by_the_old_time(conn: Connection) -> None:
@@ -311,35 +222,12 @@ def test_a_clock_set_back_ends_the_pauses_that_were_counted_by_the_old_time(conn
     assert outbox.take(conn, where.person_id, T - 7200) == NextSend(at=T - 7200 + SEND_SECONDS)
 
 
-def test_a_clock_that_goes_right_leaves_every_pause_as_it_is(conn: Connection) -> None:
-    where = conversation(conn)
-    queue(conn, where, "turn:1", "a")
-    outbox.retry(conn, taken(conn, where.person_id), T + 300, 130429, "slow down")
-    outbox.mend_clock(conn, T)
-    assert outbox.take(conn, where.person_id, T + 1) == NextSend(at=T + 300)
-
-
 def test_our_own_clock_fails_nothing_that_whatsapp_was_not_asked_about(conn: Connection) -> None:
     where = conversation(conn)
     take(conn, inbound("w1"))
     (one,) = queue(conn, where, "turn:1", "a")
     outbox.retry(conn, taken(conn, where.person_id), T + 4, 130429, "slow down")
     assert taken(conn, where.person_id, T + 2 * WINDOW_SECONDS) == one
-
-
-def test_the_sweep_finds_people_with_a_due_row(conn: Connection) -> None:
-    where = conversation(conn)
-    queue(conn, where, "turn:1", "a")
-    found = [outbox.people_waiting(conn, channels, T) for channels in ({"whatsapp"}, {"terminal"})]
-    delivery.mark_sent(conn, taken(conn, where.person_id), "wamid.1", T)
-    assert found == [[where.person_id], []]
-    assert outbox.people_waiting(conn, {"whatsapp"}, T + 999) == []
-
-
-def test_a_clock_set_back_does_not_hide_a_row_from_the_sweep(conn: Connection) -> None:
-    where = conversation(conn)
-    queue(conn, where, "turn:1", "a", now=T + 3600)
-    assert outbox.people_waiting(conn, {"whatsapp"}, T) == [where.person_id]
 
 
 BUSY = 131016
@@ -357,7 +245,7 @@ def report(
     conn: Connection, wamid: str, what: str, row: str = "", code: int = BUSY, now: float = T
 ) -> delivery.StatusEffect | None:
     errors = (GraphError(code, "Service unavailable", ""),) if what == "failed" else ()
-    return delivery.apply_status(conn, Status(wamid, what, T, ANA, row, errors), now)
+    return delivery.apply_status(conn, Status(wamid, what, T, row, errors), now)
 
 
 def waiting(conn: Connection) -> list[tuple[str, str]]:
@@ -392,15 +280,6 @@ def test_it_is_sent_again_only_a_few_times(conn: Connection) -> None:
     assert (states(conn), waiting(conn)) == (["failed"] * 3, [])
 
 
-def test_a_redelivered_failure_queues_nothing_more(conn: Connection) -> None:
-    where = conversation(conn)
-    queue(conn, where, "turn:1", "a")
-    row = send(conn, where.person_id, "wamid.1", T)
-    for _ in range(2):
-        report(conn, "wamid.1", "failed", row)
-    assert waiting(conn) == [("again:1:turn:1", "a")]
-
-
 def test_the_parts_behind_it_come_after_it(conn: Connection) -> None:
     where = conversation(conn)
     queue(conn, where, "turn:1", "a", "b", "c")
@@ -426,15 +305,6 @@ def test_nothing_overtakes_what_came_after_it(conn: Connection, behind: str) -> 
     assert applied is not None
     assert not applied.again
     assert value(conn, "SELECT count(*) FROM outbox") == 2
-
-
-@pytest.mark.parametrize("code", [131026, 131047, 131049, 0])
-def test_what_would_fail_again_is_not_sent_again(conn: Connection, code: int) -> None:
-    where = conversation(conn)
-    queue(conn, where, "turn:1", "a")
-    row = send(conn, where.person_id, "wamid.1", T)
-    report(conn, "wamid.1", "failed", row, code)
-    assert states(conn) == ["failed"]
 
 
 @pytest.mark.parametrize("origin", ["question", "reminder"])

@@ -11,20 +11,9 @@ from app.store import alerts, delivery, people, personal_data
 from app.store.ownership import AccessRules
 from app.store.personal_data import PersonFolders
 from tests.deep import make_deep
-
-T = 1_760_000_000.0
-
-
-OPEN = AccessRules("whatsapp", open=True)
-
+from tests.store.rows import OPEN, T, admit
 
 ANA, BETO = Sender(phone="12125550000"), Sender(user_id="US.beto", name="Beto")
-
-
-def admitted(conn: Connection, sender: Sender, doors: AccessRules = OPEN) -> str:
-    found = people.admit(conn, doors, sender, "hi", T)
-    assert isinstance(found, people.Admitted)
-    return found.person.id
 
 
 def texts(conn: Connection) -> str:
@@ -33,11 +22,11 @@ def texts(conn: Connection) -> str:
 
 
 def test_a_number_means_who_is_known_here_before_anybody_of_another_realm(conn: Connection) -> None:
-    elsewhere = admitted(conn, Sender(phone="5215512345678"), AccessRules("simulator", open=True))
+    elsewhere = admit(conn, Sender(phone="5215512345678"), doors=AccessRules("simulator", open=True)).id
     assert personal_data.find(conn, "whatsapp", "+52 55 1234 5678").id == elsewhere
     people.admit(conn, AccessRules("whatsapp"), Sender(phone="5215512345678"), "hi", T)
     assert personal_data.find(conn, "whatsapp", "+52 55 1234 5678").id == ""
-    here = admitted(conn, Sender(phone="5215512345678"))
+    here = admit(conn, Sender(phone="5215512345678")).id
     assert [personal_data.find(conn, "whatsapp", who).id for who in ("525512345678", f" {here} ")] == [
         here,
         here,
@@ -47,18 +36,18 @@ def test_a_number_means_who_is_known_here_before_anybody_of_another_realm(conn: 
 
 
 def test_a_name_that_two_people_came_with_goes_with_the_one_who_is_erased(conn: Connection) -> None:
-    ana, beto = admitted(conn, ANA), admitted(conn, BETO)
+    ana, beto = admit(conn, ANA).id, admit(conn, BETO).id
     people.admit(conn, OPEN, Sender(phone=ANA.phone, user_id=BETO.user_id), "both", T)
     assert ANA.phone in texts(conn)
     personal_data.erase(conn, "whatsapp", ana, T)
     assert ANA.phone not in texts(conn)
     assert conn.execute("SELECT frozen <> '' FROM people WHERE id = ?", (beto,)).fetchone()[0]
     people.allow(conn, "whatsapp", "US.beto", T)
-    assert admitted(conn, ANA) not in (ana, beto)
+    assert admit(conn, ANA).id not in (ana, beto)
 
 
 def test_what_could_not_be_read_of_theirs_goes_too(conn: Connection) -> None:
-    admitted(conn, ANA)
+    admit(conn, ANA)
     for phone in (ANA.phone, "12125550001"):
         alerts.add_dead_letter(conn, "whatsapp", "no id", {"from": phone, "text": "secret"}, T)
     who = personal_data.find(conn, "whatsapp", ANA.phone)
@@ -127,16 +116,10 @@ NOBODYS = {
 }
 
 
+# Rows that may come before it is known whom they are about, or of nobody.
 NOT_YET_KNOWN = {"statuses", "dead_letters", "webhook_deliveries"}
-
-
-"""Rows that may come before it is known whom they are about, or of nobody."""
-
-
+# Rows that go with their turn, and it with the person.
 OF_A_TURN = {"journal", "model_calls"}
-
-
-"""Rows that go with their turn, and it with the person."""
 
 
 def tables(conn: Connection) -> list[str]:

@@ -2,9 +2,6 @@
 
 import asyncio
 import sqlite3
-from contextlib import closing
-from pathlib import Path
-from sqlite3 import Connection
 from typing import Any
 
 import orjson
@@ -14,9 +11,8 @@ from app.skills.frames import HEADER, TO_WORKER, Answer, Ask, decode, encode
 from app.skills.proxies import answer_ask
 from app.store import disk_space, skill_data
 from app.store.database import Database
-from app.store.migrations import migrate, migrations
-from app.store.skill_data import CALL_BYTES, KEY_CHARACTERS, ROW_BYTES, VALUE_BYTES, Fact, NoRoom, SkillStore
-from tests.store.rows import ANA, BETO, T, admit, begun, conversation, inbound, steps, take, value
+from app.store.skill_data import CALL_BYTES, KEY_CHARACTERS, VALUE_BYTES, Fact, NoRoom, SkillStore
+from tests.store.rows import ANA, BETO, T, admit, begun, conversation, inbound, take
 
 COUNTED = "SELECT coalesce(sum(length(CAST(key AS BLOB)) + length(CAST(value AS BLOB))), 0) FROM skill_data"
 
@@ -39,15 +35,6 @@ async def counted(store: Database) -> tuple[int, int]:
     return rows[0][0], rows[1][0]  # type: ignore[index]
 
 
-async def test_bytes_are_counted_through_every_change(store: Database) -> None:
-    ana = await person(store)
-    await write(store, ana, a="año", b=[1, 2])
-    await write(store, ana, skill="projects", a="x" * 100)
-    await write(store, ana, a="shorter", b=None, c="new")
-    along, there = await counted(store)
-    assert (along, along > 100) == (there, True)
-
-
 async def test_what_would_exceed_the_quota_is_not_kept_and_nothing_of_its_call(store: Database) -> None:
     ana = await person(store)
     await write(store, ana, 100, a="x" * 50)
@@ -57,14 +44,6 @@ async def test_what_would_exceed_the_quota_is_not_kept_and_nothing_of_its_call(s
     rows = await store.all("SELECT key FROM skill_data")
     assert [row["key"] for row in rows] == ["a"]
     assert (await counted(store))[0] == (await counted(store))[1]
-
-
-async def test_the_quota_is_over_all_skills_and_of_one_person(store: Database) -> None:
-    ana, beto = await person(store), await person(store, BETO)
-    await write(store, ana, 100, a="x" * 50)
-    with pytest.raises(NoRoom):
-        await write(store, ana, 100, skill="projects", a="x" * 50)
-    await write(store, beto, 100, a="x" * 50)
 
 
 async def test_writes_committed_together_do_not_both_get_the_last_bytes(store: Database) -> None:
@@ -89,16 +68,6 @@ async def test_over_the_quota_or_without_space_less_may_be_kept(
     assert (await counted(store))[1] < 100
 
 
-async def test_on_a_disk_nearly_full_nothing_more_is_kept_until_there_is_room(store: Database) -> None:
-    ana = await person(store)
-    await store.tx(lambda conn: disk_space.update_alerts(conn, 0, 1000, T))
-    with pytest.raises(NoRoom) as full:
-        await write(store, ana, a="x")
-    assert full.value.code == "NO_SPACE"
-    await store.tx(lambda conn: disk_space.update_alerts(conn, 5000, 1000, T))
-    await write(store, ana, a="x")
-
-
 async def test_the_sizes_of_one_call_are_bounded(store: Database) -> None:
     face = SkillStore(store, "p", "notes")
     for key, one in [("k" * (KEY_CHARACTERS + 1), "x"), ("k", "x" * VALUE_BYTES)]:
@@ -117,14 +86,6 @@ async def test_a_key_that_could_not_be_written_with_the_result_is_refused_at_onc
     rows = SkillStore(store, "p", "box")
     with pytest.raises(ValueError, match="a key is text"):
         await rows.put(key, 1)
-
-
-async def test_many_small_rows_of_one_call_are_bounded_too(store: Database) -> None:
-    face = SkillStore(store, "p", "notes")
-    for n in range(CALL_BYTES // (ROW_BYTES + len("k12345"))):
-        await face.delete(f"k{n:05}")
-    with pytest.raises(ValueError, match="at most 8 MiB"):
-        await face.delete("k99999")
 
 
 async def test_a_list_has_no_more_rows_than_asked_for_whatever_is_asked(store: Database) -> None:
@@ -158,24 +119,6 @@ async def test_what_a_worker_asks_for_is_handed_on_as_it_is_stored_and_bounded(s
     assert len(await face.list("l", 5000)) == 40
 
 
-def test_what_was_there_before_the_count_is_counted_by_the_migration(tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "old.db", isolation_level=None)) as conn:
-        conn.row_factory = sqlite3.Row
-        conn.execute("CREATE TABLE schema_version (version INTEGER PRIMARY KEY, name TEXT, applied_at REAL)")
-        conn.executescript(f"{migrations()[0][1]}; INSERT INTO schema_version VALUES (1, 'first', 0)")
-        ana = admit(conn).id
-        conn.execute("INSERT INTO skill_data VALUES (?, 'notes', 'ñ', '\"x\"', 1)", (ana,))
-        migrate(conn)
-        assert value(conn, "SELECT data_bytes FROM people") == 5
-
-
-def test_a_person_who_is_gone_leaves_nothing_to_count(conn: Connection) -> None:
-    ana = admit(conn).id
-    conn.execute("INSERT INTO skill_data VALUES (?, 'notes', 'k', '1', 1, 0)", (ana,))
-    conn.execute("DELETE FROM people WHERE id = ?", (ana,))
-    assert value(conn, "SELECT count(*) FROM skill_data") == 0
-
-
 def keep(
     conn: sqlite3.Connection, person: str, *values: object, skill: str = "memory", outside: int = 0
 ) -> None:
@@ -198,25 +141,7 @@ def test_a_turn_starts_from_its_persons_facts_and_nobody_elses(conn: sqlite3.Con
     assert begun(conn, where, "one", T).facts == (Fact("new"), Fact("old"), Fact("of any skill"))
 
 
-def test_in_a_group_there_are_none(conn: sqlite3.Connection) -> None:
-    where = conversation(conn, group="family")
-    keep(conn, where.person_id, {"text": "private"})
-    take(conn, inbound("wamid.1", sender=ANA, group="family"))
-    assert begun(conn, where, "one", T).facts == ()
-
-
 def test_what_was_made_of_text_of_others_says_so(conn: sqlite3.Connection) -> None:
     where = conversation(conn)
     keep(conn, where.person_id, {"text": "from a page"}, outside=1)
     assert skill_data.remembered_facts(conn, where.person_id) == (Fact("from a page", outside=True),)
-
-
-def test_for_who_has_none_it_costs_next_to_nothing_however_many_others_have(conn: sqlite3.Connection) -> None:
-    ana, beto = (conversation(conn, sender).person_id for sender in (ANA, BETO))
-    keep(conn, beto, *({"text": f"fact {n}"} for n in range(1000)))
-    conn.executemany(
-        "INSERT INTO skill_data (person_id, skill, key, value, updated_at) VALUES (?, 'notes', ?, '{}', 0)",
-        [(ana, f"note:{n}") for n in range(1000)],
-    )
-    assert steps(conn, lambda: skill_data.remembered_facts(conn, ana)) < 40
-    assert len(skill_data.remembered_facts(conn, beto)) == skill_data.MOST_FACTS

@@ -28,12 +28,6 @@ def test_calls_are_kept_once_however_many_parts_they_have(turn: Connection) -> N
     assert value(turn, "SELECT body FROM prompt_parts WHERE hash = 'h77'") == "body of h77"
 
 
-def test_of_a_turn_that_is_gone_nothing_is_kept(turn: Connection) -> None:
-    traces.keep(turn, "t2", [CALL])
-    assert value(turn, "SELECT count(*) FROM model_calls") == 0
-    assert value(turn, "SELECT count(*) FROM prompt_parts") == 0
-
-
 def call(conn: Connection, number: int, now: float, catalog: str = "c1") -> None:
     """A model call of the turn t1."""
     definitions = f"[{catalog}]" if catalog else ""
@@ -53,12 +47,6 @@ def test_a_catalogue_is_kept_once_and_each_call_names_its_own(turn: Connection) 
     assert named == ["c1", "c1", "c2", ""]
 
 
-def test_its_use_is_noted_once_a_day(turn: Connection) -> None:
-    for number, hours in enumerate((0, 1, 23, 24, 25)):
-        call(turn, number, T + hours * 3600)
-    assert rows(turn) == [("c1", "[c1]", T + DAY)]
-
-
 def test_nothing_is_kept_where_traces_are_not(turn: Connection) -> None:
     alerts.raise_alert(turn, "space:traces", "full", T)
     call(turn, 0, T)
@@ -76,12 +64,3 @@ def test_it_goes_some_time_after_the_last_trace_that_names_it(turn: Connection) 
         retention.sweep(turn, T + days * DAY)
         kept.append((value(turn, "SELECT count(*) FROM model_calls"), len(rows(turn))))
     assert kept == [(0, 1), (0, 0)]
-
-
-def test_catalogues_no_longer_in_use_go_in_batches(conn: Connection) -> None:
-    conn.executemany("INSERT INTO catalogs VALUES (?, '[]', ?)", [(f"c{n}", T) for n in range(700)])
-    left = []
-    for _ in range(2):
-        retention.sweep(conn, T + (CATALOG_DAYS + 1) * DAY)
-        left.append(len(rows(conn)))
-    assert left == [200, 0]

@@ -6,9 +6,10 @@ from sqlite3 import Connection
 import pytest
 
 from app.errors import RecadoError
+from app.messages import Sender
 from app.store import delivery, inbox, journal, outbox, people, turn_state, turns
 from app.store.journal import Tokens, TurnGone
-from app.store.turns import MAX_ATTEMPTS, Pause, Ready, StickySelection
+from app.store.turns import MAX_ATTEMPTS, Pause, Ready
 from tests.store.rows import (
     ANA,
     BETO,
@@ -68,17 +69,6 @@ def test_a_burst_is_complete(
     assert claim(conn, where, "t1", T + now, QUIET, LONGEST) == expected
 
 
-def test_nothing_waiting_makes_no_turn(conn: Connection) -> None:
-    assert claim(conn, conversation(conn), "t1", T) is None
-
-
-def test_a_burst_is_one_turn_in_order_of_arrival(conn: Connection) -> None:
-    where = conversation(conn)
-    take(conn, inbound("w1", "uno"), inbound("w2", "dos"))
-    claim(conn, where, "t1", T)
-    assert said(conn, "t1") == ["uno", "dos"]
-
-
 def test_what_comes_after_the_claim_is_another_turn(conn: Connection) -> None:
     where = conversation(conn)
     take(conn, inbound("w1", "uno"))
@@ -115,13 +105,6 @@ def test_a_row_of_somebody_else_is_never_claimed(conn: Connection) -> None:
         claim(conn, where, "t1", T)
 
 
-def test_a_large_burst_is_split(conn: Connection) -> None:
-    where = conversation(conn)
-    take(conn, *(inbound(f"w{n}") for n in range(turns.BURST_MESSAGES + 5)))
-    begun(conn, where, "t1")
-    assert len(said(conn, "t1")) == turns.BURST_MESSAGES
-
-
 @pytest.mark.parametrize(
     ("messages", "limit", "more"), [(3, 20, False), (turns.BURST_MESSAGES + 5, 90, True), (2, 1, True)]
 )
@@ -135,31 +118,6 @@ def test_a_claim_says_whether_it_left_something(
     assert ready.more == more
 
 
-def test_messages_over_the_rate_are_left_for_later(conn: Connection) -> None:
-    where = conversation(conn)
-    take(conn, inbound("w1", "uno"), inbound("w2", "dos"), limit=1)
-    begun(conn, where, "t1")
-    turns.end(conn, "t1", where, "answered", draft("ok"), T)
-    assert said(conn, "t1") == ["uno"]
-    assert claim(conn, where, "t2", T + 1) == Pause(T + 60)
-    assert claim(conn, where, "t2", T + 61) == Ready("t2")
-
-
-def test_an_open_turn_is_resumed_before_anything_new(conn: Connection) -> None:
-    where = conversation(conn)
-    take(conn, inbound("w1"))
-    begun(conn, where, "t1")
-    take(conn, inbound("w2"), now=T + 1)
-    assert claim(conn, where, "t2", T + 60) == Ready("t1", attempts=1)
-
-
-def test_a_turn_of_the_future_runs_after_the_clock_was_set_back(conn: Connection) -> None:
-    where = conversation(conn)
-    take(conn, inbound("w1"), now=T + 3600)
-    claim(conn, where, "t1", T + 3600)
-    assert claim(conn, where, "t2", T) == Ready("t1")
-
-
 def test_members_are_read_again_and_not_gathered_again(conn: Connection) -> None:
     where = conversation(conn)
     take(conn, inbound("w1", "uno"))
@@ -169,30 +127,12 @@ def test_members_are_read_again_and_not_gathered_again(conn: Connection) -> None
     assert [member.text for member in second.members] == [member.text for member in first.members] == ["uno"]
 
 
-def test_each_beginning_counts_an_attempt_before_the_turn_runs(conn: Connection) -> None:
-    where = conversation(conn)
-    take(conn, inbound("w1"))
-    counted = [begun(conn, where, "t1").attempts]
-    counted += [turn_state.load_turn(conn, "t1", T, 40, "d").attempts for _ in range(3)]
-    assert counted == [1, 2, 3, 4]
-
-
 def test_an_orderly_stop_gives_the_attempt_back(conn: Connection) -> None:
     where = conversation(conn)
     take(conn, inbound("w1"))
     begun(conn, where, "t1")
     turns.release(conn)
     assert claim(conn, where, "t2", T + 1) == Ready("t1", attempts=0)
-
-
-def test_a_postponed_turn_waits_for_its_time(conn: Connection) -> None:
-    where = conversation(conn)
-    take(conn, inbound("w1"))
-    begun(conn, where, "t1")
-    ended = turns.postpone(conn, "t1", T + 2, "boom")
-    assert not ended
-    assert claim(conn, where, "t2", T + 1) == Pause(T + 2)
-    assert claim(conn, where, "t2", T + 2) == Ready("t1", attempts=1)
 
 
 def test_a_turn_that_cannot_even_be_given_up_ends_without_words(conn: Connection) -> None:
@@ -258,15 +198,6 @@ def test_the_end_closes_exactly_the_members(conn: Connection) -> None:
     assert [tuple(row) for row in rows] == [("w1", T + 2), ("w2", T + 2), ("w3", None), ("b1", None)]
 
 
-def test_a_reply_shared_by_several_turns_is_sent_once(conn: Connection) -> None:
-    where = conversation(conn)
-    for turn in ("t1", "t2"):
-        take(conn, inbound(f"w.{turn}"))
-        begun(conn, where, turn)
-        turns.end(conn, turn, where, "refused", draft("no tokens left"), T, source="budget:hour")
-    assert states(conn) == ["ready"]
-
-
 def test_a_stop_ends_what_runs_and_what_waits_before_it(conn: Connection) -> None:
     where = conversation(conn)
     take(conn, inbound("w1", "uno"))
@@ -279,38 +210,12 @@ def test_a_stop_ends_what_runs_and_what_waits_before_it(conn: Connection) -> Non
     assert said(conn, "t2") == ["dos", "/stop"]
 
 
-def test_without_a_stop_nothing_is_stopped(conn: Connection) -> None:
-    where = conversation(conn)
-    take(conn, inbound("w1"))
-    begun(conn, where, "t1")
-    assert turns.stop(conn, where.id, "t2", T) is None
-    assert value(conn, "SELECT state FROM turns") == "running"
-
-
-def test_a_stop_ends_nothing_of_another_conversation(conn: Connection) -> None:
-    where, other = conversation(conn), conversation(conn, BETO)
-    take(conn, inbound("b1", sender=BETO))
-    begun(conn, other, "b")
-    take(conn, inbound("w1", "/stop"), kind="stop")
-    turns.stop(conn, where.id, "t1", T)
-    assert value(conn, "SELECT state FROM turns WHERE id = 'b'") == "running"
-
-
 def test_a_frozen_persons_stop_waits_too(conn: Connection) -> None:
     where = conversation(conn)
     take(conn, inbound("w1", "uno"))
     people.freeze(conn, [where.person_id], "somebody else may hold the phone")
     take(conn, inbound("w2", "/stop"), kind="stop")
     assert turns.stop(conn, where.id, "t1", T) is None
-
-
-def test_a_frozen_persons_open_turn_waits(conn: Connection) -> None:
-    where = conversation(conn)
-    take(conn, inbound("w1"))
-    begun(conn, where, "t1")
-    people.freeze(conn, [where.person_id], "a test")
-    assert claim(conn, where, "t2", T) is None
-    assert value(conn, "SELECT state FROM turns") == "running"
 
 
 def test_a_blocked_persons_open_work_is_closed(conn: Connection) -> None:
@@ -351,47 +256,6 @@ def test_history_grows_and_then_halves_at_once(conn: Connection) -> None:
     ]
 
 
-def test_history_pairs_what_was_said_with_what_was_answered(conn: Connection) -> None:
-    where = conversation(conn)
-    answered(conn, where, "t1", "hola", "qué tal", T)
-    take(conn, inbound("w2"), now=T + 10)
-    (exchange,) = begun(conn, where, "t2", T + 10).exchanges
-    assert (exchange.said, exchange.reply) == ("hola", "qué tal")
-
-
-def test_a_conversation_goes_on_with_what_its_last_turn_kept(conn: Connection) -> None:
-    where = conversation(conn)
-    take(conn, inbound("w1"))
-    begun(conn, where, "t1")
-    turns.end(
-        conn,
-        "t1",
-        where,
-        "answered",
-        draft("ok"),
-        T,
-        sticky=StickySelection(["calc"], ["numbers"], ["b", "a"]),
-    )
-    take(conn, inbound("w2"), now=T + 10)
-    opened = begun(conn, where, "t2", T + 10)
-    assert (opened.sticky_tools, opened.sticky_categories) == (("calc",), ("numbers",))
-    assert opened.active_skills == ("b", "a")
-
-
-def test_a_new_conversation_forgets_history_sticky_tools_and_skills(conn: Connection) -> None:
-    where = conversation(conn)
-    take(conn, inbound("w1"))
-    begun(conn, where, "t1")
-    turns.end(
-        conn, "t1", where, "answered", draft("ok"), T, sticky=StickySelection(["calc"], ["numbers"], ["sums"])
-    )
-    turns.new_conversation(conn, where.id, T + 1)
-    take(conn, inbound("w2"), now=T + 10)
-    opened = begun(conn, where, "t2", T + 10)
-    assert (opened.exchanges, opened.sticky_tools, opened.sticky_categories) == ((), (), ())
-    assert opened.active_skills == ()
-
-
 def test_history_holds_nothing_of_another_person_or_group(conn: Connection) -> None:
     where = conversation(conn, group="g1")
     answered(conn, conversation(conn), "t0", "in private", "ok", T)
@@ -401,23 +265,6 @@ def test_history_holds_nothing_of_another_person_or_group(conn: Connection) -> N
     turns.end(conn, "b", other, "answered", draft("to Beto"), T)
     take(conn, inbound("w1", group="g1"), now=T + 10)
     assert begun(conn, where, "t1", T + 10).exchanges == ()
-
-
-def test_only_the_first_turn_of_a_person_is_a_first_contact(conn: Connection) -> None:
-    where = conversation(conn)
-    take(conn, inbound("w0"))
-    first = begun(conn, where, "t0").first_contact
-    turns.end(conn, "t0", where, "answered", draft("hola"), T)
-    take(conn, inbound("w1"), now=T + 10)
-    assert (first, begun(conn, where, "t1", T + 10).first_contact) == (True, False)
-
-
-def test_quoted_text_is_found_in_both_directions(conn: Connection) -> None:
-    where = conversation(conn)
-    answered(conn, where, "t1", "hola", "qué tal", T)
-    conn.execute("UPDATE messages SET wamid = 'out1' WHERE direction = 'out'")
-    take(conn, inbound("w2", quoted="out1"), inbound("w3", quoted="wamid.t1"), now=T + 10)
-    assert begun(conn, where, "t2", T + 10).quoted == {"out1": ("qué tal", "out"), "wamid.t1": ("hola", "in")}
 
 
 def test_quoted_text_is_found_at_either_copy_of_what_was_sent_twice(conn: Connection) -> None:
@@ -457,16 +304,9 @@ def test_model_calls_are_counted_for_the_person_and_the_day(conn: Connection) ->
 @pytest.fixture
 def three_turns(conn: sqlite3.Connection) -> sqlite3.Connection:
     for n in range(3):
-        conn.execute("INSERT INTO people (id, realm, created_at) VALUES (?, 'whatsapp', 0)", (f"p{n}",))
-        conn.execute(
-            "INSERT INTO conversations (id, person_id, channel, created_at) VALUES (?, ?, 'whatsapp', 0)",
-            (f"c{n}", f"p{n}"),
-        )
-        conn.execute(
-            "INSERT INTO turns (id, person_id, conversation_id, state, created_at)"
-            " VALUES (?, ?, ?, 'queued', 0)",
-            (f"t{n}", f"p{n}", f"c{n}"),
-        )
+        sender = Sender(phone=f"1212555000{n}")
+        take(conn, inbound(f"w{n}", sender=sender))
+        claim(conn, conversation(conn, sender), f"t{n}", T)
     return conn
 
 
@@ -489,16 +329,7 @@ def test_turns_that_ran_together_are_not_counted_three_times(three_turns: sqlite
     assert crash(three_turns, "t0", "t1") == [1, 1]
 
 
-def test_a_finished_step_makes_crashes_beside_others_count_anew(three_turns: sqlite3.Connection) -> None:
-    for _ in range(3):
-        crash(three_turns, "t0", "t1")
-    turn_state.load_turn(three_turns, "t0", 0.0, 10, "2026-01-01")
-    journal.record(three_turns, "t0", "route", "route", "{}", 0.0)
-    assert crash(three_turns, "t0", "t1") == [1, 1]
-    assert crash(three_turns, "t0", "t1") == [1, 2]
-
-
-PAST = 3_000
+PAST = 600
 
 
 def a_turn(conn: sqlite3.Connection, name: str, now: float) -> None:

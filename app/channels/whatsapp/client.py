@@ -1,10 +1,10 @@
 """The client of Meta's Graph API: sending, uploading, typing."""
 
-import secrets
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+import httpx2
 import orjson
 import structlog
 
@@ -74,9 +74,16 @@ class GraphClient:
 
     async def upload(self, file: MediaFile, data: bytes) -> str | Refused:
         """Return Meta's id for a file. A failure is never unknown, because uploading twice does no harm."""
-        body, content_type = _upload_form(file, data)
+        form = httpx2.Request(
+            "POST",
+            self._media,
+            data={"messaging_product": "whatsapp", "type": file.mime_type},
+            files={"file": (file.name, data, file.mime_type)},
+        )
         try:
-            answer = await self._endpoint.post(self._media, body, UPLOAD_SECONDS, content_type)
+            answer = await self._endpoint.post(
+                self._media, form.read(), UPLOAD_SECONDS, form.headers["content-type"]
+            )
         except NotSent as error:
             return Refused("retry", detail=str(error))
         except NoAnswer as error:
@@ -215,17 +222,3 @@ def _template(template: Template, text: str) -> dict[str, Any]:
         "language": {"code": template.language},
         "components": [{"type": "body", "parameters": parameters}] if parameters else [],
     }
-
-
-def _upload_form(file: MediaFile, data: bytes) -> tuple[bytes, str]:
-    """Return the body of an upload and its content type; our file names hold no quotes and no line ends."""
-    boundary = secrets.token_hex(16)
-    head = (
-        f'--{boundary}\r\nContent-Disposition: form-data; name="messaging_product"\r\n\r\nwhatsapp\r\n'
-        f'--{boundary}\r\nContent-Disposition: form-data; name="type"\r\n\r\n{file.mime_type}\r\n'
-        f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{file.name}"\r\n'
-        f"Content-Type: {file.mime_type}\r\n\r\n"
-    )
-    return b"".join((head.encode(), data, f"\r\n--{boundary}--\r\n".encode())), (
-        f"multipart/form-data; boundary={boundary}"
-    )

@@ -1,67 +1,59 @@
 """Contents of messages, kind by kind: words, file, the quoted message, and the rest of the block."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import replace
+from typing import Any
 
 import orjson
 
 from app.channels.whatsapp.values import NAME_LIMIT, TEXT_LIMIT, bounded, identifier, mapping, text
-from app.messages import JSON, SAYS, Attachment
+from app.messages import JSON, SAYS, Attachment, Inbound, Sender
+
+Fields = dict[str, Any]  # of an `Inbound`
 
 _KIND_LIMIT = 64
 
 
-@dataclass(slots=True)
-class Content:
-    """A message without its sender and ids; the fields are those of `Inbound`."""
-
-    kind: str
-    text: str = ""
-    quoted: str = ""
-    button: str = ""
-    forwarded: bool = False
-    attachment: Attachment | None = None
-    details: dict[str, JSON] = field(default_factory=dict)
-
-
-def read_content(item: dict[str, JSON], errors_beside: JSON = None) -> Content:
-    """Return the content of one message object.
+def read_content(item: dict[str, JSON], errors_beside: JSON = None) -> Inbound:
+    """Return one message object without its id and its sender.
 
     A kind of ours whose block is missing or broken becomes "unsupported", so that the person gets an
     honest answer; `errors_beside` are the errors of the webhook value, which then say why.
     """
-    kind = _kind(item)
-    block, reader = item.get(kind), _READERS.get(kind)
-    if reader is None:
-        content = Content(kind, details=_rest(mapping(block)))
-    else:
-        content = reader(kind, block) or Content("unsupported", details={"type": kind})
-    errors = item.get("errors") or (errors_beside if content.kind == "unsupported" else None)
-    for key, value in (
-        ("errors", errors),
-        ("referral", item.get("referral")),
-        ("identity", item.get("identity")),
-    ):
-        if value:
-            content.details[key] = bounded(value)
+    kind = text(item.get("type"), _KIND_LIMIT).strip() or next(
+        (one for one in _READERS if one in item), "unknown"
+    )
+    fields = _fields(kind, item.get(kind))
+    if fields is None:
+        kind, fields = "unsupported", {"details": {"type": kind}}
     context = mapping(item.get("context"))
-    if context.get("referred_product"):
-        content.details["referred_product"] = bounded(context["referred_product"])
-    content.quoted = content.quoted or identifier(context.get("id"))
-    content.forwarded |= context.get("forwarded") is True or context.get("frequently_forwarded") is True
-    return content
+    beside = {
+        "errors": item.get("errors") or (errors_beside if kind == "unsupported" else None),
+        "referral": item.get("referral"),
+        "identity": item.get("identity"),
+        "referred_product": context.get("referred_product"),
+    }
+    details = fields.pop("details", {}) | {key: bounded(value) for key, value in beside.items() if value}
+    quoted = fields.pop("quoted", "") or identifier(context.get("id"))
+    forwarded = context.get("forwarded") is True or context.get("frequently_forwarded") is True
+    content = Inbound("", Sender(), kind, quoted=quoted, forwarded=forwarded, details=details)
+    return replace(content, **fields)
 
 
-def _kind(item: dict[str, JSON]) -> str:
-    named = text(item.get("type"), _KIND_LIMIT).strip()
-    return named or next((kind for kind in _READERS if kind in item), "unknown")
+def _fields(kind: str, block: JSON) -> Fields | None:
+    """Return what a kind's own block says; None if it is a kind of ours whose block is broken."""
+    if kind == "contacts":
+        return {"details": {"contacts": bounded(block)}} if isinstance(block, list) else None
+    if kind == "system" or kind not in _READERS:
+        block = mapping(block)
+    reader = _READERS.get(kind, _details)
+    return reader(block) if isinstance(block, dict) else None
 
 
-def _words(value: JSON, details: dict[str, JSON]) -> str:
-    """Return a text, cut at the limit, which `details` then says."""
-    if isinstance(value, str) and len(value) > TEXT_LIMIT:
-        details["cut"] = True
-    return text(value)
+def _words(value: JSON, rest: dict[str, JSON]) -> Fields:
+    """Return a text, and as details the rest of its block, which also say if the text was cut."""
+    is_cut = isinstance(value, str) and len(value) > TEXT_LIMIT
+    return {"text": text(value), "details": rest | {"cut": True} if is_cut else rest}
 
 
 def _rest(block: dict[str, JSON], *taken: str) -> dict[str, JSON]:
@@ -69,56 +61,49 @@ def _rest(block: dict[str, JSON], *taken: str) -> dict[str, JSON]:
     return rest if isinstance(rest, dict) else {}
 
 
-def _text(kind: str, block: JSON) -> Content | None:
-    body = mapping(block).get("body")
-    if not isinstance(body, str):
-        return None
-    details = _rest(mapping(block), "body")
-    return Content(kind, text=_words(body, details), details=details)
+def _details(block: dict[str, JSON]) -> Fields:
+    return {"details": _rest(block)}
 
 
-def _media(kind: str, block: JSON) -> Content | None:
-    if not isinstance(block, dict):
-        return None
+def _text(block: dict[str, JSON]) -> Fields | None:
+    return _body(block) if isinstance(block.get("body"), str) else None
+
+
+def _body(block: dict[str, JSON]) -> Fields:
+    return _words(block.get("body"), _rest(block, "body"))
+
+
+def _media(block: dict[str, JSON]) -> Fields:
     # Meta's `url` is worth five minutes and a token: the id is what lasts.
-    details = _rest(block, "id", "mime_type", "sha256", "filename", "caption", "voice", "url")
+    rest = _rest(block, "id", "mime_type", "sha256", "filename", "caption", "voice", "url")
+    names = {name: text(block.get(name), NAME_LIMIT) for name in ("mime_type", "filename", "sha256")}
     media_id = identifier(block.get("id"))
-    attachment = Attachment(
-        media_id=media_id,
-        mime_type=text(block.get("mime_type"), NAME_LIMIT),
-        filename=text(block.get("filename"), NAME_LIMIT),
-        sha256=text(block.get("sha256"), NAME_LIMIT),
-        voice=block.get("voice") is True or kind == "voice",
-    )
-    words = _words(block.get("caption"), details)
-    return Content(kind, text=words, attachment=attachment if media_id else None, details=details)
+    attachment = Attachment(media_id, **names, voice=block.get("voice") is True)
+    return {**_words(block.get("caption"), rest), "attachment": attachment if media_id else None}
 
 
-def _reaction(kind: str, block: JSON) -> Content | None:
+def _voice(block: dict[str, JSON]) -> Fields:
+    return _media({**block, "voice": True})
+
+
+def _reaction(block: dict[str, JSON]) -> Fields:
     """Read the emoji ("" if the reaction was taken back) and the message reacted to."""
-    if not isinstance(block, dict):
-        return None
-    return Content(
-        kind, text=text(block.get("emoji"), _KIND_LIMIT), quoted=identifier(block.get("message_id"))
-    )
+    return {"text": text(block.get("emoji"), _KIND_LIMIT), "quoted": identifier(block.get("message_id"))}
 
 
-def _interactive(kind: str, block: JSON) -> Content | None:
-    if not isinstance(block, dict):
-        return None
+def _interactive(block: dict[str, JSON]) -> Fields:
     form = text(block.get("type"), _KIND_LIMIT) or next((key for key in block if key.endswith("_reply")), "")
     reply = mapping(block.get(form))
     if form == "nfm_reply":
-        return _form_reply(kind, reply)
+        return _form_reply(reply)
     if form not in {"button_reply", "list_reply"}:
-        return Content(kind, details=_rest(block))
-    details = {"type": form, **_rest(reply, "id", "title")}
+        return _details(block)
     button = identifier(reply.get("id"))
     said = button.removeprefix(SAYS) if button.startswith(SAYS) else reply.get("title")
-    return Content(kind, text=_words(said, details), button=button, details=details)
+    return {**_words(said, {"type": form, **_rest(reply, "id", "title")}), "button": button}
 
 
-def _form_reply(kind: str, reply: dict[str, JSON]) -> Content:
+def _form_reply(reply: dict[str, JSON]) -> Fields:
     """Read a completed form (a Flow), whose answers come as JSON inside a string."""
     answers = reply.get("response_json")
     if isinstance(answers, str) and len(answers) <= TEXT_LIMIT:
@@ -126,84 +111,49 @@ def _form_reply(kind: str, reply: dict[str, JSON]) -> Content:
             answers = orjson.loads(answers)
         except orjson.JSONDecodeError:
             answers = text(answers)
-    details: dict[str, JSON] = {"type": "nfm_reply", "response": bounded(answers)}
-    details |= _rest(reply, "response_json", "body")
-    return Content(kind, text=_words(reply.get("body") or reply.get("name"), details), details=details)
+    details = {"type": "nfm_reply", "response": bounded(answers), **_rest(reply, "response_json", "body")}
+    return _words(reply.get("body") or reply.get("name"), details)
 
 
-def _button(kind: str, block: JSON) -> Content | None:
-    if not isinstance(block, dict):
-        return None
-    details = _rest(block, "text", "payload")
-    return Content(
-        kind,
-        text=_words(block.get("text"), details),
-        button=identifier(block.get("payload")),
-        details=details,
-    )
+def _button(block: dict[str, JSON]) -> Fields:
+    words = _words(block.get("text"), _rest(block, "text", "payload"))
+    return {**words, "button": identifier(block.get("payload"))}
 
 
-def _object(kind: str, block: JSON) -> Content | None:
-    return Content(kind, details=_rest(block)) if isinstance(block, dict) else None
+def _order(block: dict[str, JSON]) -> Fields:
+    return _words(block.get("text"), _rest(block, "text"))
 
 
-def _order(kind: str, block: JSON) -> Content | None:
-    if not isinstance(block, dict):
-        return None
-    details = _rest(block, "text")
-    return Content(kind, text=_words(block.get("text"), details), details=details)
-
-
-def _contacts(kind: str, block: JSON) -> Content | None:
-    return Content(kind, details={"contacts": bounded(block)}) if isinstance(block, list) else None
-
-
-def _edit(kind: str, block: JSON) -> Content | None:
+def _edit(block: dict[str, JSON]) -> Fields:
     """Read the new words of an edited message; `details` has its new kind."""
-    if not isinstance(block, dict):
-        return None
-    message = mapping(block.get("message"))
-    inner = read_content(
-        {key: value for key, value in message.items() if key not in {"edit", "type"}} | _typed(message)
-    )
-    details = {**inner.details, "type": inner.kind}
-    return Content(
-        kind,
-        text=inner.text,
-        quoted=identifier(block.get("original_message_id")),
-        forwarded=inner.forwarded,
-        attachment=inner.attachment,
-        details=details,
-    )
+    message = {key: value for key, value in mapping(block.get("message")).items() if key != "edit"}
+    if message.get("type") == "edit":  # an edit of an edit does not exist
+        del message["type"]
+    inner = read_content(message)
+    return {
+        "text": inner.text,
+        "quoted": identifier(block.get("original_message_id")),
+        "forwarded": inner.forwarded,
+        "attachment": inner.attachment,
+        "details": {**inner.details, "type": inner.kind},
+    }
 
 
-def _typed(message: dict[str, JSON]) -> dict[str, JSON]:
-    """Return the type of an edited message; an edit of an edit does not exist."""
-    named = message.get("type")
-    return {} if named is None or named == "edit" else {"type": named}
+def _revoke(block: dict[str, JSON]) -> Fields:
+    return {"quoted": identifier(block.get("original_message_id"))}
 
 
-def _revoke(kind: str, block: JSON) -> Content | None:
-    if not isinstance(block, dict):
-        return None
-    return Content(kind, quoted=identifier(block.get("original_message_id")))
-
-
-def _system(kind: str, block: JSON) -> Content:
-    details = _rest(mapping(block), "body")
-    return Content(kind, text=_words(mapping(block).get("body"), details), details=details)
-
-
-_READERS: dict[str, Callable[[str, JSON], Content | None]] = {
+_READERS: dict[str, Callable[[dict[str, JSON]], Fields | None]] = {
     "text": _text,
-    **dict.fromkeys(("image", "video", "audio", "voice", "document", "sticker"), _media),
-    "location": _object,
-    "contacts": _contacts,
+    **dict.fromkeys(("image", "video", "audio", "document", "sticker"), _media),
+    "voice": _voice,
+    "location": _details,
+    "contacts": _details,
     "reaction": _reaction,
     "interactive": _interactive,
     "button": _button,
     "order": _order,
     "edit": _edit,
     "revoke": _revoke,
-    "system": _system,
+    "system": _body,
 }

@@ -1,10 +1,11 @@
 """The WhatsApp credentials in use: Meta's, or the simulator's own, random for each data folder."""
 
 import secrets
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 
 import orjson
+from pydantic import TypeAdapter
 
 from app.security import write_private
 from app.settings import Settings
@@ -53,11 +54,10 @@ def load_credentials(data_dir: Path) -> Credentials:
 
 def _read(path: Path) -> Credentials | None:
     try:
-        kept = Credentials(**orjson.loads(path.read_bytes()))
-    except (FileNotFoundError, orjson.JSONDecodeError, TypeError):
+        kept = TypeAdapter(Credentials).validate_json(path.read_bytes())
+    except (FileNotFoundError, ValueError):
         return None
-    values = (kept.access_token, kept.phone_number_id, kept.app_secret, kept.verify_token)
-    if not all(isinstance(value, str) and value for value in values):
+    if not all(astuple(kept)):
         return None
     path.chmod(0o600)
     return kept

@@ -4,6 +4,7 @@ from typing import Any
 
 import orjson
 
+from app.channels.whatsapp.values import mapping
 from app.messages import Accepted, Refused, SendResult, Unknown, seconds_in
 
 # What Meta's error codes ask for (facts gathered from its documents, November 2026).
@@ -24,6 +25,21 @@ PAIR_RATE = 131056
 DOWNLOAD_FAILED = 131052
 UPLOAD_FAILED = 131053
 
+_CURES: dict[int | str, str] = {
+    190: "the access token is invalid or expired: set a new WHATSAPP_ACCESS_TOKEN and restart",
+    NO_SUCH_NUMBER: (
+        "WHATSAPP_PHONE_NUMBER_ID is none that the token reaches: correct one of them and restart"
+    ),
+    NOT_REGISTERED: "the number is not registered: do it at WhatsApp > API Setup; messages wait for it",
+    NOT_ON_TEST_LIST: (
+        "a test number only reaches the numbers on its list: add the person's number there (API setup)"
+    ),
+    "template": "the person last wrote more than 24 hours ago: only approved templates reach them",
+    "hold": "messages wait until this is mended at Meta",
+    "retry": "it is tried again until it works",
+    "give_up": "the message was given up",
+}
+
 
 def read_response(status: int, body: bytes, retry_after: str | None = None) -> SendResult:
     """Return what an answer of the Graph API means."""
@@ -34,15 +50,12 @@ def read_response(status: int, body: bytes, retry_after: str | None = None) -> S
 def read_refusal(status: int, data: dict[str, Any], retry_after: str | None) -> Refused:
     """Return what an error of the Graph API asks for."""
     after = seconds_in(retry_after)
-    error = data.get("error")
-    if not isinstance(error, dict):
-        error = {}
+    error = mapping(data.get("error"))
     code = error.get("code")
     code = code if isinstance(code, int) else -1
     if code == 100 and error.get("error_subcode") == NO_SUCH_NUMBER:
         code = NO_SUCH_NUMBER
-    details = error.get("error_data")
-    detail = details.get("details") if isinstance(details, dict) else None
+    detail = mapping(error.get("error_data")).get("details")
     text = f"{status} {code}: {detail or error.get('message') or 'no reason given'}"[:500]
     if code in HOLD or (status in (401, 403) and code not in RETRY | TEMPLATE | GIVE_UP):
         return Refused("hold", code, text)
@@ -55,38 +68,21 @@ def read_refusal(status: int, data: dict[str, Any], retry_after: str | None) -> 
 
 def send_alert(result: Refused) -> str:
     """Return the operator's alert, with the cure if it is known."""
-    if result.code == 190:
-        cure = "the access token is invalid or expired: set a new WHATSAPP_ACCESS_TOKEN and restart"
-    elif result.code == NO_SUCH_NUMBER:
-        cure = "WHATSAPP_PHONE_NUMBER_ID is none that the token reaches: correct one of them and restart"
-    elif result.code == NOT_REGISTERED:
-        cure = "the number is not registered: do it at WhatsApp > API Setup; messages wait for it"
-    elif result.code == NOT_ON_TEST_LIST:
-        cure = "a test number only reaches the numbers on its list: add the person's number there (API setup)"
-    elif result.then == "template":
-        cure = "the person last wrote more than 24 hours ago: only approved templates reach them"
-    elif result.then == "hold":
-        cure = "messages wait until this is mended at Meta"
-    elif result.then == "retry":
-        cure = "it is tried again until it works"
-    else:
-        cure = "the message was given up"
+    cure = _CURES.get(result.code) or _CURES[result.then]
     return f"sending failed with {result.detail}; {cure}"
 
 
 def parse_object(body: bytes) -> dict[str, Any]:
     """Return a JSON object, {} for anything else."""
     try:
-        data = orjson.loads(body)
+        return mapping(orjson.loads(body))
     except orjson.JSONDecodeError:
         return {}
-    return data if isinstance(data, dict) else {}
 
 
 def _accepted(data: dict[str, Any]) -> SendResult:
     messages = data.get("messages")
-    first = messages[0] if isinstance(messages, list) and messages else None
-    message_id = first.get("id") if isinstance(first, dict) else None
+    message_id = mapping(messages[0]).get("id") if isinstance(messages, list) and messages else None
     if not isinstance(message_id, str) or not message_id:
         return Unknown("accepted without a message id")
     return Accepted(message_id)

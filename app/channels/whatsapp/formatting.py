@@ -3,23 +3,23 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
-from app.channels.whatsapp.marks import CLOSE, JOINER, OPEN, literal, raw, settle, without_signs
+from app.channels.whatsapp.marks import BROKEN_FENCE, JOINER, literal, marked, raw, settle, without_signs
 from app.channels.whatsapp.splitting import split_message
 
 __all__ = ["render_parts", "render_whatsapp", "split_message"]
 
 NESTING_LIMIT = 60
-MOST_BRACKETS = 10  # open at once; with more, links are off: the parser is quadratic in them
 INDENT = "  "
 RULE = "———"
+_PARSER = MarkdownIt("commonmark", {"html": False, "maxNesting": NESTING_LIMIT}).enable(
+    ["strikethrough", "table"]
+)
 
 _EMPHASIS = {"strong": "*", "em": "_", "s": "~"}
-_BRACKET = re.compile(r"[\[\]]")
 _BREAK_TAG = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _TASKS = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}
 _HIDDEN_SCHEMES = ("mailto:", "tel:", "https://", "http://")
@@ -48,7 +48,7 @@ def render_whatsapp(markdown: str) -> str:
     lines, links `text (address)`, tables `*header*: cell` lines. Never raises.
     """
     text = without_signs(markdown).expandtabs(4)
-    tokens = _parser(links=not _is_all_brackets(text)).parse(text)
+    tokens = _PARSER.parse(text)
     if any(token.level >= NESTING_LIMIT - 1 for token in tokens):  # the parser drops what is deeper
         return text.strip()
     lines = _blocks(SyntaxTreeNode(tokens).children)
@@ -56,25 +56,6 @@ def render_whatsapp(markdown: str) -> str:
     if not rendered and any(character.isalnum() for character in text):
         return text.strip()  # only what Markdown keeps to itself, such as link definitions
     return rendered
-
-
-def _is_all_brackets(text: str) -> bool:
-    """Return True if more brackets are open at once than any link needs."""
-    if text.count("[") <= MOST_BRACKETS:
-        return False
-    depth = 0
-    for bracket in _BRACKET.findall(text):
-        depth = depth + 1 if bracket == "[" else max(0, depth - 1)
-        if depth > MOST_BRACKETS:
-            return True
-    return False
-
-
-@cache
-def _parser(*, links: bool) -> MarkdownIt:
-    options = {"html": False, "maxNesting": NESTING_LIMIT}
-    parser = MarkdownIt("commonmark", options).enable(["strikethrough", "table"])
-    return parser if links else parser.disable(["link", "image"])
 
 
 def _blocks(nodes: Sequence[SyntaxTreeNode], *, tight: bool = False) -> list[_Line]:
@@ -93,7 +74,7 @@ def _block(node: SyntaxTreeNode) -> list[_Line]:
     if kind in {"paragraph", "inline"}:
         return _prose(_inline(node))
     if kind == "heading":
-        return _prose(_marked("*", _inline(node)))
+        return _prose(marked("*", _inline(node)))
     if kind in {"fence", "code_block"}:
         return _code(node.content or node.info)
     if kind in {"bullet_list", "ordered_list"}:
@@ -122,7 +103,7 @@ def _unquoted(line: str) -> str:
 def _code(content: str) -> list[_Line]:
     if not content.strip():
         return []
-    content = content.strip("\n").replace("```", f"`{JOINER}`{JOINER}`")
+    content = content.strip("\n").replace("```", BROKEN_FENCE)
     return [_Line(line, is_code=True) for line in ("```", *content.split("\n"), "```")]
 
 
@@ -167,7 +148,7 @@ def _table(node: SyntaxTreeNode) -> list[_Line]:
     rows = [row.children for section in node.children for row in section.children]
     headers = [_inline(cell) for cell in rows[0]]
     if len(rows) == 1:
-        return _prose(" · ".join(_marked("*", header) for header in headers if header.strip()))
+        return _prose(" · ".join(marked("*", header) for header in headers if header.strip()))
     lines: list[_Line] = []
     for row in rows[1:]:
         cells = [_cell(header, _inline(cell)) for header, cell in zip(headers, row, strict=False)]
@@ -181,7 +162,7 @@ def _table(node: SyntaxTreeNode) -> list[_Line]:
 def _cell(header: str, cell: str) -> str:
     if not cell.strip():
         return ""
-    return f"{_marked('*', header)}: {cell}" if header.strip() else cell
+    return f"{marked('*', header)}: {cell}" if header.strip() else cell
 
 
 def _inline(node: SyntaxTreeNode) -> str:
@@ -197,7 +178,7 @@ def _pieces(nodes: Sequence[SyntaxTreeNode]) -> Iterator[str]:
         if node.type in {"softbreak", "hardbreak"}:
             yield "\n"
         elif node.type in _EMPHASIS:
-            yield _marked(_EMPHASIS[node.type], "".join(_pieces(node.children)))
+            yield marked(_EMPHASIS[node.type], "".join(_pieces(node.children)))
         elif node.type == "code_inline":
             yield _inline_code(node.content)
         elif node.type == "link":
@@ -208,16 +189,12 @@ def _pieces(nodes: Sequence[SyntaxTreeNode]) -> Iterator[str]:
             yield literal(_BREAK_TAG.sub("\n", node.content))
 
 
-def _marked(mark: str, inner: str) -> str:
-    return OPEN[mark] + inner + CLOSE[mark]
-
-
 def _inline_code(content: str) -> str:
     content = content.strip()
     if not content:
         return ""
     if "```" in content:
-        return raw(content.replace("```", f"`{JOINER}`{JOINER}`"))
+        return raw(content.replace("```", BROKEN_FENCE))
     return raw(f"```{content}```" if "`" in content else f"`{content}`")
 
 

@@ -1,10 +1,10 @@
 """Webhook bodies as plain data: the messages, statuses and changes of ids in a body, and their senders."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from app.channels.whatsapp.contents import read_content
-from app.channels.whatsapp.senders import Contacts, Identity, addressee, own_identity, recipient
+from app.channels.whatsapp.senders import Contacts, Identity, addressee, own_identity
 from app.channels.whatsapp.values import (
     bounded,
     decode,
@@ -30,40 +30,16 @@ from app.messages import (
 )
 
 NOTICE_FIELDS = frozenset(  # that need no answer
-    {
-        "account_alerts",
-        "account_offboarded",
-        "account_reconnected",
-        "account_review_update",
-        "account_settings_update",
-        "account_update",
-        "automatic_events",
-        "business_capability_update",
-        "business_status_update",
-        "business_username_updates",
-        "calls",
-        "contacts",
-        "flows",
-        "group_lifecycle_update",
-        "group_participants_update",
-        "group_settings_update",
-        "group_status_update",
-        "history",
-        "message_template_components_update",
-        "message_template_quality_update",
-        "message_template_status_update",
-        "partner_solutions",
-        "payment_configuration_update",
-        "phone_number_name_update",
-        "phone_number_quality_update",
-        "security",
-        "smb_app_state_sync",
-        "template_category_update",
-        "template_correct_category_detection",
-        "tracking_events",
-        "user_marketing_preferences",
-        "user_preferences",
-    }
+    """
+    account_alerts account_offboarded account_reconnected account_review_update account_settings_update
+    account_update automatic_events business_capability_update business_status_update
+    business_username_updates calls contacts flows group_lifecycle_update group_participants_update
+    group_settings_update group_status_update history message_template_components_update
+    message_template_quality_update message_template_status_update partner_solutions
+    payment_configuration_update phone_number_name_update phone_number_quality_update security
+    smb_app_state_sync template_category_update template_correct_category_detection tracking_events
+    user_marketing_preferences user_preferences
+    """.split()  # noqa: SIM905 - thirty lines otherwise
 )
 
 # What the business wrote from its phone; what another handler of the number sends and receives.
@@ -82,7 +58,7 @@ class Webhook:
 
     `changes` are ids that became others; `pairs` are senders whose phone and user id were seen
     together in sender fields; `echoes` are what the business wrote by other means, `controls` changes of who
-    answers; `notices` are (field, value) of webhooks that need no answer.
+    answers; `notices` are the fields of webhooks that need no answer.
     """
 
     messages: list[Inbound] = field(default_factory=list)
@@ -92,7 +68,7 @@ class Webhook:
     echoes: list[Echo] = field(default_factory=list)
     controls: list[ThreadControl] = field(default_factory=list)
     unreadable: list[Unreadable] = field(default_factory=list)
-    notices: list[tuple[str, JSON]] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
 
 
 def parse_webhook(body: JSON) -> list[Inbound | Status]:
@@ -131,92 +107,58 @@ def _read_change(change: dict[str, JSON], found: Webhook) -> None:
     name, value = change.get("field", "messages"), change.get("value")
     if not isinstance(value, dict):
         _set_aside(found, "a change without a value", change)
-    elif name == "messages":
-        _read_messages_field(value, found)
-    elif name == "user_id_update":
+        return
+    name = name if isinstance(name, str) else ""
+    if name == "user_id_update":
         _read_user_id_update(value, found)
-    elif isinstance(name, str) and name in _ECHO_FIELDS:
-        _read_echoes(value, found)
-        if value.get("messages") is not None:
-            _read_messages(value, found, standby=True)
-        _read_statuses(value, found)
     elif name == "messaging_handovers":
         _read_handover(value, found)
-    elif isinstance(name, str) and name in NOTICE_FIELDS:
-        _read_statuses(value, found)
-        found.notices.append((name, bounded(value)))
     else:
         _read_statuses(value, found)
-        if isinstance(value.get("statuses"), list) and "messages" not in value:
-            return
-        _set_aside(found, f"an unknown webhook field: {text(name, _KIND_LIMIT)!r}", change)
+        if name == "messages":
+            _read_messages_field(value, found)
+        elif name in _ECHO_FIELDS:
+            _read_echoes(value, found)
+            _read_messages(value, found, standby=True)
+        elif name in NOTICE_FIELDS:
+            found.notices.append(name)
+        elif not isinstance(value.get("statuses"), list) or "messages" in value:
+            _set_aside(found, f"an unknown webhook field: {text(name, _KIND_LIMIT)!r}", change)
 
 
 def _read_messages_field(value: dict[str, JSON], found: Webhook) -> None:
-    if value.get("messages") is not None:
-        _read_messages(value, found)
-    if value.get("statuses") is not None:
-        _read_statuses(value, found)
-    beside = {key: value[key] for key in _BESIDE_MESSAGES if value.get(key)}
-    if value.get("messages") is None and value.get("statuses") is None:
-        if beside:
-            found.notices.append(("messages", bounded(beside)))
-        else:
-            _set_aside(found, "a value without messages or statuses", value)
-    elif "errors" in beside:
-        found.notices.append(("messages", {"errors": bounded(beside["errors"])}))
+    _read_messages(value, found)
+    if (
+        value.get("messages") is None
+        and value.get("statuses") is None
+        and not any(map(value.get, _BESIDE_MESSAGES))
+    ):
+        _set_aside(found, "a value without messages or statuses", value)
 
 
 def _read_messages(value: dict[str, JSON], found: Webhook, *, standby: bool = False) -> None:
-    block = value["messages"]
-    if not isinstance(block, list):
-        _set_aside(found, "messages that are no list", value)
+    block = value.get("messages")
+    if block is None or block == []:
         return
-    items = [(item, own_identity(item)) for item in block if isinstance(item, dict)]
+    items = [(item, own_identity(item)) for item in _parts(block, value, "messages that are no list", found)]
     contacts = Contacts(value.get("contacts"), [own for _, own in items])
     for item, own in items:
-        _read_message(item, own, contacts, value.get("errors"), found, standby=standby)
-    for item in block:
-        if not isinstance(item, dict):
-            _set_aside(found, "a message that is no object", item)
+        content = read_content(item, value.get("errors"))
+        _read_message(item, replace(content, standby=standby), own, contacts.complete(own), found)
 
 
 def _read_message(
-    item: dict[str, JSON],
-    own: Identity,
-    contacts: Contacts,
-    beside: JSON,
-    found: Webhook,
-    *,
-    standby: bool,
+    item: dict[str, JSON], content: Inbound, own: Identity, who: Identity, found: Webhook
 ) -> None:
-    who = contacts.complete(own)
-    change = _system_change(item, own)
-    sender = who.sender()
+    change, sender = _system_change(item, own), who.sender()
     if change and not (sender.phone or sender.user_id):
         sender = change.previous
     wamid = identifier(item.get("id"))
     if not wamid or not (sender.phone or sender.user_id):
         _set_aside(found, "a message without an id" if not wamid else "a message without a sender", item)
         return
-    content = read_content(item, beside)
-    found.messages.append(
-        Inbound(
-            id=wamid,
-            sender=sender,
-            kind=content.kind,
-            at=seconds(item.get("timestamp")),
-            text=content.text,
-            quoted=content.quoted,
-            group=identifier(item.get("group_id")),
-            button=content.button,
-            forwarded=content.forwarded,
-            attachment=content.attachment,
-            change=change,
-            details=content.details,
-            standby=standby,
-        )
-    )
+    at, group = seconds(item.get("timestamp")), identifier(item.get("group_id"))
+    found.messages.append(replace(content, id=wamid, sender=sender, at=at, group=group, change=change))
     if change:
         found.changes.append(change)
     # A system message names the old and the new person together: nothing there is a pair.
@@ -230,18 +172,13 @@ def _system_change(item: dict[str, JSON], own: Identity) -> AliasChange | None:
     if item.get("type") != "system" or text(system.get("type"), _KIND_LIMIT) not in _CHANGE_TYPES:
         return None
     current = Identity(
-        phone=own_identity({"from": system.get("wa_id")}).phone,
-        user_id=user_id(system.get("user_id")),
-        parent_id=user_id(system.get("parent_user_id")),
+        phone(system.get("wa_id")), user_id(system.get("user_id")), user_id(system.get("parent_user_id"))
     )
     former = user_id(system.get("previous_user_id"))
     if not former and own.user_id != current.user_id and current.user_id:
         former = own.user_id
-    previous = Identity(
-        phone=own.phone if own.phone != current.phone else "",
-        user_id=former,
-        parent_id=user_id(system.get("previous_parent_user_id")),
-    )
+    former_parent = user_id(system.get("previous_parent_user_id"))
+    previous = Identity(own.phone if own.phone != current.phone else "", former, former_parent)
     if not current.phone and previous.user_id:
         # Only the user id is known to have changed: the number beside it says who it is.
         previous = Identity(phone=own.phone, user_id=former)
@@ -252,7 +189,7 @@ def _read_user_id_update(value: dict[str, JSON], found: Webhook) -> None:
     changes = []
     for item in [value, *objects(value.get("user_id_update"))]:
         ids, parents = mapping(item.get("user_id")), mapping(item.get("parent_user_id"))
-        number = own_identity({"from": item.get("wa_id")}).phone
+        number = phone(item.get("wa_id"))
         change = _change(
             Identity(number, user_id(ids.get("previous")), user_id(parents.get("previous"))),
             Identity(number, user_id(ids.get("current")), user_id(parents.get("current"))),
@@ -271,15 +208,13 @@ def _change(previous: Identity, current: Identity) -> AliasChange | None:
 
 
 def _read_echoes(value: dict[str, JSON], found: Webhook) -> None:
-    block = value.get("message_echoes")
+    block = value.get("message_echoes") or []
     own_number = phone(mapping(value.get("metadata")).get("display_phone_number"))
-    echoes = [
-        (item, addressee(mapping(item), own_number)) for item in (block if isinstance(block, list) else [])
-    ]
+    items = _parts(block, value, "echoes that are no list", found) if block else ()
+    echoes = [(item, addressee(item, own_number)) for item in items]
     contacts = Contacts(value.get("contacts"), [to for _, to in echoes])
     for item, named in echoes:
-        to = contacts.complete(named).sender()
-        wamid = identifier(mapping(item).get("id"))
+        to, wamid = contacts.complete(named).sender(), identifier(item.get("id"))
         if not wamid or not (to.phone or to.user_id):
             _set_aside(found, "an echo without an id or an addressee", item)
             continue
@@ -293,9 +228,7 @@ def _read_echoes(value: dict[str, JSON], found: Webhook) -> None:
 def _read_handover(value: dict[str, JSON], found: Webhook) -> None:
     """Read who answers a person from now on; "control_passed" means us (Meta, Business Agent)."""
     sender = mapping(value.get("sender"))
-    person = Sender(
-        phone=own_identity({"from": sender.get("phone_number")}).phone, user_id=user_id(sender.get("user_id"))
-    )
+    person = Sender(phone=phone(sender.get("phone_number")), user_id=user_id(sender.get("user_id")))
     ours, theirs = "control_passed" in value, "control_taken" in value
     if (person.phone or person.user_id) and (ours or theirs):
         found.controls.append(ThreadControl(person, ours))
@@ -305,53 +238,39 @@ def _read_handover(value: dict[str, JSON], found: Webhook) -> None:
 
 def _read_statuses(value: dict[str, JSON], found: Webhook) -> None:
     block = value.get("statuses")
-    if block is None:
+    if block is None or block == []:
         return
-    if not isinstance(block, list):
-        _set_aside(found, "statuses that are no list", value)
-        return
-    for item in block:
-        status = _status(item)
-        if status is None:
+    for item in _parts(block, value, "statuses that are no list", found):
+        wamid, state = identifier(item.get("id")), item.get("status")
+        if not wamid or not isinstance(state, str) or not state:
             _set_aside(found, "a status without an id or a state", item)
-        else:
-            found.statuses.append(status)
-
-
-def _status(item: JSON) -> Status | None:
-    if not isinstance(item, dict):
-        return None
-    wamid, state = identifier(item.get("id")), item.get("status")
-    if not wamid or not isinstance(state, str) or not state:
-        return None
-    return Status(
-        id=wamid,
-        status=text(state, _KIND_LIMIT).lower(),
-        at=seconds(item.get("timestamp")),
-        recipient=recipient(item),
-        outbox_id=identifier(item.get("biz_opaque_callback_data")),
-        errors=tuple(_errors(item.get("errors"))),
-        pricing=_pricing(mapping(item.get("pricing"))),
-    )
+            continue
+        found.statuses.append(
+            Status(
+                id=wamid,
+                status=text(state, _KIND_LIMIT).lower(),
+                at=seconds(item.get("timestamp")),
+                outbox_id=identifier(item.get("biz_opaque_callback_data")),
+                errors=tuple(_errors(item.get("errors"))),
+                pricing=_pricing(mapping(item.get("pricing"))),
+            )
+        )
 
 
 def _pricing(block: dict[str, JSON]) -> Pricing | None:
-    """Read what the message is billed as; before 2025-07 there was no type, only `billable`."""
-    category = text(block.get("category"), _KIND_LIMIT).lower()
-    kind = text(block.get("type"), _KIND_LIMIT).lower()
-    usual = "free" if block.get("billable") is False else "regular"
-    return Pricing(category, kind or usual) if category else None
+    """Read what the message is billed as."""
+    category, kind = (text(block.get(name), _KIND_LIMIT).lower() for name in ("category", "type"))
+    return Pricing(category, kind or "regular") if category else None
 
 
 def _errors(block: JSON) -> Iterator[GraphError]:
     for error in list(objects(block))[:_ERRORS_LIMIT]:
-        code = text(error.get("code"), 12)
+        code, said = text(error.get("code"), 12), error.get("message")
+        details = mapping(error.get("error_data")).get("details")
         yield GraphError(
             code=int(code) if code.isascii() and code.isdigit() else 0,
-            title=text(error.get("title") or error.get("message"), _ERROR_TEXT_LIMIT),
-            detail=text(
-                mapping(error.get("error_data")).get("details") or error.get("message"), _ERROR_TEXT_LIMIT
-            ),
+            title=text(error.get("title") or said, _ERROR_TEXT_LIMIT),
+            detail=text(details or said, _ERROR_TEXT_LIMIT),
         )
 
 

@@ -13,7 +13,6 @@ class Identity(NamedTuple):
     phone: str = ""
     user_id: str = ""
     parent_id: str = ""
-    username: str = ""
     name: str = ""
 
     @property
@@ -21,29 +20,16 @@ class Identity(NamedTuple):
         return self.phone, self.user_id, self.parent_id
 
     def contradicts(self, other: "Identity") -> bool:
-        return (
-            _differ(self.phone, other.phone)
-            or _differ(self.user_id, other.user_id)
-            or _differ(self.parent_id, other.parent_id)
-        )
+        pairs = zip(self.ids, other.ids, strict=True)
+        return any(mine and theirs and mine != theirs for mine, theirs in pairs)
 
     def completed_by(self, other: "Identity") -> "Identity":
-        return Identity(
-            phone=self.phone or other.phone,
-            user_id=self.user_id or other.user_id,
-            parent_id=self.parent_id or other.parent_id,
-            username=self.username or other.username,
-            name=self.name or other.name,
-        )
+        return Identity(*(mine or theirs for mine, theirs in zip(self, other, strict=True)))
 
     def sender(self) -> Sender:
         """Return the sender. The parent id stands in only if nothing else is known."""
         known = self.user_id or ("" if self.phone else self.parent_id)
-        return Sender(phone=self.phone, user_id=known, username=self.username, name=self.name)
-
-
-def _differ(mine: str, theirs: str) -> bool:
-    return mine != theirs and bool(mine and theirs)
+        return Sender(phone=self.phone, user_id=known, name=self.name)
 
 
 class Contacts:
@@ -51,15 +37,14 @@ class Contacts:
 
     def __init__(self, block: JSON, senders: Iterable[Identity]) -> None:
         """Take the contacts of a value and the senders of its messages: a lone contact is a lone sender's."""
-        items = [item for item in block if isinstance(item, dict)] if isinstance(block, list) else []
-        contacts = [_contact(item) for item in items]
+        items = block if isinstance(block, list) else []
+        contacts = [_contact(item) for item in items if isinstance(item, dict)]
         several = len({sender.ids for sender in senders}) > 1
         self._lone = contacts[0] if len(contacts) == 1 and not several else None
         self._by_id: dict[tuple[int, str], list[Identity]] = {}
-        for contact in contacts if self._lone is None else ():
-            for place, value in enumerate(contact.ids):
-                if value:
-                    self._by_id.setdefault((place, value), []).append(contact)
+        for contact in contacts:
+            for named in enumerate(contact.ids):
+                self._by_id.setdefault(named, []).append(contact)
 
     def complete(self, own: Identity) -> Identity:
         """Return the sender fields of a message, completed by the contact of the same person."""
@@ -67,54 +52,40 @@ class Contacts:
         return own if contact is None or own.contradicts(contact) else own.completed_by(contact)
 
     def _matching(self, own: Identity) -> Identity | None:
+        """Return the contact that shares an id; None for none, and for several that contradict each other."""
         found = [
             contact
-            for place, value in enumerate(own.ids)
-            for contact in self._by_id.get((place, value), [])[:8]
+            for named in enumerate(own.ids)
+            for contact in (self._by_id.get(named, [])[:8] if named[1] else ())
             if not own.contradicts(contact)
         ]
-        if not found:
-            return None
-        first = found[0]
-        return None if any(first.contradicts(other) for other in found[1:]) else first
+        is_sure = found and not any(found[0].contradicts(other) for other in found)
+        return found[0] if is_sure else None
 
 
 def own_identity(message: dict[str, JSON]) -> Identity:
     """Return the sender fields of a message itself."""
     return Identity(
-        phone=phone(message.get("from")),
-        user_id=user_id(message.get("from_user_id")),
-        parent_id=user_id(message.get("from_parent_user_id")),
+        phone(message.get("from")),
+        user_id(message.get("from_user_id")),
+        user_id(message.get("from_parent_user_id")),
     )
-
-
-def recipient(status: dict[str, JSON]) -> Sender:
-    """Return the recipient of a status; in a group the participant."""
-    prefix = "recipient_participant" if status.get("recipient_type") == "group" else "recipient"
-    number = status.get("recipient_participant_id" if prefix != "recipient" else "recipient_id")
-    return Identity(
-        phone=phone(number),
-        user_id=user_id(status.get(f"{prefix}_user_id")),
-        parent_id=user_id(status.get(f"{prefix}_parent_user_id")),
-    ).sender()
 
 
 def addressee(echo: dict[str, JSON], own_number: str) -> Identity:
     """Return the person to whom an echo was written; some echoes of edits have `from` and `to` swapped."""
     to = phone(echo.get("to"))
     return Identity(
-        phone=phone(echo.get("from")) if to and to == own_number else to,
-        user_id=user_id(echo.get("to_user_id")),
-        parent_id=user_id(echo.get("to_parent_user_id")),
+        phone(echo.get("from")) if to and to == own_number else to,
+        user_id(echo.get("to_user_id")),
+        user_id(echo.get("to_parent_user_id")),
     )
 
 
 def _contact(item: dict[str, JSON]) -> Identity:
-    profile = mapping(item.get("profile"))
     return Identity(
-        phone=phone(item.get("wa_id")),
-        user_id=user_id(item.get("user_id")),
-        parent_id=user_id(item.get("parent_user_id")),
-        username=text(profile.get("username"), NAME_LIMIT).strip(),
-        name=text(profile.get("name"), NAME_LIMIT).strip(),
+        phone(item.get("wa_id")),
+        user_id(item.get("user_id")),
+        user_id(item.get("parent_user_id")),
+        text(mapping(item.get("profile")).get("name"), NAME_LIMIT).strip(),
     )

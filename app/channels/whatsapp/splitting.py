@@ -2,8 +2,8 @@
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from unicodedata import category
 
 from app.channels.whatsapp.marks import MARKS
 
@@ -11,9 +11,16 @@ FENCE = "```"
 _OPEN_FENCE, _CLOSE_FENCE = FENCE + "\n", "\n" + FENCE
 _RESERVE = 8  # characters that close a part: a fence, or up to four inline marks
 _SMALLEST = 32  # below this limit no mark is reopened: a part would hold little else
-_CLUSTER = 64
+_LONGEST_CLUSTER = 64
+# One to a reader: a flag, or a character with its accents, its skin tone and what is joined to it.
+_CLUSTER = re.compile(
+    "\r\n|[\U0001f1e6-\U0001f1ff]{2}"
+    "|.(?:[\u0300-\u036f\ufe0f\u20e3\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]|\u200d.?)*",
+    re.DOTALL,
+)
 _SENTENCE_END = re.compile(r"[.!?…。！？][\"'»”’)\]]*\s")
 _SPACE = re.compile(r"\s*")
+_SPAN = re.compile(r"(?<![^\W_])([*_~`])(?!\s)(?:(?!\1).)+(?<!\s)\1(?![^\W_])")
 _BLANK_LINES = re.compile(r"(?:[^\S\n]*\n)+")
 
 
@@ -66,9 +73,7 @@ class _Splitter:
         """Return the best end of a part that begins at `start` and holds at most `room` characters."""
         end = start + max(room, 1)
         fence = self._fence_at(end)
-        cut = 0
-        if fence:
-            cut = self._cut_at_fence(start, end, fence)
+        cut = self._cut_at_fence(start, end, fence) if fence else 0
         cut = cut or self._cut_between_lines(start, end) or self._cut_in_line(start, end)
         cut = self._clear_of_marks(cut, start)
         return cut if cut > start else end
@@ -146,10 +151,12 @@ class _Splitter:
 
     def _clear_of_cluster(self, cut: int, start: int) -> int:
         """Go back to a near place where no emoji and no accented letter is torn."""
-        for place in range(cut, max(start, cut - _CLUSTER), -1):
-            if not _is_joined(self.text, place, start):
-                return place
-        return cut
+        clear = start
+        for found in _CLUSTER.finditer(self.text, start, cut + _LONGEST_CLUSTER):
+            if found.end() > cut:
+                break
+            clear = found.end()
+        return clear if clear > start else cut
 
     def _clear_of_marks(self, cut: int, start: int) -> int:
         """Move a cut out of the backticks of a fence, and so that no reopened mark would hold nothing."""
@@ -174,7 +181,7 @@ class _Splitter:
             begins = self.text.rfind("\n", 0, cut) + 1
             found = self.text.find("\n", cut)
             self._line_end = found if found >= 0 else len(self.text)
-            self._spans = _inline_spans(self.text, begins, self._line_end)
+            self._spans = list(_inline_spans(self.text, begins, self._line_end))
         return [span for span in self._spans if span[0] < cut < span[1]]
 
 
@@ -185,48 +192,9 @@ def _fences(text: str) -> list[tuple[int, int]]:
     return [(begins, ends + len(FENCE)) for begins, ends in pairs]
 
 
-def _inline_spans(text: str, begins: int, ends: int) -> list[tuple[int, int, str]]:
-    """Return the formatted stretches of one line as (start, end, mark), in order of their starts."""
-    spans: list[tuple[int, int, str]] = []
-    opened: dict[str, int] = {}
-    skip_until = begins
-    for found in re.compile(r"[*_~`]").finditer(text, begins, ends):
-        place, mark = found.start(), found[0]
-        if place < skip_until:
-            continue
-        before = text[place - 1] if place > begins else " "
-        after = text[place + 1] if place + 1 < ends else " "
-        if mark == "`":
-            closing = text.find("`", place + 1, ends)
-            if closing > place + 1:
-                spans.append((place, closing + 1, mark))
-                skip_until = closing + 1
-            continue
-        if mark in opened and not before.isspace() and not after.isalnum() and opened[mark] < place - 1:
-            spans.append((opened[mark], place + 1, mark))
-            begun = opened[mark]
-            opened = {other: at for other, at in opened.items() if at < begun}
-        elif mark not in opened and not before.isalnum() and not after.isspace():
-            opened[mark] = place
-    return sorted(spans)
-
-
-def _is_joined(text: str, place: int, start: int) -> bool:
-    """Return True if the characters before and after this place are one to a reader."""
-    if not 0 < place < len(text):
-        return False
-    before, after = text[place - 1], text[place]
-    if after == "\u200d" or before == "\u200d" or category(after).startswith("M"):
-        return True
-    if "\U0001f3fb" <= after <= "\U0001f3ff" or "\U000e0020" <= after <= "\U000e007f":
-        return True
-    if not (_is_flag_letter(before) and _is_flag_letter(after)):
-        return before == "\r" and after == "\n"
-    letters = place
-    while letters > start and _is_flag_letter(text[letters - 1]):
-        letters -= 1
-    return (place - letters) % 2 == 1
-
-
-def _is_flag_letter(character: str) -> bool:
-    return "\U0001f1e6" <= character <= "\U0001f1ff"
+def _inline_spans(text: str, begins: int, ends: int) -> Iterator[tuple[int, int, str]]:
+    """Yield the formatted stretches of one line as (start, end, mark), each before those in it."""
+    for found in _SPAN.finditer(text, begins, ends):
+        yield found.start(), found.end(), found[1]
+        if found[1] != "`":
+            yield from _inline_spans(text, found.start() + 1, found.end() - 1)

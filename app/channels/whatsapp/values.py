@@ -5,8 +5,6 @@ import math
 import re
 from collections.abc import Iterator
 
-import orjson
-
 from app.messages import JSON
 
 TEXT_LIMIT = 100_000
@@ -23,14 +21,7 @@ _LATEST = 1e11  # seconds, in the year 5138: a larger timestamp counts milliseco
 
 
 def decode(body: bytes | str) -> JSON:
-    """Parse JSON text. Raise ValueError if it is none.
-
-    Lone surrogates, which orjson refuses, cost only themselves and not the whole body.
-    """
-    try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError:
-        pass
+    """Parse JSON text. Raise ValueError if it is none; lone surrogates, which orjson refuses, are taken."""
     try:
         return json.loads(body)
     except RecursionError as error:

@@ -10,22 +10,13 @@ import pytest
 
 from app.channels.whatsapp.client import GraphClient, message_body
 from app.channels.whatsapp.errors import read_response
-from app.messages import Accepted, Address, Button, Outgoing, Refused, SendResult, Unknown
+from app.messages import Accepted, Address, Outgoing, Refused, SendResult, Unknown
 
-RETRY = (1, 2, 4, 80007, 130429, 131056, 131000, 131016, 131057, 133016, 131052, 131053)
-HOLD = (
-    *(0, 3, 10, 33, 190, *range(200, 300), 368, 131005, 131031, 131037, 131042, 131045, 131048, 131064),
-    *(130497, 133010),
-)
-GIVE_UP = (
-    *(100, 131008, 131009, 131021, 131026, 131030, 131049, 131050, 131051, 131062, 130472),
-    *(132000, 132001, 132005, 132007, 132012, 132015, 132016, 132068, 132069, 135000, 137000),
-)
 MEANINGS = [
-    *((code, "retry") for code in RETRY),
-    *((code, "hold") for code in HOLD),
+    *((code, "retry") for code in (1, 4, 80007, 130429, 131056, 131000, 131016, 133016)),
+    *((code, "hold") for code in (0, 10, 33, 190, 200, 299, 368, 131031, 131042, 133010)),
     (131047, "template"),
-    *((code, "give_up") for code in GIVE_UP),
+    *((code, "give_up") for code in (100, 131026, 131030, 131049, 132000, 132069, 137000)),
 ]
 
 
@@ -45,21 +36,15 @@ def test_an_error_code_says_what_to_do(code: int, then: str) -> None:
     [
         (429, b"", "retry"),
         (500, b"<html>", "retry"),
-        (503, b"[]", "retry"),
         (500, refusal(100), "retry"),
-        (401, b"", "hold"),
-        (403, b'{"error": "no"}', "hold"),
         (401, refusal(190), "hold"),
-        (401, refusal(104), "hold"),
         (403, refusal(424242), "hold"),
         (403, refusal(4), "retry"),
         (403, refusal(131026), "give_up"),
         (400, refusal(100, error_subcode=33), "hold"),
-        (400, refusal(100, error_subcode=2018001), "give_up"),
         (400, b"", "give_up"),
         (400, refusal("190"), "give_up"),
         (404, b'{"error": null}', "give_up"),
-        (400, b'{"error": {"code": 424242}}', "give_up"),
         (301, b"", "give_up"),
     ],
 )
@@ -73,14 +58,10 @@ def test_an_answer_without_a_known_code_goes_by_its_status(status: int, body: by
     ("body", "expected"),
     [
         (b'{"messages": [{"id": "wamid.1"}]}', Accepted("wamid.1")),
-        (b'{"messages": []}', Unknown("accepted without a message id")),
-        (b'{"messages": [{}]}', Unknown("accepted without a message id")),
         (b'{"messages": [{"id": ""}]}', Unknown("accepted without a message id")),
         (b'{"messages": [{"id": 7}]}', Unknown("accepted without a message id")),
         (b'{"messages": {"id": "x"}}', Unknown("accepted without a message id")),
-        (b"[]", Unknown("accepted without a message id")),
         (b"<html>", Unknown("accepted without a message id")),
-        (b"", Unknown("accepted without a message id")),
     ],
 )
 def test_an_acceptance_needs_the_messages_id(body: bytes, expected: SendResult) -> None:
@@ -114,54 +95,24 @@ def test_the_detail_is_told_and_bounded() -> None:
     assert (told.detail, len(long.detail)) == ("400 100: the body is too long", 500)
 
 
-COMMON = {
-    "messaging_product": "whatsapp",
-    "recipient_type": "individual",
-    "biz_opaque_callback_data": "out_1",
-}
-TEXT = {"type": "text", "text": {"body": "hola", "preview_url": False}}
-
-
 @pytest.mark.parametrize(
-    ("to", "message", "body"),
+    ("to", "address"),
     [
-        (Address("525550000001"), Outgoing("hola"), {**COMMON, "to": "525550000001", **TEXT}),
-        (Address("525550000001", "MX.ana"), Outgoing("hola"), {**COMMON, "to": "525550000001", **TEXT}),
-        (Address(user_id="MX.ana"), Outgoing("hola"), {**COMMON, "recipient": "MX.ana", **TEXT}),
-        (
-            Address("525550000001", "MX.ana", "g1"),
-            Outgoing("hola"),
-            {**COMMON, "recipient_type": "group", "to": "g1", **TEXT},
-        ),
-        (
-            Address("525550000001"),
-            Outgoing("hola", quoted="w1"),
-            {**COMMON, "to": "525550000001", "context": {"message_id": "w1"}, **TEXT},
-        ),
-        (
-            Address("525550000001"),
-            Outgoing("¿Sí?", (Button("y", "Sí"), Button("n", "No"))),
-            {
-                **COMMON,
-                "to": "525550000001",
-                "type": "interactive",
-                "interactive": {
-                    "type": "button",
-                    "body": {"text": "¿Sí?"},
-                    "action": {
-                        "buttons": [
-                            {"type": "reply", "reply": {"id": "y", "title": "Sí"}},
-                            {"type": "reply", "reply": {"id": "n", "title": "No"}},
-                        ]
-                    },
-                },
-            },
-        ),
+        (Address("525550000001", "MX.ana"), {"recipient_type": "individual", "to": "525550000001"}),
+        (Address(user_id="MX.ana"), {"recipient_type": "individual", "recipient": "MX.ana"}),
+        (Address("525550000001", "MX.ana", "g1"), {"recipient_type": "group", "to": "g1"}),
     ],
-    ids=["a phone", "a phone before a user id", "a user id", "a group", "a quote", "buttons"],
+    ids=["a phone before a user id", "a user id", "a group"],
 )
-def test_a_request_is_as_meta_documents_it(to: Address, message: Outgoing, body: dict[str, Any]) -> None:
-    assert message_body(to, message, "out_1") == body
+def test_a_request_names_who_it_is_for_as_meta_documents_it(to: Address, address: dict[str, str]) -> None:
+    assert message_body(to, Outgoing("hola", quoted="w1"), "out_1") == {
+        "messaging_product": "whatsapp",
+        "biz_opaque_callback_data": "out_1",
+        "context": {"message_id": "w1"},
+        "type": "text",
+        "text": {"body": "hola", "preview_url": False},
+        **address,
+    }
 
 
 Answer = Callable[[dict[str, Any]], tuple[int, bytes] | None]
@@ -242,21 +193,9 @@ async def test_a_second_form_without_an_answer_is_of_unknown_outcome() -> None:
     assert isinstance(result, Unknown)
 
 
-async def test_a_connection_that_breaks_after_the_request_is_of_unknown_outcome() -> None:
-    async with graph(lambda _: None) as (client, posted):
-        result = await client.send(Address("12125550001"), Outgoing("hola"), "out_1")
-    assert (type(result), len(posted)) == (Unknown, 1)
-
-
 async def test_no_connection_means_not_sent() -> None:
     client = GraphClient("http://127.0.0.1:1/v25.0", "123", "token")
     result = await client.send(Address("12125550001"), Outgoing("hola"), "out_1")
     await client.close()
     assert isinstance(result, Refused)
     assert result.then == "retry"
-
-
-async def test_typing_that_fails_is_nobodys_trouble() -> None:
-    async with graph(lambda _: None) as (client, posted):
-        await client.typing("wamid.1")
-    assert [(body["status"], body["message_id"]) for body in posted] == [("read", "wamid.1")]

