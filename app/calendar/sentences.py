@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 from app.calendar.grammar import MONTHS, PARTS, WEEKDAYS, Piece, pieces
 from app.calendar.words import cut_end
@@ -12,6 +13,8 @@ _HOURS = frozenset({"clock", "noon", "midnight", "part", "every_part"})
 _DAYS = frozenset({"iso", "date", "weekday", "today", "tomorrow", "day_of_month", "weekend"})
 _DAYS |= {"workdays", "weekends", "every_weekday", "yearly"}
 _LONGEST = 300
+_DAY_NAMES = [name for name in (*WEEKDAYS, "tomorrow", "manana", "amanha") if len(name) >= 6]
+_ALIKE = 0.84  # so much of two words is the same
 
 
 def _any(*groups: str) -> str:
@@ -166,6 +169,8 @@ def holds_time(text: str, language: str, *, names_day: bool) -> bool:
     `names_day`: a day is named beside it, so that "birthday" is no time in it.
     """
     folded = fold(text[:_LONGEST])
+    if any(get_close_matches(word, _DAY_NAMES, 1, _ALIKE) for word in re.findall(r"[a-z]{6,}", folded)):
+        return True  # "wensday"
     if pieces(text[:_LONGEST], language) or _CHANGES.search(folded):
         return True
     return not names_day and _NAMED_DAY.search(folded) is not None

@@ -58,19 +58,25 @@ class ScheduleService:
             return refusal(person.language, "NO_PERIOD")
         most = MOST_ACTIVE if kind == "reminder" else MOST_RUNNING
 
-        def keep(conn: Connection) -> Schedule | None:
+        def keep(conn: Connection) -> Schedule | str | None:
+            if kind != "reminder" and schedules.is_one_of_these(conn, context.conversation):
+                return "IN_A_TASK"
             conversation = people.conversation(conn, person.id, context.channel, "", now)
             schedule = _new(_id(context), conversation.id, person, text, when_, context)
             return schedules.add(conn, replace(schedule, kind=kind), most, now)
 
         kept = await self._store.tx(keep)
-        if kept is None:
-            return refusal(person.language, "TOO_MANY", most=most)
+        if not isinstance(kept, Schedule):
+            return refusal(person.language, kept or "TOO_MANY", most=most)
         self._reminders.soon()
         shown, notes = await self._receipt(kept, person, context, now)
         undo = say(person.language, "cancel reminder {number}", number=kept.number)
         receipt = _set_text(kept, person.language, shown["when"]) + notes
         return _success(kept, receipt).with_meta(undo=undo)
+
+    def not_their_words(self, context: ToolContext) -> ToolResult:
+        """Return the refusal of a task that text of others may ask for."""
+        return refusal(_asker(context).language, "NOT_THEIR_WORDS")
 
     async def list(self, context: ToolContext) -> ToolResult:
         """List the person's reminders, the next first."""
@@ -153,23 +159,25 @@ class ScheduleService:
         assert said.when is not None
         later, key, now = said.when, context.idempotency_key, time.time()
 
-        def write(conn: Connection) -> Schedule | Sequence[Schedule] | None:
+        def write(conn: Connection) -> Schedule | Sequence[Schedule] | str | None:
             if (done := schedules.changed_by(conn, person.id, key)) is not None:
                 return done
             found = to_snooze(conn, person.id, reminder, context, now)
             if len(found) != 1:
                 return found
+            if found[0].runs_turn and schedules.is_one_of_these(conn, context.conversation):
+                return "IN_A_TASK"
             if found[0].rule:  # it goes on as before; this time alone comes once more
                 again = _new(_id(context), found[0].conversation_id, person, found[0].text, later, context)
-                again = replace(again, taint=found[0].taint, kind=found[0].kind)
-                return schedules.add(conn, again, MOST_ACTIVE, now)
+                again = replace(again, taint=_tainted(found[0], context), kind=found[0].kind)
+                return schedules.add(conn, again, MOST_RUNNING if again.runs_turn else MOST_ACTIVE, now)
             changed = _changed(found[0], "", later, person, context)
             schedules.change(conn, changed, now)
             return changed
 
         snoozed = await self._store.tx(write)
-        if snoozed is None:
-            return refusal(person.language, "TOO_MANY", most=MOST_ACTIVE)
+        if snoozed is None or isinstance(snoozed, str):
+            return refusal(person.language, snoozed or "TOO_MANY", most=MOST_ACTIVE)
         if not isinstance(snoozed, Schedule):
             if not snoozed and not reminder:
                 return refusal(person.language, "NOTHING_TOLD")
@@ -232,9 +240,18 @@ class ScheduleService:
         key, now = context.idempotency_key, time.time()
 
         def write(conn: Connection) -> Sequence[Schedule]:
-            back = [_moved_on(one, now) for one in schedules.restore(conn, person.id, key, now)]
-            for one in back:
-                schedules.change(conn, one, now)
+            restored = schedules.restore(conn, person.id, key, now)
+            running = sum(one.runs_turn for one in schedules.active(conn, person.id))
+            back = []
+            for one in restored:
+                if one.runs_turn and (
+                    running > MOST_RUNNING or schedules.is_one_of_these(conn, context.conversation)
+                ):
+                    schedules.cancel(conn, person.id, one.id, key, now)
+                    running -= 1
+                    continue
+                back.append(replace(_moved_on(one, now), taint=_tainted(one, context)))
+                schedules.change(conn, back[-1], now)
             return back
 
         back = await self._store.tx(write)
@@ -354,13 +371,16 @@ def _moved_on(schedule: Schedule, now: float) -> Schedule:
     return replace(schedule, due_at=next_after(schedule.rule, start, zone, now) or schedule.due_at)
 
 
+def _tainted(schedule: Schedule, context: ToolContext) -> str:
+    """Return a schedule's sources of others' text with those of the turn that changes it."""
+    return "\n".join(dict.fromkeys((*schedule.taint.splitlines(), *context.sources)))
+
+
 def _changed(
     schedule: Schedule, text: str, when: When | None, person: Person, context: ToolContext
 ) -> Schedule:
-    taint = dict.fromkeys((*schedule.taint.splitlines(), *(context.sources if text else ())))
-    changed = replace(
-        schedule, text=text or schedule.text, taint="\n".join(taint), changed_by=context.idempotency_key
-    )
+    taint = _tainted(schedule, context) if text or schedule.runs_turn else schedule.taint
+    changed = replace(schedule, text=text or schedule.text, taint=taint, changed_by=context.idempotency_key)
     if when is None:
         return changed
     return replace(
@@ -531,6 +551,14 @@ _REFUSALS: dict[str, _Words] = {
     "TOO_OFTEN": lambda language, values: (
         say(language, "A reminder comes every {minutes} minutes at most.", **values),
         say(language, "Name a longer time between two, such as every hour."),
+    ),
+    "IN_A_TASK": lambda language, _: (
+        say(language, "A task or a watch sets no other one."),
+        say(language, "Ask me for it yourself."),
+    ),
+    "NOT_THEIR_WORDS": lambda language, _: (
+        say(language, "I set no task out of others' words."),
+        say(language, "Tell me in your own words what to do, and when."),
     ),
     "NO_PERIOD": lambda language, _: (
         say(language, "How often to look is missing."),

@@ -59,7 +59,7 @@ def shown_text(schedule: Schedule, language: str) -> str:
 
 def when_text(schedule: Schedule, now: float, language: str, own_zone: str) -> str:
     """Return a reminder's next time and, if it repeats, its rule."""
-    moment = moment_text(schedule.due_at, schedule.zone, now, language, own_zone)
+    moment = moment_text(schedule.next_at, schedule.zone, now, language, own_zone)
     if not schedule.rule:
         return moment
     rule = rule_text(schedule.rule, datetime.fromisoformat(schedule.start), language)
@@ -68,11 +68,15 @@ def when_text(schedule: Schedule, now: float, language: str, own_zone: str) -> s
 
 def run_text(run: Run, now: float, language: str, zone: str) -> str:
     """Return a line about the last run of a task or a watch: when, what came of it, and its tokens."""
+    said = " ".join(run.reply.split())[:RESULT_CHARACTERS]
+    if run.outside:
+        said = say(language, "“{text}” (others' words may be in this)", text=escape_text(said))
     results = {
-        "answered": " ".join(run.reply.split())[:RESULT_CHARACTERS],
+        "answered": said,
         "silent": say(language, "nothing to tell"),
         "parked": say(language, "it waits for your answer"),
         "stopped": say(language, "stopped"),
+        "business": say(language, "stopped"),
         "failed": say(language, "it failed"),
         "refused": say(language, "the day's allowance was used up"),
     }

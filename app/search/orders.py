@@ -139,6 +139,7 @@ _POINTS_AWAY = re.compile(
     r"\b(?:alla|alli|ahi|over there|out there)\b|\bthere(?: right)?(?: now)?\W*$|\b(?:hora|horas|tempo"
     r"|sao) la\W*$"
 )
+_ALREADY = re.compile(r"\W*(?:ya|ja) ")
 _UNDO = re.compile(
     r"\W*(?:(?:por favor|please|uy|ops|oops) )?(?:deshac\w*|deshaz\w*|desfaz\w*|desfac\w*|undo)"
     r"(?: (?:eso|esto|isso|isto|it|that|la instalacion|a instalacao|the install(?:ation)?))?\W*"
@@ -168,11 +169,12 @@ _STANDS_FOR_OTHERS = re.compile(
 # Words around a thing that are no part of it: "milk back", "café na lista", "de tarefas limpar".
 _LEFT_OVER = re.compile(
     r"(?:al|ao|aos|del?|da|do|en|em|nas?|numa?|para|pra|con|com|to|on|in|at|from|for|down|back"
+    r"|called|llamada|chamada|named"
     r"|up|out|off|away|me|us"
     r"|que|before|twice|again|we(?: ?['’]?re)?|a (?:la|el|los|las|mi|mis|tu|su))(?: |$)"
     r"|(?:una? |uma? |el |la |o |a |os |as |an? |the |my |mi )?(?:cita|eventos?|reuniao|reunion|consulta"
     r"|compromisso"
-    r"|appointment|meeting|event|telefone?o?|phone|numero|number|email|correo)\b|.*[:(]|.*\d{5,}"
+    r"|appointment|meeting|event|telefone?o?|phone|numero|number|email|correo)\b|.*[:(]|.* - |.*\d{5,}"
     r"|.* (?:en|a|na|no|to|in) (?:la|el|las|los|o|the)? ?(?:de|da|do|del|dos|das|primera|segunda|misma|mesma"
     r"|otra|outra|ultima|one)\b"
     r"|.*\b(?:lists?|list(?:inh|it)?as?|not[ae]s?|lembretes?|recordatorios?|reminders?|tasks?|tareas?"
@@ -282,6 +284,8 @@ def is_no_order(text: str, template: Template, *, names_things: bool = False) ->
     if _RECOUNTS.match(text):
         return True
     begins = template.parts[0]
+    if _ALREADY.match(fold(text)) and not (isinstance(begins, Literal) and begins.text in ("ya", "ja")):
+        return True  # "ya borre la nota", without its accent
     if _NEGATES.match(text) and not (isinstance(begins, Literal) and begins.text in _NEGATIONS):
         return True
     if text.rstrip(" .!").endswith("?") or text.lstrip().startswith("¿"):
@@ -315,6 +319,15 @@ def is_no_place(text: str) -> bool:
 def points_away(text: str) -> bool:
     """Tell whether it is about a place that was named before: "what time is it there"."""
     return _POINTS_AWAY.search(fold(text)) is not None
+
+
+def is_of_others(text: str) -> bool:
+    """Tell whether it says where somebody else lives."""
+    return re.search(r"\b(?:viven?|moram?|lives)\b", fold(text)) is not None
+
+
+def says_to_forget(text: str) -> bool:
+    return re.match(r"\W*(?:olvid|esquec|forget)", fold(text)) is not None
 
 
 def tells_of_the_past(text: str) -> bool:

@@ -235,7 +235,12 @@ def _spoke_since(conn: Connection, approval: Row, only_last: bool, choice: Choic
         "SELECT 1 FROM turns WHERE conversation_id = ? AND done_at >= ? AND state = 'done'"
         f" AND outcome IN ('answered', 'failed') AND ({may_be})",
         *(where, since),
-    ) or exists(conn, "SELECT 1 FROM schedules WHERE conversation_id = ? AND told_at >= ?", where, since)
+    ) or exists(
+        conn,
+        "SELECT 1 FROM schedules WHERE conversation_id = ? AND told_at >= ? AND kind = 'reminder'",
+        where,
+        since,
+    )
 
 
 def _asked(conn: Connection, conversation: str, by: _Message, since: float | None = None) -> list[Row]:

@@ -197,7 +197,7 @@ def last_lines(conn: Connection, conversation: str) -> list[tuple[bool, str]]:
     """Return the newest messages of a conversation, the oldest first, each with True for the person's."""
     rows = conn.execute(
         "SELECT direction, text FROM messages WHERE conversation_id = ? AND text <> ''"
-        " ORDER BY id DESC LIMIT ?",
+        " AND kind <> 'scheduled' ORDER BY id DESC LIMIT ?",
         (conversation, MOST_LINES),
     ).fetchall()
     return [(row["direction"] == "in", row["text"]) for row in reversed(rows)]

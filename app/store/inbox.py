@@ -327,8 +327,8 @@ def _due_at(conn: Connection, rate: RateLimit, person: str, now: float) -> float
     if not rate.limit:
         return now
     row = conn.execute(
-        "SELECT due_at FROM inbox WHERE person_id = ? AND received_at <= ? ORDER BY due_at DESC"
-        " LIMIT 1 OFFSET ?",  # rows of a clock that was set back since do not count
+        "SELECT due_at FROM inbox WHERE person_id = ? AND received_at <= ? AND kind <> 'scheduled'"
+        " ORDER BY due_at DESC LIMIT 1 OFFSET ?",  # rows of a clock that was set back since do not count
         (person, now, rate.limit - 1),
     ).fetchone()
     return now if row is None else max(now, row["due_at"] + rate.window)

@@ -314,6 +314,7 @@ def set_zone(conn: Connection, person: str, zone: str) -> bool:
 def set_quiet_hours(conn: Connection, person: str, hours: str) -> None:
     """Keep the hours in which no task and no watch of a person runs, such as "22:00-07:00"; "" for none."""
     conn.execute("UPDATE people SET quiet_hours = ? WHERE id = ?", (hours, person))
+    conn.execute("UPDATE schedules SET put_off_until = NULL WHERE person_id = ?", (person,))
 
 
 def quiet_hours(conn: Connection, person: str) -> str:

@@ -13,7 +13,7 @@ import orjson
 
 from app.people import Conversation
 from app.store import outbox
-from app.store.conditions import MAY_TALK, RUNNING, WRITTEN
+from app.store.conditions import MAY_TALK, RUNNING, UNCLAIMED, WRITTEN
 from app.store.database import exists, insert, placeholders
 from app.store.outbox import SENT_AS, Draft
 
@@ -22,7 +22,8 @@ AT_ONCE = 200  # fired in one transaction
 _OURS = f"source >= '{SOURCE}' AND source < 'sched;'"
 _WRITTEN = ("text", "rule", "start", "zone", "due_at", "taint", "paused_at", "changed_by")  # by a change
 _WAITS = "schedules.active = 1 AND schedules.held_at IS NULL AND schedules.paused_at IS NULL"
-_DUE = f"{_WAITS} AND schedules.due_at <= ?"
+_DUE = f"{_WAITS} AND schedules.due_at <= ? AND coalesce(schedules.put_off_until, 0) <= ?"  # the time, twice
+LONGEST_PUT_OFF = 86_400.0  # seconds: what waits longer was put off by a clock that was ahead
 
 Kind = Literal["reminder", "task", "watch"]
 
@@ -51,6 +52,12 @@ class Schedule:
     changed_by: str = ""
     kind: Kind = "reminder"
     paused_at: float | None = None
+    put_off_until: float | None = None
+
+    @property
+    def next_at(self) -> float:
+        """Return when it comes: at its time, or at the end of quiet hours."""
+        return max(self.due_at, self.put_off_until or 0.0)
 
     @property
     def runs_turn(self) -> bool:
@@ -106,7 +113,7 @@ def due(conn: Connection, channels: Collection[str], now: float) -> list[Due]:
         " JOIN conversations c ON c.id = schedules.conversation_id"
         f" WHERE {_DUE} AND {MAY_TALK} AND c.channel IN ({placeholders(tuple(channels))})"
         " ORDER BY schedules.due_at, schedules.created_at, schedules.id LIMIT ?",
-        (now, *channels, AT_ONCE),
+        (now, now, *channels, AT_ONCE),
     )
     return [
         Due(
@@ -123,9 +130,13 @@ def due(conn: Connection, channels: Collection[str], now: float) -> list[Due]:
 def fire(conn: Connection, firing: Firing, now: float) -> bool:
     """Queue the message or the turn and set the next time; return False if that was done already."""
     schedule = firing.due.schedule
+    runs = firing.draft is None and not _is_running(conn, schedule.id)
+    if firing.draft is None and not runs and firing.next_due is None:
+        return False  # its only time comes once the run before has ended
     moved = conn.execute(
         "UPDATE schedules SET due_at = ?, active = ?, told_due = due_at, told_at = ?, told_as = ?,"
-        " changed_at = ? WHERE id = ? AND due_at = ? AND resends = ? AND active = 1 AND held_at IS NULL"
+        " changed_at = ?, put_off_until = NULL"
+        f" WHERE id = ? AND due_at = ? AND resends = ? AND {_WAITS}"
         f" AND EXISTS (SELECT 1 FROM people WHERE id = person_id AND {MAY_TALK})",
         (
             schedule.due_at if firing.next_due is None else firing.next_due,
@@ -140,23 +151,16 @@ def fire(conn: Connection, firing: Firing, now: float) -> bool:
     ).rowcount
     if not moved:
         return False
-    if firing.draft is None:
+    if runs:
         _queue_turn(conn, firing.due, now)
-    else:
+    elif firing.draft is not None:
         outbox.put_reply(conn, firing.due.conversation, schedule.source, firing.draft, now, origin="reminder")
     return True
 
 
 def _queue_turn(conn: Connection, due: Due, now: float) -> None:
-    """Put its text in the inbox, unless an earlier run has not ended: it may wait for its person's yes."""
+    """Put its text in the inbox, as if its person had written it now."""
     schedule, where = due.schedule, due.conversation
-    runs = f"{SOURCE}{schedule.id}"
-    unfinished = (
-        "SELECT 1 FROM messages JOIN inbox ON inbox.message_id = messages.id"
-        " WHERE messages.wamid >= ? AND messages.wamid < ? AND inbox.done_at IS NULL"
-    )
-    if exists(conn, unfinished, f"{runs}:", f"{runs};"):
-        return
     details = {
         "schedule": schedule.kind,
         "number": schedule.number,
@@ -190,12 +194,39 @@ def _queue_turn(conn: Connection, due: Due, now: float) -> None:
         )
 
 
+def _is_running(conn: Connection, schedule: str) -> bool:
+    """Return True if an earlier run has not ended: it may wait for its person's yes."""
+    return exists(
+        conn,
+        "SELECT 1 FROM messages JOIN inbox ON inbox.message_id = messages.id"
+        " WHERE messages.wamid >= ? AND messages.wamid < ? AND inbox.done_at IS NULL",
+        f"{SOURCE}{schedule}:",
+        f"{SOURCE}{schedule};",
+    )
+
+
+def is_one_of_these(conn: Connection, conversation: str) -> bool:
+    """Return True if the turn that runs in a conversation was begun by a task or a watch."""
+    return exists(
+        conn,
+        "SELECT 1 FROM turns JOIN messages ON messages.turn_id = turns.id"
+        f" WHERE turns.conversation_id = ? AND {RUNNING} AND messages.kind = 'scheduled'",
+        conversation,
+    )
+
+
+def _drop_waiting(conn: Connection, schedule: str, now: float) -> None:
+    """Drop a run that no turn has taken up."""
+    conn.execute(
+        f"UPDATE inbox SET done_at = ? WHERE {UNCLAIMED} AND kind = 'scheduled' AND message_id IN"
+        " (SELECT id FROM messages WHERE wamid >= ? AND wamid < ?)",
+        (now, f"{SOURCE}{schedule}:", f"{SOURCE}{schedule};"),
+    )
+
+
 def put_off(conn: Connection, schedule: Schedule, until: float) -> None:
     """Put off one that is due in its person's quiet hours."""
-    conn.execute(
-        "UPDATE schedules SET due_at = ? WHERE id = ? AND due_at = ? AND active = 1",
-        (until, schedule.id, schedule.due_at),
-    )
+    conn.execute("UPDATE schedules SET put_off_until = ? WHERE id = ?", (until, schedule.id))
 
 
 def hold(conn: Connection, schedule: Schedule, now: float) -> None:
@@ -218,8 +249,11 @@ def hold_unsent(conn: Connection, now: float) -> None:
 def release_held(conn: Connection, now: float) -> None:
     """Release what waited for a person who has written since.
 
-    What was held at a time in the future (the clock was set back) is released too.
+    So is what was held, or put off, at a time in the future: the clock was set back.
     """
+    conn.execute(
+        "UPDATE schedules SET put_off_until = NULL WHERE put_off_until > ?", (now + LONGEST_PUT_OFF,)
+    )
     conn.execute(
         "UPDATE schedules SET held_at = NULL WHERE held_at IS NOT NULL AND (held_at > ? OR EXISTS ("
         "SELECT 1 FROM messages WHERE messages.conversation_id = schedules.conversation_id"
@@ -256,14 +290,16 @@ def has_work(conn: Connection, now: float) -> bool:
     """Return whether there is a reminder to fire, to hold or to set back, after updating what is held."""
     hold_unsent(conn, now)
     release_held(conn, now)
-    is_due = exists(conn, f"SELECT 1 FROM schedules WHERE {_DUE} LIMIT 1", now)
+    is_due = exists(conn, f"SELECT 1 FROM schedules WHERE {_DUE} LIMIT 1", now, now)
     return is_due or exists(conn, "SELECT 1 FROM schedules WHERE told_at > ? LIMIT 1", now)
 
 
 def next_due(conn: Connection, now: float) -> float | None:
     """Return the time of the next reminder that is not due yet; None if there is none."""
     row = conn.execute(
-        f"SELECT min(due_at) AS due FROM schedules WHERE {_WAITS} AND due_at > ?", (now,)
+        "SELECT min(CASE WHEN put_off_until > due_at THEN put_off_until ELSE due_at END) AS due"
+        f" FROM schedules WHERE {_WAITS} AND (due_at > ? OR put_off_until > ?)",
+        (now, now),
     ).fetchone()
     return None if row["due"] is None else float(row["due"])
 
@@ -292,9 +328,10 @@ def change(conn: Connection, schedule: Schedule, now: float) -> bool:
     values = [getattr(schedule, name) for name in _WRITTEN]
     changed = conn.execute(
         f"UPDATE schedules SET {', '.join(f'{name} = ?' for name in _WRITTEN)}, changed_at = ?, active = 1,"
-        " told_as = '', held_at = NULL WHERE id = ? AND person_id = ?",
+        " told_as = '', held_at = NULL, put_off_until = NULL WHERE id = ? AND person_id = ?",
         (*values, now, schedule.id, schedule.person_id),
     )
+    _drop_waiting(conn, schedule.id, now)
     return bool(changed.rowcount)
 
 
@@ -305,6 +342,7 @@ def cancel(conn: Connection, person: str, schedule: str, changed_by: str, now: f
         " changed_at = ? WHERE id = ? AND person_id = ? AND active = 1",
         (changed_by, now, schedule, person),
     )
+    _drop_waiting(conn, schedule, now)
     return bool(ended.rowcount)
 
 

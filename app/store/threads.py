@@ -28,7 +28,7 @@ class ThreadLine:
 
 @dataclass(frozen=True, slots=True)
 class ThreadMessage:
-    """A message; `by` is person, assistant or business.
+    """A message; `by` is person, assistant, business or schedule (a task or a watch began a turn).
 
     `state` is that of its outbox row, "" for theirs; `late`: the person had not written for 24 hours.
     """
@@ -71,7 +71,8 @@ def thread(conn: Connection, conversation: str) -> list[ThreadMessage]:
     """Return the newest messages of a conversation, the oldest first."""
     rows = conn.execute(
         "SELECT m.kind, m.text, m.at, coalesce(o.state, '') AS state, coalesce(o.code, 0) = ? AS late,"
-        " CASE WHEN m.direction = 'in' THEN 'person' WHEN 'business' IN (t.outcome, o.origin) THEN 'business'"
+        " CASE WHEN m.kind = 'scheduled' THEN 'schedule'"
+        " WHEN m.direction = 'in' THEN 'person' WHEN 'business' IN (t.outcome, o.origin) THEN 'business'"
         " ELSE 'assistant' END AS by"
         " FROM messages m LEFT JOIN turns t ON t.id = m.turn_id"
         " LEFT JOIN outbox o ON o.seq = (SELECT max(seq) FROM outbox WHERE message_id = m.id)"

@@ -109,6 +109,7 @@ class TurnState:
     uncertain: frozenset[UncertainCall] = frozenset()  # the person's calls of unknown outcome
     facts: tuple[Fact, ...] = ()
     tried_before: bool = False
+    has_asked: bool = False  # the person, whether a call of this turn may run
     summary: Parts = field(default_factory=dict)  # of what was said before the exchanges
 
     @property
@@ -157,6 +158,7 @@ def load_turn(conn: Connection, turn: str, now: float, history: int, day: str) -
         uncertain=uncertain_calls(conn, person.id),
         facts=() if conversation["group_id"] else remembered_facts(conn, person.id),
         summary=summary_of(conn, conversation["id"]),
+        has_asked=exists(conn, "SELECT 1 FROM approvals WHERE turn_id = ?", turn),
         tried_before=row["attempts"] > 1 or row["crowded"] > 0,
     )
 

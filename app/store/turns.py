@@ -89,7 +89,7 @@ def claim(
         return Ready(open_turn["id"], open_turn["attempts"], more=True)
     rows = conn.execute(
         "SELECT seq, kind, message_id, person_id, received_at, due_at FROM inbox"
-        f" WHERE conversation_id = ? AND {UNCLAIMED} ORDER BY seq LIMIT ?",
+        f" WHERE conversation_id = ? AND {UNCLAIMED} ORDER BY kind = 'scheduled', seq LIMIT ?",
         (conversation, BURST_MESSAGES + 1),
     ).fetchall()
     if not rows:
@@ -255,7 +255,7 @@ def answered_by_business(
     `turn` is the id of a new one, unless they go on after their own answer. Without `takes_what_waits` the
     assistant still answers what waits: the conversation was given back to it since.
     """
-    waiting = f"conversation_id = ? AND {UNCLAIMED}"
+    waiting = f"conversation_id = ? AND {UNCLAIMED} AND inbox.kind <> 'scheduled'"
     answered = (
         "direction = 'in' AND (turn_id IN (SELECT id FROM turns WHERE conversation_id = ?"
         " AND state = 'done' AND outcome = 'stopped' AND error = ?)"

@@ -190,9 +190,10 @@ class Files:
             if not (fnmatch.fnmatch(entry.name, pattern) or fnmatch.fnmatch(relative, pattern)):
                 continue
             if len(found) == LIST_LIMIT:
-                return ToolResult.success({"path": path, "entries": found, "more": True})
+                return ToolResult.success({"path": path, "entries": found, "more": True}, outside=True)
             found.append(_described(entry, relative))
-        return ToolResult.success({"path": path, "entries": found, "more": False})
+        # names are text of others; that there is none is not
+        return ToolResult.success({"path": path, "entries": found, "more": False}, outside=bool(found))
 
     @_errors_as_results
     def write_file(

@@ -230,7 +230,7 @@ def help_text(language: str, abilities: Sequence[str], *, unknown: str, offline:
         say(language, "- /stop: I stop what I am doing"),
         say(language, "- /new: a fresh conversation"),
         say(language, "- /memory: what I remember about you"),
-        say(language, "- /quiet 22-7: hours in which no task or watch of yours runs"),
+        say(language, "- /quiet 22-7: hours in which I do nothing by myself"),
     ]
     if offline:
         lines += [

@@ -72,8 +72,12 @@ class TurnFinalizer:
         return outgrows_window(turn.state.exchanges)
 
     async def silent(self, turn: TurnContext) -> None:
-        """End a watch that has nothing to tell: no message, and nothing in later prompts."""
-        await self._end(turn, "", _Ending("silent"))
+        """End a watch that has nothing to tell: no message unless it did something."""
+        text = _with_done(turn, "").strip()
+        if text or turn.action_summaries or turn.sent_along:
+            await self.answered(turn, text)
+        else:
+            await self._end(turn, "", _Ending("silent"))
 
     async def command_answered(self, turn: TurnContext, text: str, *, fresh: bool) -> None:
         """Send a command's answer; `fresh` starts the conversation anew."""
@@ -127,7 +131,7 @@ class TurnFinalizer:
     async def _end(self, turn: TurnContext, text: str, ending: _Ending) -> None:
         state, files, sources, person = turn.state, turn.sent_along, turn.sources, turn.person.id
         draft = None
-        if turn.schedule != "watch" or ending.outcome == "answered":  # else it looks again soon
+        if ending.outcome != "silent" and (ending.outcome == "answered" or not turn.may_be_silent):
             in_thread = len(text) > RENDERED_AT_ONCE
             draft = await asyncio.to_thread(_draft, turn, text) if in_thread else _draft(turn, text)
         now = time.time()

@@ -30,6 +30,7 @@ LOOKS_A_SECOND = 25  # but no more of them than this
 RESERVES = 50  # one reserve is this part of a limit, and at least two messages
 FOR_OWNERS_ALERTS, FOR_OTHERS, FOR_MEMBERS, FOR_GUESTS = range(4)  # reserves that have to be left
 _LAST_STOPPED: tuple[Origin, ...] = ("reminder", "question", "business", "alert")
+_OF_GUESTS: tuple[Origin, ...] = ("question", "business", "alert")  # their reminders take no reserve
 _BUT_GUESTS: tuple[Origin, ...] = ("assistant", *_LAST_STOPPED)  # what guests ask owners for waits
 _ALERT = "limit:"
 
@@ -161,7 +162,7 @@ class Limits:
         if left >= needed:
             return _BUT_GUESTS if who.is_owner and left < FOR_GUESTS else None
         if left >= FOR_OTHERS:
-            return _LAST_STOPPED
+            return _OF_GUESTS if who.is_guest else _LAST_STOPPED
         return ("alert",) if who.is_owner and left >= FOR_OWNERS_ALERTS else ()
 
     def count_send(self, conn: Connection, row: OutboxRow, now: float) -> list[str]:

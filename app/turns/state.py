@@ -101,7 +101,8 @@ def load_turn(conn: Connection, turn: str, profiles: Profiles, now: float) -> Lo
     """Count an attempt at a turn and read its rows. Raises TurnGone when it has ended."""
     state = turn_state.load_turn(conn, turn, now, HISTORY_TURNS, day_of(now))
     said = said_by(state.members)
-    person = profiles.known(conn, state.person, state.aliases, said)
+    wrote = said if all(member.kind != "scheduled" for member in state.members) else ""
+    person = profiles.known(conn, state.person, state.aliases, wrote)
     in_group = bool(state.conversation.group)
     learned = NOTHING_LEARNED if in_group else learned_about(conn, person, said)
     return LoadedTurn(state, said, person, learned)
@@ -162,8 +163,14 @@ class TurnContext:
     @property
     def schedule(self) -> str:
         """Return "task" or "watch" for a turn that such a schedule began; "" where the person wrote."""
-        kinds = (one.payload["details"]["schedule"] for one in self.state.members if one.kind == "scheduled")
-        return next(kinds, "")
+        last = self.state.members[-1:]
+        return last[0].payload["details"]["schedule"] if last and last[0].kind == "scheduled" else ""
+
+    @property
+    def may_be_silent(self) -> bool:
+        """Return True for a watch that did nothing and asked nothing: it looks again soon."""
+        did = self.action_summaries or self.sent_along or self.done_by_others
+        return self.schedule == "watch" and not did and not self.state.has_asked
 
     @property
     def was_asked(self) -> bool:

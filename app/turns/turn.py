@@ -90,8 +90,6 @@ class TurnRunner:
                     if not await self._run_tools(turn, number, calls, begun):
                         return None
                 case Reply(text) if turn.schedule == "watch" and self._is_nothing(text):
-                    if turn.action_summaries or turn.sent_along:
-                        return await self._finalizer.answered(turn, "")
                     return await self._finalizer.silent(turn)
                 case Reply(text):
                     fault = await find_fault(turn, text, offline=self._services.offline)

@@ -63,6 +63,7 @@ _CALCULATED_ON = re.compile(
 _TOO = re.compile(
     r"^(?:(?:tamb[ií][eé]n|tamb[eé]m|also)\s+)+|\s+(?:tamb[ií][eé]n|tamb[eé]m|too|as well)$", re.IGNORECASE
 )
+_ADDS = re.compile(r"\b(?:tambien|tambem|tbm?|also|too|as well)\b")  # to what the message before was about
 _SIGNS = {
     **dict.fromkeys(("mas", "mais", "plus", "+"), "+"),
     **dict.fromkeys(("menos", "minus", "-"), "-"),
@@ -86,6 +87,8 @@ def plan_after(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan
     if (picked := _picked_line(planner, said, earlier)) != Plan():
         return picked
     plan = planner.plan(said)
+    if _ADDS.search(fold(said)) and earlier and not earlier[-1].calls:
+        return replace(plan, steps=tuple(step for step in plan.steps if planner.only_reads(step.tool)))
     tools = [call.tool for call in before.calls] or [step.tool for step in planner.plan(before.said).steps]
     if tools or any(map(_pronouns, plan.steps)):
         beside = [step.tool for step in plan.steps if not _pronouns(step)]

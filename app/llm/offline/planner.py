@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from app.calendar.sentences import joins
 from app.llm.offline.slots import (
     ADDRESS,
     TAKES_THE_REST,
@@ -74,7 +75,8 @@ _ANOTHER_DAY = re.compile(
     r"|(?:na|a) vespera|(?:el dia|la noche|um dia|na noite) (?:antes|anterior))\W*"
 )
 _NAMES_FILES = frozenset(("archivo", "arquivo", "file", "carpeta", "pasta", "folder", "directory"))
-_TELLS = re.compile(r"\W*(?:bought|got|paid|took|forgot|had|have|need|compr[eo]i?|ya|ja|[a-z]+ \d)")
+_TELLS = re.compile(r"\W*(?:\d|bought|got|paid|took|forgot|had|have|need|compr[eo]i?|ya|ja|[a-z]+ \d)")
+_OF_TIME = frozenset(("week", "fortnight", "semana", "quincena", "quinzena", "mes", "month", "year", "ano"))
 _MAY_BE_SKIPPED = ALL_STOP_WORDS | WORDS["courtesies"]  # beside an order, that means nothing else
 _TAKES_ANYTHING = TAKES_THE_REST | {Kind.PLACE, Kind.LIST}
 
@@ -374,6 +376,7 @@ class Planner:
                 or _is_named(clause, alignment.template)
                 or alignment.template.is_loose(clause)
                 or not _MAY_BE_SKIPPED.issuperset(alignment.skipped)
+                or (_takes_place(offer) and orders.is_of_others(clause))
                 or (alignment.template.takes_all and orders.asks_to_remember(clause))
                 or (not alignment.values and _says_more(clause, alignment.template))
             ):
@@ -386,10 +389,7 @@ class Planner:
                 continue
             if arguments is None:
                 continue
-            if offer.name in self._read_only and (
-                len(_MAY_BE_SKIPPED.union(alignment.skipped)) > len(_MAY_BE_SKIPPED) + 1
-                or (orders.tells_of_the_past(clause) and any(one.kind is Kind.WHEN for one in offer.required))
-            ):
+            if offer.name in self._read_only and self._is_misunderstood(offer, arguments, alignment, clause):
                 continue
             if orders.points_away(clause) and self._lacks_place(offer, arguments):
                 continue
@@ -526,6 +526,23 @@ class Planner:
         has_text = any(one.is_prose and one.name in named for one in offer.required)
         return takes_moment and has_text and not self._is_moment(raw)
 
+    def _is_misunderstood(
+        self, offer: Offer, arguments: Mapping[str, JSON], alignment: Alignment, clause: str
+    ) -> bool:
+        """Tell whether a question holds words that its answer would pass over."""
+        moments = [one.name for one in offer.parameters if one.kind is Kind.WHEN and one.name in arguments]
+        read = [self.reader.when(str(arguments[name])) for name in moments]
+        if any(one.words and not joins(one.rest) for one in read):
+            return True
+        if (
+            moments
+            and orders.tells_of_the_past(clause)
+            and any(one.kind is Kind.WHEN for one in offer.required)
+        ):
+            return True
+        skipped = set(alignment.skipped) - _MAY_BE_SKIPPED
+        return len(skipped) > 1 or not _OF_TIME.isdisjoint(skipped) or orders.says_to_forget(clause)
+
     def _lacks_place(self, offer: Offer, arguments: Mapping[str, JSON]) -> bool:
         places = [one.name for one in offer.parameters if one.kind is Kind.PLACE]
         return bool(places) and not any(name in arguments for name in places)
@@ -592,6 +609,10 @@ class Planner:
         if len({str(value.value) for value in found.values()}) < len(found):
             return []  # one day is not both ends of a time
         return [self.completed(offer, {name: value.value for name, value in found.items()})]
+
+
+def _takes_place(offer: Offer) -> bool:
+    return any(one.kind is Kind.PLACE for one in offer.parameters)
 
 
 def _are_sure(steps: Sequence[Step]) -> bool:
