@@ -372,14 +372,18 @@ def _moved_on(schedule: Schedule, now: float) -> Schedule:
 
 
 def _tainted(schedule: Schedule, context: ToolContext) -> str:
-    """Return a schedule's sources of others' text with those of the turn that changes it."""
+    """Return a schedule's sources of others' text, with those of the turn that makes it run again."""
+    if not schedule.runs_turn:
+        return schedule.taint
     return "\n".join(dict.fromkeys((*schedule.taint.splitlines(), *context.sources)))
 
 
 def _changed(
     schedule: Schedule, text: str, when: When | None, person: Person, context: ToolContext
 ) -> Schedule:
-    taint = _tainted(schedule, context) if text or schedule.runs_turn else schedule.taint
+    taint = "\n".join(
+        dict.fromkeys((*_tainted(schedule, context).splitlines(), *(context.sources if text else ())))
+    )
     changed = replace(schedule, text=text or schedule.text, taint=taint, changed_by=context.idempotency_key)
     if when is None:
         return changed

@@ -182,7 +182,7 @@ _LEFT_OVER = re.compile(
     r"|pendientes?|again|instead|vez|de (?:novo|nuevo|volta|vuelta)|(?:em|en|at) (?:casa|home)|one day"
     r"|(?:u[nm]|algun) dia)\b"
     r"|.* (?:back|mas|mais|more|dale|al|aos?|del?|d[ao]s?|en|em|n[ao]s?|para|pra|con|com|to|on|in|at|from"
-    r"|the|my|ness[ae]|nest[ae]|es[ae]|est[ae]|that|this|m[ei]|mis|meus?|minhas?|el|l[ao]s?|os?|as"
+    r"|nel[ae]s?|dele|dela|ahi|alli|there|dentro|the|my|ness[ae]|nest[ae]|es[ae]|est[ae]|that|this|m[ei]|mis|meus?|minhas?|el|l[ao]s?|os?|as"
     r"|una?|uma?)$|.*(?<!vitamina)(?<!vitamin) a$"
 )
 _NO_NAME = re.compile(
@@ -319,6 +319,11 @@ def is_no_place(text: str) -> bool:
 def points_away(text: str) -> bool:
     """Tell whether it is about a place that was named before: "what time is it there"."""
     return _POINTS_AWAY.search(fold(text)) is not None
+
+
+def counts_weeks(text: str) -> bool:
+    """Tell whether a day is named by the weeks from another one: "a week on Tuesday", "Tuesday week"."""
+    return re.search(r"\b(?:weeks?|fortnight) (?:on|from)\b|day week\b|\ben ocho\b", fold(text)) is not None
 
 
 def is_of_others(text: str) -> bool:

@@ -75,7 +75,10 @@ _ANOTHER_DAY = re.compile(
     r"|(?:na|a) vespera|(?:el dia|la noche|um dia|na noite) (?:antes|anterior))\W*"
 )
 _NAMES_FILES = frozenset(("archivo", "arquivo", "file", "carpeta", "pasta", "folder", "directory"))
-_TELLS = re.compile(r"\W*(?:\d|bought|got|paid|took|forgot|had|have|need|compr[eo]i?|ya|ja|[a-z]+ \d)")
+_TELLS = re.compile(
+    r"\W*(?:\d|(?:e|es|is|are|son|sao|tem|tiene|has) "
+    r"|bought|got|paid|took|forgot|had|have|need|compr[eo]i?|ya|ja|[a-z]+ \d)"
+)
 _OF_TIME = frozenset(("week", "fortnight", "semana", "quincena", "quinzena", "mes", "month", "year", "ano"))
 _MAY_BE_SKIPPED = ALL_STOP_WORDS | WORDS["courtesies"]  # beside an order, that means nothing else
 _TAKES_ANYTHING = TAKES_THE_REST | {Kind.PLACE, Kind.LIST}
@@ -532,7 +535,9 @@ class Planner:
         """Tell whether a question holds words that its answer would pass over."""
         moments = [one.name for one in offer.parameters if one.kind is Kind.WHEN and one.name in arguments]
         read = [self.reader.when(str(arguments[name])) for name in moments]
-        if any(one.words and not joins(one.rest) for one in read):
+        if any(one.words and not joins(re.sub(r"\d", "", one.rest)) for one in read) or orders.counts_weeks(
+            clause
+        ):
             return True
         if (
             moments
@@ -541,7 +546,7 @@ class Planner:
         ):
             return True
         skipped = set(alignment.skipped) - _MAY_BE_SKIPPED
-        return len(skipped) > 1 or not _OF_TIME.isdisjoint(skipped) or orders.says_to_forget(clause)
+        return len(skipped) > 2 or not _OF_TIME.isdisjoint(skipped) or orders.says_to_forget(clause)
 
     def _lacks_place(self, offer: Offer, arguments: Mapping[str, JSON]) -> bool:
         places = [one.name for one in offer.parameters if one.kind is Kind.PLACE]
@@ -590,6 +595,8 @@ class Planner:
         """Guess a tool that changes nothing, if most words of the clause are its own."""
         text = clause[:LONGEST_PLANNED]
         if not says_something(text) or _DEFINITION.match(fold(text)) or orders.opens_with_reversal(text):
+            return []
+        if orders.counts_weeks(text):
             return []
         reading = self.offers.keys() & set(self._read_only)
         hits = self._index.rank(text, among=reading, limit=2)

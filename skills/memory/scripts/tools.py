@@ -28,10 +28,10 @@ SAID = {
         "remembered": "✓ Lo recordaré: {text}",
         "known": "Ya lo sabía: {text}",
         "replaced": "✓ Lo recordaré: {text}\nYa no: {old}",
-        "none": "Todavía no me pediste que recuerde nada de ti.",
+        "none": "No recuerdo ningún dato tuyo. Quizá esté en tus notas.",
         "list": "Lo que sé de ti ({count}):\n{lines}",
         "about": "Lo que sé sobre «{about}»:\n{lines}",
-        "nothing": "No tengo nada guardado sobre «{about}».",
+        "nothing": ("Entre lo que me pediste recordar no hay nada sobre «{about}». Quizá esté en tus notas."),
         "forgotten": "✓ Olvidado: {text}. Deshacer: “recuerda que {text}”",
         "undo": "recuerda que {text}",
         "undo_remember": "olvida que {text}",
@@ -60,10 +60,13 @@ SAID = {
         "remembered": "✓ Vou lembrar: {text}",
         "known": "Já sabia: {text}",
         "replaced": "✓ Vou lembrar: {text}\nNão mais: {old}",
-        "none": "Você ainda não me pediu para lembrar de nada.",
+        "none": "Não lembro de nenhum dado seu. Talvez esteja nas suas notas.",
         "list": "O que sei de você ({count}):\n{lines}",
         "about": "O que sei sobre “{about}”:\n{lines}",
-        "nothing": "Não tenho nada guardado sobre “{about}”.",
+        "nothing": (
+            "Entre o que você me pediu para lembrar não há nada sobre “{about}”. "
+            "Talvez esteja nas suas notas."
+        ),
         "forgotten": "✓ Esquecido: {text}. Desfazer: “lembra que {text}”",
         "undo": "lembra que {text}",
         "undo_remember": "esquece que {text}",
@@ -92,10 +95,12 @@ SAID = {
         "remembered": "✓ I will remember: {text}",
         "known": "I knew that already: {text}",
         "replaced": "✓ I will remember: {text}\nNo longer: {old}",
-        "none": "You have not asked me to remember anything yet.",
+        "none": "I remember no fact about you. It may be in your notes.",
         "list": "What I know about you ({count}):\n{lines}",
         "about": 'What I know about "{about}":\n{lines}',
-        "nothing": 'I remember nothing about "{about}".',
+        "nothing": (
+            'Among what you asked me to remember there is nothing about "{about}". It may be in your notes.'
+        ),
         "forgotten": "✓ Forgotten: {text}. Undo: “remember that {text}”",
         "undo": "remember that {text}",
         "undo_remember": "forget that {text}",
