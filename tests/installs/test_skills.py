@@ -31,7 +31,7 @@ from app.skills.installed import Installed, current
 from app.skills.loader import InstalledSkills
 from app.skills.skill import load_skill
 from app.tools import Tool
-from tests.installs.archives import SKILL, TOOLS, install_tree, tarred, zipped
+from tests.installs.archives import SKILL, TOOLS, install_tree, zipped
 
 ADDRESS = "https://example.org/tides.zip"
 SOURCE = "https://example.net/demo.zip"
@@ -215,7 +215,7 @@ sys.addaudithook(
 
 async def test_no_file_is_parsed_in_the_process_that_serves_people(tmp_path: Path) -> None:
     noise = {"noise": os.urandom(100_000)}  # or it would be refused as a bomb
-    installer = installer_of(tmp_path, {"": tarred({"SKILL.md": SKILL, **COSTLY, **noise})})
+    installer = installer_of(tmp_path, {"": zipped({"SKILL.md": SKILL, **COSTLY, **noise})})
     parsed.clear()
     made = (await installer.propose(ADDRESS)).card
     assert {file.path for file in made.files} >= COSTLY.keys()
