@@ -23,7 +23,7 @@ from app.installs.card_text import CardWriter
 from app.installs.directory import FIRST_SECONDS, FRESH_SECONDS, MAX_CHOICES, Directory, build_directory
 from app.installs.entries import Entry
 from app.installs.errors import InstallError, RegistryError
-from app.installs.pipeline import Approval, Stage
+from app.installs.pipeline import Approval
 from app.installs.sentences import held_back_question, held_back_text, reason_said
 from app.installs.servers import ServerInstaller, ServerRequest
 from app.mcp import installed
@@ -297,14 +297,6 @@ def _pairs(texts: Iterable[str], option: str, value: str = "'${VARIABLE}'") -> d
     return {name: value for name, _, value in pairs}
 
 
-_STAGES: dict[Stage, str] = {
-    "downloading": "Downloading it and what it needs …",
-    "trying": "Trying it …",
-    "older-sdk": "It does not run with the newest SDK: once more with an older one …",
-    "keeping": "Keeping it …",
-}
-
-
 @dataclass(frozen=True)
 class _SkillNames:
     skill_names: frozenset[str]
@@ -381,7 +373,8 @@ async def _install(settings: Settings, name: str, choice: RegistryChoice, *, ask
     if asks and not agreed(f"\n{text.question}"):
         raise RecadoError("nothing was installed")
     approval = Approval(plan.subject, "shell", choice.trusted)
-    record = await installer.commit(approval, lambda stage: show(_STAGES[stage]))
+    show("Downloading it and what it needs …")
+    record = await installer.commit(approval)
     show(f"Installed {record.name} {record.version}. It is started at the next message.")
     for variable in definition_of(configuration(settings), name).missing:
         show(f"It needs {variable}: recado mcp secret {name} {variable}")

@@ -19,7 +19,7 @@ from app.i18n import say
 from app.installs.card_text import PHONE_CHARACTERS, CardText, CardWriter, origin_lines
 from app.installs.directory import MAX_CHOICES, Directory, build_directory, resolve, resolve_local
 from app.installs.errors import InstallError
-from app.installs.pipeline import Approval, Candidate, Notices, Progress, Stage
+from app.installs.pipeline import Approval, Candidate, Notices
 from app.installs.plans import Plan
 from app.installs.quarantine import discard_old
 from app.installs.sentences import (
@@ -279,12 +279,10 @@ class ServerInstalls:
         """Install and start the server whose card the person said yes to."""
         language = context.language
         _require_consent(context, "recado mcp add NAME --registry ID")
-        stages = _stages(language)
+        notice = say(language, "I am downloading the server and what it needs. This takes a while.")
         with _refusing(server_refusal, language):
-            async with Progress(self._notices, context, stages["downloading"]) as progress:
-                record = await self._installer.commit(
-                    _approval(context), lambda stage: progress.reach(stages[stage])
-                )
+            async with self._notices.if_long(context, notice):
+                record = await self._installer.commit(_approval(context))
                 await self._servers.refresh()
                 state = await self._servers.settled(record.name, START_SECONDS)
         summary = installed_text(language, record, state)
@@ -527,15 +525,6 @@ def _previewed(language: str, name: str, text: CardText) -> ToolResult:
 def _approval(context: ToolContext, address: str = "") -> Approval:
     assert context.person is not None
     return Approval(context.subject, context.person.id, context.choice == "trust", address)
-
-
-def _stages(language: str) -> dict[Stage, str]:
-    return {
-        "downloading": say(language, "I am downloading the server and what it needs. This takes a while."),
-        "trying": say(language, "It is here, and I am trying whether it starts."),
-        "older-sdk": say(language, "It needs an older MCP library: I am installing it again with that one."),
-        "keeping": say(language, "It is installed, and I am starting it."),
-    }
 
 
 def _without_secrets(name: str) -> str:

@@ -115,7 +115,8 @@ def unpack(data: bytes, source: str, folder: str = "", sent_on: str = "") -> Qua
     """Return the skill in a zip archive or in a single SKILL.md that came from `source`.
 
     `folder` names the wanted one where an archive holds several; a single folder around everything, as in
-    GitHub's archives, is ignored. Call it through `examine_archive`, which has limits. Raises `QuarantineError`.
+    GitHub's archives, is ignored. Call it through `examine_archive`, which has limits. Raises
+    `QuarantineError`.
     """
     if len(data) > MAX_PACKED:
         raise QuarantineError(f"it has {len(data)} bytes; at most {MAX_PACKED // 1024**2} MiB are taken")

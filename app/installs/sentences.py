@@ -208,20 +208,15 @@ def installed_text(language: str, record: InstalledServer, state: ServerState) -
     if record.updated_from:  # removing it would bring nothing back
         undo = say(language, "It took the place of version {version}.", version=visible(record.updated_from))
     label = f"{record.name} {record.version}".strip()
-    older = (
-        [say(language, "It needed an older MCP library (mcp<2), so it has that one.")]
-        if record.older_sdk
-        else []
-    )
     if state.phase == "ready" and state.tools:
         count = say_plural(
             language, "{n} tool: {names}", "{n} tools: {names}", len(state.tools), names=_named(state)
         )
         done = say(language, "✓ Installed: {server} · {tools}. {undo}", server=label, tools=count, undo=undo)
         usable = say(language, "You can use it from your next message on.")
-        return "\n".join([done, *older, usable, *_trouble(language, state)])
+        return "\n".join([done, usable, *_trouble(language, state)])
     done = say(language, "✓ Installed: {server}. {undo}", server=label, undo=undo)
-    return "\n".join([done, *older, *_trouble(language, state)])
+    return "\n".join([done, *_trouble(language, state)])
 
 
 def held_back_text(language: str, state: ServerState) -> str:

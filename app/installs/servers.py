@@ -21,17 +21,14 @@ from app.installs.entries import Entry
 from app.installs.errors import InstallCode, InstallError
 from app.installs.packages import (
     LOCKS,
-    OLDER_SDK,
     Downloads,
-    has_new_sdk,
     install_npm,
     install_pypi,
     missing,
-    needs_older_sdk,
     npm_program,
     pypi_program,
 )
-from app.installs.pipeline import Approval, InstallPipeline, ReportStage
+from app.installs.pipeline import Approval, InstallPipeline
 from app.installs.plans import Plan, make_plan, read_plan, short_name
 from app.installs.quarantine import keep_plan, kept_plan
 from app.mcp import installed
@@ -166,17 +163,16 @@ class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
     def _find_committed(self, approval: Approval) -> InstalledServer | None:
         return next((one for one in records(self.data_dir) if one.subject == approval.subject), None)
 
-    async def _commit(self, candidate: Plan, approval: Approval, report: ReportStage) -> InstalledServer:
+    async def _commit(self, candidate: Plan, approval: Approval) -> InstalledServer:
         home = home_of(self.data_dir, candidate.name)
         staging = home / f"{_STAGING}{secrets.token_hex(4)}"
         try:
             async with asyncio.timeout(INSTALL_SECONDS):
                 await asyncio.to_thread(_begin, home, staging, candidate.grants.folders_write)
                 if candidate.kind:
-                    record = await self._fetch(candidate, staging, report)
+                    record = await self._fetch(candidate, staging)
                 else:
                     record = _record(candidate)
-            report("keeping")
             record = replace(
                 record, approved_by=approval.approved_by, trusted=approval.trusted, installed_at=time.time()
             )
@@ -190,9 +186,8 @@ class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
         finally:
             await asyncio.shield(asyncio.to_thread(self._tidy_one, home))
 
-    async def _fetch(self, plan: Plan, staging: Path, report: ReportStage) -> InstalledServer:
+    async def _fetch(self, plan: Plan, staging: Path) -> InstalledServer:
         """Install the package in `staging`, and return its record for the folder where it will lie."""
-        report("downloading")
         await asyncio.to_thread(self._check_possible, plan)
         downloads = Downloads(staging, self._disk, self.data_dir.absolute() / ".cache")
         package, folder = plan.package, staging / "package"
@@ -200,20 +195,11 @@ class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
             (folder / LOCKS[plan.kind]).write_bytes(lock)
         if plan.kind == "npm":
             await install_npm(package, folder, downloads)
-            return await asyncio.to_thread(_package_record, plan, staging, npm_program(package, folder))
-        await install_pypi(package, folder, downloads)
-        record = _record(plan, str(folder), pypi_program(package, folder))
-        is_older = has_new_sdk(folder)
-        if is_older:
-            report("trying")
-            server = replace(installed.to_definition(record, {}), home=plan.home)
-            is_older = await needs_older_sdk(self._sandbox, server)
-        if is_older:
-            report("older-sdk")
-            await asyncio.to_thread(remove_tree, folder)
-            await install_pypi(package, folder, downloads, OLDER_SDK)
-        whole = await asyncio.to_thread(_package_record, plan, staging, pypi_program(package, folder))
-        return replace(whole, older_sdk=is_older)
+            program = npm_program(package, folder)
+        else:
+            await install_pypi(package, folder, downloads)
+            program = pypi_program(package, folder)
+        return await asyncio.to_thread(_package_record, plan, staging, program)
 
     def _kept_lock(self, plan: Plan) -> bytes:
         """Return the lock of the same package in the same version, so that it comes unchanged; or b""."""

@@ -36,8 +36,7 @@ class InstalledServer:
     `package` is its name and version, `lock_sha256` of the file with those of all that it needs.
     `env` and `headers` hold `${VARIABLE}`, which its own secrets fill in. `sha256` is of the files in
     `folder`, an absolute path; `subject` what was approved, `approved_by` a person's id, `installed_at`
-    Unix seconds. `older_sdk`: it was installed with mcp<2, because it does not run with what its package
-    asks for. `updated_from`: the version whose place it took, "" for none.
+    Unix seconds. `updated_from`: the version whose place it took, "" for none.
     """
 
     name: str
@@ -58,7 +57,6 @@ class InstalledServer:
     grants: Grants = field(default_factory=Grants)
     audience: Audience = "owners"
     trusted: bool = False
-    older_sdk: bool = False
     updated_from: str = ""
     description: str = ""
 
@@ -199,6 +197,7 @@ def _filled(texts: tuple[tuple[str, str], ...], template: Template) -> tuple[tup
 def _from_json(kept: dict[str, Any]) -> InstalledServer:
     pairs = {key: tuple((name, text) for name, text in kept[key]) for key in ("env", "headers")}
     grants = Grants.of(kept["grants"])
+    kept = {key: value for key, value in kept.items() if key in InstalledServer.__slots__}
     return InstalledServer(**{**kept, **pairs, "args": tuple(kept["args"]), "grants": grants})
 
 
