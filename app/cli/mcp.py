@@ -84,11 +84,9 @@ def mcp_search(
     Works with the list as it came last while the registry is away. Status 1 where nothing fits.
     """
     settings, wanted = command_settings("ERROR"), " ".join(words)
-    found, topics, as_of = asyncio.run(_search(settings, wanted))
+    found, as_of = asyncio.run(_search(settings, wanted))
     if not found:
-        raise RecadoError(
-            f"no server of the registry fits {wanted!r}; there are some for: {', '.join(topics) or 'nothing'}"
-        )
+        raise RecadoError(f"no server of the registry fits {wanted!r}")
     if as_json:
         show(json.dumps([_as_json(one) for one in found], ensure_ascii=False, indent=2))
         return
@@ -148,8 +146,8 @@ def mcp_add(
     if registry:
         if not yes and not sys.stdin.isatty():
             raise RecadoError("a server is installed after a yes: run this in a terminal, or with --yes")
-        network = False if no_network else None
-        choice = RegistryChoice(registry, folder, _pairs(values or [], "--set", "VALUE"), network, trust)
+        pairs = _pairs(values or [], "--set", "VALUE")
+        choice = RegistryChoice(registry, folder, pairs, not no_network, trust)
         asyncio.run(_install(settings, name, choice, asks=not yes))
     elif command:
         _add_entry(settings, name, command_entry(command, env or []))
@@ -309,7 +307,7 @@ class RegistryChoice:
     registry_id: str
     folder: str
     values: dict[str, str]
-    network: bool | None
+    network: bool
     trusted: bool
 
 
@@ -332,8 +330,8 @@ def mcp_remove(name: ServerName) -> None:
     show(f"Removed {name} from {settings.mcp_config_path}, with its secrets. It is gone at the next message.")
 
 
-async def _search(settings: Settings, words: str) -> tuple[Sequence[Entry], Sequence[str], str]:
-    """Return the best matches, without any the nearest topics, and the date of the list they come from."""
+async def _search(settings: Settings, words: str) -> tuple[Sequence[Entry], str]:
+    """Return the best matches, and the date of the list they come from."""
     async with _directory(settings) as directory:
         synced_at = (await directory.kept()).synced_at
         if synced_at is not None and time.time() - synced_at > FRESH_SECONDS:
@@ -341,10 +339,9 @@ async def _search(settings: Settings, words: str) -> tuple[Sequence[Entry], Sequ
                 async with asyncio.timeout(FIRST_SECONDS):
                     await directory.refresh()
         found = await directory.search(words, MAX_CHOICES)
-        topics = [] if found else await directory.nearest_topics(words, "en")
         synced_at = (await directory.kept()).synced_at
     as_of = f"as of {moment(synced_at)}" if synced_at else "the list is not whole yet"
-    return found, topics, f"{as_of}; {directory.trouble}" if directory.trouble else as_of
+    return found, f"{as_of}; {directory.trouble}" if directory.trouble else as_of
 
 
 async def _install(settings: Settings, name: str, choice: RegistryChoice, *, asks: bool) -> None:

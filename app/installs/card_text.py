@@ -409,8 +409,6 @@ class _ServerCard(_Card):
             return Fact(
                 say(language, "By {publisher}: {which}", publisher=plan.namespace, which=which), details
             )
-        if plan.sha256:
-            details.append(f"sha256: {plan.sha256}")
         command = quoted(plan.command_line)
         details.append(say(language, "What is started, whole: {command}", command=command))
         if plan.env:

@@ -260,7 +260,7 @@ class ServerInstalls:
         with _refusing(server_refusal, language):
             found = await self._directory.search(words, MAX_CHOICES)
         if not found:
-            return not_found(language, words, await self._directory.nearest_topics(words, language))
+            return not_found(language, words)
         names = [entry.name for entry in found]
         return ToolResult.success({"names": names, "summary": found_text(language, found)})
 
@@ -408,15 +408,14 @@ class ServerInstalls:
                 # the words are their authors'
                 raise Refused(ToolResult.success(data, outside=True, choices=to_pick))
             if found.entry is None:
-                topics = await self._directory.nearest_topics(name, language)
-                raise Refused(not_found(language, name, topics))
+                raise Refused(not_found(language, name))
             if (reason := found.entry.reason) is not None:
                 raise Refused(not_installable(language, found.entry.name, reason))
             request = ServerRequest(
                 found.entry,
                 values=arguments.get("values") or {},
                 folder=str(arguments.get("folder") or ""),
-                network=arguments.get("network"),
+                network=arguments.get("network") is not False,
             )
             try:
                 return await self._installer.propose(request)

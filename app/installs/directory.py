@@ -1,10 +1,9 @@
 """Finds servers by what a person calls them, in a mirror of the registry (docs/decisions/0012)."""
 
 import asyncio
-import difflib
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -13,18 +12,15 @@ from pathlib import Path
 from app.http.transport import Transport
 from app.installs.entries import NAME, Entry, read_entry
 from app.installs.errors import RegistryError
-from app.installs.registry import ALIKE, NAMESPACE, Kept, Mirror, Registry, Smithery
+from app.installs.registry import NAMESPACE, Kept, Mirror, Registry, Smithery
 from app.search.words import ALL_STOP_WORDS, spaced, stem, words
 from app.settings import Settings
 
 FRESH_SECONDS = 6 * 3600
-RETRY_SECONDS = 5 * 60  # after a failed fetch, before the next search tries again
-WHOLE_SECONDS = 30 * 24 * 3600  # then everything is fetched, and what is no longer listed is forgotten
 OVERLAP_SECONDS = 3600  # by how much our clock may be ahead of the registry's
 FIRST_SECONDS = 25.0  # how long a search waits for the first list
 WORDS_CHARACTERS = 200
 RANKED = 60  # so many of the best by words are put in order
-TOPICS_SHOWN = 6
 MAX_CHOICES = 8  # servers that a person chooses from
 # Shares of the best one's score: below the first an entry is no answer, above the second about as good.
 _WORTH = 0.3
@@ -67,7 +63,6 @@ class Directory:
         self._mirror = Mirror(data_dir / "mcp" / "registry.db", self._registry.url)
         self._clock = clock
         self._refreshing: asyncio.Task[None] | None = None
-        self._failed_at = float("-inf")
         self.trouble = ""  # why the last fetch failed
 
     async def close(self) -> None:
@@ -105,11 +100,6 @@ class Directory:
                 raise listed
             return also
         return [*listed[: limit - len(also)], *also]
-
-    async def nearest_topics(self, said: str, language: str) -> list[str]:
-        """Return what there are servers for, named in a language: what is spelled like the said first, then
-        what there are most servers for."""
-        return await asyncio.to_thread(self._nearest_topics, search_words(said[:WORDS_CHARACTERS]), language)
 
     async def get(self, name: str) -> Entry | None:
         """Return a server in its newest version, from the registry or, if that is away, from the mirror.
@@ -149,37 +139,22 @@ class Directory:
             return []
 
     async def _bring_mirror(self) -> None:
-        kept, now = await self.kept(), self._clock()
-        is_fresh = kept.synced_at is not None and 0 <= now - kept.synced_at < FRESH_SECONDS
-        if is_fresh or (kept.entries and now - self._failed_at < RETRY_SECONDS):
+        kept = await self.kept()
+        if kept.synced_at is not None and 0 <= self._clock() - kept.synced_at < FRESH_SECONDS:
             return
         fetching = self._fetching()
-        if kept.synced_at is not None:
-            return
-        await asyncio.wait([fetching], timeout=FIRST_SECONDS)
-        if not (await self.kept()).entries and not (fetching.done() and not self.trouble):
-            raise RegistryError(self.trouble or "the list of servers has not come yet: ask again in a minute")
+        if kept.synced_at is None:
+            await asyncio.wait([fetching], timeout=FIRST_SECONDS)
+            if not (await self.kept()).entries and (self.trouble or not fetching.done()):
+                raise RegistryError(
+                    self.trouble or "the list of servers has not come yet: ask again in a minute"
+                )
 
     def _found(self, words: str, limit: int) -> list[Entry]:
-        said = search_words(words[:WORDS_CHARACTERS])
-        wanted = with_topics(said)
-        found = self._mirror.find(wanted, RANKED)
-        if not found:
-            wanted = self._mirror.respelled(said)
-            found = self._mirror.find(wanted, RANKED)
+        wanted = with_topics(search_words(words[:WORDS_CHARACTERS]))
+        ordered = _in_order(self._mirror.find(wanted, RANKED), frozenset([*wanted, *map(stem, wanted)]))
         named = self._mirror.entry(words.strip())
-        ordered = _in_order(found, frozenset([*wanted, *map(stem, wanted)]))
         return list(dict.fromkeys([*([named] if named else []), *ordered]))[:limit]
-
-    def _nearest_topics(self, said: Sequence[str], language: str) -> list[str]:
-        counts = self._mirror.counts([topic.word for topic in _topics()])
-        known = [topic for topic in _topics() if counts[topic.word]]
-
-        def distance(topic: Topic) -> tuple[bool, int]:
-            is_alike = any(difflib.get_close_matches(stem(word), topic.stems, 1, ALIKE) for word in said)
-            return not is_alike, -counts[topic.word]
-
-        return [topic.names[language] for topic in sorted(known, key=distance)[:TOPICS_SHOWN]]
 
     def _fetching(self) -> "asyncio.Task[None]":
         """Return the fetch that is under way, or start one."""
@@ -192,20 +167,18 @@ class Directory:
             await self._fetch_pages()
             self.trouble = ""
         except RegistryError as error:
-            self._failed_at = self._clock()
             self.trouble = str(error)
             log.warning("the list of servers was not brought up to date: %s", error)
 
     async def _fetch_pages(self) -> None:
         began = self._clock()
-        kept = await self.kept()
-        is_whole = kept.synced_at is None or not 0 <= began - kept.whole_at < WHOLE_SECONDS
-        since = (kept.synced_at or 0.0) - OVERLAP_SECONDS
-        async for page in self._registry.pages("" if is_whole else _rfc3339(since)):
-            if not await asyncio.to_thread(self._mirror.take, page, began):
+        synced_at = (await self.kept()).synced_at
+        since = _rfc3339(synced_at - OVERLAP_SECONDS) if synced_at is not None else ""
+        async for page in self._registry.pages(since):
+            if not await asyncio.to_thread(self._mirror.take, page):
                 log.warning("the list of servers is too large: the rest of it is left out")
                 break
-        await asyncio.to_thread(self._mirror.finish, began, whole=is_whole)
+        await asyncio.to_thread(self._mirror.finish, began)
 
 
 def build_directory(settings: Settings, transport: Transport) -> Directory:
@@ -258,7 +231,7 @@ def search_words(query: str) -> list[str]:
 def with_topics(said: Iterable[str]) -> list[str]:
     """Return the words, and after them the English words that entries use for them."""
     listed = list(said)
-    topics = [topic.word for word in listed for topic in _topics() if stem(word) in topic.stems]
+    topics = [topic for word in listed for topic, stems in _topics() if stem(word) in stems]
     return list(dict.fromkeys([*listed, *topics]))
 
 
@@ -291,26 +264,11 @@ def _rfc3339(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-@dataclass(frozen=True)
-class Topic:
-    """A subject of servers: its word in entries, its name by language, and all words that lead to it."""
-
-    word: str
-    names: Mapping[str, str]
-    stems: frozenset[str]
-
-
 @cache
-def _topics() -> tuple[Topic, ...]:
+def _topics() -> tuple[tuple[str, frozenset[str]], ...]:
+    """Return subjects of servers: each one's word in entries, and the stems of all words that lead to it."""
     lines = [line for line in _TOPICS.read_text("utf-8").splitlines() if not line.startswith("#")]
-    return tuple(
-        Topic(
-            line.split()[0],
-            dict(zip(("en", "es", "pt"), line.split(), strict=False)),
-            frozenset(map(stem, words(line))),
-        )
-        for line in lines
-    )
+    return tuple((line.split()[0], frozenset(map(stem, words(line)))) for line in lines)
 
 
 def _names_all(name: str, said: str) -> bool:

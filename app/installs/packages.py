@@ -96,16 +96,15 @@ async def install_pypi(package: Package, folder: Path, downloads: "Downloads") -
     It gets the older SDK where its requirements allow that. Raises `InstallError`.
     """
     wanted = [f"{package.identifier}=={package.version}"]
-    await install_requirements(wanted, folder, downloads, package.sha256, preferred=OLDER_SDK)
+    await install_requirements(wanted, folder, downloads, preferred=OLDER_SDK)
 
 
 async def install_requirements(
-    wanted: Sequence[str], folder: Path, downloads: "Downloads", sha256: str = "", *, preferred: str = ""
+    wanted: Sequence[str], folder: Path, downloads: "Downloads", preferred: str = ""
 ) -> None:
     """Make an environment in `folder` with wheels of these requirements, by the lock if there is one.
 
-    One of the wheels must have the `sha256`, where there is one. The versions are as `preferred`, a
-    requirement, where they can be. Raises `InstallError`.
+    The versions are as `preferred`, a requirement, where they can be. Raises `InstallError`.
     """
     await downloads.run([sys.executable, "-I", "-m", "venv", "--without-pip", str(folder)])
     with_pip = folder / "pip"
@@ -124,7 +123,7 @@ async def install_requirements(
                     raise
                 constraints.write_text("", encoding="utf-8")
                 await downloads.run([*resolve, "--", *wanted])
-            lock.write_text(_pip_lock(json.loads(report.read_bytes()), sha256), encoding="utf-8")
+            lock.write_text(_pip_lock(json.loads(report.read_bytes())), encoding="utf-8")
             report.unlink()
             constraints.unlink()
         await downloads.run([*pip, "--require-hashes", "--no-deps", "--requirement", str(lock)])
@@ -263,21 +262,18 @@ def _check_npm_lock(lock: JSON) -> None:
             raise InstallError("NOT_INSTALLABLE", f"{path} is no package of the registry")
 
 
-def _pip_lock(report: JSON, wanted_sha256: str) -> str:
+def _pip_lock(report: JSON) -> str:
     """Write a line for each package with the hash of its wheel, from pip's report.
 
     https://pip.pypa.io/en/stable/reference/installation-report/
     """
-    lines, hashes = [], []
+    lines = []
     for one in report["install"]:
         described, came = one["metadata"], one["download_info"]
         sha256 = (came.get("archive_info") or {}).get("hashes", {}).get("sha256")
         if not sha256 or one.get("is_direct") or not came["url"].partition("#")[0].endswith(".whl"):
             raise InstallError("NOT_INSTALLABLE", f"{described['name']} is no wheel of the package index")
         lines.append(f"{described['name']}=={described['version']} --hash=sha256:{sha256}\n")
-        hashes.append(sha256)
-    if wanted_sha256 and wanted_sha256 not in hashes:
-        raise InstallError("CHANGED", "what the package index has is not the file that the entry names")
     return "".join(sorted(lines))
 
 

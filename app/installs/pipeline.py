@@ -125,17 +125,19 @@ class Notices:
     sender: Wakeable
 
     @asynccontextmanager
-    async def if_long(self, context: ToolContext, text: str) -> AsyncIterator[None]:
-        """Send the notice if what is done meanwhile takes more than `QUIET_SECONDS`."""
-        telling = asyncio.create_task(self._tell_later(context, text), name="notice of a long call")
+    async def if_long(
+        self, context: ToolContext, text: str, after: float = QUIET_SECONDS
+    ) -> AsyncIterator[None]:
+        """Send the notice if what is done meanwhile takes longer than so many seconds."""
+        telling = asyncio.create_task(self._tell_later(context, text, after), name="notice of a long call")
         try:
             yield
         finally:
             telling.cancel()
             await asyncio.gather(telling, return_exceptions=True)
 
-    async def _tell_later(self, context: ToolContext, text: str) -> None:
-        await asyncio.sleep(QUIET_SECONDS)
+    async def _tell_later(self, context: ToolContext, text: str, after: float) -> None:
+        await asyncio.sleep(after)
         person, channel = context.person, self.channels[context.channel]
         assert person is not None
         now, source = time.time(), f"progress:{context.idempotency_key}"

@@ -13,7 +13,7 @@ from typing import Protocol
 from app.mcp import installed
 from app.mcp.definitions import LONGEST_NAME, ServerDefinition, ServerState, is_server_name, parse_entry
 from app.mcp.files import MappingError, SecretError, Secrets, ServerMapping, read_mapping
-from app.mcp.installed import InstalledServer, with_smithery_key
+from app.mcp.installed import InstalledServer
 from app.messages import JSON
 from app.processes.sandbox import Grants
 from app.settings import Settings
@@ -93,7 +93,6 @@ class Configuration:
     ) -> None:
         self.path = settings.mcp_config_path
         self.secrets = Secrets(settings.data_dir)
-        self._smithery_key = settings.smithery_api_key.get_secret_value()
         self._data_dir = settings.data_dir
         self._environment = dict(environment)
         self._skills = skills
@@ -159,8 +158,7 @@ class Configuration:
             return parse_entry(name, entry, ChainMap(own, self._environment))
         if installed.agrees(record, entry):
             enabled = entry.get("enabled", True) is not False
-            keyed = with_smithery_key(record, self._smithery_key, own)
-            return replace(installed.to_definition(keyed, own), enabled=enabled)
+            return replace(installed.to_definition(record, own), enabled=enabled)
         # The operator edited it; it still gets no more than what was approved.
         edited = parse_entry(name, entry, own)
         if not edited.sandboxed or edited.grants != Grants():

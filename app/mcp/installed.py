@@ -5,14 +5,12 @@ import hashlib
 import json
 import logging
 import os
-import re
 import stat
 import sys
-from collections.abc import Container, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from app.errors import RecadoError
 from app.mcp.definitions import EntryError, ServerDefinition, Template, is_secret, is_server_name
@@ -25,8 +23,6 @@ log = logging.getLogger(__name__)
 
 RECORD = "installed.json"
 HOME = "data"
-# How an entry of Smithery's asks for the owner's key, there and in the registry.
-_SMITHERY_KEY = re.compile(r"Bearer \$\{(SERVER_SMITHERY_API_KEY)\}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,32 +146,6 @@ def to_definition(record: InstalledServer, secrets: dict[str, str]) -> ServerDef
         hidden=(*template.secrets, *(value for name, value in (*env, *headers) if is_secret(name, value))),
         fault=fault,
     )
-
-
-def runs_at_smithery(url: str) -> bool:
-    """Tell whether an address is one of Smithery's (https://smithery.ai/docs), which takes its key."""
-    return host_of(url).endswith((".smithery.ai", ".run.tools"))
-
-
-def host_of(url: str) -> str:
-    """Return the host of an https address; "" for anything else."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return ""
-    return (parts.hostname or "") if parts.scheme == "https" else ""
-
-
-def with_smithery_key(record: InstalledServer, key: str, own: Container[str]) -> InstalledServer:
-    """Return the record with the owner's key, "" for none, if it runs at Smithery and has none of its own."""
-    if not (key and runs_at_smithery(record.url)):
-        return record
-
-    def fill(name: str, value: str) -> str:
-        asked = _SMITHERY_KEY.fullmatch(value) if name.lower() == "authorization" else None
-        return value if asked is None or asked[1] in own else f"Bearer {key}"
-
-    return replace(record, headers=tuple((name, fill(name, value)) for name, value in record.headers))
 
 
 def _sandbox(grants: Grants) -> JSON:
