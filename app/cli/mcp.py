@@ -67,7 +67,7 @@ def mcp_list(as_json: AsJson = False) -> None:
     if known["servers"]:
         head = ("SERVER", "STATE", "TOOLS", "FROM", "VERSION", "FOR")
         show(table(head, [_row(one) for one in known["servers"]]))
-    for line in (*known["faults"], *map(_wish, known["wanted"])):
+    for line in known["faults"]:
         show(line)
     if not known["servers"]:
         show("There are no MCP servers. Find one with: recado mcp search WORDS")
@@ -280,11 +280,6 @@ def _state(one: Mapping[str, JSON]) -> str:
     if held:
         return f"{one['phase']}; {held} held back: recado mcp approve {one['name']}"
     return f"{one['phase']}: {one['reason']}" if one["reason"] else str(one["phase"])
-
-
-def _wish(one: Mapping[str, JSON]) -> str:
-    wanted = one["registry_id"]
-    return f"The skill {one['skill']} would use the server {wanted}: recado mcp add NAME --registry {wanted}"
 
 
 def _pairs(texts: Iterable[str], option: str, value: str = "'${VARIABLE}'") -> dict[str, str]:

@@ -46,7 +46,6 @@ from app.installs.sentences import (
 )
 from app.installs.servers import ServerInstaller, ServerRequest, SkillNames
 from app.installs.skills import SkillInstaller, is_written_in, tidy_skills
-from app.llm.model import Model
 from app.mcp.definitions import ServerState
 from app.mcp.files import set_enabled
 from app.mcp.installed import InstalledServer, records
@@ -112,10 +111,9 @@ def build_installs(
     catalog: Catalog,
     servers: McpServers,
     notices: Notices,
-    model: Model | None,
 ) -> Installs:
-    """Build the installs of a server; `model` translates what authors say, None for none."""
-    writer = CardWriter.of(settings, model)
+    """Build the installs of a server."""
+    writer = CardWriter.of(settings)
     least_free = int(settings.free_space_mb * MEGABYTE)
     skill_installer = SkillInstaller(transport, settings.data_dir, settings.skills_dir, least_free=least_free)
     return Installs(
@@ -207,7 +205,7 @@ class SkillInstalls:
         whole = await asyncio.to_thread(self._writer.detailed, language, candidate, CARD_LIMIT)
         if "details" in context.shown_again or len(whole.text.encode()) > CARD_LIMIT:
             return _install_card(candidate, whole)
-        text = await self._writer.short(language, candidate, _room(context))
+        text = self._writer.short(language, candidate, _room(context))
         return _install_card(candidate, text, ("details",))
 
     async def removal_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
@@ -373,7 +371,7 @@ class ServerInstalls:
             text = self._writer.detailed(language, plan)
         else:
             written = ("details", *written)
-            text = await self._writer.short(language, plan, _room(context) - len(warning))
+            text = self._writer.short(language, plan, _room(context) - len(warning))
         text = replace(text, text="\n".join(filter(None, (text.text, warning))))
         return _install_card(plan, text, written)
 
@@ -422,8 +420,7 @@ class ServerInstalls:
             except InstallError as error:
                 if error.code != "NEEDS_FOLDER":
                     raise
-                folders = await asyncio.to_thread(_folder_names, self._writer.workspace)
-                raise Refused(needs_folder(language, name, folders)) from error
+                raise Refused(needs_folder(language, name)) from error
 
     def _state(self, name: str) -> ServerState | None:
         states = {state.name: state for state in self._servers.states()}
@@ -472,14 +469,6 @@ def _require_consent(context: ToolContext, command: str) -> None:
     """Raise `Refused` at a terminal without a server, where no card was shown."""
     if not context.subject:
         raise Refused(not_asked(context.language, command))
-
-
-def _folder_names(workspace: Path) -> list[str]:
-    """Return the names of the folders in the workspace that a person may mean. Blocks."""
-    if not workspace.is_dir():
-        return []
-    found = (one.name for one in workspace.iterdir() if one.is_dir() and not one.name.startswith("."))
-    return sorted(name for name in found if name != "people")[:MAX_CHOICES]
 
 
 def _whole_card(

@@ -28,7 +28,6 @@ from app.skills.scripts import READY, Script, packages_folder
 from app.store.disk_space import MEGABYTE, Disk
 from app.text import visible
 
-LOCKS = {"npm": "package-lock.json", "pypi": "requirements.lock"}  # versions and hashes of all packages
 # Many servers ask for any version of the SDK, and die under the second.
 OLDER_SDK = "mcp<2"
 HEAP_MB = 768  # of JavaScript: below the sandbox's limit, so that node says what is wrong
@@ -78,20 +77,15 @@ def missing(kind: str) -> str:
 
 
 async def install_npm(package: Package, folder: Path, downloads: "Downloads") -> None:
-    """Install a package and its dependencies into `folder`, by the lock if there is one.
-
-    Raises `InstallError`.
-    """
-    lock = folder / LOCKS["npm"]
+    """Install a package and its dependencies into `folder`. Raises `InstallError`."""
     wanted = {"private": True, "dependencies": {package.identifier: package.version}}
     (folder / "package.json").write_text(json.dumps(wanted), encoding="utf-8")
-    verb = "ci" if lock.exists() else "install"
-    await downloads.run([shutil.which("npm") or "npm", verb, *_NPM_FLAGS, "--prefix", str(folder)])
-    _check_npm_lock(json.loads(lock.read_bytes()))
+    await downloads.run([shutil.which("npm") or "npm", "install", *_NPM_FLAGS, "--prefix", str(folder)])
+    _check_npm_lock(json.loads((folder / "package-lock.json").read_bytes()))
 
 
 async def install_pypi(package: Package, folder: Path, downloads: "Downloads") -> None:
-    """Make an environment in `folder` with a package and its dependencies, by the lock if there is one.
+    """Make an environment in `folder` with a package and its dependencies.
 
     It gets the older SDK where its requirements allow that. Raises `InstallError`.
     """
@@ -102,7 +96,7 @@ async def install_pypi(package: Package, folder: Path, downloads: "Downloads") -
 async def install_requirements(
     wanted: Sequence[str], folder: Path, downloads: "Downloads", preferred: str = ""
 ) -> None:
-    """Make an environment in `folder` with wheels of these requirements, by the lock if there is one.
+    """Make an environment in `folder` with wheels of these requirements, and the lock of them.
 
     The versions are as `preferred`, a requirement, where they can be. Raises `InstallError`.
     """
@@ -111,21 +105,21 @@ async def install_requirements(
     with_pip.mkdir()
     (with_pip / "pip").symlink_to(_pip())
     pip = [f"{folder}/bin/python", "-I", str(_PIP_ALONE), str(with_pip), "install", *_PIP_FLAGS]
-    lock, report, constraints = folder / LOCKS["pypi"], folder / "report.json", folder / "constraints.txt"
+    lock, report = folder / "requirements.lock", folder / "report.json"
+    constraints = folder / "constraints.txt"
     try:
-        if not lock.exists():
-            resolve = [*pip, "--dry-run", "--report", str(report), "--constraint", str(constraints)]
-            constraints.write_text(preferred, encoding="utf-8")
-            try:
-                await downloads.run([*resolve, "--", *wanted])
-            except InstallError as error:
-                if not preferred or error.code not in ("NOT_FOUND", "FAILED"):
-                    raise
-                constraints.write_text("", encoding="utf-8")
-                await downloads.run([*resolve, "--", *wanted])
-            lock.write_text(_pip_lock(json.loads(report.read_bytes())), encoding="utf-8")
-            report.unlink()
-            constraints.unlink()
+        resolve = [*pip, "--dry-run", "--report", str(report), "--constraint", str(constraints)]
+        constraints.write_text(preferred, encoding="utf-8")
+        try:
+            await downloads.run([*resolve, "--", *wanted])
+        except InstallError as error:
+            if not preferred or error.code not in ("NOT_FOUND", "FAILED"):
+                raise
+            constraints.write_text("", encoding="utf-8")
+            await downloads.run([*resolve, "--", *wanted])
+        lock.write_text(_pip_lock(json.loads(report.read_bytes())), encoding="utf-8")
+        report.unlink()
+        constraints.unlink()
         await downloads.run([*pip, "--require-hashes", "--no-deps", "--requirement", str(lock)])
     finally:
         (with_pip / "pip").unlink()

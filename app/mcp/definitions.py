@@ -27,18 +27,8 @@ NEEDS_SIGN_IN = "it needs a sign-in, which is not supported yet"
 LONGEST_NAME = 41
 NAME_RULE = f"letters, digits, - and _, at most {LONGEST_NAME}, the first a letter or digit"
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{LONGEST_NAME - 1}}}")
-# Commands that fetch a program before they run it; by their first argument, where others of theirs do not.
-_FETCHING_COMMANDS = {
-    "npx": "",
-    "uvx": "",
-    "bunx": "",
-    "pipx": "run",
-    "docker": "run",
-    "podman": "run",
-    "uv": "tool",
-    "npm": "exec",
-    "pnpm": "dlx",
-}
+# Commands that fetch a program before they run it.
+_FETCHING_COMMANDS = frozenset({"npx", "uvx", "bunx", "pipx", "docker", "podman"})
 _MIN_SECRET = 4
 # In what tools say shorter ones are left: they are words of all sorts.
 _MIN_SECRET_IN_RESULTS = 8
@@ -93,8 +83,7 @@ class ServerDefinition:
     @property
     def downloads(self) -> bool:
         """Tell whether its command first fetches what is not here, which may take minutes."""
-        first = _FETCHING_COMMANDS.get(self.command.rpartition("/")[2])
-        return first is not None and (not first or self.args[:1] == (first,))
+        return self.command.rpartition("/")[2] in _FETCHING_COMMANDS
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -136,7 +125,6 @@ class ServerState:
     tools: tuple[str, ...] = ()
     held_back: tuple[HeldBack, ...] = ()
     dropped: tuple[tuple[str, str], ...] = ()
-    deaths: int = 0
 
 
 def state_at_rest(definition: ServerDefinition) -> ServerState | None:
@@ -164,8 +152,6 @@ def _forms(secret: str) -> tuple[str, ...]:
 MAX_TEXTS = 256
 LONGEST_TEXT = 32 * 1024
 
-_URL_KEYS = ("url", "serverUrl", "httpUrl")
-_REMOTE_TYPES = frozenset({"http", "streamable-http", "streamablehttp"})
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
@@ -308,7 +294,7 @@ def _command(entry: Mapping[str, JSON], template: Template) -> str:
 
 def _url(entry: Mapping[str, JSON], template: Template) -> str:
     """Return the address of a remote; it is never part of a fault, for it may hold a key."""
-    url = template.fill(next((text for key in _URL_KEYS if (text := _text(entry, key))), ""))
+    url = template.fill(_text(entry, "url"))
     if not url or template.missing:
         return url
     try:
@@ -322,14 +308,8 @@ def _check_type(entry: Mapping[str, JSON], command: str, url: str) -> None:
     if bool(command) == bool(url):
         both = "both" if command else "neither"
         raise EntryError(f'it has {both} of "command" (a program here) and "url" (a server elsewhere)')
-    kind = (_text(entry, "type") or _text(entry, "transport")).lower().replace("_", "-")
-    if kind == "sse":
+    if _text(entry, "type").lower() == "sse":
         raise EntryError("the transport SSE is not spoken; look for the server's streamable HTTP address")
-    known = _REMOTE_TYPES if url else {"stdio"}
-    if kind and kind not in known:
-        raise EntryError(
-            f'"type" does not fit: with "{"url" if url else "command"}" it is {sorted(known)[0]}'
-        )
 
 
 def _check_values(
@@ -376,7 +356,7 @@ def _exposed(entry: Mapping[str, JSON]) -> Iterator[str]:
         for name, value in _named(entry, key):
             if not _REFERENCE.search(value) and is_secret(name, value):
                 yield f"{key} {name}"
-    for key, texts in (("args", _texts(entry, "args")), ("url", [_text(entry, key) for key in _URL_KEYS])):
+    for key, texts in (("args", _texts(entry, "args")), ("url", [_text(entry, "url")])):
         if any(_SECRET_VALUE.search(text) and not _REFERENCE.search(text) for text in texts):
             yield key
 

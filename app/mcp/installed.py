@@ -29,7 +29,6 @@ HOME = "data"
 class InstalledServer:
     """A server as it was approved: `command` with its package in `folder`, or `url`.
 
-    `package` is its name and version, `lock_sha256` of the file with those of all that it needs.
     `env` and `headers` hold `${VARIABLE}`, which its own secrets fill in. `sha256` is of the files in
     `folder`, an absolute path; `subject` what was approved, `approved_by` a person's id, `installed_at`
     Unix seconds. `updated_from`: the version whose place it took, "" for none.
@@ -48,8 +47,6 @@ class InstalledServer:
     headers: tuple[tuple[str, str], ...] = ()
     folder: str = ""
     sha256: str = ""
-    package: str = ""
-    lock_sha256: str = ""
     grants: Grants = field(default_factory=Grants)
     audience: Audience = "owners"
     trusted: bool = False

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 _REASON_CHARACTERS = 400
-_MAX_DOUBLINGS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +41,8 @@ class Limits:
     longest_call: float = 590.0
     # Before the start after the first, second … death in a row; one more and the server is set aside.
     pauses: tuple[float, ...] = (0.5, 2.0, 30.0, 120.0)
-    # Before the first start of a server that was set aside; doubled each time, up to `broken`.
-    away: float = 300.0
-    # The longest pause, and that of a server that cannot be started as it is configured.
-    broken: float = 3600.0
+    # The pause of a server that was set aside, or cannot be started as it is configured.
+    broken: float = 600.0
     # A server that ran longer than this begins a new row of deaths.
     lived: float = 300.0
     # The same for a session that its server has ended.
@@ -54,13 +51,6 @@ class Limits:
     relist: float = 1.0
     # How long messages wait for a server that is new, from when it was seen.
     first_start: float = 8.0
-
-    def pause(self, deaths: int) -> float:
-        """Return the seconds before the start after that many deaths in a row."""
-        if deaths <= len(self.pauses):
-            return self.pauses[deaths - 1]
-        doublings = min(deaths - len(self.pauses) - 1, _MAX_DOUBLINGS)
-        return min(self.away * 2.0**doublings, self.broken)
 
 
 class Supervisor:
@@ -168,9 +158,9 @@ class Supervisor:
         if self.deaths > len(self._limits.pauses):
             most = len(self._limits.pauses) + 1  # the same words after each start: they are told once
             self._enter("broken", f"set aside after {most} failures in a row: {why}")
-        else:
-            self._enter("waiting", why)
-        return self._limits.pause(self.deaths)
+            return self._limits.broken
+        self._enter("waiting", why)
+        return self._limits.pauses[self.deaths - 1]
 
     async def _live(self) -> Exception:
         """Hold one connection, in a task of its own that opens and closes it; return how it ended."""

@@ -314,19 +314,6 @@ def test_servers_are_found_in_the_words_of_three_languages(
     served.stop()
 
 
-def test_with_a_model_a_card_says_in_the_persons_language_what_it_is_for(port: Any, model: Any) -> None:
-    def play(body: dict[str, Any]) -> Any:
-        if "Translate the text" in str(body["messages"][0]["content"]):
-            return "Dice cuándo sube la marea en un puerto."
-        return _serves(body)
-
-    _, graph = port(model=model(play))
-    graph.say("p0", f'por favor haz esto para mí: install_mcp_server {{"name": "{TIDES}"}}')
-    assert asked(graph, "p0")["text"].startswith("tides: “Dice cuándo sube la marea en un puerto.”")
-    _, shown = details(graph, "p0", 2, "detalles")
-    assert "“When the tide is high at a harbour”" in shown
-
-
 def test_a_look_at_a_server_says_where_there_is_no_sandbox_and_one_word_undoes_an_install(port: Any) -> None:
     server, graph = port(SANDBOX="off")
     graph.say("p0", f"show me the server {TIDES}")

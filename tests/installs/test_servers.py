@@ -205,26 +205,6 @@ def test_another_version_takes_the_place_of_the_first_and_keeps_its_data(
     assert [path.name for path in (place.data / "mcp/x").glob("package-*")] == [Path(second.folder).name]
 
 
-@pytest.mark.parametrize("kind", ["npm", "pypi"])
-def test_the_same_version_installed_again_brings_the_same_of_all_that_it_needs(
-    kind: str, place: Place, npm: NpmRegistry, wheels: Path
-) -> None:
-    def add(version: str) -> None:
-        npm.add("left", version)
-        make_wheel(wheels, "left", version)
-
-    add("2.0.0")
-    npm.add("x-mcp", dependencies={"left": "^2.0.0"})
-    make_wheel(wheels, "x-mcp", requires=("left>=2",))
-    first = place.install(place.entry(kind, "x-mcp"))
-    add("2.1.0")
-    Path(first.args[-1]).unlink()
-    second = place.install(place.entry(kind, "x-mcp"))
-    assert second.subject != first.subject
-    assert second.lock_sha256 == first.lock_sha256
-    assert place.answer(second) == "x"
-
-
 def test_a_yes_counts_for_what_was_there_when_it_was_asked_for(place: Place, npm: NpmRegistry) -> None:
     npm.add("x-mcp", "1.0.0")
     npm.add("x-mcp", "2.0.0")

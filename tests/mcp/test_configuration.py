@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.installs.quarantine import unpack
-from app.mcp.configuration import WantedServer, forget_unused_secrets, secret_names
+from app.mcp.configuration import forget_unused_secrets, secret_names
 from app.mcp.files import Secrets, add_server, set_enabled
 from app.mcp.installed import RECORD, InstalledServer, entry_of, to_json
 from app.processes.sandbox import Grants
@@ -29,8 +29,7 @@ def test_entries_as_other_hosts_write_them_are_read(config: Config) -> None:
             },
             "cline": {"command": "x", "autoApprove": ["a"], "alwaysAllow": [], "timeout": 60, "cwd": "/tmp"},
             "cursor": {"url": "https://example.org/mcp", "headers": {"X-Region": "${REGION}"}},
-            "windsurf": {"serverUrl": "https://example.org/mcp", "type": "streamable-http"},
-            "gemini": {"httpUrl": "http://localhost:9/mcp", "trust": True},
+            "gemini": {"url": "http://localhost:9/mcp", "trust": True},
             "roo": {"url": "https://example.org/mcp", "type": "streamableHttp", "env": None, "args": []},
             "ours": {"command": "x", "enabled": False, "audience": "owners", "description": "Does x"},
         }
@@ -42,7 +41,6 @@ def test_entries_as_other_hosts_write_them_are_read(config: Config) -> None:
     assert [name for name, one in found.items() if not one.enabled] == ["claude", "ours"]
     assert found["cline"].folder == "/tmp"
     assert found["cursor"].headers == (("X-Region", "sur"),)
-    assert found["windsurf"].url == "https://example.org/mcp"
     assert found["gemini"].trusted
     assert not found["cursor"].trusted
     assert found["ours"].description == "Does x"
@@ -66,14 +64,12 @@ FAULTY = [
     ({"command": "x", "env": {"A": "${input:token}"}}, "write ${NAME}"),
     ({"command": "x", "env": {"A": "${OPENAI_API_KEY}"}}, "SERVER_OPENAI_API_KEY"),
     ({"command": "x", "args": ["${admin_token:-x}"]}, "setting of this assistant"),
-    ({"command": "x", "type": "http"}, "stdio"),
     ({"command": "x", "enabled": "yes"}, '"enabled" is true or false'),
     ({"command": "x", "audience": "friends"}, "everyone, members, owners"),
     ({"command": "x", "sandbox": {"everything": True}}, '"sandbox" is'),
     ({"url": "https://example.org/sse", "type": "sse"}, "SSE"),
     ({"url": "file:///etc/passwd"}, "only http and https"),
     ({"url": "https://ana:hunter2@example.org/"}, "password"),
-    ({"url": "https://example.org", "type": "stdio"}, "http"),
     ({"url": "https://example.org", "headers": {"X Y": "1"}}, "no header's name"),
     ({"url": "https://example.org", "headers": {"X-Key": "a\r\nHost: b"}}, "line breaks"),
 ]
@@ -258,10 +254,6 @@ def test_registry_servers_of_a_skill_are_named_but_not_started(config: Config) -
     config.skill("tides", {"sea": registry}, foreign=True)
     config.skill("lamps", {"sea": registry}, foreign=False)
     assert config.look() == {}
-    assert list(config.configuration.wanted) == [
-        WantedServer("tides", "io.github.ana/sea", "1.2.0"),
-        WantedServer("lamps", "io.github.ana/sea", "1.2.0"),
-    ]
 
 
 def test_a_skill_never_takes_the_name_of_the_operators_server(config: Config) -> None:
@@ -353,12 +345,3 @@ def test_an_installed_server_with_a_broken_record_does_not_become_the_operators(
     assert one.origin == "installed"
     assert "install it again" in one.fault
     assert (one.command, one.env) == ("", ())
-
-
-def test_a_wanted_server_is_named_until_it_is_installed(config: Config) -> None:
-    config.skill("tides", {"sea": {"registry": "io.github.ana/server"}}, foreign=True)
-    config.look()
-    assert [one.registry_id for one in config.configuration.wanted] == ["io.github.ana/server"]
-    install(config)
-    config.look()
-    assert config.configuration.wanted == ()

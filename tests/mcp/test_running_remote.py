@@ -151,7 +151,7 @@ async def test_a_server_without_a_stream_for_news_is_used(manager: Manager, make
     assert (state.phase, state.reason) == ("ready", "")
     await until(asked.is_set, "the stream's being asked for")
     assert (await manager.call("mcp_one_add", a=2, b=3)).data == {"result": 5}
-    assert (manager.state("one").phase, manager.state("one").deaths) == ("ready", 0)
+    assert manager.state("one").phase == "ready"
 
 
 async def test_idle_sessions_that_expire_are_no_failures(tmp_path: Path, make_site: MakeSite) -> None:
@@ -193,7 +193,7 @@ async def test_a_server_that_was_set_aside_is_used_again_soon_after_it_is_back(
 ) -> None:
     site = make_site()
     site.spoil = lambda *_: (503, {}, b"")
-    manager = Manager(tmp_path, replace(QUICK, away=0.05))
+    manager = Manager(tmp_path, replace(QUICK, broken=0.05))
     await manager.start("one", command="", args=(), url=site.url)
     await until(lambda: manager.troubles, "its being set aside")
     site.spoil = None
@@ -201,13 +201,6 @@ async def test_a_server_that_was_set_aside_is_used_again_soon_after_it_is_back(
     assert (await manager.call("mcp_one_add", a=2, b=3)).data == {"result": 5}
     assert [reason == "" for _, reason in manager.troubles] == [False, True]
     await manager.servers.stop()
-
-
-@pytest.mark.parametrize(
-    ("deaths", "seconds"), [(1, 0.5), (4, 120), (5, 300), (6, 600), (8, 2400), (9, 3600), (10_000, 3600)]
-)
-def test_the_pauses_of_a_server_that_stays_away_grow(deaths: int, seconds: float) -> None:
-    assert Limits().pause(deaths) == seconds
 
 
 async def test_an_ignored_goodbye_does_not_delay_the_stop(manager: Manager, make_site: MakeSite) -> None:
