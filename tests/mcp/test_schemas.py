@@ -76,7 +76,7 @@ def of(part: Any, *, required: bool = True, **beside: Any) -> Any:
         ({"anyOf": [{"type": "string"}, {"type": "string"}]}, {"type": "string"}),
         (
             {"allOf": [{"type": "integer", "minimum": 1}, {"type": "number", "minimum": 2}]},
-            {"type": "integer", "minimum": 2},
+            {"type": "integer", "minimum": 1},
         ),
         (
             {"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}], "items": False},
