@@ -371,16 +371,10 @@ class _ServerCard(_Card):
         language, plan = self.language, self.plan
         is_plain = _PLAIN_VERSION.fullmatch(plan.version)
         which = f"{plan.registry_id} {plan.version if is_plain else quoted(plan.version)}"
-        details = []
-        if plan.repository:
-            address = quoted(plan.repository)
-            details.append(say(language, "Its code is said to be at: {address}", address=address))
         if plan.url:
-            return Fact(
-                say(language, "By {publisher}: {which}", publisher=plan.namespace, which=which), details
-            )
+            return Fact(say(language, "By {publisher}: {which}", publisher=plan.namespace, which=which))
         command = quoted(plan.command_line)
-        details.append(say(language, "What is started, whole: {command}", command=command))
+        details = [say(language, "What is started, whole: {command}", command=command)]
         if plan.env:
             details += [say(language, "Variables it is given:"), *_pairs(plan.env)]
         line = say(
@@ -409,12 +403,6 @@ class _ServerCard(_Card):
         details = [self.confined()]
         if grants.network:
             details.append(say(language, "Network: yes, the internet and the network of this machine."))
-        if grants.folders_read:
-            names = self.names(list(map(str, grants.folders_read)))
-            details.append(say(language, "Folders it may read: {names}", names=names))
-        if grants.folders_write:
-            names = self.names(list(map(str, grants.folders_write)))
-            details.append(say(language, "Folders it may read and change: {names}", names=names))
         return Fact(say(language, "It may use: {things}.", things=", ".join(uses)), details)
 
     def _secrets(self) -> Iterator[str]:

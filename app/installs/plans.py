@@ -61,7 +61,6 @@ class Plan:
     title: str
     description: str
     version: str
-    repository: str = ""
     kind: str = ""
     identifier: str = ""
     args: tuple[str, ...] = ()
@@ -153,7 +152,6 @@ def make_plan(
         title=entry.title,
         description=entry.description,
         version=entry.version,
-        repository=entry.repository,
         findings=find({place: text.encode() for place, text in texts.items() if text.strip()}),
         replaces=replaces,
         edited=edited,

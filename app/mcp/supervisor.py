@@ -118,7 +118,7 @@ class Supervisor:
                 return self._refused(tool, refused)
             else:
                 self.deaths = 0
-                return await self._to_result(raw, result)
+                return await self._to_result(tool, result)
         raise AssertionError("unreachable")
 
     async def approve(self, shown: Mapping[str, str]) -> None:
@@ -283,14 +283,14 @@ class Supervisor:
         if not call.cancelled():
             call.exception()  # after a cancellation nobody awaits it
 
-    async def _to_result(self, raw: Mapping[str, JSON], result: dict[str, JSON]) -> ToolResult:
+    async def _to_result(self, tool: str, result: dict[str, JSON]) -> ToolResult:
         if result.get("resultType", "complete") != "complete":
             return ToolResult.failure(
                 "UPSTREAM_ERROR",
-                f"{raw['name']} asks for more than it was given, which cannot be answered here",
+                f"{tool} asks for more than it was given, which cannot be answered here",
                 "go on without it",
             )
-        return await asyncio.to_thread(to_result, result, raw.get("outputSchema"), self.definition)
+        return await asyncio.to_thread(to_result, result, self.definition)
 
     def _may_repeat(self, raw: Mapping[str, JSON]) -> bool:
         hints = raw.get("annotations") or {}
