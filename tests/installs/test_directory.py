@@ -1,10 +1,6 @@
 """Servers found by what people call them: a mirror that outlives the registry, and Smithery beside it."""
 
 import asyncio
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -27,7 +23,7 @@ from app.settings import Settings
 from tests.standins.registry import GITHUB, OFFICIAL, RegistryServer, entry, own_entries, sample_entries
 from tests.standins.smithery import KEY, SmitherySite, hosted
 from tests.test_cli import House
-from tests.world import ROOT, until, wait_for
+from tests.world import until
 
 PROJECT = "io.github.modelcontextprotocol"
 TIME = f"{PROJECT}/mcp-server-time"
@@ -216,14 +212,6 @@ async def test_odd_entries_do_not_spoil_the_list(registry: RegistryServer, direc
     assert (await directory.kept()).entries == 1
 
 
-async def test_list_whose_cursor_comes_again_has_ended(
-    registry: RegistryServer, directory: Directory
-) -> None:
-    registry.failing = JSONResponse({"servers": [], "metadata": {"nextCursor": "again"}})
-    await directory.refresh()
-    assert len(registry.asked) == 2
-
-
 async def test_name_that_is_none_is_not_asked_for(registry: RegistryServer, directory: Directory) -> None:
     for name in ("time", "../../admin/x", "a/b/../c", "a b/c", "", "x/y?z=1", "a/%2e%2e"):
         assert await directory.get(name) is None
@@ -239,17 +227,6 @@ async def test_another_server_than_the_one_asked_for_is_no_answer_and_a_failure_
     registry.failing = JSONResponse({"status": 503}, 503)
     with pytest.raises(RegistryError, match="status 503"):
         await directory.get(TIME)
-
-
-@pytest.mark.slow
-async def test_registry_that_says_nothing_is_waited_for_shortly(
-    registry: RegistryServer, directory: Directory
-) -> None:
-    await directory.refresh()
-    registry.answers_left = 0
-    async with asyncio.timeout(15):
-        found = await directory.get(TIME)
-    assert found is not None
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
@@ -275,42 +252,10 @@ async def test_another_registry_starts_another_mirror(opened: Callable[..., Dire
         other.stop()
 
 
-async def test_directories_that_open_together_share_one_mirror(opened: Callable[..., Directory]) -> None:
-    directories = [opened() for _ in range(8)]  # as the server and a command beside it
-    await asyncio.gather(*(directory.refresh() for directory in directories))
-    assert {(await directory.kept()).entries for directory in directories} == {len(own_entries()) - 1}
-
-
 async def test_broken_mirror_is_begun_anew(directory: Directory, tmp_path: Path) -> None:
     await directory.refresh()
     (tmp_path / "mcp" / "registry.db").write_bytes(b"no database at all" * 500)
     assert (await names(directory, "time"))[0] == TIME
-
-
-async def test_after_a_kill_in_the_middle_of_the_first_fetching_what_came_is_searched(
-    registry: RegistryServer, directory: Directory, tmp_path: Path
-) -> None:
-    registry.entries = [entry(f"com.example/s{n:03}", f"thing number {n}") for n in range(250)]
-    registry.answers_left = 2
-    code = (
-        "import asyncio, pathlib, sys\n"
-        "from app.installs.directory import Directory\n"
-        "from app.http.transport import Transport\n"
-        "asyncio.run(Directory(sys.argv[1], pathlib.Path(sys.argv[2]), Transport()).refresh())\n"
-    )
-    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen([sys.executable, "-c", code, registry.url, str(tmp_path)], env=env)
-    await asyncio.to_thread(wait_for, lambda: len(registry.asked) == 3, "the third page")
-    process.send_signal(signal.SIGKILL)
-    process.wait(10)
-    kept = await directory.kept()
-    assert (kept.entries, kept.synced_at) == (200, None)
-    registry.answers_left, registry.failing = 10, Response(status_code=500)
-    assert (await names(directory, "thing 42"))[0] == "com.example/s042"
-    registry.failing = None
-    await directory.refresh()
-    assert (await directory.kept()).entries == 250
-    assert (await names(directory, "thing 249"))[0] == "com.example/s249"
 
 
 async def test_words_mean_a_server_as_the_registry_has_it_now(
@@ -469,16 +414,6 @@ async def test_what_fails_there_takes_nothing_from_the_registry(
 async def reason(directory: Directory, name: str) -> str:
     found = await directory.get(name)
     return found.reason.code if found is not None and found.reason is not None else ""
-
-
-async def test_an_address_that_cannot_be_read_takes_nothing_from_the_others(
-    both: Callable[..., Directory], smithery: SmitherySite
-) -> None:
-    good, directory = list(smithery.servers), both()
-    for url in ("https://[", "https://a\uff0fb.run.tools", "http://[::1", "no address"):
-        smithery.servers[:] = [hosted("odd", "Tides, odd ones", url), *good]
-        assert "ai.smithery/tides" in await names(directory, "tides")
-        assert await reason(directory, "ai.smithery/odd") == "BAD_ADDRESS"
 
 
 async def test_each_of_the_two_answers_where_the_other_is_away(

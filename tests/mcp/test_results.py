@@ -157,11 +157,6 @@ def test_files_are_bounded_in_number_and_size() -> None:
     assert "larger than 16 MiB" in large.data["content"][0]["problem"]
 
 
-def test_an_invalid_media_type_is_dropped() -> None:
-    [file] = to_result({"content": [image(mimeType="image/png\r\nX-Evil: 1")]}).attachments
-    assert file.mime_type == ""
-
-
 @pytest.mark.parametrize("said", ["x", "\x00", "é", "\U0001f600"])
 def test_a_huge_result_is_cut_to_what_a_call_may_return(said: str) -> None:
     result = to_result({"content": [text(said * 300_000)]})

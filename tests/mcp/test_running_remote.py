@@ -178,16 +178,6 @@ async def test_idle_sessions_that_expire_are_no_failures(tmp_path: Path, make_si
     await manager.servers.stop()
 
 
-async def test_a_server_that_is_away_is_tried_again(manager: Manager, make_site: MakeSite) -> None:
-    site = make_site()
-    await manager.start("one", command="", args=(), url=site.url)
-    site.stop()
-    result = await manager.call("mcp_one_add", a=2, b=3)
-    assert result.code == "UNAVAILABLE", result
-    await until(lambda: manager.state("one").phase == "broken", "its being set aside")
-    assert "nobody takes a connection" in manager.state("one").reason
-
-
 async def test_a_server_that_was_set_aside_is_used_again_soon_after_it_is_back(
     tmp_path: Path, make_site: MakeSite
 ) -> None:
@@ -210,12 +200,6 @@ async def test_an_ignored_goodbye_does_not_delay_the_stop(manager: Manager, make
     await manager.servers.stop()
     left.set()
     assert asyncio.all_tasks() == {asyncio.current_task()}
-
-
-async def test_what_is_no_address_is_said_so(manager: Manager) -> None:
-    state = await manager.start("one", command="", args=(), url="ftp://example.org")
-    assert state.phase == "faulty"
-    assert "no http or https address" in state.reason
 
 
 class Wire(httpx2.AsyncBaseTransport):
@@ -249,15 +233,6 @@ class Endless(Wire):
         while True:
             yield b"x"
             await asyncio.sleep(0)
-
-
-async def test_the_body_of_a_redirect_is_not_read() -> None:
-    async with httpx2.AsyncClient(
-        transport=GuardedTransport(Endless(), None, resolve), trust_env=False
-    ) as client:
-        async with asyncio.timeout(5):
-            answer = await client.post("https://public.test/mcp", json={})
-    assert (answer.status_code, answer.headers["location"], answer.content) == (307, "/on", b"")
 
 
 async def test_waiting_requests_are_limited() -> None:
