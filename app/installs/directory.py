@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 
 
 class Directory:
-    """Searches the mirror of the registry in DATA_DIR/mcp/registry.db, and Smithery if there is a key.
+    """Searches the mirror of the registry in DATA_DIR/mcp, and Smithery if there is a key.
 
     The mirror also answers while the registry is away; a search that finds it older than six hours brings it
     up to date in the background.
@@ -60,7 +60,7 @@ class Directory:
     ) -> None:
         self._registry = Registry(url, transport)
         self._smithery = smithery
-        self._mirror = Mirror(data_dir / "mcp" / "registry.db", self._registry.url)
+        self._mirror = Mirror(data_dir / "mcp", self._registry.url)
         self._clock = clock
         self._refreshing: asyncio.Task[None] | None = None
         self.trouble = ""  # why the last fetch failed

@@ -19,7 +19,7 @@ from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
-from app.installs.errors import ArchiveError, InstallError, QuarantineError
+from app.installs.errors import InstallError, QuarantineError
 from app.security import write_private
 from app.skills.file_tree import (
     MAX_BYTES,
@@ -101,7 +101,7 @@ class Quarantined:
 class ArchiveEntry:
     """One name of an archive; `kind` is "file", "folder", or in words what it is instead.
 
-    `size` is what the archive says; `read` returns exactly so many bytes or raises `ArchiveError`.
+    `size` is what the archive says; `read` returns exactly so many bytes or raises `QuarantineError`.
     """
 
     name: str
@@ -127,7 +127,7 @@ def unpack(data: bytes, source: str, folder: str = "", sent_on: str = "") -> Qua
             base, files = "", {_SKILL: data}
         tree = Quarantined(source, base or _folder_of(source), files, sent_on)
         _ = tree.manifest
-    except (ArchiveError, ManifestError) as error:
+    except ManifestError as error:
         raise QuarantineError(visible(str(error))) from error
     return tree
 
@@ -309,16 +309,16 @@ def _shown(name: str) -> str:
 
 
 def _zip_entries(data: bytes) -> Iterator[ArchiveEntry]:
-    """Yield the entries in the archive's order; their bytes are unpacked when read. Raise `ArchiveError`."""
+    """Yield the entries; their bytes are unpacked when read. Raise `QuarantineError`."""
     if data.count(b"PK\x01\x02") > MAX_ENTRIES:  # before zipfile makes an object of each
-        raise ArchiveError(f"the archive has more than {MAX_ENTRIES} entries")
+        raise QuarantineError(f"the archive has more than {MAX_ENTRIES} entries")
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
     except (zipfile.BadZipFile, NotImplementedError, *_DAMAGE) as error:
-        raise ArchiveError(f"the zip is damaged: {error}") from error
+        raise QuarantineError(f"the zip is damaged: {visible(str(error))}") from error
     for info in archive.infolist():
         if info.flag_bits & _ENCRYPTED:
-            raise ArchiveError("the zip is encrypted; pack it without a password")
+            raise QuarantineError("the zip is encrypted; pack it without a password")
         name = _zip_name(info)
         mode = info.external_attr >> 16
         kind = _MODE_KINDS.get(stat.S_IFMT(mode), "folder" if name.endswith("/") else "file")
@@ -338,18 +338,18 @@ def _zip_name(info: zipfile.ZipInfo) -> str:
 
 def _read_zipped(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ArchiveError("the zip is packed in an unusual way; pack it with deflate")
+        raise QuarantineError("the zip is packed in an unusual way; pack it with deflate")
     _check_ratio(info.file_size, info.compress_size)
     try:
         with archive.open(info) as file:
             content = file.read(info.file_size)
     except (zipfile.BadZipFile, *_DAMAGE) as error:
-        raise ArchiveError(f"the zip is damaged: {error}") from error
+        raise QuarantineError(f"the zip is damaged: {visible(str(error))}") from error
     if len(content) != info.file_size:
-        raise ArchiveError("the zip is damaged: a file is not as long as it says")
+        raise QuarantineError("the zip is damaged: a file is not as long as it says")
     return content
 
 
 def _check_ratio(unpacked: int, packed: int) -> None:
     if unpacked > max(RATIO_FREE_BYTES, packed * MAX_RATIO):
-        raise ArchiveError(f"it unpacks to more than {MAX_RATIO} times its size, as archive bombs do")
+        raise QuarantineError(f"it unpacks to more than {MAX_RATIO} times its size, as archive bombs do")

@@ -1,6 +1,7 @@
 """The lists of servers: the MCP registry, with a mirror of it, and Smithery if the owner has a key."""
 
 import asyncio
+import hashlib
 import json
 import logging
 import re
@@ -36,16 +37,11 @@ _SHORTEST_BEGINNING = 4
 _VERSION = 3
 # A namespace in front of a name, or alone: it says who publishes a server, not what it is for.
 NAMESPACE = re.compile(r"\b(?:(?:io|com|org|net|dev|ai|app|co|me|sh)(?:\.[a-z0-9-]+)+/?)", re.IGNORECASE)
-_TABLES = (
-    "DROP TABLE IF EXISTS entries",
-    "DROP TABLE IF EXISTS stems",
-    "DROP TABLE IF EXISTS known_stems",
-    "DROP TABLE IF EXISTS about",
-    "CREATE TABLE entries (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, raw BLOB NOT NULL)",
-    "CREATE VIRTUAL TABLE stems USING fts5 (own_name, title, description, publisher)",
-    "CREATE TABLE about (url TEXT NOT NULL, synced_at REAL)",
-    f"PRAGMA user_version = {_VERSION}",
-)
+_TABLES = """
+CREATE TABLE IF NOT EXISTS entries (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, raw BLOB NOT NULL);
+CREATE VIRTUAL TABLE IF NOT EXISTS stems USING fts5 (own_name, title, description, publisher);
+CREATE TABLE IF NOT EXISTS fetched (synced_at REAL NOT NULL);
+"""
 _KEEP = (
     "INSERT INTO entries (name, raw) VALUES (?, ?) ON CONFLICT DO UPDATE SET raw = excluded.raw RETURNING id"
 )
@@ -148,19 +144,19 @@ class Kept:
 class Mirror:
     """The last known list of the registry at `url`, in a database that may be lost and fetched again.
 
-    Every call blocks briefly. Raises `RegistryError` if the disk is full or another process holds the file
-    for long; a broken file is replaced by an empty one.
+    Every call blocks briefly. Raises `RegistryError` if the disk is full, another process holds the file for
+    long, or the file is broken, which is then removed.
     """
 
-    def __init__(self, path: Path, url: str) -> None:
-        self._path = path
-        self._url = url
+    def __init__(self, folder: Path, url: str) -> None:
+        mark = hashlib.sha256(f"{_VERSION} {url}".encode()).hexdigest()[:8]
+        self._path = folder / f"registry-{mark}.db"
 
     def kept(self) -> Kept:
         """Return how many entries there are, and as of when."""
         with self._opened() as connection:
             (count,) = connection.execute("SELECT count(*) FROM entries").fetchone()
-            (synced_at,) = connection.execute("SELECT synced_at FROM about").fetchone()
+            (synced_at,) = connection.execute("SELECT max(synced_at) FROM fetched").fetchone()
             return Kept(count, synced_at)
 
     def take(self, page: Iterable[JSON]) -> bool:
@@ -178,7 +174,9 @@ class Mirror:
     def finish(self, began: float) -> None:
         """Note that the last page is in, of a fetch that began at that time."""
         with self._opened() as connection:
-            connection.execute("UPDATE about SET synced_at = ?", (began,))
+            connection.execute("DELETE FROM fetched")
+            connection.execute("INSERT INTO fetched VALUES (?)", (began,))
+        self._path.with_name("registry.db").unlink(missing_ok=True)  # of versions before this one
 
     def entry(self, name: str) -> Entry | None:
         """Return the entry of that exact name, also one that was deleted from the registry."""
@@ -197,45 +195,15 @@ class Mirror:
         """Open the database for one transaction."""
         self._path.parent.mkdir(0o700, parents=True, exist_ok=True)
         try:
-            with closing(self._connect()) as connection, connection:
-                yield connection
+            with closing(sqlite3.connect(self._path, timeout=BUSY_SECONDS)) as connection:
+                connection.executescript(_TABLES)
+                with connection:
+                    yield connection
         except sqlite3.OperationalError as error:
             raise RegistryError(f"the list of servers can be neither kept nor read: {error}") from error
         except sqlite3.DatabaseError as error:
             self._path.unlink(missing_ok=True)
             raise RegistryError("the list of servers was damaged, and is fetched anew: ask again") from error
-
-    def _connect(self) -> sqlite3.Connection:
-        """Connect, with empty tables unless those of this version and registry are there."""
-        connection = sqlite3.connect(self._path, timeout=BUSY_SECONDS)
-        try:
-            self._prepare(connection)
-        except sqlite3.OperationalError:
-            connection.close()
-            raise
-        except sqlite3.DatabaseError:  # the file is no database any more
-            connection.close()
-            self._path.unlink(missing_ok=True)
-            connection = sqlite3.connect(self._path, timeout=BUSY_SECONDS)
-            self._prepare(connection)
-        return connection
-
-    def _prepare(self, connection: sqlite3.Connection) -> None:
-        if self._is_ready(connection):
-            return
-        connection.execute("BEGIN IMMEDIATE")
-        if not self._is_ready(connection):  # no other process was quicker
-            for statement in _TABLES:
-                connection.execute(statement)
-            connection.execute("INSERT INTO about VALUES (?, NULL)", (self._url,))
-        connection.commit()
-
-    def _is_ready(self, connection: sqlite3.Connection) -> bool:
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version != _VERSION:
-            return False
-        (url,) = connection.execute("SELECT url FROM about").fetchone()
-        return bool(url == self._url)
 
 
 def _index(connection: sqlite3.Connection, id: int, entry: Entry) -> None:

@@ -254,7 +254,10 @@ async def test_another_registry_starts_another_mirror(opened: Callable[..., Dire
 
 async def test_broken_mirror_is_begun_anew(directory: Directory, tmp_path: Path) -> None:
     await directory.refresh()
-    (tmp_path / "mcp" / "registry.db").write_bytes(b"no database at all" * 500)
+    (mirror,) = (tmp_path / "mcp").glob("registry-*.db")
+    mirror.write_bytes(b"no database at all" * 500)
+    with pytest.raises(RegistryError, match="ask again"):
+        await directory.search("time")
     assert (await names(directory, "time"))[0] == TIME
 
 
