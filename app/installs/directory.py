@@ -89,36 +89,18 @@ class Directory:
         Raises `RegistryError` if there is nothing to search in.
         """
 
-        async def listed_there() -> list[Entry]:
-            await self._bring_mirror()
-            return await asyncio.to_thread(self._found, words, limit)
-
-        listed, hosted = await asyncio.gather(listed_there(), self._hosted(words), return_exceptions=True)
-        also = [] if isinstance(hosted, BaseException) else hosted
-        if isinstance(listed, BaseException):
-            if not (also and isinstance(listed, RegistryError)):
-                raise listed
-            return also
+        await self._bring_mirror()
+        listed = await asyncio.to_thread(self._found, words, limit)
+        also = await self._hosted(words)
         return [*listed[: limit - len(also)], *also]
 
     async def get(self, name: str) -> Entry | None:
-        """Return a server in its newest version, from the registry or, if that is away, from the mirror.
+        """Return a server in its newest version, from the registry (the mirror if that is away) or Smithery.
 
         Return None if there is none. Raises `RegistryError` if that cannot be known.
         """
         if not NAME.fullmatch(name):
             return None
-        trouble = None
-        try:
-            hosted = await self._smithery.get(name) if self._smithery is not None else None
-        except RegistryError as error:  # the registry lists some of its servers too
-            hosted, trouble = None, error
-        entry = hosted or await self._in_registry(name)
-        if entry is None and trouble is not None:
-            raise trouble
-        return entry
-
-    async def _in_registry(self, name: str) -> Entry | None:
         try:
             entry = read_entry(await self._registry.server(name))
         except RegistryError as error:
@@ -126,7 +108,9 @@ class Directory:
             entry = await asyncio.to_thread(self._mirror.entry, name)
             if entry is None:
                 raise
-        return entry if entry is not None and entry.name == name else None
+        if entry is not None and entry.name == name:
+            return entry
+        return await self._smithery.get(name) if self._smithery is not None else None
 
     async def _hosted(self, words: str) -> list[Entry]:
         """Search Smithery, whose failure takes nothing from the registry's answer."""
