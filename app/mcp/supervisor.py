@@ -99,16 +99,16 @@ class Supervisor:
             connection = self._connection
             if connection is None:
                 return self._unavailable(self.reason or "it is still starting")
-            raw = next((raw for raw in self.approved if raw["name"] == tool), None)
-            if raw is None:  # after a restart the server may offer another of that name, or none
+            # After a restart the server may offer another of that name, or none.
+            if not any(raw["name"] == tool for raw in self.approved):
                 return self._unavailable(f"it offers no tool {tool} that was approved")
             try:
                 result = await self._call_in_task(connection, tool, args)
             except ConnectionLost as lost:
                 why = show_reason(self.definition, str(lost))
-                if is_last or (lost.sent and not self._may_repeat(raw)):
-                    if lost.sent:
-                        return _unknown(tool, f"its server broke off ({why})")
+                if lost.sent:
+                    return _unknown(tool, f"its server broke off ({why})")
+                if is_last:
                     return self._unavailable(why)
                 await self._wait_for_another(connection)
             except TimeoutError:
@@ -291,11 +291,6 @@ class Supervisor:
                 "go on without it",
             )
         return await asyncio.to_thread(to_result, result, self.definition)
-
-    def _may_repeat(self, raw: Mapping[str, JSON]) -> bool:
-        hints = raw.get("annotations") or {}
-        safe = hints.get("readOnlyHint") is True or hints.get("idempotentHint") is True
-        return self.definition.trusted and safe
 
     def _refused(self, tool: str, refused: Refused) -> ToolResult:
         text = show_reason(self.definition, str(refused))

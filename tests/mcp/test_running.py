@@ -180,20 +180,6 @@ async def test_all_pages_are_read(manager: Manager) -> None:
     assert len(state.tools) == 25
 
 
-@pytest.mark.parametrize(("trusted", "hint", "code"), [
-    (True, "readOnlyHint", "ok"),
-    (True, "idempotentHint", "ok"),
-    (True, "openWorldHint", "OUTCOME_UNKNOWN"),
-    (False, "readOnlyHint", "OUTCOME_UNKNOWN"),
-])  # fmt: skip
-async def test_only_what_a_trusted_server_says_may_be_repeated_is_called_again(
-    manager: Manager, tmp_path: Path, trusted: bool, hint: str, code: str
-) -> None:
-    fragile = tool("crash", properties={"file": {"type": "string"}}, annotations={hint: True})
-    await manager.start("one", {"tools": [fragile]}, trusted=trusted)
-    assert (await manager.call("mcp_one_crash", file=str(tmp_path / "crashed"))).code == code
-
-
 async def test_progress_extends_a_call_and_silence_ends_it(tmp_path: Path) -> None:
     manager = Manager(tmp_path, Limits(call=1.0, pauses=QUICK.pauses))
     await manager.start("one", {"tools": [tool("steps"), tool("hang"), tool("cancelled")]})
