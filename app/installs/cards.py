@@ -34,6 +34,8 @@ _T = TypeVar("_T")
 
 MAX_LISTED = 100  # hosts, tools, variables: a longer list is approved without being read
 MAX_OF_A_KIND = 30  # findings that are listed; the others are counted
+MAX_OF_A_MILD_KIND = 5
+_MILD: frozenset[Kind] = frozenset({"path", "runs-code"})  # found in a third of honest skills
 EXAMINE_SECONDS = 20  # a hundred times what an honest skill takes
 EXAMINE_MEMORY = 1024 * 1024 * 1024
 
@@ -255,7 +257,10 @@ def _listed(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     for number, one in enumerate(findings):
         seen[one.kind, one.file] += 1
         ranked.setdefault(one.kind, []).append((seen[one.kind, one.file], number))
-    chosen = {number for ranks in ranked.values() for _, number in sorted(ranks)[:MAX_OF_A_KIND]}
+    chosen: set[int] = set()
+    for kind, ranks in ranked.items():
+        most = MAX_OF_A_MILD_KIND if kind in _MILD else MAX_OF_A_KIND
+        chosen.update(number for _, number in sorted(ranks)[:most])
     return tuple(one for number, one in enumerate(findings) if number in chosen)
 
 

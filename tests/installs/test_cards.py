@@ -130,13 +130,14 @@ def test_a_refused_server_and_the_change_of_an_update_are_on_the_card() -> None:
 
 
 def test_a_long_card_does_not_list_its_files() -> None:
-    files = {f"references/a-page-with-a-long-name-{n}.md": b"text" for n in range(200)}
+    files = {f"references/a-page-with-a-long-name-{n}.md": b"See /etc/%d\n" % n for n in range(200)}
     made = make_card(unpack(zipped({"SKILL.md": SKILL + b"https://tides.net/\n"} | files), SOURCE))
     whole = words(made).text
     assert "a-page-with-a-long-name-199.md" in whole
     short = words(made, max_bytes=7 * 1024).text
-    assert "“tides.net”" in short
-    assert "a-page-with-a-long-name" not in short
+    for needed in ("“tides.net”", "“/etc/0”", "- and 195 more"):
+        assert needed in short
+    assert "a-page-with-a-long-name-199" not in short
     assert short.endswith("This is shortened. The owner reads all of it with: recado approvals list")
     assert words(made, max_bytes=len(whole.encode())).text == whole
 
