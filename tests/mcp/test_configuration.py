@@ -320,6 +320,9 @@ def test_an_installed_server_is_what_was_approved_with_only_its_own_secrets(conf
     assert config.look()["github"].env == (("API_KEY", "its own"),)
     set_enabled(config.path, "github", False)
     assert (config.look()["github"].origin, config.look()["github"].enabled) == ("installed", False)
+    path = config.folder / "mcp" / "github" / RECORD
+    path.write_text(json.dumps({**json.loads(path.read_text()), "older_sdk": True, "lock_sha256": "b"}))
+    assert config.look()["github"].origin == "installed", "a record of an earlier version is read"
 
 
 def test_an_edited_entry_is_the_operators_but_gets_no_more_than_was_approved(
