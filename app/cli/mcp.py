@@ -84,9 +84,11 @@ def mcp_search(
     Works with the list as it came last while the registry is away. Status 1 where nothing fits.
     """
     settings, wanted = command_settings("ERROR"), " ".join(words)
-    found, as_of = asyncio.run(_search(settings, wanted))
+    found, topics, as_of = asyncio.run(_search(settings, wanted))
     if not found:
-        raise RecadoError(f"no server of the registry fits {wanted!r}")
+        raise RecadoError(
+            f"no server of the registry fits {wanted!r}; there are some for: {', '.join(topics) or 'nothing'}"
+        )
     if as_json:
         show(json.dumps([_as_json(one) for one in found], ensure_ascii=False, indent=2))
         return
@@ -325,8 +327,8 @@ def mcp_remove(name: ServerName) -> None:
     show(f"Removed {name} from {settings.mcp_config_path}, with its secrets. It is gone at the next message.")
 
 
-async def _search(settings: Settings, words: str) -> tuple[Sequence[Entry], str]:
-    """Return the best matches, and the date of the list they come from."""
+async def _search(settings: Settings, words: str) -> tuple[Sequence[Entry], Sequence[str], str]:
+    """Return the best matches, without any the nearest topics, and the date of the list they come from."""
     async with _directory(settings) as directory:
         synced_at = (await directory.kept()).synced_at
         if synced_at is not None and time.time() - synced_at > FRESH_SECONDS:
@@ -334,9 +336,10 @@ async def _search(settings: Settings, words: str) -> tuple[Sequence[Entry], str]
                 async with asyncio.timeout(FIRST_SECONDS):
                     await directory.refresh()
         found = await directory.search(words, MAX_CHOICES)
+        topics = [] if found else await directory.nearest_topics(words, "en")
         synced_at = (await directory.kept()).synced_at
     as_of = f"as of {moment(synced_at)}" if synced_at else "the list is not whole yet"
-    return found, f"{as_of}; {directory.trouble}" if directory.trouble else as_of
+    return found, topics, f"{as_of}; {directory.trouble}" if directory.trouble else as_of
 
 
 async def _install(settings: Settings, name: str, choice: RegistryChoice, *, asks: bool) -> None:

@@ -264,7 +264,7 @@ class ServerInstalls:
         language = context.language
         found = await self._directory.search(words, MAX_CHOICES)
         if not found:
-            return not_found(language, words)
+            return not_found(language, words, await self._directory.nearest_topics(words, language))
         names = [entry.name for entry in found]
         return ToolResult.success({"names": names, "summary": found_text(language, found)})
 
@@ -411,7 +411,8 @@ class ServerInstalls:
             # the words are their authors'
             raise Refused(ToolResult.success(data, outside=True, choices=to_pick))
         if found.entry is None:
-            raise Refused(not_found(language, name))
+            topics = await self._directory.nearest_topics(name, language)
+            raise Refused(not_found(language, name, topics))
         if (reason := found.entry.reason) is not None:
             raise Refused(not_installable(language, found.entry.name, reason))
         request = ServerRequest(

@@ -1,15 +1,17 @@
 """Finds servers by what a person calls them, in a mirror of the registry (docs/decisions/0012)."""
 
 import asyncio
+import difflib
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
 from app.http.transport import Transport
+from app.i18n import LANGUAGES
 from app.installs.entries import NAME, Entry, read_entry
 from app.installs.errors import RegistryError
 from app.installs.registry import NAMESPACE, Kept, Mirror, Registry, Smithery
@@ -21,6 +23,8 @@ OVERLAP_SECONDS = 3600  # by how much our clock may be ahead of the registry's
 FIRST_SECONDS = 25.0  # how long a search waits for the first list
 WORDS_CHARACTERS = 200
 RANKED = 60  # so many of the best by words are put in order
+TOPICS_SHOWN = 6
+ALIKE = 0.8  # the similarity from which a word is taken for a misspelling of another
 MAX_CHOICES = 8  # servers that a person chooses from
 # Shares of the best one's score: below the first an entry is no answer, above the second about as good.
 _WORTH = 0.3
@@ -93,6 +97,20 @@ class Directory:
         listed = await asyncio.to_thread(self._found, words, limit)
         also = await self._hosted(words)
         return [*listed[: limit - len(also)], *also]
+
+    async def nearest_topics(self, said: str, language: str) -> list[str]:
+        """Return what there are servers for, named in a language: what is spelled like the said first, then
+        what there are most servers for."""
+        topics = _topics()
+        counts = await asyncio.to_thread(self._mirror.counts, [topic.names["en"] for topic in topics])
+        asked = [stem(word) for word in search_words(said[:WORDS_CHARACTERS])]
+
+        def distance(topic: Topic) -> tuple[bool, int]:
+            is_alike = any(difflib.get_close_matches(word, topic.stems, 1, ALIKE) for word in asked)
+            return not is_alike, -counts[topic.names["en"]]
+
+        known = sorted((topic for topic in topics if counts[topic.names["en"]]), key=distance)
+        return [topic.names[language] for topic in known[:TOPICS_SHOWN]]
 
     async def get(self, name: str) -> Entry | None:
         """Return a server in its newest version, from the registry (the mirror if that is away) or Smithery.
@@ -215,7 +233,7 @@ def search_words(query: str) -> list[str]:
 def with_topics(said: Iterable[str]) -> list[str]:
     """Return the words, and after them the English words that entries use for them."""
     listed = list(said)
-    topics = [topic for word in listed for topic, stems in _topics() if stem(word) in stems]
+    topics = [topic.names["en"] for word in listed for topic in _topics() if stem(word) in topic.stems]
     return list(dict.fromkeys([*listed, *topics]))
 
 
@@ -248,11 +266,22 @@ def _rfc3339(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+@dataclass(frozen=True)
+class Topic:
+    """A subject of servers: its names by language, of which entries say the English one, and the stems of all
+    words that lead to it."""
+
+    names: Mapping[str, str]
+    stems: frozenset[str]
+
+
 @cache
-def _topics() -> tuple[tuple[str, frozenset[str]], ...]:
-    """Return subjects of servers: each one's word in entries, and the stems of all words that lead to it."""
+def _topics() -> tuple[Topic, ...]:
     lines = [line for line in _TOPICS.read_text("utf-8").splitlines() if not line.startswith("#")]
-    return tuple((line.split()[0], frozenset(map(stem, words(line)))) for line in lines)
+    return tuple(
+        Topic(dict(zip(LANGUAGES, line.split(), strict=False)), frozenset(map(stem, words(line))))
+        for line in lines
+    )
 
 
 def _names_all(name: str, said: str) -> bool:

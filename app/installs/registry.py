@@ -190,6 +190,12 @@ class Mirror:
             found = connection.execute(_FIND, (_wanted(words), most)) if words else ()
             return [(entry, score) for raw, score in found if (entry := read_entry(json.loads(raw)))]
 
+    def counts(self, words: Sequence[str]) -> dict[str, int]:
+        """Return how many entries hold each word."""
+        sql = "SELECT count(*) FROM stems WHERE stems MATCH ?"
+        with self._opened() as connection:
+            return {word: connection.execute(sql, (f'"{stem(word)}"',)).fetchone()[0] for word in words}
+
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
         """Open the database for one transaction."""

@@ -84,9 +84,12 @@ def not_written_by_them(language: str, address: str) -> ToolResult:
     )
 
 
-def not_found(language: str, name: str) -> ToolResult:
-    """Say that the registry has no such server, and that commands are never taken."""
+def not_found(language: str, name: str, topics: Sequence[str]) -> ToolResult:
+    """Say that the registry has no such server, and what it has servers for; commands are never taken."""
     said = say(language, "I found no server like {name} in the registry.", name=quoted(name[:_MAX_NAME]))
+    if topics:
+        listed = ", ".join(topics)
+        said += " " + say(language, "There are servers for, among others: {topics}.", topics=listed)
     hint = say(
         language,
         "I never take a command or an address of a server from a chat: for those there is recado mcp add in "

@@ -119,6 +119,15 @@ async def test_all_servers_of_a_name_are_listed_those_that_can_be_installed_and_
     assert found.index(TIME) < found.index(posing)
 
 
+async def test_topics_are_those_with_the_most_servers_after_what_is_spelled_alike(
+    directory: Directory,
+) -> None:
+    await directory.refresh()
+    most = ["repositórios", "arquivos", "memória", "busca", "hora", "raciocínio"]
+    assert await directory.nearest_topics("xyzzyx", "pt") == most
+    assert await directory.nearest_topics("rellojes", "pt") == ["hora", *most[:4], most[5]]
+
+
 async def test_deleted_server_is_found_by_its_very_name_only_and_nothing_where_nothing_fits(
     directory: Directory,
 ) -> None:

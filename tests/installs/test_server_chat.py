@@ -297,7 +297,7 @@ def test_hostile_words_are_quoted_on_the_card_and_named(port: Any) -> None:
     assert "What is started, whole: “python tide-oracle==1.0.0”" in listed
 
 
-def test_servers_are_found_in_the_words_of_three_languages(
+def test_servers_are_found_in_the_words_of_three_languages_and_a_vain_search_names_topics(
     make_world: Any,
 ) -> None:
     sky, rain, plans = (f"io.github.ana/{name}" for name in ("sky", "rain", "plans"))
@@ -309,8 +309,13 @@ def test_servers_are_found_in_the_words_of_three_languages(
         graph.say("p0", asks)
         assert rain in graph.reply("p0", count + 1)
         assert sky not in graph.texts("p0")[-1]
-    graph.say("p0", "busca un servidor de github")
-    told(graph, "p0", "No encontré en el registro ningún servidor como")
+    for asks, said in (
+        ("busca un servidor de github", "Hay servidores para, entre otras cosas: clima, calendario."),
+        ("busca um servidor de io.github", "Há servidores para, entre outras coisas: clima, calendário."),
+        ("search the registry for football", "There are servers for, among others: weather, calendar."),
+    ):
+        graph.say("p0", asks)
+        told(graph, "p0", said)
     served.stop()
 
 
