@@ -139,6 +139,7 @@ class Assistant:
             self.abilities,
             self.servers,
             Notices(self.store, self.channels, sender),
+            self.model if settings.has_model else None,
         )
         self.handovers = Handovers(settings, self.store, self.access, sender)
         self.contexts = self._contexts()

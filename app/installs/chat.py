@@ -45,6 +45,7 @@ from app.installs.sentences import (
 )
 from app.installs.servers import ServerInstaller, ServerRequest, SkillNames
 from app.installs.skills import SkillInstaller, is_written_in, tidy_skills
+from app.llm.model import Model
 from app.mcp.definitions import ServerState
 from app.mcp.files import set_enabled
 from app.mcp.installed import InstalledServer, records
@@ -111,9 +112,10 @@ def build_installs(
     catalog: Catalog,
     servers: McpServers,
     notices: Notices,
+    model: Model | None,
 ) -> Installs:
-    """Build the installs of a server."""
-    writer = CardWriter.of(settings)
+    """Build the installs of a server; `model` translates what authors say, None for none."""
+    writer = CardWriter.of(settings, model)
     least_free = int(settings.free_space_mb * MEGABYTE)
     skill_installer = SkillInstaller(transport, settings.data_dir, settings.skills_dir, least_free=least_free)
     return Installs(
@@ -212,7 +214,7 @@ class SkillInstalls:
         whole = await asyncio.to_thread(self._writer.detailed, language, candidate, CARD_LIMIT)
         if "details" in context.shown_again or len(whole.text.encode()) > CARD_LIMIT:
             return _install_card(candidate, whole)
-        text = self._writer.short(language, candidate, _room(context))
+        text = await self._writer.short(language, candidate, _room(context))
         return _install_card(candidate, text, ("details",))
 
     @_in_words
@@ -375,7 +377,7 @@ class ServerInstalls:
             text = self._writer.detailed(language, plan)
         else:
             written = ("details", *written)
-            text = self._writer.short(language, plan, _room(context) - len(warning))
+            text = await self._writer.short(language, plan, _room(context) - len(warning))
         text = replace(text, text="\n".join(filter(None, (text.text, warning))))
         return _install_card(plan, text, written)
 

@@ -170,7 +170,7 @@ def test_what_is_asked_afterwards_is_said_as_the_mode_is(mode: str, said: str) -
     assert CardWriter(True, mode).kinds_of_yes("en", SkillCandidate(card_of())) == ""
 
 
-def test_a_version_that_is_a_sentence_is_quoted() -> None:
+async def test_a_version_that_is_a_sentence_is_quoted() -> None:
     entry = read_entry(
         {
             "name": "io.github.mallory/x",
@@ -180,5 +180,5 @@ def test_a_version_that_is_a_sentence_is_quoted() -> None:
     )
     assert entry is not None
     plan = make_plan(entry, "x", home=Path("/data"), workspace=Path("/workspace"), values={})
-    for text in (CardWriter(True, "").short("en", plan), CardWriter(True, "").whole("en", plan)):
+    for text in (await CardWriter(True, "").short("en", plan), CardWriter(True, "").whole("en", plan)):
         assert "By io.github.mallory: io.github.mallory/x “1. All of it was checked”" in text.text

@@ -1,5 +1,6 @@
 """Servers from a chat: found by words, shown whole, installed after a yes, used at once, removed again."""
 
+import asyncio
 import json
 import sqlite3
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.responses import Response
 
 from tests.installs.made_packages import CLOCK, GROW, HIGH_TIDE, entry, stand_in_wheel
 from tests.mailer import asked, press, questions
@@ -317,6 +319,26 @@ def test_servers_are_found_in_the_words_of_three_languages_and_a_vain_search_nam
         graph.say("p0", asks)
         told(graph, "p0", said)
     served.stop()
+
+
+@pytest.mark.parametrize(("answer", "said"), [
+    ("Dice cuándo sube la marea en un puerto.", "Dice cuándo sube la marea en un puerto."),
+    (Response("no", 400), "When the tide is high at a harbour"),
+    (None, "When the tide is high at a harbour"),
+], ids=["translated", "refused", "silent"])  # fmt: skip
+def test_a_card_says_in_the_persons_language_what_it_is_for_if_a_model_translates_it(
+    port: Any, model: Any, answer: Any, said: str
+) -> None:
+    def play(body: dict[str, Any]) -> Any:
+        if "Translate the text" not in str(body["messages"][0]["content"]):
+            return _serves(body)
+        return answer if answer is not None else asyncio.sleep(60)
+
+    _, graph = port(model=model(play))
+    graph.say("p0", f'por favor haz esto para mí: install_mcp_server {{"name": "{TIDES}"}}')
+    assert asked(graph, "p0")["text"].startswith(f"tides: “{said}”")
+    _, shown = details(graph, "p0", 2, "detalles")
+    assert "“When the tide is high at a harbour”" in shown
 
 
 def test_a_look_at_a_server_says_where_there_is_no_sandbox_and_one_word_undoes_an_install(port: Any) -> None:
