@@ -148,8 +148,8 @@ def mcp_add(
     if registry:
         if not yes and not sys.stdin.isatty():
             raise RecadoError("a server is installed after a yes: run this in a terminal, or with --yes")
-        pairs = _pairs(values or [], "--set", "VALUE")
-        choice = RegistryChoice(registry, folder, pairs, not no_network, trust)
+        network = False if no_network else None
+        choice = RegistryChoice(registry, folder, _pairs(values or [], "--set", "VALUE"), network, trust)
         asyncio.run(_install(settings, name, choice, asks=not yes))
     elif command:
         _add_entry(settings, name, command_entry(command, env or []))
@@ -304,7 +304,7 @@ class RegistryChoice:
     registry_id: str
     folder: str
     values: dict[str, str]
-    network: bool
+    network: bool | None
     trusted: bool
 
 

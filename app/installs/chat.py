@@ -421,7 +421,7 @@ class ServerInstalls:
             found.entry,
             values=arguments.get("values") or {},
             folder=str(arguments.get("folder") or ""),
-            network=arguments.get("network") is not False,
+            network=arguments.get("network"),
         )
         try:
             return await self._installer.propose(request)

@@ -38,6 +38,7 @@ Format = Literal["string", "boolean", "filepath"]
 
 NAME = re.compile(r"[a-zA-Z0-9.-]{1,100}/[a-zA-Z0-9._-]{1,100}")
 OFFICIAL = "io.modelcontextprotocol.registry/official"
+PROVIDED = "io.modelcontextprotocol.registry/publisher-provided"
 TITLE_CHARACTERS = 100
 DESCRIPTION_CHARACTERS = 400
 DETAIL_CHARACTERS = 200
@@ -172,7 +173,10 @@ class Remote:
 
 @dataclass(frozen=True)
 class Entry:
-    """A server of a registry. Its texts are its author's; only `namespace` says who that is."""
+    """A server of a registry. Its texts are its author's; only `namespace` says who that is.
+
+    `offline`: its publisher says that it needs no network.
+    """
 
     name: str
     title: str
@@ -183,6 +187,7 @@ class Entry:
     status: str = "active"
     status_message: str = ""
     repository: str = ""
+    offline: bool = False
     is_latest: bool = True
 
     @property
@@ -245,6 +250,7 @@ def read_entry(raw: JSON) -> Entry | None:
     outer = _object(raw)
     server = _object(outer.get("server")) or outer
     meta = _object(_object(outer.get("_meta")).get(OFFICIAL))
+    needs = _object(_object(_object(server.get("_meta")).get(PROVIDED)).get("sandbox"))
     name = server.get("name")
     if not isinstance(name, str) or not NAME.fullmatch(name):
         return None
@@ -258,6 +264,7 @@ def read_entry(raw: JSON) -> Entry | None:
         status=_text(meta.get("status") or server.get("status"), 20) or "active",
         status_message=_text(meta.get("statusMessage"), DETAIL_CHARACTERS),
         repository=_text(_object(server.get("repository")).get("url"), DETAIL_CHARACTERS),
+        offline=needs.get("network") is False,
         is_latest=meta.get("isLatest") is not False,
     )
 

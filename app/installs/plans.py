@@ -128,13 +128,14 @@ def make_plan(
     workspace: Path,
     values: Mapping[str, str],
     folder: str = "",
-    network: bool = True,
+    network: bool | None = None,
     replaces: str = "",
     edited: bool = False,
 ) -> Plan:
     """Plan the server `name` with its folder `home`; `values` are by the keys of its variables.
 
     `folder`, in the workspace, is for the variable that needs one and has no value; "." is all of it.
+    It gets the network as `network` says; if that is None, unless its publisher says that it needs none.
     Raises `InstallError` if it cannot be installed, or needs a value that was not given.
     """
     choice = entry.choice
@@ -163,7 +164,7 @@ def make_plan(
         return dataclasses.replace(plan, url=choice.url, headers=headers, secrets=secrets, audience=audience)
     env, args = tuple(filler.settings(choice.environment)), tuple(_arguments(choice, filler))
     grants = Grants(
-        network=network,
+        network=not entry.offline if network is None else network,
         programs=bool(_RUNS_PROGRAMS & set(_words(choice.identifier))),
         folders_write=tuple(sorted(filler.granted)),
     )

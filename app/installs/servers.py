@@ -51,13 +51,14 @@ class ServerRequest:
     """A server to be planned; one that is installed already keeps its name.
 
     `values` are by the keys of its variables; `folder` is for the one that needs a folder and has no value.
+    Its network grant is what the entry says if `network` is None.
     """
 
     entry: Entry
     name: str = ""
     values: Mapping[str, str] = field(default_factory=dict)
     folder: str = ""
-    network: bool = True
+    network: bool | None = None
 
 
 class SkillNames(Protocol):

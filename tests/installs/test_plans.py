@@ -182,9 +182,15 @@ def test_a_remote_has_an_address_and_headers_and_no_command() -> None:
     assert plan.audience == "owners"
 
 
-def test_the_network_is_granted_unless_an_owner_says_no() -> None:
-    assert plan_of(entry_of(package={})).grants.network
-    assert not plan_of(entry_of(package={}), network=False).grants.network
+def test_the_network_is_granted_unless_the_entry_or_an_owner_says_no() -> None:
+    provided = {"io.modelcontextprotocol.registry/publisher-provided": {"sandbox": {"network": False}}}
+    usual, offline = entry_of(package={}), entry_of(package={}, _meta=provided)
+    assert [plan_of(usual, network=choice).grants.network for choice in (None, True, False)] == [
+        True,
+        True,
+        False,
+    ]
+    assert [plan_of(offline, network=choice).grants.network for choice in (None, True)] == [False, True]
 
 
 def test_only_servers_that_need_other_programs_may_start_them() -> None:
