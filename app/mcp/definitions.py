@@ -27,8 +27,10 @@ NEEDS_SIGN_IN = "it needs a sign-in, which is not supported yet"
 LONGEST_NAME = 41
 NAME_RULE = f"letters, digits, - and _, at most {LONGEST_NAME}, the first a letter or digit"
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{LONGEST_NAME - 1}}}")
-# Commands that fetch a program before they run it.
-_FETCHING_COMMANDS = frozenset({"npx", "uvx", "bunx", "pipx", "docker", "podman"})
+# Commands that fetch a program before they run it, alone or with their first argument.
+_FETCHING_COMMANDS = frozenset(
+    {"npx", "uvx", "bunx", "pipx", "docker", "podman", "npm exec", "pnpm dlx", "uv tool"}
+)
 _MIN_SECRET = 4
 # In what tools say shorter ones are left: they are words of all sorts.
 _MIN_SECRET_IN_RESULTS = 8
@@ -83,7 +85,8 @@ class ServerDefinition:
     @property
     def downloads(self) -> bool:
         """Tell whether its command first fetches what is not here, which may take minutes."""
-        return self.command.rpartition("/")[2] in _FETCHING_COMMANDS
+        program = self.command.rpartition("/")[2]
+        return not _FETCHING_COMMANDS.isdisjoint({program, " ".join([program, *self.args[:1]])})
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -152,6 +155,7 @@ def _forms(secret: str) -> tuple[str, ...]:
 MAX_TEXTS = 256
 LONGEST_TEXT = 32 * 1024
 
+_URL_KEYS = ("url", "serverUrl", "httpUrl")  # the others are of Windsurf and Gemini
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
@@ -294,7 +298,7 @@ def _command(entry: Mapping[str, JSON], template: Template) -> str:
 
 def _url(entry: Mapping[str, JSON], template: Template) -> str:
     """Return the address of a remote; it is never part of a fault, for it may hold a key."""
-    url = template.fill(_text(entry, "url"))
+    url = template.fill(next((text for key in _URL_KEYS if (text := _text(entry, key))), ""))
     if not url or template.missing:
         return url
     try:
@@ -308,7 +312,7 @@ def _check_type(entry: Mapping[str, JSON], command: str, url: str) -> None:
     if bool(command) == bool(url):
         both = "both" if command else "neither"
         raise EntryError(f'it has {both} of "command" (a program here) and "url" (a server elsewhere)')
-    if _text(entry, "type").lower() == "sse":
+    if (_text(entry, "type") or _text(entry, "transport")).lower() == "sse":
         raise EntryError("the transport SSE is not spoken; look for the server's streamable HTTP address")
 
 
@@ -356,7 +360,7 @@ def _exposed(entry: Mapping[str, JSON]) -> Iterator[str]:
         for name, value in _named(entry, key):
             if not _REFERENCE.search(value) and is_secret(name, value):
                 yield f"{key} {name}"
-    for key, texts in (("args", _texts(entry, "args")), ("url", [_text(entry, "url")])):
+    for key, texts in (("args", _texts(entry, "args")), ("url", [_text(entry, key) for key in _URL_KEYS])):
         if any(_SECRET_VALUE.search(text) and not _REFERENCE.search(text) for text in texts):
             yield key
 

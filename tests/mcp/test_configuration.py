@@ -29,7 +29,8 @@ def test_entries_as_other_hosts_write_them_are_read(config: Config) -> None:
             },
             "cline": {"command": "x", "autoApprove": ["a"], "alwaysAllow": [], "timeout": 60, "cwd": "/tmp"},
             "cursor": {"url": "https://example.org/mcp", "headers": {"X-Region": "${REGION}"}},
-            "gemini": {"url": "http://localhost:9/mcp", "trust": True},
+            "windsurf": {"serverUrl": "https://example.org/mcp", "transport": "streamable_http"},
+            "gemini": {"httpUrl": "http://localhost:9/mcp", "trust": True},
             "roo": {"url": "https://example.org/mcp", "type": "streamableHttp", "env": None, "args": []},
             "ours": {"command": "x", "enabled": False, "audience": "owners", "description": "Does x"},
         }
@@ -41,6 +42,8 @@ def test_entries_as_other_hosts_write_them_are_read(config: Config) -> None:
     assert [name for name, one in found.items() if not one.enabled] == ["claude", "ours"]
     assert found["cline"].folder == "/tmp"
     assert found["cursor"].headers == (("X-Region", "sur"),)
+    assert found["windsurf"].url == "https://example.org/mcp"
+    assert found["gemini"].url == "http://localhost:9/mcp"
     assert found["gemini"].trusted
     assert not found["cursor"].trusted
     assert found["ours"].description == "Does x"
@@ -68,6 +71,7 @@ FAULTY = [
     ({"command": "x", "audience": "friends"}, "everyone, members, owners"),
     ({"command": "x", "sandbox": {"everything": True}}, '"sandbox" is'),
     ({"url": "https://example.org/sse", "type": "sse"}, "SSE"),
+    ({"serverUrl": "https://example.org/sse", "transport": "SSE"}, "SSE"),
     ({"url": "file:///etc/passwd"}, "only http and https"),
     ({"url": "https://ana:hunter2@example.org/"}, "password"),
     ({"url": "https://example.org", "headers": {"X Y": "1"}}, "no header's name"),
@@ -151,6 +155,7 @@ def test_a_server_with_a_secret_is_for_owners_unless_its_entry_says_otherwise(co
         ({"command": "x", "args": ["--api-key=abcdef"]}, ("args",)),
         ({"command": "x", "args": ["postgresql://me:word@host/db"]}, ("args",)),
         ({"url": "https://example.org/mcp?api_key=abcdef"}, ("url",)),
+        ({"httpUrl": "https://example.org/mcp?api_key=abcdef"}, ("url",)),
         (
             {"url": "https://example.org", "headers": {"Authorization": "Bearer abcdefgh"}},
             ("headers Authorization",),
@@ -165,6 +170,22 @@ def test_a_plain_text_secret_in_an_entry_is_noticed(
 ) -> None:
     assert config.one(entry).exposed == places
     assert config.one(entry).fault == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "downloads"),
+    [
+        ("npx -y some-server", True),
+        ("/usr/bin/npm exec some-server", True),
+        ("pnpm dlx some-server", True),
+        ("uv tool run some-server", True),
+        ("uv run server.py", False),
+        ("npm", False),
+    ],
+)
+def test_commands_that_first_download_are_told_apart(config: Config, command: str, downloads: bool) -> None:
+    program, *args = command.split()
+    assert config.one({"command": program, "args": args}).downloads is downloads
 
 
 def test_an_entry_grants_rights_in_the_sandbox(config: Config) -> None:
