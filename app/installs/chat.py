@@ -428,7 +428,8 @@ class ServerInstalls:
         except InstallError as error:
             if error.code != "NEEDS_FOLDER":
                 raise
-            raise Refused(needs_folder(language, name)) from error
+            folders = await asyncio.to_thread(_folder_names, self._writer.workspace)
+            raise Refused(needs_folder(language, name, folders)) from error
 
     def _state(self, name: str) -> ServerState | None:
         states = {state.name: state for state in self._servers.states()}
@@ -476,6 +477,12 @@ def _require_consent(context: ToolContext, command: str) -> None:
     """Raise `Refused` at a terminal without a server, where no card was shown."""
     if not context.subject:
         raise Refused(not_asked(context.language, command))
+
+
+def _folder_names(workspace: Path) -> list[str]:
+    """Return the names of the folders in the workspace that a person may mean. Blocks."""
+    found = (one.name for one in workspace.glob("[!.]*/"))
+    return sorted(name for name in found if name != "people")[:MAX_CHOICES]
 
 
 def _whole_card(

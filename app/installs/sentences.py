@@ -51,17 +51,19 @@ def refusal(language: str, error: RecadoError) -> ToolResult:
     return ToolResult.failure(code, said, outside=True, detail=detail)
 
 
-def needs_folder(language: str, name: str) -> ToolResult:
-    """Ask which folder a server may use."""
+def needs_folder(language: str, name: str, folders: Sequence[str]) -> ToolResult:
+    """Ask which folder a server may use; `folders` are names of those that there are."""
     lines = [
         say(language, "{name} works in a folder of yours, and I give it none by myself.", name=quoted(name)),
         say(
             language,
             "Which one may it use? Write for example: “install the server {name} for the folder {folder}”",
             name=visible(name),
-            folder=say(language, "project"),
+            folder=visible(folders[0]) if folders else say(language, "project"),
         ),
     ]
+    if folders:
+        lines.append(say(language, "You have these: {names}", names=", ".join(map(quoted, folders))))
     return ToolResult.failure("NEEDS_FOLDER", "\n".join(lines))
 
 

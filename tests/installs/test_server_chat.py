@@ -200,6 +200,10 @@ def test_a_server_that_needs_a_folder_gets_the_one_that_was_named_and_internet_o
     assert "“instala el server io.github.ana/papers-mcp para la carpeta proyecto”" in told(
         graph, "p0", "trabaja en una carpeta tuya"
     )
+    for name in ("facturas", "actas", "people", ".cache"):
+        (server.folder / "workspace" / name).mkdir(parents=True, exist_ok=True)
+    graph.say("p0", f"instala el server {PAPERS}")
+    assert "para la carpeta actas”" in told(graph, "p0", "Tienes estas: “actas”, “facturas”")
     assert questions(graph, "p0") == []
     graph.say("p0", f"instala el server {PAPERS} para la carpeta facturas")
     assert "Puede usar: tu carpeta “facturas”, internet." in asked(graph, "p0")["text"]
