@@ -23,7 +23,7 @@ from app.installs.card_text import CardWriter
 from app.installs.directory import FIRST_SECONDS, FRESH_SECONDS, MAX_CHOICES, Directory, build_directory
 from app.installs.entries import Entry
 from app.installs.errors import InstallError, RegistryError
-from app.installs.pipeline import Approval, Stage
+from app.installs.pipeline import Approval
 from app.installs.sentences import held_back_question, held_back_text, reason_said
 from app.installs.servers import ServerInstaller, ServerRequest
 from app.mcp import installed
@@ -67,7 +67,7 @@ def mcp_list(as_json: AsJson = False) -> None:
     if known["servers"]:
         head = ("SERVER", "STATE", "TOOLS", "FROM", "VERSION", "FOR")
         show(table(head, [_row(one) for one in known["servers"]]))
-    for line in (*known["faults"], *map(_wish, known["wanted"])):
+    for line in known["faults"]:
         show(line)
     if not known["servers"]:
         show("There are no MCP servers. Find one with: recado mcp search WORDS")
@@ -284,25 +284,12 @@ def _state(one: Mapping[str, JSON]) -> str:
     return f"{one['phase']}: {one['reason']}" if one["reason"] else str(one["phase"])
 
 
-def _wish(one: Mapping[str, JSON]) -> str:
-    wanted = one["registry_id"]
-    return f"The skill {one['skill']} would use the server {wanted}: recado mcp add NAME --registry {wanted}"
-
-
 def _pairs(texts: Iterable[str], option: str, value: str = "'${VARIABLE}'") -> dict[str, str]:
     pairs = [text.partition("=") for text in texts]
     for name, equals, _ in pairs:
         if not equals or not name:
             raise RecadoError(f"{option} {name!r}: write {option} NAME={value}")
     return {name: value for name, _, value in pairs}
-
-
-_STAGES: dict[Stage, str] = {
-    "downloading": "Downloading it and what it needs …",
-    "trying": "Trying it …",
-    "older-sdk": "It does not run with the newest SDK: once more with an older one …",
-    "keeping": "Keeping it …",
-}
 
 
 @dataclass(frozen=True)
@@ -381,7 +368,8 @@ async def _install(settings: Settings, name: str, choice: RegistryChoice, *, ask
     if asks and not agreed(f"\n{text.question}"):
         raise RecadoError("nothing was installed")
     approval = Approval(plan.subject, "shell", choice.trusted)
-    record = await installer.commit(approval, lambda stage: show(_STAGES[stage]))
+    show("Downloading it and what it needs …")
+    record = await installer.commit(approval)
     show(f"Installed {record.name} {record.version}. It is started at the next message.")
     for variable in definition_of(configuration(settings), name).missing:
         show(f"It needs {variable}: recado mcp secret {name} {variable}")

@@ -120,9 +120,6 @@ def check_servers(settings: Settings) -> Iterator[Finding]:
     for fault in written.faults:
         fact, _, cure = fault.partition("; ")
         yield fail(_PART, fact, cure or "mend the file; it counts at the next message")
-    for wanted in written.wanted:
-        fact = f"the skill {wanted.skill} would use the server {wanted.registry_id}"
-        yield warn(_PART, fact, f"recado mcp add NAME --registry {wanted.registry_id}")
     if not definitions and not written.faults:
         yield ok(_PART, "none", "find one: recado mcp search WORDS")
     by_name = {one.name: one for one in definitions}

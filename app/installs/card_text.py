@@ -1,38 +1,36 @@
 """The words of cards in a person's language: what a skill or a server would bring.
 
-A card is a list of facts. The short card, for a phone, has a line for each that a yes depends on; the whole
-card has all of them, each with its details below it.
+A card is a list of facts, the dangers first. The short card, for a phone, has a line for each that a yes
+depends on; the whole card has all of them, each with its details below it.
 """
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import IntEnum
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import structlog
 
 from app.i18n import detect_language, say, say_plural
-from app.installs.cards import CardTool, Difference, SkillCard, quoted
+from app.installs.cards import Difference, SkillCard, quoted
 from app.installs.pipeline import Candidate
 from app.installs.plans import Plan
 from app.installs.skills import SkillCandidate
 from app.llm.errors import ModelError
 from app.llm.model import Model, ModelRequest
 from app.settings import Settings
-from app.skills.findings import Kind
+from app.skills.findings import Finding, Kind
 from app.skills.servers import Server
 
 PHONE_CHARACTERS = 500  # of a short card with its question
-FEW = 5  # names of a list of little danger on a shortened card; the others are counted
 LONGEST_TRANSLATED = 400  # characters of a text that is translated, and of its translation
 TRANSLATE_SECONDS = 8.0
 _LEAST_ABOUT, _MOST_ABOUT = 40, 120  # of what the author says it is for, which gets the room that is left
 _MOST_NAMED = 3  # names of any list on a short card
-_LONGEST_NAME, _LONGEST_ADDRESS, _LONGEST_TEXT = 40, 60, 120  # characters, where a card is not whole
-_MILD: frozenset[Kind] = frozenset({"path", "runs-code"})  # found in a third of honest skills
+_LONGEST_NAME, _LONGEST_ADDRESS = 40, 60  # characters on a short card
 _PLAIN_VERSION = re.compile(r"[A-Za-z0-9.+_-]+")
 _REGISTRIES = {"npm": "npm", "pypi": "PyPI"}
 _LANGUAGES = {"en": "English", "es": "Spanish", "pt": "Portuguese"}
@@ -42,14 +40,6 @@ _TRANSLATE = (
 )
 
 log = structlog.get_logger(__name__)
-
-
-class Level(IntEnum):
-    """How much of a card is written. A shortened card leaves out no danger, and counts what it leaves out."""
-
-    SHORT = 0
-    SHORTENED = 1
-    WHOLE = 2
 
 
 @dataclass(frozen=True)
@@ -67,7 +57,6 @@ class CardText:
 
     text: str
     question: str
-    is_shortened: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,7 +80,7 @@ class CardWriter:
 
     async def short(self, language: str, candidate: Candidate, room: int = PHONE_CHARACTERS) -> CardText:
         """Write what an owner must know before a yes, with the question in about `room` characters."""
-        card = self._card(language, candidate, Level.SHORT)
+        card = self._card(language, candidate, is_short=True)
         lines = [fact.line for fact in card.facts() if fact.is_vital]
         lines += [self.kinds_of_yes(language, candidate), card.more_to_write]
         rest = "\n".join(filter(None, lines))
@@ -104,25 +93,24 @@ class CardWriter:
     def whole(self, language: str, candidate: Candidate, max_bytes: int | None = None) -> CardText:
         """Write all that is approved; blocks for a large skill.
 
-        The card of a skill that is longer than `max_bytes` is shortened: dangers and findings stay, of other
-        lists some is named and the rest counted. The card of a server is never shortened.
+        The card of a skill that is longer than `max_bytes` does not list its files.
         """
-        card = self._at_level(language, candidate, Level.WHOLE)
-        is_plan = isinstance(candidate, Plan)
-        if is_plan or max_bytes is None or len(card.text.encode()) <= max_bytes:
-            return card
-        return replace(self._at_level(language, candidate, Level.SHORTENED), is_shortened=True)
+        card = self._card(language, candidate, is_short=False)
+        facts = list(card.facts())
+        text = _text(card.title, facts)
+        if isinstance(card, _SkillCard) and max_bytes is not None and len(text.encode()) > max_bytes:
+            command = "recado approvals list"
+            more = say(
+                language, "This is shortened. The owner reads all of it with: {command}", command=command
+            )
+            text = _text(card.title, [*facts[:-1], Fact(facts[-1].line, [more])])
+        return CardText(text, f"{card.question} ({candidate.subject[:12]})")
 
     def detailed(self, language: str, candidate: Candidate, max_bytes: int | None = None) -> CardText:
         """Write the whole card as `whole` does, and what each kind of yes means."""
-        card, notes = self.whole(language, candidate, max_bytes), []
-        if card.is_shortened:
-            command = "recado approvals list"
-            notes.append(
-                say(language, "This is shortened. The owner reads all of it with: {command}", command=command)
-            )
-        notes.append(self.kinds_of_yes(language, candidate))
-        return replace(card, text="\n".join(filter(None, (card.text, *notes))))
+        card = self.whole(language, candidate, max_bytes)
+        kinds = self.kinds_of_yes(language, candidate)
+        return replace(card, text="\n".join(filter(None, (card.text, kinds))))
 
     def kinds_of_yes(self, language: str, candidate: Candidate) -> str:
         """Say what each kind of yes means for its tools; "" for a skill without tools."""
@@ -146,19 +134,14 @@ class CardWriter:
             "Install: I ask before each call. Install+trust: not before those that, as it says, only read.",
         )
 
-    def _at_level(self, language: str, candidate: Candidate, level: Level) -> CardText:
-        card = self._card(language, candidate, level)
-        lines = [line for fact in card.facts() for line in (fact.line, *fact.details)]
-        return CardText("\n".join([card.title, *lines]), f"{card.question} ({candidate.subject[:12]})")
-
-    def _card(self, language: str, candidate: Candidate, level: Level) -> "_SkillCard | _ServerCard":
+    def _card(self, language: str, candidate: Candidate, *, is_short: bool) -> "_SkillCard | _ServerCard":
         if isinstance(candidate, SkillCandidate):
-            return _SkillCard(language, level, self.sandboxed, candidate.card, candidate.change)
+            return _SkillCard(language, is_short, self.sandboxed, candidate.card, candidate.change)
         assert isinstance(candidate, Plan)
-        return _ServerCard(language, level, self.sandboxed, candidate, self.workspace)
+        return _ServerCard(language, is_short, self.sandboxed, candidate, self.workspace)
 
     async def _translated(self, language: str, text: str) -> str:
-        """Return the text in a language; as it is where it is in that language or there is no model."""
+        """Return the text in a language; unchanged if it is in that language, or no model translates it."""
         if self.model is None or not text or detect_language(text) == language:
             return text
         order = {"role": "system", "content": _TRANSLATE.format(language=_LANGUAGES[language])}
@@ -196,32 +179,22 @@ def origin_lines(language: str, source: str, sent_on: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Card:
-    """Facts that skills and servers share; values from outside are quoted, and cut as the level wants it."""
+    """Facts that skills and servers share; values from outside are quoted, and cut on a short card."""
 
     language: str
-    level: Level
+    is_short: bool
     sandboxed: bool
 
-    def names(self, names: Sequence[str], *, are_mild: bool = False) -> str:
-        """List names: all of them on a whole card; on a shortened one, few of those that `are_mild`."""
-        most = {Level.SHORT: _MOST_NAMED, Level.SHORTENED: FEW if are_mild else None}.get(self.level)
-        longest = {Level.SHORT: _LONGEST_NAME, Level.SHORTENED: _LONGEST_TEXT if are_mild else None}
-        shown = ", ".join(self.cut(name, longest.get(self.level)) for name in names[:most])
-        more = len(names) - len(names[:most])
-        return f"{shown} +{more}" if more else shown
-
-    def text(self, text: str) -> str:
-        """Quote a text of an author; what a shortened card leaves out of it is counted."""
-        if self.level == Level.WHOLE or len(text) <= _LONGEST_TEXT:
-            return quoted(text)
-        return f"{quoted(text[:_LONGEST_TEXT])}… (+{len(text) - _LONGEST_TEXT})"
+    def names(self, names: Sequence[str]) -> str:
+        shown = [self.cut(name, _LONGEST_NAME) for name in names[: _MOST_NAMED if self.is_short else None]]
+        more = len(names) - len(shown)
+        return f"{', '.join(shown)} +{more}" if more else ", ".join(shown)
 
     def address(self, address: str) -> str:
-        """Quote an address, cut on a short card."""
-        return self.cut(address, _LONGEST_ADDRESS if self.level == Level.SHORT else None)
+        return self.cut(address, _LONGEST_ADDRESS)
 
-    def cut(self, text: str, most: int | None) -> str:
-        return quoted(text if most is None or len(text) <= most else f"{text[: most - 1]}…")
+    def cut(self, text: str, most: int) -> str:
+        return quoted(f"{text[: most - 1]}…" if self.is_short and len(text) > most else text)
 
     def unconfined(self) -> str:
         return say(self.language, "The sandbox is turned off: its code gets all the rights that I have.")
@@ -237,12 +210,19 @@ class _Card:
             return Fact(say(self.language, "Only owners may use it."))
         return Fact(say(self.language, "Everyone here may use it, and all share its data."))
 
-    def suspicions(self, counts: Mapping[Kind, int], details: Sequence[str]) -> Fact:
-        """Say what kinds of suspicious things were found, and how many of each."""
-        if not counts:
+    def findings(self, found: Sequence[Finding], counts: Mapping[Kind, int]) -> Fact:
+        """Say what kinds of suspicious things were found, and how many of each; below, those listed."""
+        names = {kind: name for kind, name in kind_names(self.language).items() if kind in counts}
+        if not names:
             return Fact(say(self.language, "Nothing conspicuous was found in it."), is_vital=False)
-        names = kind_names(self.language)
-        kinds = ", ".join(f"{names[kind]} ({count})" for kind, count in counts.items())
+        details: list[str] = []
+        for kind, name in names.items():
+            listed = [one for one in found if one.kind == kind]
+            details.append(f"- {name} ({counts[kind]})")
+            details += [f"   {quoted(one.file)} {one.line}: {quoted(one.excerpt)}" for one in listed]
+            if more := counts[kind] - len(listed):
+                details.append("   " + say(self.language, "- and {n} more", n=more))
+        kinds = ", ".join(f"{name} ({counts[kind]})" for kind, name in names.items())
         return Fact("⚠ " + say(self.language, "Worth a look: {kinds}", kinds=kinds), details)
 
 
@@ -261,7 +241,7 @@ class _SkillCard(_Card):
 
     @property
     def title(self) -> str:
-        name, description = quoted(self.card.title), self.text(self.description)
+        name, description = quoted(self.card.title), quoted(self.description)
         return say(self.language, "Skill {name}: {description}", name=name, description=description)
 
     @property
@@ -275,71 +255,36 @@ class _SkillCard(_Card):
         return say(self.language, "Write “details” to see all of it.")
 
     def facts(self) -> Iterator[Fact]:
+        """Yield the facts, the files last."""
         language, card = self.language, self.card
         yield Fact(say(language, "From: {source}", source=self.address(card.source)))
         if card.sent_on:
-            host = urlsplit(card.sent_on).netloc if self.level == Level.SHORT else card.sent_on
+            host = urlsplit(card.sent_on).netloc if self.is_short else card.sent_on
             yield Fact(say(language, "Its files come from: {host}", host=self.address(host)))
         yield Fact(f"sha256: {card.sha256}", is_vital=False)
         if self.change is not None:
             yield from self._changes(self.change)
-        yield self._findings()
+        yield self.findings(card.findings, card.finding_counts)
         yield from self._servers()
         yield from self._tools()
         yield from self._scripts()
         if card.settings:
             names = self.names(card.settings)
             yield Fact(say(language, "Settings and secrets it asks for: {names}", names=names))
-        if card.mentions:
-            names = self.names(card.mentions, are_mild=True)
-            said = say(language, "Variables it mentions and does not get: {names}", names=names)
-            yield Fact(said, is_vital=False)
         yield self.audience(card.audience)
-        if card.licence:
-            said = say(language, "Licence, as it says: {licence}", licence=self.text(card.licence))
-            yield Fact(said, is_vital=False)
         yield self._files()
 
     def _changes(self, change: Difference) -> Iterator[Fact]:
         language = self.language
-        if not change:
-            yield Fact(say(language, "Nothing changes by this update."), is_vital=False)
-        before = ", ".join(map(self.address, filter(None, (change.source_before, change.host_before))))
-        if before:
+        if before := ", ".join(map(self.address, change.came_from)):
             yield Fact(say(language, "It came from another address before: {source}", source=before))
-        if new := (*change.hosts_added, *change.settings_added, *change.tools_added):
-            yield Fact(say(language, "New in it: {names}", names=self.names(new)))
-        if changed := (*change.tools_changed, *change.tools_removed):
-            yield Fact(say(language, "Tools that change or go: {names}", names=self.names(changed)))
-        added, others, gone = (
-            self.names(names, are_mild=True)
-            for names in (change.files_added, change.files_changed, change.files_removed)
-        )
-        if added:
-            yield Fact(say(language, "New files: {names}", names=added), is_vital=False)
-        if others:
-            yield Fact(say(language, "Files that change: {names}", names=others), is_vital=False)
-        if gone:
-            yield Fact(say(language, "Files that go: {names}", names=gone), is_vital=False)
-
-    def _findings(self) -> Fact:
-        counts: dict[Kind, int] = {}
-        details: list[str] = []
-        for kind, name in kind_names(self.language).items():
-            found = [finding for finding in self.card.findings if finding.kind == kind]
-            if not found:
-                continue
-            unlisted = [one for one in self.card.unlisted if one.kind == kind]
-            counts[kind] = len(found) + sum(one.count for one in unlisted)
-            details.append(f"- {name} ({counts[kind]})")
-            shown = found[:FEW] if self.level < Level.WHOLE and kind in _MILD else found
-            details += [f"   {quoted(one.file)} {one.line}: {quoted(one.excerpt)}" for one in shown]
-            if more := counts[kind] - len(shown):
-                files = [one.file for one in found[len(shown) :]]
-                files += [file for one in unlisted for file in one.files]
-                where = self.names(list(dict.fromkeys(files)), are_mild=True)
-                details.append("   " + say(self.language, "and {n} more in {files}", n=more, files=where))
-        return self.suspicions(counts, details)
+        if change.added:
+            yield Fact(say(language, "New in it: {names}", names=self.names(change.added)))
+        if change.tools:
+            yield Fact(say(language, "Tools that change or go: {names}", names=self.names(change.tools)))
+        if change.files:
+            said = say(language, "Files that change: {names}", names=self.names(change.files))
+            yield Fact(said, is_vital=False)
 
     def _servers(self) -> Iterator[Fact]:
         details = [
@@ -350,7 +295,7 @@ class _SkillCard(_Card):
                 self.language,
                 "MCP server {name} is refused: {reason}",
                 name=quoted(one.name),
-                reason=self.text(one.reason),
+                reason=quoted(one.reason),
             )
             for one in self.card.refused
         ]
@@ -369,12 +314,9 @@ class _SkillCard(_Card):
             line = say(language, "{tools}, no internet", tools=tools) if is_confined else tools
         details = []
         if self.card.tools_fault:
-            fault = self.text(self.card.tools_fault)
+            fault = quoted(self.card.tools_fault)
             details.append(say(language, "Its tools cannot be read: {fault}", fault=fault))
-        for tool in self.card.tools:
-            details.append(f"- {self.text(tool.name)}: {self.text(tool.description)}")
-            if self.level == Level.WHOLE:
-                details += _parameters(tool)
+        details += [f"- {quoted(tool.name)}: {quoted(tool.description)}" for tool in self.card.tools]
         if self.card.tools and self.sandboxed:
             details.append(self.confined())
         yield Fact(line, details)
@@ -391,10 +333,7 @@ class _SkillCard(_Card):
             yield Fact(say(self.language, "Packages that are installed for them: {names}", names=names))
 
     def _files(self) -> Fact:
-        shown = self.card.files if self.level == Level.WHOLE else self.card.files[:FEW]
-        listed = [f"- {quoted(file.path)} {_size(file.size)}" for file in shown]
-        if more := len(self.card.files) - len(shown):
-            listed.append(say(self.language, "- and {n} more", n=more))
+        listed = [f"- {quoted(file.path)} {_size(file.size)}" for file in self.card.files]
         line = say_plural(
             self.language,
             "{n} file, {size}:",
@@ -420,7 +359,7 @@ class _ServerCard(_Card):
 
     @property
     def title(self) -> str:
-        name, description = quoted(self.plan.title or self.name), self.text(self.description)
+        name, description = quoted(self.plan.title or self.name), quoted(self.description)
         return say(self.language, "MCP server {name}: {description}", name=name, description=description)
 
     @property
@@ -440,7 +379,7 @@ class _ServerCard(_Card):
     def facts(self) -> Iterator[Fact]:
         language, plan = self.language, self.plan
         yield self._origin()
-        yield self._findings()
+        yield self.findings(plan.findings, Counter(one.kind for one in plan.findings))
         if plan.url:
             said = say(
                 language,
@@ -462,18 +401,10 @@ class _ServerCard(_Card):
         language, plan = self.language, self.plan
         is_plain = _PLAIN_VERSION.fullmatch(plan.version)
         which = f"{plan.registry_id} {plan.version if is_plain else quoted(plan.version)}"
-        details = []
-        if plan.repository:
-            address = quoted(plan.repository)
-            details.append(say(language, "Its code is said to be at: {address}", address=address))
         if plan.url:
-            return Fact(
-                say(language, "By {publisher}: {which}", publisher=plan.namespace, which=which), details
-            )
-        if plan.sha256:
-            details.append(f"sha256: {plan.sha256}")
+            return Fact(say(language, "By {publisher}: {which}", publisher=plan.namespace, which=which))
         command = quoted(plan.command_line)
-        details.append(say(language, "What is started, whole: {command}", command=command))
+        details = [say(language, "What is started, whole: {command}", command=command)]
         if plan.env:
             details += [say(language, "Variables it is given:"), *_pairs(plan.env)]
         line = say(
@@ -484,15 +415,6 @@ class _ServerCard(_Card):
             registry=_REGISTRIES.get(plan.kind, plan.kind),
         )
         return Fact(line, details)
-
-    def _findings(self) -> Fact:
-        counts, details = dict[Kind, int](), list[str]()
-        for kind, name in kind_names(self.language).items():
-            found = [one for one in self.plan.findings if one.kind == kind]
-            if found:
-                counts[kind] = len(found)
-                details += [f"- {name}: {quoted(one.file)}: {quoted(one.excerpt)}" for one in found]
-        return self.suspicions(counts, details)
 
     def _rights(self) -> Fact:
         language, grants = self.language, self.plan.grants
@@ -511,12 +433,6 @@ class _ServerCard(_Card):
         details = [self.confined()]
         if grants.network:
             details.append(say(language, "Network: yes, the internet and the network of this machine."))
-        if grants.folders_read:
-            names = self.names(list(map(str, grants.folders_read)))
-            details.append(say(language, "Folders it may read: {names}", names=names))
-        if grants.folders_write:
-            names = self.names(list(map(str, grants.folders_write)))
-            details.append(say(language, "Folders it may read and change: {names}", names=names))
         return Fact(say(language, "It may use: {things}.", things=", ".join(uses)), details)
 
     def _secrets(self) -> Iterator[str]:
@@ -528,11 +444,8 @@ class _ServerCard(_Card):
             yield f"   recado mcp secret {self.plan.name} {secret.name}"
 
 
-def _parameters(tool: CardTool) -> Iterator[str]:
-    for parameter in tool.parameters:
-        name = parameter.name if parameter.required else f"[{parameter.name}]"
-        description = f": {quoted(parameter.description)}" if parameter.description else ""
-        yield f"   {name} ({quoted(parameter.type)}){description}"
+def _text(title: str, facts: Sequence[Fact]) -> str:
+    return "\n".join([title, *(line for fact in facts for line in (fact.line, *fact.details))])
 
 
 def _server_place(server: Server) -> str:

@@ -11,8 +11,9 @@ import resource
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -21,9 +22,8 @@ from pydantic import ConfigDict, TypeAdapter, with_config
 
 from app.installs.errors import QuarantineError
 from app.installs.quarantine import Quarantined, unpack
-from app.messages import JSON
 from app.people import Audience
-from app.skills.findings import Finding, Kind, find, hosts, text_of, variables
+from app.skills.findings import Finding, Kind, find, hosts
 from app.skills.manifest import audience_of, may_use_network
 from app.skills.scripts import Script, scripts_in
 from app.skills.servers import RefusedServer, Server, read_servers
@@ -34,13 +34,14 @@ _T = TypeVar("_T")
 
 MAX_LISTED = 100  # hosts, tools, variables: a longer list is approved without being read
 MAX_OF_A_KIND = 30  # findings that are listed; the others are counted
+MAX_OF_A_MILD_KIND = 5
+_MILD: frozenset[Kind] = frozenset({"path", "runs-code"})  # found in a third of honest skills
 EXAMINE_SECONDS = 20  # a hundred times what an honest skill takes
 EXAMINE_MEMORY = 1024 * 1024 * 1024
 
 _TOOLS = "scripts/tools.py"
 _PACKED = ""  # the name of an archive among the files that are examined
 _REFUSED = b"refused: "
-_LICENCES = ("LICENSE", "LICENSE.txt", "LICENSE.md", "LICENCE", "LICENCE.txt", "COPYING")
 _ROOT = Path(__file__).resolve().parents[2]
 _PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); import app.installs.cards as cards; cards.main()"
 
@@ -55,32 +56,12 @@ class CardFile:
 
 
 @dataclass(frozen=True)
-class CardParameter:
-    """A parameter of a tool; `type` is the schema's type in words."""
-
-    name: str
-    type: str
-    description: str
-    required: bool
-
-
-@dataclass(frozen=True)
 class CardTool:
     """A tool as the model would read it; `sha256` is the hash of its name, description and schema."""
 
     name: str
     description: str
-    parameters: tuple[CardParameter, ...]
     sha256: str
-
-
-@dataclass(frozen=True)
-class Unlisted:
-    """Findings of a kind that the card does not list: their number, and the files they are in."""
-
-    kind: Kind
-    count: int
-    files: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -89,14 +70,13 @@ class SkillCard:
 
     `source` is the address that the person wrote, `sent_on` the one on another host that it redirected to.
     Texts from outside are unchanged: to show them, use `quoted`. `settings` are variables that it asks for
-    and would be given; `mentions` are variables that it reads and would find empty. `scripts` are programs
+    and would be given. Of `findings` some of each kind are listed, and all counted. `scripts` are programs
     that its instructions may tell to run, with internet where `script_network`.
     """
 
     name: str
     title: str
     description: str
-    licence: str
     source: str
     sha256: str
     files: tuple[CardFile, ...]
@@ -104,12 +84,11 @@ class SkillCard:
     tools_fault: str
     hosts: tuple[str, ...]
     settings: tuple[str, ...]
-    mentions: tuple[str, ...]
     servers: tuple[Server, ...]
     refused: tuple[RefusedServer, ...]
     audience: Audience
     findings: tuple[Finding, ...]
-    unlisted: tuple[Unlisted, ...] = ()
+    finding_counts: Mapping[Kind, int]
     sent_on: str = ""
     scripts: tuple[Script, ...] = ()
     script_network: bool = False
@@ -122,25 +101,16 @@ class SkillCard:
 
 @dataclass(frozen=True)
 class Difference:
-    """The names of what an update changes.
+    """The names of what an update changes; `tools` and `files` are also those that go, `files` the new ones.
 
-    `source_before` is the address it came from before, if that was another one; `host_before` the host its
-    bytes came from before, if a redirect makes that another one.
+    `came_from` has the address that it came from before, and the host that its bytes came from by a redirect,
+    where those are others now. `added` are hosts, settings and tools.
     """
 
-    files_added: tuple[str, ...] = ()
-    files_removed: tuple[str, ...] = ()
-    files_changed: tuple[str, ...] = ()
-    tools_added: tuple[str, ...] = ()
-    tools_removed: tuple[str, ...] = ()
-    tools_changed: tuple[str, ...] = ()
-    hosts_added: tuple[str, ...] = ()
-    settings_added: tuple[str, ...] = ()
-    source_before: str = ""
-    host_before: str = ""
-
-    def __bool__(self) -> bool:
-        return any(vars(self).values())
+    came_from: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
 
 
 def examine_archive(
@@ -169,16 +139,13 @@ def make_card(tree: Quarantined) -> SkillCard:
     servers, refused = read_servers(tree.files["mcp.json"]) if "mcp.json" in tree.files else ((), ())
     asked = (*manifest.words("settings"), *manifest.requirements.env)
     settings = _once((*asked, *(name for server in servers for name in server.secrets)))
-    mentions = tuple(name for name in variables(tree.files) if name not in settings)
     named = hosts(tree.files)
-    _require_readable(hosts=len(named), tools=len(tools), variables=len(settings) + len(mentions))
+    _require_readable(hosts=len(named), tools=len(tools), variables=len(settings))
     findings = find(tree.files)
-    listed = _listed(findings)
     return SkillCard(
         name=tree.name,
         title=manifest.name,
         description=manifest.description,
-        licence=manifest.license or _licence(tree),
         source=tree.source,
         sha256=tree.sha256,
         files=tuple(
@@ -189,12 +156,11 @@ def make_card(tree: Quarantined) -> SkillCard:
         tools_fault=tools_fault,
         hosts=named,
         settings=settings,
-        mentions=mentions,
         servers=servers,
         refused=refused,
         audience="owners" if settings else audience_of(manifest),
-        findings=listed,
-        unlisted=_unlisted(findings, frozenset(listed)),
+        findings=_listed(findings),
+        finding_counts=Counter(one.kind for one in findings),
         sent_on=tree.sent_on,
         scripts=scripts_in(tree.files),
         script_network=may_use_network(manifest),
@@ -203,19 +169,21 @@ def make_card(tree: Quarantined) -> SkillCard:
 
 def compare_cards(old: SkillCard, new: SkillCard) -> Difference:
     """Return what changes for an owner who approved the old card."""
-    old_files, new_files = ({file.path: file.sha256 for file in card.files} for card in (old, new))
+    old_files, new_files = ({(file.path, file.sha256) for file in card.files} for card in (old, new))
     old_tools, new_tools = ({tool.name: tool.sha256 for tool in card.tools} for card in (old, new))
+    came_from = [old.source] if old.source != new.source else []
+    if (old.sent_on or new.sent_on) and _host(old) != _host(new):
+        came_from.append(_host(old))
+    added = (
+        _without(new.hosts, old.hosts),
+        _without(new.settings, old.settings),
+        _without(new_tools, old_tools),
+    )
     return Difference(
-        files_added=_without(new_files, old_files),
-        files_removed=_without(old_files, new_files),
-        files_changed=_changed(old_files, new_files),
-        tools_added=_without(new_tools, old_tools),
-        tools_removed=_without(old_tools, new_tools),
-        tools_changed=_changed(old_tools, new_tools),
-        hosts_added=_without(new.hosts, old.hosts),
-        settings_added=_without(new.settings, old.settings),
-        source_before=old.source if old.source != new.source else "",
-        host_before=_host(old) if (old.sent_on or new.sent_on) and _host(old) != _host(new) else "",
+        came_from=tuple(came_from),
+        added=tuple(chain(*added)),
+        tools=tuple(sorted(name for name in old_tools if new_tools.get(name) != old_tools[name])),
+        files=tuple(sorted({path for path, _ in old_files ^ new_files})),
     )
 
 
@@ -289,14 +257,11 @@ def _listed(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     for number, one in enumerate(findings):
         seen[one.kind, one.file] += 1
         ranked.setdefault(one.kind, []).append((seen[one.kind, one.file], number))
-    chosen = {number for ranks in ranked.values() for _, number in sorted(ranks)[:MAX_OF_A_KIND]}
+    chosen: set[int] = set()
+    for kind, ranks in ranked.items():
+        most = MAX_OF_A_MILD_KIND if kind in _MILD else MAX_OF_A_KIND
+        chosen.update(number for _, number in sorted(ranks)[:most])
     return tuple(one for number, one in enumerate(findings) if number in chosen)
-
-
-def _unlisted(findings: tuple[Finding, ...], listed: frozenset[Finding]) -> tuple[Unlisted, ...]:
-    others = [one for one in findings if one not in listed]
-    files = {kind: [one.file for one in others if one.kind == kind] for kind in _once(o.kind for o in others)}
-    return tuple(Unlisted(kind, len(names), _once(names)) for kind, names in files.items())
 
 
 def _host(card: SkillCard) -> str:
@@ -318,34 +283,11 @@ def _tools(tree: Quarantined) -> tuple[tuple[CardTool, ...], str]:
 
 def _tool(tool: FoundTool) -> CardTool:
     definition = tool.definition()
-    properties = tool.schema.get("properties", {})
-    required = tool.schema.get("required", [])
     return CardTool(
         name=tool.name,
         description=str(definition["description"]),
-        parameters=tuple(
-            CardParameter(name, _type(schema), str(schema.get("description", "")), name in required)
-            for name, schema in properties.items()
-        ),
         sha256=hashlib.sha256(json.dumps(definition, sort_keys=True).encode()).hexdigest(),
     )
-
-
-def _type(schema: dict[str, JSON]) -> str:
-    if "enum" in schema:
-        return " | ".join(str(value) for value in schema["enum"])
-    kind = schema.get("type", "any")
-    return " | ".join(map(str, kind)) if isinstance(kind, list) else str(kind)
-
-
-def _licence(tree: Quarantined) -> str:
-    content = next((tree.files[name] for name in _LICENCES if name in tree.files), b"")
-    lines = (line.strip() for line in (text_of(content) or "").splitlines())
-    return next((line[:200] for line in lines if line), "")
-
-
-def _changed(old: dict[str, str], new: dict[str, str]) -> tuple[str, ...]:
-    return tuple(sorted(name for name in old.keys() & new.keys() if old[name] != new[name]))
 
 
 def _without(names: Iterable[str], others: Iterable[str]) -> tuple[str, ...]:

@@ -6,12 +6,12 @@ A skill's tools reach `SkillInstalls` and `ServerInstalls` as `context.services.
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from typing import Any, ParamSpec, Protocol
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from app.errors import RecadoError
 from app.http.transport import Transport
@@ -19,7 +19,7 @@ from app.i18n import say
 from app.installs.card_text import PHONE_CHARACTERS, CardText, CardWriter, origin_lines
 from app.installs.directory import MAX_CHOICES, Directory, build_directory, resolve, resolve_local
 from app.installs.errors import InstallError
-from app.installs.pipeline import Approval, Candidate, Notices, Progress, Stage
+from app.installs.pipeline import Approval, Candidate, Notices
 from app.installs.plans import Plan
 from app.installs.quarantine import discard_old
 from app.installs.sentences import (
@@ -37,8 +37,7 @@ from app.installs.sentences import (
     not_written_by_them,
     nothing_held_back,
     nothing_installed,
-    server_refusal,
-    skill_refusal,
+    refusal,
     state_text,
     states_text,
     undo_words,
@@ -71,6 +70,7 @@ START_SECONDS = 20.0  # how long a first start is waited for before the person i
 QUARANTINE_SECONDS = 7 * 24 * 3600.0
 
 P = ParamSpec("P")
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -132,30 +132,40 @@ def build_installs(
     )
 
 
-def _answered(
-    method: Callable[P, Coroutine[Any, Any, ToolResult]],
-) -> Callable[P, Coroutine[Any, Any, ToolResult]]:
-    """Return the result of a `Refused` that a tool's method raises."""
+def _in_words(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Raise `Refused`, with words for the person, in place of another error.
+
+    The last argument of the method is the context of its call.
+    """
 
     @wraps(method)
-    async def call(*args: P.args, **kwargs: P.kwargs) -> ToolResult:
+    async def call(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return await method(*args, **kwargs)
-        except Refused as refused:
-            return refused.result
+        except Refused:
+            raise
+        except RecadoError as error:
+            context = args[-1]
+            assert isinstance(context, ToolContext)
+            raise Refused(refusal(context.language, error)) from error
 
     return call
 
 
-@contextmanager
-def _refusing(refusal: Callable[[str, RecadoError], ToolResult], language: str) -> Iterator[None]:
-    """Raise `Refused` in place of another error, which `refusal` tells in words for the person."""
-    try:
-        yield
-    except Refused:
-        raise
-    except RecadoError as error:
-        raise Refused(refusal(language, error)) from error
+def _answered(
+    method: Callable[P, Coroutine[Any, Any, ToolResult]],
+) -> Callable[P, Coroutine[Any, Any, ToolResult]]:
+    """Return the result of a refusal or an error that a tool's method raises."""
+    in_words = _in_words(method)
+
+    @wraps(method)
+    async def call(*args: P.args, **kwargs: P.kwargs) -> ToolResult:
+        try:
+            return await in_words(*args, **kwargs)
+        except Refused as refused:
+            return refused.result
+
+    return call
 
 
 class SkillInstalls:
@@ -169,8 +179,7 @@ class SkillInstalls:
     @_answered
     async def preview(self, url: str, context: ToolContext) -> ToolResult:
         """Show the card of the skill at an address. Nothing is installed."""
-        with _refusing(skill_refusal, context.language):
-            candidate = await self._installer.propose(url)
+        candidate = await self._installer.propose(url)
         text = await asyncio.to_thread(self._writer.whole, context.language, candidate, PREVIEW_LIMIT)
         return _previewed(context.language, candidate.name, text)
 
@@ -179,8 +188,7 @@ class SkillInstalls:
         """Install the skill whose card the person said yes to."""
         language = context.language
         _require_consent(context, "recado skills add ADDRESS")
-        with _refusing(skill_refusal, language):
-            installed = await self._installer.commit(_approval(context, url))
+        installed = await self._installer.commit(_approval(context, url))
         self._catalog.refresh_soon()
         said = say(language, "✓ Installed: {name} ({hash})", name=installed.name, hash=installed.sha256[:12])
         return ToolResult.success({"name": installed.name, "summary": said})
@@ -190,8 +198,7 @@ class SkillInstalls:
         """Remove the version of a skill that the person was asked about."""
         language = context.language
         _require_consent(context, "recado skills remove NAME")
-        with _refusing(skill_refusal, language):
-            await self._installer.remove(name, context.subject)
+        await self._installer.remove(name, context.subject)
         self._catalog.refresh_soon()
         return ToolResult.success({"name": name, "summary": say(language, "✓ Removed: {name}", name=name)})
 
@@ -199,21 +206,21 @@ class SkillInstalls:
         """Write the card of an install for the console. Blocks."""
         return _whole_card(self._writer, self._installer, question)
 
+    @_in_words
     async def install_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
         await self.refuse_foreign_address(arguments, context)
         language = context.language
-        with _refusing(skill_refusal, language):
-            candidate = await self._installer.propose(str(arguments["url"]))
+        candidate = await self._installer.propose(str(arguments["url"]))
         whole = await asyncio.to_thread(self._writer.detailed, language, candidate, CARD_LIMIT)
         if "details" in context.shown_again or len(whole.text.encode()) > CARD_LIMIT:
             return _install_card(candidate, whole)
         text = await self._writer.short(language, candidate, _room(context))
         return _install_card(candidate, text, ("details",))
 
+    @_in_words
     async def removal_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
         language = context.language
-        with _refusing(skill_refusal, language):
-            installed = await asyncio.to_thread(self._installer.installed, str(arguments["name"]))
+        installed = await asyncio.to_thread(self._installer.installed, str(arguments["name"]))
         said = say(
             language, "Remove the skill {name}? ({hash})", name=installed.name, hash=installed.sha256[:12]
         )
@@ -257,8 +264,7 @@ class ServerInstalls:
     async def search(self, words: str, context: ToolContext) -> ToolResult:
         """List servers of the registry by what they are for, also those that cannot be installed and why."""
         language = context.language
-        with _refusing(server_refusal, language):
-            found = await self._directory.search(words, MAX_CHOICES)
+        found = await self._directory.search(words, MAX_CHOICES)
         if not found:
             return not_found(language, words, await self._directory.nearest_topics(words, language))
         names = [entry.name for entry in found]
@@ -279,14 +285,11 @@ class ServerInstalls:
         """Install and start the server whose card the person said yes to."""
         language = context.language
         _require_consent(context, "recado mcp add NAME --registry ID")
-        stages = _stages(language)
-        with _refusing(server_refusal, language):
-            async with Progress(self._notices, context, stages["downloading"]) as progress:
-                record = await self._installer.commit(
-                    _approval(context), lambda stage: progress.reach(stages[stage])
-                )
-                await self._servers.refresh()
-                state = await self._servers.settled(record.name, START_SECONDS)
+        notice = say(language, "I am downloading the server and what it needs. This takes a while.")
+        async with self._notices.if_long(context, notice):
+            record = await self._installer.commit(_approval(context))
+            await self._servers.refresh()
+            state = await self._servers.settled(record.name, START_SECONDS)
         summary = installed_text(language, record, state)
         data = {"name": record.name, "tools": list(state.tools), "summary": summary}
         undo = "" if record.updated_from else undo_words(language, record)
@@ -299,14 +302,13 @@ class ServerInstalls:
         language = context.language
         _require_consent(context, "recado mcp remove NAME")
         name = context.subject.partition("/")[0]
-        with _refusing(server_refusal, language):
-            try:
-                await self._installer.remove(name, context.subject)
-            except InstallError as error:
-                if error.code == "CHANGED":
-                    raise Refused(changed_meanwhile(language)) from error
-                if error.code != "UNKNOWN":
-                    raise
+        try:
+            await self._installer.remove(name, context.subject)
+        except InstallError as error:
+            if error.code == "CHANGED":
+                raise Refused(changed_meanwhile(language)) from error
+            if error.code != "UNKNOWN":
+                raise
         await self._servers.refresh()
         said = say(language, "✓ Removed: the server {name}", name=name)
         return ToolResult.success({"name": name, "summary": said})
@@ -342,8 +344,7 @@ class ServerInstalls:
         state = await self._started(name)
         if state is None or subject_of(state) != context.subject:
             return changed_meanwhile(language)
-        with _refusing(server_refusal, language):
-            await self._servers.approve(state.name, hashes(state.held_back))
+        await self._servers.approve(state.name, hashes(state.held_back))
         await self._servers.settled(state.name, START_SECONDS)
         said = say(language, "✓ Approved: the tools of {name}", name=state.name)
         return ToolResult.success({"name": state.name, "summary": said})
@@ -359,6 +360,7 @@ class ServerInstalls:
         text = held_back_text("en", state) if is_there and state else "what was asked about is gone"
         return with_sources("en", text, question.sources)
 
+    @_in_words
     async def install_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
         """Make the card, or raise `Refused` with a list to choose from or with the reason."""
         language = context.language
@@ -379,6 +381,7 @@ class ServerInstalls:
         text = replace(text, text="\n".join(filter(None, (text.text, warning))))
         return _install_card(plan, text, written)
 
+    @_in_words
     async def removal_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
         language = context.language
         record = await self._record(str(arguments.get("name") or ""), language)
@@ -387,6 +390,7 @@ class ServerInstalls:
         lines = [asked, say(language, "Its data and its secrets go with it.")]
         return _once_card(lines, record.name, self._installer.removal_subject(record))
 
+    @_in_words
     async def approval_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
         language, name = context.language, str(arguments["name"])
         state = await self._started(name)
@@ -401,32 +405,31 @@ class ServerInstalls:
     async def _plan(self, arguments: Mapping[str, JSON], language: str) -> Plan:
         """Plan the install that is meant, or raise `Refused` with what to choose from, or why not."""
         name = str(arguments["name"])
-        with _refusing(server_refusal, language):
-            found = await resolve(self._directory, name)
-            if found.entry is None and found.choices:
-                names = [entry.name for entry in found.choices]
-                data = {"names": names, "summary": choices_text(language, found.choices)}
-                to_pick = names if any(entry.reason is None for entry in found.choices) else []
-                # the words are their authors'
-                raise Refused(ToolResult.success(data, outside=True, choices=to_pick))
-            if found.entry is None:
-                topics = await self._directory.nearest_topics(name, language)
-                raise Refused(not_found(language, name, topics))
-            if (reason := found.entry.reason) is not None:
-                raise Refused(not_installable(language, found.entry.name, reason))
-            request = ServerRequest(
-                found.entry,
-                values=arguments.get("values") or {},
-                folder=str(arguments.get("folder") or ""),
-                network=arguments.get("network"),
-            )
-            try:
-                return await self._installer.propose(request)
-            except InstallError as error:
-                if error.code != "NEEDS_FOLDER":
-                    raise
-                folders = await asyncio.to_thread(_folder_names, self._writer.workspace)
-                raise Refused(needs_folder(language, name, folders)) from error
+        found = await resolve(self._directory, name)
+        if found.entry is None and found.choices:
+            names = [entry.name for entry in found.choices]
+            data = {"names": names, "summary": choices_text(language, found.choices)}
+            to_pick = names if any(entry.reason is None for entry in found.choices) else []
+            # the words are their authors'
+            raise Refused(ToolResult.success(data, outside=True, choices=to_pick))
+        if found.entry is None:
+            topics = await self._directory.nearest_topics(name, language)
+            raise Refused(not_found(language, name, topics))
+        if (reason := found.entry.reason) is not None:
+            raise Refused(not_installable(language, found.entry.name, reason))
+        request = ServerRequest(
+            found.entry,
+            values=arguments.get("values") or {},
+            folder=str(arguments.get("folder") or ""),
+            network=arguments.get("network"),
+        )
+        try:
+            return await self._installer.propose(request)
+        except InstallError as error:
+            if error.code != "NEEDS_FOLDER":
+                raise
+            folders = await asyncio.to_thread(_folder_names, self._writer.workspace)
+            raise Refused(needs_folder(language, name, folders)) from error
 
     def _state(self, name: str) -> ServerState | None:
         states = {state.name: state for state in self._servers.states()}
@@ -465,8 +468,7 @@ class ServerInstalls:
         state = self._state(name)
         if state is None:
             raise Refused(self._unknown(name, language))
-        with _refusing(server_refusal, language):
-            await asyncio.to_thread(set_enabled, self._config_path, state.name, on)
+        await asyncio.to_thread(set_enabled, self._config_path, state.name, on)
         await self._servers.refresh()
         return state.name
 
@@ -479,9 +481,7 @@ def _require_consent(context: ToolContext, command: str) -> None:
 
 def _folder_names(workspace: Path) -> list[str]:
     """Return the names of the folders in the workspace that a person may mean. Blocks."""
-    if not workspace.is_dir():
-        return []
-    found = (one.name for one in workspace.iterdir() if one.is_dir() and not one.name.startswith("."))
+    found = (one.name for one in workspace.glob("[!.]*/"))
     return sorted(name for name in found if name != "people")[:MAX_CHOICES]
 
 
@@ -527,15 +527,6 @@ def _previewed(language: str, name: str, text: CardText) -> ToolResult:
 def _approval(context: ToolContext, address: str = "") -> Approval:
     assert context.person is not None
     return Approval(context.subject, context.person.id, context.choice == "trust", address)
-
-
-def _stages(language: str) -> dict[Stage, str]:
-    return {
-        "downloading": say(language, "I am downloading the server and what it needs. This takes a while."),
-        "trying": say(language, "It is here, and I am trying whether it starts."),
-        "older-sdk": say(language, "It needs an older MCP library: I am installing it again with that one."),
-        "keeping": say(language, "It is installed, and I am starting it."),
-    }
 
 
 def _without_secrets(name: str) -> str:

@@ -11,20 +11,20 @@ from functools import cache
 from pathlib import Path
 
 from app.http.transport import Transport
+from app.i18n import LANGUAGES
 from app.installs.entries import NAME, Entry, read_entry
 from app.installs.errors import RegistryError
-from app.installs.registry import ALIKE, NAMESPACE, Kept, Mirror, Registry, Smithery
+from app.installs.registry import NAMESPACE, Kept, Mirror, Registry, Smithery
 from app.search.words import ALL_STOP_WORDS, spaced, stem, words
 from app.settings import Settings
 
 FRESH_SECONDS = 6 * 3600
-RETRY_SECONDS = 5 * 60  # after a failed fetch, before the next search tries again
-WHOLE_SECONDS = 30 * 24 * 3600  # then everything is fetched, and what is no longer listed is forgotten
 OVERLAP_SECONDS = 3600  # by how much our clock may be ahead of the registry's
 FIRST_SECONDS = 25.0  # how long a search waits for the first list
 WORDS_CHARACTERS = 200
 RANKED = 60  # so many of the best by words are put in order
 TOPICS_SHOWN = 6
+ALIKE = 0.8  # the similarity from which a word is taken for a misspelling of another
 MAX_CHOICES = 8  # servers that a person chooses from
 # Shares of the best one's score: below the first an entry is no answer, above the second about as good.
 _WORTH = 0.3
@@ -47,7 +47,7 @@ log = logging.getLogger(__name__)
 
 
 class Directory:
-    """Searches the mirror of the registry in DATA_DIR/mcp/registry.db, and Smithery if there is a key.
+    """Searches the mirror of the registry in DATA_DIR/mcp, and Smithery if there is a key.
 
     The mirror also answers while the registry is away; a search that finds it older than six hours brings it
     up to date in the background.
@@ -64,10 +64,9 @@ class Directory:
     ) -> None:
         self._registry = Registry(url, transport)
         self._smithery = smithery
-        self._mirror = Mirror(data_dir / "mcp" / "registry.db", self._registry.url)
+        self._mirror = Mirror(data_dir / "mcp", self._registry.url)
         self._clock = clock
         self._refreshing: asyncio.Task[None] | None = None
-        self._failed_at = float("-inf")
         self.trouble = ""  # why the last fetch failed
 
     async def close(self) -> None:
@@ -94,41 +93,32 @@ class Directory:
         Raises `RegistryError` if there is nothing to search in.
         """
 
-        async def listed_there() -> list[Entry]:
-            await self._bring_mirror()
-            return await asyncio.to_thread(self._found, words, limit)
-
-        listed, hosted = await asyncio.gather(listed_there(), self._hosted(words), return_exceptions=True)
-        also = [] if isinstance(hosted, BaseException) else hosted
-        if isinstance(listed, BaseException):
-            if not (also and isinstance(listed, RegistryError)):
-                raise listed
-            return also
+        await self._bring_mirror()
+        listed = await asyncio.to_thread(self._found, words, limit)
+        also = await self._hosted(words)
         return [*listed[: limit - len(also)], *also]
 
     async def nearest_topics(self, said: str, language: str) -> list[str]:
         """Return what there are servers for, named in a language: what is spelled like the said first, then
         what there are most servers for."""
-        return await asyncio.to_thread(self._nearest_topics, search_words(said[:WORDS_CHARACTERS]), language)
+        topics = _topics()
+        counts = await asyncio.to_thread(self._mirror.counts, [topic.names["en"] for topic in topics])
+        asked = [stem(word) for word in search_words(said[:WORDS_CHARACTERS])]
+
+        def distance(topic: Topic) -> tuple[bool, int]:
+            is_alike = any(difflib.get_close_matches(word, topic.stems, 1, ALIKE) for word in asked)
+            return not is_alike, -counts[topic.names["en"]]
+
+        known = sorted((topic for topic in topics if counts[topic.names["en"]]), key=distance)
+        return [topic.names[language] for topic in known[:TOPICS_SHOWN]]
 
     async def get(self, name: str) -> Entry | None:
-        """Return a server in its newest version, from the registry or, if that is away, from the mirror.
+        """Return a server in its newest version, from the registry (the mirror if that is away) or Smithery.
 
         Return None if there is none. Raises `RegistryError` if that cannot be known.
         """
         if not NAME.fullmatch(name):
             return None
-        trouble = None
-        try:
-            hosted = await self._smithery.get(name) if self._smithery is not None else None
-        except RegistryError as error:  # the registry lists some of its servers too
-            hosted, trouble = None, error
-        entry = hosted or await self._in_registry(name)
-        if entry is None and trouble is not None:
-            raise trouble
-        return entry
-
-    async def _in_registry(self, name: str) -> Entry | None:
         try:
             entry = read_entry(await self._registry.server(name))
         except RegistryError as error:
@@ -136,7 +126,9 @@ class Directory:
             entry = await asyncio.to_thread(self._mirror.entry, name)
             if entry is None:
                 raise
-        return entry if entry is not None and entry.name == name else None
+        if entry is not None and entry.name == name:
+            return entry
+        return await self._smithery.get(name) if self._smithery is not None else None
 
     async def _hosted(self, words: str) -> list[Entry]:
         """Search Smithery, whose failure takes nothing from the registry's answer."""
@@ -149,37 +141,22 @@ class Directory:
             return []
 
     async def _bring_mirror(self) -> None:
-        kept, now = await self.kept(), self._clock()
-        is_fresh = kept.synced_at is not None and 0 <= now - kept.synced_at < FRESH_SECONDS
-        if is_fresh or (kept.entries and now - self._failed_at < RETRY_SECONDS):
+        kept = await self.kept()
+        if kept.synced_at is not None and 0 <= self._clock() - kept.synced_at < FRESH_SECONDS:
             return
         fetching = self._fetching()
-        if kept.synced_at is not None:
-            return
-        await asyncio.wait([fetching], timeout=FIRST_SECONDS)
-        if not (await self.kept()).entries and not (fetching.done() and not self.trouble):
-            raise RegistryError(self.trouble or "the list of servers has not come yet: ask again in a minute")
+        if kept.synced_at is None:
+            await asyncio.wait([fetching], timeout=FIRST_SECONDS)
+            if not (await self.kept()).entries and (self.trouble or not fetching.done()):
+                raise RegistryError(
+                    self.trouble or "the list of servers has not come yet: ask again in a minute"
+                )
 
     def _found(self, words: str, limit: int) -> list[Entry]:
-        said = search_words(words[:WORDS_CHARACTERS])
-        wanted = with_topics(said)
-        found = self._mirror.find(wanted, RANKED)
-        if not found:
-            wanted = self._mirror.respelled(said)
-            found = self._mirror.find(wanted, RANKED)
+        wanted = with_topics(search_words(words[:WORDS_CHARACTERS]))
+        ordered = _in_order(self._mirror.find(wanted, RANKED), frozenset([*wanted, *map(stem, wanted)]))
         named = self._mirror.entry(words.strip())
-        ordered = _in_order(found, frozenset([*wanted, *map(stem, wanted)]))
         return list(dict.fromkeys([*([named] if named else []), *ordered]))[:limit]
-
-    def _nearest_topics(self, said: Sequence[str], language: str) -> list[str]:
-        counts = self._mirror.counts([topic.word for topic in _topics()])
-        known = [topic for topic in _topics() if counts[topic.word]]
-
-        def distance(topic: Topic) -> tuple[bool, int]:
-            is_alike = any(difflib.get_close_matches(stem(word), topic.stems, 1, ALIKE) for word in said)
-            return not is_alike, -counts[topic.word]
-
-        return [topic.names[language] for topic in sorted(known, key=distance)[:TOPICS_SHOWN]]
 
     def _fetching(self) -> "asyncio.Task[None]":
         """Return the fetch that is under way, or start one."""
@@ -192,20 +169,18 @@ class Directory:
             await self._fetch_pages()
             self.trouble = ""
         except RegistryError as error:
-            self._failed_at = self._clock()
             self.trouble = str(error)
             log.warning("the list of servers was not brought up to date: %s", error)
 
     async def _fetch_pages(self) -> None:
         began = self._clock()
-        kept = await self.kept()
-        is_whole = kept.synced_at is None or not 0 <= began - kept.whole_at < WHOLE_SECONDS
-        since = (kept.synced_at or 0.0) - OVERLAP_SECONDS
-        async for page in self._registry.pages("" if is_whole else _rfc3339(since)):
-            if not await asyncio.to_thread(self._mirror.take, page, began):
+        synced_at = (await self.kept()).synced_at
+        since = _rfc3339(synced_at - OVERLAP_SECONDS) if synced_at is not None else ""
+        async for page in self._registry.pages(since):
+            if not await asyncio.to_thread(self._mirror.take, page):
                 log.warning("the list of servers is too large: the rest of it is left out")
                 break
-        await asyncio.to_thread(self._mirror.finish, began, whole=is_whole)
+        await asyncio.to_thread(self._mirror.finish, began)
 
 
 def build_directory(settings: Settings, transport: Transport) -> Directory:
@@ -258,7 +233,7 @@ def search_words(query: str) -> list[str]:
 def with_topics(said: Iterable[str]) -> list[str]:
     """Return the words, and after them the English words that entries use for them."""
     listed = list(said)
-    topics = [topic.word for word in listed for topic in _topics() if stem(word) in topic.stems]
+    topics = [topic.names["en"] for word in listed for topic in _topics() if stem(word) in topic.stems]
     return list(dict.fromkeys([*listed, *topics]))
 
 
@@ -293,9 +268,9 @@ def _rfc3339(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class Topic:
-    """A subject of servers: its word in entries, its name by language, and all words that lead to it."""
+    """A subject of servers: its names by language, of which entries say the English one, and the stems of all
+    words that lead to it."""
 
-    word: str
     names: Mapping[str, str]
     stems: frozenset[str]
 
@@ -304,11 +279,7 @@ class Topic:
 def _topics() -> tuple[Topic, ...]:
     lines = [line for line in _TOPICS.read_text("utf-8").splitlines() if not line.startswith("#")]
     return tuple(
-        Topic(
-            line.split()[0],
-            dict(zip(("en", "es", "pt"), line.split(), strict=False)),
-            frozenset(map(stem, words(line))),
-        )
+        Topic(dict(zip(LANGUAGES, line.split(), strict=False)), frozenset(map(stem, words(line))))
         for line in lines
     )
 

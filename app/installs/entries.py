@@ -6,7 +6,7 @@ one makes its package unusable.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -34,7 +34,7 @@ ReasonCode = Literal[
     "BAD_ADDRESS",
     "TOO_LARGE",
 ]
-Format = Literal["string", "number", "boolean", "filepath"]
+Format = Literal["string", "boolean", "filepath"]
 
 NAME = re.compile(r"[a-zA-Z0-9.-]{1,100}/[a-zA-Z0-9._-]{1,100}")
 OFFICIAL = "io.modelcontextprotocol.registry/official"
@@ -45,7 +45,6 @@ DETAIL_CHARACTERS = 200
 VALUE_CHARACTERS = 2000
 MAX_WAYS = 16  # packages, and remotes, that are read
 MAX_INPUTS = 64
-MAX_CHOICES = 64
 
 _NAMES = {
     "npm": re.compile(r"(?:@[a-z0-9][a-z0-9._~-]*/)?[a-z0-9][a-z0-9._~-]*"),
@@ -68,7 +67,6 @@ _OTHER_KINDS = ("OCI_ONLY", "OTHER_KIND", "SSE_ONLY")
 # Runtime arguments that mean nothing to a package that is installed before it is started.
 _NEEDLESS = frozenset({"-y", "--yes"})
 
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 _FLAG = re.compile(r"--?[A-Za-z0-9][A-Za-z0-9_.-]*", re.ASCII)
 _VARIABLE_NAME = re.compile(r"[A-Za-z_]\w{0,99}", re.ASCII)
 _HEADER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
@@ -97,10 +95,10 @@ class Reason:
 
 @dataclass(frozen=True)
 class Variable:
-    """The value of an environment variable, a header, an argument, or of `{name}` in a template.
+    """The value of an environment variable, a header or an argument.
 
-    A `value` is the author's and fixed; each `{name}` in it that is in `variables` is filled in. Without a
-    `value` a person gives one, or `default` counts.
+    A `value` is the author's and fixed; it refers to its `secrets` as `${KEY}`. Without a `value` a person
+    gives one, or `default` counts.
     """
 
     name: str
@@ -108,11 +106,9 @@ class Variable:
     required: bool = False
     secret: bool = False
     default: str = ""
-    placeholder: str = ""
-    choices: tuple[str, ...] = ()
     format: Format = "string"
     value: str = ""
-    variables: tuple["Variable", ...] = ()
+    secrets: tuple["Variable", ...] = ()
 
     @property
     def key(self) -> str:
@@ -126,8 +122,8 @@ class Variable:
 
     @property
     def inputs(self) -> tuple["Variable", ...]:
-        """The values that a person may give: itself, or the variables of its template."""
-        return self.variables if self.value else (self,)
+        """The values that a person may give: itself, or the secrets of its fixed value."""
+        return self.secrets if self.value else (self,)
 
 
 @dataclass(frozen=True)
@@ -140,7 +136,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Package:
-    """A package of npm, PyPI or another kind; `sha256` is of its file, if the author names it.
+    """A package of npm, PyPI or another kind.
 
     A package with a `fault` has no arguments and no environment: it is only shown.
     """
@@ -151,7 +147,6 @@ class Package:
     transport: str = "stdio"
     arguments: tuple[Argument, ...] = ()
     environment: tuple[Variable, ...] = ()
-    sha256: str = ""
     fault: Reason | None = None
 
     @property
@@ -162,25 +157,25 @@ class Package:
 
 @dataclass(frozen=True)
 class Remote:
-    """A server on the web; `url` is a template that `variables` fill in, but for its host."""
+    """A server on the web; `url` refers to `secrets` as `${KEY}`, but not for its host."""
 
     kind: str
     url: str
     headers: tuple[Variable, ...] = ()
-    variables: tuple[Variable, ...] = ()
+    secrets: tuple[Variable, ...] = ()
     fault: Reason | None = None
 
     @property
     def inputs(self) -> tuple[Variable, ...]:
         """The values that a person may give, required or not."""
-        return _inputs((*self.variables, *self.headers))
+        return _inputs((*self.secrets, *self.headers))
 
 
 @dataclass(frozen=True)
 class Entry:
     """A server of a registry. Its texts are its author's; only `namespace` says who that is.
 
-    `offline` and `programs`: its publisher says that it needs no network, that it starts other programs.
+    `offline`: its publisher says that it needs no network.
     """
 
     name: str
@@ -193,7 +188,6 @@ class Entry:
     status_message: str = ""
     repository: str = ""
     offline: bool = False
-    programs: bool = False
     is_latest: bool = True
 
     @property
@@ -271,20 +265,17 @@ def read_entry(raw: JSON) -> Entry | None:
         status_message=_text(meta.get("statusMessage"), DETAIL_CHARACTERS),
         repository=_text(_object(server.get("repository")).get("url"), DETAIL_CHARACTERS),
         offline=needs.get("network") is False,
-        programs=needs.get("programs") is True,
         is_latest=meta.get("isLatest") is not False,
     )
 
 
 def _package(raw: Mapping[str, JSON]) -> Package:
     transport = _object(raw.get("transport")).get("type", "stdio")
-    digest = raw.get("fileSha256")
     package = Package(
         kind=_text(raw.get("registryType"), 20).lower(),
         identifier=_text(raw.get("identifier"), DETAIL_CHARACTERS),
         version=_text(raw.get("version"), TITLE_CHARACTERS),
         transport=_text(transport, 20),
-        sha256=digest if isinstance(digest, str) and _SHA256.fullmatch(digest) else "",
     )
     try:
         _check_package(package, raw)
@@ -326,12 +317,15 @@ def _check_package(package: Package, raw: Mapping[str, JSON]) -> None:
 def _argument(position: int, raw: Mapping[str, JSON]) -> Argument:
     if raw.get("type") != "named":
         hint = _text(raw.get("valueHint"), 40)
-        name = hint if _VARIABLE_NAME.fullmatch(hint) else f"argument_{position}"
-        return Argument("", _variable(name, raw))
-    flag = raw.get("name")
-    if not isinstance(flag, str) or not _FLAG.fullmatch(flag) or len(flag) > TITLE_CHARACTERS:
-        raise _Unusable("ODD_ARGUMENT", str(flag))
-    return Argument(flag, _variable(flag, raw))
+        flag, name = "", hint if _VARIABLE_NAME.fullmatch(hint) else f"argument_{position}"
+    else:
+        flag = name = str(raw.get("name"))
+        if not _FLAG.fullmatch(flag) or len(flag) > TITLE_CHARACTERS:
+            raise _Unusable("ODD_ARGUMENT", flag)
+    variable = _variable(name, raw)
+    if variable.secrets:  # every process would see them
+        raise _Unusable("ODD_ARGUMENT", variable.value)
+    return Argument(flag, variable)
 
 
 def _environment_variable(raw: Mapping[str, JSON]) -> Variable:
@@ -350,90 +344,67 @@ def _remote(raw: Mapping[str, JSON]) -> Remote:
             raise _Unusable("OTHER_KIND", remote.kind)
         if remote.url != raw.get("url") or remote_fault(remote.url):
             raise _Unusable("BAD_ADDRESS", remote.url)
-        declared = _declared(raw)
-        url, variables = _template(remote.url, declared, is_asked=True)
-        headers = tuple(_header(one, declared) for one in _few(raw, "headers"))
-        return replace(remote, url=url, headers=headers, variables=variables)
+        url, secrets = _with_references(remote.url, is_remote=True)
+        headers = tuple(map(_header, _few(raw, "headers")))
+        return replace(remote, url=url, headers=headers, secrets=secrets)
     except _Unusable as unusable:
         return replace(remote, fault=unusable.reason)
 
 
-def _header(raw: Mapping[str, JSON], declared: Mapping[str, Variable]) -> Variable:
+def _header(raw: Mapping[str, JSON]) -> Variable:
     name = raw.get("name")
     if not isinstance(name, str) or not _HEADER_NAME.fullmatch(name) or _TRANSPORT_HEADER.fullmatch(name):
         raise _Unusable("ODD_VARIABLE", str(name))
-    return _variable(name, raw, declared, is_asked=True)
+    return _variable(name, raw, is_remote=True)
 
 
-def _variable(
-    name: str,
-    raw: Mapping[str, JSON],
-    declared: Mapping[str, Variable] | None = None,
-    is_asked: bool = False,
-) -> Variable:
-    """Read a value, which may be a template; if `is_asked`, undeclared `{name}`s of it are asked for."""
-    plain = _plain(name, raw)
-    value = _exact(raw.get("value"), name)
-    if not value:
-        return plain
-    template, variables = _template(value, {**(declared or {}), **_declared(raw)}, is_asked)
-    return replace(plain, value=template, variables=variables, default="", required=False)
+def _variable(name: str, raw: Mapping[str, JSON], *, is_remote: bool = False) -> Variable:
+    form = raw.get("format")
+    default = _exact(raw.get("default"), name)
+    value, secrets = _with_references(
+        _exact(raw.get("value"), name), _object(raw.get("variables")), is_remote=is_remote
+    )
+    return _checked(
+        Variable(
+            name=name,
+            description=_text(raw.get("description"), DETAIL_CHARACTERS),
+            required=raw.get("isRequired") is True and not value,
+            secret=raw.get("isSecret") is True or (form != "filepath" and bool(_SECRET.search(name))),
+            default="" if value or "${" in default else default,  # another host's own variables
+            format=form if form in ("boolean", "filepath") else "string",
+            value=value,
+            secrets=secrets,
+        )
+    )
 
 
-def _declared(raw: Mapping[str, JSON]) -> dict[str, Variable]:
-    variables = _object(raw.get("variables"))
-    if len(variables) > MAX_INPUTS:
-        raise _Unusable("TOO_LARGE", "variables")
-    return {name: _plain(name, _object(one)) for name, one in variables.items()}
-
-
-def _template(
-    text: str, declared: Mapping[str, Variable], is_asked: bool
+def _with_references(
+    text: str, declared: Collection[str] = (), *, is_remote: bool
 ) -> tuple[str, tuple[Variable, ...]]:
-    """Write each variable that a person gives as `{name}`; return the template and those variables.
+    """Write each value that a person fills in as a reference to a secret; return the text and the secrets.
 
-    Hosts write `${NAME}` too, which must never mean a variable of this machine.
+    Those are `${NAME}`, which must never mean a variable of this machine, and `{name}` if it is declared or
+    stands in a remote.
     """
     found: dict[str, Variable] = {}
 
-    def name_of(match: re.Match[str]) -> str:
+    def reference(match: re.Match[str]) -> str:
         dollar, name = match.groups()
-        if name not in declared and not dollar and not is_asked:
+        if not (dollar or is_remote or name in declared):
             return match[0]
-        found[name] = declared.get(name) or _plain(
-            name, {"isRequired": True, "isSecret": is_asked or bool(dollar)}
-        )
-        return f"{{{name}}}"
+        secret = _checked(Variable(name, required=True, secret=True))
+        found[secret.key] = secret
+        return f"${{{secret.key}}}"
 
-    value = _PLACEHOLDER.sub(name_of, text)
-    if "${" in value:
+    if "${" in _PLACEHOLDER.sub("", text):
         raise _Unusable("ODD_VARIABLE", text)
-    return value, tuple(found.values())
+    return _PLACEHOLDER.sub(reference, text), tuple(found.values())
 
 
-def _plain(name: str, raw: Mapping[str, JSON]) -> Variable:
-    form = raw.get("format")
-    default = _exact(raw.get("default"), name)
-    variable = Variable(
-        name=name,
-        description=_text(raw.get("description"), DETAIL_CHARACTERS),
-        required=raw.get("isRequired") is True,
-        secret=raw.get("isSecret") is True or (form != "filepath" and bool(_SECRET.search(name))),
-        default="" if "${" in default else default,  # another host's own variables
-        placeholder=_text(raw.get("placeholder"), DETAIL_CHARACTERS),
-        choices=_choices(raw.get("choices"), name),
-        format=form if form in ("number", "boolean", "filepath") else "string",
-    )
+def _checked(variable: Variable) -> Variable:
     if not _VARIABLE_NAME.fullmatch(variable.key):
-        raise _Unusable("ODD_VARIABLE", name)
+        raise _Unusable("ODD_VARIABLE", variable.name)
     return variable
-
-
-def _choices(value: JSON, name: str) -> tuple[str, ...]:
-    choices = value if isinstance(value, list) else []
-    if len(choices) > MAX_CHOICES:
-        raise _Unusable("TOO_LARGE", name)
-    return tuple(_exact(one, name) for one in choices)
 
 
 def _exact(value: JSON, name: str) -> str:

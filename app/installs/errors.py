@@ -47,9 +47,5 @@ class QuarantineError(InstallError):
         super().__init__("NOT_A_SKILL", text)
 
 
-class ArchiveError(RecadoError):
-    """An archive that is damaged or hostile; the text says what is wrong with it."""
-
-
 class RegistryError(RecadoError):
     """A registry that did not answer a question; the text says why, without its address."""

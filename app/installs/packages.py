@@ -14,25 +14,21 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
 from app.installs.entries import Package
 from app.installs.errors import InstallCode, InstallError
-from app.mcp.definitions import ServerDefinition
 from app.mcp.installed import PackageTreeError, check_room
-from app.mcp.wire import ConnectionLost, Refused, Unreachable, Unstartable
 from app.messages import JSON
 from app.processes.host import Command, HostedProcess
-from app.processes.sandbox import Sandbox
 from app.settings import is_own
 from app.skills.file_tree import remove_tree
 from app.skills.scripts import READY, Script, packages_folder
 from app.store.disk_space import MEGABYTE, Disk
 from app.text import visible
 
-LOCKS = {"npm": "package-lock.json", "pypi": "requirements.lock"}  # versions and hashes of all packages
+# Many servers ask for any version of the SDK, and die under the second.
 OLDER_SDK = "mcp<2"
 HEAP_MB = 768  # of JavaScript: below the sandbox's limit, so that node says what is wrong
 
@@ -45,7 +41,6 @@ _NPM_FLAGS = (
     *(f"--allow-{kind}=none" for kind in ("git", "remote", "file", "directory")),
 )
 _PIP_FLAGS = ("--only-binary=:all:", "--no-input", "--disable-pip-version-check", "--ignore-installed")
-_REPORT = "report.json"
 _SCRIPT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _FIRST_LINE = 200
 LOOK_SECONDS = 1.0  # how often the free space is checked
@@ -71,13 +66,7 @@ _PASSWORD = re.compile(r"://[^/\s@]+@")
 _NOISE = re.compile(
     r"A complete log of this run|npm warn|^WARNING: (?:Location|Retrying)|^\[notice\]", re.IGNORECASE
 )
-TRIAL_SECONDS = 20.0
 SCRIPT_PACKAGES_SECONDS = 180.0
-# The last line of a traceback about something that version 2 of the SDK no longer has.
-_OLDER_SDK = re.compile(
-    r"\b(?:ImportError|ModuleNotFoundError|AttributeError|TypeError): .*"
-    r"(?:\bmcp\b|FastMCP|'(?:Server|ServerSession|ClientSession|RequestContext)'|\bServer\.)"
-)
 
 
 def missing(kind: str) -> str:
@@ -88,46 +77,49 @@ def missing(kind: str) -> str:
 
 
 async def install_npm(package: Package, folder: Path, downloads: "Downloads") -> None:
-    """Install a package and its dependencies into `folder`, by the lock if there is one.
-
-    Raises `InstallError`.
-    """
-    lock = folder / LOCKS["npm"]
+    """Install a package and its dependencies into `folder`. Raises `InstallError`."""
     wanted = {"private": True, "dependencies": {package.identifier: package.version}}
     (folder / "package.json").write_text(json.dumps(wanted), encoding="utf-8")
-    verb = "ci" if lock.exists() else "install"
-    await downloads.run([shutil.which("npm") or "npm", verb, *_NPM_FLAGS, "--prefix", str(folder)])
-    _check_npm_lock(json.loads(lock.read_bytes()))
+    await downloads.run([shutil.which("npm") or "npm", "install", *_NPM_FLAGS, "--prefix", str(folder)])
+    _check_npm_lock(json.loads((folder / "package-lock.json").read_bytes()))
 
 
-async def install_pypi(package: Package, folder: Path, downloads: "Downloads", *also: str) -> None:
-    """Make an environment in `folder` with a package and its dependencies, by the lock if there is one.
+async def install_pypi(package: Package, folder: Path, downloads: "Downloads") -> None:
+    """Make an environment in `folder` with a package and its dependencies.
 
-    `also` are requirements beside its own. Raises `InstallError`.
+    It gets the older SDK where its requirements allow that. Raises `InstallError`.
     """
-    wanted = [f"{package.identifier}=={package.version}", *also]
-    await install_requirements(wanted, folder, downloads, package.sha256)
+    wanted = [f"{package.identifier}=={package.version}"]
+    await install_requirements(wanted, folder, downloads, preferred=OLDER_SDK)
 
 
 async def install_requirements(
-    wanted: Sequence[str], folder: Path, downloads: "Downloads", sha256: str = ""
+    wanted: Sequence[str], folder: Path, downloads: "Downloads", preferred: str = ""
 ) -> None:
-    """Make an environment in `folder` with wheels of these requirements, by the lock if there is one.
+    """Make an environment in `folder` with wheels of these requirements, and the lock of them.
 
-    One of the wheels must have the `sha256`, where there is one. Raises `InstallError`.
+    The versions are as `preferred`, a requirement, where they can be. Raises `InstallError`.
     """
     await downloads.run([sys.executable, "-I", "-m", "venv", "--without-pip", str(folder)])
     with_pip = folder / "pip"
     with_pip.mkdir()
     (with_pip / "pip").symlink_to(_pip())
     pip = [f"{folder}/bin/python", "-I", str(_PIP_ALONE), str(with_pip), "install", *_PIP_FLAGS]
-    lock = folder / LOCKS["pypi"]
+    lock, report = folder / "requirements.lock", folder / "report.json"
+    constraints = folder / "constraints.txt"
     try:
-        if not lock.exists():
-            report = folder / _REPORT
-            await downloads.run([*pip, "--dry-run", "--report", str(report), "--", *wanted])
-            lock.write_text(_pip_lock(json.loads(report.read_bytes()), sha256), encoding="utf-8")
-            report.unlink()
+        resolve = [*pip, "--dry-run", "--report", str(report), "--constraint", str(constraints)]
+        constraints.write_text(preferred, encoding="utf-8")
+        try:
+            await downloads.run([*resolve, "--", *wanted])
+        except InstallError as error:
+            if not preferred or error.code not in ("NOT_FOUND", "FAILED"):
+                raise
+            constraints.write_text("", encoding="utf-8")
+            await downloads.run([*resolve, "--", *wanted])
+        lock.write_text(_pip_lock(json.loads(report.read_bytes())), encoding="utf-8")
+        report.unlink()
+        constraints.unlink()
         await downloads.run([*pip, "--require-hashes", "--no-deps", "--requirement", str(lock)])
     finally:
         (with_pip / "pip").unlink()
@@ -169,30 +161,6 @@ def pypi_program(package: Package, folder: Path) -> tuple[str, ...]:
             f"it has {len(plain)} programs, and none of its own name" if plain else "it has no program"
         )
     return (f"{folder}/bin/python", str(folder / "bin" / chosen[0]))
-
-
-def has_new_sdk(folder: Path) -> bool:
-    """Tell whether the MCP SDK that came with a Python package is of version 2 or later."""
-    sdk = _installed(folder).get("mcp")
-    return sdk is not None and int(sdk.version.partition(".")[0]) >= 2
-
-
-async def needs_older_sdk(sandbox: Sandbox, server: ServerDefinition) -> bool:
-    """Start a Python server once, to see whether it dies because it was written for version 1 of the SDK.
-
-    It is given no secret. Raises `Unstartable` if the sandbox does not let it run.
-    """
-    from app.mcp.client import connect  # loads the SDK
-
-    known = tuple((name, text) for name, text in server.env if "${" not in text)
-    trial = connect(replace(server, env=known), sandbox)
-    try:
-        async with asyncio.timeout(TRIAL_SECONDS), trial:
-            return False
-    except Unstartable:
-        raise
-    except (TimeoutError, Unreachable, ConnectionLost, Refused) as error:
-        return bool(_OLDER_SDK.search(str(error)))
 
 
 class Downloads:
@@ -288,21 +256,18 @@ def _check_npm_lock(lock: JSON) -> None:
             raise InstallError("NOT_INSTALLABLE", f"{path} is no package of the registry")
 
 
-def _pip_lock(report: JSON, wanted_sha256: str) -> str:
+def _pip_lock(report: JSON) -> str:
     """Write a line for each package with the hash of its wheel, from pip's report.
 
     https://pip.pypa.io/en/stable/reference/installation-report/
     """
-    lines, hashes = [], []
+    lines = []
     for one in report["install"]:
         described, came = one["metadata"], one["download_info"]
         sha256 = (came.get("archive_info") or {}).get("hashes", {}).get("sha256")
         if not sha256 or one.get("is_direct") or not came["url"].partition("#")[0].endswith(".whl"):
             raise InstallError("NOT_INSTALLABLE", f"{described['name']} is no wheel of the package index")
         lines.append(f"{described['name']}=={described['version']} --hash=sha256:{sha256}\n")
-        hashes.append(sha256)
-    if wanted_sha256 and wanted_sha256 not in hashes:
-        raise InstallError("CHANGED", "what the package index has is not the file that the entry names")
     return "".join(sorted(lines))
 
 

@@ -6,12 +6,12 @@
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from sqlite3 import Connection
-from types import TracebackType
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from app.installs.errors import InstallError
 from app.installs.quarantine import discard
@@ -21,12 +21,7 @@ from app.store.database import Database
 from app.store.outbox import Draft
 from app.tools import ToolContext
 
-FIRST_SECONDS = 8.0  # of an install without a notice
-BETWEEN_SECONDS = 20.0
-MAX_NOTICES = 3
-
-Stage = Literal["downloading", "trying", "older-sdk", "keeping"]
-ReportStage = Callable[[Stage], None]
+QUIET_SECONDS = 8.0  # of a long call without a notice
 
 
 class Candidate(Protocol):
@@ -61,10 +56,6 @@ CandidateT = TypeVar("CandidateT", bound=Candidate)
 RecordT = TypeVar("RecordT")
 
 
-def ignore_stage(stage: Stage) -> None:
-    """Report nothing."""
-
-
 class InstallPipeline(ABC, Generic[RequestT, CandidateT, RecordT]):
     """Proposes, commits and removes one kind of thing; every error is a `RecadoError`."""
 
@@ -76,7 +67,7 @@ class InstallPipeline(ABC, Generic[RequestT, CandidateT, RecordT]):
     async def propose(self, request: RequestT) -> CandidateT:
         """Fetch what was asked for into the quarantine. Nothing of it runs."""
 
-    async def commit(self, approval: Approval, report: ReportStage = ignore_stage) -> RecordT:
+    async def commit(self, approval: Approval) -> RecordT:
         """Install exactly what was approved; a second time is the same as once.
 
         Raises an error if the candidate is gone from the quarantine, or would replace something else than its
@@ -86,7 +77,7 @@ class InstallPipeline(ABC, Generic[RequestT, CandidateT, RecordT]):
             record = await asyncio.to_thread(self._find_committed, approval)
             if record is None:
                 candidate = await asyncio.to_thread(self.load, approval.subject)
-                record = await self._commit(candidate, approval, report)
+                record = await self._commit(candidate, approval)
             await asyncio.to_thread(discard, self.data_dir, approval.subject.partition("/")[0])
             return record
 
@@ -118,7 +109,7 @@ class InstallPipeline(ABC, Generic[RequestT, CandidateT, RecordT]):
         """Return what this approval installed already, if it did."""
 
     @abstractmethod
-    async def _commit(self, candidate: CandidateT, approval: Approval, report: ReportStage) -> RecordT:
+    async def _commit(self, candidate: CandidateT, approval: Approval) -> RecordT:
         """Move the candidate to its place."""
 
     @abstractmethod
@@ -127,17 +118,29 @@ class InstallPipeline(ABC, Generic[RequestT, CandidateT, RecordT]):
 
 @dataclass(frozen=True)
 class Notices:
-    """Sends notices about a call that is under way, each once even if a crash repeats the call."""
+    """Sends a notice about a call that takes long, once even if a crash repeats the call."""
 
     store: Database
     channels: Mapping[str, Channel]
     sender: Wakeable
 
-    async def tell(self, context: ToolContext, number: int, text: str) -> None:
-        """Send the notice of that number about a call."""
+    @asynccontextmanager
+    async def if_long(
+        self, context: ToolContext, text: str, after: float = QUIET_SECONDS
+    ) -> AsyncIterator[None]:
+        """Send the notice if what is done meanwhile takes longer than so many seconds."""
+        telling = asyncio.create_task(self._tell_later(context, text, after), name="notice of a long call")
+        try:
+            yield
+        finally:
+            telling.cancel()
+            await asyncio.gather(telling, return_exceptions=True)
+
+    async def _tell_later(self, context: ToolContext, text: str, after: float) -> None:
+        await asyncio.sleep(after)
         person, channel = context.person, self.channels[context.channel]
         assert person is not None
-        now, source = time.time(), f"progress:{context.idempotency_key}:{number}"
+        now, source = time.time(), f"progress:{context.idempotency_key}"
 
         def put(conn: Connection) -> None:
             conversation = people.conversation(conn, person.id, context.channel, "", now)
@@ -145,50 +148,3 @@ class Notices:
 
         await self.store.tx(put)
         self.sender.wake(person.id)
-
-
-class Progress:
-    """Tells the stage that a long install is in, once each: three notices at most, none if it is short."""
-
-    def __init__(
-        self,
-        notices: Notices,
-        context: ToolContext,
-        stage: str,
-        *,
-        first: float = FIRST_SECONDS,
-        between: float = BETWEEN_SECONDS,
-    ) -> None:
-        self._notices = notices
-        self._context = context
-        self._stage = stage
-        self._first = first
-        self._between = between
-        self._changed = asyncio.Event()
-        self._changed.set()
-        self._telling: asyncio.Task[None] | None = None
-
-    def reach(self, stage: str) -> None:
-        """Note the stage, as a sentence for the person."""
-        if stage != self._stage:
-            self._stage = stage
-            self._changed.set()
-
-    async def __aenter__(self) -> "Progress":
-        self._telling = asyncio.create_task(self._follow(), name="progress of an install")
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._telling is not None:
-            self._telling.cancel()
-            await asyncio.gather(self._telling, return_exceptions=True)
-
-    async def _follow(self) -> None:
-        await asyncio.sleep(self._first)
-        for number in range(MAX_NOTICES):
-            await self._changed.wait()
-            self._changed.clear()
-            await self._notices.tell(self._context, number, self._stage)
-            await asyncio.sleep(self._between)

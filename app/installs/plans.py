@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -34,9 +34,8 @@ _COMMON = frozenset({"mcp", "server", "servers", "model", "context", "protocol",
 # Words of package names whose servers are of no use without starting other programs.
 _RUNS_PROGRAMS = frozenset({"git", "shell", "terminal", "ffmpeg"})
 _FOLDER = re.compile(r"dir|folder|root|workspace|repo|vault|project|allowed", re.IGNORECASE)
-_KEPT = re.compile(r"memory|stor(?:e|age)|data|db|sqlite|cache", re.IGNORECASE)
 _NUMBER = re.compile(r"-?\d{1,20}(?:\.\d{1,20})?", re.ASCII)
-_PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w.-]{0,63})\}", re.ASCII)
+_KEPT = re.compile(r"memory|stor(?:e|age)|data|db|sqlite|cache", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -62,10 +61,8 @@ class Plan:
     title: str
     description: str
     version: str
-    repository: str = ""
     kind: str = ""
     identifier: str = ""
-    sha256: str = ""
     args: tuple[str, ...] = ()
     env: tuple[tuple[str, str], ...] = ()
     url: str = ""
@@ -93,7 +90,7 @@ class Plan:
 
     @property
     def package(self) -> Package:
-        return Package(self.kind, self.identifier, self.version, sha256=self.sha256)
+        return Package(self.kind, self.identifier, self.version)
 
     @property
     def package_words(self) -> str:
@@ -138,8 +135,8 @@ def make_plan(
     """Plan the server `name` with its folder `home`; `values` are by the keys of its variables.
 
     `folder`, in the workspace, is for the variable that needs one and has no value; "." is all of it.
-    `network` decides about that grant unless it is None. Raises `InstallError` if it cannot be installed, or
-    needs a value that was not given.
+    It gets the network as `network` says; if that is None, unless its publisher says that it needs none.
+    Raises `InstallError` if it cannot be installed, or needs a value that was not given.
     """
     choice = entry.choice
     if choice is None:
@@ -149,27 +146,26 @@ def make_plan(
         _check_value(inputs.get(key), key, value)
     filler = _Filler(home, workspace, values, folder)
     texts = {"title": entry.title, "description": entry.description}
-    texts |= {one.name: f"{one.description}\n{one.placeholder}\n{one.value}" for one in inputs.values()}
+    texts |= {one.name: one.description for one in inputs.values()}
     plan = Plan(
         name=name,
         registry_id=entry.name,
         title=entry.title,
         description=entry.description,
         version=entry.version,
-        repository=entry.repository,
         findings=find({place: text.encode() for place, text in texts.items() if text.strip()}),
         replaces=replaces,
         edited=edited,
     )
     if isinstance(choice, Remote):
-        url, headers = filler.template(choice.url, choice.variables), tuple(filler.settings(choice.headers))
-        secrets = tuple(filler.asked.values())
+        filler.ask(choice.secrets)
+        headers, secrets = tuple(filler.settings(choice.headers)), tuple(filler.asked.values())
         audience: Audience = "owners" if secrets else "members"
-        return dataclasses.replace(plan, url=url, headers=headers, secrets=secrets, audience=audience)
+        return dataclasses.replace(plan, url=choice.url, headers=headers, secrets=secrets, audience=audience)
     env, args = tuple(filler.settings(choice.environment)), tuple(_arguments(choice, filler))
     grants = Grants(
-        network=network is not False and not (network is None and entry.offline),
-        programs=entry.programs or bool(_RUNS_PROGRAMS & set(_words(choice.identifier))),
+        network=not entry.offline if network is None else network,
+        programs=bool(_RUNS_PROGRAMS & set(_words(choice.identifier))),
         folders_write=tuple(sorted(filler.granted)),
     )
     secrets = tuple(filler.asked.values())
@@ -178,7 +174,6 @@ def make_plan(
         kind=choice.kind,
         identifier=choice.identifier,
         version=choice.version,
-        sha256=choice.sha256,
         args=args,
         env=env,
         home=str(home),
@@ -214,15 +209,14 @@ class _Filler:
     def settings(self, variables: Iterable[Variable]) -> Iterator[tuple[str, str]]:
         """Yield the variables that have a value, or may be given one."""
         for variable in variables:
-            value = (
-                self.template(variable.value, variable.variables) if variable.value else self._later(variable)
-            )
-            if value:
+            self.ask(variable.secrets)
+            if value := variable.value or self._later(variable):
                 yield variable.name, value
 
-    def template(self, template: str, variables: Iterable[Variable]) -> str:
-        """Fill in each `{name}` of a template now or, for a secret, later."""
-        return _filled(template, variables, self._later)
+    def ask(self, variables: Iterable[Variable]) -> None:
+        """Note values that are filled in once they are given."""
+        for one in variables:
+            self.asked[one.key] = Secret(one.key, one.description, one.required)
 
     def now(self, variable: Variable) -> str:
         """Return the value as it will stand in a command; "" for none, and for a secret."""
@@ -237,7 +231,7 @@ class _Filler:
             return value
         if not (variable.secret or variable.required):
             return ""
-        self.asked[variable.key] = Secret(variable.key, variable.description, variable.required)
+        self.ask([variable])
         return f"${{{variable.key}}}" if variable.required else f"${{{variable.key}:-}}"
 
     def _path(self, variable: Variable, given: str) -> str:
@@ -271,53 +265,31 @@ def _arguments(package: Package, filler: _Filler) -> Iterator[str]:
     """Yield the arguments. Raise `InstallError` for a secret, which every process would see."""
     for argument in package.arguments:
         variable = argument.input
-        if any(one.secret for one in variable.inputs):
-            if variable.required or variable.value:
-                raise InstallError(
-                    "SECRET_ARGUMENT",
-                    f"it takes {variable.key} on its command line, where others see it",
-                    variable.key,
-                )
-            continue
-        if variable.value:
-            value = _filled(variable.value, variable.variables, filler.now)
-        else:
-            value = filler.now(variable)
-            if variable.required and not value:
-                raise InstallError("NEEDS_VALUE", f"it needs a value for {variable.key}", variable.key)
+        value = variable.value or filler.now(variable)
+        if variable.required and not value:
+            if variable.secret:
+                why = f"it takes {variable.key} on its command line, where others see it"
+                raise InstallError("SECRET_ARGUMENT", why, variable.key)
+            raise InstallError("NEEDS_VALUE", f"it needs a value for {variable.key}", variable.key)
         if variable.format == "boolean" and argument.flag:
             yield from [argument.flag] if value == "true" else []
         elif value:
             yield from (argument.flag, value) if argument.flag else (value,)
 
 
-def _filled(template: str, variables: Iterable[Variable], value_of: Callable[[Variable], str]) -> str:
-    by_name = {one.name: one for one in variables}
-    return _PLACEHOLDER.sub(
-        lambda match: value_of(by_name[match[1]]) if match[1] in by_name else match[0], template
-    )
-
-
 def _check_value(variable: Variable | None, key: str, value: str) -> None:
     """Raise `InstallError` for a value that does not fit its variable, or could be more than a value."""
     if variable is None:
         raise InstallError("BAD_VALUE", f"it has no variable {visible(key)[:80]}", key)
-    is_number = bool(_NUMBER.fullmatch(value))
     is_visible = value == visible(value) and "${" not in value
     faults = (
         (variable.secret, "is a secret, which is given in the terminal or the console alone"),
-        (
-            bool(variable.choices) and value not in variable.choices,
-            f"is one of {', '.join(variable.choices)}",
-        ),
-        (variable.format == "number" and not is_number, "is a number"),
-        (variable.format == "boolean" and value not in ("true", "false"), "is true or false"),
         (
             not (0 < len(value) <= _LONGEST_VALUE and is_visible),
             f"is a text of 1 to {_LONGEST_VALUE} characters, all of them visible",
         ),
         (
-            value.startswith("-") and not is_number,
+            value.startswith("-") and not _NUMBER.fullmatch(value),
             "does not begin with a hyphen: it would be read as an option",
         ),
     )

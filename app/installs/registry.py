@@ -1,7 +1,7 @@
 """The lists of servers: the MCP registry, with a mirror of it, and Smithery if the owner has a key."""
 
 import asyncio
-import difflib
+import hashlib
 import json
 import logging
 import re
@@ -16,7 +16,6 @@ from app.http.address import Address, FetchError
 from app.http.transport import Transport
 from app.installs.entries import Entry, read_entry
 from app.installs.errors import RegistryError
-from app.mcp.installed import host_of, runs_at_smithery
 from app.messages import JSON
 from app.search.words import stem, terms
 
@@ -34,34 +33,23 @@ MAX_HOSTED = 3  # of the servers that a search finds
 ENTRY_BYTES = 64 * 1024
 MIRROR_BYTES = 128 * 1024 * 1024
 BUSY_SECONDS = 10.0
-ALIKE = 0.8  # the similarity from which a word is taken for a misspelling of another
 _SHORTEST_BEGINNING = 4
-_VERSION = 2
+_VERSION = 3
 # A namespace in front of a name, or alone: it says who publishes a server, not what it is for.
 NAMESPACE = re.compile(r"\b(?:(?:io|com|org|net|dev|ai|app|co|me|sh)(?:\.[a-z0-9-]+)+/?)", re.IGNORECASE)
-_TABLES = (
-    "DROP TABLE IF EXISTS entries",
-    "DROP TABLE IF EXISTS stems",
-    "DROP TABLE IF EXISTS known_stems",
-    "DROP TABLE IF EXISTS about",
-    "CREATE TABLE entries"
-    " (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, began REAL NOT NULL, raw BLOB NOT NULL)",
-    "CREATE VIRTUAL TABLE stems USING fts5 (own_name, title, description, publisher)",
-    "CREATE VIRTUAL TABLE known_stems USING fts5vocab ('stems', 'row')",
-    "CREATE TABLE about (url TEXT NOT NULL, synced_at REAL, whole_at REAL NOT NULL)",
-    f"PRAGMA user_version = {_VERSION}",
-)
+_TABLES = """
+CREATE TABLE IF NOT EXISTS entries (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, raw BLOB NOT NULL);
+CREATE VIRTUAL TABLE IF NOT EXISTS stems USING fts5 (own_name, title, description, publisher);
+CREATE TABLE IF NOT EXISTS fetched (synced_at REAL NOT NULL);
+"""
 _KEEP = (
-    "INSERT INTO entries (name, began, raw) VALUES (?, ?, ?)"
-    " ON CONFLICT DO UPDATE SET began = max(began, excluded.began), raw = excluded.raw RETURNING id"
+    "INSERT INTO entries (name, raw) VALUES (?, ?) ON CONFLICT DO UPDATE SET raw = excluded.raw RETURNING id"
 )
 _FIND = (
     "SELECT e.raw, -bm25(stems, 3, 2, 1, 1) AS score FROM stems JOIN entries e ON e.id = stems.rowid"
     " WHERE stems MATCH ? ORDER BY score DESC, e.name LIMIT ?"
 )
-_KNOWN = "SELECT term FROM known_stems WHERE term GLOB ? AND length(term) >= 4"
 _SMITHERY_BYTES = 1024 * 1024
-_KEY_SAID = "Your key of Smithery, where it shall not be SMITHERY_API_KEY of your settings"
 _OWNER, _OWN = "([A-Za-z0-9-]{1,60})", "([A-Za-z0-9._-]{1,100})"
 _QUALIFIED = re.compile(rf"(?:@?{_OWNER}/)?{_OWN}")
 _NAME = re.compile(rf"{re.escape(SMITHERY)}(?:\.{_OWNER})?/{_OWN}")
@@ -147,59 +135,48 @@ class Registry:
 
 @dataclass(frozen=True)
 class Kept:
-    """The state of a mirror in Unix seconds.
-
-    `synced_at` is None until the list was once fetched to its end; `whole_at` is when it was last fetched
-    from its beginning rather than by what had changed, 0 for never.
-    """
+    """The state of a mirror; `synced_at` (Unix seconds) is None until the list was once fetched whole."""
 
     entries: int
     synced_at: float | None
-    whole_at: float
 
 
 class Mirror:
     """The last known list of the registry at `url`, in a database that may be lost and fetched again.
 
-    Every call blocks briefly. Raises `RegistryError` if the disk is full or another process holds the file
-    for long; a broken file is replaced by an empty one.
+    Every call blocks briefly. Raises `RegistryError` if the disk is full, another process holds the file for
+    long, or the file is broken, which is then removed.
     """
 
-    def __init__(self, path: Path, url: str) -> None:
-        self._path = path
-        self._url = url
+    def __init__(self, folder: Path, url: str) -> None:
+        mark = hashlib.sha256(f"{_VERSION} {url}".encode()).hexdigest()[:8]
+        self._path = folder / f"registry-{mark}.db"
 
     def kept(self) -> Kept:
         """Return how many entries there are, and as of when."""
         with self._opened() as connection:
             (count,) = connection.execute("SELECT count(*) FROM entries").fetchone()
-            synced_at, whole_at = connection.execute("SELECT synced_at, whole_at FROM about").fetchone()
-            return Kept(count, synced_at, whole_at)
+            (synced_at,) = connection.execute("SELECT max(synced_at) FROM fetched").fetchone()
+            return Kept(count, synced_at)
 
-    def take(self, page: Iterable[JSON], began: float) -> bool:
-        """Keep the newest versions of a page; return False once there is no room for more.
-
-        `began` is the time at which the first page of this fetch was asked for.
-        """
+    def take(self, page: Iterable[JSON]) -> bool:
+        """Keep the newest versions of a page; return False once there is no room for more."""
         with self._opened() as connection:
             for one in page:
                 entry, raw = read_entry(one), json.dumps(one).encode()
                 if entry is not None and entry.is_latest and len(raw) <= ENTRY_BYTES:
-                    (id,) = connection.execute(_KEEP, (entry.name, began, raw)).fetchone()
+                    (id,) = connection.execute(_KEEP, (entry.name, raw)).fetchone()
                     _index(connection, id, entry)
             (pages,) = connection.execute("PRAGMA page_count").fetchone()
             (size,) = connection.execute("PRAGMA page_size").fetchone()
             return bool(pages * size < MIRROR_BYTES)
 
-    def finish(self, began: float, *, whole: bool) -> None:
-        """Note that the last page is in; after a `whole` fetch, forget what it did not bring."""
+    def finish(self, began: float) -> None:
+        """Note that the last page is in, of a fetch that began at that time."""
         with self._opened() as connection:
-            if whole:
-                gone = "SELECT id FROM entries WHERE began < ?"
-                connection.execute(f"DELETE FROM stems WHERE rowid IN ({gone})", (began,))
-                connection.execute("DELETE FROM entries WHERE began < ?", (began,))
-                connection.execute("UPDATE about SET whole_at = ?", (began,))
-            connection.execute("UPDATE about SET synced_at = ?", (began,))
+            connection.execute("DELETE FROM fetched")
+            connection.execute("INSERT INTO fetched VALUES (?)", (began,))
+        self._path.with_name("registry.db").unlink(missing_ok=True)  # of versions before this one
 
     def entry(self, name: str) -> Entry | None:
         """Return the entry of that exact name, also one that was deleted from the registry."""
@@ -219,60 +196,20 @@ class Mirror:
         with self._opened() as connection:
             return {word: connection.execute(sql, (f'"{stem(word)}"',)).fetchone()[0] for word in words}
 
-    def respelled(self, words: Sequence[str]) -> list[str]:
-        """Return words of entries that are spelled much like these."""
-        likes: list[str] = []
-        with self._opened() as connection:
-            for word in map(stem, words):
-                like = (f"{word[0]}*",)  # a slip is seldom in the first letter
-                known = [term for (term,) in connection.execute(_KNOWN, like)]
-                likes += difflib.get_close_matches(word, known, 2, ALIKE)
-        return likes
-
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
         """Open the database for one transaction."""
         self._path.parent.mkdir(0o700, parents=True, exist_ok=True)
         try:
-            with closing(self._connect()) as connection, connection:
-                yield connection
+            with closing(sqlite3.connect(self._path, timeout=BUSY_SECONDS)) as connection:
+                connection.executescript(_TABLES)
+                with connection:
+                    yield connection
         except sqlite3.OperationalError as error:
             raise RegistryError(f"the list of servers can be neither kept nor read: {error}") from error
         except sqlite3.DatabaseError as error:
             self._path.unlink(missing_ok=True)
             raise RegistryError("the list of servers was damaged, and is fetched anew: ask again") from error
-
-    def _connect(self) -> sqlite3.Connection:
-        """Connect, with empty tables unless those of this version and registry are there."""
-        connection = sqlite3.connect(self._path, timeout=BUSY_SECONDS)
-        try:
-            self._prepare(connection)
-        except sqlite3.OperationalError:
-            connection.close()
-            raise
-        except sqlite3.DatabaseError:  # the file is no database any more
-            connection.close()
-            self._path.unlink(missing_ok=True)
-            connection = sqlite3.connect(self._path, timeout=BUSY_SECONDS)
-            self._prepare(connection)
-        return connection
-
-    def _prepare(self, connection: sqlite3.Connection) -> None:
-        if self._is_ready(connection):
-            return
-        connection.execute("BEGIN IMMEDIATE")
-        if not self._is_ready(connection):  # no other process was quicker
-            for statement in _TABLES:
-                connection.execute(statement)
-            connection.execute("INSERT INTO about VALUES (?, NULL, 0)", (self._url,))
-        connection.commit()
-
-    def _is_ready(self, connection: sqlite3.Connection) -> bool:
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version != _VERSION:
-            return False
-        (url,) = connection.execute("SELECT url FROM about").fetchone()
-        return bool(url == self._url)
 
 
 def _index(connection: sqlite3.Connection, id: int, entry: Entry) -> None:
@@ -363,39 +300,31 @@ def _server_json(name: str, detail: Mapping[str, JSON]) -> JSON:
 
 
 def _remote(url: str, schema: JSON) -> JSON:
-    """Put what its author's schema requires into its address or headers, and nothing optional."""
-    if host_of(url) == "server.smithery.ai" and not url.endswith("/mcp"):
+    """Put what its author's schema requires into its address or headers, as secrets, and nothing optional."""
+    host = _host(url)
+    if host == "server.smithery.ai" and not url.endswith("/mcp"):
         url = f"{url.rstrip('/')}/mcp"
     headers: list[JSON] = []
-    if runs_at_smithery(url):
-        key = {"description": _KEY_SAID, "isRequired": True, "isSecret": True}
-        value = "Bearer {SMITHERY_API_KEY}"
-        headers.append({"name": "Authorization", "value": value, "variables": {"SMITHERY_API_KEY": key}})
+    if host.endswith((".smithery.ai", ".run.tools")):
+        headers.append({"name": "Authorization", "value": "Bearer {SMITHERY_API_KEY}"})
     query: list[str] = []
-    variables: dict[str, JSON] = {}
     for name, wanted in _required(schema):
-        blank = re.sub(r"^(?=\d)|\W", "_", name, flags=re.ASCII)
-        given = {blank: _variable(wanted)}
+        blank = "{" + re.sub(r"^(?=\d)|\W", "_", name, flags=re.ASCII) + "}"
         place = wanted.get("x-from")
         where = place if isinstance(place, dict) else {}
         if header := where.get("header"):
-            headers.append({"name": header, "value": f"{{{blank}}}", "variables": given})
+            headers.append({"name": header, "value": blank})
         else:
-            query.append(f"{quote(str(where.get('query') or name), safe='')}={{{blank}}}")
-            variables |= given
+            query.append(f"{quote(str(where.get('query') or name), safe='')}={blank}")
     asked = f"{'&' if '?' in url else '?'}{'&'.join(query)}" if query else ""
-    return {"type": "streamable-http", "url": url + asked, "headers": headers, "variables": variables}
+    return {"type": "streamable-http", "url": url + asked, "headers": headers}
 
 
-def _variable(wanted: Mapping[str, JSON]) -> JSON:
-    kind = wanted.get("type")
-    return {
-        "description": wanted.get("description") or wanted.get("title"),
-        "isRequired": True,
-        "default": wanted.get("default"),
-        "choices": wanted.get("enum"),
-        "format": kind if kind in ("number", "boolean") else "string",
-    }
+def _host(url: str) -> str:
+    try:
+        return Address.parse(url).host
+    except FetchError:
+        return ""
 
 
 def _required(schema: JSON) -> list[tuple[str, dict[str, JSON]]]:

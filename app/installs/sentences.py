@@ -24,8 +24,11 @@ _MAX_NAMED = 6  # tools that are named one by one
 _MAX_NAME = 100
 
 
-def skill_refusal(language: str, error: RecadoError) -> ToolResult:
-    """Make a failed result of why a skill was not fetched, installed or removed."""
+def refusal(language: str, error: RecadoError) -> ToolResult:
+    """Make a failed result of why something was not fetched, installed, changed or removed.
+
+    What programs said is outside text.
+    """
     if isinstance(error, FetchError):
         hint = say(language, "If you have another address, send it to me.")
         return ToolResult.failure(fetch_code(error), _not_fetched(language, error), hint)
@@ -34,23 +37,18 @@ def skill_refusal(language: str, error: RecadoError) -> ToolResult:
         said = say(language, "What is there is no skill, or none that I may take.")
         hint = say(language, "If you have another address, send it to me.")
         return ToolResult.failure("NOT_A_SKILL", said, hint, detail=detail)
-    if isinstance(error, InstallError) and error.code == "SKILL_NOT_FOUND":
-        said = say(language, "No skill of that name was installed from an address.")
-        return ToolResult.failure("SKILL_NOT_FOUND", said)
-    return ToolResult.failure("UNAVAILABLE", say(language, "I could not do it just now."), detail=detail)
-
-
-def server_refusal(language: str, error: RecadoError) -> ToolResult:
-    """Make a failed result of why a server was not installed or changed; programs' words are outside text."""
-    detail = visible(str(error))  # in English: for the model and the log
-    if not isinstance(error, InstallError):
-        away = say(language, "I cannot reach the list of servers now. Try again in a while.")
-        said = away if isinstance(error, RegistryError) else say(language, "I could not do it just now.")
+    if isinstance(error, RegistryError):
+        said = say(language, "I cannot reach the list of servers now. Try again in a while.")
         return ToolResult.failure("UNAVAILABLE", said, outside=True, detail=detail)
-    reason = _install_reasons(language).get(error.code, error.code)
-    about = f" ({quoted(error.about)})" if error.about else ""
-    said = say(language, "I could not do it: {reason}", reason=f"{reason}{about}")
-    return ToolResult.failure(error.code, said, outside=True, detail=detail)
+    code = error.code if isinstance(error, InstallError) else "UNAVAILABLE"
+    if code == "SKILL_NOT_FOUND":
+        said = say(language, "No skill of that name was installed from an address.")
+        return ToolResult.failure(code, said)
+    said = say(language, "I could not do it just now.")
+    if isinstance(error, InstallError) and (reason := _install_reasons(language).get(error.code)):
+        about = f" ({quoted(error.about)})" if error.about else ""
+        said = say(language, "I could not do it: {reason}", reason=f"{reason}{about}")
+    return ToolResult.failure(code, said, outside=True, detail=detail)
 
 
 def needs_folder(language: str, name: str, folders: Sequence[str]) -> ToolResult:
@@ -208,20 +206,15 @@ def installed_text(language: str, record: InstalledServer, state: ServerState) -
     if record.updated_from:  # removing it would bring nothing back
         undo = say(language, "It took the place of version {version}.", version=visible(record.updated_from))
     label = f"{record.name} {record.version}".strip()
-    older = (
-        [say(language, "It needed an older MCP library (mcp<2), so it has that one.")]
-        if record.older_sdk
-        else []
-    )
     if state.phase == "ready" and state.tools:
         count = say_plural(
             language, "{n} tool: {names}", "{n} tools: {names}", len(state.tools), names=_named(state)
         )
         done = say(language, "✓ Installed: {server} · {tools}. {undo}", server=label, tools=count, undo=undo)
         usable = say(language, "You can use it from your next message on.")
-        return "\n".join([done, *older, usable, *_trouble(language, state)])
+        return "\n".join([done, usable, *_trouble(language, state)])
     done = say(language, "✓ Installed: {server}. {undo}", server=label, undo=undo)
-    return "\n".join([done, *older, *_trouble(language, state)])
+    return "\n".join([done, *_trouble(language, state)])
 
 
 def held_back_text(language: str, state: ServerState) -> str:

@@ -5,13 +5,11 @@ server's data. A kill at any point leaves what was there before or the whole: `t
 """
 
 import asyncio
-import hashlib
 import logging
 import secrets
 import threading
 import time
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -20,18 +18,14 @@ from app.errors import RecadoError
 from app.installs.entries import Entry
 from app.installs.errors import InstallCode, InstallError
 from app.installs.packages import (
-    LOCKS,
-    OLDER_SDK,
     Downloads,
-    has_new_sdk,
     install_npm,
     install_pypi,
     missing,
-    needs_older_sdk,
     npm_program,
     pypi_program,
 )
-from app.installs.pipeline import Approval, InstallPipeline, ReportStage
+from app.installs.pipeline import Approval, InstallPipeline
 from app.installs.plans import Plan, make_plan, read_plan, short_name
 from app.installs.quarantine import keep_plan, kept_plan
 from app.mcp import installed
@@ -42,7 +36,6 @@ from app.processes.sandbox import Sandbox
 from app.security import write_private
 from app.settings import Settings
 from app.skills.file_tree import remove_tree
-from app.skills.folder import read_regular
 from app.store.disk_space import MEGABYTE, Disk
 from app.text import visible
 
@@ -145,7 +138,7 @@ class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
     def _free_name(self, entry: Entry, name: str) -> str:
         """Return the name that was asked for, or a short one. Raise `InstallError` if it cannot be used."""
         skills = self._skills.skill_names if self._skills is not None else ()
-        taken = {*read_mapping(self._config).entries, *skills}
+        taken = {*read_mapping(self._config), *skills}
         if name in taken:
             raise InstallError("BAD_VALUE", f"there is a server or a skill {name} already: choose another")
         if name and not is_server_name(name):
@@ -166,17 +159,16 @@ class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
     def _find_committed(self, approval: Approval) -> InstalledServer | None:
         return next((one for one in records(self.data_dir) if one.subject == approval.subject), None)
 
-    async def _commit(self, candidate: Plan, approval: Approval, report: ReportStage) -> InstalledServer:
+    async def _commit(self, candidate: Plan, approval: Approval) -> InstalledServer:
         home = home_of(self.data_dir, candidate.name)
         staging = home / f"{_STAGING}{secrets.token_hex(4)}"
         try:
             async with asyncio.timeout(INSTALL_SECONDS):
                 await asyncio.to_thread(_begin, home, staging, candidate.grants.folders_write)
                 if candidate.kind:
-                    record = await self._fetch(candidate, staging, report)
+                    record = await self._fetch(candidate, staging)
                 else:
                     record = _record(candidate)
-            report("keeping")
             record = replace(
                 record, approved_by=approval.approved_by, trusted=approval.trusted, installed_at=time.time()
             )
@@ -190,41 +182,18 @@ class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
         finally:
             await asyncio.shield(asyncio.to_thread(self._tidy_one, home))
 
-    async def _fetch(self, plan: Plan, staging: Path, report: ReportStage) -> InstalledServer:
+    async def _fetch(self, plan: Plan, staging: Path) -> InstalledServer:
         """Install the package in `staging`, and return its record for the folder where it will lie."""
-        report("downloading")
         await asyncio.to_thread(self._check_possible, plan)
         downloads = Downloads(staging, self._disk, self.data_dir.absolute() / ".cache")
         package, folder = plan.package, staging / "package"
-        if lock := await asyncio.to_thread(self._kept_lock, plan):
-            (folder / LOCKS[plan.kind]).write_bytes(lock)
         if plan.kind == "npm":
             await install_npm(package, folder, downloads)
-            return await asyncio.to_thread(_package_record, plan, staging, npm_program(package, folder))
-        await install_pypi(package, folder, downloads)
-        record = _record(plan, str(folder), pypi_program(package, folder))
-        is_older = has_new_sdk(folder)
-        if is_older:
-            report("trying")
-            server = replace(installed.to_definition(record, {}), home=plan.home)
-            is_older = await needs_older_sdk(self._sandbox, server)
-        if is_older:
-            report("older-sdk")
-            await asyncio.to_thread(remove_tree, folder)
-            await install_pypi(package, folder, downloads, OLDER_SDK)
-        whole = await asyncio.to_thread(_package_record, plan, staging, pypi_program(package, folder))
-        return replace(whole, older_sdk=is_older)
-
-    def _kept_lock(self, plan: Plan) -> bytes:
-        """Return the lock of the same package in the same version, so that it comes unchanged; or b""."""
-        before = read(self.data_dir, plan.name)
-        if before is None or before.package != plan.package_words:
-            return b""
-        with suppress(OSError):
-            lock = read_regular(Path(before.folder, LOCKS[plan.kind]))
-            if hashlib.sha256(lock).hexdigest() == before.lock_sha256:
-                return lock
-        return b""
+            program = npm_program(package, folder)
+        else:
+            await install_pypi(package, folder, downloads)
+            program = pypi_program(package, folder)
+        return await asyncio.to_thread(_package_record, plan, staging, program)
 
     def _keep(self, record: InstalledServer, plan: Plan, staging: Path) -> InstalledServer:
         """Write the record, from which moment it is installed, and return it."""
@@ -259,10 +228,10 @@ class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
             self._finish_removal(home)
 
     def _is_written(self, record: InstalledServer) -> bool:
-        return installed.agrees(record, read_mapping(self._config).entries.get(record.name))
+        return installed.agrees(record, read_mapping(self._config).get(record.name))
 
     def _is_edited(self, record: InstalledServer) -> bool:
-        return installed.is_edited(record, read_mapping(self._config).entries.get(record.name))
+        return installed.is_edited(record, read_mapping(self._config).get(record.name))
 
     def _finish_removal(self, home: Path) -> None:
         remove_server(self._config, home.name)
@@ -326,11 +295,10 @@ def _package_record(plan: Plan, staging: Path, program: tuple[str, ...]) -> Inst
         sha256 = digest(folder)
     except PackageTreeError as error:
         raise InstallError("NOT_INSTALLABLE", str(error)) from error
-    lock_sha256 = hashlib.sha256((folder / LOCKS[plan.kind]).read_bytes()).hexdigest()
     place = staging.with_name(staging.name.replace(_STAGING, "package-", 1))
     there = tuple(word.replace(str(folder), str(place), 1) for word in program)
     record = _record(plan, str(place), there)
-    return replace(record, sha256=sha256, package=plan.package_words, lock_sha256=lock_sha256)
+    return replace(record, sha256=sha256)
 
 
 def _record(plan: Plan, folder: str = "", program: tuple[str, ...] = ()) -> InstalledServer:

@@ -15,7 +15,7 @@ from app.http.transport import Transport
 from app.installs.cards import Difference, SkillCard, compare_cards, examine, examine_archive
 from app.installs.errors import InstallError, QuarantineError
 from app.installs.packages import install_script_packages, packages_wanted
-from app.installs.pipeline import Approval, InstallPipeline, ReportStage
+from app.installs.pipeline import Approval, InstallPipeline
 from app.installs.quarantine import MAX_PACKED, Quarantined, keep, kept
 from app.mcp.configuration import forget_unused_secrets, secret_names
 from app.security import write_private
@@ -120,10 +120,9 @@ class SkillInstaller(InstallPipeline[str, SkillCandidate, Installed]):
             return None
         return before
 
-    async def _commit(self, candidate: SkillCandidate, approval: Approval, report: ReportStage) -> Installed:
+    async def _commit(self, candidate: SkillCandidate, approval: Approval) -> Installed:
         wanted = await asyncio.to_thread(packages_wanted, candidate.card.scripts, self.data_dir)
         for packages in wanted:
-            report("downloading")
             await install_script_packages(packages, self.data_dir, self._disk)
         return await asyncio.to_thread(self._install, candidate, approval)
 

@@ -23,7 +23,6 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp_types import (
     CONNECTION_CLOSED,
-    HEADER_MISMATCH,
     CallToolRequest,
     CallToolRequestParams,
     CallToolResult,
@@ -202,15 +201,6 @@ class Connection:
 
         The server is told of a call that is cancelled.
         """
-        try:
-            return await self._call(tool, args, on_progress)
-        except Refused as refused:
-            if refused.code != HEADER_MISMATCH:
-                raise
-            await self.list_tools()  # which arguments the headers have to repeat has changed
-            return await self._call(tool, args, on_progress)
-
-    async def _call(self, tool: str, args: dict[str, JSON], on_progress: ProgressFnT) -> dict[str, JSON]:
         if self.link.ended.is_set():
             raise ConnectionLost("its connection has ended", sent=False)
         request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=args))

@@ -6,14 +6,14 @@ import os
 import re
 from collections import ChainMap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
 from app.mcp import installed
 from app.mcp.definitions import LONGEST_NAME, ServerDefinition, ServerState, is_server_name, parse_entry
-from app.mcp.files import MappingError, SecretError, Secrets, ServerMapping, read_mapping
-from app.mcp.installed import InstalledServer, with_smithery_key
+from app.mcp.files import MappingError, SecretError, Secrets, read_mapping
+from app.mcp.installed import InstalledServer
 from app.messages import JSON
 from app.processes.sandbox import Grants
 from app.settings import Settings
@@ -47,7 +47,7 @@ class SkillFile:
 
     def entries(self) -> Iterable[tuple[str, JSON]]:
         """Return its servers. Raises MappingError."""
-        return _foreign_entries(self.path) if self.is_foreign else read_mapping(self.path).entries.items()
+        return _foreign_entries(self.path) if self.is_foreign else read_mapping(self.path).items()
 
     def server_name(self, name: str, taken: Collection[str]) -> str:
         """Return the name of one of its servers.
@@ -73,15 +73,6 @@ class SkillFile:
         return f"skill-{hashlib.sha256(f'{self.source} {server}'.encode()).hexdigest()[:24]}"
 
 
-@dataclass(frozen=True, slots=True)
-class WantedServer:
-    """A server of the registry that a skill names and that is not installed; `version` "" is the newest."""
-
-    skill: str
-    registry_id: str
-    version: str = ""
-
-
 class Configuration:
     """The servers as they are configured, read again when one of the files has changed.
 
@@ -93,17 +84,14 @@ class Configuration:
     ) -> None:
         self.path = settings.mcp_config_path
         self.secrets = Secrets(settings.data_dir)
-        self._smithery_key = settings.smithery_api_key.get_secret_value()
         self._data_dir = settings.data_dir
         self._environment = dict(environment)
         self._skills = skills
         self._stamps: object = None
-        self._mapping = ServerMapping({})
+        self._mapping: Mapping[str, JSON] = {}
         self._definitions: tuple[ServerDefinition, ...] = ()
         # The faults of whole files, a line each, with the cure.
         self.faults: tuple[str, ...] = ()
-        # The servers that skills would like to have installed.
-        self.wanted: tuple[WantedServer, ...] = ()
 
     def look(self) -> Sequence[ServerDefinition]:
         """Return every server under a name of its own; the same object while nothing has changed.
@@ -127,26 +115,22 @@ class Configuration:
         return {
             "servers": [_row(state) for state in states],
             "faults": list(self.faults),
-            "wanted": [asdict(one) for one in self.wanted],
         }
 
     def _read(self, files: Iterable[SkillFile]) -> None:
         faults: list[str] = []
         try:
             self._mapping = read_mapping(self.path)
-            faults += self._mapping.notes
         except MappingError as error:
-            kept = "; the servers that it named before stay" if self._mapping.entries else ""
+            kept = "; the servers that it named before stay" if self._mapping else ""
             faults.append(f"{error}{kept}")
         records = {record.name: record for record in installed.records(self._data_dir)}
-        found = {name: self._of_file(name, entry, records) for name, entry in self._mapping.entries.items()}
-        wanted = self._add_of_skills(files, found, faults)
+        found = {name: self._of_file(name, entry, records) for name, entry in self._mapping.items()}
+        self._add_of_skills(files, found, faults)
         for fault in set(faults) - set(self.faults):
             log.warning("%s", fault)
-        installed_ids = {record.registry_id for record in records.values()}
         self._definitions = tuple(found.values())
         self.faults = tuple(faults)
-        self.wanted = tuple(one for one in wanted if one.registry_id not in installed_ids)
 
     def _of_file(self, name: str, entry: JSON, records: Mapping[str, InstalledServer]) -> ServerDefinition:
         """Return the server of an entry; what was approved, as long as it agrees with an install's record."""
@@ -159,8 +143,7 @@ class Configuration:
             return parse_entry(name, entry, ChainMap(own, self._environment))
         if installed.agrees(record, entry):
             enabled = entry.get("enabled", True) is not False
-            keyed = with_smithery_key(record, self._smithery_key, own)
-            return replace(installed.to_definition(keyed, own), enabled=enabled)
+            return replace(installed.to_definition(record, own), enabled=enabled)
         # The operator edited it; it still gets no more than what was approved.
         edited = parse_entry(name, entry, own)
         if not edited.sandboxed or edited.grants != Grants():
@@ -170,9 +153,8 @@ class Configuration:
 
     def _add_of_skills(
         self, files: Iterable[SkillFile], found: dict[str, ServerDefinition], faults: list[str]
-    ) -> list[WantedServer]:
-        """Add the servers of skills to those found; return what the skills would like to have."""
-        wanted: list[WantedServer] = []
+    ) -> None:
+        """Add the servers of skills to those found."""
         for file in files:
             try:
                 entries = file.entries()
@@ -182,15 +164,13 @@ class Configuration:
             for name, entry in entries:
                 server = file.server_name(name, found)
                 if isinstance(entry, dict) and "registry" in entry:
-                    version = str(entry.get("version", ""))
-                    wanted.append(WantedServer(file.skill, str(entry["registry"]), version))
-                elif server in found:
+                    continue  # its card names it; nothing is installed by itself
+                if server in found:
                     faults.append(
                         f"skill {file.skill}: its server {name} is left out: there is another {server}"
                     )
                 else:
                     found[server] = self._of_skill(file, server, entry)
-        return wanted
 
     def _of_skill(self, file: SkillFile, name: str, entry: JSON) -> ServerDefinition:
         kept_as = file.secrets_name(name)
@@ -209,7 +189,6 @@ def _row(state: ServerState) -> JSON:
         "name": state.name,
         "phase": state.phase,
         "reason": state.reason,
-        "kind": "remote" if definition.url else "program",
         "origin": definition.origin,
         "version": definition.version,
         "audience": definition.audience,
@@ -222,8 +201,6 @@ def _row(state: ServerState) -> JSON:
         ],
         "dropped": [{"tool": tool, "reason": reason} for tool, reason in state.dropped],
         "missing": list(definition.missing),
-        "exposed": list(definition.exposed),
-        "deaths": state.deaths,
     }
 
 

@@ -27,18 +27,10 @@ NEEDS_SIGN_IN = "it needs a sign-in, which is not supported yet"
 LONGEST_NAME = 41
 NAME_RULE = f"letters, digits, - and _, at most {LONGEST_NAME}, the first a letter or digit"
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{LONGEST_NAME - 1}}}")
-# Commands that fetch a program before they run it; by their first argument, where others of theirs do not.
-_FETCHING_COMMANDS = {
-    "npx": "",
-    "uvx": "",
-    "bunx": "",
-    "pipx": "run",
-    "docker": "run",
-    "podman": "run",
-    "uv": "tool",
-    "npm": "exec",
-    "pnpm": "dlx",
-}
+# Commands that fetch a program before they run it, alone or with their first argument.
+_FETCHING_COMMANDS = frozenset(
+    {"npx", "uvx", "bunx", "pipx", "docker", "podman", "npm exec", "pnpm dlx", "uv tool"}
+)
 _MIN_SECRET = 4
 # In what tools say shorter ones are left: they are words of all sorts.
 _MIN_SECRET_IN_RESULTS = 8
@@ -93,8 +85,8 @@ class ServerDefinition:
     @property
     def downloads(self) -> bool:
         """Tell whether its command first fetches what is not here, which may take minutes."""
-        first = _FETCHING_COMMANDS.get(self.command.rpartition("/")[2])
-        return first is not None and (not first or self.args[:1] == (first,))
+        program = self.command.rpartition("/")[2]
+        return not _FETCHING_COMMANDS.isdisjoint({program, " ".join([program, *self.args[:1]])})
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -136,7 +128,6 @@ class ServerState:
     tools: tuple[str, ...] = ()
     held_back: tuple[HeldBack, ...] = ()
     dropped: tuple[tuple[str, str], ...] = ()
-    deaths: int = 0
 
 
 def state_at_rest(definition: ServerDefinition) -> ServerState | None:
@@ -164,8 +155,7 @@ def _forms(secret: str) -> tuple[str, ...]:
 MAX_TEXTS = 256
 LONGEST_TEXT = 32 * 1024
 
-_URL_KEYS = ("url", "serverUrl", "httpUrl")
-_REMOTE_TYPES = frozenset({"http", "streamable-http", "streamablehttp"})
+_URL_KEYS = ("url", "serverUrl", "httpUrl")  # the others are of Windsurf and Gemini
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
@@ -322,14 +312,8 @@ def _check_type(entry: Mapping[str, JSON], command: str, url: str) -> None:
     if bool(command) == bool(url):
         both = "both" if command else "neither"
         raise EntryError(f'it has {both} of "command" (a program here) and "url" (a server elsewhere)')
-    kind = (_text(entry, "type") or _text(entry, "transport")).lower().replace("_", "-")
-    if kind == "sse":
+    if (_text(entry, "type") or _text(entry, "transport")).lower() == "sse":
         raise EntryError("the transport SSE is not spoken; look for the server's streamable HTTP address")
-    known = _REMOTE_TYPES if url else {"stdio"}
-    if kind and kind not in known:
-        raise EntryError(
-            f'"type" does not fit: with "{"url" if url else "command"}" it is {sorted(known)[0]}'
-        )
 
 
 def _check_values(

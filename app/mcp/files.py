@@ -6,10 +6,8 @@ import logging
 import os
 import re
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from app.errors import RecadoError
@@ -29,28 +27,20 @@ LONGEST_SECRET = 16 * 1024
 
 _VARIABLE = re.compile(r"[A-Za-z_]\w{0,63}", re.ASCII)
 _KEYS = ("mcpServers", "servers")
-_MAX_NOTES = 20
 
 
 class MappingError(RecadoError):
     """A file that cannot be used; the text names it, the place in it and what to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerMapping:
-    """The entries by name, as they are written, and notes on what is odd in the file."""
+def read_mapping(path: Path) -> Mapping[str, JSON]:
+    """Return the entries of a file by name, as they are written; none if there is no file.
 
-    entries: Mapping[str, JSON]
-    notes: tuple[str, ...] = ()
-
-
-def read_mapping(path: Path) -> ServerMapping:
-    """Return the servers of a file; none if there is no file. Raises MappingError."""
-    whole, notes = _read(path)
-    key = _key(path, whole)
-    if key != _KEYS[-1] and isinstance(whole.get(_KEYS[-1]), dict):
-        notes.append(f'{path}: "{_KEYS[-1]}" is not read beside "{key}"; put its servers there')
-    return ServerMapping(whole.get(key, {}), tuple(notes))
+    Raises MappingError.
+    """
+    whole = _read(path)
+    found: Mapping[str, JSON] = whole.get(_key(path, whole), {})
+    return found
 
 
 def add_server(path: Path, name: str, entry: Mapping[str, JSON], *, replace: bool = True) -> None:
@@ -65,7 +55,7 @@ def add_server(path: Path, name: str, entry: Mapping[str, JSON], *, replace: boo
 
 def remove_server(path: Path, name: str) -> bool:
     """Take an entry out; return False if there was none. Raises MappingError."""
-    if name not in read_mapping(path).entries:
+    if name not in read_mapping(path):
         return False
     with _changing(path) as servers:
         servers.pop(name, None)
@@ -110,7 +100,7 @@ def _changing(path: Path) -> Iterator[dict[str, JSON]]:
     """Hand out the servers of a file and write them afterwards. Raises MappingError."""
     try:
         with locked(path):
-            whole, _ = _read(path)
+            whole = _read(path)
             yield whole.setdefault(_key(path, whole), {})
             text = json.dumps(whole, ensure_ascii=False, indent=2) + "\n"
             write_private(Path(os.path.realpath(path)), text)  # a link to it stays a link
@@ -120,40 +110,30 @@ def _changing(path: Path) -> Iterator[dict[str, JSON]]:
         ) from error
 
 
-def _read(path: Path) -> tuple[dict[str, JSON], list[str]]:
-    """Return the whole object, and a note for each object with a key twice."""
+def _read(path: Path) -> dict[str, JSON]:
     try:
         content = read_regular(path)
     except FileNotFoundError:
-        return {}, []
+        return {}
     except OSError as error:
         raise MappingError(f"{path} cannot be read: {error.strerror or error}") from error
     if len(content) > LARGEST:
         raise MappingError(f"{path} has more than {LARGEST // 1024**2} MiB, too much for a list of servers")
-    notes: list[str] = []
-
-    def note_duplicates(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
-        found = dict(pairs)
-        if len(found) < len(pairs) and len(notes) < _MAX_NOTES:
-            counted = Counter(name for name, _ in pairs)
-            twice = [json.dumps(name) for name, times in counted.items() if times > 1]
-            notes.append(f"{path}: {', '.join(twice[:5])} stands there twice; the last one counts")
-        return found
-
     try:
         text = content.decode(json.detect_encoding(content))
-        whole = sendable(json.loads(text, object_pairs_hook=note_duplicates))
+        whole = sendable(json.loads(text))
     except UnicodeDecodeError:
         raise MappingError(f"{path} is not UTF-8 text; save it as UTF-8") from None
     except json.JSONDecodeError as error:
-        raise MappingError(f"{path} is not JSON: {_explain(error)}") from None
+        place = f"line {error.lineno}, column {error.colno}"
+        raise MappingError(f"{path} is not JSON: {error.msg} at {place}") from None
     except (ValueError, RecursionError):
         raise MappingError(
             f"{path} is no JSON that can be read: nested too deep, or with too long a number"
         ) from None
     if not isinstance(whole, dict):
         raise MappingError(f'{path} is no JSON object; write {{"mcpServers": {{…}}}}')
-    return whole, notes
+    return whole
 
 
 def _key(path: Path, whole: Mapping[str, JSON]) -> str:
@@ -164,19 +144,6 @@ def _key(path: Path, whole: Mapping[str, JSON]) -> str:
     if not isinstance(whole.get(key, {}), dict):
         raise MappingError(f'"{key}" in {path} is no object; write {{"mcpServers": {{NAME: {{…}}}}}}')
     return key or _KEYS[0]
-
-
-def _explain(error: json.JSONDecodeError) -> str:
-    """Return the fault and its place; the usual reasons have words of their own."""
-    if not error.doc.strip():
-        return 'it is empty; write {"mcpServers": {}}'
-    before, here = error.doc[: error.pos].rstrip(), error.doc[error.pos : error.pos + 1]
-    hint = error.msg
-    if here in ("/", "#"):
-        hint = "comments are not allowed"
-    elif (before.endswith(",") and here in ("}", "]")) or "trailing comma" in error.msg:
-        hint = "a comma too many"
-    return f"{hint} at line {error.lineno}, column {error.colno}"
 
 
 class SecretError(RecadoError):
@@ -206,18 +173,11 @@ class Secrets:
                 raise SecretError(f"{server} has {MAX_SECRETS} secrets already")
             self._write(path, kept)
 
-    def forget(self, server: str, name: str = "") -> bool:
-        """Remove one secret, or all of a server; return False if there was none."""
-        if not self._path(server).exists():
-            return False
-        with self._writing(server) as path:
-            kept = self._read(server) if name else {}
-            found = not name or kept.pop(name, None) is not None
-            if kept:
-                self._write(path, kept)
-            else:
+    def forget(self, server: str) -> None:
+        """Remove all secrets of a server."""
+        if self._path(server).exists():
+            with self._writing(server) as path:
                 path.unlink(missing_ok=True)
-        return found
 
     def _read(self, server: str) -> dict[str, str]:
         path = self._path(server)

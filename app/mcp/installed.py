@@ -5,14 +5,12 @@ import hashlib
 import json
 import logging
 import os
-import re
 import stat
 import sys
-from collections.abc import Container, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from app.errors import RecadoError
 from app.mcp.definitions import EntryError, ServerDefinition, Template, is_secret, is_server_name
@@ -25,19 +23,15 @@ log = logging.getLogger(__name__)
 
 RECORD = "installed.json"
 HOME = "data"
-# How an entry of Smithery's asks for the owner's key, there and in the registry.
-_SMITHERY_KEY = re.compile(r"Bearer \$\{(SERVER_SMITHERY_API_KEY)\}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class InstalledServer:
     """A server as it was approved: `command` with its package in `folder`, or `url`.
 
-    `package` is its name and version, `lock_sha256` of the file with those of all that it needs.
     `env` and `headers` hold `${VARIABLE}`, which its own secrets fill in. `sha256` is of the files in
     `folder`, an absolute path; `subject` what was approved, `approved_by` a person's id, `installed_at`
-    Unix seconds. `older_sdk`: it was installed with mcp<2, because it does not run with what its package
-    asks for. `updated_from`: the version whose place it took, "" for none.
+    Unix seconds. `updated_from`: the version whose place it took, "" for none.
     """
 
     name: str
@@ -53,12 +47,9 @@ class InstalledServer:
     headers: tuple[tuple[str, str], ...] = ()
     folder: str = ""
     sha256: str = ""
-    package: str = ""
-    lock_sha256: str = ""
     grants: Grants = field(default_factory=Grants)
     audience: Audience = "owners"
     trusted: bool = False
-    older_sdk: bool = False
     updated_from: str = ""
     description: str = ""
 
@@ -154,32 +145,6 @@ def to_definition(record: InstalledServer, secrets: dict[str, str]) -> ServerDef
     )
 
 
-def runs_at_smithery(url: str) -> bool:
-    """Tell whether an address is one of Smithery's (https://smithery.ai/docs), which takes its key."""
-    return host_of(url).endswith((".smithery.ai", ".run.tools"))
-
-
-def host_of(url: str) -> str:
-    """Return the host of an https address; "" for anything else."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return ""
-    return (parts.hostname or "") if parts.scheme == "https" else ""
-
-
-def with_smithery_key(record: InstalledServer, key: str, own: Container[str]) -> InstalledServer:
-    """Return the record with the owner's key, "" for none, if it runs at Smithery and has none of its own."""
-    if not (key and runs_at_smithery(record.url)):
-        return record
-
-    def fill(name: str, value: str) -> str:
-        asked = _SMITHERY_KEY.fullmatch(value) if name.lower() == "authorization" else None
-        return value if asked is None or asked[1] in own else f"Bearer {key}"
-
-    return replace(record, headers=tuple((name, fill(name, value)) for name, value in record.headers))
-
-
 def _sandbox(grants: Grants) -> JSON:
     """Return the grants as the operator would write them: an edited entry can do what it could before."""
     folders = {"read": grants.folders_read, "write": grants.folders_write}
@@ -199,6 +164,7 @@ def _filled(texts: tuple[tuple[str, str], ...], template: Template) -> tuple[tup
 def _from_json(kept: dict[str, Any]) -> InstalledServer:
     pairs = {key: tuple((name, text) for name, text in kept[key]) for key in ("env", "headers")}
     grants = Grants.of(kept["grants"])
+    kept = {key: value for key, value in kept.items() if key in InstalledServer.__slots__}
     return InstalledServer(**{**kept, **pairs, "args": tuple(kept["args"]), "grants": grants})
 
 

@@ -2,10 +2,10 @@
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from app.mcp.definitions import HeldBack, ServerState
 from app.messages import JSON
@@ -19,7 +19,7 @@ PINNED = ("name", "title", "description", "inputSchema", "outputSchema", "annota
 
 _VERSION = 1
 
-Part = Literal["title", "description", "annotation", "parameter", "parameters", "result"]
+Part = Literal["title", "description", "parameter", "parameters", "annotation", "result"]  # as they are shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,13 @@ def definition_hash(raw: Definition) -> str:
 
 def differences(before: Definition | None, after: Definition) -> tuple[Difference, ...]:
     """Return what an owner has to know of a change; everything for a new tool."""
-    return tuple(_differences(before or {}, after))
+    was, now = _parts(before or {}), _parts(after)
+    return tuple(
+        Difference(part, name, was.get((part, name)), now.get((part, name)))
+        for part, name in sorted({**was, **now}, key=lambda one: get_args(Part).index(one[0]))
+        # 1, 1.0 and True are equal to Python
+        if _canonical(was.get((part, name))) != _canonical(now.get((part, name)))
+    )
 
 
 def hashes(held_back: Sequence[HeldBack]) -> dict[str, str]:
@@ -156,29 +162,17 @@ def _pinned(raw: Definition) -> dict[str, JSON]:
     return {key: raw[key] for key in PINNED if raw.get(key) is not None}
 
 
-def _differences(before: Definition, after: Definition) -> Iterator[Difference]:
-    titles: tuple[Part, ...] = ("title", "description")
-    for part in titles:
-        yield from _changed(part, "", before.get(part), after.get(part))
-    was, now = _mapping(before.get("inputSchema")), _mapping(after.get("inputSchema"))
-    yield from _by_name("parameter", _mapping(was.get("properties")), _mapping(now.get("properties")))
-    yield from _changed("parameters", "", _beside(was), _beside(now))
-    yield from _by_name("annotation", _mapping(before.get("annotations")), _mapping(after.get("annotations")))
-    yield from _changed("result", "", before.get("outputSchema"), after.get("outputSchema"))
-
-
-def _by_name(part: Part, before: Definition, after: Definition) -> Iterator[Difference]:
-    for name in dict.fromkeys((*before, *after)):
-        yield from _changed(part, name, before.get(name), after.get(name))
-
-
-def _changed(part: Part, name: str, before: JSON, after: JSON) -> Iterator[Difference]:
-    if _canonical(before) != _canonical(after):  # 1, 1.0 and True are equal to Python
-        yield Difference(part, name, before, after)
-
-
-def _beside(schema: Definition) -> JSON:
-    return {key: value for key, value in schema.items() if key != "properties"} or None
+def _parts(definition: Definition) -> dict[tuple[Part, str], JSON]:
+    """Return what is shown of a definition."""
+    schema = _mapping(definition.get("inputSchema"))
+    parts: dict[tuple[Part, str], JSON] = {
+        ("title", ""): definition.get("title"),
+        ("description", ""): definition.get("description"),
+    }
+    parts |= {("parameter", name): one for name, one in _mapping(schema.get("properties")).items()}
+    parts["parameters", ""] = {key: one for key, one in schema.items() if key != "properties"} or None
+    parts |= {("annotation", name): one for name, one in _mapping(definition.get("annotations")).items()}
+    return {**parts, ("result", ""): definition.get("outputSchema")}
 
 
 def _mapping(value: JSON) -> Mapping[str, JSON]:

@@ -13,7 +13,6 @@ from app.messages import JSON
 from app.text import visible_lines
 from app.tools.plain import dumps, is_small
 from app.tools.result import ReturnedFile, ToolResult
-from app.tools.validation import find_mismatch
 
 # Characters of text: written as JSON, whatever they are, they stay below what a call may return.
 MAX_TEXT = 128 * 1024
@@ -31,10 +30,10 @@ _INVALID_PARAMS, _METHOD_NOT_FOUND = -32602, -32601
 _READ_IT = "read what it says; mend the arguments, or say why it could not be done"
 
 
-def to_result(raw: JSON, output_schema: JSON = None, server: ServerDefinition = _NO_SERVER) -> ToolResult:
+def to_result(raw: JSON, server: ServerDefinition = _NO_SERVER) -> ToolResult:
     """Return a CallToolResult, as the server sent it, as our result; never raises for what is in it.
 
-    Text is text, also where it is JSON. `structuredContent` is the data if it fits `output_schema`; text
+    Text is text, also where it is JSON. `structuredContent` is the data; text
     that says more than a copy of it stands beside: `{"text", "data"}`. With files, or blocks that are no
     text, `"content"` says what each of them is; the files themselves are attachments. The secrets of
     `server` are removed. Decodes files: not for the event loop.
@@ -54,10 +53,7 @@ def to_result(raw: JSON, output_schema: JSON = None, server: ServerDefinition = 
     warnings = list(read.warnings)
     if len(blocks) > _MAX_BLOCKS:
         warnings.append(f"only the first {_MAX_BLOCKS} of {len(blocks)} blocks were read")
-    misfit = _misfit(structured, output_schema) if structured is not None else ""
-    if misfit:
-        warnings.append(misfit)
-    return _succeeded(read, None if misfit and read.texts else structured, warnings)
+    return _succeeded(read, structured, warnings)
 
 
 def error_result(code: int, message: str) -> ToolResult:
@@ -197,14 +193,6 @@ def _redact(value: JSON, server: ServerDefinition) -> JSON:
     if isinstance(value, list):
         return [_redact(part, server) for part in value]
     return server.redact(value) if isinstance(value, str) else value
-
-
-def _misfit(value: JSON, schema: JSON) -> str:
-    """Return why structured content does not fit its schema; "" if it does, or that cannot be told."""
-    if not isinstance(schema, Mapping):
-        return ""
-    mismatch = find_mismatch(value, schema)
-    return f"the structured answer does not fit the tool's own schema: {mismatch}" if mismatch else ""
 
 
 def _decoded(encoded: JSON) -> bytes:

@@ -8,7 +8,6 @@ schema with properties or items is an object or an array although it does not sa
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import product
 from urllib.parse import unquote
 
 from app.messages import JSON
@@ -33,8 +32,6 @@ _KEPT = {
     "array": ("minItems", "maxItems"),
     "object": ("minProperties", "maxProperties"),
 }
-_LOWER_BOUNDS = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
-_UPPER_BOUNDS = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
 _NOTES = ("description", "default")
 # Keywords that are not read and may declare properties.
 _OTHER_DECLARATIONS = ("if", "then", "else", "dependentSchemas", "dependencies", "unevaluatedProperties")
@@ -254,11 +251,11 @@ class _Normalizer:
         notes = {key: node[key] for node in (other, one) for key in _NOTES if key in node}
         if not _restricts(one) or not _restricts(other):
             return {**(other if _restricts(other) else one), **notes}
+        if "anyOf" in one and "anyOf" in other:
+            return {**one, **notes}
         if "anyOf" in one or "anyOf" in other:
-            pairs = list(product(one.get("anyOf", [one]), other.get("anyOf", [other])))
-            if len(pairs) > _MAX_BRANCHES:
-                return {**one, **notes}
-            made = _union([self._merge_all_of(*pair) for pair in pairs])
+            several, single = (one, other) if "anyOf" in one else (other, one)
+            made = _union([self._merge_all_of(single, branch) for branch in several["anyOf"]])
         else:
             made = self._merge_same_type(one, other)
         if _fits_null(one) and _fits_null(other):
@@ -271,18 +268,10 @@ class _Normalizer:
             return None
         made: Node = {**other, **one, "type": "integer" if "integer" in kinds else one["type"]}
         made.pop("nullable", None)
-        if "enum" in made:
-            listed: list[JSON] = other["enum"] if "enum" in other else made["enum"]
-            fits = KINDS[made["type"]]
-            made["enum"] = [value for value in made["enum"] if value in listed and fits(value)]
+        if "enum" in one and "enum" in other:
+            made["enum"] = [value for value in one["enum"] if value in other["enum"]]
             if not made["enum"]:
                 return None
-        for keys, narrower in ((_LOWER_BOUNDS, max), (_UPPER_BOUNDS, min)):
-            for key in keys:
-                if key in one and key in other:
-                    made[key] = narrower(one[key], other[key])
-        if "items" in one and "items" in other:
-            made["items"] = self._merge_all_of(one["items"], other["items"]) or {}
         if made["type"] == "object":
             made |= self._merge_objects(one, other)
         return made
@@ -300,16 +289,8 @@ class _Normalizer:
             self._spend(len(made["required"]))
         extras = [node["additionalProperties"] for node in (one, other) if "additionalProperties" in node]
         if extras:
-            made["additionalProperties"] = self._merge_extras(extras)
+            made["additionalProperties"] = False if False in extras else extras[0]
         return made
-
-    def _merge_extras(self, extras: list[JSON]) -> JSON:
-        if False in extras:
-            return False
-        nodes: list[Node] = [extra for extra in extras if extra is not True]
-        if len(nodes) < 2:
-            return nodes[0] if nodes else True
-        return self._merge_all_of(nodes[0], nodes[1]) or False
 
     def _merge_any_of(self, objects: list[Node]) -> Node:
         """Return one object that takes what any of these takes: model servers refuse a top-level `anyOf`."""

@@ -10,14 +10,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import anyio
-import structlog
 from mcp.server.caching import CacheHint
 from mcp.server.context import ServerRequestContext
-from mcp.server.lowlevel.server import NotificationOptions, Server
-from mcp.server.models import InitializationOptions
-from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
+from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
@@ -29,10 +25,7 @@ from mcp_types import (
     EmbeddedResource,
     ImageContent,
     ListToolsResult,
-    NotificationParams,
     PaginatedRequestParams,
-    SubscriptionsListenRequestParams,
-    SubscriptionsListenResult,
     TextContent,
     ToolAnnotations,
 )
@@ -48,15 +41,10 @@ from app.tools.result import ReturnedFile
 if TYPE_CHECKING:
     from app.mcp.server import ToolProvider
 
-log = structlog.get_logger(__name__)
-
 MAX_SESSIONS = 256
 # Without a request and an open stream, before a session is forgotten.
 IDLE_SECONDS = 600.0
-MAX_LISTENERS = 64
 REQUEST_BYTES = 1024 * 1024
-# Between two looks for changed tools, once a client has listed them or listens.
-LOOK_SECONDS = 2.0
 CLOSE_SECONDS = 1.0
 
 _INSTRUCTIONS = (
@@ -73,13 +61,17 @@ class ServerProtocol:
 
     def __init__(self, provider: "ToolProvider") -> None:
         self._provider = provider
-        self._changes = InMemorySubscriptionBus()
-        self._listen = ListenHandler(self._changes, max_subscriptions=MAX_LISTENERS)
-        self._announced: set[str] = set()
-        self._tools: list[Tool] = []
-        self._definitions: list[ToolDefinition] | None = None
         self._sessions = StreamableHTTPSessionManager(
-            self._server(),
+            Server[Any](
+                "recado",
+                title="Recado",
+                version=__version__,
+                instructions=_INSTRUCTIONS,
+                cache_hints={"tools/list": CacheHint(scope="private")},
+                get_tool_input_schema=self._input_schema,
+                on_list_tools=self._list,
+                on_call_tool=self._call,
+            ),
             max_sessions=MAX_SESSIONS,
             session_idle_timeout=IDLE_SECONDS,
             max_request_body_size=REQUEST_BYTES,
@@ -88,21 +80,6 @@ class ServerProtocol:
         self._closing = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
 
-    def _server(self) -> "_Server":
-        server = _Server(
-            "recado",
-            title="Recado",
-            version=__version__,
-            instructions=_INSTRUCTIONS,
-            cache_hints={"tools/list": CacheHint(scope="private")},
-            get_tool_input_schema=self._input_schema,
-            on_list_tools=self._list,
-            on_call_tool=self._call,
-            on_subscriptions_listen=self._subscribe,
-        )
-        server.add_notification_handler("notifications/initialized", NotificationParams, self._announce)
-        return server
-
     async def start(self) -> None:
         """Start; requests can be handled afterwards."""
         ready = asyncio.Event()
@@ -110,8 +87,7 @@ class ServerProtocol:
         await ready.wait()
 
     async def close(self) -> None:
-        """Tell the clients that listen, and end all sessions."""
-        self._listen.close()
+        """End all sessions."""
         self._closing.set()
         if self._running is not None:
             await asyncio.wait({self._running}, timeout=CLOSE_SECONDS)
@@ -132,80 +108,24 @@ class ServerProtocol:
             await answer.end(scope, receive)
 
     async def _run(self, ready: asyncio.Event) -> None:
-        """Hold the SDK's task group, which belongs to one task, and look for changed tools."""
+        """Hold the SDK's task group, which belongs to one task."""
         async with self._sessions.run():
             ready.set()
-            while not await self._closes_within(LOOK_SECONDS):
-                if self._definitions is not None:
-                    await self._look()
-
-    async def _closes_within(self, seconds: float) -> bool:
-        try:
-            async with asyncio.timeout(seconds):
-                return await self._closing.wait()
-        except TimeoutError:
-            return False
-
-    async def _look(self) -> list[ToolDefinition]:
-        """Return the tools as they are now; announce a difference to the last look."""
-        await self._provider.refresh()
-        tools = list(self._provider.tools)
-        if self._definitions is not None and tools == self._tools:
-            return self._definitions
-        known, found = self._definitions, [_definition(tool) for tool in tools]
-        self._tools, self._definitions = tools, found
-        if known is not None and known != found:
-            await self._changes.publish(ToolsListChanged())
-        return found
+            await self._closing.wait()
 
     async def _list(self, context: _Context, params: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=await self._look())
+        await self._provider.refresh()
+        return ListToolsResult(tools=list(map(_definition, self._provider.tools)))
 
     async def _call(self, context: _Context, params: CallToolRequestParams) -> CallToolResult:
-        await self._look()
+        await self._provider.refresh()
         result = await self._provider.call(params.name, params.arguments or {})
-        await self._look()  # it may have brought tools
         if result.code in _UNKNOWN_TOOL_CODES:
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name[:100]}")
         return await _to_result(result)
 
-    async def _subscribe(
-        self, context: _Context, params: SubscriptionsListenRequestParams
-    ) -> SubscriptionsListenResult:
-        await self._look()  # what changes from now on is a change to this client
-        return await self._listen(context, params)
-
-    async def _announce(self, context: _Context, params: NotificationParams) -> None:
-        """Tell one session of changes, until the SDK cancels this at the session's end."""
-        session = "" if context.request is None else context.request.headers.get(MCP_SESSION_ID_HEADER, "")
-        if session in self._announced:
-            return
-        await self._look()
-        changed = asyncio.Event()
-        forget = self._changes.subscribe(lambda _: changed.set())
-        self._announced.add(session)
-        try:
-            while await changed.wait():
-                changed.clear()
-                await context.session.send_tool_list_changed()
-        finally:
-            self._announced.discard(session)
-            forget()
-
     def _input_schema(self, name: str) -> dict[str, JSON] | None:
         return next((tool.input_schema for tool in self._provider.tools if tool.name == name), None)
-
-
-class _Server(Server[Any]):
-    def create_initialization_options(
-        self,
-        notification_options: NotificationOptions | None = None,
-        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
-        extensions: dict[str, dict[str, Any]] | None = None,
-    ) -> InitializationOptions:
-        """Declare that changes of the tools are told: the session manager leaves this to the default."""
-        options = notification_options or NotificationOptions(tools_changed=True)
-        return super().create_initialization_options(options, experimental_capabilities, extensions)
 
 
 class _Response:

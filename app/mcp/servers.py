@@ -193,7 +193,6 @@ class McpServers:
             self._current().names.get(name, ()),
             supervisor.held_back,
             supervisor.dropped,
-            supervisor.deaths,
         )
 
     def _current(self) -> "_ServerTools":

@@ -44,7 +44,6 @@ MIN_LINE_BYTES = 64
 _NPX_PROGRAM = re.compile(r"(/[^\s'\":]+)/_npx/([0-9a-f]{16})/")
 
 END_SECONDS = 0.5  # in which the output of a program that died ends
-_MAX_BATCH = 100
 # Kept of both ends of a line that is too long: the id of its request is there.
 _KEPT_BYTES = 512
 _ID_FIRST = re.compile(rb'\A\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,')
@@ -167,11 +166,11 @@ class StdioLink(ServerLink, ObjectReceiveStream[SessionMessage], ObjectSendStrea
             self._answer_too_long(line)
             return
         try:
-            found = [jsonrpc_message_adapter.validate_python(message) for message in parse_messages(line)]
+            message = jsonrpc_message_adapter.validate_python(parse_message(line))
         except ValueError:
             self._count_rubbish(len(line))
             return
-        self._received.extend((SessionMessage(message), len(line) // len(found)) for message in found)
+        self._received.append((SessionMessage(message), len(line)))
 
     def _answer_too_long(self, line: TooLong) -> None:
         """Answer the request with an error; the connection goes on."""
@@ -255,19 +254,15 @@ class LineSplitter:
         return line
 
 
-def parse_messages(line: bytes) -> list[dict[str, JSON]]:
-    """Return the messages of a line: one, or a batch (2025-03-26). Raises ValueError for anything else."""
+def parse_message(line: bytes) -> JSON:
+    """Return the message of a line. Raises ValueError for anything else."""
     try:
-        value = orjson.loads(line)
+        return orjson.loads(line)
     except orjson.JSONDecodeError:  # half of an emoji, or NaN: JavaScript and Python write them
         try:
-            value = sendable(json.loads(line))
+            return sendable(json.loads(line))
         except RecursionError:
             raise ValueError("nested too deeply") from None
-    found = value if isinstance(value, list) else [value]
-    if not 0 < len(found) <= _MAX_BATCH or not all(isinstance(message, dict) for message in found):
-        raise ValueError("no message")
-    return found
 
 
 def find_cause(printed: str) -> str:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 _REASON_CHARACTERS = 400
-_MAX_DOUBLINGS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +41,8 @@ class Limits:
     longest_call: float = 590.0
     # Before the start after the first, second … death in a row; one more and the server is set aside.
     pauses: tuple[float, ...] = (0.5, 2.0, 30.0, 120.0)
-    # Before the first start of a server that was set aside; doubled each time, up to `broken`.
-    away: float = 300.0
-    # The longest pause, and that of a server that cannot be started as it is configured.
-    broken: float = 3600.0
+    # The pause of a server that was set aside, or cannot be started as it is configured.
+    broken: float = 600.0
     # A server that ran longer than this begins a new row of deaths.
     lived: float = 300.0
     # The same for a session that its server has ended.
@@ -54,13 +51,6 @@ class Limits:
     relist: float = 1.0
     # How long messages wait for a server that is new, from when it was seen.
     first_start: float = 8.0
-
-    def pause(self, deaths: int) -> float:
-        """Return the seconds before the start after that many deaths in a row."""
-        if deaths <= len(self.pauses):
-            return self.pauses[deaths - 1]
-        doublings = min(deaths - len(self.pauses) - 1, _MAX_DOUBLINGS)
-        return min(self.away * 2.0**doublings, self.broken)
 
 
 class Supervisor:
@@ -109,16 +99,16 @@ class Supervisor:
             connection = self._connection
             if connection is None:
                 return self._unavailable(self.reason or "it is still starting")
-            raw = next((raw for raw in self.approved if raw["name"] == tool), None)
-            if raw is None:  # after a restart the server may offer another of that name, or none
+            # After a restart the server may offer another of that name, or none.
+            if not any(raw["name"] == tool for raw in self.approved):
                 return self._unavailable(f"it offers no tool {tool} that was approved")
             try:
                 result = await self._call_in_task(connection, tool, args)
             except ConnectionLost as lost:
                 why = show_reason(self.definition, str(lost))
-                if is_last or (lost.sent and not self._may_repeat(raw)):
-                    if lost.sent:
-                        return _unknown(tool, f"its server broke off ({why})")
+                if lost.sent:
+                    return _unknown(tool, f"its server broke off ({why})")
+                if is_last:
                     return self._unavailable(why)
                 await self._wait_for_another(connection)
             except TimeoutError:
@@ -128,7 +118,7 @@ class Supervisor:
                 return self._refused(tool, refused)
             else:
                 self.deaths = 0
-                return await self._to_result(raw, result)
+                return await self._to_result(tool, result)
         raise AssertionError("unreachable")
 
     async def approve(self, shown: Mapping[str, str]) -> None:
@@ -168,9 +158,9 @@ class Supervisor:
         if self.deaths > len(self._limits.pauses):
             most = len(self._limits.pauses) + 1  # the same words after each start: they are told once
             self._enter("broken", f"set aside after {most} failures in a row: {why}")
-        else:
-            self._enter("waiting", why)
-        return self._limits.pause(self.deaths)
+            return self._limits.broken
+        self._enter("waiting", why)
+        return self._limits.pauses[self.deaths - 1]
 
     async def _live(self) -> Exception:
         """Hold one connection, in a task of its own that opens and closes it; return how it ended."""
@@ -293,19 +283,14 @@ class Supervisor:
         if not call.cancelled():
             call.exception()  # after a cancellation nobody awaits it
 
-    async def _to_result(self, raw: Mapping[str, JSON], result: dict[str, JSON]) -> ToolResult:
+    async def _to_result(self, tool: str, result: dict[str, JSON]) -> ToolResult:
         if result.get("resultType", "complete") != "complete":
             return ToolResult.failure(
                 "UPSTREAM_ERROR",
-                f"{raw['name']} asks for more than it was given, which cannot be answered here",
+                f"{tool} asks for more than it was given, which cannot be answered here",
                 "go on without it",
             )
-        return await asyncio.to_thread(to_result, result, raw.get("outputSchema"), self.definition)
-
-    def _may_repeat(self, raw: Mapping[str, JSON]) -> bool:
-        hints = raw.get("annotations") or {}
-        safe = hints.get("readOnlyHint") is True or hints.get("idempotentHint") is True
-        return self.definition.trusted and safe
+        return await asyncio.to_thread(to_result, result, self.definition)
 
     def _refused(self, tool: str, refused: Refused) -> ToolResult:
         text = show_reason(self.definition, str(refused))

@@ -63,15 +63,6 @@ def hosts(files: Files) -> tuple[str, ...]:
     return tuple(sorted(host for host in found if not _EXAMPLE.search(host)))
 
 
-def variables(files: Files) -> tuple[str, ...]:
-    """Return the names of environment variables that its text and code read or tell to set, sorted."""
-    found: set[str] = set()
-    for content in files.values():
-        for match in _VARIABLE.finditer(text_of(content) or ""):
-            found.update(name for name in match.groups() if name)
-    return tuple(sorted(found - _COMMON_VARIABLES))
-
-
 def text_of(content: bytes) -> str | None:
     """Return the beginning of a file as text; None for other files."""
     try:
@@ -305,18 +296,6 @@ _ADDRESS = re.compile(
     re.IGNORECASE,
 )
 _EXAMPLE = re.compile(r"(?:^|\.)example\.(?:com|org|net)$|\.(?:example|test|invalid)$|^example$")
-
-_VARIABLE = re.compile(
-    r"\benviron(?:\.get\(|\[|\.setdefault\(|\.pop\()\s{0,12}[\"']([A-Za-z_]\w{1,63})[\"']"
-    r"|\bgetenv\(\s{0,12}[\"']([A-Za-z_]\w{1,63})[\"']"
-    r"|\bprocess\.env\.([A-Za-z_]\w{1,63})|\bprocess\.env\[[\"']([A-Za-z_]\w{1,63})[\"']"
-    r"|\bexport\s{1,12}([A-Z][A-Z0-9_]{2,63})="
-    r"|\$\{?([A-Z][A-Z0-9_]{0,50}(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|API_ID|AUTH))\b"
-    r"|(?<![\w$])([A-Z][A-Z0-9]{1,30}_(?:[A-Z0-9]{1,30}_)?(?:API_KEY|KEY|TOKEN|SECRET|PASSWORD))(?![\w])"
-)
-_COMMON_VARIABLES = frozenset(
-    {"PATH", "HOME", "USER", "LANG", "TERM", "PWD", "SHELL", "TMPDIR", "EDITOR", "PYTHONPATH"}
-)
 
 _BASE64 = re.compile(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{40,}={0,2}")
 _URL_SAFE = str.maketrans("-_", "+/")

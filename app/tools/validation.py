@@ -57,16 +57,6 @@ class ArgumentsCheck:
         return checked
 
 
-def find_mismatch(value: JSON, schema: Mapping[str, JSON]) -> str:
-    """Explain why a value does not fit a schema; "" where it fits, or where that cannot be told."""
-    try:
-        checker = _Checker(schema)
-        checker.mend(value)  # to count its steps
-        return next(iter(checker.problems(value)), "")
-    except (TooManySteps, RecursionError):
-        return ""
-
-
 def is_checkable(pattern: str) -> bool:
     """Tell whether a pattern can be matched in linear time and little memory; others are left to the tool."""
     return len(pattern) <= _LONGEST_PATTERN and _compiled({"pattern": pattern}) is not None

@@ -1,8 +1,6 @@
-"""Archives that tests make: honest ones, and headers written by hand where no packer would write them."""
+"""Zip archives that tests make: honest ones, and one written by hand where no packer would write it."""
 
-import gzip
 import io
-import tarfile
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -35,41 +33,6 @@ def zipped(files: Mapping[str, bytes], *, mode: int = 0o100644, method: int = zi
             info.compress_type = method
             archive.writestr(info, content)
     return packed.getvalue()
-
-
-def tarred(files: Mapping[str, bytes], *, form: int = tarfile.PAX_FORMAT, gzipped: bool = True) -> bytes:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w", format=form) as archive:
-        for name, content in files.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            archive.addfile(info, io.BytesIO(content))
-    return gzip.compress(packed.getvalue()) if gzipped else packed.getvalue()
-
-
-def header(name: bytes, kind: bytes = b"0", size: bytes = b"0", mode: bytes = b"644") -> bytes:
-    """One ustar header with the right checksum, whatever its fields say."""
-    fields = name.ljust(100, b"\0") + mode.rjust(7, b"0") + b"\0" + b"0000000\0" * 2
-    fields += size.rjust(11, b"0") + b"\0" + b"00000000000\0" + b" " * 8 + kind
-    fields = (fields.ljust(257, b"\0") + b"ustar\x0000").ljust(512, b"\0")
-    return fields[:148] + b"%06o\0 " % sum(fields) + fields[156:]
-
-
-def tar_of(*blocks: bytes) -> bytes:
-    """Headers and bodies, each filled up to whole blocks, with the two blocks of zeros at the end."""
-    return b"".join(block + b"\0" * (-len(block) % 512) for block in blocks) + b"\0" * 1024
-
-
-def pax(*records: tuple[str, str], kind: bytes = b"x") -> bytes:
-    body = b""
-    for key, value in records:
-        rest = f" {key}={value}\n".encode()
-        length = len(rest) + 1
-        while len(str(length)) + len(rest) != length:
-            length = len(str(length)) + len(rest)
-        body += str(length).encode() + rest
-    block = header(b"pax", kind, b"%o" % len(body)) + body
-    return block + b"\0" * (-len(block) % 512)
 
 
 def zip_by_hand(name: bytes, content: bytes, *, says: int, method: int = 8, flags: int = 0) -> bytes:

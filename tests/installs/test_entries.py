@@ -1,6 +1,5 @@
 """server.json as an entry: what is installed, what is asked of a person, and what is refused."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -52,14 +51,6 @@ def needed(found: Entry) -> tuple[Variable, ...]:
 
 def code(found: Entry) -> str:
     return found.reason.code if found.reason else ""
-
-
-def test_own_entries_follow_the_schema(samples: Path) -> None:
-    import jsonschema
-
-    schema = json.loads((samples / "mcp_registry" / "server.schema.json").read_text("utf-8"))
-    for one in own_entries():
-        jsonschema.validate(one["server"], schema, jsonschema.Draft7Validator)
 
 
 def test_every_listed_server_can_be_installed_or_says_why_not(samples: Path) -> None:
@@ -198,13 +189,17 @@ def test_what_is_called_a_secret_is_one_whatever_its_entry_says() -> None:
         assert variable.secret
 
 
-def test_variable_of_another_host_is_asked_for_and_never_one_of_this_machine() -> None:
-    found = package(environmentVariables=[{"name": "AUTH", "value": "Basic ${OPENAI_API_KEY}"}])
+def test_references_of_an_author_are_secrets_and_never_a_variable_of_this_machine() -> None:
+    found = package(environmentVariables=[{"name": "AUTH", "value": "Basic ${OPENAI_API_KEY} {x}"}])
     assert isinstance(found.choice, Package)
     (variable,) = found.choice.environment
-    assert variable.value == "Basic {OPENAI_API_KEY}"
+    assert variable.value == "Basic ${SERVER_OPENAI_API_KEY} {x}"
     assert [one.key for one in needed(found)] == ["SERVER_OPENAI_API_KEY"]
+    declared = {"name": "URL", "value": "db://me:{pass-word}@{host}", "variables": {"pass-word": {}}}
+    (secret,) = needed(package(environmentVariables=[declared]))
+    assert (secret.key, secret.secret) == ("pass_word", True)
     assert code(package(environmentVariables=[{"name": "AUTH", "value": "${env:HOME}"}])) == "ODD_VARIABLE"
+    assert code(package(packageArguments=[{"value": "--auth=${KEY}"}])) == "ODD_ARGUMENT"
 
 
 def test_default_that_another_host_would_fill_in_is_none() -> None:
@@ -214,22 +209,6 @@ def test_default_that_another_host_would_fill_in_is_none() -> None:
         )
     )
     assert (folder.key, folder.default) == ("folder", "")
-
-
-def test_template_with_variables_of_its_own() -> None:
-    variables = {
-        "db_port": {"default": "5432", "format": "number"},
-        "password": {"isRequired": True, "isSecret": True},
-    }
-    value = {
-        "name": "URL",
-        "value": "postgres://me:{password}@host:{db_port}/{other}",
-        "variables": variables,
-    }
-    found = package(environmentVariables=[value])
-    assert isinstance(found.choice, Package)
-    assert [one.key for one in found.choice.inputs] == ["password", "db_port"]
-    assert [one.key for one in needed(found)] == ["password"]
 
 
 def test_header_that_is_not_a_servers_to_choose() -> None:
@@ -242,11 +221,10 @@ def test_address_that_is_no_public_https_one(url: Any) -> None:
     assert code(remote(url=url)) == "BAD_ADDRESS"
 
 
-def test_templates_of_a_remote_are_asked_for() -> None:
-    found = remote(url="https://mcp.example.com/{tenant}/mcp", variables={"tenant": {"isRequired": True}})
-    assert [one.key for one in needed(found)] == ["tenant"]
-    undeclared = remote(headers=[{"name": "X-Api-Key", "value": "{api_key}"}])
-    assert [(one.key, one.secret) for one in needed(undeclared)] == [("api_key", True)]
+def test_templates_of_a_remote_are_asked_for_as_secrets() -> None:
+    key = {"name": "X-Api-Key", "value": "{api_key}"}
+    found = remote(url="https://mcp.example.com/{tenant}/mcp", headers=[key])
+    assert [(one.key, one.secret) for one in needed(found)] == [("tenant", True), ("api_key", True)]
 
 
 @pytest.mark.parametrize(
@@ -254,7 +232,6 @@ def test_templates_of_a_remote_are_asked_for() -> None:
     [
         ({"environmentVariables": [{"name": f"V{n}"} for n in range(MAX_INPUTS + 1)]}, "TOO_LARGE"),
         ({"packageArguments": [{"value": "x" * (VALUE_CHARACTERS + 1)}]}, "TOO_LARGE"),
-        ({"environmentVariables": [{"name": "V", "choices": ["x"] * 65}]}, "TOO_LARGE"),
         ({"packageArguments": [{"value": "a\nb"}]}, "ODD_VARIABLE"),
         ({"packageArguments": [{"type": "named", "name": "--x", "value": "a\u202eb"}]}, "ODD_ARGUMENT"),
         ({"packageArguments": [{"type": "named", "name": "--x=1"}]}, "ODD_ARGUMENT"),

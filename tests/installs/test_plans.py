@@ -77,11 +77,7 @@ ARGUMENTS: dict[str, tuple[dict[str, Any], dict[str, str], tuple[str, ...]]] = {
     "an optional one without a value": (named("--zone"), {}, ()),
     "a switch that is on": (named("--all", format="boolean", default="true"), {}, ("--all",)),
     "a switch that is off": (named("--all", format="boolean"), {}, ()),
-    "a template": (
-        positional(value="--limit={n}", variables={"n": {"format": "number", "default": "5"}}),
-        {"n": "-7"},
-        ("--limit=-7",),
-    ),
+    "a negative number": (named("--limit"), {"limit": "-7.5"}, ("--limit", "-7.5")),
     "a word with spaces": (positional(), {"place": "a b; rm -rf ~ $(x)"}, ("a b; rm -rf ~ $(x)",)),
     "an optional secret": (named("--token", isSecret=True), {}, ()),
 }
@@ -129,9 +125,6 @@ def test_a_given_value_is_no_way_to_say_more() -> None:
 @pytest.mark.parametrize(
     ("argument", "key", "value"),
     [
-        ({"choices": ["a", "b"]}, "place", "c"),
-        ({"format": "number"}, "place", "7; ls"),
-        ({"format": "boolean"}, "place", "maybe"),
         ({"isSecret": True}, "place", "word"),
         ({}, "elsewhere", "x"),
         ({}, "place ", "x"),
@@ -144,8 +137,6 @@ def test_a_given_value_is_of_a_variable_and_fits_it(argument: dict[str, Any], ke
 def test_a_missing_value_is_asked_for_and_a_secret_never_stands_on_a_command_line() -> None:
     assert refusal(entry_of(package=positional(isRequired=True))) == "NEEDS_VALUE"
     assert refusal(entry_of(package=named("--api-key", isSecret=True, isRequired=True))) == "SECRET_ARGUMENT"
-    in_template = positional(value="--auth=Bearer {key}", variables={"key": {"isSecret": True}})
-    assert refusal(entry_of(package=in_template)) == "SECRET_ARGUMENT"
 
 
 @pytest.mark.parametrize(
@@ -182,12 +173,11 @@ def test_a_remote_has_an_address_and_headers_and_no_command() -> None:
     remote = {
         "type": "streamable-http",
         "url": "https://mcp.example.com/{tenant}",
-        "variables": {"tenant": {"default": "main"}},
         "headers": [{"name": "Authorization", "value": "Bearer {token}", "isRequired": True}],
     }
     plan = plan_of(entry_of(remotes=[remote]))
     assert (plan.runtime, plan.command_line, plan.args, plan.grants) == ("remote", "", (), Grants())
-    assert plan.url == "https://mcp.example.com/main"
+    assert plan.url == "https://mcp.example.com/${tenant}"
     assert plan.headers == (("Authorization", "Bearer ${token}"),)
     assert plan.audience == "owners"
 
@@ -204,9 +194,7 @@ def test_the_network_is_granted_unless_the_entry_or_an_owner_says_no() -> None:
 
 
 def test_only_servers_that_need_other_programs_may_start_them() -> None:
-    provided = {"io.modelcontextprotocol.registry/publisher-provided": {"sandbox": {"programs": True}}}
     assert plan_of(entry_of(package={"identifier": "mcp-server-git"})).grants.programs
-    assert plan_of(entry_of(package={}, _meta=provided)).grants.programs
     assert not plan_of(entry_of(package={"identifier": "github-mcp"})).grants.programs
 
 

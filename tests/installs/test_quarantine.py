@@ -1,10 +1,8 @@
 """Archives made into trees of files, or refused; trees kept apart until they are approved."""
 
-import gzip
 import io
 import json
 import os
-import tarfile
 import unicodedata
 import zipfile
 from pathlib import Path
@@ -13,39 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.installs.errors import ArchiveError, QuarantineError
+from app.installs.errors import QuarantineError
 from app.installs.quarantine import (
     MAX_ENTRIES,
     discard,
     discard_old,
     keep,
     kept,
-    read_archive,
     unpack,
 )
 from app.skills.manifest import ManifestError, read_manifest
-from tests.installs.archives import SKILL, header, pax, tar_of, tarred, zip_by_hand, zipped
+from tests.installs.archives import SKILL, zip_by_hand, zipped
 
 SOURCE = "https://example.net/demo.zip"
 MIB = 1024 * 1024
-GOOD = header(b"SKILL.md", size=b"%o" % len(SKILL)) + SKILL + b"\0" * (-len(SKILL) % 512)
-
-
-def with_skill(*blocks: bytes) -> bytes:
-    return tar_of(GOOD, *blocks)
-
-
-def linked(**fields: object) -> bytes:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        info = tarfile.TarInfo("SKILL.md")
-        info.size = len(SKILL)
-        archive.addfile(info, io.BytesIO(SKILL))
-        other = tarfile.TarInfo("other")
-        for name, value in fields.items():
-            setattr(other, name, value)
-        archive.addfile(other)
-    return packed.getvalue()
 
 
 def skill_and(name: str, content: bytes = b"x") -> dict[str, bytes]:
@@ -87,9 +66,6 @@ def test_a_name_that_leads_elsewhere_or_means_two_things_is_refused(name: str) -
     with pytest.raises(QuarantineError) as refused:
         unpack(zipped(skill_and(name)), SOURCE)
     assert str(refused.value).isprintable()
-    if "\0" not in name:  # tarfile writes none
-        with pytest.raises(QuarantineError):
-            unpack(tarred(skill_and(name)), SOURCE)
 
 
 TREES = {
@@ -102,33 +78,18 @@ TREES = {
 
 
 @pytest.mark.parametrize("files", TREES.values(), ids=TREES)
-@pytest.mark.parametrize("pack", [zipped, tarred])
-def test_too_much_of_it_or_two_names_for_one_file_is_refused(pack, files: dict[str, bytes]) -> None:
+def test_too_much_of_it_or_two_names_for_one_file_is_refused(files: dict[str, bytes]) -> None:
     with pytest.raises(QuarantineError):
-        unpack(pack({"SKILL.md": SKILL} | files), SOURCE)
+        unpack(zipped({"SKILL.md": SKILL} | files), SOURCE)
 
 
-@pytest.mark.parametrize("pack", [zipped, tarred])
-def test_a_repository_of_thousands_of_files_is_refused_before_it_is_looked_through(pack) -> None:
+def test_a_repository_of_thousands_of_files_is_refused_before_it_is_looked_through() -> None:
     others = {f"top/docs/f{i}": b"" for i in range(MAX_ENTRIES)}
     with pytest.raises(QuarantineError, match=f"more than {MAX_ENTRIES} entries"):
-        unpack(pack({"top/skill/SKILL.md": SKILL} | others), SOURCE, "skill")
+        unpack(zipped({"top/skill/SKILL.md": SKILL} | others), SOURCE, "skill")
 
 
-@pytest.mark.parametrize(
-    "one", [pax(("a", "")), header(b"@", b"L", b"1") + bytes(512)], ids=["pax headers", "GNU long names"]
-)
-def test_headers_of_no_file_have_an_end(one: bytes) -> None:
-    noise = os.urandom(MIB)  # or it would be refused as a bomb
-    data = tar_of(GOOD, header(b"noise", size=b"%o" % len(noise)), noise, one * 20_000)
-    with pytest.raises(QuarantineError, match="the tar is damaged"):
-        unpack(gzip.compress(data), SOURCE)
-
-
-BOMB = b"\0" * (30 * MIB)
 HOSTILE = {
-    "gzip bomb": gzip.compress(tar_of(GOOD, header(b"b", size=b"%o" % len(BOMB)), BOMB), 1),
-    "gzip of gzips of zeros": gzip.compress(gzip.compress(BOMB, 1) * 3, 1) + gzip.compress(BOMB, 1) * 3,
     "zip bomb": zipped(skill_and("b", b"\0" * (8 * MIB - 100))),
     "zip that says less": zip_by_hand(b"SKILL.md", SKILL + b"\0" * MIB, says=len(SKILL)),
     "zip that says more": zip_by_hand(b"SKILL.md", SKILL, says=len(SKILL) + 1),
@@ -141,34 +102,8 @@ HOSTILE = {
     "link in a zip": zipped({"SKILL.md": SKILL}, mode=0o120777),
     "device in a zip": zipped({"SKILL.md": SKILL}, mode=0o020666),
     "setuid in a zip": zipped({"SKILL.md": SKILL}, mode=0o104755),
-    "symbolic link": linked(type=tarfile.SYMTYPE, linkname="/etc/passwd"),
-    "hard link": linked(type=tarfile.LNKTYPE, linkname="SKILL.md"),
-    "character device": linked(type=tarfile.CHRTYPE),
-    "block device": linked(type=tarfile.BLKTYPE),
-    "FIFO": linked(type=tarfile.FIFOTYPE),
-    "setuid": linked(mode=0o4755),
-    "folder with the sticky bit": linked(type=tarfile.DIRTYPE, mode=0o1755),
-    "unknown kind": linked(type=b"Z"),
-    "contiguous file": linked(type=tarfile.CONTTYPE),
-    "GNU sparse": with_skill(header(b"sparse", b"S", b"77777777777")),
-    "pax sparse": with_skill(pax(("GNU.sparse.realsize", "999999999999")), header(b"sparse")),
-    "pax size": with_skill(pax(("size", "999999999999")), header(b"big")),
-    "pax path that climbs": with_skill(pax(("path", "../../evil")), header(b"harmless")),
-    "pax path for all": with_skill(pax(("path", "SKILL.md"), kind=b"g"), header(b"harmless")),
-    "pax length too long": with_skill(header(b"pax", b"x", b"12"), b"99 path=a\n"),
-    "pax length of nothing": with_skill(header(b"pax", b"x", b"4"), b"0 a\n"),
-    "pax without length": with_skill(header(b"pax", b"x", b"4"), b"path"),
-    "pax records without end": with_skill(pax(*[("a", "")] * 10_000), header(b"harmless")),
-    "pax header of a gigabyte": with_skill(header(b"pax", b"x", b"7777777777")),
-    "GNU long name that climbs": with_skill(header(b"@", b"L", b"10"), b"../evil\0", header(b"harmless")),
-    "GNU long name twice the same": with_skill(header(b"@", b"L", b"11"), b"SKILL.md\0", header(b"harmless")),
-    "negative size": with_skill(header(b"back", size=b"-1000")),
-    "size in base 256": with_skill(header(b"back", size=b"\x80\0\0\0\0\0\0\0\0\1\1")),
-    "size beyond the end": with_skill(header(b"long", size=b"7777")),
-    "wrong checksum": with_skill(header(b"a").replace(b"644", b"777")),
-    "half a header": GOOD + header(b"a")[:100],
-    "name that is no UTF-8": with_skill(header(b"\xff\xfe")),
-    "the same file twice": tar_of(GOOD, GOOD),
+    "a tar": b"SKILL.md".ljust(257, b"\0") + b"ustar\x0000" + SKILL.ljust(512, b"\0"),
+    "a gzip": b"\x1f\x8b\x08\0" + SKILL,
     "no SKILL.md": zipped({"README.md": b"x"}),
     "SKILL.md as a folder": zipped({"SKILL.md/": b""}),
     "SKILL.md without description": zipped({"SKILL.md": b"---\nname: a\n---\n"}),
@@ -215,15 +150,8 @@ FILES = {
 FORMS = {
     "zip": zipped(FILES),
     "zip stored": zipped(FILES, method=zipfile.ZIP_STORED),
-    "tar.gz pax": tarred(FILES),
-    "tar.gz GNU": tarred(FILES, form=tarfile.GNU_FORMAT),
-    "tar pax": tarred(FILES, gzipped=False),
-    "as git packs it": gzip.compress(
-        pax(("comment", "5" * 40), kind=b"g")
-        + tarred({f"demo-main/{n}": c for n, c in FILES.items()}, gzipped=False)
-    ),
     "one folder": zipped({f"demo/{name}": content for name, content in FILES.items()}),
-    "dot first": tarred({f"./{name}": content for name, content in FILES.items()}),
+    "dot first": zipped({f"./{name}": content for name, content in FILES.items()}),
     "a Mac's": zipped(
         FILES | {"__MACOSX/._SKILL.md": b"\0\5", ".DS_Store": b"\0", "scripts/._tools.py": b"\0"}
     ),
@@ -240,27 +168,17 @@ def test_every_usual_form_gives_the_same_files(data: bytes) -> None:
     assert (tree.name, tree.manifest.description) == ("demo", "Does things.")
 
 
-def test_a_decomposed_name_is_composed() -> None:
-    assert "caf\u00e9.md" in unpack(zipped(skill_and("cafe\u0301.md")), SOURCE).files
-
-
-def test_ustar_prefixes_are_read() -> None:
-    files = {name: content for name, content in FILES.items() if name.isascii()}
-    assert unpack(tarred(files, form=tarfile.USTAR_FORMAT), SOURCE).files == files
-
-
-def repository(pack=tarred) -> bytes:
+def repository() -> bytes:
     files = {f"skills/{name}/SKILL.md": SKILL.replace(b"demo", name.encode()) for name in ("pdf", "notes")}
     files |= {"README.md": b"hello", "skills/pdf/scripts/a.py": b"1", ".github/x": b"", "tests/aux.c": b"odd"}
-    return pack({f"skills-main/{name}": content for name, content in files.items()})
+    return zipped({f"skills-main/{name}": content for name, content in files.items()})
 
 
-@pytest.mark.parametrize("pack", [zipped, tarred])
-def test_a_folder_inside_a_repository_is_taken_alone(pack) -> None:
-    tree = unpack(repository(pack), "https://github.com/owner/skills", "skills/pdf")
+def test_a_folder_inside_a_repository_is_taken_alone() -> None:
+    tree = unpack(repository(), "https://github.com/owner/skills", "skills/pdf")
     assert set(tree.files) == {"SKILL.md", "scripts/a.py"}
     assert tree.name == "pdf"
-    assert unpack(repository(pack), SOURCE, "/skills/pdf/").sha256 == tree.sha256
+    assert unpack(repository(), SOURCE, "/skills/pdf/").sha256 == tree.sha256
 
 
 def test_of_several_skills_one_that_is_there_must_be_named() -> None:
@@ -272,11 +190,17 @@ def test_of_several_skills_one_that_is_there_must_be_named() -> None:
 
 
 def test_a_link_elsewhere_in_a_repository_does_no_harm() -> None:
-    skill = header(b"top/skill/SKILL.md", size=b"%o" % len(SKILL)) + SKILL
-    data = tar_of(skill, header(b"top/CLAUDE.md", b"2"), header(b"top/skill/x", b"5", mode=b"755"))
-    assert set(unpack(data, SOURCE, "skill").files) == {"SKILL.md"}
+    def linked(place: str) -> bytes:
+        packed = io.BytesIO(zipped({"top/skill/SKILL.md": SKILL}))
+        with zipfile.ZipFile(packed, "a") as archive:
+            link = zipfile.ZipInfo(place)
+            link.external_attr = 0o120777 << 16
+            archive.writestr(link, "/etc/passwd")
+        return packed.getvalue()
+
+    assert set(unpack(linked("top/CLAUDE.md"), SOURCE, "skill").files) == {"SKILL.md"}
     with pytest.raises(QuarantineError, match="symbolic link"):
-        unpack(tar_of(skill, header(b"top/skill/x", b"2")), SOURCE, "skill")
+        unpack(linked("top/skill/x"), SOURCE, "skill")
 
 
 @pytest.mark.parametrize(
@@ -309,33 +233,16 @@ def test_real_skills_come_out_as_they_went_in(samples: Path) -> None:
             with pytest.raises(QuarantineError):
                 unpack(zipped(files), SOURCE)
             continue
-        for pack in (zipped, tarred):
-            packed = pack(
-                {f"repo-main/skills/{row['dir']}/{name}": content for name, content in files.items()}
-            )
-            tree = unpack(packed, SOURCE, f"skills/{row['dir']}")
-            assert tree.files == visible, row["path"]
+        packed = zipped({f"repo-main/skills/{row['dir']}/{name}": text for name, text in files.items()})
+        assert unpack(packed, SOURCE, f"skills/{row['dir']}").files == visible, row["path"]
         taken += 1
     assert taken > 0.98 * len(rows)
 
 
-@given(st.binary(max_size=3000))
-@settings(max_examples=200, deadline=None)
-def test_any_bytes_are_read_or_refused(data: bytes) -> None:
-    for start in (b"", b"PK\x03\x04", b"\x1f\x8b\x08\0", header(b"SKILL.md")):
-        try:
-            read_archive(start + data)
-        except ArchiveError:
-            continue
-
-
-@given(
-    st.sampled_from(["zip", "tar pax", "tar.gz GNU"]),
-    st.lists(st.tuples(st.integers(0), st.integers(0, 255))),
-)
+@given(st.lists(st.tuples(st.integers(0), st.integers(0, 255))))
 @settings(max_examples=300, deadline=None)
-def test_a_damaged_archive_is_refused_or_gives_files_within_the_limits(form: str, damage: list) -> None:
-    data = bytearray(FORMS[form])
+def test_a_damaged_archive_is_refused_or_gives_files_within_the_limits(damage: list) -> None:
+    data = bytearray(FORMS["zip"])
     for place, value in damage:
         data[place % len(data)] = value
     try:

@@ -97,8 +97,6 @@ def test_a_public_server_is_installed_by_asking_used_at_the_next_message_and_die
     if name == "everything":
         _result(graph, "mcp_everything_get-tiny-image", {})
         wait_for(lambda: any("image" in one["body"] for one in graph.sends("p0")), "the picture")
-    record = json.loads((server.folder / "mcp" / name / "installed.json").read_text())
-    assert record["older_sdk"] is (name == "sqlite")  # which was made for version 1 of the SDK
     assert server.process is not None
     running = descendants(server.process.pid)
     assert running

@@ -2,14 +2,14 @@
 
 import asyncio
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, cast
 
 from app.installs.entries import read_entry
-from app.installs.pipeline import Progress
+from app.installs.pipeline import Notices
 from app.installs.sentences import choices_text, found_text, installed_text, states_text
 from app.mcp.definitions import NEEDS_SIGN_IN, HeldBack, ServerState
 from app.mcp.installed import InstalledServer
-from app.tools import ToolContext
 from tests.standins.registry import entry
 from tests.world import until
 
@@ -28,25 +28,24 @@ def test_of_what_cannot_be_installed_nothing_is_to_be_chosen() -> None:
     assert "only as a container image" in found_text("en", [closed]).splitlines()[-1]
 
 
-async def test_a_short_install_says_nothing_and_a_long_one_each_stage_once_and_at_most_three() -> None:
-    told: list[tuple[int, str]] = []
+async def test_a_short_install_says_nothing_and_a_long_one_once() -> None:
+    told: list[object] = []
 
-    class Notices:
-        async def tell(self, context: object, number: int, text: str) -> None:
-            told.append((number, text))
+    async def tx(put: object) -> None:
+        told.append(put)
 
-    notices, context = cast("Any", Notices()), ToolContext()
-    async with Progress(notices, context, "one", first=30):
+    store, sender = SimpleNamespace(tx=tx), SimpleNamespace(wake=lambda person: None)
+    channel = SimpleNamespace(render=lambda text: [text])
+    notices = Notices(cast("Any", store), cast("Any", {"whatsapp": channel}), cast("Any", sender))
+    context = cast(
+        "Any", SimpleNamespace(person=SimpleNamespace(id="p0"), channel="whatsapp", idempotency_key="k")
+    )
+    async with notices.if_long(context, "it takes long"):
         await asyncio.sleep(0)
     assert told == []
-    async with Progress(notices, context, "one", first=0, between=0) as progress:
-        await until(lambda: told == [(0, "one")], "the first stage")
-        for number, stage in enumerate(("two", "three"), start=1):
-            progress.reach(stage)
-            await until(lambda: len(told) == number + 1, stage)  # noqa: B023
-            progress.reach(stage)
-        progress.reach("four")
-    assert told == [(0, "one"), (1, "two"), (2, "three")]
+    async with notices.if_long(context, "it takes long", after=0.0):
+        await until(lambda: told, "the notice")
+    assert len(told) == 1
 
 
 def test_the_receipt_of_an_update_does_not_offer_to_remove_the_server_with_its_data() -> None:

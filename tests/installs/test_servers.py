@@ -205,26 +205,6 @@ def test_another_version_takes_the_place_of_the_first_and_keeps_its_data(
     assert [path.name for path in (place.data / "mcp/x").glob("package-*")] == [Path(second.folder).name]
 
 
-@pytest.mark.parametrize("kind", ["npm", "pypi"])
-def test_the_same_version_installed_again_brings_the_same_of_all_that_it_needs(
-    kind: str, place: Place, npm: NpmRegistry, wheels: Path
-) -> None:
-    def add(version: str) -> None:
-        npm.add("left", version)
-        make_wheel(wheels, "left", version)
-
-    add("2.0.0")
-    npm.add("x-mcp", dependencies={"left": "^2.0.0"})
-    make_wheel(wheels, "x-mcp", requires=("left>=2",))
-    first = place.install(place.entry(kind, "x-mcp"))
-    add("2.1.0")
-    Path(first.args[-1]).unlink()
-    second = place.install(place.entry(kind, "x-mcp"))
-    assert second.subject != first.subject
-    assert second.lock_sha256 == first.lock_sha256
-    assert place.answer(second) == "x"
-
-
 def test_a_yes_counts_for_what_was_there_when_it_was_asked_for(place: Place, npm: NpmRegistry) -> None:
     npm.add("x-mcp", "1.0.0")
     npm.add("x-mcp", "2.0.0")
@@ -404,26 +384,18 @@ def test_of_a_package_without_a_program_of_its_name_nothing_stays(
     assert list((place.data / "mcp").iterdir()) == []
 
 
-def test_a_server_that_needs_the_older_sdk_gets_it(place: Place, wheels: Path) -> None:
-    make_wheel(wheels, "mcp", "1.9.0", code="class FastMCP: ...")
-    make_wheel(wheels, "mcp", "2.3.0", code="class MCPServer: ...")
-    works = "from mcp import {}\nfrom right import main"
-    make_wheel(wheels, "right", scripts={})
-    make_wheel(wheels, "old-mcp", code=works.format("FastMCP"), requires=("mcp>=1", "right"))
-    make_wheel(wheels, "new-mcp", code=works.format("MCPServer"), requires=("mcp>=1", "right"))
-    make_wheel(wheels, "dead-mcp", code="raise ImportError('no git')", requires=("mcp>=1", "right"))
-    stages: list[str] = []
-    plan = place.plan(place.entry("pypi", "old-mcp"))
-    old = asyncio.run(place.installer.commit(Approval(plan.subject, "p0"), stages.append))
-    assert stages == ["downloading", "trying", "older-sdk", "keeping"]
-    assert old.older_sdk
-    assert "mcp==1.9.0 " in Path(old.folder, "requirements.lock").read_text()
-    assert place.answer(old) == "x"
-    new = place.install(place.entry("pypi", "new-mcp"))
-    dead = place.install(place.entry("pypi", "dead-mcp"))
-    assert not new.older_sdk
-    assert not dead.older_sdk
-    assert "mcp==2.3.0 " in Path(new.folder, "requirements.lock").read_text()
+def test_a_server_gets_the_older_sdk_unless_it_asks_for_the_newest(place: Place, wheels: Path) -> None:
+    make_wheel(wheels, "mcp", "1.9.0", scripts={})
+    make_wheel(wheels, "mcp", "2.3.0", scripts={})
+    make_wheel(wheels, "old-mcp", requires=("mcp>=1",))
+    make_wheel(wheels, "new-mcp", requires=("mcp>=2",))
+    make_wheel(wheels, "bare-mcp")
+    for name, pinned in {"old-mcp": "mcp==1.9.0 ", "new-mcp": "mcp==2.3.0 ", "bare-mcp": ""}.items():
+        record = place.install(place.entry("pypi", name))
+        lock = Path(record.folder, "requirements.lock").read_text().splitlines()
+        assert len(lock) == (2 if pinned else 1)
+        assert any(line.startswith(pinned) for line in lock)
+        assert sorted(path.name for path in Path(record.folder).glob("*.txt")) == []
 
 
 def test_npm_and_pip_are_given_what_the_operator_set_up_and_nothing_of_ours(
@@ -522,26 +494,31 @@ KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from app.installs.pipeline import Approval
-from app.installs.servers import ServerRequest
+from app.installs.servers import ServerInstaller, ServerRequest
 from tests.installs.test_servers import Place
 
-def on_stage(stage):
-    if stage == sys.argv[2]:
-        os.kill(os.getpid(), signal.SIGKILL)
+class Killed(ServerInstaller):
+    pass
+
+def kill(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+setattr(Killed, sys.argv[2], kill)
 
 async def main():
     place = Place(Path(sys.argv[1]))
-    plan = await place.installer.propose(ServerRequest(place.entry("npm", "x-mcp")))
-    await place.installer.commit(Approval(plan.subject, "p0"), on_stage)
+    installer = Killed(place.settings, place.sandbox)
+    plan = await installer.propose(ServerRequest(place.entry("npm", "x-mcp")))
+    await installer.commit(Approval(plan.subject, "p0"))
 
 asyncio.run(main())
 """
 
 
-@pytest.mark.parametrize("stage", ["downloading", "keeping"])
-def test_a_kill_during_an_install_leaves_nothing(stage: str, place: Place, npm: NpmRegistry) -> None:
+@pytest.mark.parametrize("step", ["_fetch", "_keep"])
+def test_a_kill_during_an_install_leaves_nothing(step: str, place: Place, npm: NpmRegistry) -> None:
     npm.add("x-mcp")
-    done = subprocess.run([sys.executable, "-c", KILLED, place.folder, stage], cwd=ROOT, timeout=60)
+    done = subprocess.run([sys.executable, "-c", KILLED, place.folder, step], cwd=ROOT, timeout=60)
     assert done.returncode == -signal.SIGKILL
     assert place.entries() == {}
     Place(place.folder).installer.tidy()

@@ -246,7 +246,7 @@ def test_a_long_card_is_shortened_if_it_holds_no_danger_else_approved_in_the_con
     question, shown = details(graph, "p0", 2)
     press(graph, "p0", question, "Install")
     told(graph, "p0", "✓ Installed: library")
-    assert "- and 196 more" in shown
+    assert "201 files" in shown
     assert "This is shortened. The owner reads all of it with: recado approvals list" in shown
     hosts = [f"https://{'a-long-name-for-a-host.' * 6}h{n}.net" for n in range(90)]
     address = web.put("/hosts.zip", {"SKILL.md": SKILL.format(address="\n".join(hosts))})

@@ -31,7 +31,7 @@ from app.skills.installed import Installed, current
 from app.skills.loader import InstalledSkills
 from app.skills.skill import load_skill
 from app.tools import Tool
-from tests.installs.archives import SKILL, TOOLS, install_tree, tarred, zipped
+from tests.installs.archives import SKILL, TOOLS, install_tree, zipped
 
 ADDRESS = "https://example.org/tides.zip"
 SOURCE = "https://example.net/demo.zip"
@@ -172,7 +172,7 @@ async def test_a_card_and_the_record_name_the_host_that_a_site_sent_us_on_to(tmp
         site.redirect = to
         candidate = await installer.propose(ADDRESS)
         assert candidate.change is not None
-        assert candidate.change.host_before == before
+        assert candidate.change.came_from == ((before,) if before else ())
     assert candidate.card.sent_on == ""  # a redirect within a site is no news
     assert "It came from another address before: “cdn.example.net”" in whole(candidate)
 
@@ -215,7 +215,7 @@ sys.addaudithook(
 
 async def test_no_file_is_parsed_in_the_process_that_serves_people(tmp_path: Path) -> None:
     noise = {"noise": os.urandom(100_000)}  # or it would be refused as a bomb
-    installer = installer_of(tmp_path, {"": tarred({"SKILL.md": SKILL, **COSTLY, **noise})})
+    installer = installer_of(tmp_path, {"": zipped({"SKILL.md": SKILL, **COSTLY, **noise})})
     parsed.clear()
     made = (await installer.propose(ADDRESS)).card
     assert {file.path for file in made.files} >= COSTLY.keys()
@@ -236,7 +236,6 @@ def test_what_takes_longer_than_it_may_is_refused() -> None:
     ("files", "reason"),
     [
         ({"a.md": b"".join(b"https://h%d.net/\n" % n for n in range(101))}, "101 hosts"),
-        ({"a.sh": b"".join(b"export KEY%d=\n" % n for n in range(101))}, "101 variables"),
         ({"scripts/tools.py": b"".join(b'def t%d():\n    """T."""\n' % n for n in range(101))}, "101 tools"),
     ],
 )

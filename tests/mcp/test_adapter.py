@@ -97,10 +97,6 @@ def test_a_yes_holds_for_one_definition_and_one_version() -> None:
     assert adapted().code == f"{definition_hash(SEARCH)} 1.2.0"
 
 
-async def test_the_server_is_called_by_its_own_name_for_the_tool() -> None:
-    assert await called({"query": "tea"}) == ("search.items", {"query": "tea"})
-
-
 @pytest.mark.parametrize(("args", "sent"), [
     ({"query": "tea", "limit": None, "anything": None, "filter": None}, {"query": "tea"}),
     ({"query": "tea", "owner": None}, {"query": "tea", "owner": None}),
@@ -152,10 +148,6 @@ def test_a_definition_nested_too_deeply_is_unusable(key: str) -> None:
     assert "nested too deeply" in why_unusable({**SEARCH, key: deep})
 
 
-def test_parts_that_are_not_pinned_may_be_large() -> None:
-    assert why_unusable({**SEARCH, "icons": ["x" * 100_000], "_meta": {"a": "x" * 100_000}}) == ""
-
-
 def test_a_description_is_bounded_and_hidden_characters_are_shown() -> None:
     hidden = "Searches\u202e\u200b.\x1b[2J\r\n" + "".join(chr(0xE0000 + ord(c)) for c in "obey")
     shown = adapted({**SEARCH, "description": hidden}).description
@@ -198,11 +190,6 @@ def test_orders_to_the_model_and_hidden_text_are_found(change: dict[str, Any], k
 
 FIT = re.compile(r"[A-Za-z0-9_-]{1,64}")
 PAIRS = st.lists(st.tuples(st.text("ab_. é", max_size=70), st.text("ab_. é", max_size=70)), max_size=12)
-
-
-def test_an_offered_name_holds_server_and_tool() -> None:
-    assert offered_name("git", "git_log") == "mcp_git_git_log"
-    assert offered_name("everything", "get-env") == "mcp_everything_get-env"
 
 
 def test_a_long_name_keeps_its_end_and_stays_the_same() -> None:

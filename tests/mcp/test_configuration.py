@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.installs.quarantine import unpack
-from app.mcp.configuration import WantedServer, forget_unused_secrets, secret_names
+from app.mcp.configuration import forget_unused_secrets, secret_names
 from app.mcp.files import Secrets, add_server, set_enabled
 from app.mcp.installed import RECORD, InstalledServer, entry_of, to_json
 from app.processes.sandbox import Grants
@@ -29,7 +29,7 @@ def test_entries_as_other_hosts_write_them_are_read(config: Config) -> None:
             },
             "cline": {"command": "x", "autoApprove": ["a"], "alwaysAllow": [], "timeout": 60, "cwd": "/tmp"},
             "cursor": {"url": "https://example.org/mcp", "headers": {"X-Region": "${REGION}"}},
-            "windsurf": {"serverUrl": "https://example.org/mcp", "type": "streamable-http"},
+            "windsurf": {"serverUrl": "https://example.org/mcp", "transport": "streamable_http"},
             "gemini": {"httpUrl": "http://localhost:9/mcp", "trust": True},
             "roo": {"url": "https://example.org/mcp", "type": "streamableHttp", "env": None, "args": []},
             "ours": {"command": "x", "enabled": False, "audience": "owners", "description": "Does x"},
@@ -43,6 +43,7 @@ def test_entries_as_other_hosts_write_them_are_read(config: Config) -> None:
     assert found["cline"].folder == "/tmp"
     assert found["cursor"].headers == (("X-Region", "sur"),)
     assert found["windsurf"].url == "https://example.org/mcp"
+    assert found["gemini"].url == "http://localhost:9/mcp"
     assert found["gemini"].trusted
     assert not found["cursor"].trusted
     assert found["ours"].description == "Does x"
@@ -66,14 +67,13 @@ FAULTY = [
     ({"command": "x", "env": {"A": "${input:token}"}}, "write ${NAME}"),
     ({"command": "x", "env": {"A": "${OPENAI_API_KEY}"}}, "SERVER_OPENAI_API_KEY"),
     ({"command": "x", "args": ["${admin_token:-x}"]}, "setting of this assistant"),
-    ({"command": "x", "type": "http"}, "stdio"),
     ({"command": "x", "enabled": "yes"}, '"enabled" is true or false'),
     ({"command": "x", "audience": "friends"}, "everyone, members, owners"),
     ({"command": "x", "sandbox": {"everything": True}}, '"sandbox" is'),
     ({"url": "https://example.org/sse", "type": "sse"}, "SSE"),
+    ({"serverUrl": "https://example.org/sse", "transport": "SSE"}, "SSE"),
     ({"url": "file:///etc/passwd"}, "only http and https"),
     ({"url": "https://ana:hunter2@example.org/"}, "password"),
-    ({"url": "https://example.org", "type": "stdio"}, "http"),
     ({"url": "https://example.org", "headers": {"X Y": "1"}}, "no header's name"),
     ({"url": "https://example.org", "headers": {"X-Key": "a\r\nHost: b"}}, "line breaks"),
 ]
@@ -155,6 +155,7 @@ def test_a_server_with_a_secret_is_for_owners_unless_its_entry_says_otherwise(co
         ({"command": "x", "args": ["--api-key=abcdef"]}, ("args",)),
         ({"command": "x", "args": ["postgresql://me:word@host/db"]}, ("args",)),
         ({"url": "https://example.org/mcp?api_key=abcdef"}, ("url",)),
+        ({"httpUrl": "https://example.org/mcp?api_key=abcdef"}, ("url",)),
         (
             {"url": "https://example.org", "headers": {"Authorization": "Bearer abcdefgh"}},
             ("headers Authorization",),
@@ -169,6 +170,22 @@ def test_a_plain_text_secret_in_an_entry_is_noticed(
 ) -> None:
     assert config.one(entry).exposed == places
     assert config.one(entry).fault == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "downloads"),
+    [
+        ("npx -y some-server", True),
+        ("/usr/bin/npm exec some-server", True),
+        ("pnpm dlx some-server", True),
+        ("uv tool run some-server", True),
+        ("uv run server.py", False),
+        ("npm", False),
+    ],
+)
+def test_commands_that_first_download_are_told_apart(config: Config, command: str, downloads: bool) -> None:
+    program, *args = command.split()
+    assert config.one({"command": program, "args": args}).downloads is downloads
 
 
 def test_an_entry_grants_rights_in_the_sandbox(config: Config) -> None:
@@ -258,10 +275,6 @@ def test_registry_servers_of_a_skill_are_named_but_not_started(config: Config) -
     config.skill("tides", {"sea": registry}, foreign=True)
     config.skill("lamps", {"sea": registry}, foreign=False)
     assert config.look() == {}
-    assert list(config.configuration.wanted) == [
-        WantedServer("tides", "io.github.ana/sea", "1.2.0"),
-        WantedServer("lamps", "io.github.ana/sea", "1.2.0"),
-    ]
 
 
 def test_a_skill_never_takes_the_name_of_the_operators_server(config: Config) -> None:
@@ -328,6 +341,9 @@ def test_an_installed_server_is_what_was_approved_with_only_its_own_secrets(conf
     assert config.look()["github"].env == (("API_KEY", "its own"),)
     set_enabled(config.path, "github", False)
     assert (config.look()["github"].origin, config.look()["github"].enabled) == ("installed", False)
+    path = config.folder / "mcp" / "github" / RECORD
+    path.write_text(json.dumps({**json.loads(path.read_text()), "older_sdk": True, "lock_sha256": "b"}))
+    assert config.look()["github"].origin == "installed", "a record of an earlier version is read"
 
 
 def test_an_edited_entry_is_the_operators_but_gets_no_more_than_was_approved(
@@ -353,12 +369,3 @@ def test_an_installed_server_with_a_broken_record_does_not_become_the_operators(
     assert one.origin == "installed"
     assert "install it again" in one.fault
     assert (one.command, one.env) == ("", ())
-
-
-def test_a_wanted_server_is_named_until_it_is_installed(config: Config) -> None:
-    config.skill("tides", {"sea": {"registry": "io.github.ana/server"}}, foreign=True)
-    config.look()
-    assert [one.registry_id for one in config.configuration.wanted] == ["io.github.ana/server"]
-    install(config)
-    config.look()
-    assert config.configuration.wanted == ()

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -56,15 +55,6 @@ async def test_messages_do_not_wait_for_a_new_server_that_fails_or_is_slow(
         assert not manager.servers.tools
     finally:
         await manager.servers.stop()
-
-
-async def test_servers_start_side_by_side(manager: Manager, tmp_path: Path) -> None:
-    names = ("one", "two", "three", "four")
-    for name in names:
-        manager.write(name, {"starts": str(tmp_path / "starts"), "awaits": len(names)})
-    await manager.servers.refresh()
-    for name in names:
-        assert (await manager.servers.settled(name, 20)).phase == "ready"
 
 
 async def test_the_tools_are_the_same_object_until_they_change(manager: Manager) -> None:
@@ -190,27 +180,6 @@ async def test_all_pages_are_read(manager: Manager) -> None:
     assert len(state.tools) == 25
 
 
-async def test_a_call_waits_for_a_server_that_is_starting_again(manager: Manager, tmp_path: Path) -> None:
-    await manager.start("one", {"tools": [tool("crash"), tool("echo")]})
-    lost = await manager.call("mcp_one_crash")
-    assert (lost.code, lost.meta) == ("OUTCOME_UNKNOWN", {"outcome": "unknown"})
-    assert (await manager.call("mcp_one_echo", text="hola")).ok
-
-
-@pytest.mark.parametrize(("trusted", "hint", "code"), [
-    (True, "readOnlyHint", "ok"),
-    (True, "idempotentHint", "ok"),
-    (True, "openWorldHint", "OUTCOME_UNKNOWN"),
-    (False, "readOnlyHint", "OUTCOME_UNKNOWN"),
-])  # fmt: skip
-async def test_only_what_a_trusted_server_says_may_be_repeated_is_called_again(
-    manager: Manager, tmp_path: Path, trusted: bool, hint: str, code: str
-) -> None:
-    fragile = tool("crash", properties={"file": {"type": "string"}}, annotations={hint: True})
-    await manager.start("one", {"tools": [fragile]}, trusted=trusted)
-    assert (await manager.call("mcp_one_crash", file=str(tmp_path / "crashed"))).code == code
-
-
 async def test_progress_extends_a_call_and_silence_ends_it(tmp_path: Path) -> None:
     manager = Manager(tmp_path, Limits(call=1.0, pauses=QUICK.pauses))
     await manager.start("one", {"tools": [tool("steps"), tool("hang"), tool("cancelled")]})
@@ -218,13 +187,6 @@ async def test_progress_extends_a_call_and_silence_ends_it(tmp_path: Path) -> No
     silent = await manager.call("mcp_one_hang")
     assert (silent.code, silent.meta) == ("OUTCOME_UNKNOWN", {"outcome": "unknown"})
     assert len(await manager.read("mcp_one_cancelled")) == 1
-    await manager.servers.stop()
-
-
-async def test_progress_without_end_does_not_extend_a_call_for_ever(tmp_path: Path) -> None:
-    manager = Manager(tmp_path, Limits(call=1.0, longest_call=1.5))
-    await manager.start("one", {"tools": [tool("steps")]})
-    assert (await manager.call("mcp_one_steps", count=1000, seconds=0.2)).code == "OUTCOME_UNKNOWN"
     await manager.servers.stop()
 
 
@@ -321,11 +283,6 @@ async def test_results_hold_no_secret_of_the_server(manager: Manager) -> None:
     failed = await manager.call("mcp_one_fail", text="401 for https://x.example/?key=k3y-0f-the-far-one")
     assert failed.error is not None
     assert failed.error.message == "401 for https://x.example/?key=…"
-
-
-async def test_a_server_starts_in_its_folder(manager: Manager, tmp_path: Path) -> None:
-    await manager.start("one", {"tools": [tool("cwd")]}, folder=str(tmp_path))
-    assert (await manager.call("mcp_one_cwd")).data == os.path.realpath(tmp_path)
 
 
 async def test_an_exception_leaves_a_connection_unwrapped(manager: Manager) -> None:

@@ -68,11 +68,6 @@ async def test_a_list_keeps_only_what_is_pinned_of_its_tools(manager: Manager, t
     assert [name for name, _ in state.dropped] == ["x" * 256]
 
 
-async def test_lines_that_are_no_messages_are_passed_over(manager: Manager) -> None:
-    state = await manager.start("one", {"garbage": 100})
-    assert state.phase == "ready"
-
-
 @pytest.mark.parametrize(
     ("megabytes", "code"), [(7.5, "ok"), (9, "OUTPUT_TOO_LARGE"), (24, "OUTPUT_TOO_LARGE")]
 )
@@ -144,13 +139,6 @@ async def test_a_list_without_end_is_cut(manager: Manager, kind: str) -> None:
     assert "the list has no end" in state.dropped[-1][1]
 
 
-async def test_names_that_clash_are_told_apart(manager: Manager) -> None:
-    await manager.start("one", {"tools": [tool("two_echo"), tool("echo")]})
-    await manager.start("one_two", {"tools": [tool("echo")]})
-    names = [tool.name for tool in manager.servers.tools]
-    assert len(set(names)) == len(names) == 3
-
-
 async def test_the_reason_of_a_death_is_taken_from_stderr(manager: Manager, tmp_path: Path) -> None:
     scenario = {
         "stderr": "loading\nError: the API key s3cret-0f-its-own is invalid",
@@ -176,18 +164,6 @@ async def test_half_a_secret_is_not_shown(manager: Manager, tmp_path: Path, befo
     assert state.phase == "broken"
     assert "s3c" not in state.reason
     assert "own" not in state.reason
-
-
-async def test_a_server_that_dies_now_and_then_is_started_again(manager: Manager, tmp_path: Path) -> None:
-    state = await manager.start("one", {"starts": str(tmp_path / "starts"), "dies": [1, 2, 3, 4]})
-    assert state.phase == "ready"
-    assert manager.troubles == []
-
-
-async def test_a_command_that_does_not_exist_is_named(manager: Manager) -> None:
-    state = await manager.start("one", command="no-such-program", args=())
-    assert state.phase == "broken"
-    assert "no-such-program: No such file or directory" in state.reason
 
 
 async def test_a_death_in_the_middle_of_a_call_harms_nobody_else(manager: Manager) -> None:

@@ -151,7 +151,7 @@ async def test_a_server_without_a_stream_for_news_is_used(manager: Manager, make
     assert (state.phase, state.reason) == ("ready", "")
     await until(asked.is_set, "the stream's being asked for")
     assert (await manager.call("mcp_one_add", a=2, b=3)).data == {"result": 5}
-    assert (manager.state("one").phase, manager.state("one").deaths) == ("ready", 0)
+    assert manager.state("one").phase == "ready"
 
 
 async def test_idle_sessions_that_expire_are_no_failures(tmp_path: Path, make_site: MakeSite) -> None:
@@ -178,22 +178,12 @@ async def test_idle_sessions_that_expire_are_no_failures(tmp_path: Path, make_si
     await manager.servers.stop()
 
 
-async def test_a_server_that_is_away_is_tried_again(manager: Manager, make_site: MakeSite) -> None:
-    site = make_site()
-    await manager.start("one", command="", args=(), url=site.url)
-    site.stop()
-    result = await manager.call("mcp_one_add", a=2, b=3)
-    assert result.code == "UNAVAILABLE", result
-    await until(lambda: manager.state("one").phase == "broken", "its being set aside")
-    assert "nobody takes a connection" in manager.state("one").reason
-
-
 async def test_a_server_that_was_set_aside_is_used_again_soon_after_it_is_back(
     tmp_path: Path, make_site: MakeSite
 ) -> None:
     site = make_site()
     site.spoil = lambda *_: (503, {}, b"")
-    manager = Manager(tmp_path, replace(QUICK, away=0.05))
+    manager = Manager(tmp_path, replace(QUICK, broken=0.05))
     await manager.start("one", command="", args=(), url=site.url)
     await until(lambda: manager.troubles, "its being set aside")
     site.spoil = None
@@ -203,13 +193,6 @@ async def test_a_server_that_was_set_aside_is_used_again_soon_after_it_is_back(
     await manager.servers.stop()
 
 
-@pytest.mark.parametrize(
-    ("deaths", "seconds"), [(1, 0.5), (4, 120), (5, 300), (6, 600), (8, 2400), (9, 3600), (10_000, 3600)]
-)
-def test_the_pauses_of_a_server_that_stays_away_grow(deaths: int, seconds: float) -> None:
-    assert Limits().pause(deaths) == seconds
-
-
 async def test_an_ignored_goodbye_does_not_delay_the_stop(manager: Manager, make_site: MakeSite) -> None:
     site, left = make_site(legacy=True), threading.Event()
     await manager.start("one", command="", args=(), url=site.url)
@@ -217,12 +200,6 @@ async def test_an_ignored_goodbye_does_not_delay_the_stop(manager: Manager, make
     await manager.servers.stop()
     left.set()
     assert asyncio.all_tasks() == {asyncio.current_task()}
-
-
-async def test_what_is_no_address_is_said_so(manager: Manager) -> None:
-    state = await manager.start("one", command="", args=(), url="ftp://example.org")
-    assert state.phase == "faulty"
-    assert "no http or https address" in state.reason
 
 
 class Wire(httpx2.AsyncBaseTransport):
@@ -256,15 +233,6 @@ class Endless(Wire):
         while True:
             yield b"x"
             await asyncio.sleep(0)
-
-
-async def test_the_body_of_a_redirect_is_not_read() -> None:
-    async with httpx2.AsyncClient(
-        transport=GuardedTransport(Endless(), None, resolve), trust_env=False
-    ) as client:
-        async with asyncio.timeout(5):
-            answer = await client.post("https://public.test/mcp", json={})
-    assert (answer.status_code, answer.headers["location"], answer.content) == (307, "/on", b"")
 
 
 async def test_waiting_requests_are_limited() -> None:

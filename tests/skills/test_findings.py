@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.skills.findings import LOOKED_AT, MAX_SOURCE, MOST_PER_FILE, find, hosts, variables
+from app.skills.findings import LOOKED_AT, MAX_SOURCE, MOST_PER_FILE, find, hosts
 from tests.skills.tables import table
 
 SEEN = {
@@ -175,15 +175,12 @@ def test_the_same_words_are_told_once_and_many_are_bounded() -> None:
     assert len(find({"a.md": b"".join(b"/etc/%d\n" % i for i in range(1000))})) == MOST_PER_FILE
 
 
-def test_hosts_and_variables_are_collected() -> None:
+def test_hosts_are_collected() -> None:
     files = {
         "a.md": b"See https://API.tides.net/v1?x=1 and http://user:pw@10.0.0.7:80/ or http://example.com/",
-        "b.py": b"import os\nos.environ['TIDES_STATION']\nos.getenv('HOME')\n",
-        "c.sh": b'curl wss://[::1]/ -H "$TIDES_API_KEY"; export TIDES_UNIT=m',
-        "d.js": b"process.env.NODE_TOKEN",
+        "c.sh": b"curl wss://[::1]/",
     }
     assert hosts(files) == ("10.0.0.7", "[::1]", "api.tides.net")
-    assert variables(files) == ("NODE_TOKEN", "TIDES_API_KEY", "TIDES_STATION", "TIDES_UNIT")
 
 
 @given(
@@ -196,4 +193,4 @@ def test_any_bytes_give_findings_that_can_be_shown(files: dict[str, bytes]) -> N
     for one in find(files):
         assert one.excerpt.isprintable()
         assert one.line >= 1
-    hosts(files), variables(files)
+    hosts(files)
