@@ -1,5 +1,6 @@
 """Tasks and watches: turns that begin at a time, with the tools and the consent of their person's turns."""
 
+import signal
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -214,3 +215,22 @@ def test_a_watch_tells_what_it_did_and_sets_no_task(house: House) -> None:
     house.jump(HOUR + 1)
     assert house.graph.reply("p0", 2).startswith("✓ Reminder to")  # "today" or "tomorrow"
     assert "A task or a watch sets no other one." in results[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("when", ["BEFORE", "AFTER"])
+def test_a_death_around_its_time_neither_loses_nor_doubles_it(house: House, when: str) -> None:
+    house.set(kind="task")
+    assert house.server.stop() == 0
+    sound = dict(house.server.env)
+    begun = "SELECT 1 FROM messages WHERE kind = 'scheduled'"
+    house.server.env = sound | injected(house.server, CLOCK=sound["CHAOS_CLOCK"], **{f"DIE_{when}": begun})
+    house.server.start()
+    house.jump(HOUR + 1)
+    assert house.server.process.wait(30) == -signal.SIGKILL
+    house.server.env = sound
+    house.server.start()
+    assert house.graph.reply("p0", 2) == "done"
+    wait_for(lambda: not open_work(house.server), "the end")
+    assert len(house.times()) == 1
+    assert len(house.graph.texts("p0")) == 2
