@@ -16,7 +16,6 @@ from app.installs.pipeline import Notices
 from app.llm.model import Model
 from app.llm.speech import Speech
 from app.llm.transcription import build_transcriber
-from app.llm.vision import Vision
 from app.mcp.server import ToolServer
 from app.mcp.servers import build_mcp
 from app.memory.history import History
@@ -113,7 +112,7 @@ class Assistant:
         self.abilities = build_routing(
             settings, environment, loader, self.servers, registry, self.sandbox, self.files
         )
-        self.model: Model = _model(settings, self.abilities, self.files)
+        self.model: Model = _model(settings, self.abilities, self.files, self.metrics)
         self.summarizer = Summarizer(self.store, self.model, settings.daily_token_budget)
         self.health = Health(self.store, settings.missing_credentials, rates)
         self.health.watch(self.model, told_as=MODEL_AWAY)
@@ -297,11 +296,11 @@ class Assistant:
             log.error("the administrator's token cannot be kept in its file", error=str(error))
 
 
-def _model(settings: Settings, abilities: ToolCatalog, files: Files) -> Model:
+def _model(settings: Settings, abilities: ToolCatalog, files: Files, metrics: Metrics) -> Model:
     if settings.has_model:
-        from app.llm.client import ChatModel
+        from app.llm.failover import build_model
 
-        return ChatModel(settings, Vision(settings, files))
+        return build_model(settings, files, metrics.model_answered)
     from app.llm.offline.model import OfflineModel
 
     return OfflineModel(abilities)

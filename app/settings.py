@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from dotenv import dotenv_values
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.calendar.opening_hours import OpeningHours
@@ -61,6 +61,32 @@ class MessageBudget:
                 f"{text!r} is no budget; write a number of messages, or an amount such as 25 USD"
             )
         return cls(Decimal(found[1]), (found[2] or "").upper())
+
+
+class TokenPrice(BaseModel):
+    """What an endpoint charges for a million tokens, in a currency of the operator's."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    prompt: float = Field(0, ge=0)
+    completion: float = Field(0, ge=0)
+
+    def of(self, prompt: int, completion: int) -> float:
+        """Return what so many tokens cost."""
+        return (prompt * self.prompt + completion * self.completion) / 1_000_000
+
+
+class ModelEndpoint(BaseModel):
+    """An endpoint of `MODELS`; `tools` False: tools are written as text; `vision` None: found out."""
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    base_url: str = ""
+    api_key: SecretStr = SecretStr("")
+    model: str = Field(min_length=1)
+    tools: bool = True
+    vision: bool | None = None
+    price: TokenPrice | None = None
 
 
 class OutboundWebhook(BaseModel):
@@ -130,6 +156,7 @@ class Settings(BaseSettings):
     openai_api_key: SecretStr = SecretStr("")
     llm_model: str = ""
     classifier_model_setting: str = Field("", alias="CLASSIFIER_MODEL")
+    models: list[ModelEndpoint] = []
     llm_timeout: float = Field(120, gt=0)
     classifier_timeout: float = Field(20, gt=0)
 
@@ -172,6 +199,17 @@ class Settings(BaseSettings):
     simulator: Literal["auto", "on", "off"] = "auto"
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     log_json: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _first_of_several(cls, given: object) -> object:
+        """Take the first endpoint of `MODELS` for the one where only one is asked about."""
+        listed = given.get("models") if isinstance(given, dict) else None
+        if not isinstance(given, dict) or not (isinstance(listed, list) and listed):
+            return given
+        first = listed[0] if isinstance(listed[0], dict) else {}
+        one = {"openai_base_url": "base_url", "openai_api_key": "api_key", "llm_model": "model"}
+        return given | {name: first.get(key, "") for name, key in one.items()}
 
     @field_validator("*", mode="before")
     @classmethod
@@ -346,6 +384,19 @@ class Settings(BaseSettings):
         own = self.transcription_api_key.get_secret_value()
         return own if own or self.transcription_base_url else self.openai_api_key.get_secret_value()
 
+    def with_endpoint(self, endpoint: ModelEndpoint) -> "Settings":
+        """Return the settings with one endpoint of `MODELS` as the only model."""
+        return self.model_copy(
+            update={
+                "openai_base_url": endpoint.base_url,
+                "openai_api_key": endpoint.api_key,
+                "llm_model": endpoint.model,
+                "classifier_model_setting": self.classifier_model_setting * (endpoint == self.models[0]),
+                "vision": {None: self.vision, True: "on", False: "off"}[endpoint.vision],
+                "models": [endpoint],
+            }
+        )
+
     @property
     def has_model(self) -> bool:
         """Return True if a real model is configured: a base URL or a key, and the model's name."""
@@ -380,6 +431,7 @@ SECRET_VARIABLES = (
     "WHATSAPP_VERIFY_TOKEN",
     "WHATSAPP_APP_SECRET",
     "OPENAI_API_KEY",
+    "MODELS",
     "TRANSCRIPTION_API_KEY",
     "SMITHERY_API_KEY",
     "OUTBOUND_WEBHOOKS",

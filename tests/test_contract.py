@@ -44,6 +44,7 @@ DEFAULTS: dict[str, Any] = {
     "OPENAI_API_KEY": "",
     "LLM_MODEL": "",
     "CLASSIFIER_MODEL": "",
+    "MODELS": [],
     "LLM_TIMEOUT": 120,
     "CLASSIFIER_TIMEOUT": 20,
     "TRANSCRIPTION_BASE_URL": "",

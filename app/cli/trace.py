@@ -13,7 +13,7 @@ from app.cli.server import ask_or_read
 from app.cli.tools import reasons_table
 from app.errors import RecadoError
 from app.messages import JSON
-from app.settings import Settings
+from app.settings import Settings, TokenPrice
 from app.store import billing, tool_statistics, traces
 from app.text import visible
 
@@ -58,13 +58,14 @@ def _turn_text(settings: Settings, turn: str) -> str:
     found = ask_or_read(settings, "turns/show", {"turn": turn}, lambda conn: traces.turn_trace(conn, turn))
     if not found["journal"] and not found["calls"]:
         raise RecadoError(f"there is no turn {turn!r}; recado trace lists the last ones")
+    prices = {one.model: one.price for one in settings.models if one.price is not None}
     lines = [f"Journal of {turn}"]
     for row in found["journal"]:
         reasons, payload = _reasons(row["payload"])
         lines.append(f"  {moment(row['at'])}  {row['key']}  {_compact(payload)}")
         lines += [f"    {line}" for line in reasons]
     for call in found["calls"]:
-        lines += ["", _cost(call)]
+        lines += ["", _cost(call, prices)]
         for part in call["prompt"]:
             lines.append(_part(part))
     return "\n".join(lines)
@@ -78,10 +79,13 @@ def _reasons(payload: JSON) -> tuple[list[str], JSON]:
     return reasons_table(payload["reasons"]).splitlines(), rest
 
 
-def _cost(call: JSON) -> str:
+def _cost(call: JSON, prices: Mapping[str, TokenPrice]) -> str:
+    price = prices.get(call["model"])
+    tokens = (call["prompt_tokens"], call["completion_tokens"])
+    cost = "" if price is None else f", costs {price.of(*tokens):.6f}"
     return (
-        f"Model call {call['key']}: {call['model']}, {call['seconds']:.1f} s, {call['prompt_tokens']} tokens"
-        f" in ({call['cached_tokens']} cached), {call['completion_tokens']} out{_catalog(call['catalog'])}"
+        f"Model call {call['key']}: {call['model']}, {call['seconds']:.1f} s, {tokens[0]} tokens"
+        f" in ({call['cached_tokens']} cached), {tokens[1]} out{cost}{_catalog(call['catalog'])}"
     )
 
 
@@ -92,11 +96,15 @@ def _catalog(hash: str) -> str:
 def _part(part: JSON) -> str:
     """Format a message of a prompt line by line; other parts (the tool list) as JSON."""
     if not isinstance(part, dict) or not isinstance(part.get("role"), str):
-        return f"  {_compact(part)}"
+        whole = _compact(part)
+        return f"  [{len(whole)} characters]\n  {whole}"
     text = part.get("content")
     body = text if isinstance(text, str) else _compact(text)
     rest = {key: value for key, value in part.items() if key not in ("role", "content")}
-    lines = [f"  [{part['role']}]", *(f"    {visible(line)}" for line in body.splitlines())]
+    lines = [
+        f"  [{part['role']}, {len(body)} characters]",
+        *(f"    {visible(line)}" for line in body.splitlines()),
+    ]
     return "\n".join([*lines, f"    {_compact(rest)}"] if rest else lines)
 
 

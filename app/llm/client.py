@@ -34,7 +34,8 @@ class ChatModel:
         self._answer_tokens = ANSWER_TOKENS
         # OpenAI's newer models refuse the older name
         self._limit_name = "max_tokens" if settings.openai_base_url else "max_completion_tokens"
-        self.tools_refused = False  # then tools are written into the prompt
+        # then tools are written into the prompt
+        self.tools_refused = bool(settings.models) and not settings.models[0].tools
         self.failure = ""
 
     async def close(self) -> None:

@@ -28,6 +28,7 @@ class Metrics:
         self._webhooks = Counter("recado_webhooks", "Webhook bodies by status", ["status"], registry=own)
         self._messages = Counter("recado_messages", "Inbound messages by outcome", ["outcome"], registry=own)
         self._calls = Counter("recado_tool_calls", "Tool calls by result", ["tool", "code"], registry=own)
+        self._answers = Counter("recado_model_answers", "Answers by model", ["model"], registry=own)
         self._seconds = Histogram(
             "recado_tool_seconds", "Seconds a tool call took", ["tool"], buckets=SECONDS, registry=own
         )
@@ -49,6 +50,10 @@ class Metrics:
         """Count messages of a webhook as accepted, duplicate or turned_away."""
         if messages:
             self._messages.labels(outcome).inc(messages)
+
+    def model_answered(self, model: str) -> None:
+        """Count an answer of a configured model."""
+        self._answers.labels(model).inc()
 
     def tool_called(self, tool: str, code: str, seconds: float | None) -> None:
         """Count a tool call: `code` is "ok" or its error code, `seconds` is None if it never ran."""

@@ -1,0 +1,71 @@
+"""Several endpoints (`MODELS`): where one fails, the next one answers the same call."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from starlette.responses import Response
+
+from tests.standins.model import ModelServer, Play, is_classifier
+from tests.world import free_port
+
+
+def played(text: str) -> Play:
+    return lambda body: "[]" if is_classifier(body) else text
+
+
+def overloaded(body: dict[str, Any]) -> Response:
+    return Response('{"error": {"message": "overloaded"}}', 503)
+
+
+def listed(*endpoints: dict[str, Any]) -> str:
+    return json.dumps(list(endpoints))
+
+
+def test_a_call_moves_on_once_and_comes_back_when_the_first_answers(
+    make_world: Callable[..., Any], model: Callable[[Play], ModelServer]
+) -> None:
+    first, second = model(overloaded), model(played("from the second"))
+    gone = {"base_url": f"http://127.0.0.1:{free_port()}/v1", "model": "gone"}
+    server, graph = make_world(
+        MODELS=listed(
+            gone,
+            {"base_url": first.url, "api_key": "sk-first", "model": "busy"},
+            {"base_url": second.url, "model": "stand-in", "price": {"prompt": 10, "completion": 20}},
+        )
+    )
+    graph.say("p0", "hello")
+    assert graph.reply("p0").endswith("from the second")
+    assert len(first.requests) == 1
+    graph.say("p0", "and again")
+    assert graph.reply("p0", 2) == "from the second"
+    assert len(first.requests) == 1  # it is asked last for a while
+    (turn,) = server.rows("SELECT id FROM turns ORDER BY created_at DESC LIMIT 1")
+    traced = server.recado("trace", turn["id"])
+    assert "stand-in" in traced
+    assert "costs 0.001200" in traced
+    assert "[system, " in traced
+    metrics = server.http.get("/metrics").text
+    assert 'recado_model_answers_total{model="stand-in"}' in metrics
+    second.play = overloaded
+    first.play = played("from the first")
+    graph.say("p0", "once more")
+    assert graph.reply("p0", 3) == "from the first"
+    assert "sk-first" not in server.log
+
+
+def test_an_endpoint_without_tools_gets_them_as_text(
+    make_world: Callable[..., Any], model: Callable[[Play], ModelServer]
+) -> None:
+    plain = model(played('{"name": "current_time", "arguments": {}}'))
+    _, graph = make_world(MODELS=listed({"base_url": plain.url, "model": "plain", "tools": False}))
+    graph.say("p0", "what time is it?")
+    graph.reply("p0")
+    assert plain.main_calls
+    assert not any("tools" in body for body in plain.main_calls)
+    assert "current_time" in str(plain.main_calls[0]["messages"][0]["content"])
+
+
+def test_what_is_wrong_with_the_list_is_said(make_world: Callable[..., Any]) -> None:
+    server, _ = make_world(start=False, MODELS=listed({"base_url": "http://x/v1"}))
+    assert "MODELS" in server.recado("trace", fails=True)
