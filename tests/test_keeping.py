@@ -89,7 +89,7 @@ def test_a_fact_gives_way_to_a_newer_one_and_is_forgotten(offline):
     assert ask("olvidá que vivo en Córdoba") == gone
     assert ask("deshacer") == "✓ Lo recordaré: vivo en Córdoba"
     assert ask("olvidá que vivo en Córdoba") == gone
-    assert "Todavía no" in ask("qué sabes de mí")
+    assert "No recuerdo ningún dato tuyo" in ask("qué sabes de mí")
 
 
 def test_each_person_has_lists_of_their_own_also_after_a_restart(offline):
@@ -139,7 +139,7 @@ def test_everything_is_forgotten_only_after_a_yes(offline):
     assert ask("olvidá todo lo que sabés de mí") == "", "a question has buttons"
     assert "soy vegetariano" in ask("¿qué sabés de mí?")
     assert "✓ Olvidé todo lo que sabía de ti (1)." in ask("sí")
-    assert "Todavía no" in ask("¿qué sabés de mí?")
+    assert "No recuerdo ningún dato tuyo" in ask("¿qué sabés de mí?")
 
 
 def test_a_yes_does_not_count_once_something_was_said_that_may_have_been_a_no(offline):

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from sqlite3 import Connection
 
 from app.i18n import detect_language, say
 from app.messages import RECEIPT_MARK, SAYS, Button, Inbound, Outgoing
@@ -9,7 +10,7 @@ from app.people import SIMULATED_PEOPLE, TERMINAL_USER, Person, Realm, Role
 from app.phones import country
 from app.settings import Settings
 from app.store.database import Database, keep_meta
-from app.store.disclosure import OWN_WORDS
+from app.store.disclosure import NO_MODEL, OWN_WORDS
 from app.store.inbox import IntakeRules, RateLimit
 from app.store.outbox import Draft
 from app.store.ownership import AccessRules, hash_key, offer_ownership
@@ -31,7 +32,13 @@ class AccessPolicy:
     async def open(self) -> None:
         """Read this database's own key, which codes and the inbox need; keep the words of the disclosure."""
         self._hash_key = await self._store.tx(hash_key)
-        await self._store.tx(lambda conn: keep_meta(conn, OWN_WORDS, self._settings.disclosure))
+        is_offline = "" if self._settings.has_model else "yes"
+
+        def write(conn: Connection) -> None:
+            keep_meta(conn, OWN_WORDS, self._settings.disclosure)
+            keep_meta(conn, NO_MODEL, is_offline)
+
+        await self._store.tx(write)
 
     def access_rules(self, realm: str) -> AccessRules:
         """Return the rules that decide who may write from a realm."""

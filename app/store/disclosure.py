@@ -13,6 +13,7 @@ from app.people import Conversation
 from app.store.database import meta
 
 OWN_WORDS = "disclosure"  # key of the operator's own words for it
+NO_MODEL = "no_model"  # key of a mark: nobody's language model reads along
 LONGEST_TEXT, LONGEST_QUESTION = 4_096, 1_024  # characters of a message, and beside buttons (Meta's limits)
 
 
@@ -28,7 +29,7 @@ def with_disclosure(
     ).rowcount
     if not told_now:
         return parts
-    sentence = meta(conn, OWN_WORDS) or _built_in(language)
+    sentence = meta(conn, OWN_WORDS) or _built_in(language, reads=not meta(conn, NO_MODEL))
     first = parts[0]
     together = f"{sentence}\n\n{first.text}"
     is_text = first.file is None and first.block is None
@@ -52,7 +53,12 @@ def renew(conn: Connection, conversation: str) -> None:
     )
 
 
-def _built_in(language: str) -> str:
+def _built_in(language: str, *, reads: bool) -> str:
+    if not reads:
+        return say(
+            language,
+            "I am an automatic assistant (AI). What you write is kept on the server of whoever runs me.",
+        )
     return say(
         language,
         "I am an automatic assistant (AI). What you write is kept on the server of whoever runs me, "
