@@ -88,10 +88,10 @@ def run_text(run: Run, now: float, language: str, zone: str) -> str:
 
 
 def moment_text(due: float, zone: str, now: float, language: str, own_zone: str = "") -> str:
-    """Return a moment such as "tomorrow 09:00", with the zone's name if the person lives in another."""
+    """Return a moment such as "tomorrow 09:00", with the zone's city if the person lives in another."""
     local, today = (datetime.fromtimestamp(at, ZoneInfo(zone)) for at in (due, now))
     text = local_text(local, today.date(), language)
-    return f"{text} {shown_zone(zone)}" if own_zone not in ("", zone) else text
+    return f"{text} ({city_of(zone, language)})" if own_zone not in ("", zone) else text
 
 
 def local_text(local: datetime, today: date, language: str) -> str:
@@ -108,7 +108,9 @@ def local_text(local: datetime, today: date, language: str) -> str:
 
 
 def city_of(zone: str, language: str) -> str:
-    """Return the city after which a zone is called, in the person's language."""
+    """Return the city after which a zone is called, in the person's language; of others their name."""
+    if "/" not in zone or zone.startswith("Etc/"):
+        return shown_zone(zone)
     from babel.dates import get_timezone_location
 
     return str(get_timezone_location(zone, locale=language, return_city=True)).rsplit("/")[-1]

@@ -60,8 +60,8 @@ def test_a_rule_in_three_languages(rule: str, english: str, spanish: str, portug
     [
         ("Europe/Madrid", "Europe/Madrid", "tomorrow 09:00"),
         ("Europe/Madrid", "", "tomorrow 09:00"),
-        ("Europe/Madrid", "America/Tijuana", "tomorrow 09:00 Europe/Madrid"),
-        ("Etc/GMT+8", "America/Tijuana", "tomorrow 09:00 UTC-8"),
+        ("Europe/Madrid", "America/Tijuana", "tomorrow 09:00 (Madrid)"),
+        ("Etc/GMT+8", "America/Tijuana", "tomorrow 09:00 (UTC-8)"),
     ],
 )
 def test_a_moment_names_its_zone_where_the_person_goes_by_another(zone: str, own: str, told: str) -> None:
