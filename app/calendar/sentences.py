@@ -42,6 +42,7 @@ _DAY_UNIT = _any("dias? days? semanas? weeks? mes(?:es)? months?")
 _GAP = re.compile(rf"{_MARKS}*(?:(?:y|e|and|to|por|pela|{_ARTICLE}){_MARKS}+)*")
 _OPENING = rf"{_COURTESY}|{_any('tbm? tambien tambem also for para pra pro de que q on el o to that of')}"
 _OPENS = re.compile(rf"{_MARKS}*(?:(?:{_OPENING})\b{_MARKS}*)*")
+_COURTESIES = re.compile(rf"^(?:{_MARKS}*{_COURTESY}\b)+", re.IGNORECASE)
 _CLOSES = re.compile(rf"(?:{_MARKS}*\b{_COURTESY})*{_MARKS}*$")
 # Right before a time these change it, or belong to it: "not before 10", "on alternate Fridays".
 _LEADING = _any(
@@ -130,8 +131,8 @@ def told_apart(text: str, language: str) -> tuple[str, str] | None:
     None if words of time stand within the sentence too, or anything beside them may change what they say: a
     reminder for half of what was said is worse than none.
     """
-    text, end_of_all = cut_end(unicodedata.normalize("NFC", text)[:_LONGEST], language)
-    blocks = _blocks(text, language)
+    text, end_of_all = cut_end(unicodedata.normalize("NFC", text), language)
+    blocks = _blocks(text[:_LONGEST], language)
     if not blocks:
         return None
     start, end = blocks[0][0].start, blocks[0][-1].end
@@ -140,10 +141,7 @@ def told_apart(text: str, language: str) -> tuple[str, str] | None:
     if len(blocks) == 1:
         if before.strip() and after.strip():
             return None
-        rest, words = (
-            re.sub(rf"^(?:{_MARKS}*{_COURTESY}\b)+", "", before, flags=re.I) or after,
-            text[start:end],
-        )
+        rest, words = _COURTESIES.sub("", before) or after, text[start:end]
         is_first = not before.strip()
     elif len(blocks) == 2 and not before.strip() and not after.strip() and _are_day_and_hour(blocks, text):
         rest = text[end : blocks[1][0].start]
@@ -168,10 +166,13 @@ def holds_time(text: str, language: str, *, names_day: bool) -> bool:
 
     `names_day`: a day is named beside it, so that "birthday" is no time in it.
     """
-    folded = fold(text[:_LONGEST])
+    if len(text) > _LONGEST:
+        ends = (text[:_LONGEST], text[-_LONGEST:])
+        return any(holds_time(one, language, names_day=names_day) for one in ends)
+    folded = fold(text)
     if any(get_close_matches(word, _DAY_NAMES, 1, _ALIKE) for word in re.findall(r"[a-z]{6,}", folded)):
         return True  # "wensday"
-    if pieces(text[:_LONGEST], language) or _CHANGES.search(folded):
+    if pieces(text, language) or _CHANGES.search(folded):
         return True
     return not names_day and _NAMED_DAY.search(folded) is not None
 
