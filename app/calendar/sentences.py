@@ -14,6 +14,7 @@ _DAYS = frozenset({"iso", "date", "weekday", "today", "tomorrow", "day_of_month"
 _DAYS |= {"workdays", "weekends", "every_weekday", "yearly"}
 _LONGEST = 300
 _DAY_NAMES = [name for name in (*WEEKDAYS, "tomorrow", "manana", "amanha") if len(name) >= 6]
+_LIKE_DAYS = {"manzana", "manzanas", "campanha", "campanhas"}  # words of their own
 _ALIKE = 0.84  # so much of two words is the same
 
 
@@ -80,7 +81,7 @@ _GOES_ON = re.compile(
 _TO = re.compile(rf"{_MARKS}*[:–—-]|\s*,?\s*(?:to|that|about|for\s+(?:the|my|a|an)|of|i|we|my|the)\b")
 _BEGINNING = _any(
     "on at in by every each before after until between from twice once not never en em cada tod[ao]s?",
-    r"antes despues depois hasta ate entre desde pras? pelas? las?\s+\d as\s+\d nunca nao",
+    r"antes despues depois hasta ate entre desde pras? pelas? las?\s+\d+ as\s+\d+ nunca nao",
 )
 _BEGINS_WITH_TIME = re.compile(rf"\W*{_BEGINNING}\b")
 _CONDITIONS = _any(
@@ -91,7 +92,7 @@ _CONDITIONS = _any(
 # Anywhere beside a time: a condition, an exception, a further time, the clock of another place.
 _CHANGES = re.compile(
     rf"""\b(?: {_CONDITIONS} | {_any(*WEEKDAYS)}
-    | but\s+(?:not|only|on|in|if) | only\s+(?:on|in|if|this|today) | in\s+case | from\s+\d | time\s+zone
+    | but\s+(?:not|only|on|in|if) | only\s+(?:on|in|if|this|today) | in\s+case | from\s+\d+ | time\s+zone
     | (?:pero|mas)\s+(?:no|nao|en|em|el|los|so|solo) | so\s+(?:hoje|hj|no|na|em|se)
     | solo\s+(?:hoy|en|el|los|si|por) | a\s+partir | desde\s+(?:el|las?|o|as|manana|hoy|amanha)
     | ate\s+(?:o|as|dia|sexta|\d+) | entre\s+las | hora\s+(?:de|da|do|local|espana|peruana)
@@ -126,10 +127,10 @@ _ENDS_IN_FOR = re.compile(r"\b(?:for|para|pra|pro|about|sobre)\W*$")  # "tickets
 
 
 def told_apart(text: str, language: str) -> tuple[str, str] | None:
-    """Return the words of time at the ends of a sentence, and what they are about.
+    """Split a sentence into its words of time and what they are about.
 
-    None if words of time stand within the sentence too, or anything beside them may change what they say: a
-    reminder for half of what was said is worse than none.
+    None unless the time stands at its ends and nothing in the rest can change it: a reminder for half of what
+    was said is worse than none.
     """
     text, end_of_all = cut_end(unicodedata.normalize("NFC", text), language)
     blocks = _blocks(text[:_LONGEST], language)
@@ -170,7 +171,8 @@ def holds_time(text: str, language: str, *, names_day: bool) -> bool:
         ends = (text[:_LONGEST], text[-_LONGEST:])
         return any(holds_time(one, language, names_day=names_day) for one in ends)
     folded = fold(text)
-    if any(get_close_matches(word, _DAY_NAMES, 1, _ALIKE) for word in re.findall(r"[a-z]{6,}", folded)):
+    long_words = set(re.findall(r"[a-z]{6,}", folded)) - _LIKE_DAYS
+    if any(get_close_matches(word, _DAY_NAMES, 1, _ALIKE) for word in long_words):
         return True  # "wensday"
     if pieces(text, language) or _CHANGES.search(folded):
         return True

@@ -106,8 +106,8 @@ class Reminders:
         """Tell or start everything that is due, and set the alarm for the next one."""
         now = time.time()
         due_now, ahead = await self._store.tx(lambda conn: _look(conn, self._channels, now))
-        put_off = {due.schedule: until for due, _ in due_now if (until := _quiet_until(due, now)) is not None}
-        found = [(due, is_open) for due, is_open in due_now if due.schedule not in put_off]
+        put_off = {due: until for due, _ in due_now if (until := _quiet_until(due, now)) is not None}
+        found = [(due, is_open) for due, is_open in due_now if due not in put_off]
         tellable = [(due, is_open) for due, is_open in found if is_open or self._may_use_template(due)]
         untellable = [due.schedule for due, is_open in found if not (is_open or self._may_use_template(due))]
         firings, faulty = await asyncio.to_thread(self._firings, tellable, now) if tellable else ([], [])
@@ -116,8 +116,8 @@ class Reminders:
         def settle(conn: Connection) -> tuple[list[Schedule], float | None, frozenset[str]]:
             for schedule, due in again:
                 schedules.follow_clock(conn, schedule, due, now)
-            for schedule, until in put_off.items():
-                schedules.put_off(conn, schedule, until)
+            for one, until in put_off.items():
+                schedules.put_off(conn, one, until)
             told = [one.due.schedule for one in firings if schedules.fire(conn, one, now)]
             for schedule in (*untellable, *faulty):
                 schedules.hold(conn, schedule, now)
@@ -152,13 +152,14 @@ class Reminders:
     def _firing(self, due: Due, window_open: bool, now: float) -> Firing:
         schedule = due.schedule
         start, zone = datetime.fromisoformat(schedule.start), ZoneInfo(schedule.zone)
-        late = now - schedule.due_at > LATE_SECONDS
         next_due, missed = None, 0
         if schedule.rule:
             next_due = next_after(schedule.rule, start, zone, now)
-            missed = moments_between(schedule.rule, start, zone, schedule.due_at, now, MOST_COUNTED)
         if schedule.runs_turn:
             return Firing(due, None, next_due)
+        if schedule.rule:
+            missed = moments_between(schedule.rule, start, zone, schedule.due_at, now, MOST_COUNTED)
+        late = now - schedule.due_at > LATE_SECONDS
         text = reminder_text(schedule, due.language, now, late=late, missed=missed, own_zone=due.own_zone)
         message = Outgoing(text)
         if not window_open and self._template is not None:
@@ -187,7 +188,8 @@ class Reminders:
 def _look(
     conn: Connection, channels: Collection[str], now: float
 ) -> tuple[list[tuple[Due, bool]], list[Schedule]]:
-    """Return what is due, with whether free text reaches its person, and what was held for them."""
+    """Release what may come now; return what is due, with whether free text reaches its person, and what
+    fired at a time in the future."""
     schedules.release_held(conn, now)
     due = [(due, _window_open(conn, due, now)) for due in schedules.due(conn, channels, now)]
     return due, schedules.fired_in_future(conn, now)

@@ -6,8 +6,9 @@ from zoneinfo import ZoneInfo
 
 from app.calendar.rules import instant
 
-_CLOCK = r"(\d{1,2})(?:[:.h](\d{2}))?"
-_HOURS = re.compile(rf"{_CLOCK}\s*(?:-|–|to|a|as|às|hasta|até)\s*{_CLOCK}", re.IGNORECASE)
+_CLOCK = r"(\d{1,2})(?:[:.h](\d{2})|\s?h)?"
+_BETWEEN = r"(?:-|–|to|a|as|às|a\s+las|hasta|até)"
+_HOURS = re.compile(rf"(?:(?:de|from)\s+)?{_CLOCK}\s*{_BETWEEN}\s*{_CLOCK}", re.IGNORECASE)
 
 
 def read_hours(text: str) -> str | None:

@@ -19,14 +19,15 @@ from app.people import Person
 from app.schedule.alarm import Reminders
 from app.schedule.quiet import quiet_until
 from app.schedule.wording import city_of, local_text, quoted_text, run_text, shown_text, undo_words, when_text
+from app.search.words import content, words
 from app.store import people, schedules
 from app.store.database import Database
 from app.store.outbox import WINDOW_SECONDS
-from app.store.schedules import Kind, Run, Schedule
+from app.store.schedules import Kind, LastRun, Schedule
 from app.tools import ToolContext, ToolResult
 
 MOST_ACTIVE = 200
-MOST_RUNNING = 20  # tasks and watches: each of their times costs a turn
+MOST_TASKS = 20  # tasks and watches: each of their times costs a turn
 MOST_TEXT = 1000
 SHORTEST_REPEAT = 900.0
 """Seconds between two times of one reminder."""
@@ -56,10 +57,12 @@ class ScheduleService:
         now, when_ = time.time(), said.when
         if kind == "watch" and not when_.rule:
             return refusal(person.language, "NO_PERIOD")
-        most = MOST_ACTIVE if kind == "reminder" else MOST_RUNNING
+        most = MOST_ACTIVE if kind == "reminder" else MOST_TASKS
 
         def keep(conn: Connection) -> Schedule | str | None:
-            if kind != "reminder" and schedules.is_one_of_these(conn, context.conversation):
+            if kind != "reminder" and not _in_own_words(text, context):
+                return "NOT_THEIR_WORDS"
+            if kind != "reminder" and schedules.is_scheduled_turn(conn, context.conversation):
                 return "IN_A_TASK"
             conversation = people.conversation(conn, person.id, context.channel, "", now)
             schedule = _new(_id(context), conversation.id, person, text, when_, context)
@@ -73,10 +76,6 @@ class ScheduleService:
         undo = say(person.language, "cancel reminder {number}", number=kept.number)
         receipt = _set_text(kept, person.language, shown["when"]) + notes
         return _success(kept, receipt).with_meta(undo=undo)
-
-    def not_their_words(self, context: ToolContext) -> ToolResult:
-        """Return the refusal of a task that text of others may ask for."""
-        return refusal(_asker(context).language, "NOT_THEIR_WORDS")
 
     async def list(self, context: ToolContext) -> ToolResult:
         """List the person's reminders, the next first."""
@@ -123,12 +122,17 @@ class ScheduleService:
         if named[0].kind == "watch" and said is not None and said.when is not None and not said.when.rule:
             return refusal(person.language, "NO_PERIOD")
 
-        def write(conn: Connection) -> Schedule | Sequence[Schedule]:
+        def write(conn: Connection) -> Schedule | Sequence[Schedule] | str:
             if (done := schedules.changed_by(conn, person.id, key)) is not None:
                 return done
             found = meant(conn, person.id, reminder, context)
             if len(found) != 1:
                 return found
+            if found[0].runs_turn and (text.strip() or when.strip()):
+                if schedules.is_scheduled_turn(conn, context.conversation):
+                    return "IN_A_TASK"
+                if not _in_own_words(text, context):
+                    return "NOT_THEIR_WORDS"
             changed = _changed(found[0], clean(text), said.when if said else None, person, context)
             if paused is not None:
                 changed = replace(_moved_on(changed, now), paused_at=now if paused else None)
@@ -136,11 +140,13 @@ class ScheduleService:
             return changed
 
         changed = await self._store.tx(write)
+        if isinstance(changed, str):
+            return refusal(person.language, changed)
         if not isinstance(changed, Schedule):
             return _not_one(person, reminder, changed)
         self._reminders.soon()
-        if changed.paused_at is not None:
-            text = shown_text(changed, person.language)
+        if paused:
+            text = quoted_text(changed, person.language)
             return _success(
                 changed, say(person.language, "✓ Paused, until you want it again: {text}", text=text)
             )
@@ -165,13 +171,13 @@ class ScheduleService:
             found = to_snooze(conn, person.id, reminder, context, now)
             if len(found) != 1:
                 return found
-            if found[0].runs_turn and schedules.is_one_of_these(conn, context.conversation):
+            if found[0].runs_turn and schedules.is_scheduled_turn(conn, context.conversation):
                 return "IN_A_TASK"
             if found[0].rule:  # it goes on as before; this time alone comes once more
                 again = _new(_id(context), found[0].conversation_id, person, found[0].text, later, context)
                 again = replace(again, taint=_tainted(found[0], context), kind=found[0].kind)
-                return schedules.add(conn, again, MOST_RUNNING if again.runs_turn else MOST_ACTIVE, now)
-            changed = _changed(found[0], "", later, person, context)
+                return schedules.add(conn, again, MOST_TASKS if again.runs_turn else MOST_ACTIVE, now)
+            changed = replace(_changed(found[0], "", later, person, context), paused_at=None)
             schedules.change(conn, changed, now)
             return changed
 
@@ -242,11 +248,9 @@ class ScheduleService:
         def write(conn: Connection) -> Sequence[Schedule]:
             restored = schedules.restore(conn, person.id, key, now)
             running = sum(one.runs_turn for one in schedules.active(conn, person.id))
-            back = []
+            in_a_task, back = schedules.is_scheduled_turn(conn, context.conversation), []
             for one in restored:
-                if one.runs_turn and (
-                    running > MOST_RUNNING or schedules.is_one_of_these(conn, context.conversation)
-                ):
+                if one.runs_turn and (running > MOST_TASKS or in_a_task):
                     schedules.cancel(conn, person.id, one.id, key, now)
                     running -= 1
                     continue
@@ -371,6 +375,12 @@ def _moved_on(schedule: Schedule, now: float) -> Schedule:
     return replace(schedule, due_at=next_after(schedule.rule, start, zone, now) or schedule.due_at)
 
 
+def _in_own_words(text: str, context: ToolContext) -> bool:
+    """Return True if a text holds only words that the person wrote, or nothing of others is about."""
+    said = {word for own in context.own_words for word in words(own)}
+    return not context.sources or said.issuperset(content(words(text)))
+
+
 def _tainted(schedule: Schedule, context: ToolContext) -> str:
     """Return a schedule's sources of others' text, with those of the turn that makes it run again."""
     if not schedule.runs_turn:
@@ -406,14 +416,14 @@ def _set_text(kept: Schedule, language: str, when: str) -> str:
     return say(language, "✓ Reminder {when}: {text}", when=when, text=text)
 
 
-def _with_runs(conn: Connection, person: str) -> tuple[list[Schedule], dict[str, Run]]:
+def _with_runs(conn: Connection, person: str) -> tuple[list[Schedule], dict[str, LastRun]]:
     """Return a person's schedules, and the newest run of those that run turns."""
     found = schedules.active(conn, person)
     runs = {one.id: schedules.last_run(conn, one.id) for one in found[:_MOST_LISTED] if one.runs_turn}
     return found, {id: run for id, run in runs.items() if run is not None}
 
 
-def _lines(found: Sequence[Schedule], person: Person, runs: Mapping[str, Run] | None = None) -> str:
+def _lines(found: Sequence[Schedule], person: Person, runs: Mapping[str, LastRun] | None = None) -> str:
     now, language, zone = time.time(), person.language, person.timezone
     lines = []
     for one in found:
@@ -424,7 +434,7 @@ def _lines(found: Sequence[Schedule], person: Person, runs: Mapping[str, Run] | 
 
 
 def _fields(schedule: Schedule) -> dict[str, object]:
-    due = datetime.fromtimestamp(schedule.due_at, ZoneInfo(schedule.zone))
+    due = datetime.fromtimestamp(schedule.next_at, ZoneInfo(schedule.zone))
     fields: dict[str, object] = {
         "number": schedule.number,
         "kind": schedule.kind,

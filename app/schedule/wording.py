@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from app.calendar.rules import CRON, EVERY, UNTIL, shown_zone
 from app.calendar.words import read_when
 from app.i18n import say
-from app.store.schedules import Run, Schedule
+from app.store.schedules import LastRun, Schedule
 from app.text import escape_text
 
 _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
@@ -66,7 +66,7 @@ def when_text(schedule: Schedule, now: float, language: str, own_zone: str) -> s
     return say(language, "{rule} (next: {moment})", rule=rule, moment=moment)
 
 
-def run_text(run: Run, now: float, language: str, zone: str) -> str:
+def run_text(run: LastRun, now: float, language: str, zone: str) -> str:
     """Return a line about the last run of a task or a watch: when, what came of it, and its tokens."""
     said = " ".join(run.reply.split())[:RESULT_CHARACTERS]
     if run.outside:

@@ -82,15 +82,15 @@ _CONDITION = re.compile(
 )
 # "delete both": of how many, and of what; "add to the note that …": to which
 _UNCLEAR = re.compile(
-    r"\W*(?:please |me |por favor )?(?:borr|quit|sac|elimin|apag|tir|delet|remov|tach|risc|cancel|eras"
+    r"^\W*(?:please |me |por favor )?(?:borr|quit|sac|elimin|apag|tir|delet|remov|tach|risc|cancel|eras"
     r"|cross|check|take|marc|exclu)\w*(?: off| out)? (?:both|amb[oa]s"
     r"|(?:l[oa]s|[oa]s|the|all) (?:dos|dois|duas|two|tres|three|cuatro|quatro|four|cinco|five))\b"
-    r"|.*\bthe todo list\b|.*\bto (?:the|my|that) note(?: \d+)? that\b"
-    r"|\W*(?:add|put|agreg\w+|anad\w+|pon\w*|adicion\w+|acrescent\w+|coloc\w+) (?:to|en|na|no|ao"
+    r"|\bthe todo list\b|\bto (?:the|my|that) note(?: \d+)? that\b"
+    r"|^\W*(?:add|put|agreg\w+|anad\w+|pon\w*|adicion\w+|acrescent\w+|coloc\w+) (?:to|en|na|no|ao"
     r"|a(?= la | mi | minha )) (?:my |the |la |mi |minha )?(?:note|nota)\b"
-    r"|.*\b(?:a la|al|ao|(?:acrescent|adicion|inclu)\w* a|en la|n[ao]) (?:nota|lembrete|recordatorio)"
+    r"|\b(?:a la|al|ao|(?:acrescent|adicion|inclu)\w* a|en la|n[ao]) (?:nota|lembrete|recordatorio)"
     r"(?: \d+)? que\b"
-    r"|.*\b(?:na|nessa|nesta|(?:a|en) (?:la|esa|esta)|(?:to|in|on) (?:the|that|this)) (?:nota|note)\W*$"
+    r"|\b(?:na|nessa|nesta|(?:a|en) (?:la|esa|esta)|(?:to|in|on) (?:the|that|this)) (?:nota|note)\W*$"
 )
 # words of an order that mean something else: "me llamo el jefe", "borra una palabra de la nota"
 _MEANS_ELSE = re.compile(
@@ -100,8 +100,7 @@ _MEANS_ELSE = re.compile(
     r"|,\s*(?:e |y )?(?:me )?(?:avis\w+|lembr\w+|notify|remind)\b.* (?:antes|before)\b"
     r"|\b(?:lembr\w+|esque[cç]\w+|recuerd\w+|olvid\w+|forget|remember) (?:de |da |que |about )?"
     r"(?:mim|gente|(?<=remember )me|(?<=forget )me|te amo|te quiero|i love you|viver|vivir)\b"
-    rf"|\b(?:rec[ou]e?rd|ac[ou]e?rd)\w+ est[ea] (?:noche|tarde|manana|semana|mes|ano|fin|finde|{_DAY})\b"
-    r"|\bi (?:\w+ )?(?:need|want|had|have|going|ought|forgot) (?:to )?(?:to )?(?:cancel|delete|remove)\b"
+    r"|^\W*i (?:\w+ )?(?:need|want|had|have|going|ought|forgot) (?:to )?(?:to )?(?:cancel|delete|remove)\b"
     r"|^\W*(?:tengo que|tuve que|debo|quiero|quisiera|necesito|preciso|precisava|tenho que|tive que|quero"
     r"|vou)"
     r" (?:cancelar|borrar|eliminar|apagar|desmarcar|deletar)\b"
@@ -138,6 +137,10 @@ _AGAIN = re.compile(r"\b(?:otra vez|de nuevo|again|outra vez|de novo)\b")
 _POINTS_AWAY = re.compile(
     r"\b(?:alla|alli|ahi|over there|out there)\b|\bthere(?: right)?(?: now)?\W*$|\b(?:hora|horas|tempo"
     r"|sao) la\W*$"
+)
+_THIS_DAY = re.compile(
+    r"\b(?:rec[ou]e?rd|ac[ou]e?rd)\w*(?:me|nos) est[ea]"
+    rf" (?:noche|tarde|manana|semana|mes|ano|fin|finde|{_DAY})\b"
 )
 _ALREADY = re.compile(r"\W*(?:ya|ja) ")
 _UNDO = re.compile(
@@ -229,7 +232,7 @@ _ASKS = re.compile(
     r"|qual|cuanto|quanto|que hora)\b"
 )
 _NO_PLACE = re.compile(
-    r"(?:la|el|las|los|the|o|a) (?!paz\b|habana|plata\b|vegas|angeles|serena|rioja|salvador|alto\b|cairo"
+    r"^\W*(?:la|el|las|los|the|o|a) (?!paz\b|habana|plata\b|vegas|angeles|serena|rioja|salvador|alto\b|cairo"
     r"|paso\b|romana|palmas|coruna|mochis|union\b|ceiba|hague|bronx)|\b(?:of|my|mi|mis|meu|minha|con|com"
     r"|with|por|pero|mas|but|next|this|so|too|very|muy|muito|un|una|um|uma"
     r"|an?|not|no|nao|lol|ja+|kk+|casa|fear|hoje|hoy|today|lind[ao]|bonit[ao]|pequen[ao]|longe|lejos"
@@ -324,6 +327,11 @@ def points_away(text: str) -> bool:
 def counts_weeks(text: str) -> bool:
     """Tell whether a day is named by the weeks from another one: "a week on Tuesday", "Tuesday week"."""
     return re.search(r"\b(?:weeks?|fortnight) (?:on|from)\b|day week\b|\ben ocho\b", fold(text)) is not None
+
+
+def names_this_day(text: str) -> bool:
+    """Tell whether it asks to be reminded "this evening", which is not the fact that follows "this"."""
+    return _THIS_DAY.search(fold(text)) is not None
 
 
 def is_of_others(text: str) -> bool:

@@ -92,7 +92,7 @@ class Firing:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class LastRun:
     """A turn that a task or a watch started; `outcome` is that of the turn, or its state if it is open."""
 
     at: float
@@ -128,11 +128,14 @@ def due(conn: Connection, channels: Collection[str], now: float) -> list[Due]:
 
 
 def fire(conn: Connection, firing: Firing, now: float) -> bool:
-    """Queue the message or the turn and set the next time; return False if that was done already."""
+    """Queue the message or the turn and set the next time; return False if that was done already.
+
+    A repeated one whose run before is open skips this time: that may be waiting for a yes.
+    """
     schedule = firing.due.schedule
     runs = firing.draft is None and not _is_running(conn, schedule.id)
     if firing.draft is None and not runs and firing.next_due is None:
-        return False  # its only time comes once the run before has ended
+        return False  # it waits, still due, until its run before has ended
     moved = conn.execute(
         "UPDATE schedules SET due_at = ?, active = ?, told_due = due_at, told_at = ?, told_as = ?,"
         " changed_at = ?, put_off_until = NULL"
@@ -164,7 +167,7 @@ def _queue_turn(conn: Connection, due: Due, now: float) -> None:
     details = {
         "schedule": schedule.kind,
         "number": schedule.number,
-        "rule": schedule.rule,
+        "late": round(max(now - schedule.due_at, 0)),
         "taint": schedule.taint.splitlines(),
     }
     message = insert(
@@ -205,7 +208,7 @@ def _is_running(conn: Connection, schedule: str) -> bool:
     )
 
 
-def is_one_of_these(conn: Connection, conversation: str) -> bool:
+def is_scheduled_turn(conn: Connection, conversation: str) -> bool:
     """Return True if the turn that runs in a conversation was begun by a task or a watch."""
     return exists(
         conn,
@@ -224,9 +227,13 @@ def _drop_waiting(conn: Connection, schedule: str, now: float) -> None:
     )
 
 
-def put_off(conn: Connection, schedule: Schedule, until: float) -> None:
-    """Put off one that is due in its person's quiet hours."""
-    conn.execute("UPDATE schedules SET put_off_until = ? WHERE id = ?", (until, schedule.id))
+def put_off(conn: Connection, due: Due, until: float) -> None:
+    """Put off one that is due in its person's quiet hours, if neither has changed since."""
+    conn.execute(
+        "UPDATE schedules SET put_off_until = ? WHERE id = ? AND due_at = ? AND active = 1"
+        " AND EXISTS (SELECT 1 FROM people WHERE id = person_id AND quiet_hours = ?)",
+        (until, due.schedule.id, due.schedule.due_at, due.quiet_hours),
+    )
 
 
 def hold(conn: Connection, schedule: Schedule, now: float) -> None:
@@ -249,7 +256,7 @@ def hold_unsent(conn: Connection, now: float) -> None:
 def release_held(conn: Connection, now: float) -> None:
     """Release what waited for a person who has written since.
 
-    So is what was held, or put off, at a time in the future: the clock was set back.
+    Also release what carries a time in the future, because the clock was set back.
     """
     conn.execute(
         "UPDATE schedules SET put_off_until = NULL WHERE put_off_until > ?", (now + LONGEST_PUT_OFF,)
@@ -307,7 +314,7 @@ def next_due(conn: Connection, now: float) -> float | None:
 def add(conn: Connection, schedule: Schedule, most: int, now: float) -> Schedule | None:
     """Keep a new reminder under the person's next number; for a known id return the one that is stored.
 
-    Return None if the person has `most` active ones already that tell, or that run a turn, as it does.
+    Reminders count against `most` together, and so do tasks and watches; return None if there are that many.
     """
     if (known := by_id(conn, schedule.id)) is not None:
         return known
@@ -377,7 +384,7 @@ def active(conn: Connection, person: str) -> list[Schedule]:
 def last_fired(conn: Connection, person: str, since: float) -> Schedule | None:
     """Return the reminder that fired last after `since`; of several at once the last message."""
     row = conn.execute(
-        "SELECT * FROM schedules WHERE person_id = ? AND told_at > ?"
+        "SELECT * FROM schedules WHERE person_id = ? AND told_at > ? AND kind <> 'watch'"
         " ORDER BY told_at DESC, told_due DESC, number DESC LIMIT 1",
         (person, since),
     ).fetchone()
@@ -411,7 +418,7 @@ def changed_by(conn: Connection, person: str, key: str) -> Schedule | None:
     return None if row is None else _of(row)
 
 
-def last_run(conn: Connection, schedule: str) -> Run | None:
+def last_run(conn: Connection, schedule: str) -> LastRun | None:
     """Return the newest turn that it started; None if there was none or it is no longer kept."""
     row = conn.execute(
         "SELECT turns.state, turns.outcome, turns.reply, turns.taint, turns.created_at,"
@@ -423,7 +430,7 @@ def last_run(conn: Connection, schedule: str) -> Run | None:
     if row is None:
         return None
     outcome = row["outcome"] if row["state"] == "done" else row["state"]
-    return Run(row["created_at"], outcome, row["reply"], row["tokens"], bool(row["taint"]))
+    return LastRun(row["created_at"], outcome, row["reply"], row["tokens"], bool(row["taint"]))
 
 
 def by_id(conn: Connection, schedule: str) -> Schedule | None:

@@ -97,7 +97,7 @@ def claim(
     members = _burst(rows, now)
     if isinstance(members, Pause):
         return members
-    if members[0]["kind"] == "message" and len(members) == len(rows):
+    if members[0]["kind"] == "message" and all(row["kind"] == "scheduled" for row in rows[len(members) :]):
         first, last = members[0]["received_at"], members[-1]["received_at"]
         complete = min(last + quiet, first + longest)
         if first <= now < complete:

@@ -48,7 +48,7 @@ _AMOUNT = re.compile(
     | \b(?:{_PRICE})\b[^\d.!?\n]{{0,40}}?(?::|\b(?:es|son|e|is|are|sera|seria|comes\ to))\ ?
       {_ABOUT}({_NUMBER}){_ALONE}
     | (?:[a-z)]\ ?\d?(?::|\ -)\ |(?<!\d\d)(?<!\d\d\ )[–—]\ *|\|\ *)({_LARGE}){_ALONE}
-    | \(({_LARGE})\)(?!\ ?\d)
+    | \((?!(?:1[89]|20)\d\d\))({_LARGE})\)(?!\ ?\d)
     | (?<![\d.,/-])(?<!\d\ )(\d+00000)(?![\d/-])""",
     re.VERBOSE,
 )

@@ -131,7 +131,8 @@ class TurnFinalizer:
     async def _end(self, turn: TurnContext, text: str, ending: _Ending) -> None:
         state, files, sources, person = turn.state, turn.sent_along, turn.sources, turn.person.id
         draft = None
-        if ending.outcome != "silent" and (ending.outcome == "answered" or not turn.may_be_silent):
+        is_silent = ending.outcome == "silent" or (turn.may_be_silent and ending.outcome != "answered")
+        if not is_silent:
             in_thread = len(text) > RENDERED_AT_ONCE
             draft = await asyncio.to_thread(_draft, turn, text) if in_thread else _draft(turn, text)
         now = time.time()
@@ -152,7 +153,7 @@ class TurnFinalizer:
                 sources=sources,
             )
             learned_phrases.learn(conn, person, ending.feedback.tools, ending.feedback.stems, now)
-            if options := turn.asks.get("options"):
+            if draft is not None and (options := turn.asks.get("options")):
                 choices.offer(conn, state.id, state.conversation, options, now)
             if ending.outgrown:
                 summaries.ask(conn, state.conversation, turn.person.timezone, now)

@@ -42,6 +42,7 @@ SAID_CHARACTERS = 8_000  # that tools are chosen by
 _MOST_CALLS_SHOWN = 6
 _NOTHING_SAID = "[They had written nothing]"
 _BY_BUSINESS = "[A person of the business answered this themselves:]"
+LATE_SECONDS = 120
 SAYS_NOTHING = "NOTHING"  # the answer of a watch that found nothing to tell
 FILES_ALONE = "[files]"  # for an answer without words: Anthropic's models take no empty message
 LANGUAGE_NAMES = {"en": "English", "es": "Spanish", "pt": "Portuguese"}
@@ -367,6 +368,8 @@ def _describe(member: InboxMessage) -> str:
 def _scheduled(details: JSON) -> str:
     """Say that the text that follows is to be done now, though nobody wrote."""
     doubt = " Others' words may be in it." if details.get("taint") else ""
+    if (late := details.get("late", 0)) > LATE_SECONDS:
+        doubt += f" It was due {late // 60} minutes ago: say so."
     if details["schedule"] == "task":
         return (
             f"[Nobody wrote now. It is time for task #{details['number']} of this person, as follows.{doubt} "

@@ -100,7 +100,7 @@ class TurnRunner:
 
     def _is_nothing(self, text: str) -> bool:
         """Return True if a watch has nothing to tell; the built-in model understands no watch."""
-        return self._services.offline or text.strip(" .!*_`\"'").upper() == SAYS_NOTHING
+        return self._services.offline or text.strip(" \n\t.!*_`\"'").upper() == SAYS_NOTHING
 
     async def _route(self, turn: TurnContext) -> None:
         """Classify the intent and choose the tools; the journal keeps both, so a restart offers the same."""

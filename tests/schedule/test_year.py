@@ -26,10 +26,6 @@ TIMES = {  # of a task or a watch: rule, hour of the first time
 QUIET = {"America/Santiago": "23:00-07:00", "America/Mexico_City": "", "Europe/Madrid": "22:30-08:00"}
 
 
-class Died(BaseException):
-    """The process is gone."""
-
-
 def _settle_in(conn: Connection, zone: str) -> None:
     conn.execute(
         "INSERT INTO people (id, realm, created_at, timezone, quiet_hours) VALUES (?, 'terminal', 0, ?, ?)",

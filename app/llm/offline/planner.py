@@ -379,7 +379,8 @@ class Planner:
                 or _is_named(clause, alignment.template)
                 or alignment.template.is_loose(clause)
                 or not _MAY_BE_SKIPPED.issuperset(alignment.skipped)
-                or (_takes_place(offer) and orders.is_of_others(clause))
+                or (_takes(offer, Kind.PLACE) and orders.is_of_others(clause))
+                or (not _takes(offer, Kind.WHEN) and orders.names_this_day(clause))
                 or (alignment.template.takes_all and orders.asks_to_remember(clause))
                 or (not alignment.values and _says_more(clause, alignment.template))
             ):
@@ -618,8 +619,8 @@ class Planner:
         return [self.completed(offer, {name: value.value for name, value in found.items()})]
 
 
-def _takes_place(offer: Offer) -> bool:
-    return any(one.kind is Kind.PLACE for one in offer.parameters)
+def _takes(offer: Offer, kind: Kind) -> bool:
+    return any(one.kind is kind for one in offer.parameters)
 
 
 def _are_sure(steps: Sequence[Step]) -> bool:

@@ -29,7 +29,7 @@ _TIME_AFTER_PLACE = re.compile(
 _ALSO = re.compile(r"^(?:tamb[ií][eé]n|tamb[eé]m|tbm|tbn|tb|also|too)\b[\s,]*", re.IGNORECASE)
 _SECOND_THOUGHT = re.compile(r"\d.*\b(?:alias|digo|i mean|mejor|melhor|perdon|rather|no,|nao,)(?!\w)")
 _SAYS_MORE = re.compile(r"[,;…!?]|\b(?:aunque|pero|se bem que|but|although)\b")  # than a name
-_FAR = frozenset({"there", "over there", "alla", "ahi", "alli", "la", "ali", "aca", "here", "aqui"})
+_FAR = frozenset({"there", "over there", "alla", "ahi", "alli", "ali", "aca", "here", "aqui"})
 _LONGEST_MOMENT = 300
 _LONGEST_QUANTITY = 6  # words: "five and a half feet" has five
 _SAFE_DIGITS = 18  # that surely fit into 64 bits
@@ -237,7 +237,7 @@ def convert(raw: str, parameter: Parameter, reader: Reader) -> JSON:
             return _expression(text, parameter)
         case Kind.WHEN:
             return _moment(text, parameter, reader)
-        case Kind.PLACE if fold(_bare(text)) in _FAR:
+        case Kind.PLACE if fold(_bare(text)) in _FAR or _bare(text).casefold() == "lá":
             return None
         case Kind.PLACE:
             return _bare(_TIME_AFTER_PLACE.sub("", text)) or None

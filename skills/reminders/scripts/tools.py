@@ -2,8 +2,6 @@
 
 from typing import Literal
 
-from app.search.words import content, words
-
 
 async def set_reminder(
     text: str, when: str, kind: Literal["reminder", "task", "watch"] = "reminder", context=None
@@ -19,19 +17,6 @@ async def set_reminder(
     Example: me lembra de tomar água a cada duas horas
     """
     return await context.services.schedule.set(text, when, context, kind)
-
-
-async def _task_in_their_words(args, context):
-    """Refuse a task whose words are not the person's own where text of others is in the conversation."""
-    if args.get("kind", "reminder") == "reminder" or not context.sources:
-        return None
-    said = {word for text in context.own_words for word in words(text)}
-    if said.issuperset(content(words(str(args["text"])))):
-        return None
-    return context.services.schedule.not_their_words(context)
-
-
-set_reminder.guard = _task_in_their_words
 
 
 async def list_reminders(context=None):
