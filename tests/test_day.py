@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from app.schedule.wording import city_of
 from app.skills import SkillLoader
 from app.skills.skill import RELEASE_SKILLS
 from tests.chaos.machine import dial, injected
@@ -100,15 +101,15 @@ DAY: list[Scene] = [
         "place",
         (
             "vivo en rosario",
-            r"(?s)\A(?=.*Tu zona horaria: America/Argentina).*✓ Tu lugar para el tiempo: Rosario, Arg",
+            r"(?s)\A(?=.*Tu zona horaria: ).*✓ Tu lugar para el tiempo: Rosario, Arg",
         ),
         (
             "moro em recife",
-            r"(?s)\A(?=.*Seu fuso horário: America/Recife).*✓ Seu lugar para o tempo: Recife, Brasil",
+            r"(?s)\A(?=.*Seu fuso horário: Recife).*✓ Seu lugar para o tempo: Recife, Brasil",
         ),
         (
             "i live in boston",
-            r"(?s)\A(?=.*Your time zone: America/New_York).*✓ Your place for the weather: Boston, Unit",
+            r"(?s)\A(?=.*Your time zone: New York).*✓ Your place for the weather: Boston, Unit",
         ),
     ),
     (
@@ -275,9 +276,9 @@ DAY: list[Scene] = [
     ),
     (
         "tools",
-        ("que herramientas tenes para notas", "save_note"),
-        ("que ferramentas vc tem pra notas", "save_note"),
-        ("what tools do you have for notes", "save_note"),
+        ("que herramientas tenes para notas", "save note"),
+        ("que ferramentas vc tem pra notas", "save note"),
+        ("what tools do you have for notes", "save note"),
     ),
     (
         "abilities",
@@ -322,7 +323,7 @@ RECEIPTS = tuple(
         (r"✓ (?:Lo recordaré|Vou lembrar|I will remember): (?P<what>.+)", "fact", True),
         (r"(?:Ya no|Não mais|No longer): (?P<what>.+)", "fact", False),
         (r"✓ (?:Tu lugar|Seu lugar|Your place) .*: (?P<what>.+)", "place", True),
-        (r"✓ (?:Tu zona horaria|Seu fuso horário|Your time zone): (?P<what>\S+)\. .+", "zone", True),
+        (r"✓ (?:Tu zona horaria|Seu fuso horário|Your time zone): (?P<what>[^.]+)\. .+", "zone", True),
         (r"✓ (?:Guardado en|Salvo em|Saved in) (?P<what>.+)", "file", True),
         (
             r"✓ (?:Recordatorio|Lembrete|Reminder|Otra vez|De novo|Once more) \w+ (?P<when>\d\d:\d\d): "
@@ -472,7 +473,8 @@ def _told_state(day: Day, person: str) -> State:
 def _kept_state(day: Day, person: str) -> State:
     id_ = day.id_of(person)
     said = day.server.rows("SELECT timezone FROM people WHERE id = ?", id_)[0]["timezone"]
-    state: State = {("zone", said): ""}
+    language = {"ana": "es", "joao": "pt", "grace": "en"}[person]
+    state: State = {("zone", city_of(said, language)): ""}
     for row in day.server.rows("SELECT key, value FROM skill_data WHERE person_id = ?", id_):
         value, kind = json.loads(row["value"]), row["key"].partition(":")[0]
         if kind == "usual":

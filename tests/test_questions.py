@@ -107,7 +107,9 @@ def test_a_tool_of_ours_asks_in_plain_words_and_one_of_others_by_its_name(
         done = [message for message in body["messages"] if message["role"] == "tool"]
         return calls(APPEND, REPLACE, DELETE, ANA) if done else calls(("list_files", {}), ("read_mail", {}))
 
-    _, graph = desk(play=play)
+    server, graph = desk(play=play)
+    (server.folder / "workspace").mkdir()
+    (server.folder / "workspace" / "plan.txt").write_text("plan")
     graph.say("p0", said)
     asked(graph, "p0", 4)
     shown = [one["text"] for one in questions(graph, "p0")]

@@ -190,10 +190,9 @@ class Files:
             if not (fnmatch.fnmatch(entry.name, pattern) or fnmatch.fnmatch(relative, pattern)):
                 continue
             if len(found) == LIST_LIMIT:
-                return ToolResult.success({"path": path, "entries": found, "more": True}, outside=True)
+                return ToolResult.success({"path": path, "entries": found, "more": True})
             found.append(_described(entry, relative))
-        # names are text of others; that there is none is not
-        return ToolResult.success({"path": path, "entries": found, "more": False}, outside=bool(found))
+        return ToolResult.success({"path": path, "entries": found, "more": False})
 
     @_errors_as_results
     def write_file(

@@ -106,7 +106,14 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
     await database.tx(
         lambda conn: conn.execute("INSERT INTO people (id, realm, created_at) VALUES ('p1', 'simulator', 0)")
     )
-    reminders = Reminders(database, ("simulator",), template=None, sender=Sender(), alarms=False)
+    reminders = Reminders(
+        database,
+        ("simulator",),
+        template=None,
+        sender=Sender(),
+        look_again=asyncio.Event(),
+        alarms=False,
+    )
     services = Services(
         schedule=ScheduleService(database, reminders),
         zones=TimeZones(database),

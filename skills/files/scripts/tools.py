@@ -193,7 +193,13 @@ async def list_files(
     if len(found) > MOST_SHOWN:
         lines.append(say("more", count=len(found) - MOST_SHOWN))
     sentence = "none" if not found else "list" if path in (".", "") else "list_of"
-    return {"summary": say(sentence, path=path, lines="\n".join(lines)), **result.data}
+    return _listed(say(sentence, path=path, lines="\n".join(lines)), **result.data)
+
+
+def _listed(summary, entries, **more):
+    """Return a list of files; their names may be anybody's words."""
+    data = {"summary": summary, "entries": entries, **more}
+    return {"ok": True, "data": data, "meta": {"outside": bool(entries)}}
 
 
 def look_at_picture(path: str, context=None) -> dict:
@@ -295,7 +301,7 @@ async def _found_by_words(say, words, context):
     found = await history.files(context.person, words[:LONGEST])
     lines = "\n".join(f"• {one.path}: {cut(one.begins, 100)}".rstrip(": ") for one in found)
     summary = say("list", lines=lines) if found else say("none")
-    return {"summary": summary, "entries": [{"path": one.path, "begins": one.begins} for one in found]}
+    return _listed(summary, [{"path": one.path, "begins": one.begins} for one in found])
 
 
 def _is_picture(path, files, context):
