@@ -64,7 +64,7 @@ class MessageBudget:
 
 
 class TokenPrice(BaseModel):
-    """What an endpoint charges for a million tokens, in a currency of the operator's."""
+    """The price of a million tokens, in a currency of the operator's."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -87,6 +87,12 @@ class ModelEndpoint(BaseModel):
     tools: bool = True
     vision: bool | None = None
     price: TokenPrice | None = None
+
+    @model_validator(mode="after")
+    def _leads_somewhere(self) -> "ModelEndpoint":
+        if not (self.base_url or self.api_key.get_secret_value()):
+            raise ValueError("it needs a base_url, or an api_key for OpenAI's own")
+        return self
 
 
 class OutboundWebhook(BaseModel):
@@ -391,7 +397,9 @@ class Settings(BaseSettings):
                 "openai_base_url": endpoint.base_url,
                 "openai_api_key": endpoint.api_key,
                 "llm_model": endpoint.model,
-                "classifier_model_setting": self.classifier_model_setting * (endpoint == self.models[0]),
+                "classifier_model_setting": self.classifier_model_setting
+                if endpoint is self.models[0]
+                else "",
                 "vision": {None: self.vision, True: "on", False: "off"}[endpoint.vision],
                 "models": [endpoint],
             }

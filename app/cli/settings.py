@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from pydantic import SecretStr, ValidationError
+from pydantic import BaseModel, SecretStr, ValidationError
+from pydantic_settings import SettingsError
 
 from app.errors import ConfigurationError
 from app.ops.logs import configure
@@ -22,6 +23,10 @@ _EXPECTED = {
     "int_from_float": "expected a whole number",
     "float_parsing": "expected a number",
     "bool_parsing": "expected true or false",
+    "missing": "is missing",
+    "extra_forbidden": "is not known",
+    "list_type": "expected a list in JSON",
+    "model_type": "expected an object in JSON",
 }
 
 
@@ -35,6 +40,9 @@ def read_settings(**changes: object) -> Settings:
     except ValidationError as error:
         faults = map(_fault, error.errors(include_url=False, include_context=False))
         raise ConfigurationError("\n".join(faults)) from None  # its own text shows what was given
+    except SettingsError as error:  # its cause quotes what was given
+        variable = str(error).partition('"')[2].partition('"')[0].upper()
+        raise ConfigurationError(f"{variable} is no JSON; mend it in the environment or in .env") from None
     except UnicodeDecodeError as error:
         raise ConfigurationError(f".env is not UTF-8 text ({error.reason}); save it as UTF-8") from None
     except OSError as error:
@@ -98,11 +106,14 @@ def _check_address(variable: str, given: str, example: str) -> None:
         raise ConfigurationError(f"{variable}={given!r} is no address; write it like {example}")
 
 
-def secrets_of(settings: Settings) -> Iterator[str]:
-    """Yield every secret value among the settings."""
+def secrets_of(settings: BaseModel) -> Iterator[str]:
+    """Yield every secret value among the settings, those of listed endpoints and webhooks too."""
     for _, value in settings:
         if isinstance(value, SecretStr) and value.get_secret_value():
             yield value.get_secret_value()
+        for one in value if isinstance(value, list) else ():
+            if isinstance(one, BaseModel):
+                yield from secrets_of(one)
 
 
 def configure_logs(settings: Settings, usual: str) -> None:
@@ -113,7 +124,9 @@ def configure_logs(settings: Settings, usual: str) -> None:
 
 def _fault(detail: "ErrorDetails") -> str:
     variable = str(detail["loc"][0]).upper() if detail["loc"] else "configuration"
+    for part in detail["loc"][1:]:
+        variable += f", entry {part + 1}" if isinstance(part, int) else f", {part}"
     expected = _EXPECTED.get(detail["type"]) or detail["msg"].removeprefix("Value error, ")
     expected = expected.replace("Input should be", "expected")
-    given = "" if variable in SECRET_VARIABLES else f"={detail['input']!r}"[:LONGEST_VALUE]
+    given = "" if variable.partition(",")[0] in SECRET_VARIABLES else f"={detail['input']!r}"[:LONGEST_VALUE]
     return f"{variable}{given}: {expected}; mend it in the environment or in .env"

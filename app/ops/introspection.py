@@ -80,7 +80,7 @@ class Introspection:
 def _shown(value: object) -> str:
     if isinstance(value, SecretStr):
         return "set" if value.get_secret_value() else "not set"
-    if isinstance(value, frozenset):
+    if isinstance(value, frozenset | list):  # endpoints and webhooks hold secrets
         return f"{len(value)} set"
     if isinstance(value, str) and "://" in value:  # neither a login in it nor a key behind it
         scheme, _, rest = value.partition("://")

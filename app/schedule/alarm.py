@@ -128,8 +128,8 @@ class Reminders:
             self._sender.wake(person)
         if any(one.runs_turn for one in told):
             self._look_again.set()
-        if len(due_now) == schedules.AT_ONCE:
-            self.look()
+        if len(due_now) == schedules.AT_ONCE and (told or put_off or untellable or faulty):
+            self.look()  # there may be more
         elif self._alarms:
             await self._set_alarm(next_due)
 

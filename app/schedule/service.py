@@ -1,9 +1,7 @@
 """The service behind reminders, tasks and watches (`context.services.schedule`), in the person's language."""
 
 import asyncio
-import re
 import time
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -17,6 +15,7 @@ from app.calendar.words import Reading, When, read_when
 from app.i18n import say
 from app.people import Person
 from app.schedule.alarm import Reminders
+from app.schedule.meant import clean, meant, to_snooze
 from app.schedule.quiet import quiet_until
 from app.schedule.wording import city_of, local_text, quoted_text, run_text, shown_text, undo_words, when_text
 from app.search.words import content, words
@@ -59,18 +58,18 @@ class ScheduleService:
             return refusal(person.language, "NO_PERIOD")
         most = MOST_ACTIVE if kind == "reminder" else MOST_TASKS
 
-        def keep(conn: Connection) -> Schedule | str | None:
+        def keep(conn: Connection) -> Schedule | str:
             if kind != "reminder" and not _in_own_words(text, context):
                 return "NOT_THEIR_WORDS"
             if kind != "reminder" and schedules.is_scheduled_turn(conn, context.conversation):
                 return "IN_A_TASK"
             conversation = people.conversation(conn, person.id, context.channel, "", now)
             schedule = _new(_id(context), conversation.id, person, text, when_, context)
-            return schedules.add(conn, replace(schedule, kind=kind), most, now)
+            return schedules.add(conn, replace(schedule, kind=kind), most, now) or _too_many(kind)
 
         kept = await self._store.tx(keep)
-        if not isinstance(kept, Schedule):
-            return refusal(person.language, kept or "TOO_MANY", most=most)
+        if isinstance(kept, str):
+            return refusal(person.language, kept)
         self._reminders.soon()
         shown, notes = await self._receipt(kept, person, context, now)
         undo = say(person.language, "cancel reminder {number}", number=kept.number)
@@ -165,7 +164,7 @@ class ScheduleService:
         assert said.when is not None
         later, key, now = said.when, context.idempotency_key, time.time()
 
-        def write(conn: Connection) -> Schedule | Sequence[Schedule] | str | None:
+        def write(conn: Connection) -> Schedule | Sequence[Schedule] | str:
             if (done := schedules.changed_by(conn, person.id, key)) is not None:
                 return done
             found = to_snooze(conn, person.id, reminder, context, now)
@@ -176,14 +175,15 @@ class ScheduleService:
             if found[0].rule:  # it goes on as before; this time alone comes once more
                 again = _new(_id(context), found[0].conversation_id, person, found[0].text, later, context)
                 again = replace(again, taint=_tainted(found[0], context), kind=found[0].kind)
-                return schedules.add(conn, again, MOST_TASKS if again.runs_turn else MOST_ACTIVE, now)
+                most = MOST_TASKS if again.runs_turn else MOST_ACTIVE
+                return schedules.add(conn, again, most, now) or _too_many(again.kind)
             changed = replace(_changed(found[0], "", later, person, context), paused_at=None)
             schedules.change(conn, changed, now)
             return changed
 
         snoozed = await self._store.tx(write)
-        if snoozed is None or isinstance(snoozed, str):
-            return refusal(person.language, snoozed or "TOO_MANY", most=MOST_ACTIVE)
+        if isinstance(snoozed, str):
+            return refusal(person.language, snoozed)
         if not isinstance(snoozed, Schedule):
             if not snoozed and not reminder:
                 return refusal(person.language, "NOTHING_TOLD")
@@ -375,6 +375,10 @@ def _moved_on(schedule: Schedule, now: float) -> Schedule:
     return replace(schedule, due_at=next_after(schedule.rule, start, zone, now) or schedule.due_at)
 
 
+def _too_many(kind: Kind) -> str:
+    return "TOO_MANY" if kind == "reminder" else "TOO_MANY_TASKS"
+
+
 def _in_own_words(text: str, context: ToolContext) -> bool:
     """Return True if a text holds only words that the person wrote, or nothing of others is about."""
     said = {word for own in context.own_words for word in words(own)}
@@ -470,78 +474,6 @@ def _asker(context: ToolContext) -> Person:
     return context.person
 
 
-SNOOZED_WITHIN = 24 * 3600.0
-"""So long after it was told "in 10 minutes more" means that reminder."""
-_LINKING = (
-    r"(?:que|q|de que|de|do(?! (?:the|my|a|an|some|it)\b)|da|para que|para|pra|por|sobre"
-    r"|a|al|ao|as|às|y|e|el|los|las|to|that|about|for|of|and|the|at)"
-)
-_LEADING = re.compile(rf"^(?:\W*\b(?:{_LINKING}|on)\b(?=\s))+\s*|^[\s,.:;–—-]+", re.IGNORECASE)
-_TRAILING = re.compile(rf"(?:\s+{_LINKING})+\W*$|[\s,:;–—-]+$", re.IGNORECASE)
-_TAIL = 100
-"""Characters at the end among which such words are looked for: the time this takes is the square of it."""
-_LONGEST_WANTED = 300
-"""Characters by which a reminder is looked for, while the writer waits."""
-_LAST = frozenset(
-    {
-        *("", "last", "the last", "last one", "the last one", "this", "it", "latest", "that"),
-        *("ultimo", "el ultimo", "este", "ese", "eso", "esto", "lo"),
-        *("o ultimo", "esse", "isso", "isto"),
-    }
-)
-_NUMBER = re.compile(
-    r"(?:el |o |the |my |mi |meu )?(?:reminder|recordatorio|lembrete|numero|number|n)?\s*#?\s*(\d{1,6})"
-)
-_FILLER = frozenset(
-    """
-    reminder reminders recordatorio recordatorios lembrete lembretes de del la el las los un una mi mis que
-    do da dos das o a os as um uma meu minha the my an of to about for para pra pro al ao sobre lo en no na
-    """.split()  # noqa: SIM905 - a list of words is read more easily so
-)
-
-
-def to_snooze(
-    conn: Connection, person: str, reminder: str, context: ToolContext, now: float
-) -> Sequence[Schedule]:
-    """Return the reminder to tell again: quoted, named, or the one told last."""
-    quoted = schedules.quoted(conn, context.conversation)
-    if quoted is not None and quoted.person_id == person:
-        return [quoted]
-    if _folded(reminder[:_LONGEST_WANTED]) not in _LAST:
-        return meant(conn, person, reminder, context)
-    told = schedules.last_fired(conn, person, now - SNOOZED_WITHIN)
-    return [told] if told is not None else []
-
-
-def meant(conn: Connection, person: str, wanted: str, context: ToolContext) -> Sequence[Schedule]:
-    """Return the active reminders that a person means: quoted, by number, by words, or the only one."""
-    found = schedules.active(conn, person)
-    quoted = schedules.quoted(conn, context.conversation)
-    if quoted is not None and any(one.id == quoted.id for one in found):
-        return [one for one in found if one.id == quoted.id]
-    key = _folded(clean(wanted[:_LONGEST_WANTED]))
-    if number := _NUMBER.fullmatch(key):
-        return [one for one in found if one.number == int(number[1])]
-    words = [word for word in key.split() if word not in _FILLER]
-    if key in _LAST or not words:
-        return found[-1:] if len(found) == 1 else found
-    folded = ((one, _folded(one.text)) for one in found)
-    return [one for one, text in folded if all(word in text for word in words)]
-
-
-def _folded(text: str) -> str:
-    plain = unicodedata.normalize("NFKD", text.casefold())
-    plain = "".join(one for one in plain if not unicodedata.combining(one))
-    return " ".join(re.sub(r"[^\w#]+", " ", plain).split())
-
-
-def clean(text: str) -> str:
-    """Return a reminder's text without the words that led to it or to its time."""
-    bare = text.replace("\x00", "").strip()
-    bare = bare[:-_TAIL] + _TRAILING.sub("", bare[-_TAIL:])
-    return _LEADING.sub("", bare).strip()
-
-
 def refusal(language: str, code: str, **values: object) -> ToolResult:
     """Return the failed result of a code, in the person's language."""
     message, hint = _REFUSALS[code](language, values)
@@ -558,8 +490,12 @@ _REFUSALS: dict[str, _Words] = {
         say(language, "The reminder is too long: at most {most} characters.", **values),
         say(language, "Keep the long text as a note, and remind yourself of the note."),
     ),
-    "TOO_MANY": lambda language, values: (
-        say(language, "You already have {most} reminders, the most there can be.", **values),
+    "TOO_MANY": lambda language, _: (
+        say(language, "You already have {most} reminders, the most there can be.", most=MOST_ACTIVE),
+        say(language, "Cancel one that you no longer need."),
+    ),
+    "TOO_MANY_TASKS": lambda language, _: (
+        say(language, "You already have {most} tasks and watches, the most there can be.", most=MOST_TASKS),
         say(language, "Cancel one that you no longer need."),
     ),
     "TOO_OFTEN": lambda language, values: (

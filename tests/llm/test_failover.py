@@ -67,5 +67,13 @@ def test_an_endpoint_without_tools_gets_them_as_text(
 
 
 def test_what_is_wrong_with_the_list_is_said(make_world: Callable[..., Any]) -> None:
-    server, _ = make_world(start=False, MODELS=listed({"base_url": "http://x/v1"}))
-    assert "MODELS" in server.recado("trace", fails=True)
+    key = {"api_key": "sk-hidden"}
+    for given, told in (
+        (listed(key), "MODELS, entry 1, model: is missing"),
+        (listed(key | {"model": "x"}, {"model": "y"}), "MODELS, entry 2: it needs a base_url"),
+        (listed(key | {"model": "x"})[:-1], "MODELS is no JSON"),
+    ):
+        server, _ = make_world(start=False, MODELS=given)
+        said = server.recado("trace", fails=True)
+        assert told in said
+        assert "sk-hidden" not in said

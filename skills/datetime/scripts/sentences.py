@@ -1,4 +1,4 @@
-"""What the clock and the calendar say, in three languages."""
+"""The sentences of the clock and the calendar, in three languages."""
 
 SAID = {
     "es": {

@@ -1,0 +1,81 @@
+"""Which reminder a person means, and what of their words is the reminder's text."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from sqlite3 import Connection
+
+from app.store import schedules
+from app.store.schedules import Schedule
+from app.tools import ToolContext
+
+SNOOZED_WITHIN = 24 * 3600.0
+"""So long after it was told "in 10 minutes more" means that reminder."""
+_LINKING = (
+    r"(?:que|q|de que|de|do(?! (?:the|my|a|an|some|it)\b)|da|para que|para|pra|por|sobre"
+    r"|a|al|ao|as|às|y|e|el|los|las|to|that|about|for|of|and|the|at)"
+)
+_LEADING = re.compile(rf"^(?:\W*\b(?:{_LINKING}|on)\b(?=\s))+\s*|^[\s,.:;–—-]+", re.IGNORECASE)
+_TRAILING = re.compile(rf"(?:\s+{_LINKING})+\W*$|[\s,:;–—-]+$", re.IGNORECASE)
+_TAIL = 100
+"""Characters at the end among which such words are looked for: the time this takes is the square of it."""
+_LONGEST_WANTED = 300
+"""Characters by which a reminder is looked for, while the writer waits."""
+_LAST = frozenset(
+    {
+        *("", "last", "the last", "last one", "the last one", "this", "it", "latest", "that"),
+        *("ultimo", "el ultimo", "este", "ese", "eso", "esto", "lo"),
+        *("o ultimo", "esse", "isso", "isto"),
+    }
+)
+_NUMBER = re.compile(
+    r"(?:el |o |the |my |mi |meu )?(?:reminder|recordatorio|lembrete|numero|number|n)?\s*#?\s*(\d{1,6})"
+)
+_FILLER = frozenset(
+    """
+    reminder reminders recordatorio recordatorios lembrete lembretes de del la el las los un una mi mis que
+    do da dos das o a os as um uma meu minha the my an of to about for para pra pro al ao sobre lo en no na
+    """.split()  # noqa: SIM905 - a list of words is read more easily so
+)
+
+
+def to_snooze(
+    conn: Connection, person: str, reminder: str, context: ToolContext, now: float
+) -> Sequence[Schedule]:
+    """Return the reminder to tell again: quoted, named, or the one told last."""
+    quoted = schedules.quoted(conn, context.conversation)
+    if quoted is not None and quoted.person_id == person:
+        return [quoted]
+    if _folded(reminder[:_LONGEST_WANTED]) not in _LAST:
+        return meant(conn, person, reminder, context)
+    told = schedules.last_fired(conn, person, now - SNOOZED_WITHIN)
+    return [told] if told is not None else []
+
+
+def meant(conn: Connection, person: str, wanted: str, context: ToolContext) -> Sequence[Schedule]:
+    """Return the active reminders that a person means: quoted, by number, by words, or the only one."""
+    found = schedules.active(conn, person)
+    quoted = schedules.quoted(conn, context.conversation)
+    if quoted is not None and any(one.id == quoted.id for one in found):
+        return [one for one in found if one.id == quoted.id]
+    key = _folded(clean(wanted[:_LONGEST_WANTED]))
+    if number := _NUMBER.fullmatch(key):
+        return [one for one in found if one.number == int(number[1])]
+    words = [word for word in key.split() if word not in _FILLER]
+    if key in _LAST or not words:
+        return found[-1:] if len(found) == 1 else found
+    folded = ((one, _folded(one.text)) for one in found)
+    return [one for one, text in folded if all(word in text for word in words)]
+
+
+def _folded(text: str) -> str:
+    plain = unicodedata.normalize("NFKD", text.casefold())
+    plain = "".join(one for one in plain if not unicodedata.combining(one))
+    return " ".join(re.sub(r"[^\w#]+", " ", plain).split())
+
+
+def clean(text: str) -> str:
+    """Return a reminder's text without the words that led to it or to its time."""
+    bare = text.replace("\x00", "").strip()
+    bare = bare[:-_TAIL] + _TRAILING.sub("", bare[-_TAIL:])
+    return _LEADING.sub("", bare).strip()
