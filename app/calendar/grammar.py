@@ -94,6 +94,8 @@ PARTS: Mapping[str, str] = {
     **dict.fromkeys(("madrugada",), "dawn"),
 }
 
+LONGEST_READ = 300  # characters of a text in which a time is looked for
+
 
 @dataclass(frozen=True, slots=True)
 class Piece:
@@ -373,3 +375,42 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
         ),
     )
     return tuple((kind, re.compile(pattern, re.VERBOSE)) for kind, pattern in listed)
+
+
+_UNIT = r"(?:minut\w*|min|mins|hor[ai]\w*|hours?|dias?|days?|semanas?|weeks?|mes(?:es)?|months?)"
+_COUNT = r"(?:\d{1,3}|una?|uma?|an?|one|two|three|dos|tres|dois|duas|medi[ao]|meia|half\s an|the|el|la|o)"
+_HOURS_IN_WORDS = r"\d{1,2}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+# Words of time in folded text which no pattern reads: what was read is not the whole of it.
+_UNREAD = re.compile(
+    rf"""\b(?:
+      {_COUNT} \s? {_UNIT} \s (?:antes|before|earlier|ahead|prior|previo)   # "2 hours before the flight"
+    | (?:despues|depois|antes)\s (?:del?|do|da|das|dos)\s (?:trabajo|trabalho|almuerzo|almoco)
+    | antes\s de\s (?:dormir|cenar|jantar|acostarme)
+    | (?:before|after)\s (?:bed|work|school|lunch|dinner) | end\s of\s (?:the\s|my\s)?day | first\s thing
+    | (?:lunch|tea|dinner|bed)\s?-?time | (?:a\sla|na|a)\s hora\s d\w+ | assim\sque | en\scuanto
+    | (?:{_HOURS_IN_WORDS}) \s?-? ish | around\s \d+ | \d{{1,2}}\s (?:to|past)\s \d{{1,2}}
+    | (?:half|quarter)\s (?:past|to) | half\s (?:{_HOURS_IN_WORDS})
+    | (?:durante|during|por|for|by)\s (?:{_COUNT}|l[oa]s?)\s {_UNIT} | (?:proxim[oa]s|next)\s \d+
+    | (?:so|solo|only)\s (?:ess?[ea]|est[ea]|this)\s (?:semana|mes|week|month)
+    | (?:ess?a|esta|this)\s (?:semana|week)
+    | (?:si|sim),?\s (?:e\s|y\s)?(?:um|otro|outro)\b.*\b(?:no|nao)
+    | (?:menos|salvo|exc?ep?to|except|sem\sser|sin\sser|but\snot|other\sthan)\s (?:el\s|o\s|os\s|los\s|on\s)?
+      (?:{"|".join([*WEEKDAYS, *SHORT_DAYS])})
+    | s[ei][nm]\sser | (?:so|solo|only)\s (?:se|si|if) | (?:se|si)\s (?:no|nao|eu|yo)\s | unless
+    | (?:at|for|las|as|@)\s \d{{1,2}}\.[0-5]\d | [ey]\s (?:un\s|um\s)?(?:cuarto|quarto|quartinho)
+    | (?:mism|mesm)a\s hora | same\s time
+    | fortnight(?:ly)? | quin[cz]enal\w* | (?:tarde|noche)cita | tempranito | tardezinha | noitinha | cedinho
+    | \d{{1,2}}\s em\s \d{{1,2}} | [2-6]a\s e\s [2-6]a
+    | (?:um|el|o|the)\s (?:dia|day)\s (?:antes|before)
+    )\b
+    | ^\W*(?:n[ao]s?\s|el\s)? (?:{"|".join(SHORT_DAYS)}) (?= \W*$ | \s*,|\s e\s|\s y\s|\s d[aeo]s?\s|\s a\s )
+    | ^\W* (?:me\s)?(?:a\s)?(?:week|fortnight)\b
+    | ^\W* (?:manana|manha|madrugada|noche|noite|tarde|morning|evening|afternoon|midnight)\b
+    """,
+    re.VERBOSE,
+)
+
+
+def leaves_unread(rest: str) -> bool:
+    """Return True if the words beside a time say more of when: "tomorrow" of "2 hours before, tomorrow"."""
+    return _UNREAD.search(fold(rest[:LONGEST_READ])) is not None

@@ -5,14 +5,13 @@ import unicodedata
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from app.calendar.grammar import MONTHS, PARTS, WEEKDAYS, Piece, pieces
+from app.calendar.grammar import LONGEST_READ, MONTHS, PARTS, WEEKDAYS, Piece, pieces
 from app.calendar.words import cut_end
 from app.text import fold
 
 _HOURS = frozenset({"clock", "noon", "midnight", "part", "every_part"})
 _DAYS = frozenset({"iso", "date", "weekday", "today", "tomorrow", "day_of_month", "weekend"})
 _DAYS |= {"workdays", "weekends", "every_weekday", "yearly"}
-_LONGEST = 300
 _DAY_NAMES = [name for name in (*WEEKDAYS, "tomorrow", "manana", "amanha") if len(name) >= 6]
 _LIKE_DAYS = {"manzana", "manzanas", "campanha", "campanhas"}  # words of their own
 _ALIKE = 0.84  # so much of two words is the same
@@ -133,7 +132,7 @@ def told_apart(text: str, language: str) -> tuple[str, str] | None:
     was said is worse than none.
     """
     text, end_of_all = cut_end(unicodedata.normalize("NFC", text), language)
-    blocks = _blocks(text[:_LONGEST], language)
+    blocks = _blocks(text[:LONGEST_READ], language)
     if not blocks:
         return None
     start, end = blocks[0][0].start, blocks[0][-1].end
@@ -167,8 +166,8 @@ def holds_time(text: str, language: str, *, names_day: bool) -> bool:
 
     `names_day`: a day is named beside it, so that "birthday" is no time in it.
     """
-    if len(text) > _LONGEST:
-        ends = (text[:_LONGEST], text[-_LONGEST:])
+    if len(text) > LONGEST_READ:
+        ends = (text[:LONGEST_READ], text[-LONGEST_READ:])
         return any(holds_time(one, language, names_day=names_day) for one in ends)
     folded = fold(text)
     long_words = set(re.findall(r"[a-z]{6,}", folded)) - _LIKE_DAYS

@@ -9,7 +9,17 @@ from itertools import pairwise
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from app.calendar.grammar import MONTHS, PARTS, SHORT_DAYS, UNITS, WEEKDAYS, Piece, number, pieces, weekdays
+from app.calendar.grammar import (
+    LONGEST_READ,
+    MONTHS,
+    PARTS,
+    UNITS,
+    Piece,
+    leaves_unread,
+    number,
+    pieces,
+    weekdays,
+)
 from app.calendar.rules import CRON, EVERY, UNTIL, instant, month_days, next_after
 from app.text import fold
 
@@ -57,7 +67,6 @@ NEXT_IS_UNCLEAR = 1  # days: on a Thursday, "next Friday" may be tomorrow or in 
 _SMALLEST_CLEAR_HOUR = 6
 """Up to here "a las 3" may be of the night or of the afternoon."""
 _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
-_LONGEST = 300
 _CLOCK_KINDS = frozenset({"clock", "noon", "midnight"})
 _JOINING = frozenset({"y", "e", "and", "o", "ou", "or", "a", "to", "hasta", "ate", "until", "till"})
 
@@ -79,38 +88,6 @@ _NEVER_TOGETHER = (
 _BESIDE = 2  # characters between two names of the same day: "tomorrow, the 5th"
 _REPEATING = frozenset(
     {"every", "every_other", "every_part", "every_weekday", "workdays", "weekends", "month_day", "yearly"}
-)
-_UNITS = r"(?:minut\w*|min|mins|hor[ai]\w*|hours?|dias?|days?|semanas?|weeks?|mes(?:es)?|months?)"
-_COUNT = r"(?:\d{1,3}|una?|uma?|an?|one|two|three|dos|tres|dois|duas|medi[ao]|meia|half\s an|the|el|la|o)"
-_HOURS_IN_WORDS = r"\d{1,2}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
-# Words of time in folded text which no pattern reads: what was read is not the whole of it.
-_UNREAD = re.compile(
-    rf"""\b(?:
-      {_COUNT} \s? {_UNITS} \s (?:antes|before|earlier|ahead|prior|previo)   # "2 hours before the flight"
-    | (?:despues|depois|antes)\s (?:del?|do|da|das|dos)\s (?:trabajo|trabalho|almuerzo|almoco)
-    | antes\s de\s (?:dormir|cenar|jantar|acostarme)
-    | (?:before|after)\s (?:bed|work|school|lunch|dinner) | end\s of\s (?:the\s|my\s)?day | first\s thing
-    | (?:lunch|tea|dinner|bed)\s?-?time | (?:a\sla|na|a)\s hora\s d\w+ | assim\sque | en\scuanto
-    | (?:{_HOURS_IN_WORDS}) \s?-? ish | around\s \d+ | \d{{1,2}}\s (?:to|past)\s \d{{1,2}}
-    | (?:half|quarter)\s (?:past|to) | half\s (?:{_HOURS_IN_WORDS})
-    | (?:durante|during|por|for|by)\s (?:{_COUNT}|l[oa]s?)\s {_UNITS} | (?:proxim[oa]s|next)\s \d+
-    | (?:so|solo|only)\s (?:ess?[ea]|est[ea]|this)\s (?:semana|mes|week|month)
-    | (?:ess?a|esta|this)\s (?:semana|week)
-    | (?:si|sim),?\s (?:e\s|y\s)?(?:um|otro|outro)\b.*\b(?:no|nao)
-    | (?:menos|salvo|exc?ep?to|except|sem\sser|sin\sser|but\snot|other\sthan)\s (?:el\s|o\s|os\s|los\s|on\s)?
-      (?:{"|".join([*WEEKDAYS, *SHORT_DAYS])})
-    | s[ei][nm]\sser | (?:so|solo|only)\s (?:se|si|if) | (?:se|si)\s (?:no|nao|eu|yo)\s | unless
-    | (?:at|for|las|as|@)\s \d{{1,2}}\.[0-5]\d | [ey]\s (?:un\s|um\s)?(?:cuarto|quarto|quartinho)
-    | (?:mism|mesm)a\s hora | same\s time
-    | fortnight(?:ly)? | quin[cz]enal\w* | (?:tarde|noche)cita | tempranito | tardezinha | noitinha | cedinho
-    | \d{{1,2}}\s em\s \d{{1,2}} | [2-6]a\s e\s [2-6]a
-    | (?:um|el|o|the)\s (?:dia|day)\s (?:antes|before)
-    )\b
-    | ^\W*(?:n[ao]s?\s|el\s)? (?:{"|".join(SHORT_DAYS)}) (?= \W*$ | \s*,|\s e\s|\s y\s|\s d[aeo]s?\s|\s a\s )
-    | ^\W* (?:me\s)?(?:a\s)?(?:week|fortnight)\b
-    | ^\W* (?:manana|manha|madrugada|noche|noite|tarde|morning|evening|afternoon|midnight)\b
-    """,
-    re.VERBOSE,
 )
 _UNTIL_BEFORE = re.compile(r"\b(?:hasta|ate|until|till)\s+(?:(?:las?|as)\s+)?$")
 
@@ -145,7 +122,7 @@ class Reading:
 def read_when(text: str, zone: ZoneInfo, now: float, language: str = "en", country: str = "") -> Reading:
     """Read the first moment or repetition of a text, the next that fits, in a person's zone."""
     text = unicodedata.normalize("NFC", text)
-    found = _of_the_moment(pieces(text[:_LONGEST], language), text)
+    found = _of_the_moment(pieces(text[:LONGEST_READ], language), text)
     if not found:
         return Reading(problem="missing", rest=text)
     found, end = _with_end(found, text)
@@ -165,11 +142,6 @@ def read_when(text: str, zone: ZoneInfo, now: float, language: str = "en", count
     return Reading(reading.when, reading.problem, reading.choices, words, rest, kinds)
 
 
-def leaves_unread(rest: str) -> bool:
-    """Return True if the words beside a time say more of when: "tomorrow" of "2 hours before, tomorrow"."""
-    return _UNREAD.search(fold(rest[:_LONGEST])) is not None
-
-
 def _with_end(found: list[Piece], text: str) -> tuple[list[Piece], Piece | None]:
     """Return the pieces and the day, or the hour, up to which the others repeat, with its "until"."""
     for at, piece in enumerate(found):
@@ -183,7 +155,7 @@ def _with_end(found: list[Piece], text: str) -> tuple[list[Piece], Piece | None]
 def cut_end(text: str, language: str) -> tuple[str, str]:
     """Return a text without its "until Sunday", and that; "" where it names no such day."""
     text = unicodedata.normalize("NFC", text)
-    for piece in pieces(text[:_LONGEST], language):
+    for piece in pieces(text[:LONGEST_READ], language):
         start = _start_of_until(piece, text) if piece.kind in _DAY_KINDS else None
         if start is not None:
             return f"{text[:start].rstrip(' ,')}{text[piece.end :]}".strip(), text[start : piece.end].strip()

@@ -7,7 +7,8 @@ from dataclasses import replace
 from itertools import takewhile
 
 from app.calendar.grammar import pieces
-from app.llm.offline.planner import Plan, Planner, Step
+from app.llm.offline.plan import Plan, Step
+from app.llm.offline.planner import Planner
 from app.llm.offline.slots import NUMERALS, Kind, Offer, Parameter, convert, is_arithmetic
 from app.llm.smalltalk import small_talk
 from app.messages import JSON

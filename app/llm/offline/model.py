@@ -20,7 +20,9 @@ from app.llm.offline.followups import (
     undo_sentence,
     with_pronoun,
 )
-from app.llm.offline.planner import LONGEST_PLANNED, Plan, Planner, Step, answering_facts, lookup
+from app.llm.offline.lookup import answering_facts, lookup
+from app.llm.offline.plan import Plan, Step
+from app.llm.offline.planner import LONGEST_PLANNED, Planner
 from app.llm.offline.slots import (
     Kind,
     Offer,

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from app.calendar.sentences import joins
+from app.llm.offline.plan import Plan, Step
 from app.llm.offline.slots import (
-    ADDRESS,
     TAKES_THE_REST,
     Kind,
     Offer,
@@ -28,7 +28,6 @@ from app.search.index import ToolIndex
 from app.search.phrases import (
     ALL,
     MAX_WORDS,
-    SAME,
     Alignment,
     Template,
     align,
@@ -40,9 +39,7 @@ from app.search.words import (
     ALL_STOP_WORDS,
     WORDS,
     content,
-    holds,
     says_something,
-    spans,
     stem,
     terms,
     words,
@@ -61,15 +58,6 @@ _INTERJECTION = re.compile(r"^\W*(?:no|não|nao|nope|sí|si|sim|yes)\s*[,.;:!]\s
 _WIDEST_BLANK = " " * 20
 _LONG_BLANK = re.compile(rf"[ \t]{{{len(_WIDEST_BLANK)},}}")  # the patterns below would try each start of it
 _DEFINITION = re.compile(r"\W*(?:o que|que|whats|what(?: is|'s)?) (?:es |is |e )?(?:una?|an?|uma?) ")
-_MOST_ASKED = 8
-_MAX_BARE_WORDS = 3  # of a question without a word that asks: "the gate code?"
-_LONGEST_QUESTION = 200
-_QUESTION = re.compile(
-    r"\W*(?:(?:y|e|and|oye|che|oi|hey|pf|por favor|please|dime|decime|me diz|me fala|tell me) )*"
-    r"(?:(?:a|en|em|de|con|com|o|at|in) )?"
-    r"(?:cual(?:es)?|quien(?:es)?|donde|qual|quais|quem|onde|what(?: is|'?s)?|whats|which|who(?:'?s)?"
-    r"|where(?:'?s)?)\b"
-)
 _ANOTHER_DAY = re.compile(
     r"\W*(?:me )?(?:(?:that|the same) day|the (?:day|night) before|(?:ese|el mismo|esse|nesse|no mesmo) dia"
     r"|(?:na|a) vespera|(?:el dia|la noche|um dia|na noite) (?:antes|anterior))\W*"
@@ -82,53 +70,6 @@ _TELLS = re.compile(
 _OF_TIME = frozenset(("week", "fortnight", "semana", "quincena", "quinzena", "mes", "month", "year", "ano"))
 _MAY_BE_SKIPPED = ALL_STOP_WORDS | WORDS["courtesies"]  # beside an order, that means nothing else
 _TAKES_ANYTHING = TAKES_THE_REST | {Kind.PLACE, Kind.LIST}
-
-
-@dataclass(frozen=True)
-class Step:
-    """One call.
-
-    `missing`: the required parameter to ask the person for first. `guessed`: found by the index alone.
-    `open`: the argument that ran to the end of the message, prose or a list that may go on. `beside`: belongs
-    to the same question as the step before, so that both may run at once. `phrase`: what it was found by.
-    """
-
-    tool: str
-    arguments: Mapping[str, JSON]
-    missing: Parameter | None = None
-    guessed: bool = False
-    open: str = ""
-    beside: bool = False
-    phrase: Template | None = field(default=None, compare=False)
-
-    @property
-    def is_sure(self) -> bool:
-        return self.missing is None and not self.guessed
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The steps of a message, and its parts that no step is about.
-
-    `lacking`: the number of lines of the list shown last, if the line that was picked is not one of them.
-    `withheld`: something would be changed, but the message as a whole is no clear order. `is_when_unclear`:
-    something is to be done at a time that is not understood as a whole.
-    """
-
-    steps: tuple[Step, ...] = ()
-    unknown: tuple[str, ...] = ()
-    lacking: int = 0
-    withheld: bool = False
-    is_when_unclear: bool = False
-
-    @property
-    def is_sure(self) -> bool:
-        return any(step.is_sure for step in self.steps)
-
-    @property
-    def stands_alone(self) -> bool:
-        """Tell whether a step is sure wherever it is said; "add milk" is only after talk of a list."""
-        return any(step.is_sure and SAME not in step.arguments.values() for step in self.steps)
 
 
 @dataclass(frozen=True)
@@ -648,38 +589,3 @@ def _open_slot(offer: Offer, template: Template) -> str:
     name = template.last_slot
     parameter = offer.parameter(name)
     return name if parameter is not None and (parameter.is_prose or parameter.kind is Kind.LIST) else ""
-
-
-# Questions that no phrase fits: the answer may be a remembered fact, or stand in a note
-
-
-def answering_facts(facts: Sequence[str], said: str) -> list[str]:
-    """Return the facts that hold every telling word of a question: "gate code?", "when is my birthday"."""
-    wanted = {stem(word) for word in _telling(said)}
-    return [fact for fact in facts if 0 < len(wanted) <= _MOST_ASKED and holds(fact, wanted)]
-
-
-def lookup(said: str, offers: Sequence[Offer], phrases: Mapping[str, Sequence[str]]) -> Plan:
-    """Search what the person has written down for what a question asks for."""
-    if len(said) > _LONGEST_QUESTION or re.search(ADDRESS, said) or orders.opens_with_reversal(said):
-        return Plan()
-    telling = set(_telling(said))
-    kept = [said[word.start : word.end] for word in spans(said) if word.text in telling]
-    is_bare = said.rstrip().endswith("?") and len(kept) <= _MAX_BARE_WORDS
-    if not kept or len(kept) > _MOST_ASKED or not (is_bare or _QUESTION.match(fold(said))):
-        return Plan()
-    for offer in offers:
-        for phrase in phrases.get(offer.name, ()):
-            template = read_template(offer.name, phrase)
-            parameter = offer.parameter(template.last_slot)
-            if (
-                template.is_vague and parameter is not None and parameter.kind is Kind.WORDS
-            ):  # "what is {query}"
-                return Plan((Step(offer.name, {parameter.name: " ".join(kept)}, guessed=True),))
-    return Plan()
-
-
-def _telling(said: str) -> list[str]:
-    known = WORDS["questions"] | ALL_STOP_WORDS
-    found = [word for word in content(words(said)) if word not in known]
-    return [word for word in found if word not in WORDS["values"]] or found

@@ -1,0 +1,55 @@
+"""The calls that a message asks for."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from app.llm.offline.slots import Parameter
+from app.messages import JSON
+from app.search.phrases import SAME, Template
+
+
+@dataclass(frozen=True)
+class Step:
+    """One call.
+
+    `missing`: the required parameter to ask the person for first. `guessed`: found by the index alone.
+    `open`: the argument that ran to the end of the message, prose or a list that may go on. `beside`: belongs
+    to the same question as the step before, so that both may run at once. `phrase`: what it was found by.
+    """
+
+    tool: str
+    arguments: Mapping[str, JSON]
+    missing: Parameter | None = None
+    guessed: bool = False
+    open: str = ""
+    beside: bool = False
+    phrase: Template | None = field(default=None, compare=False)
+
+    @property
+    def is_sure(self) -> bool:
+        return self.missing is None and not self.guessed
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The steps of a message, and its parts that no step is about.
+
+    `lacking`: the number of lines of the list shown last, if the line that was picked is not one of them.
+    `withheld`: something would be changed, but the message as a whole is no clear order. `is_when_unclear`:
+    something is to be done at a time that is not understood as a whole.
+    """
+
+    steps: tuple[Step, ...] = ()
+    unknown: tuple[str, ...] = ()
+    lacking: int = 0
+    withheld: bool = False
+    is_when_unclear: bool = False
+
+    @property
+    def is_sure(self) -> bool:
+        return any(step.is_sure for step in self.steps)
+
+    @property
+    def stands_alone(self) -> bool:
+        """Tell whether a step is sure wherever it is said; "add milk" is only after talk of a list."""
+        return any(step.is_sure and SAME not in step.arguments.values() for step in self.steps)
