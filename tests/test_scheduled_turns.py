@@ -141,11 +141,12 @@ def test_in_quiet_hours_nothing_runs_and_afterwards_once(house: House) -> None:
         house.jump(hour * HOUR + 60)
         time.sleep(0.5)
     assert not house.times()
-    house.jump(3.6 * HOUR)
+    house.jump(3.5 * HOUR + 5)
     house.wait_for_run(1)
     house.jump(4 * HOUR + 60)
     house.wait_for_run(2)
     assert len(house.times()) == 2
+    assert "minutes ago" not in last_user_text(house.times()[0])  # it waited as they wished
 
 
 def test_one_that_is_paused_does_nothing_until_it_goes_on(house: House) -> None:
@@ -182,6 +183,7 @@ def test_a_day_after_the_person_wrote_it_waits_for_them(house: House) -> None:
     house.graph.say("p0", "hello")
     house.wait_for_run(1)
     assert house.graph.texts("p0")[-1] == "done"
+    assert "minutes ago: say so" in last_user_text(house.times()[0])
 
 
 def test_text_of_others_in_a_task_stays_marked_when_it_runs(house: House) -> None:

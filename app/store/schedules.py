@@ -167,7 +167,7 @@ def _queue_turn(conn: Connection, due: Due, now: float) -> None:
     details = {
         "schedule": schedule.kind,
         "number": schedule.number,
-        "late": round(max(now - schedule.due_at, 0)),
+        "late": round(max(now - schedule.next_at, 0)),  # quiet hours make none late
         "taint": schedule.taint.splitlines(),
     }
     message = insert(

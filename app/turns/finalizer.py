@@ -165,7 +165,7 @@ class TurnFinalizer:
             if ending.outcome == "failed":
                 letter = {"turn": state.id, "attempts": state.attempts}
                 alerts.add_dead_letter(conn, "turn", ending.error, letter, now, person=person)
-            elif ending.outcome == "answered":
+            elif ending.outcome in ("answered", "silent"):
                 alerts.close_alerts(conn, "model", now)
 
         turn.keep_trace(self._store)

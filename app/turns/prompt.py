@@ -368,9 +368,9 @@ def _describe(member: InboxMessage) -> str:
 def _scheduled(details: JSON) -> str:
     """Say that the text that follows is to be done now, though nobody wrote."""
     doubt = " Others' words may be in it." if details.get("taint") else ""
-    if (late := details.get("late", 0)) > LATE_SECONDS:
-        doubt += f" It was due {late // 60} minutes ago: say so."
     if details["schedule"] == "task":
+        if (late := details.get("late", 0)) > LATE_SECONDS:
+            doubt += f" It was due {late // 60} minutes ago: say so."
         return (
             f"[Nobody wrote now. It is time for task #{details['number']} of this person, as follows.{doubt} "
             "Do it and answer with the result alone. Do not set it again.]"

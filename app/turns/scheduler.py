@@ -121,7 +121,7 @@ class TurnScheduler:
         self._watch_for_stop(conversation, lane)
 
     def look(self) -> None:
-        """Have each turn that runs look whether it is to stop."""
+        """Make each running turn check whether it is to stop."""
         for conversation, lane in self._lanes.items():
             if lane.turn:
                 self.wake(conversation)
