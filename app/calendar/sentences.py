@@ -125,7 +125,7 @@ _OF_A_THING = re.compile(r"\b(?:de|del|d[ao]s?|of|from)\W*$|\b(?:que|that|which)
 _ENDS_IN_FOR = re.compile(r"\b(?:for|para|pra|pro|about|sobre)\W*$")  # "tickets for Saturday"
 
 
-def told_apart(text: str, language: str) -> tuple[str, str] | None:
+def split_time(text: str, language: str) -> tuple[str, str] | None:
     """Split a sentence into its words of time and what they are about.
 
     None unless the time stands at its ends and nothing in the rest can change it: a reminder for half of what
@@ -182,7 +182,7 @@ def names_day(text: str, language: str) -> bool:
     return any(piece.kind in _DAYS for piece in pieces(text, language))
 
 
-def joins(text: str) -> bool:
+def is_connective(text: str) -> bool:
     """Return True if a text is nothing but small words, such as stand between two parts of one time."""
     return _GAP.fullmatch(f"{fold(text)} ") is not None
 

@@ -223,13 +223,17 @@ class _Reader:
         ]
         parts = [piece for piece in found if piece.kind == "part"]
         self._parts = {PARTS[piece.said.get("part", "noche")] for piece in parts}
-        self._is_twofold = any("tonight" in piece.said for piece in parts) and "tomorrow" in self._by_kind
+        self._is_contradictory = (
+            any("tonight" in piece.said for piece in parts) and "tomorrow" in self._by_kind
+        )
         self._days = sorted(
             {day for piece in found if piece.kind == "weekday" for day in weekdays(piece.said["day"])}
         )
         twice = [piece.kind for piece in found if piece.kind not in _MAY_COME_AGAIN]
         kinds = self._by_kind.keys()
-        self._is_twofold |= len(twice) > len(set(twice)) or any(pair <= kinds for pair in _NEVER_TOGETHER)
+        self._is_contradictory |= len(twice) > len(set(twice)) or any(
+            pair <= kinds for pair in _NEVER_TOGETHER
+        )
         self._one_day = [piece for piece in found if piece.kind in _ONE_DAY]
         self._zone = zone
         self._now = now
@@ -237,7 +241,11 @@ class _Reader:
         self._month_first = country == "US" and language == "en"
 
     def read(self) -> Reading:
-        if "nth_weekday" in self._by_kind or (len(self._parts) > 1 and not self._clocks) or self._is_twofold:
+        if (
+            "nth_weekday" in self._by_kind
+            or (len(self._parts) > 1 and not self._clocks)
+            or self._is_contradictory
+        ):
             return Reading(problem="unclear")  # better than the half of it
         reading = self._first()
         repeats = reading.when is not None and reading.when.rule

@@ -14,7 +14,7 @@ from app.text import Private
 
 log = structlog.get_logger(__name__)
 
-AWAY_SECONDS = 60.0  # an endpoint that failed is asked last for so long
+COOLDOWN_SECONDS = 60.0  # an endpoint that failed is asked last for so long
 
 
 class ModelChain:
@@ -25,22 +25,22 @@ class ModelChain:
 
     def __init__(self, models: Mapping[str, ChatModel], on_answer: Callable[[str], None]) -> None:
         self._models = models
-        self._away_until = dict.fromkeys(models, 0.0)
+        self._cooling_until = dict.fromkeys(models, 0.0)
         self._on_answer = on_answer
         self.failure = ""
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
         """Return the first answer. Raises the ModelError of the endpoint that was asked last."""
         now = time.monotonic()
-        order = sorted(self._models, key=lambda name: self._away_until[name] > now)
+        order = sorted(self._models, key=lambda name: self._cooling_until[name] > now)
         for name in order:
             try:
                 answer = await self._models[name].complete(request)
             except ModelError as error:
                 self.failure = str(error)
-                if name == order[-1] or not _may_pass_elsewhere(error):
+                if name == order[-1] or not _may_fail_over(error):
                     raise
-                self._away_until[name] = time.monotonic() + AWAY_SECONDS
+                self._cooling_until[name] = time.monotonic() + COOLDOWN_SECONDS
                 log.warning("the next model is asked", failed=name, said=Private(str(error)))
             else:
                 self.failure = ""
@@ -63,6 +63,6 @@ def build_model(settings: Settings, pictures: PictureSource, on_answer: Callable
     return ModelChain(models, on_answer)
 
 
-def _may_pass_elsewhere(error: ModelError) -> bool:
+def _may_fail_over(error: ModelError) -> bool:
     """Tell whether another endpoint may answer: not where the call itself is at fault."""
     return not error.is_too_long and error.status not in (400, 413, 422)

@@ -246,7 +246,7 @@ def is_undo(said: str) -> bool:
 
 
 def is_again(said: str) -> bool:
-    """Tell whether it asks for what was done once more, which beside another order may be of that."""
+    """Tell whether it asks to repeat something; beside another order it is unclear what."""
     return _AGAIN.search(fold(said)) is not None
 
 

@@ -124,7 +124,7 @@ class Limits:
     def _close(
         self, conn: Connection, where: Conversation, person: Person, what: str, period: Period, now: float
     ) -> Gate:
-        """Tell the person of a limit that leaves them no room, and owners of one that is used up, once."""
+        """Tell the person, once in a period, that they have to wait; owners only of what is used up."""
         until, told = limits.period_ends(period, now), list[str]()
         if self._reached(conn, person, 0, now) == (what, period):
             told = self._tell_owners(conn, what, period, now)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from app.calendar.sentences import joins
+from app.calendar.sentences import is_connective
 from app.llm.offline.plan import Plan, Step
 from app.llm.offline.slots import (
     TAKES_THE_REST,
@@ -445,7 +445,7 @@ class Planner:
             return arguments
         if not self.reader.holds_time(said, names_day=self.reader.names_day(when)):
             return arguments
-        whole = self.reader.apart(f"{when} {said}")
+        whole = self.reader.split_time(f"{when} {said}")
         if whole is None:
             raise UnclearTimeError
         return {**arguments, text: whole[1], moment.name: whole[0]}
@@ -474,12 +474,12 @@ class Planner:
     def _is_misunderstood(
         self, offer: Offer, arguments: Mapping[str, JSON], alignment: Alignment, clause: str
     ) -> bool:
-        """Tell whether a question holds words that its answer would pass over."""
+        """Tell whether the answer would ignore words of the question."""
         moments = [one.name for one in offer.parameters if one.kind is Kind.WHEN and one.name in arguments]
         read = [self.reader.when(str(arguments[name])) for name in moments]
-        if any(one.words and not joins(re.sub(r"\d", "", one.rest)) for one in read) or orders.counts_weeks(
-            clause
-        ):
+        if any(
+            one.words and not is_connective(re.sub(r"\d", "", one.rest)) for one in read
+        ) or orders.counts_weeks(clause):
             return True
         if (
             moments

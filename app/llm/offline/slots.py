@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import cached_property
 from zoneinfo import ZoneInfo
 
-from app.calendar.sentences import holds_time, joins, names_day, told_apart
+from app.calendar.sentences import holds_time, is_connective, names_day, split_time
 from app.calendar.words import Reading, read_when
 from app.messages import JSON
 from app.people import Person
@@ -29,7 +29,7 @@ _TIME_AFTER_PLACE = re.compile(
 _ALSO = re.compile(r"^(?:tamb[ií][eé]n|tamb[eé]m|tbm|tbn|tb|also|too)\b[\s,]*", re.IGNORECASE)
 _SECOND_THOUGHT = re.compile(r"\d.*\b(?:alias|digo|i mean|mejor|melhor|perdon|rather|no,|nao,)(?!\w)")
 _SAYS_MORE = re.compile(r"[,;…!?]|\b(?:aunque|pero|se bem que|but|although)\b")  # than a name
-_FAR = frozenset({"there", "over there", "alla", "ahi", "alli", "ali", "aca", "here", "aqui"})
+_PLACE_PRONOUNS = frozenset({"there", "over there", "alla", "ahi", "alli", "ali", "aca", "here", "aqui"})
 _LONGEST_MOMENT = 300
 _LONGEST_QUANTITY = 6  # words: "five and a half feet" has five
 _SAFE_DIGITS = 18  # that surely fit into 64 bits
@@ -187,15 +187,15 @@ class Reader:
         zone, now = ZoneInfo(self.person.timezone), self.now().timestamp()
         return read_when(text[:_LONGEST_MOMENT], zone, now, self.person.language, self.person.country)
 
-    def apart(self, text: str) -> tuple[str, str] | None:
+    def split_time(self, text: str) -> tuple[str, str] | None:
         """Return the words of time in a text and what they are about; None where that is not sure."""
-        found = told_apart(text, self.person.language)
+        found = split_time(text, self.person.language)
         return found if found is not None and self.reads_whole(found[0]) else None
 
     def reads_whole(self, text: str) -> bool:
         """Tell whether a text is words of time that are all understood, or asked about."""
         reading = self.when(text)
-        return bool(reading.words) and joins(reading.rest)
+        return bool(reading.words) and is_connective(reading.rest)
 
     def names_day(self, text: str) -> bool:
         return names_day(text, self.person.language)
@@ -237,7 +237,7 @@ def convert(raw: str, parameter: Parameter, reader: Reader) -> JSON:
             return _expression(text, parameter)
         case Kind.WHEN:
             return _moment(text, parameter, reader)
-        case Kind.PLACE if fold(_bare(text)) in _FAR or _bare(text).casefold() == "lá":
+        case Kind.PLACE if fold(_bare(text)) in _PLACE_PRONOUNS or _bare(text).casefold() == "lá":
             return None
         case Kind.PLACE:
             return _bare(_TIME_AFTER_PLACE.sub("", text)) or None
@@ -281,7 +281,7 @@ def convert_several(raw: str, parameters: list[Parameter], reader: Reader) -> di
             values[parameter.name] = convert(_ALSO.sub("", text.strip(" ,.;:")), parameter, reader)
             continue
         if parameter.kind is Kind.WHEN and any(one.is_prose for one in parameters):
-            if (apart := reader.apart(left)) is None:
+            if (apart := reader.split_time(left)) is None:
                 if reader.when(left).words:
                     raise UnclearTimeError
                 return None
