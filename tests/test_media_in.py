@@ -4,6 +4,7 @@ import asyncio
 import base64
 import io
 import json
+import time
 import zipfile
 from typing import Any
 
@@ -442,6 +443,21 @@ def test_a_note_that_nobody_could_hear_is_transcribed_once_something_can(talk):
     graph.say("p1", "hola otra vez")
     graph.reply("p1", 2)
     assert "la clave es girasol" in str(model.main_calls[-1]["messages"])
+
+
+def test_a_note_is_fetched_at_the_second_try_whatever_is_swept_meanwhile(make_world, model):
+    played = model(echo)
+    played.hear = lambda data: "comprar pan"
+    server, graph = make_world(model=played, SWEEP_SECONDS="0.05")
+    graph.say("p1", "hola")
+    graph.reply("p1")
+    wait_for(lambda: not graph.log()["pending"], "the statuses")
+    graph.faults(offline=True)
+    graph.inbound({"person": "p1", **VOICE})
+    wait_for(lambda: server.rows("SELECT 1 FROM attachments WHERE attempts = 1"), "the first try")
+    time.sleep(0.3)  # in which it fails; the second comes a second later
+    graph.faults(offline=False)
+    assert graph.reply("p1", 2) == "you said: comprar pan"
 
 
 def test_a_location_sets_the_time_zone_after_the_persons_yes(talk):

@@ -122,7 +122,10 @@ class MediaFolder:
         return self.absolute(file.path).read_bytes()
 
     def discard(self, used: Collection[str], people: Collection[str], now: float) -> None:
-        """Remove old files that are not `used`, and the folders of those not in `people`. Raises OSError."""
+        """Remove old files that are not `used`, and the folders of those not in `people`. Raises OSError.
+
+        The empty folder of a known person stays: a file may be on its way into it.
+        """
         for folder in list(self._folders()):
             with self._lock:
                 if folder.name not in people and folder.stat().st_mtime < now - NEW_SECONDS:
@@ -132,8 +135,6 @@ class MediaFolder:
                     old = path.stat().st_mtime < now - KEPT_SECONDS
                     if old and f"{folder.name}/{path.name}" not in used:
                         path.unlink()
-                with suppress(OSError):  # not empty
-                    folder.rmdir()
 
     def _folders(self) -> Iterator[Path]:
         with suppress(FileNotFoundError):
