@@ -118,5 +118,5 @@ async def _failed(request: Request, error: RecadoError) -> JSONResponse:
 
 
 async def _broken_off(request: Request, error: ClientDisconnect) -> JSONResponse:
-    """Answer nobody: a stranger who breaks off a body writes no lines into the log."""
+    """Answer a caller who is gone. It keeps an interrupted upload from filling the log with errors."""
     return JSONResponse({"error": "the body did not arrive"}, 408)

@@ -77,7 +77,11 @@ class TokenPrice(BaseModel):
 
 
 class ModelEndpoint(BaseModel):
-    """An endpoint of `MODELS`; `tools` False: tools are written as text; `vision` None: found out."""
+    """An endpoint of `MODELS`.
+
+    Without `tools` it writes its calls as plain text. With `vision` None, the first picture shows
+    whether it takes pictures.
+    """
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
@@ -209,7 +213,7 @@ class Settings(BaseSettings):
     @model_validator(mode="before")
     @classmethod
     def _first_of_several(cls, given: object) -> object:
-        """Take the first endpoint of `MODELS` for the one where only one is asked about."""
+        """Fill in the settings of a single model from the first endpoint of `MODELS`."""
         listed = given.get("models") if isinstance(given, dict) else None
         if not isinstance(given, dict) or not (isinstance(listed, list) and listed):
             return given

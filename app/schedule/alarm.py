@@ -188,8 +188,10 @@ class Reminders:
 def _look(
     conn: Connection, channels: Collection[str], now: float
 ) -> tuple[list[tuple[Due, bool]], list[Schedule]]:
-    """Release what may come now; return what is due, with whether free text reaches its person, and what
-    fired at a time in the future."""
+    """Return what is due, each with whether free text reaches its person, and what fired in the future.
+
+    What was held and may come now is released first.
+    """
     schedules.release_held(conn, now)
     due = [(due, _window_open(conn, due, now)) for due in schedules.due(conn, channels, now)]
     return due, schedules.fired_in_future(conn, now)

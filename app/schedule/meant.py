@@ -9,18 +9,17 @@ from app.store import schedules
 from app.store.schedules import Schedule
 from app.tools import ToolContext
 
+# a reminder told within so many seconds is the one that "in 10 minutes more" means
 SNOOZED_WITHIN = 24 * 3600.0
-"""So long after it was told "in 10 minutes more" means that reminder."""
 _LINKING = (
     r"(?:que|q|de que|de|do(?! (?:the|my|a|an|some|it)\b)|da|para que|para|pra|por|sobre"
     r"|a|al|ao|as|às|y|e|el|los|las|to|that|about|for|of|and|the|at)"
 )
 _LEADING = re.compile(rf"^(?:\W*\b(?:{_LINKING}|on)\b(?=\s))+\s*|^[\s,.:;–—-]+", re.IGNORECASE)
 _TRAILING = re.compile(rf"(?:\s+{_LINKING})+\W*$|[\s,:;–—-]+$", re.IGNORECASE)
+# characters at the end in which such words are looked for; the time grows with the square of them
 _TAIL = 100
-"""Characters at the end among which such words are looked for: the time this takes is the square of it."""
-_LONGEST_WANTED = 300
-"""Characters by which a reminder is looked for, while the writer waits."""
+_LONGEST_WANTED = 300  # characters of a description; the rest is not looked for
 _LAST = frozenset(
     {
         *("", "last", "the last", "last one", "the last one", "this", "it", "latest", "that"),

@@ -380,13 +380,13 @@ def _too_many(kind: Kind) -> str:
 
 
 def _in_own_words(text: str, context: ToolContext) -> bool:
-    """Return True if a text holds only words that the person wrote, or nothing of others is about."""
+    """Return True if the person wrote each word of a text, or the turn holds no text of others."""
     said = {word for own in context.own_words for word in words(own)}
     return not context.sources or said.issuperset(content(words(text)))
 
 
 def _tainted(schedule: Schedule, context: ToolContext) -> str:
-    """Return a schedule's sources of others' text, with those of the turn that makes it run again."""
+    """Return where a task's text of others came from: its own sources and those of this turn."""
     if not schedule.runs_turn:
         return schedule.taint
     return "\n".join(dict.fromkeys((*schedule.taint.splitlines(), *context.sources)))

@@ -311,7 +311,7 @@ def names_no_thing(item: str) -> bool:
 
 
 def is_no_name(text: str) -> bool:
-    """Tell whether the words where a name may stand are none: "for me", "please"."""
+    """Tell whether words in the place of a name are no name: "for me", "please"."""
     return _NO_NAME.fullmatch(fold(text)) is not None
 
 

@@ -50,7 +50,7 @@ _QUESTION = re.compile(
 
 
 class UnclearTimeError(ValueError):
-    """A text may say more of when than was understood."""
+    """Not all that a text says of a time was understood."""
 
 
 class Kind(StrEnum):
