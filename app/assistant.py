@@ -41,6 +41,7 @@ from app.skills import build_skills
 from app.store import alerts, build_store, limits, people, summaries, turns
 from app.store.approvals import OpenQuestion
 from app.store.billing import read_rates
+from app.store.database import Database
 from app.store.disk_space import MEGABYTE
 from app.store.personal_data import ErasedPerson
 from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, ToolRegistry
@@ -112,7 +113,7 @@ class Assistant:
         self.abilities = build_routing(
             settings, environment, loader, self.servers, registry, self.sandbox, self.files
         )
-        self.model: Model = _model(settings, self.abilities, self.files, self.metrics)
+        self.model: Model = _model(settings, self.abilities, self.files, self.store, self.metrics)
         self.summarizer = Summarizer(self.store, self.model, settings.daily_token_budget)
         self.health = Health(self.store, settings.missing_credentials, rates)
         self.health.watch(self.model, told_as=MODEL_AWAY)
@@ -296,11 +297,13 @@ class Assistant:
             log.error("the administrator's token cannot be kept in its file", error=str(error))
 
 
-def _model(settings: Settings, abilities: ToolCatalog, files: Files, metrics: Metrics) -> Model:
+def _model(
+    settings: Settings, abilities: ToolCatalog, files: Files, store: Database, metrics: Metrics
+) -> Model:
     if settings.has_model:
         from app.llm.failover import build_model
 
-        return build_model(settings, files, metrics.model_answered)
+        return build_model(settings, files, store, metrics.model_answered)
     from app.llm.offline.model import OfflineModel
 
     return OfflineModel(abilities)

@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from dotenv import dotenv_values
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.calendar.opening_hours import OpeningHours
@@ -43,6 +51,15 @@ class Limit:
 
     def __bool__(self) -> bool:
         return bool(self.hour or self.day or self.month)
+
+
+def _limit(value: object) -> Limit:
+    if not isinstance(value, str | Limit):
+        raise ValueError(f"{value!r} is no limit; write it as text, such as 200000/day")
+    return Limit.parse(value) if isinstance(value, str) else value
+
+
+ReadLimit = Annotated[Limit, NoDecode, BeforeValidator(_limit)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +97,8 @@ class ModelEndpoint(BaseModel):
     """An endpoint of `MODELS`.
 
     Without `tools` it writes its calls as plain text. With `vision` None, the first picture shows
-    whether it takes pictures.
+    whether it takes pictures. `limit` bounds its tokens; `budget` is an amount for a month, in the
+    currency of `price`.
     """
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
@@ -91,11 +109,15 @@ class ModelEndpoint(BaseModel):
     tools: bool = True
     vision: bool | None = None
     price: TokenPrice | None = None
+    limit: ReadLimit = Limit()
+    budget: float = Field(0, ge=0)
 
     @model_validator(mode="after")
-    def _leads_somewhere(self) -> "ModelEndpoint":
+    def _is_complete(self) -> "ModelEndpoint":
         if not (self.base_url or self.api_key.get_secret_value()):
             raise ValueError("it needs a base_url, or an api_key for OpenAI's own")
+        if self.budget and self.price is None:
+            raise ValueError("its budget needs a price")
         return self
 
 
@@ -151,10 +173,10 @@ class Settings(BaseSettings):
     owner_phone_numbers: Annotated[frozenset[str], NoDecode] = frozenset()
     access: Literal["listed", "everyone", "code"] = "listed"
     disclosure: str = Field("", max_length=500)
-    guest_limit: Annotated[Limit, NoDecode] = Limit(hour=30, day=100)
-    guests_limit: Annotated[Limit, NoDecode] = Limit(hour=1_000, day=5_000)
-    token_limit: Annotated[Limit, NoDecode] = Limit()
-    send_limit: Annotated[Limit, NoDecode] = Limit()
+    guest_limit: ReadLimit = Limit(hour=30, day=100)
+    guests_limit: ReadLimit = Limit(hour=1_000, day=5_000)
+    token_limit: ReadLimit = Limit()
+    send_limit: ReadLimit = Limit()
     monthly_message_budget: Annotated[MessageBudget, NoDecode] = MessageBudget()
     outbound_webhooks: list[OutboundWebhook] = []
     handover_hours: float = Field(12, gt=0, le=24 * 365)
@@ -274,11 +296,6 @@ class Settings(BaseSettings):
                     f"{value!r} is not a time zone; use a name such as America/Santiago"
                 ) from error
         return value
-
-    @field_validator("guest_limit", "guests_limit", "token_limit", "send_limit", mode="before")
-    @classmethod
-    def _limits(cls, value: object) -> object:
-        return Limit.parse(value) if isinstance(value, str) else value
 
     @field_validator("monthly_message_budget", mode="before")
     @classmethod
@@ -408,6 +425,10 @@ class Settings(BaseSettings):
                 "models": [endpoint],
             }
         )
+
+    def by_endpoint(self) -> list["Settings"]:
+        """Return the settings once for each endpoint of `MODELS`, or as they are without that list."""
+        return [self.with_endpoint(endpoint) for endpoint in self.models] or [self]
 
     @property
     def has_model(self) -> bool:

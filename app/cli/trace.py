@@ -137,6 +137,8 @@ def _usage_text(used: Mapping[str, Any]) -> str:
     people = [(visible(one["name"]) or one["person"], *_cells(one)) for one in used["people"]]
     days = [(one["day"], *_cells(one)) for one in used["days"]]
     tables = [table((first, *head), rows) for first, rows in (("PERSON", people), ("DAY", days)) if rows]
+    if models := [(one["model"], str(one["tokens"]), f"{one['cost']:.3f}") for one in used["models"]]:
+        tables.append(table(("MODEL", "TOKENS", "COST"), models))
     return "\n\n".join(("\n".join(lines), *tables))
 
 

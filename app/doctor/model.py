@@ -4,6 +4,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -121,7 +122,7 @@ _MESSAGES: list[dict[str, JSON]] = [
 
 
 def check_model(settings: Settings) -> Iterator[Finding]:
-    """Name the model that answers; give a real one a sum and one tool to do it with."""
+    """Name the model that answers; give each real one a sum and one tool to do it with."""
     try:
         told = model_line(settings)
     except ConfigurationError as error:
@@ -133,7 +134,10 @@ def check_model(settings: Settings) -> Iterator[Finding]:
         fact = "the built-in offline model answers"
         yield Finding(level, "model", f"{fact}: {told}" if told else fact, _CONNECT)
         return
-    yield from asyncio.run(_try(settings))
+    for number, own in enumerate(settings.by_endpoint(), 1):
+        for finding in asyncio.run(_try(own)):
+            in_list = f"entry {number} of MODELS: {finding.cure}" if settings.models and finding.cure else ""
+            yield replace(finding, cure=in_list or finding.cure)
 
 
 async def _try(settings: Settings) -> list[Finding]:

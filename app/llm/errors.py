@@ -10,8 +10,9 @@ from app.errors import RecadoError
 from app.llm.model import Model, ModelAnswer, ModelRequest
 
 # not_sent: nothing left this machine; timed_out: it took too long; no_answer: the connection broke off;
-# no_completion: what came back is no chat completion; status: the server refused with an HTTP status
-Cause = Literal["not_sent", "timed_out", "no_answer", "no_completion", "status"]
+# no_completion: what came back is no chat completion; status: the server refused with an HTTP status;
+# used_up: no endpoint has anything left of its limits
+Cause = Literal["not_sent", "timed_out", "no_answer", "no_completion", "status", "used_up"]
 RETRY_SECONDS = 15.0
 _FIRST_DELAY, _LONGEST_DELAY = 0.5, 4.0
 

@@ -1,15 +1,19 @@
 """Several endpoints in order: where one fails, the next one answers the same call."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from sqlite3 import Connection
 
 import structlog
 
 from app.llm.client import ChatModel
 from app.llm.errors import ModelError
-from app.llm.model import ModelAnswer, ModelRequest
+from app.llm.model import ModelAnswer, ModelRequest, Usage
 from app.llm.vision import PictureSource, Vision
-from app.settings import Settings
+from app.settings import ModelEndpoint, Settings, TokenPrice
+from app.store import billing
+from app.store.database import Database
 from app.text import Private
 
 log = structlog.get_logger(__name__)
@@ -17,50 +21,87 @@ log = structlog.get_logger(__name__)
 COOLDOWN_SECONDS = 60.0  # an endpoint that failed is asked last for so long
 
 
-class ModelChain:
-    """The endpoints by name, in order. A call goes to each at most once, those that failed lately last.
+@dataclass(slots=True)
+class Endpoint:
+    """An endpoint that can be asked; `listed` is its entry in `MODELS`, None for that of the variables."""
 
-    `on_answer` is told who answered.
+    name: str
+    model: ChatModel
+    listed: ModelEndpoint | None
+    cooling_until: float = 0.0
+
+    def may_be_asked(self, conn: Connection, now: float) -> bool:
+        one = self.listed
+        return one is None or billing.may_ask_model(conn, self.name, one.limit, one.budget, now)
+
+
+class ModelChain:
+    """Endpoints in order. A call goes to each at most once, those that failed lately last.
+
+    Endpoints whose limit or budget is used up are not asked. `on_answer` is told who answered.
     """
 
-    def __init__(self, models: Mapping[str, ChatModel], on_answer: Callable[[str], None]) -> None:
-        self._models = models
-        self._cooling_until = dict.fromkeys(models, 0.0)
+    def __init__(
+        self, endpoints: Sequence[Endpoint], store: Database, on_answer: Callable[[str], None]
+    ) -> None:
+        self._endpoints = endpoints
+        self._store = store
         self._on_answer = on_answer
         self.failure = ""
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
         """Return the first answer. Raises the ModelError of the endpoint that was asked last."""
         now = time.monotonic()
-        order = sorted(self._models, key=lambda name: self._cooling_until[name] > now)
-        for name in order:
+        order = sorted(await self._within_limits(), key=lambda one: one.cooling_until > now)
+        for endpoint in order:
             try:
-                answer = await self._models[name].complete(request)
+                answer = await endpoint.model.complete(request)
             except ModelError as error:
                 self.failure = str(error)
-                if name == order[-1] or not _may_fail_over(error):
+                if endpoint is order[-1] or not _may_fail_over(error):
                     raise
-                self._cooling_until[name] = time.monotonic() + COOLDOWN_SECONDS
-                log.warning("the next model is asked", failed=name, said=Private(str(error)))
+                endpoint.cooling_until = time.monotonic() + COOLDOWN_SECONDS
+                log.warning("the next model is asked", failed=endpoint.name, said=Private(str(error)))
             else:
                 self.failure = ""
-                self._on_answer(name)
+                self._on_answer(endpoint.name)
+                await self._count(endpoint, answer.usage)
                 return answer
-        raise AssertionError("there is no endpoint")
+        self.failure = "the limits of all MODELS are used up"
+        log.warning(self.failure)
+        raise ModelError(self.failure, "used_up")
 
     async def close(self) -> None:
-        for model in self._models.values():
-            await model.close()
+        for endpoint in self._endpoints:
+            await endpoint.model.close()
+
+    async def _within_limits(self) -> list[Endpoint]:
+        if not any(one.listed and (one.listed.limit or one.listed.budget) for one in self._endpoints):
+            return list(self._endpoints)
+        now = time.time()
+        return await self._store.read(
+            lambda conn: [one for one in self._endpoints if one.may_be_asked(conn, now)]
+        )
+
+    async def _count(self, endpoint: Endpoint, usage: Usage) -> None:
+        if endpoint.listed is None:
+            return
+        price = endpoint.listed.price or TokenPrice()
+        cost, now = price.of(usage.prompt, usage.completion), time.time()
+        await self._store.tx(lambda conn: billing.count_model(conn, endpoint.name, usage.total, cost, now))
 
 
-def build_model(settings: Settings, pictures: PictureSource, on_answer: Callable[[str], None]) -> ModelChain:
+def build_model(
+    settings: Settings, pictures: PictureSource, store: Database, on_answer: Callable[[str], None]
+) -> ModelChain:
     """Build the model of the settings: one endpoint, or those of `MODELS` in order."""
-    each = [settings.with_endpoint(endpoint) for endpoint in settings.models] or [settings]
-    models: dict[str, ChatModel] = {}
-    for one in each:
-        name = one.llm_model if one.llm_model not in models else f"{one.llm_model} ({len(models) + 1})"
-        models[name] = ChatModel(one, Vision(one, pictures))
-    return ModelChain(models, on_answer)
+    endpoints: list[Endpoint] = []
+    for own in settings.by_endpoint():
+        listed = own.models[0] if own.models else None
+        is_new = all(one.name != own.llm_model for one in endpoints)
+        name = own.llm_model if is_new else f"{own.llm_model} ({len(endpoints) + 1})"
+        endpoints.append(Endpoint(name, ChatModel(own, Vision(own, pictures)), listed))
+    return ModelChain(endpoints, store, on_answer)
 
 
 def _may_fail_over(error: ModelError) -> bool:

@@ -14,11 +14,14 @@ from pydantic import BaseModel, BeforeValidator
 
 from app.errors import RecadoError
 from app.messages import JSON, Pricing
+from app.settings import Limit
 from app.store import limits
 from app.store.tool_statistics import day_of
 
 RATES_FILE = "rates.yaml"  # of the operator, in DATA_DIR
 RATES = Path(__file__).with_name(RATES_FILE)
+MILLION = 1_000_000
+_TOKENS_OF, _COST_OF = "tokens of ", "cost of "  # an endpoint of `MODELS`, in the table `used`
 REGULAR = "regular"  # the kind of message that costs; the others are free (Meta, 2026-10)
 
 
@@ -79,11 +82,35 @@ def record(conn: Connection, wamid: str, person: str, pricing: Pricing, now: flo
     )
 
 
+def count_model(conn: Connection, name: str, tokens: int, cost: float, now: float) -> None:
+    """Count an answer of an endpoint of `MODELS`; `cost` is in the currency of its price."""
+    limits.add(conn, _TOKENS_OF + name, tokens, now)
+    limits.add(conn, _COST_OF + name, round(cost * MILLION), now)
+
+
+def may_ask_model(conn: Connection, name: str, limit: Limit, budget: float, now: float) -> bool:
+    """Tell whether an endpoint has something left of its limit of tokens and of its budget for the month."""
+    if limits.reached(limit, limits.used(conn, _TOKENS_OF + name, now)):
+        return False
+    return not budget or limits.used(conn, _COST_OF + name, now)["month"] < budget * MILLION
+
+
+def _model_use(conn: Connection, month: str) -> list[dict[str, JSON]]:
+    query = "SELECT what, sum(amount) FROM used WHERE hour LIKE ? GROUP BY what"
+    amounts: dict[str, int] = dict(conn.execute(query, (f"{month}%",)).fetchall())
+    return [
+        {"model": name, "tokens": amount, "cost": amounts[_COST_OF + name] / MILLION}
+        for what, amount in sorted(amounts.items())
+        if (name := what.removeprefix(_TOKENS_OF)) != what
+    ]
+
+
 def usage(conn: Connection, rates: RateTable, month: str) -> dict[str, JSON]:
     """Return the messages, tokens and costs of a month (YYYY-MM): in all, by category, person and day.
 
-    Costs are in `currency`; `unpriced` counts the messages for which no rate is known; `waiting` are messages
-    that wait now, by the limit for which they do.
+    Costs are in `currency`, but those of `models` (the endpoints of `MODELS`) in that of their prices;
+    `unpriced` counts the messages for which no rate is known; `waiting` are messages that wait now, by the
+    limit for which they do.
     """
     first, last = f"{month}-01", f"{month}-31"
     total, people, days = _Sums(), defaultdict[str, _Sums](_Sums), defaultdict[str, _Sums](_Sums)
@@ -106,6 +133,7 @@ def usage(conn: Connection, rates: RateTable, month: str) -> dict[str, JSON]:
         **total.told(),
         "categories": dict(sorted(categories.items())),
         "people": [{"person": one, "name": names[one], **sums.told()} for one, sums in people.items()],
+        "models": _model_use(conn, month),
         "waiting": limits.held_back(conn),
         "days": [{"day": day, **days[day].told()} for day in sorted(days)],
     }

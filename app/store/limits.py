@@ -8,7 +8,6 @@ from app.settings import Limit
 from app.store.conditions import RUNNABLE, SILENT, UNCLAIMED, UNSENT
 from app.store.database import exists
 
-Used = Literal["guests", "tokens", "sent", "cost"]
 Period = Literal["hour", "day", "month"]
 LAST_TURNS = 20  # tell what a turn may cost
 TOKENS_OF_A_TURN = 4_000  # before any turn was seen
@@ -20,8 +19,8 @@ PERIODS: dict[Period, int] = {"hour": 13, "day": 10, "month": 7}  # characters o
 _HELD_BACK = f"inbox.waits_for <> '' AND {UNCLAIMED}"
 
 
-def add(conn: Connection, what: Used, amount: int, now: float) -> None:
-    """Count what was used now."""
+def add(conn: Connection, what: str, amount: int, now: float) -> None:
+    """Count what was used now; `what` is as the table `used` explains it."""
     conn.execute(
         "INSERT INTO used (what, hour, amount) VALUES (?, ?, ?)"
         " ON CONFLICT (what, hour) DO UPDATE SET amount = used.amount + excluded.amount",
@@ -29,7 +28,7 @@ def add(conn: Connection, what: Used, amount: int, now: float) -> None:
     )
 
 
-def used(conn: Connection, what: Used, now: float) -> dict[Period, int]:
+def used(conn: Connection, what: str, now: float) -> dict[Period, int]:
     """Return what was used in this hour, on this day and in this month."""
     hour = _hour(now)
     rows = conn.execute(

@@ -15,14 +15,13 @@ from app.messages import Outgoing
 from app.people import Conversation, Person
 from app.settings import Settings
 from app.store import alerts, events, limits, outbox, people
-from app.store.billing import REGULAR, RateTable
+from app.store.billing import MILLION, REGULAR, RateTable
 from app.store.limits import Period
 from app.store.outbox import Draft, Origin, OutboxRow
 from app.store.tool_statistics import day_of
 from app.store.turns import Pause
 from app.turns.profiles import HasAccessRules
 
-MILLION = 1_000_000
 GUESTS_TOKENS = 0.9  # share of the tokens that guests may use up
 WARNED_AT = 0.8  # share of the monthly budget
 PROMISED_SECONDS = 2.0  # guests look again for tokens that running turns may leave,

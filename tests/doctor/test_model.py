@@ -144,6 +144,20 @@ def test_a_server_that_tells_no_window_is_tried_with_a_long_prompt(
     assert "maximum context length" in finding.fact
 
 
+def test_each_endpoint_of_the_list_is_tried(
+    server: AnsweringServer, settings: Callable[..., Settings]
+) -> None:
+    server.answers = {CHAT: able}
+    listed = [
+        {"base_url": f"{server.url}/v1", "model": "small"},
+        {"base_url": "http://127.0.0.1:1/v1", "model": "away"},
+    ]
+    first, second = found(settings(models=listed), "model")
+    assert first.level == "OK"
+    assert second.level == "FAIL"
+    assert second.cure.startswith("entry 2 of MODELS: ")
+
+
 def test_a_missing_classifier_is_named(server: AnsweringServer, settings: Callable[..., Settings]) -> None:
     def complete(asked: Asked) -> Answer:
         if asked.body["model"] == "tiny":

@@ -54,6 +54,36 @@ def test_a_call_moves_on_once_and_comes_back_when_the_first_answers(
     assert "sk-first" not in server.log
 
 
+def test_an_endpoint_whose_limit_or_budget_is_used_up_is_not_asked(
+    make_world: Callable[..., Any], model: Callable[[Play], ModelServer]
+) -> None:
+    small, dear, last = model(played("small")), model(played("dear")), model(played("last"))
+    price = {"prompt": 1_000_000, "completion": 0}
+    server, graph = make_world(
+        MODELS=listed(
+            {"base_url": small.url, "model": "small", "limit": "10/month"},
+            {"base_url": dear.url, "model": "dear", "price": price, "budget": 1},
+            {"base_url": last.url, "model": "last", "limit": "300/month"},
+        )
+    )
+    graph.say("p0", "hello")  # the classifier's call uses up the first, the answer's the second
+    assert graph.reply("p0").endswith("dear")
+    graph.say("p0", "again")
+    assert graph.reply("p0", 2) == "last"
+    assert (len(small.requests), len(dear.requests)) == (1, 1)
+    used = json.loads(server.recado("usage", "--json"))["models"]
+    assert [one["model"] for one in used] == ["dear", "last", "small"]
+    assert used[0]["cost"] >= 1
+    server.kill()
+    server.start()
+    for count in range(3, 6):
+        graph.say("p0", f"and {count}")
+        graph.reply("p0", count)
+    assert (len(small.requests), len(dear.requests)) == (1, 1)
+    assert server.http.get("/health").json()["status"] == "degraded"
+    assert "the limits of all MODELS are used up" in server.log
+
+
 def test_an_endpoint_without_tools_gets_them_as_text(
     make_world: Callable[..., Any], model: Callable[[Play], ModelServer]
 ) -> None:
@@ -72,6 +102,8 @@ def test_what_is_wrong_with_the_list_is_said(make_world: Callable[..., Any]) -> 
         (listed(key), "MODELS, entry 1, model: is missing"),
         (listed(key | {"model": "x"}, {"model": "y"}), "MODELS, entry 2: it needs a base_url"),
         (listed(key | {"model": "x"})[:-1], "MODELS is no JSON"),
+        (listed(key | {"model": "x", "limit": "many"}), "MODELS, entry 1, limit: 'many' is no limit; write"),
+        (listed(key | {"model": "x", "budget": 5}), "MODELS, entry 1: its budget needs a price"),
     ):
         server, _ = make_world(start=False, MODELS=given)
         said = server.recado("trace", fails=True)
