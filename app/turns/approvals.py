@@ -147,7 +147,6 @@ class Authorizer:
         """Send the questions and lay the turn aside until one of them is answered."""
         await turn.recorded()  # no question is asked on top of a step that may yet be lost
         where, now, sources = turn.state.conversation, time.time(), turn.sources
-        turn.keep_trace(self._store)
         await self._store.tx(
             lambda conn: approvals.park(conn, turn.id, where, decisions.questions, now, sources),
             then=lambda _: self._sender.wake(where.person_id),

@@ -69,7 +69,6 @@ class Prompt:
         self._messages = list(messages)
         self._newest = newest  # index of the message that the person sent now
         self._shortened = 0
-        self._hashes: list[str] = []  # of the messages that earlier calls of this run had
 
     @property
     def messages(self) -> list[dict[str, JSON]]:
@@ -117,7 +116,6 @@ class Prompt:
         if self._shortened == len(SHORTER):
             return False
         self._shortened += 1
-        self._hashes = []
         return True
 
     def tokens(self, tools: Sequence[JSON]) -> int:
@@ -127,11 +125,8 @@ class Prompt:
     def traced(self, key: str, answer: ModelAnswer, seconds: float, *, with_tools: bool) -> ModelCall:
         """Return the trace of a model call that had the prompt as it stands."""
         names = self.tools.names if with_tools else []
-        shown = _hashed([{"tools": names, "catalog": self.tools.catalog.hash}] if names else [])
-        new = _hashed(self.messages[len(self._hashes) :])
-        self._hashes += [part for part, _ in new]
-        hashes = (*(part for part, _ in shown), *self._hashes)
-        return _model_call(key, answer, hashes, (*shown, *new), seconds, self.tools.catalog)
+        tools = [{"tools": names, "catalog": self.tools.catalog.hash}] if names else []
+        return traced_call(key, [*tools, *self.messages], answer, seconds, self.tools.catalog)
 
 
 def build_prompt(
@@ -151,14 +146,6 @@ def build_prompt(
         oldest = history[0]  # a message of its own would be the second of the same side in a row
         messages[1] = {**oldest, "content": f"{summary}\n{oldest['content']}"}
     return Prompt(messages, 1 + len(history), tools)
-
-
-def classifier_trace(
-    prompt: Sequence[JSON], answer: ModelAnswer, seconds: float, catalog: Catalog
-) -> ModelCall:
-    """Return the trace of a classifier's call."""
-    parts = _hashed(prompt)
-    return _model_call("route", answer, tuple(part for part, _ in parts), parts, seconds, catalog)
 
 
 def system_message(person: Person, skills: Sequence[Instructions]) -> dict[str, JSON]:
@@ -426,22 +413,11 @@ def bare_name(text: str) -> str:
     return " ".join("".join(kept).split())[:60]
 
 
-def _hashed(parts: Sequence[JSON]) -> tuple[tuple[str, str], ...]:
-    """Return (hash, JSON text) of parts of a prompt."""
-    bodies = [orjson.dumps(part) for part in parts]
-    return tuple((blake2b(body, digest_size=12).hexdigest(), body.decode()) for body in bodies)
-
-
-def _model_call(
-    key: str,
-    answer: ModelAnswer,
-    hashes: tuple[str, ...],
-    parts: tuple[tuple[str, str], ...],
-    seconds: float,
-    catalog: Catalog,
+def traced_call(
+    key: str, prompt: Sequence[JSON], answer: ModelAnswer, seconds: float, catalog: Catalog
 ) -> ModelCall:
-    usage = answer.usage
-    tokens = Tokens(usage.prompt, usage.completion, usage.cached)
-    return ModelCall(
-        key, answer.model, hashes, parts, tokens, seconds, time.time(), catalog.hash, catalog.body
-    )
+    """Return the trace of a model call; the parts of its prompt are kept once each, by their hashes."""
+    bodies = [orjson.dumps(part) for part in prompt]
+    parts = tuple((blake2b(body, digest_size=12).hexdigest(), body.decode()) for body in bodies)
+    tokens = Tokens(answer.usage.prompt, answer.usage.completion, answer.usage.cached)
+    return ModelCall(key, answer.model, parts, tokens, seconds, time.time(), catalog.hash, catalog.body)

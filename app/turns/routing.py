@@ -18,7 +18,7 @@ from app.store.traces import ModelCall
 from app.text import Private
 from app.tools.masking import mask_text
 from app.turns.actions import Round, Routed
-from app.turns.prompt import classifier_trace
+from app.turns.prompt import traced_call
 from app.turns.state import RECENT_EXCHANGES, TurnContext
 from app.turns.taint import message_sources, result_sources
 
@@ -71,7 +71,7 @@ async def route_turn(turn: TurnContext, model: Model) -> tuple[Routed, JSON, Mod
     if classified.answer is None:
         return routed, row, None
     seconds = time.monotonic() - started
-    return routed, row, classifier_trace(classified.prompt, classified.answer, seconds, catalog)
+    return routed, row, traced_call("route", classified.prompt, classified.answer, seconds, catalog)
 
 
 def routing_feedback(turn: TurnContext) -> RoutingFeedback:

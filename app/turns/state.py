@@ -4,11 +4,8 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import accumulate
 from sqlite3 import Connection
-
-import structlog
 
 from app.errors import RecadoError
 from app.llm.errors import RetryBudget
@@ -33,8 +30,6 @@ from app.turns.actions import CallResult, Round, Routed, Transcript, offered_too
 from app.turns.profiles import Profiles
 from app.turns.prompt import Prompt, build_prompt, said_by
 from app.turns.taint import message_sources, result_sources
-
-log = structlog.get_logger(__name__)
 
 HISTORY_TURNS = 40
 RECENT_EXCHANGES = 5  # that a message may go on with
@@ -128,7 +123,6 @@ class TurnContext:
     files: dict[str, tuple[MediaFile, ...]] = field(default_factory=dict)  # made by calls: "round:call id"
     files_taken: int = 0  # counts those still on their way to the disk too
     outcomes: dict[UncertainCall, bool] = field(default_factory=dict)  # calls that became uncertain, or not
-    model_calls: list[ModelCall] = field(default_factory=list)  # not in the trace yet
     recording: "asyncio.Future[int | None] | None" = None  # the newest journal row, perhaps not written yet
 
     @classmethod
@@ -351,32 +345,19 @@ class TurnContext:
         """Queue a journal row with what the call cost; what is written later is written after it."""
         now, turn, tried = time.time(), self.id, self.state.tried_before
         text = dumps(payload).decode()
-        if call is not None:
-            self.model_calls.append(call)
         tokens = call.tokens if call is not None else None
-        self.recording = store.tx(
-            lambda conn: journal.record(
+
+        def write(conn: Connection) -> int | None:
+            used = journal.record(
                 conn, turn, key, kind, text, now, tried_before=tried, tokens=tokens, day=day_of(now)
             )
-        )
+            if call is not None:
+                traces.keep(conn, turn, call)
+            return used
+
+        self.recording = store.tx(write)
 
     async def recorded(self) -> None:
         """Wait until the newest journal row is on the disk. Raises what kept it from being written."""
         if self.recording is not None and (used := await self.recording) is not None:
             self.tokens_today = used
-
-    def keep_trace(self, store: Database) -> None:
-        """Queue the trace of the model calls since the last time.
-
-        It goes with the commit that ends or parks the turn: written with each answer, traces were a fifth of
-        a turn's pages. A crash costs the trace of the calls since the turn was taken up.
-        """
-        calls, self.model_calls = self.model_calls, []
-        if calls:
-            kept = store.tx(lambda conn: traces.keep(conn, self.id, calls))
-            kept.add_done_callback(partial(_log_lost_trace, self.id))
-
-
-def _log_lost_trace(turn: str, kept: "asyncio.Future[None]") -> None:
-    if not kept.cancelled() and (error := kept.exception()) is not None:
-        log.warning("not traced", turn=turn, error=f"{type(error).__name__}: {error}")
