@@ -174,8 +174,15 @@ class Assistant:
             store,
             self.channels.keys(),
             settings.sweep_seconds,
-            DueWork(self.carrier, self.sender, self.reminders, self.handovers, self.history, self.summarizer),
-            self.installs,
+            DueWork(
+                self.carrier,
+                self.sender,
+                self.reminders,
+                self.handovers,
+                self.history,
+                self.summarizer,
+                self.installs,
+            ),
             services.look_again,
         )
         self.health.watch(self.sweep)
@@ -246,7 +253,6 @@ class Assistant:
             log.warning("turns were cut off by a crash and go on", turns=cut_off)
         await self.sender.recover()
         await self.reminders.start()
-        self.attachments.start()
         self.sweep.start()
         await self.webhooks_out.start()
 

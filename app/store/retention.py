@@ -14,7 +14,6 @@ DEAD_LETTER_DAYS = 90
 ERASED_DAYS = 30
 STATISTICS_DAYS = 90
 REMINDER_DAYS = 30  # after they fired for the last time, or were cancelled
-UNHEARD_DAYS = 30  # voice notes that nothing transcribed
 PHRASE_DAYS = 180  # after they were said last; those of removed tools go this way too
 BATCH = 500
 TURNS_AT_ONCE = 50
@@ -43,7 +42,7 @@ def sweep(conn: Connection, now: float) -> int:
         ).rowcount
         for table, key, column, before in old
     )
-    gone += attachments.give_up_old(conn, now - 2 * DAY, now - UNHEARD_DAYS * DAY, BATCH)
+    gone += attachments.give_up_old(conn, now - 2 * DAY, BATCH)
     gone += schedules.delete_over(conn, now - REMINDER_DAYS * DAY, BATCH)
     gone += traces.forget_catalogs(conn, now - CATALOG_DAYS * DAY, BATCH)
     return gone + _forget_traces(conn, traced)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 
 import orjson
 
@@ -20,8 +20,6 @@ LONGEST_RECEIPT = 300
 MOST_LISTED = 100
 _ABOUT = ("text", "fact", "task", "number", "project", "name", "path")  # that name what a call was about
 MOST_PICTURES = 3
-MOST_SENT = 5
-LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +46,6 @@ class CallResult:
     tools: tuple[str, ...] = ()  # that a search found
     follow_up: FollowUp = field(default_factory=FollowUp)
     pictures: tuple[str, ...] = ()  # paths of the person's pictures that the model asked to see
-    sends: tuple[JSON, ...] = ()  # places and contacts that go to the person with the reply
     # a question that ends the turn: its text, and `options` or `location`
     asks: Mapping[str, JSON] = field(default_factory=dict)
 
@@ -70,7 +67,6 @@ class CallResult:
             tools=_tool_names(data.get("tools")) if tool == SEARCH_TOOLS else (),
             follow_up=follow_up_of(result),
             pictures=tuple(map(str, shown.get("pictures", ())))[:MOST_PICTURES],
-            sends=_sent_along(result.meta.get("sends")) if result.ok else (),
             asks=shown.get("asks", {}),
         )
 
@@ -86,9 +82,10 @@ class CallResult:
     @classmethod
     def from_row(cls, tool: str, row: JSON) -> "CallResult":
         if facts := row.get("facts"):
-            lists = {key: tuple(facts.get(key, ())) for key in ("tools", "pictures", "sends")}
+            known = {one.name: facts[one.name] for one in fields(cls) if one.name in facts}
+            lists = {key: tuple(facts.get(key, ())) for key in ("tools", "pictures")}
             follow_up = FollowUp.from_row(facts.get("follow_up", {}))
-            return cls(row["result"], **{**facts, **lists, "follow_up": follow_up})
+            return cls(row["result"], **{**known, **lists, "follow_up": follow_up})
         # A row of an earlier version: its facts are in the envelope that the model reads.
         return cls.of(tool, ToolResult.of(loads(row["result"])), row["result"])
 
@@ -320,51 +317,6 @@ def _is_numbered(row: JSON) -> bool:
 
 def _texts(values: JSON) -> tuple[str, ...]:
     return tuple(map(str, values[:MOST_LISTED])) if isinstance(values, list | tuple) else ()
-
-
-def shown_block(sent: JSON) -> tuple[str, Mapping[str, JSON]]:
-    """Return a place or a contact of `CallResult.sends` as a line of text and as Meta's block."""
-    if sent["kind"] == "contact":
-        phone = sent["phone"]
-        name = {"formatted_name": sent["name"], "first_name": sent["name"]}
-        return f"{sent['name']}: {phone}", {"contacts": [{"name": name, "phones": [{"phone": phone}]}]}
-    place = {key: sent[key] for key in ("latitude", "longitude", "name", "address") if sent[key] != ""}
-    text = ", ".join(filter(None, (sent["name"], sent["address"])))
-    return text or f"{sent['latitude']}, {sent['longitude']}", {"location": place}
-
-
-def _sent_along(listed: JSON) -> tuple[JSON, ...]:
-    """Read `meta.sends` of a result: [{"location": {latitude, longitude, …}}, {"contact": {name, phone}}]."""
-    read = map(_one_sent, listed if isinstance(listed, list) else [])
-    return tuple(one for one in read if one is not None)[:MOST_SENT]
-
-
-def _one_sent(sent: JSON) -> JSON:
-    """Return a place or a contact with every field, None for what is neither."""
-    if not isinstance(sent, dict):
-        return None
-    if isinstance(contact := sent.get("contact"), dict):
-        name, phone = _line(contact.get("name")), _line(contact.get("phone"))
-        return (
-            {"kind": "contact", "name": name, "phone": phone}
-            if name and any(map(str.isdigit, phone))
-            else None
-        )
-    place = sent.get("location")
-    if not isinstance(place, dict):
-        return None
-    try:
-        latitude, longitude = float(place["latitude"]), float(place["longitude"])
-    except (KeyError, TypeError, ValueError):
-        return None
-    if not (-90 <= latitude <= 90 and -180 <= longitude <= 180):
-        return None
-    named = {"name": _line(place.get("name")), "address": _line(place.get("address"))}
-    return {"kind": "location", "latitude": latitude, "longitude": longitude, **named}
-
-
-def _line(text: JSON) -> str:
-    return " ".join(str(text or "").split())[:LONGEST_NAME]
 
 
 def _tool_names(listed: JSON) -> tuple[str, ...]:

@@ -327,8 +327,8 @@ _WHY_NOT = {
     "too_large": "it is too large to be read: say so",
     "too_many": "it was not looked at, for they sent many files at once: say so, and ask which one matters",
     "too_slow": "reading it took too long: say so",
+    "unheard": "you cannot listen now: say so, and ask them to write",
 }
-_UNHEARD = "you cannot listen now: say so, and ask them to write; it is kept"
 
 
 def _describe(member: InboxMessage) -> str:
@@ -374,12 +374,11 @@ def _describe_file(kind: str, text: str, attachment: JSON) -> str:
     voice, state = bool(attachment.get("voice")), attachment.get("state")
     if state == "read" and voice:
         return "[A voice note of the person, transcribed:]" if text else ""
-    if state in ("unheard", None) and kind in ("audio", "voice"):
-        return f"[The person sent {'a voice note' if voice else 'an audio file'} ({_UNHEARD})]"
     sort = "a voice note" if voice else _SORTS.get(kind, "a file")
     named = f", named {_data(attachment['filename'])}" if attachment.get("filename") else ""
     kept = f", kept as {_data(attachment['path'])}" if attachment.get("path") else ""
-    if reason := attachment.get("reason"):
+    reason = attachment.get("reason") or ("unheard" if kind in ("audio", "voice") and state != "read" else "")
+    if reason:
         pages = ", whose first pages are shown as pictures" if attachment.get("pictures") else ""
         why = "" if pages else f" ({_WHY_NOT.get(str(reason), _WHY_NOT['damaged'])})"
         return f"[The person sent {sort}{named}{kept}{pages}{why}]"

@@ -26,7 +26,7 @@ from app.store.traces import ModelCall
 from app.store.turn_state import TurnState
 from app.text import visible
 from app.tools.plain import dumps
-from app.turns.actions import CallResult, Round, Routed, Transcript, offered_tools, read_journal, shown_block
+from app.turns.actions import CallResult, Round, Routed, Transcript, offered_tools, read_journal
 from app.turns.profiles import Profiles
 from app.turns.prompt import Prompt, build_prompt, said_by
 from app.turns.taint import message_sources, result_sources
@@ -273,23 +273,12 @@ class TurnContext:
         return rounds[-1].asks if rounds else {}
 
     @property
-    def returned_files(self) -> list[MediaFile]:
+    def sent_along(self) -> list[Outgoing]:
         """Return the files that go with the reply, each once, in the order of their calls."""
         rounds = enumerate(self.transcript.rounds)
         keys = (f"{number}:{call.id}" for number, one in rounds for call in one.calls)
-        return list(dict.fromkeys(file for key in keys for file in self.files.get(key, ())))
-
-    @property
-    def sent_along(self) -> list[Outgoing]:
-        """Return the messages that go with the reply: files, then places and contacts."""
-        files = [Outgoing(file.name, file=file) for file in self.returned_files]
-        blocks = [
-            Outgoing(text, block=block)
-            for one in self.transcript.rounds
-            for _, result in one.finished
-            for text, block in map(shown_block, result.sends)
-        ]
-        return [*files, *blocks]
+        files = dict.fromkeys(file for key in keys for file in self.files.get(key, ()))
+        return [Outgoing(file.name, file=file) for file in files]
 
     def is_uncertain(self, identify: Callable[[], UncertainCall]) -> bool:
         """Tell whether the same call may have happened or not, in this turn or before."""
