@@ -390,19 +390,6 @@ def test_voice_notes_are_transcribed_on_this_machine(make_world, model, tmp_path
     assert played.heard == []
 
 
-def test_a_note_that_nobody_could_hear_is_transcribed_once_something_can(talk):
-    server, graph, model = talk
-    graph.inbound({"person": "p1", **VOICE})
-    graph.reply("p1")
-    model.hear = lambda data: "la clave es girasol"
-    assert server.stop() == 0
-    server.start()
-    wait_for(lambda: server.rows("SELECT 1 FROM attachments WHERE state = 'read'"), "the transcript")
-    graph.say("p1", "hola otra vez")
-    graph.reply("p1", 2)
-    assert "la clave es girasol" in str(model.main_calls[-1]["messages"])
-
-
 def test_a_note_is_fetched_at_the_second_try_whatever_is_swept_meanwhile(make_world, model):
     played = model(echo)
     played.hear = lambda data: "comprar pan"

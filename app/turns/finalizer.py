@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from sqlite3 import Connection
 
@@ -13,14 +13,13 @@ from app.i18n import say
 from app.llm.errors import ModelError
 from app.memory.summary import outgrows_window
 from app.messages import RECEIPT_MARK, Button, Link, Outgoing
-from app.store import alerts, choices, journal, learned_phrases, outbox, summaries, turns
+from app.store import alerts, choices, journal, outbox, summaries, turns
 from app.store.choices import option_id
 from app.store.outbox import Draft
 from app.store.turns import Outcome, StickySelection
 from app.text import Private, fold
 from app.tools.masking import mask_text
 from app.turns.actions import answer_key
-from app.turns.routing import RoutingFeedback, routing_feedback
 from app.turns.state import TurnContext, TurnServices
 
 log = structlog.get_logger(__name__)
@@ -42,7 +41,6 @@ class _Ending:
     fresh: bool = False  # the conversation starts anew
     source: str = ""  # names a reply that is sent once for several turns
     after: str = ""  # the journal row that must stand before
-    feedback: RoutingFeedback = field(default_factory=RoutingFeedback)
     outgrown: bool = False  # older exchanges are to be folded into the conversation's summary
 
 
@@ -59,8 +57,8 @@ class TurnFinalizer:
         """Send the model's answer, or a plain sentence when it gave none."""
         kept = StickySelection(turn.offered, turn.routed.categories, turn.kept_skills)
         after = answer_key(len(turn.transcript.rounds) - 1)
-        feedback, outgrown = routing_feedback(turn), self._outgrown(turn)
-        ending = _Ending("answered", kept=kept, after=after, feedback=feedback, outgrown=outgrown)
+        outgrown = self._outgrown(turn)
+        ending = _Ending("answered", kept=kept, after=after, outgrown=outgrown)
         await self._end(turn, text, ending)
         if outgrown:
             self._look_again.set()
@@ -152,7 +150,6 @@ class TurnFinalizer:
                 source=ending.source,
                 sources=sources,
             )
-            learned_phrases.learn(conn, person, ending.feedback.tools, ending.feedback.stems, now)
             if draft is not None and (options := turn.asks.get("options")):
                 choices.offer(conn, state.id, state.conversation, options, now)
             if ending.outgrown:

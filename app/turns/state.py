@@ -13,7 +13,6 @@ from app.llm.model import Model
 from app.memory.remembered import remembered
 from app.messages import JSON, Channel, MediaFile, Outgoing, Wakeable, in_own_words
 from app.people import Person
-from app.routing.feedback import NOTHING_LEARNED, Fits, learned_about
 from app.routing.tool_catalog import ToolCatalog
 from app.settings import Settings
 from app.store import journal, traces, turn_state
@@ -89,7 +88,6 @@ class LoadedTurn:
     state: TurnState
     said: str  # the person's own words in its messages
     person: Person
-    learned: Fits  # how tools fit by what the person asked for before
 
 
 def load_turn(conn: Connection, turn: str, profiles: Profiles, now: float) -> LoadedTurn:
@@ -98,9 +96,7 @@ def load_turn(conn: Connection, turn: str, profiles: Profiles, now: float) -> Lo
     said = said_by(state.members)
     wrote = said if all(member.kind != "scheduled" for member in state.members) else ""
     person = profiles.known(conn, state.person, state.aliases, wrote)
-    in_group = bool(state.conversation.group)
-    learned = NOTHING_LEARNED if in_group else learned_about(conn, person, said)
-    return LoadedTurn(state, said, person, learned)
+    return LoadedTurn(state, said, person)
 
 
 @dataclass(slots=True)
@@ -114,7 +110,6 @@ class TurnContext:
     transcript: Transcript
     tools: ToolCatalog
     limits: TurnLimits = field(default_factory=TurnLimits)
-    learned: Fits = field(default_factory=dict)
     facts: tuple[Fact, ...] = ()  # that the person asked to be remembered, as far as the prompt shows them
     tokens_today: int = 0
     prompt: Prompt = field(default_factory=Prompt)
@@ -137,7 +132,6 @@ class TurnContext:
             transcript,
             services.tools,
             services.limits,
-            loaded.learned,
             remembered(state.facts, loaded.said),
             state.tokens_today,
             found=[*(one for exchange in state.exchanges for one in exchange.found), *transcript.found],
@@ -263,7 +257,7 @@ class TurnContext:
         return [
             visible(name)
             for name in dict.fromkeys(done)
-            if self.tools.is_learned(name) and not self.tools.is_bundled(name)
+            if self.tools.acts(name) and not self.tools.is_bundled(name)
         ]
 
     @property

@@ -1,5 +1,6 @@
 """Run one turn: from a burst of messages to a reply, each step written down before the next."""
 
+import asyncio
 import time
 from collections.abc import Sequence
 
@@ -57,7 +58,8 @@ class TurnRunner:
         if turn.state.attempts > MAX_ATTEMPTS:
             return await self._finalizer.abandoned(turn, "it failed three times")
         if last is not None and last.command:
-            return await self._run_command(turn, last.command, last.text)
+            text = await command_answer(turn, last.command, last.text, self._services)
+            return await self._finalizer.command_answered(turn, text, fresh=last.command == "new")
         with self._typing.shown(turn.channel, last.wamid if last is not None else ""):
             try:
                 await self.execute_tool_loop(turn)
@@ -87,7 +89,7 @@ class TurnRunner:
                 case Reply(text) if turn.schedule == "watch" and self._is_nothing(text):
                     return await self._finalizer.silent(turn)
                 case Reply(text):
-                    fault = await find_fault(turn, text, offline=self._services.offline)
+                    fault = await asyncio.to_thread(find_fault, turn, text, offline=self._services.offline)
                     if fault is not None and turn.may_answer_again:
                         await self._correct(turn, fault)
                         continue
@@ -161,10 +163,6 @@ class TurnRunner:
             await self._authorizer.park(turn, decisions)
             return False
         return True
-
-    async def _run_command(self, turn: TurnContext, command: str, written: str) -> None:
-        text = await command_answer(turn, command, written, self._services)
-        await self._finalizer.command_answered(turn, text, fresh=command == "new")
 
 
 def _read_answer(

@@ -56,7 +56,7 @@ class Catalog:
         tool = self.tool(name)
         return name in self._outside or (tool is not None and tool.outside and not self._outside)
 
-    def is_learned(self, name: str) -> bool:
+    def acts(self, name: str) -> bool:
         return name != "search_tools"
 
     def foreign(self, skills: Iterable[str], tools: Iterable[str]) -> tuple[str, ...]:
