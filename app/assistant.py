@@ -52,7 +52,7 @@ from app.turns.attachments import AttachmentReader
 from app.turns.contexts import ToolContexts
 from app.turns.profiles import Profiles, TimeZones, local_timezone
 from app.turns.scheduler import build_turns
-from app.turns.state import TurnLimits, TurnServices
+from app.turns.state import TurnServices
 
 log = structlog.get_logger(__name__)
 
@@ -151,10 +151,9 @@ class Assistant:
             self.channels,
             self.profiles,
             sender,
-            TurnLimits.from_settings(settings),
-            offline=not settings.has_model,
-            rates=rates,
-            look_again=look_again,
+            settings,
+            rates,
+            look_again,
         )
         self.attachments = AttachmentReader(
             services, built.limits, self.media, self.files, build_transcriber(settings)

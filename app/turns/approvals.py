@@ -205,7 +205,7 @@ class Authorizer:
             raise _Unreadable  # the engine does not know it either, unless it is another one by then
         if tool.harmless or tool.name not in turn.offered_by(number) or (begun and not tool.idempotent):
             return None
-        always_asks = tool.card is not None or turn.is_uncertain(lambda: call_identity(tool, call))
+        always_asks = tool.card is not None or call_identity(tool, call) in turn.uncertain
         is_tainted = bool(turn.sources)
         asks = always_asks or self._engine.policy.should_confirm(tool)
         if not asks and (not is_tainted or self._engine.policy.mode == "yolo"):

@@ -177,12 +177,13 @@ async def _change_person(owner: Person, command: str, written: str, services: Tu
 async def _hand_over(owner: Person, written: str, services: TurnServices, *, takes: bool) -> str:
     """Make the assistant silent towards somebody, whom the owner answers, or let it answer them again."""
     language, who, now = owner.language, written.strip().partition(" ")[2].strip(), time.time()
+    hours = services.settings.handover_hours
 
     def change(conn: Connection) -> list[Conversation]:
         found = people.conversations_of(conn, owner.realm, who)
         for one in found:
             if takes:
-                handovers.begin(conn, one, now + services.limits.silent_seconds, now, told=True)
+                handovers.begin(conn, one, now + hours * 3600, now, told=True)
             else:
                 handovers.give_back(conn, one.id, now)
         return found
@@ -200,7 +201,7 @@ async def _hand_over(owner: Person, written: str, services: TurnServices, *, tak
             "You answer {who}: I am silent there until you send me /bot {who}, or {hours} hours after you "
             "wrote.",
             who=who,
-            hours=f"{services.limits.silent_seconds / 3600:g}",
+            hours=f"{hours:g}",
         )
     return say(language, "I answer {who} again.", who=who)
 

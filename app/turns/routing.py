@@ -56,7 +56,7 @@ def _request(turn: TurnContext) -> IntentRequest:
         earlier=turn.state.exchanges[-RECENT_EXCHANGES:],
         asked=turn.was_asked,
         sticky=turn.state.sticky_categories,
-        timeout=turn.limits.classifier_seconds,
+        timeout=turn.settings.classifier_timeout,
         catalog=turn.tools.catalog.hash,
     )
 
@@ -71,5 +71,5 @@ def _choose(turn: TurnContext, intent: Intent) -> Selection:
         sticky=turn.state.sticky_tools,
         active=turn.state.active_skills,
         always=(SEARCH_TOOLS,),
-        limit=turn.limits.tools_per_call,
+        limit=turn.settings.max_tools_per_call,
     )

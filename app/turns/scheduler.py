@@ -82,12 +82,13 @@ class TurnScheduler:
         self._sender = services.sender
         self._runner = runner
         self._replies = ApprovalReplies(services.channels, limits, only_last=services.offline)
-        self._quiet = services.limits.burst_quiet_seconds
-        self._longest = services.limits.burst_longest_seconds
+        self._quiet = services.settings.burst_quiet_seconds
+        self._longest = services.settings.burst_max_seconds
         self._attachments = attachments
         self._limits = limits
-        self._places = asyncio.Semaphore(services.limits.turns_at_once)  # first come, first served
-        self._guests_places = asyncio.Semaphore(max(services.limits.turns_at_once // GUESTS_SHARE, 1))
+        at_once = services.settings.concurrent_turns
+        self._places = asyncio.Semaphore(at_once)  # first come, first served
+        self._guests_places = asyncio.Semaphore(max(at_once // GUESTS_SHARE, 1))
         self._alone = asyncio.Lock()
         self._lanes: dict[str, _Lane] = {}
         self._closing = False

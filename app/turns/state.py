@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from sqlite3 import Connection
@@ -39,33 +39,6 @@ class OverBudget(RecadoError):
 
 
 @dataclass(frozen=True, slots=True)
-class TurnLimits:
-    """The bounds of a turn; `daily_tokens` 0 means no budget."""
-
-    tools_per_call: int = 8
-    rounds: int = 5
-    daily_tokens: int = 0
-    classifier_seconds: float = 20.0
-    burst_quiet_seconds: float = 0.0
-    burst_longest_seconds: float = 0.0
-    turns_at_once: int = 100
-    silent_seconds: float = 12 * 3600  # after a person of the business takes over
-
-    @classmethod
-    def from_settings(cls, settings: Settings) -> "TurnLimits":
-        return cls(
-            tools_per_call=settings.max_tools_per_call,
-            rounds=settings.max_tool_rounds,
-            daily_tokens=settings.daily_token_budget,
-            classifier_seconds=settings.classifier_timeout,
-            burst_quiet_seconds=settings.burst_quiet_seconds,
-            burst_longest_seconds=settings.burst_max_seconds,
-            turns_at_once=settings.concurrent_turns,
-            silent_seconds=settings.handover_hours * 3600,
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class TurnServices:
     """The parts of the house that turns use; `sender` is told when there is something to send."""
 
@@ -75,28 +48,22 @@ class TurnServices:
     channels: Mapping[str, Channel]
     profiles: Profiles
     sender: Wakeable
-    limits: TurnLimits = field(default_factory=TurnLimits)
-    offline: bool = False  # the built-in model answers
+    settings: Settings
     rates: RateTable = field(default_factory=RateTable)  # what messages cost
     look_again: asyncio.Event = field(default_factory=asyncio.Event)  # set, it makes the sweep look now
 
-
-@dataclass(frozen=True, slots=True)
-class LoadedTurn:
-    """The start of an attempt at a turn; the attempt is counted."""
-
-    state: TurnState
-    said: str  # the person's own words in its messages
-    person: Person
+    @property
+    def offline(self) -> bool:
+        """Tell whether the built-in model answers."""
+        return not self.settings.has_model
 
 
-def load_turn(conn: Connection, turn: str, profiles: Profiles, now: float) -> LoadedTurn:
+def load_turn(conn: Connection, turn: str, profiles: Profiles, now: float) -> tuple[TurnState, Person]:
     """Count an attempt at a turn and read its rows. Raises TurnGone when it has ended."""
     state = turn_state.load_turn(conn, turn, now, HISTORY_TURNS, day_of(now))
-    said = said_by(state.members)
-    wrote = said if all(member.kind != "scheduled" for member in state.members) else ""
-    person = profiles.known(conn, state.person, state.aliases, wrote)
-    return LoadedTurn(state, said, person)
+    is_scheduled = any(member.kind == "scheduled" for member in state.members)
+    wrote = "" if is_scheduled else said_by(state.members)
+    return state, profiles.known(conn, state.person, state.aliases, wrote)
 
 
 @dataclass(slots=True)
@@ -109,7 +76,7 @@ class TurnContext:
     said: str
     transcript: Transcript
     tools: ToolCatalog
-    limits: TurnLimits = field(default_factory=TurnLimits)
+    settings: Settings
     facts: tuple[Fact, ...] = ()  # that the person asked to be remembered, as far as the prompt shows them
     tokens_today: int = 0
     prompt: Prompt = field(default_factory=Prompt)
@@ -117,26 +84,27 @@ class TurnContext:
     found: list[str] = field(default_factory=list)  # addresses that searches listed, also in earlier turns
     files: dict[str, tuple[MediaFile, ...]] = field(default_factory=dict)  # made by calls: "round:call id"
     files_taken: int = 0  # counts those still on their way to the disk too
-    outcomes: dict[UncertainCall, bool] = field(default_factory=dict)  # calls that became uncertain, or not
+    uncertain: set[UncertainCall] = field(default_factory=set)  # calls that may have happened or not
     recording: "asyncio.Future[int | None] | None" = None  # the newest journal row, perhaps not written yet
 
     @classmethod
-    def resume(cls, loaded: LoadedTurn, services: TurnServices) -> "TurnContext":
+    def resume(cls, state: TurnState, person: Person, services: TurnServices) -> "TurnContext":
         """Take up a turn where its journal stands."""
-        state, transcript = loaded.state, read_journal(loaded.state.journal)
+        said, transcript = said_by(state.members), read_journal(state.journal)
         return cls(
             state,
-            loaded.person,
+            person,
             services.channels[state.conversation.channel],
-            loaded.said,
+            said,
             transcript,
             services.tools,
-            services.limits,
-            remembered(state.facts, loaded.said),
+            services.settings,
+            remembered(state.facts, said),
             state.tokens_today,
             found=[*(one for exchange in state.exchanges for one in exchange.found), *transcript.found],
             files=dict(transcript.files),
             files_taken=sum(map(len, transcript.files.values())),
+            uncertain=set(state.uncertain),
         )
 
     @property
@@ -176,7 +144,7 @@ class TurnContext:
     def _offered(self) -> list[tuple[str, ...]]:
         routed = self.transcript.routed
         chosen = routed.tools if routed is not None else ()
-        return offered_tools(chosen, self.transcript.rounds, self.limits.tools_per_call)
+        return offered_tools(chosen, self.transcript.rounds, self.settings.max_tools_per_call)
 
     @property
     def offered(self) -> tuple[str, ...]:
@@ -207,7 +175,7 @@ class TurnContext:
         """Tell whether the model may be asked once more for an answer that is not kept."""
         rounds = self.transcript.rounds
         was_corrected = any(one.text and not one.calls for one in rounds[:-1])
-        return not was_corrected and len(rounds) <= self.limits.rounds
+        return not was_corrected and len(rounds) <= self.settings.max_tool_rounds
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -274,13 +242,6 @@ class TurnContext:
         files = dict.fromkeys(file for key in keys for file in self.files.get(key, ()))
         return [Outgoing(file.name, file=file) for file in files]
 
-    def is_uncertain(self, identify: Callable[[], UncertainCall]) -> bool:
-        """Tell whether the same call may have happened or not, in this turn or before."""
-        if not (self.outcomes or self.state.uncertain):
-            return False  # mostly: then no call need be identified
-        call = identify()
-        return self.outcomes.get(call, call in self.state.uncertain)
-
     def build_prompt(self) -> None:
         """Build the prompt up to the last finished round, and the tools that go with it."""
         shown = self.routed.shown if self.transcript.routed else ()
@@ -314,7 +275,7 @@ class TurnContext:
 
         Raises OverBudget when none are left; the first answer of a day is given whatever the prompt takes.
         """
-        budget = self.limits.daily_tokens
+        budget = self.settings.daily_token_budget
         if not budget:
             return 0
         left = budget - self.tokens_today - self.prompt.tokens(tools)

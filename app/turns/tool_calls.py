@@ -207,7 +207,7 @@ class _Recorder(CallRecorder):
         self._intent = ""
         self._intended = False
         self._files: tuple[MediaFile, ...] = ()
-        self.was_uncertain = one.turn.is_uncertain(lambda: self.identity)  # before it ran
+        self.was_uncertain = self.identity in one.turn.uncertain  # before it ran
         self.error: Exception | None = None  # why a row could not be written
         self.recorded: CallResult | None = None
 
@@ -233,7 +233,8 @@ class _Recorder(CallRecorder):
         if self._files and written.ok:
             self._turn.files[one.key] = self._files
         if self._is_doubtful(written):
-            self._turn.outcomes[self.identity] = is_unknown(written)
+            change = self._turn.uncertain.add if is_unknown(written) else self._turn.uncertain.discard
+            change(self.identity)
         return written
 
     def _write_result(self, conn: Connection, result: ToolResult, text: str) -> None:

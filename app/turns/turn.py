@@ -52,8 +52,8 @@ class TurnRunner:
     async def run(self, turn_id: str) -> None:
         """Run a turn from wherever its journal stands to its end. Raises what no reply can mend."""
         now, profiles = time.time(), self._services.profiles
-        loaded = await self._services.store.tx(lambda conn: load_turn(conn, turn_id, profiles, now))
-        turn = TurnContext.resume(loaded, self._services)
+        state, person = await self._services.store.tx(lambda conn: load_turn(conn, turn_id, profiles, now))
+        turn = TurnContext.resume(state, person, self._services)
         last = turn.state.members[-1] if turn.state.members else None
         if turn.state.attempts > MAX_ATTEMPTS:
             return await self._finalizer.abandoned(turn, "it failed three times")
@@ -77,7 +77,7 @@ class TurnRunner:
         if turn.transcript.routed is not None:
             turn.build_prompt()
         while True:
-            match next_action(turn.transcript, turn.limits.rounds):
+            match next_action(turn.transcript, turn.settings.max_tool_rounds):
                 case Route():
                     await self._route(turn)
                 case AskModel(number, with_tools):
@@ -101,7 +101,7 @@ class TurnRunner:
 
     async def _route(self, turn: TurnContext) -> None:
         """Classify the intent and choose the tools; the journal keeps both, so a restart offers the same."""
-        if turn.limits.daily_tokens:
+        if turn.settings.daily_token_budget:
             turn.build_prompt()
             turn.tokens_left()  # raises when not even the bare conversation could be shown to the model
         routed, row, call = await route_turn(turn, self._services.model)
@@ -126,7 +126,9 @@ class TurnRunner:
         log.info("an answer is not kept", turn=turn.id, kind=fault.kind)
         number = len(turn.transcript.rounds)
         turn.prompt.add_correction(fault.correction)
-        await self._ask(turn, number, with_tools=fault.kind == "not done" and number < turn.limits.rounds)
+        await self._ask(
+            turn, number, with_tools=fault.kind == "not done" and number < turn.settings.max_tool_rounds
+        )
 
     async def _complete(self, turn: TurnContext, tools: list[dict[str, JSON]]) -> ModelAnswer:
         """Ask the model, again with a shorter prompt when its window has no room for the whole one."""

@@ -9,6 +9,7 @@ from app.llm.model import Model, ToolCall
 from app.messages import in_own_words
 from app.people import Conversation, Person
 from app.routing.tool_catalog import ToolCatalog
+from app.settings import Settings
 from app.skills.sentences import ToolSentences
 from app.store.database import Database
 from app.store.turn_state import InboxMessage, TurnState
@@ -71,7 +72,7 @@ class NobodyKnown:
     def access_rules(self, realm: str) -> None: ...
 
 
-def services_of(store: Database, catalog: Catalog, **options: Any) -> TurnServices:
+def services_of(store: Database, catalog: Catalog, **settings: Any) -> TurnServices:
     return TurnServices(
         store,
         cast(Model, None),
@@ -79,7 +80,7 @@ def services_of(store: Database, catalog: Catalog, **options: Any) -> TurnServic
         {},
         Profiles(NobodyKnown(), "UTC"),
         NoWakes(),
-        **options,
+        Settings(_env_file=None, **settings),
     )
 
 
@@ -120,6 +121,7 @@ def turn_of(
         "",
         Transcript(chosen, tuple(rounds)),
         cast(ToolCatalog, catalog or Catalog()),
+        Settings(_env_file=None),
     )
 
 

@@ -19,7 +19,6 @@ from app.tools.files import Files
 from app.turns.attachments import AttachmentReader
 from app.turns.limits import Limits
 from app.turns.scheduler import TurnScheduler
-from app.turns.state import TurnLimits
 from app.turns.turn import TurnRunner
 from tests.store.rows import BETO, T, claim, conversation, inbound, no_limits, take
 from tests.turns.standins import Catalog, services_of
@@ -45,8 +44,8 @@ class FailsFirst:
 
 
 def scheduler_of(store: Database, runner: object, at_once: int = 100, quiet: float = 0) -> TurnScheduler:
-    limits = TurnLimits(burst_quiet_seconds=quiet, burst_longest_seconds=quiet, turns_at_once=at_once)
-    services = services_of(store, Catalog(), limits=limits)
+    burst = {"burst_quiet_seconds": quiet, "burst_max_seconds": quiet}
+    services = services_of(store, Catalog(), **burst, concurrent_turns=at_once)
     folder = store.path.parent
     reader = AttachmentReader(services, no_limits(), MediaFolder(folder), Files(folder), None)
     return TurnScheduler(services, cast(TurnRunner, runner), reader, no_limits())

@@ -93,7 +93,9 @@ class Hall:
         self.calls = ToolCalls(services, ExecutionEngine(registry, ConfirmationPolicy("yolo")), contexts)
         person = Person(opened.conversation.person_id, "whatsapp")
         routed = Routed(("tables",), tuple(tool.name for tool in registry.list_all()))
-        self.run_of = TurnContext(opened, person, TerminalChannel(), "", Transcript(routed), tools)
+        self.run_of = TurnContext(
+            opened, person, TerminalChannel(), "", Transcript(routed), tools, services.settings
+        )
 
     async def call(self, call: ToolCall, begun: bool = False, round_: int = 0, agreed: bool = False) -> JSON:
         wanted = frozenset({call.id}) if begun else frozenset[str]()
