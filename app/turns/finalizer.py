@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from sqlite3 import Connection
@@ -12,7 +12,7 @@ import structlog
 from app.i18n import say
 from app.llm.errors import ModelError
 from app.memory.summary import outgrows_window
-from app.messages import RECEIPT_MARK, Button, Link, Outgoing
+from app.messages import Button, Link, Outgoing
 from app.store import alerts, choices, journal, outbox, summaries, turns
 from app.store.choices import option_id
 from app.store.outbox import Draft
@@ -26,8 +26,6 @@ log = structlog.get_logger(__name__)
 
 LONGEST_QUESTION = 1_024  # characters beside a button
 LONGEST_REPLY = 16_000  # characters: four full WhatsApp messages
-RENDERED_AT_ONCE = 2_000  # characters that take a millisecond or two; longer texts are rendered off the loop
-MOST_RECEIPTS = 10  # that one reply names one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +129,7 @@ class TurnFinalizer:
         draft = None
         is_silent = ending.outcome == "silent" or (turn.may_be_silent and ending.outcome != "answered")
         if not is_silent:
-            in_thread = len(text) > RENDERED_AT_ONCE
-            draft = await asyncio.to_thread(_draft, turn, text) if in_thread else _draft(turn, text)
+            draft = await asyncio.to_thread(_draft, turn, text)  # a long text takes its time
         now = time.time()
 
         def write(conn: Connection) -> None:
@@ -172,7 +169,7 @@ def with_receipts(text: str, receipts: Iterable[str]) -> str:
     """Append to a reply the receipts that it leaves out, whatever dress it gave the others."""
     told = _letters(text)
     missing = [one for one in receipts if _letters(one) not in told]
-    return "\n\n".join(filter(None, (text, "\n".join(_bounded(missing)))))
+    return "\n\n".join(filter(None, (text, "\n".join(missing))))
 
 
 def cut_short(text: str, language: str) -> str:
@@ -215,12 +212,6 @@ def _with_done(turn: TurnContext, text: str) -> str:
         return text
     tools = ", ".join(turn.done_by_others)
     return f"{text}\n\n" + say(turn.person.language, "This was done already: {tools}", tools=tools)
-
-
-def _bounded(missing: list[str]) -> Iterator[str]:
-    yield from missing[:MOST_RECEIPTS]
-    if len(missing) > MOST_RECEIPTS:
-        yield f"{RECEIPT_MARK} + {len(missing) - MOST_RECEIPTS}"
 
 
 def _letters(text: str) -> str:

@@ -8,9 +8,6 @@ from pathlib import PurePath
 from sqlite3 import Connection
 from typing import TypeVar
 
-import structlog
-
-from app.errors import StoreError
 from app.llm.model import ToolCall
 from app.messages import JSON, MediaFile
 from app.store import journal
@@ -34,12 +31,8 @@ from app.turns.taint import listed_addresses
 
 T = TypeVar("T")
 
-log = structlog.get_logger(__name__)
-
 JPEG, PNG = b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n"
 FILES_PER_TURN = 10  # a person does not ask for more, and WhatsApp takes many only slowly
-RECORD_SECONDS = 30.0  # a result that cannot be written is held so long: a locked database is free by then
-RECORD_PAUSE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,18 +289,11 @@ class _Recorder(CallRecorder):
         return ReturnedFile(data, "image/jpeg", f"{PurePath(file.name or 'picture').stem}.jpg")
 
     async def _write(self, write: Callable[[Connection], T]) -> T:
-        """Write, again while the disk is in trouble: what a tool did is known here alone."""
-        until = time.monotonic() + (RECORD_SECONDS if self._intended else 0.0)
-        while True:
-            try:
-                return await self._database.tx(write)
-            except Exception as error:
-                if not isinstance(error, StoreError) or time.monotonic() >= until:
-                    self.error = error
-                    raise
-                call = self._one.key
-                log.warning("a result waits for the disk", turn=self._turn.id, call=call, error=str(error))
-            await asyncio.sleep(RECORD_PAUSE)
+        try:
+            return await super()._write(write)
+        except Exception as error:
+            self.error = error
+            raise
 
     def _record(self, conn: Connection, kind: str, row: str) -> None:
         key, tried = f"{kind}:{self._one.key}", self._turn.state.tried_before

@@ -267,30 +267,6 @@ async def test_a_call_whose_answer_was_not_written_down_does_not_run(make_hall: 
     assert (hall.ran, await hall.journal()) == ([], [])
 
 
-@pytest.mark.parametrize(("faults", "known"), [(2, True), (99, False)])
-async def test_the_result_of_what_ran_waits_for_a_disk_in_trouble(
-    make_hall: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, faults: int, known: bool
-) -> None:
-    hall = await make_hall()
-    monkeypatch.setattr("app.turns.tool_calls.RECORD_SECONDS", 0.2)
-    monkeypatch.setattr("app.turns.tool_calls.RECORD_PAUSE", 0.02)
-    written, failed = hall.store.tx, []
-
-    async def locked(fn: Any, **options: Any) -> Any:
-        if hall.ran and len(failed) < faults:
-            failed.append(fn)
-            raise StoreError("nothing was written: database is locked")
-        return await written(fn, **options)
-
-    monkeypatch.setattr(hall.store, "tx", locked)
-    if known:
-        assert (await hall.call(BOOK))["data"] == "table 4"
-    else:
-        with pytest.raises(StoreError, match="locked"):
-            await hall.call(BOOK)
-    assert ("tool:0:a" in await hall.journal(), len(hall.ran)) == (known, 1)
-
-
 async def test_a_call_is_counted_with_its_result_and_timed(make_hall: Callable[..., Any]) -> None:
     hall = await make_hall()
     await hall.call(BOOK)
