@@ -30,7 +30,6 @@ class Routed:
     tools: tuple[str, ...]
     skills: tuple[str, ...] = ()  # those that the message is about
     shown: tuple[str, ...] = ()  # those whose texts the prompt holds, in the order in which they came
-    goes_on: bool = False  # the message clearly continues the conversation's subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +241,7 @@ def read_journal(entries: Iterable[JournalRow]) -> Transcript:
         if kind == "route":
             lists = (entry.payload.get(key, ()) for key in ("categories", "tools", "skills", "shown"))
             categories, tools, skills, shown = map(tuple, lists)
-            routed = Routed(categories, tools, skills, shown, entry.payload.get("source") == "continued")
+            routed = Routed(categories, tools, skills, shown)
         elif kind == "llm":
             answers[int(rest)] = entry.payload
         elif kind == "tool":

@@ -54,7 +54,6 @@ class Decisions:
     must_ask: set[str] = field(default_factory=set)  # the engine asks, whatever the policy says
     laid_aside: set[str] = field(default_factory=set)  # wait for an answer
     questions: list[Question] = field(default_factory=list)  # those that are asked now
-    repeats: dict[str, str] = field(default_factory=dict)  # same as an earlier call of the round, by its id
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +119,9 @@ class Authorizer:
         """Decide about calls of round `number` that have no result yet; the `begun` ones have an intent."""
         own = cache(lambda: own_addresses(turn.own_words, turn.found))
         decisions = Decisions(refused=await self._refused_by_guards(turn, number, calls))
-        decisions.repeats = self._repeats(turn, number, calls, {*begun, *decisions.refused})
+        decisions.refused = self._repeats(turn, number, calls, begun) | decisions.refused
         found: list[NeedsApproval] = []
         for call in calls:
-            if call.id in decisions.repeats:
-                continue
             try:
                 one = self._needs_approval(turn, number, call, call.id in begun, own)
             except _Unreadable:  # the engine refuses it, or asks about what it lets through
@@ -173,23 +170,23 @@ class Authorizer:
         return refused
 
     def _repeats(
-        self, turn: TurnContext, number: int, calls: Sequence[ToolCall], apart: Collection[str]
-    ) -> dict[str, str]:
-        """Return the calls that repeat an earlier one of their round, with its id; not those `apart`.
+        self, turn: TurnContext, number: int, calls: Sequence[ToolCall], begun: Collection[str]
+    ) -> dict[str, ToolResult]:
+        """Return the results of calls that repeat an earlier one of their round: it runs once.
 
         What is harmless may be done as often as it is asked for.
         """
         firsts: dict[UncertainCall, str] = {}
-        repeats: dict[str, str] = {}
+        results: dict[str, ToolResult] = {}
         rounds = turn.transcript.rounds
         for call in rounds[number].calls if number < len(rounds) else calls:
             tool = self._tools.tool(call.name)
             if tool is None or tool.harmless:
                 continue
             first = firsts.setdefault(call_identity(tool, call), call.id)
-            if first != call.id and call.id not in apart:
-                repeats[call.id] = first
-        return repeats
+            if first != call.id and call.id not in begun:
+                results[call.id] = _same_as(first)
+        return results
 
     def _needs_approval(
         self,
@@ -357,6 +354,11 @@ def _refusal(tool: Tool, last: Approval) -> ToolResult:
     hint = "do not call it again with the same arguments; ask what to do instead"
     refused = said.get(last.state, f"{tool.name} was not agreed to")
     return ToolResult.failure("DENIED", refused, hint, answer=last.state)
+
+
+def _same_as(call: str) -> ToolResult:
+    said = f"this is the same as call {call} of your answer and ran once: see the result of that"
+    return ToolResult.success(said, same_call_as=call)
 
 
 def _asked_already(tool: Tool) -> ToolResult:

@@ -39,9 +39,7 @@ async def route_turn(turn: TurnContext, model: Model) -> tuple[Routed, JSON, Mod
         "reasons": [one.row for one in choice.reasons],
         "catalog": turn.tools.catalog.version,
     }
-    routed = Routed(
-        intent.categories, choice.tools, choice.skills, choice.shown, goes_on=intent.source == "continued"
-    )
+    routed = Routed(intent.categories, choice.tools, choice.skills, choice.shown)
     if classified.answer is None:
         return routed, row, None
     seconds = time.monotonic() - started

@@ -20,7 +20,7 @@ from app.tools import ExecutionEngine, Tool, ToolContext, ToolResult
 from app.tools.context import CallTerms
 from app.tools.documents import DocumentError, Documents, is_picture
 from app.tools.plain import dumps, loads
-from app.tools.result import MODEL_LIMIT, ReturnedFile
+from app.tools.result import ReturnedFile
 from app.turns.actions import CallResult, answer_key
 from app.turns.approvals import Agreed, Decisions, arguments_hash, call_identity
 from app.turns.call_recorder import CallRecorder, is_unknown
@@ -81,35 +81,20 @@ class ToolCalls:
 
         The `begun` ones have an intent and no result: a crash left their outcome unknown. Calls that are laid
         aside for a question do not run and have no result yet; nor have those whose tool was replaced since
-        it was agreed to: they are authorized again. Those that repeat another call get its result.
+        it was agreed to: they are authorized again.
         """
-        ready = [call for call in calls if call.id not in {*decisions.laid_aside, *decisions.repeats}]
-        rounds = turn.transcript.rounds
-        done = dict(rounds[number].results) if number < len(rounds) else {}
+        done: dict[str, CallResult] = {}
         others: list[ToolCall] = []
-        for call in ready:
+        for call in calls:
+            if call.id in decisions.laid_aside:
+                continue
             tool = self._services.tools.tool(call.name)
             if tool is None or not tool.changes_person:
                 others.append(call)
                 continue
             done |= await self._run_together(turn, number, [call], begun, decisions)
             turn.person = await self._services.profiles.renewed(self._store, turn.person)
-        done |= await self._run_together(turn, number, others, begun, decisions)
-        for call in calls:
-            if (first := decisions.repeats.get(call.id)) in done:
-                done[call.id] = await self._record_repeat(turn, number, call, _repeated(done[first], first))
-        return {call.id: done[call.id] for call in calls if call.id in done}
-
-    async def _record_repeat(
-        self, turn: TurnContext, number: int, call: ToolCall, result: CallResult
-    ) -> CallResult:
-        """Record the result of a call that did not run."""
-        tried, now = turn.state.tried_before, time.time()
-        key, row, after = f"tool:{number}:{call.id}", _json(result.row()), answer_key(number)
-        await self._store.tx(
-            lambda conn: journal.record(conn, turn.id, key, "tool", row, now, after=after, tried_before=tried)
-        )
-        return result
+        return done | await self._run_together(turn, number, others, begun, decisions)
 
     async def _run_together(
         self,
@@ -303,14 +288,6 @@ class _Recorder(CallRecorder):
 
 def _json(payload: JSON) -> str:
     return dumps(payload).decode()
-
-
-def _repeated(result: CallResult, first: str) -> CallResult:
-    """Return the result of call `first` for one that repeats it."""
-    told = loads(result.text)
-    told["meta"] = {**told.get("meta", {}), "same_call_as": first, "ran_again": False}
-    text = _json(told)
-    return replace(result, text=text) if len(text.encode()) <= MODEL_LIMIT else result
 
 
 def _holds(agreed: Agreed, tool: Tool | None, call: ToolCall, identity: UncertainCall) -> bool:
