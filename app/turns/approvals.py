@@ -159,7 +159,9 @@ class Authorizer:
             if tool is None or tool.guard is None or call.name not in offered:
                 continue
             try:
-                fault = await tool.guard(tool.validate_args(call.arguments), self._context(turn, tool))
+                fault = await tool.guard(
+                    tool.validate_args(call.arguments), self._contexts.of_turn(turn, tool)
+                )
             except Refused as reason:
                 refused[call.id] = reason.result
             except ValueError:  # the engine says what is wrong with the arguments
@@ -253,21 +255,12 @@ class Authorizer:
     async def _card(self, turn: TurnContext, one: NeedsApproval, shown_again: Collection[str]) -> Card:
         language, tool = turn.person.language, one.tool
         if tool.card is not None:
-            context = replace(self._context(turn, tool), shown_again=shown_again)
+            context = replace(self._contexts.of_turn(turn, tool), shown_again=shown_again)
             card: Card = await tool.card(one.arguments, context)
         else:
             card = call_card(language, tool, one.arguments, self._tools.sentences(tool))
             card = replace(card, choices=CALL if one.may_stand else ONCE)
         return replace(card, text=with_sources(language, card.text, turn.sources, self._tools))
-
-    def _context(self, turn: TurnContext, tool: Tool) -> ToolContext:
-        return replace(
-            self._contexts.make(tool, None),
-            person=turn.person,
-            sources=turn.sources,
-            message=turn.said,
-            own_words=turn.own_words,
-        )
 
 
 def call_identity(tool: Tool | None, call: ToolCall) -> UncertainCall:
