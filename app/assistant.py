@@ -39,7 +39,6 @@ from app.security import AdminToken
 from app.settings import Settings, skill_environment
 from app.skills import build_skills
 from app.store import alerts, build_store, limits, people, summaries, turns
-from app.store.approvals import OpenQuestion
 from app.store.billing import read_rates
 from app.store.database import Database
 from app.store.disk_space import MEGABYTE
@@ -98,7 +97,6 @@ class Assistant:
         self.configuration, self.servers = build_mcp(
             settings, environment, loader, self.sandbox, self.troubles
         )
-        self.servers.subscribe(self._look)
         self.files = Files(
             settings.workspace_dir,
             settings.allow_delete,
@@ -113,6 +111,7 @@ class Assistant:
         self.abilities = build_routing(
             settings, environment, loader, self.servers, registry, self.sandbox, self.files
         )
+        self.servers.subscribe(self.abilities.refresh_soon)  # the next message finds what was installed
         self.model: Model = _model(settings, self.abilities, self.files, self.store, self.metrics)
         self.summarizer = Summarizer(self.store, self.model, settings.daily_token_budget)
         self.health = Health(self.store, settings.missing_credentials, rates)
@@ -220,10 +219,6 @@ class Assistant:
             int(self.settings.data_quota_mb * MEGABYTE),
         )
 
-    def card(self, question: OpenQuestion) -> str:
-        """Return the whole card of a question, for the console. Blocking."""
-        return self.contexts.whole_card(question)
-
     def _tool_server(self) -> ToolServer:
         policy = ConfirmationPolicy(self.settings.confirmation_mode, refuse_confirmation)
         calls = OperatorCalls(
@@ -289,10 +284,6 @@ class Assistant:
         """End what runs for an erased person."""
         await self.carrier.end(erased.conversations)
         await self.sender.end(erased.who.id)
-
-    def _look(self) -> None:
-        """Load what was installed at once, so that the next message finds it."""
-        self.abilities.refresh_soon()
 
     def _make_admin_token(self) -> None:
         """Write the token's file at the first start."""

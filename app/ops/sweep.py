@@ -90,7 +90,8 @@ class Sweep:
             self._asked.clear()
             is_woken, is_forgotten = await self._attempt(self._look), await self._attempt(self._forget)
             await self._attempt(self._due.history.index)
-            self.failure = _failure(is_woken=is_woken, is_forgotten=is_forgotten)
+            failed = "" if is_forgotten else "what is old cannot be deleted: see the log"
+            self.failure = failed if is_woken else "what is due cannot be looked through: see the log"
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._seconds):
                     await self._asked.wait()
@@ -154,9 +155,3 @@ class Sweep:
         except OSError as error:
             log.warning("free space is not known", error=str(error))
             return None
-
-
-def _failure(*, is_woken: bool, is_forgotten: bool) -> str:
-    if not is_woken:
-        return "what is due cannot be looked through: see the log"
-    return "" if is_forgotten else "what is old cannot be deleted: see the log"

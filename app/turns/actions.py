@@ -214,18 +214,9 @@ def offered_tools(chosen: tuple[str, ...], rounds: Sequence[Round], limit: int) 
     return offered
 
 
-def answer_key(number: int) -> str:
-    """Return the journal key of the model's answer in a round."""
-    return f"llm:{number}"
-
-
 def answer_row(answer: Round) -> JSON:
     """Return the journal payload of the model's answer, from which `read_journal` makes the round again."""
-    calls = [
-        {"id": call.id, "name": call.name, "arguments": call.arguments, "attached": call.attached}
-        for call in answer.calls
-    ]
-    return {"text": answer.text, "calls": calls, "attached": answer.attached}
+    return {"text": answer.text, "calls": list(map(asdict, answer.calls)), "attached": answer.attached}
 
 
 def read_journal(entries: Iterable[JournalRow]) -> Transcript:

@@ -142,7 +142,6 @@ class Authorizer:
 
     async def park(self, turn: TurnContext, decisions: Decisions) -> None:
         """Send the questions and lay the turn aside until one of them is answered."""
-        await turn.recorded()  # no question is asked on top of a step that may yet be lost
         where, now, sources = turn.state.conversation, time.time(), turn.sources
         await self._store.tx(
             lambda conn: approvals.park(conn, turn.id, where, decisions.questions, now, sources),

@@ -14,7 +14,9 @@ from app.text import fold
 SMALL = 10  # so many things are counted rather than priced, unless a sign or a unit says otherwise
 NOON = 12
 EARLIEST = 8  # an hour before it, of which nothing more is said, may be one of the afternoon
+_AFTER_TWENTY = "dos tres cuatro cinco seis siete ocho nueve"
 _VALUES = {
+    **{f"veinti{word}": 20 + NUMBERS[word] for word in _AFTER_TWENTY.split()},
     **{word: value for word, value in NUMBERS.items() if word not in ("a", "an")},
     **{
         word: value
@@ -27,14 +29,6 @@ _VALUES = {
             18: "dieciocho dezoito eighteen",
             19: "diecinueve dezenove nineteen",
             21: "veintiun veintiuno",
-            22: "veintidos",
-            23: "veintitres",
-            24: "veinticuatro",
-            25: "veinticinco",
-            26: "veintiseis",
-            27: "veintisiete",
-            28: "veintiocho",
-            29: "veintinueve",
             60: "sesenta sessenta sixty",
             70: "setenta seventy",
             80: "ochenta oitenta eighty",

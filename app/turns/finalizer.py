@@ -13,13 +13,12 @@ from app.i18n import say
 from app.llm.errors import ModelError
 from app.memory.summary import outgrows_window
 from app.messages import Button, Link, Outgoing
-from app.store import alerts, choices, journal, outbox, summaries, turns
+from app.store import alerts, choices, outbox, summaries, turns
 from app.store.choices import option_id
 from app.store.outbox import Draft
 from app.store.turns import Outcome, StickySelection
 from app.text import Private, fold
 from app.tools.masking import mask_text
-from app.turns.actions import answer_key
 from app.turns.state import TurnContext, TurnServices
 
 log = structlog.get_logger(__name__)
@@ -38,7 +37,6 @@ class _Ending:
     kept: StickySelection | None = None
     fresh: bool = False  # the conversation starts anew
     source: str = ""  # names a reply that is sent once for several turns
-    after: str = ""  # the journal row that must stand before
     outgrown: bool = False  # older exchanges are to be folded into the conversation's summary
 
 
@@ -54,9 +52,8 @@ class TurnFinalizer:
     async def answered(self, turn: TurnContext, text: str) -> None:
         """Send the model's answer, or a plain sentence when it gave none."""
         kept = StickySelection(turn.offered, turn.routed.categories, turn.kept_skills)
-        after = answer_key(len(turn.transcript.rounds) - 1)
         outgrown = self._outgrown(turn)
-        ending = _Ending("answered", kept=kept, after=after, outgrown=outgrown)
+        ending = _Ending("answered", kept=kept, outgrown=outgrown)
         await self._end(turn, text, ending)
         if outgrown:
             self._look_again.set()
@@ -133,8 +130,6 @@ class TurnFinalizer:
         now = time.time()
 
         def write(conn: Connection) -> None:
-            if ending.after:
-                journal.require(conn, state.id, ending.after)
             turns.end(
                 conn,
                 state.id,

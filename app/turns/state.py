@@ -85,7 +85,6 @@ class TurnContext:
     files: dict[str, tuple[MediaFile, ...]] = field(default_factory=dict)  # made by calls: "round:call id"
     files_taken: int = 0  # counts those still on their way to the disk too
     uncertain: set[UncertainCall] = field(default_factory=set)  # calls that may have happened or not
-    recording: "asyncio.Future[int | None] | None" = None  # the newest journal row, perhaps not written yet
 
     @classmethod
     def resume(cls, state: TurnState, person: Person, services: TurnServices) -> "TurnContext":
@@ -285,23 +284,19 @@ class TurnContext:
             raise OverBudget("the person's tokens of the day are used up")
         return budget
 
-    def record(self, store: Database, key: str, kind: str, payload: JSON, call: ModelCall | None) -> None:
-        """Queue a journal row with what the call cost; what is written later is written after it."""
-        now, turn, tried = time.time(), self.id, self.state.tried_before
-        text = dumps(payload).decode()
+    async def record(
+        self, store: Database, key: str, kind: str, payload: JSON, call: ModelCall | None
+    ) -> None:
+        """Commit a journal row with what the call cost."""
+        now, text = time.time(), dumps(payload).decode()
         tokens = call.tokens if call is not None else None
 
         def write(conn: Connection) -> int | None:
-            used = journal.record(
-                conn, turn, key, kind, text, now, tried_before=tried, tokens=tokens, day=day_of(now)
-            )
+            used = journal.record(conn, self.id, key, kind, text, now, tokens=tokens, day=day_of(now))
             if call is not None:
-                traces.keep(conn, turn, call)
+                traces.keep(conn, self.id, call)
             return used
 
-        self.recording = store.tx(write)
-
-    async def recorded(self) -> None:
-        """Wait until the newest journal row is on the disk. Raises what kept it from being written."""
-        if self.recording is not None and (used := await self.recording) is not None:
+        used = await store.tx(write)
+        if used is not None:
             self.tokens_today = used

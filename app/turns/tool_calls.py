@@ -22,7 +22,7 @@ from app.tools.context import CallTerms
 from app.tools.documents import DocumentError, Documents, is_picture
 from app.tools.plain import dumps
 from app.tools.result import ReturnedFile
-from app.turns.actions import CallResult, answer_key
+from app.turns.actions import CallResult
 from app.turns.approvals import Agreed, Decisions, call_identity
 from app.turns.call_recorder import CallRecorder, is_unknown
 from app.turns.cards import sources_sentence
@@ -157,7 +157,6 @@ class _Recorder(CallRecorder):
         self._turn = one.turn
         self._media = media
         self._documents = documents
-        self._after = answer_key(one.round)
         self._intended = False
         self.identity = call_identity(one.tool, one.call)  # now: the tool may change its arguments
         self._files: tuple[MediaFile, ...] = ()
@@ -169,7 +168,6 @@ class _Recorder(CallRecorder):
         row = _json({"tool": tool.name, "arguments": args})
         if not self._one.begun:  # an idempotent call that a crash cut off has its row already
             await self._write(lambda conn: self._record(conn, "intent", row))
-        self._after = ""  # the intent stands, and so does what it follows from
         self._intended = True
 
     async def result(self, result: ToolResult, tool: str, seconds: float | None) -> ToolResult:
@@ -250,9 +248,7 @@ class _Recorder(CallRecorder):
             raise
 
     def _record(self, conn: Connection, kind: str, row: str) -> None:
-        key, tried = f"{kind}:{self._one.key}", self._turn.state.tried_before
-        now, after = time.time(), self._after
-        journal.record(conn, self._turn.id, key, kind, row, now, after=after, tried_before=tried)
+        journal.record(conn, self._turn.id, f"{kind}:{self._one.key}", kind, row, time.time())
 
 
 def _json(payload: JSON) -> str:

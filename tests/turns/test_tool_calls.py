@@ -9,7 +9,6 @@ import orjson
 import pytest
 
 from app.channels.terminal import TerminalChannel
-from app.errors import StoreError
 from app.llm.model import ToolCall
 from app.messages import JSON
 from app.people import Conversation, Person
@@ -223,13 +222,6 @@ async def test_a_call_of_a_turn_that_ended_does_not_run(make_hall: Callable[...,
     assert hall.ran == []
 
 
-async def test_a_call_whose_answer_was_not_written_down_does_not_run(make_hall: Callable[..., Any]) -> None:
-    hall = await make_hall()
-    with pytest.raises(StoreError, match="llm:2 of turn t1 was not written"):
-        await hall.call(BOOK, round_=2)
-    assert (hall.ran, await hall.journal()) == ([], [])
-
-
 async def test_a_call_is_counted_with_its_result_and_timed(make_hall: Callable[..., Any]) -> None:
     hall = await make_hall()
     await hall.call(BOOK)
@@ -259,13 +251,6 @@ async def test_a_call_that_a_crash_cut_off_is_counted_once(
         await hall.call(BOOK, begun=True)
     (book,) = await hall.figures()
     assert (book.calls, book.succeeded, book.errors) == (1, succeeded, errors)
-
-
-async def test_a_call_without_a_result_row_is_not_counted(make_hall: Callable[..., Any]) -> None:
-    hall = await make_hall()
-    with pytest.raises(StoreError):
-        await hall.call(BOOK, round_=2)
-    assert await hall.figures() == []
 
 
 async def test_what_could_not_be_kept_counts_as_the_failure_it_became(make_hall: Callable[..., Any]) -> None:
