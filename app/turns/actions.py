@@ -1,5 +1,6 @@
 """Decide a turn's next step from its journal. Pure: a restart decides the same."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -221,30 +222,18 @@ def answer_row(answer: Round) -> JSON:
 
 def read_journal(entries: Iterable[JournalRow]) -> Transcript:
     """Return the transcript that journal rows tell."""
-    routed: Routed | None = None
-    answers: dict[int, JSON] = {}
-    results: dict[str, JSON] = {}
-    intents: set[str] = set()
-    found: list[str] = []
-    files: dict[str, tuple[MediaFile, ...]] = {}
+    rows: dict[str, dict[str, JSON]] = defaultdict(dict)  # by kind, then by round and call
     for entry in entries:
         kind, _, rest = entry.key.partition(":")
-        if kind == "route":
-            lists = (entry.payload.get(key, ()) for key in ("categories", "tools", "skills", "shown"))
-            categories, tools, skills, shown = map(tuple, lists)
-            routed = Routed(categories, tools, skills, shown)
-        elif kind == "llm":
-            answers[int(rest)] = entry.payload
-        elif kind == "tool":
-            results[rest] = entry.payload
-        elif kind == "intent":
-            intents.add(rest)
-        elif kind == "found":
-            found += entry.payload
-        elif kind == "files":
-            files[rest] = tuple(MediaFile(**file) for file in entry.payload)
-    rounds = tuple(_round(number, answers[number], results, intents) for number in sorted(answers))
-    return Transcript(routed, rounds, tuple(found), files)
+        rows[kind][rest] = entry.payload
+    routed = [
+        Routed(*(tuple(row.get(key, ())) for key in ("categories", "tools", "skills", "shown")))
+        for row in rows["route"].values()
+    ]
+    rounds = [_round(number, rows) for number in sorted(rows["llm"], key=int)]
+    found = tuple(address for listed in rows["found"].values() for address in listed)
+    files = {key: tuple(MediaFile(**file) for file in listed) for key, listed in rows["files"].items()}
+    return Transcript(routed[0] if routed else None, tuple(rounds), found, files)
 
 
 def unique_calls(calls: Iterable[ToolCall], taken: Iterable[str]) -> tuple[ToolCall, ...]:
@@ -262,17 +251,19 @@ def unique_calls(calls: Iterable[ToolCall], taken: Iterable[str]) -> tuple[ToolC
     return tuple(unique)
 
 
-def _round(number: int, answer: JSON, results: Mapping[str, JSON], intents: set[str]) -> Round:
-    calls = tuple(ToolCall(**call) for call in answer["calls"])
+def _round(number: str, rows: Mapping[str, Mapping[str, JSON]]) -> Round:
+    answer = rows["llm"][number]
+    calls = {f"{number}:{call['id']}": ToolCall(**call) for call in answer["calls"]}
+    results = rows["tool"]
     return Round(
         answer["text"],
-        calls,
+        tuple(calls.values()),
         {
             call.id: CallResult.from_row(call.name, results[key])
-            for call in calls
-            if (key := f"{number}:{call.id}") in results
+            for key, call in calls.items()
+            if key in results
         },
-        frozenset(call.id for call in calls if f"{number}:{call.id}" in intents),
+        frozenset(call.id for key, call in calls.items() if key in rows["intent"]),
         answer.get("attached", {}),
     )
 
@@ -316,7 +307,6 @@ def _tool_names(listed: JSON) -> tuple[str, ...]:
 
 
 def _repeats(rounds: tuple[Round, ...]) -> bool:
-    """Tell whether the last two rounds asked for exactly the same."""
     if len(rounds) < 2:
         return False
     last, before = rounds[-1].calls, rounds[-2].calls

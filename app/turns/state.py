@@ -25,9 +25,9 @@ from app.store.traces import ModelCall
 from app.store.turn_state import TurnState
 from app.text import visible
 from app.tools.plain import dumps
-from app.turns.actions import CallResult, Round, Routed, Transcript, offered_tools, read_journal
+from app.turns.actions import Routed, Transcript, offered_tools, read_journal
 from app.turns.profiles import Profiles
-from app.turns.prompt import Prompt, build_prompt, said_by
+from app.turns.prompt import Prompt, build_prompt, correction_message, round_messages, said_by
 from app.turns.taint import message_sources, result_sources
 
 HISTORY_TURNS = 40
@@ -80,6 +80,8 @@ class TurnContext:
     facts: tuple[Fact, ...] = ()  # that the person asked to be remembered, as far as the prompt shows them
     tokens_today: int = 0
     prompt: Prompt = field(default_factory=Prompt)
+    corrections: dict[int, str] = field(default_factory=dict)  # of answers, by the number of their round
+    shortened: int = 0  # steps by which the prompt was made shorter
     patience: RetryBudget = field(default_factory=RetryBudget)
     found: list[str] = field(default_factory=list)  # addresses that searches listed, also in earlier turns
     files: dict[str, tuple[MediaFile, ...]] = field(default_factory=dict)  # made by calls: "round:call id"
@@ -242,32 +244,24 @@ class TurnContext:
         return [Outgoing(file.name, file=file) for file in files]
 
     def build_prompt(self) -> None:
-        """Build the prompt up to the last finished round, and the tools that go with it."""
-        shown = self.routed.shown if self.transcript.routed else ()
-        instructions = self.tools.instructions(shown)
-        self.prompt = build_prompt(self.state, self.person, instructions, self.facts, self.prompt.tools)
-        self.offer_tools()
-        for one in self.transcript.rounds:
-            if not one.unfinished:
-                self.prompt.add_round(one)
+        """Build the prompt of the next model call, with the tools that the person may know of.
 
-    def add_results(self, number: int, results: Mapping[str, CallResult]) -> None:
-        """Take over results of a round; once all are there the prompt gets them."""
-        self.transcript = self.transcript.with_results(number, results)
-        if not self.transcript.rounds[number].unfinished:
-            self.offer_tools()
-            self.prompt.add_round(self.transcript.rounds[number])
-
-    def add_round(self, answer: Round) -> None:
-        """Take over an answer of the model; one with calls goes to the prompt with their results."""
-        self.transcript = self.transcript.with_round(answer)
-        if not answer.calls:
-            self.prompt.add_round(answer)
-
-    def offer_tools(self) -> None:
-        """Look up the tools of the next model call, as far as the person may know of them."""
+        What stands in it already stays as it is, for the provider's cache.
+        """
         routed = self.transcript.routed or Routed((), ())
-        self.prompt.tools = self.tools.offer(self.offered, self.person, routed.skills, routed.shown)
+        since: list[dict[str, JSON]] = []
+        for number, one in enumerate(self.transcript.rounds):
+            since += round_messages(one)
+            since += [correction_message(self.corrections[number])] if number in self.corrections else []
+        self.prompt = build_prompt(
+            self.state,
+            self.person,
+            self.tools.instructions(routed.shown),
+            self.facts,
+            self.tools.offer(self.offered, self.person, routed.skills, routed.shown),
+            since,
+            self.shortened,
+        )
 
     def tokens_left(self, tools: Sequence[JSON] = ()) -> int:
         """Return how many tokens the next answer may have, 0 for no limit.

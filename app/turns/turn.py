@@ -25,7 +25,7 @@ from app.turns.answer_check import AnswerFault, find_fault
 from app.turns.approvals import Authorizer
 from app.turns.commands import command_answer
 from app.turns.finalizer import TurnFinalizer, cut_short
-from app.turns.prompt import SAYS_NOTHING
+from app.turns.prompt import SAYS_NOTHING, SHORTER
 from app.turns.routing import route_turn
 from app.turns.state import RECENT_EXCHANGES, OverBudget, TurnContext, TurnServices, load_turn
 from app.turns.tool_calls import ToolCalls
@@ -73,8 +73,7 @@ class TurnRunner:
     async def execute_tool_loop(self, turn: TurnContext) -> None:
         """Route, ask, run tools, ask again, reply: each step as the journal says it is due."""
         await turn.tools.refresh_for_message()
-        if turn.transcript.routed is not None:
-            turn.build_prompt()
+        turn.build_prompt()
         while True:
             match next_action(turn.transcript, turn.settings.max_tool_rounds):
                 case Route():
@@ -99,16 +98,14 @@ class TurnRunner:
 
     async def _route(self, turn: TurnContext) -> None:
         """Classify the intent and choose the tools; the journal keeps both, so a restart offers the same."""
-        if turn.settings.daily_token_budget:
-            turn.build_prompt()
-            turn.tokens_left()  # raises when not even the bare conversation could be shown to the model
+        turn.tokens_left()  # raises when not even the bare conversation could be shown to the model
         routed, row, call = await route_turn(turn, self._services.model)
         await turn.record(self._services.store, "route", "route", row, call)
         turn.transcript = turn.transcript.with_route(routed)
-        turn.build_prompt()
 
     async def _ask(self, turn: TurnContext, number: int, with_tools: bool) -> None:
         """Make one model call, recorded before anything follows from it."""
+        turn.build_prompt()
         tools = turn.prompt.tools.schemas if with_tools else []
         started = time.monotonic()
         answer = await self._complete(turn, tools)
@@ -117,13 +114,13 @@ class TurnRunner:
         key = f"llm:{number}"
         call = turn.prompt.traced(key, answer, time.monotonic() - started, with_tools=with_tools)
         await turn.record(self._services.store, key, "llm", answer_row(asked), call)
-        turn.add_round(asked)
+        turn.transcript = turn.transcript.with_round(asked)
 
     async def _correct(self, turn: TurnContext, fault: AnswerFault) -> None:
         """Have the model answer again, told what is wrong with its answer."""
         log.info("an answer is not kept", turn=turn.id, kind=fault.kind)
         number = len(turn.transcript.rounds)
-        turn.prompt.add_correction(fault.correction)
+        turn.corrections[number - 1] = fault.correction
         await self._ask(
             turn, number, with_tools=fault.kind == "not done" and number < turn.settings.max_tool_rounds
         )
@@ -146,8 +143,10 @@ class TurnRunner:
             try:
                 return await turn.patience.complete(self._services.model, request)
             except ModelError as error:
-                if not (error.is_too_long and turn.prompt.shorten()):
+                if not error.is_too_long or turn.shortened == len(SHORTER):
                     raise
+                turn.shortened += 1
+                turn.build_prompt()
                 log.warning("the prompt is too long for the model", turn=turn.id)
 
     async def _run_tools(
@@ -158,7 +157,8 @@ class TurnRunner:
         A call whose tool was replaced meanwhile stays unfinished, and is authorized again.
         """
         decisions = await self._authorizer.authorize(turn, number, calls, begun)
-        turn.add_results(number, await self._tool_calls.run(turn, number, calls, begun, decisions))
+        results = await self._tool_calls.run(turn, number, calls, begun, decisions)
+        turn.transcript = turn.transcript.with_results(number, results)
         if decisions.laid_aside:
             await self._authorizer.park(turn, decisions)
             return False
