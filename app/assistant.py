@@ -286,7 +286,6 @@ class Assistant:
         await self.sender.end(erased.who.id)
 
     def _make_admin_token(self) -> None:
-        """Write the token's file at the first start."""
         try:
             self.admin_token.value()
         except (OSError, ValueError) as error:

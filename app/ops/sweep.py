@@ -106,7 +106,6 @@ class Sweep:
         return True
 
     async def _look(self) -> None:
-        """Wake what is due."""
         now, free = time.time(), await asyncio.to_thread(self._free)
         ahead = self._seconds  # its lane waits out the rest: no pause lasts a sweep too long
 

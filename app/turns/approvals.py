@@ -2,9 +2,8 @@
 
 import json
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from hashlib import sha256
 from sqlite3 import Connection
 
@@ -117,7 +116,7 @@ class Authorizer:
         self, turn: TurnContext, number: int, calls: Sequence[ToolCall], begun: frozenset[str]
     ) -> Decisions:
         """Decide about calls of round `number` that have no result yet; the `begun` ones have an intent."""
-        own = cache(lambda: own_addresses(turn.own_words, turn.found))
+        own = own_addresses(turn.own_words, turn.found) if turn.sources else frozenset()
         decisions = Decisions(refused=await self._refused_by_guards(turn, number, calls))
         decisions.refused = self._repeats(turn, number, calls, begun) | decisions.refused
         found: list[NeedsApproval] = []
@@ -195,7 +194,7 @@ class Authorizer:
         number: int,
         call: ToolCall,
         begun: bool,
-        own: Callable[[], frozenset[str]],
+        own: frozenset[str],
     ) -> NeedsApproval | None:
         """Return the call if it needs a yes, None if the engine may have it as it is. Raises _Unreadable."""
         tool = self._tools.tool(call.name)
@@ -213,7 +212,7 @@ class Authorizer:
             tool.check(arguments, ToolContext(person=turn.person, chosen=turn.chosen_skills))
         except Exception as error:  # whatever it is, the engine meets it too, and answers for it
             raise _Unreadable from error
-        if not asks and not tool.destructive and not foreign_addresses(arguments, own(), tool.input_schema):
+        if not asks and not tool.destructive and not foreign_addresses(arguments, own, tool.input_schema):
             return None  # text of others is in the prompt, but it led the call to no address of theirs
         return NeedsApproval(call, tool, arguments, once=always_asks or is_tainted)
 

@@ -150,7 +150,6 @@ class AttachmentReader:
         return attachments.begin(conn, file.message)
 
     async def _fetch(self, file: WaitingFile) -> WaitingFile:
-        """Bring the bytes here."""
         path = _place(file)
         await asyncio.to_thread(self._media.make_room, path)
         channel, limit = self._channels[file.channel], LARGEST.get(file.kind, LARGEST_AUDIO)

@@ -126,7 +126,6 @@ async def _memory(turn: TurnContext, language: str, written: str, store: Databas
 
 
 async def _quiet_hours(person: Person, language: str, written: str, store: Database) -> str:
-    """Show or change the hours in which a person's tasks and watches do not run."""
     wanted = written.strip().partition(" ")[2].strip().casefold()
     how = say(language, "To change that: /quiet 22-7, or /quiet off.")
     if not wanted:
@@ -155,7 +154,6 @@ def _origin(fact: NumberedFact, person: Person, language: str) -> str:
 
 
 async def _change_person(owner: Person, command: str, written: str, services: TurnServices) -> str:
-    """Let somebody in as a member, or shut them out."""
     language, who, now = owner.language, written.strip().partition(" ")[2].strip(), time.time()
 
     def change(conn: Connection) -> None:

@@ -233,10 +233,7 @@ class Limits:
         told = []
         for owner in owners:
             language = people.language(conn, owner)
-            values = {
-                "what": _label(language, what),
-                "time": _duration(limits.period_ends(period, now) - now, language),
-            }
+            values = {"what": _label(language, what), "time": _duration(left, language)}
             if is_warning:
                 text = say(language, "80 % is used up of {what}; it has to last for {time}.", **values)
             else:

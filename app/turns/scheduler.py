@@ -144,7 +144,6 @@ class TurnScheduler:
             log.error("turns were not given back", error=str(error) or f"took over {RELEASE_SECONDS:g} s")
 
     async def _serve(self, conversation: str, lane: _Lane) -> None:
-        """Run a lane until there is nothing more to do."""
         try:
             while not self._closing:
                 lane.dirty.clear()

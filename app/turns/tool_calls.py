@@ -194,7 +194,6 @@ class _Recorder(CallRecorder):
             self._note_outcome(conn, self.identity, result)
 
     def _found(self, result: ToolResult) -> list[str]:
-        """Return the addresses that a search lists."""
         searches = self._one.tool is not None and self._one.tool.permits_addresses
         return listed_addresses(result.data) if searches and result.ok else []
 
