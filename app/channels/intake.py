@@ -94,13 +94,11 @@ class Intake:
     def _hint(self, taken: IntakeResult) -> None:
         if self._wakes is None:
             return
-        for conversation in taken.expect:
-            self._wakes.scheduler.expect(conversation)
         for conversation in taken.wake:
             self._wakes.scheduler.wake(conversation)
         for person in taken.notices:
             self._wakes.sender.wake(person)
-        self._wakes.reminders.heard(taken.expect | taken.wake)
+        self._wakes.reminders.heard(taken.wake)
         if taken.handed_over:
             self._wakes.look_again.set()
 

@@ -124,7 +124,7 @@ def admin_router(
                     asked=question.asked,
                     at=question.created_at,
                     choices=[choice for choice in question.choices if choice in ("yes", "trust", "no")],
-                    card=await asyncio.to_thread(assistant.card, question),
+                    card=await asyncio.to_thread(assistant.contexts.whole_card, question),
                 )
                 for question in questions
             ]

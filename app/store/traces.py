@@ -1,6 +1,5 @@
 """Traces: the model calls of a turn with prompts, tools and cost, for the operator."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from sqlite3 import Connection, Row
 
@@ -17,16 +16,14 @@ DAY = 86400.0
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """A model call to be kept: the prompt as the hashes of its parts, and its cost.
+    """A model call to be kept: the (hash, body) of each part of its prompt, and its cost.
 
-    `key` is that of the journal row with the answer. `hashes` are those of every part of the prompt, in
-    order; `parts` are the (hash, body) that no earlier call of the turn had. `catalog` is the hash of the
-    catalogue that tools or categories were chosen from, `definitions` that catalogue as JSON.
+    `key` is that of the journal row with the answer. `catalog` is the hash of the catalogue that tools or
+    categories were chosen from, `definitions` that catalogue as JSON.
     """
 
     key: str
     model: str
-    hashes: tuple[str, ...]
     parts: tuple[tuple[str, str], ...]
     tokens: Tokens
     seconds: float
@@ -72,38 +69,35 @@ class TurnTrace:
     calls: list[CallTrace]
 
 
-def keep(conn: Connection, turn: str, calls: Sequence[ModelCall]) -> None:
-    """Keep the model calls of a turn, unless it was erased or the disk is low; repeated ones are replaced."""
-    row = conn.execute("SELECT person_id FROM turns WHERE id = ?", (turn,)).fetchone()
-    if row is None or not disk_space.is_kept(conn, "traces"):
+def keep(conn: Connection, turn: str, call: ModelCall) -> None:
+    """Keep a model call of a turn, unless the disk is low."""
+    if not disk_space.is_kept(conn, "traces"):
         return
-    person = row["person_id"]
-    for call in calls:
-        if call.catalog:  # of one that is kept, it is noted once a day that it is still in use
-            conn.execute(
-                "INSERT INTO catalogs (hash, body, at) VALUES (?, ?, ?) ON CONFLICT (hash)"
-                " DO UPDATE SET at = excluded.at WHERE excluded.at - catalogs.at >= ?",
-                (call.catalog, call.definitions, call.at, DAY),
-            )
-        for part, body in call.parts:
-            kept = {"hash": part, "body": _bounded(body), "at": call.at}
-            insert(conn, "prompt_parts", or_skip=True, person_id=person, **kept)
-        conn.execute("DELETE FROM model_calls WHERE turn_id = ? AND key = ?", (turn, call.key))
-        insert(
-            conn,
-            "model_calls",
-            turn_id=turn,
-            key=call.key,
-            person_id=person,
-            model=call.model,
-            parts=orjson.dumps(call.hashes).decode(),
-            prompt_tokens=call.tokens.prompt,
-            completion_tokens=call.tokens.completion,
-            cached_tokens=call.tokens.cached,
-            seconds=call.seconds,
-            catalog=call.catalog,
-            at=call.at,
+    (person,) = conn.execute("SELECT person_id FROM turns WHERE id = ?", (turn,)).fetchone()
+    if call.catalog:  # of one that is kept, it is noted once a day that it is still in use
+        conn.execute(
+            "INSERT INTO catalogs (hash, body, at) VALUES (?, ?, ?) ON CONFLICT (hash)"
+            " DO UPDATE SET at = excluded.at WHERE excluded.at - catalogs.at >= ?",
+            (call.catalog, call.definitions, call.at, DAY),
         )
+    for part, body in call.parts:
+        kept = {"hash": part, "body": _bounded(body), "at": call.at}
+        insert(conn, "prompt_parts", or_skip=True, person_id=person, **kept)
+    insert(
+        conn,
+        "model_calls",
+        turn_id=turn,
+        key=call.key,
+        person_id=person,
+        model=call.model,
+        parts=orjson.dumps([part for part, _ in call.parts]).decode(),
+        prompt_tokens=call.tokens.prompt,
+        completion_tokens=call.tokens.completion,
+        cached_tokens=call.tokens.cached,
+        seconds=call.seconds,
+        catalog=call.catalog,
+        at=call.at,
+    )
 
 
 def forget_catalogs(conn: Connection, before: float, limit: int) -> int:
