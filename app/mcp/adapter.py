@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator,
 
 from app.mcp.definitions import ServerDefinition
 from app.mcp.pins import PINNED, definition_hash
-from app.mcp.schema import Unusable, accepts_null, clean_text, normalize_schema
+from app.mcp.schema import Unusable, clean_text, normalize_schema
 from app.messages import JSON
 from app.skills.findings import Finding, find
 from app.text import visible
@@ -72,7 +72,7 @@ def adapt(server: ServerDefinition, raw: Mapping[str, JSON], call: Call, name: s
     reads_only = hints.get("readOnlyHint") is True
 
     async def execute(args: dict[str, JSON], context: ToolContext) -> ToolResult:
-        return await call(own_name, without_nulls(args, schema), context)
+        return await call(own_name, args, context)
 
     return Tool(
         name,
@@ -115,21 +115,6 @@ def findings(raw: Mapping[str, JSON]) -> tuple[Finding, ...]:
     found = find({"tool.md": texts.encode("utf-8", "replace")})
     told = (one for one in found if one.kind in ("hidden-text", "instruction"))
     return tuple({(one.kind, one.excerpt): one for one in told}.values())
-
-
-def without_nulls(args: Mapping[str, JSON], schema: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Return the arguments without nulls that only say "left out": servers refuse them.
-
-    A null stays where it is required or where the schema names null.
-    """
-    properties = schema.get("properties")
-    known = properties if isinstance(properties, Mapping) else {}
-    required = schema.get("required") or ()
-    return {
-        name: _inner_without_nulls(value, known.get(name))
-        for name, value in args.items()
-        if value is not None or name in required or name not in known or accepts_null(known[name])
-    }
 
 
 def offered_name(server: str, tool: str) -> str:
@@ -186,16 +171,6 @@ def _shorten(name: str, mark: str) -> str:
 def _mark(server: str, tool: str) -> str:
     written = f"{server}\0{tool}".encode("utf-8", "surrogatepass")
     return hashlib.sha256(written).hexdigest()[:_MARK]
-
-
-def _inner_without_nulls(value: JSON, schema: JSON) -> JSON:
-    if not isinstance(schema, Mapping):
-        return value
-    if isinstance(value, Mapping) and "properties" in schema:
-        return without_nulls(value, schema)
-    if isinstance(value, list) and "items" in schema:
-        return [_inner_without_nulls(one, schema["items"]) for one in value]
-    return value
 
 
 def _texts(value: JSON) -> Iterator[str]:

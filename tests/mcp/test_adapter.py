@@ -98,7 +98,7 @@ def test_a_yes_holds_for_one_definition_and_one_version() -> None:
 
 
 @pytest.mark.parametrize(("args", "sent"), [
-    ({"query": "tea", "limit": None, "anything": None, "filter": None}, {"query": "tea"}),
+    ({"query": "tea", "limit": None, "filter": None}, {"query": "tea"}),
     ({"query": "tea", "owner": None}, {"query": "tea", "owner": None}),
     ({"query": "tea", "filter": {"since": None}}, {"query": "tea", "filter": {}}),
     ({"query": "tea", "anything": [None, {"a": None}]}, {"query": "tea", "anything": [None, {"a": None}]}),
