@@ -139,7 +139,7 @@ def to_definition(record: InstalledServer, secrets: dict[str, str]) -> ServerDef
         trusted=record.trusted,
         version=record.version,
         description=record.description,
-        missing=template.missing,
+        missing=tuple(template.missing),
         hidden=(*template.secrets, *(value for name, value in (*env, *headers) if is_secret(name, value))),
         fault=fault,
     )
