@@ -2,7 +2,8 @@
 
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
 from app.mcp.definitions import ServerDefinition
 from app.mcp.pins import PINNED, definition_hash
@@ -117,60 +118,26 @@ def findings(raw: Mapping[str, JSON]) -> tuple[Finding, ...]:
     return tuple({(one.kind, one.excerpt): one for one in told}.values())
 
 
-def offered_name(server: str, tool: str) -> str:
+def offered_name(server: str, tool: str, *, is_marked: bool = False) -> str:
     """Return `mcp_<server>_<tool>` in at most 64 fit characters; a shortened one has a hash in the middle."""
-    name = _clean(f"mcp_{server}_{tool}")
-    return name if len(name) <= LONGEST_NAME else _shorten(name, _mark(server, tool))
+    name = _UNFIT.sub("_", f"mcp_{server}_{tool}")
+    if len(name) <= LONGEST_NAME and not is_marked:
+        return name
+    written = f"{server}\0{tool}".encode("utf-8", "surrogatepass")
+    mark = hashlib.sha256(written).hexdigest()[:_MARK]
+    marked = _UNFIT.sub("_", f"mcp_{server}_{mark}_{tool}")
+    cut = f"{name[: LONGEST_NAME - KEPT_END - _MARK - 2]}_{mark}_{name[-KEPT_END:]}"
+    return marked if len(marked) <= LONGEST_NAME else cut
 
 
 def unique_names(pairs: Iterable[ServerTool]) -> dict[ServerTool, str]:
     """Return a name for each, none twice; which ones does not depend on their order.
 
-    Of several with the same name the one that is spelled so keeps it, if it is the only one; the others get
-    a hash of server and tool in the middle.
+    Those that would have the same name have a hash in the middle.
     """
-    groups: dict[str, list[ServerTool]] = {}
-    for pair in sorted(set(pairs)):
-        groups.setdefault(offered_name(*pair), []).append(pair)
-    names: dict[ServerTool, str] = {}
-    for name, group in groups.items():
-        exact = [pair for pair in group if f"mcp_{pair[0]}_{pair[1]}" == name] if len(group) > 1 else group
-        if len(exact) == 1:
-            names[exact[0]] = name
-    used = set(groups)
-    for group in groups.values():
-        for pair in group:
-            if pair not in names:
-                names[pair] = _marked_name(pair, used)
-                used.add(names[pair])
-    return names
-
-
-def _marked_name(pair: ServerTool, used: Collection[str]) -> str:
-    """Return the first free name with a hash in the middle; the first hash is nearly always free."""
-    server, tool = pair
-    salt = ""
-    while True:
-        mark = _mark(server, tool + salt)
-        name = _clean(f"mcp_{server}_{mark}_{tool}")
-        if len(name) > LONGEST_NAME:
-            name = _shorten(_clean(f"mcp_{server}_{tool}"), mark)
-        if name not in used:
-            return name
-        salt += "\0"
-
-
-def _clean(name: str) -> str:
-    return _UNFIT.sub("_", name)
-
-
-def _shorten(name: str, mark: str) -> str:
-    return f"{name[: LONGEST_NAME - KEPT_END - _MARK - 2]}_{mark}_{name[-KEPT_END:]}"
-
-
-def _mark(server: str, tool: str) -> str:
-    written = f"{server}\0{tool}".encode("utf-8", "surrogatepass")
-    return hashlib.sha256(written).hexdigest()[:_MARK]
+    pairs = set(pairs)
+    counts = Counter(offered_name(*pair) for pair in pairs)
+    return {pair: offered_name(*pair, is_marked=counts[offered_name(*pair)] > 1) for pair in pairs}
 
 
 def _texts(value: JSON) -> Iterator[str]:

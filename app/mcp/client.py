@@ -210,17 +210,10 @@ class Connection:
         return result
 
     async def listen(self) -> None:
-        """Set `changed` when the tools may have changed.
-
-        The newest revisions want to be asked for that news; in the others only a session that may be gone
-        is looked after here.
-        """
-        if self.revision not in MODERN_PROTOCOL_VERSIONS:
-            await self.link.doubted.wait()
-            self.changed.set()
-            return
+        """Set `changed` when the tools may have changed; the newest revisions want to be asked for that."""
         capabilities = self.session.server_capabilities
-        if not (capabilities and capabilities.tools and capabilities.tools.list_changed):
+        has_news = capabilities and capabilities.tools and capabilities.tools.list_changed
+        if self.revision not in MODERN_PROTOCOL_VERSIONS or not has_news:
             return
         while not self.link.ended.is_set():
             try:

@@ -12,7 +12,7 @@ import structlog
 from app.mcp.definitions import HeldBack, Phase, ServerDefinition
 from app.mcp.pins import Comparison, Pins
 from app.mcp.results import error_result, to_result
-from app.mcp.wire import TOO_LONG, ConnectionLost, Refused, SessionExpired, Unreachable, Unstartable
+from app.mcp.wire import TOO_LONG, ConnectionLost, Refused, Unreachable, Unstartable
 from app.messages import JSON
 from app.text import visible
 from app.tools.context import ToolContext
@@ -45,8 +45,6 @@ class Limits:
     broken: float = 600.0
     # A server that ran longer than this begins a new row of deaths.
     lived: float = 300.0
-    # The same for a session that its server has ended.
-    session: float = 10.0
     # Between two lists of a server that says that its tools changed.
     relist: float = 1.0
     # How long messages wait for a server that is new, from when it was seen.
@@ -86,8 +84,7 @@ class Supervisor:
             self._enter("starting")
             began = time.monotonic()
             error = await self._live()
-            enough = self._limits.session if isinstance(error, SessionExpired) else self._limits.lived
-            self.deaths = 1 if time.monotonic() - began > enough else self.deaths + 1
+            self.deaths = 1 if time.monotonic() - began > self._limits.lived else self.deaths + 1
             why = show_reason(self.definition, str(error))
             log.warning("a server ended", server=self.definition.name, why=why, in_a_row=self.deaths)
             await asyncio.sleep(self._enter_pause(error, why))
@@ -199,8 +196,7 @@ class Supervisor:
             how = await self._watch(connection)
             self._connection = None
             self._enter("waiting")
-            why = await connection.link.end_reason() or how
-            return SessionExpired(why) if connection.link.expired else Unreachable(why)
+            return Unreachable(await connection.link.end_reason() or how)
 
     async def _watch(self, connection: "Connection") -> str:
         """Wait until the connection has ended or is of no use; return how.

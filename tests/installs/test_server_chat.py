@@ -376,8 +376,8 @@ def test_changed_tools_wait_for_a_yes_that_shows_the_difference(port: Any, model
 
     question = wait_for(card, "the card of the tools")
     shown = cards(graph, "p0")
-    assert "before: “Says when the tide is high at a harbour.”" in shown
-    assert "now: “Says when the moon is full.”" in shown
+    assert "- “description”: “Says when the tide is high at a harbour.”" in shown
+    assert "+ “description”: “Says when the moon is full.”" in shown
     press(graph, "p0", question, "Yes")
     told(graph, "p0", "✓ Approved: the tools of growing")
     assert "new or changed" not in _called(graph, "list_mcp_servers")
