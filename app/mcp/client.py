@@ -150,8 +150,7 @@ class Connection:
 
     def __init__(self, definition: ServerDefinition, link: ServerLink) -> None:
         self.link = link
-        # The server says that its tools changed.
-        self.changed = asyncio.Event()
+        self.changed = link.changed
         self._server = definition.name
         self._dispatcher = _TolerantDispatcher(link)
         self.session = ClientSession(
@@ -257,19 +256,19 @@ class Connection:
 class _TolerantDispatcher(JSONRPCDispatcher[Any]):
     """The SDK's, with results that its types accept: they would refuse a whole result for one bad part.
 
-    What the server wrote travels in the `_meta` of each. Sets `ended` of the link when it has ended.
+    What the server wrote travels in the `_meta` of each. Tells the link when it has ended.
     """
 
     def __init__(self, link: ServerLink) -> None:
         super().__init__(*link.streams)
-        self._ended = link.ended
+        self._link = link
         self.revision = ""
 
     async def run(self, *args: Any, **named: Any) -> None:
         try:
             await super().run(*args, **named)
         finally:
-            self._ended.set()
+            self._link.end()
 
     async def send_raw_request(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None, **named: Any

@@ -188,7 +188,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
 
     def _not_sent(self, text: str) -> httpx2.Response:
         """Answer a request that certainly had no effect; a new connection has to be made."""
-        self.link.ended.set()
+        self.link.end()
         return self._error(NOT_SENT, text)
 
     def _error(self, code: int, text: str) -> httpx2.Response:

@@ -134,7 +134,7 @@ class StdioLink(ServerLink, ObjectReceiveStream[SessionMessage], ObjectSendStrea
                 return SessionMessage(jsonrpc_message_adapter.validate_python(parse_message(line)))
             except ValueError:  # a greeting, or a log line
                 log.debug("a server writes what is no message", server=self._definition.name)
-        self.ended.set()
+        self.end()
         raise anyio.EndOfStream
 
     async def _line(self) -> bytes | None:

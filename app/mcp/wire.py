@@ -48,8 +48,14 @@ class ServerLink(ABC):
 
     def __init__(self) -> None:
         self.ended = asyncio.Event()
+        # The tools may be others now, or it has ended.
+        self.changed = asyncio.Event()
         # The server may take a moment to end by itself.
         self.grace = False
+
+    def end(self) -> None:
+        self.ended.set()
+        self.changed.set()
 
     @abstractmethod
     async def end_reason(self) -> str:
