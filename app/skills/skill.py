@@ -36,9 +36,7 @@ _TOOL_LISTS = frozenset(
     f"{word}-tools" for word in ("sensitive", "destructive", "read-only", "idempotent", "harmless", "include")
 )
 _ONE_WORD = frozenset({"timeout-seconds", "script-network"})
-_OUR_KEYS = (
-    _TOOL_LISTS | _ONE_WORD | {"calls-per-minute", "own-results", "search-results", "settings", "audience"}
-)
+_OUR_KEYS = _TOOL_LISTS | _ONE_WORD | {"own-results", "search-results", "settings", "audience"}
 
 # Example phrases: tool → language → what people write.
 Phrases = Mapping[str, Mapping[str, tuple[str, ...]]]

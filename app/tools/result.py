@@ -6,19 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import orjson
+
 from app.http.address import FetchError
 from app.messages import JSON
 from app.tools.masking import mask_text, without_paths
-from app.tools.plain import dumps, is_small, plain
+from app.tools.plain import dumps, plain
 from app.tools.validation import InvalidArguments
 
 MODEL_LIMIT = 32 * 1024
 """Bytes of one result that reach the model."""
 OUTPUT_LIMIT = 1024 * 1024
 """Bytes of JSON that one call may return."""
-
-_WRITTEN_AT_ONCE = 20_000
-"""Characters and parts that take no noticeable time to write."""
 
 _ENVELOPE = frozenset({"ok", "data", "error", "meta"})
 _NO_REASON = "the tool reported a failure and gave no reason"
@@ -110,15 +109,14 @@ class ToolResult:
         A text of more than `limit` bytes is cut inside `data` (or the message), stays valid JSON, and
         says so in `meta`: `truncated` and `size`, the bytes of the whole. `None`: never cut.
         """
-        text = dumps(self._form(self.data))
+        form = self._form(self.data)
+        text = orjson.dumps({key: orjson.Fragment(dumps(part)) for key, part in form.items()})
         if limit is None or len(text) <= limit:
             return text.decode()
         return self._cut(limit, len(text)).decode()
 
     async def text(self) -> str:
-        """Return `to_json`; a large result is written in a thread."""
-        if is_small(self._form(self.data), _WRITTEN_AT_ONCE):
-            return self.to_json()
+        """Return `to_json`, written in a thread."""
         return await asyncio.to_thread(self.to_json)
 
     def _form(self, data: JSON) -> dict[str, JSON]:
@@ -157,20 +155,6 @@ class ToolResult:
     @staticmethod
     def _shortened(form: Any, length: int, limit: int) -> bytes:
         return _longest(length, lambda n: dumps(form(n)), limit, least=0) or dumps(form(0))
-
-
-def settled(value: object, most: int) -> ToolResult | None:
-    """Return the result of plain JSON of at most `most` characters and parts; `None` for other values."""
-    parts = value
-    if type(value) is ToolResult:
-        if value.attachments:
-            return None
-        error = value.error
-        texts = (error.code, error.message, error.hint) if error else ()
-        if type(value.meta) is not dict or not all(type(text) is str for text in texts):
-            return None
-        parts = (value.data, value.meta, texts)
-    return ToolResult.of(value) if is_small(parts, most) else None
 
 
 def bounded(value: object, limit: int) -> ToolResult:

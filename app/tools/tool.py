@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from app.messages import JSON
 from app.people import Audience
 from app.tools.context import Services, ToolContext
-from app.tools.limits import MOST_PER_MINUTE, DaemonThreads
+from app.tools.limits import DaemonThreads
 from app.tools.plain import sendable
 from app.tools.result import ToolResult
 from app.tools.schema import Schema, described, shortened
@@ -44,8 +44,6 @@ class Traits:
     destructive: bool = False
     """It takes away what the person keeps: in a turn that holds words of others it needs a yes."""
     warnings: tuple[str, ...] = ()
-    calls_per_minute: int = 0
-    """For each person, 0 for no limit; waiting for its turn counts as time of the call."""
     outside: bool = True
     """Its results may hold what others wrote, which never grants a permission."""
     permits_addresses: bool = False
@@ -96,11 +94,6 @@ class Tool(Traits):
         if self.audience not in get_args(Audience):
             known = get_args(Audience)
             raise ValueError(f"audience of {name}: expected one of {known}, got {self.audience!r}")
-        if not 0 <= self.calls_per_minute <= MOST_PER_MINUTE:
-            given = self.calls_per_minute
-            raise ValueError(
-                f"calls_per_minute of {name}: expected 0 (none) to {MOST_PER_MINUTE}, got {given}"
-            )
         self.name = name
         self.description: str = sendable(description)
         self.input_schema: Schema = sendable(dict(input_schema))

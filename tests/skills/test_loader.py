@@ -88,7 +88,7 @@ def _facts(skill: Skill) -> list[object]:
         (skill.name, skill.bundled, skill.available, skill.faults, skill.warnings, skill.left_out),
         *((tool.definition_hash, tool.description, tool.examples, tool.category) for tool in skill.tools),
         *((tool.sensitive, tool.idempotent, tool.harmless, tool.outside) for tool in skill.tools),
-        *((tool.timeout, tool.audience, tool.calls_per_minute) for tool in skill.tools),
+        *((tool.timeout, tool.audience) for tool in skill.tools),
     ]
 
 
@@ -156,7 +156,7 @@ def test_a_folder_that_was_not_bundled_is_never_imported(tmp_path: Path, release
     trap = tmp_path / "imported"
     front = (
         "metadata:\n  sensitive-tools: hello ghost\n  idempotent-tools: hello\n  timeout-seconds: '5'\n"
-        "  calls-per-minute: 'hello:7 many ghost:1'\n  audience: owners\n"
+        "  audience: owners\n"
     )
     code = f"open({str(trap)!r}, 'w')\n{HELLO}def undocumented():\n    return 1\n"
     folder = write(tmp_path / "own" / "first", code, front=front, body="Run {baseDir}/x.")
@@ -165,11 +165,10 @@ def test_a_folder_that_was_not_bundled_is_never_imported(tmp_path: Path, release
     assert (skill.bundled, skill.available, skill.reason) == (False, True, "")
     (hello,) = skill.tools
     assert (hello.name, hello.category, hello.timeout, hello.audience) == ("hello", "first", 5.0, "owners")
-    assert (hello.sensitive, hello.idempotent, hello.calls_per_minute) == (True, True, 7)
+    assert (hello.sensitive, hello.idempotent) == (True, True)
     assert hello.input_schema["properties"] == {"name": {"type": "string", "default": "you"}}
     warnings = " ".join(skill.warnings)
-    for part in ("'ghost'", "'many'"):
-        assert part in warnings
+    assert "'ghost'" in warnings
     assert skill.left_out == ("undocumented has no docstring, so it is not a tool; say in one what it does",)
     assert skill.instructions == f"Run {folder}/x."
 
