@@ -261,10 +261,6 @@ LONGEST_WITH_EXAMPLES = 100
 """Examples stay where a description is that short: there they tell most."""
 LONGEST_ABOUT_A_PARAMETER = 160
 
-# Where a schema holds another, a list of them, or some by name.
-_ONE = frozenset(("items", "additionalProperties", "propertyNames", "not", "contains", "if", "then", "else"))
-_LISTED = frozenset(("anyOf", "oneOf", "allOf", "prefixItems"))
-_NAMED = frozenset(("properties", "patternProperties", "$defs", "dependentSchemas"))
 _SAYS_NOTHING: tuple[tuple[str, JSON], ...] = (
     ("required", []),
     ("default", ""),
@@ -279,28 +275,24 @@ def brief(tool: Tool) -> Schema:
     said = _cut(tool.description, LONGEST_DESCRIPTION)
     with_examples = [described(said, tool.examples[:count]) for count in range(len(tool.examples), 0, -1)]
     words = next((whole for whole in with_examples if len(whole) <= LONGEST_WITH_EXAMPLES), said)
-    function = {"name": tool.name, "description": words, "parameters": _brief_schema(tool.input_schema)}
+    function = {"name": tool.name, "description": words, "parameters": _brief(tool.input_schema)}
     return {"type": "function", "function": function}
 
 
-def _brief_schema(schema: JSON) -> JSON:
+def _brief(schema: JSON) -> JSON:
+    if isinstance(schema, list):
+        return [_brief(part) for part in schema]
     if not isinstance(schema, Mapping):
         return schema
-    made: dict[str, JSON] = {}
-    for key, value in schema.items():
-        closes = key == "additionalProperties" and value is False and "properties" in schema
-        if closes or (key, value) in _SAYS_NOTHING:
-            continue
-        if key == "description" and isinstance(value, str):
-            value = _cut(value, LONGEST_ABOUT_A_PARAMETER)
-        elif key in _ONE:
-            value = _brief_schema(value)
-        elif key in _LISTED and isinstance(value, list):
-            value = [_brief_schema(one) for one in value]
-        elif key in _NAMED and isinstance(value, Mapping):
-            value = {name: _brief_schema(one) for name, one in value.items()}
-        made[key] = value
-    return made
+    said = {key: part for key, part in schema.items() if (key, part) not in _SAYS_NOTHING}
+    if "properties" in said and said.get("additionalProperties") is False:
+        del said["additionalProperties"]
+    return {
+        key: _cut(part, LONGEST_ABOUT_A_PARAMETER)
+        if key == "description" and isinstance(part, str)
+        else _brief(part)
+        for key, part in said.items()
+    }
 
 
 def _cut(text: str, longest: int) -> str:
