@@ -54,7 +54,7 @@ class Skills:
 def build_skills(settings: Settings, sandbox: Sandbox, reporter: FailureReporter) -> Skills:
     """Build the loader of all skills, with the workers that run their code."""
     installed = InstalledSkills(settings.data_dir, sandbox)
-    workers = Workers(launcher=installed, reporter=reporter, homes=settings.data_dir / "workers")
+    workers = Workers(launcher=installed, reporter=reporter)
     return Skills(SkillLoader(settings.skills_dir, workers=workers, installed=installed), workers)
 
 

@@ -109,8 +109,7 @@ class ToolResult:
         A text of more than `limit` bytes is cut inside `data` (or the message), stays valid JSON, and
         says so in `meta`: `truncated` and `size`, the bytes of the whole. `None`: never cut.
         """
-        form = self._form(self.data)
-        text = orjson.dumps({key: orjson.Fragment(dumps(part)) for key, part in form.items()})
+        text = orjson.dumps({key: orjson.Fragment(dumps(part)) for key, part in self.form.items()})
         if limit is None or len(text) <= limit:
             return text.decode()
         return self._cut(limit, len(text)).decode()
@@ -119,12 +118,14 @@ class ToolResult:
         """Return `to_json`, written in a thread."""
         return await asyncio.to_thread(self.to_json)
 
-    def _form(self, data: JSON) -> dict[str, JSON]:
+    @property
+    def form(self) -> dict[str, JSON]:
+        """Return the envelope that `to_json` writes."""
         if self.ok:
-            return {"ok": True, "data": data, "meta": self.meta}
+            return {"ok": True, "data": self.data, "meta": self.meta}
         error = self.error or ToolError("INTERNAL", _NO_REASON)
         form = {"ok": False, "error": {"code": error.code, "message": error.message, "hint": error.hint}}
-        return {**form, "meta": self.meta} if data is None else {**form, "data": data, "meta": self.meta}
+        return form | ({} if self.data is None else {"data": self.data}) | {"meta": self.meta}
 
     def _cut(self, limit: int, size: int) -> bytes:
         meta: dict[str, JSON] = {"truncated": True, "size": size}
