@@ -16,7 +16,6 @@ from app.skills.folder import (
     Signature,
     Stamp,
     entries,
-    has_same_files,
     is_skill,
     signature,
     stamp,
@@ -179,15 +178,11 @@ class SkillLoader:
         clashes: list[str] = []
         taken: dict[str, Skill] = {}
         skills: list[Skill] = []
-        copies = {skill.folder for skill in self._loaded.values() if self._is_copy(skill)}
-        for skill in sorted(self._loaded.values(), key=lambda one: self._precedence(one, copies)):
+        for skill in sorted(self._loaded.values(), key=_precedence):
             first = taken.setdefault(skill.name, skill)
             if first is not skill:
                 reason = f"the folder {first.folder} has a skill of the same name {skill.name!r}"
-                if first.bundled and skill.folder in copies:
-                    reason = "it is a copy of a skill of the release, which is used itself"
-                else:
-                    clashes.append(f"{skill.folder} is left out: {reason}")
+                clashes.append(f"{skill.folder} is left out: {reason}")
                 skill = replace(skill, tools=(), available=False, reason=skill.reason or reason)
             skills.append(skill)
         tools: dict[str, Tool] = {}
@@ -204,28 +199,6 @@ class SkillLoader:
             log.warning("skills clash: %s", clash)
         self._skills = tuple(sorted(skills, key=lambda one: (one.name, str(one.folder))))
         self._tools, self._phrases, self._clashes = tuple(tools.values()), phrases, tuple(clashes)
-
-    def _is_copy(self, skill: Skill) -> bool:
-        """Tell whether it is an unchanged copy of a bundled skill, which then runs in its place.
-
-        Someone who copies the whole folder to add skills must not lose what only bundled skills may do.
-        """
-        if skill.bundled or skill.installed or skill.folder.name not in self._names:
-            return False
-        return has_same_files(skill.folder, Path(self._release, skill.folder.name))
-
-    def _precedence(self, skill: Skill, copies: Collection[Path]) -> tuple[bool, ...]:
-        """Sort skills of one name: not installed first, then available, without faults, in a folder of that
-        name, and the operator's before the bundled one unless it is an unchanged copy.
-        """
-        return (
-            bool(skill.installed),
-            not skill.available,
-            bool(skill.faults),
-            skill.folder.name != skill.name,
-            skill.folder in copies,
-            skill.folder.parent != Path(os.path.abspath(self._skills_dir)),
-        )
 
 
 class InstalledSkills:
@@ -293,6 +266,12 @@ class InstalledSkills:
         if stamp(installed.phrases) != self._phrases.get(str(skill.folder)):
             return True
         return bool(skill.unrun) and self._sandbox.refusal() != skill.unrun
+
+
+def _precedence(skill: Skill) -> tuple[bool, ...]:
+    """Sort skills of one name: bundled ones first, as no other may do what they do; installed ones last."""
+    is_misnamed = skill.folder.name != skill.name
+    return not skill.bundled, bool(skill.installed), not skill.available, bool(skill.faults), is_misnamed
 
 
 def _audience(installed: Installed) -> Audience:

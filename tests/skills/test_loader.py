@@ -178,11 +178,12 @@ def test_a_package_that_is_not_installed_is_named_until_it_is(
 ) -> None:
     code = (
         "import json\nimport beside\nfrom folder_beside import x\nimport recado_test_package.inner\n"
+        "import recado_other_package\n"
         "try:\n    import guarded_package\nexcept ImportError:\n    pass\n"
         "def later():\n    import later_package\n" + HELLO
     )
     folder = write(tmp_path / "own" / "needy", code)
-    (folder / "scripts" / "beside.py").write_text("import recado_other_package\nimport beside\n", "utf-8")
+    (folder / "scripts" / "beside.py").write_text("import beside\n", "utf-8")
     (folder / "scripts" / "folder_beside").mkdir()
     loader = loaded(tmp_path / "own")
     skill = loader.skills[0]
@@ -451,32 +452,17 @@ def test_the_second_tool_of_a_name_is_offered_under_its_skills(tmp_path: Path, r
     assert loader.clashes == ("second: the tool hello is offered as second_hello",)
 
 
-def test_of_two_skills_of_one_name_the_operators_is_used(tmp_path: Path, release: Path) -> None:
-    write(release / "first", HELLO)
-    write(tmp_path / "own" / "first", body="Mine.")
-    write(tmp_path / "own" / "zzz", name="first", body="A copy.")
-    loader = loaded(tmp_path / "own", release)
-    assert [skill.instructions for skill in loader.skills if skill.available] == ["Mine."]
-    assert loader.skill("first").instructions == "Mine."
-    assert len(loader.clashes) == 2
-    assert loader.tools() == ()
-
-
-def test_of_an_unchanged_copy_of_a_bundled_skill_the_bundled_one_is_used(
+def test_of_skills_of_one_name_the_bundled_one_is_used_else_the_one_in_a_folder_of_that_name(
     tmp_path: Path, release: Path
 ) -> None:
     write(release / "first", HELLO)
-    copy = tmp_path / "own" / "first"
-    shutil.copytree(release / "first", copy)
+    for name, folder in (("first", "first"), ("mine", "mine"), ("mine", "zzz")):
+        write(tmp_path / "own" / folder, name=name, body=f"In {folder}.")
     loader = loaded(tmp_path / "own", release)
-    assert loader.clashes == ()
+    assert [skill.instructions for skill in loader.skills if skill.available] == ["Body.", "In mine."]
     assert loader.skill("first").folder == release / "first"
+    assert len(loader.clashes) == 2
     assert [tool.name for tool in loader.tools()] == ["hello"]
-    (left,) = (skill for skill in loader.skills if not skill.available)
-    assert "copy" in left.reason
-    write(copy, HELLO, body="Mine.")
-    loader.refresh()
-    assert loader.skill("first").instructions == "Mine."
 
 
 def test_long_names_keep_their_end_and_fit(tmp_path: Path) -> None:
