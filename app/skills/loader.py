@@ -19,9 +19,8 @@ from app.skills.folder import (
     is_skill,
     signature,
     stamp,
-    stamps_below,
 )
-from app.skills.installed import RECORD, Installed, current, is_installed_folder
+from app.skills.installed import Installed, current, is_installed_folder
 from app.skills.modules import is_installed
 from app.skills.phrases import phrases
 from app.skills.skill import (
@@ -210,7 +209,6 @@ class InstalledSkills:
     def __init__(self, data_dir: Path, sandbox: Sandbox) -> None:
         self._data_dir = data_dir
         self._sandbox = sandbox
-        self._stamps: Mapping[str, Stamp] = {}
         self._installed: dict[str, Installed] = {}
         self._phrases: dict[str, Stamp] = {}
 
@@ -225,10 +223,7 @@ class InstalledSkills:
 
     def look(self) -> Mapping[str, Installed]:
         """Return what is installed, by its folder's absolute path."""
-        stamps = stamps_below(self._data_dir / "skills", RECORD)
-        if stamps != self._stamps:
-            self._stamps = stamps
-            self._installed = {os.path.abspath(one.folder): one for one in current(self._data_dir)}
+        self._installed = {os.path.abspath(one.folder): one for one in current(self._data_dir)}
         return self._installed
 
     def load(self, installed: Installed, *, release: Path, workers: Workers | None) -> Skill:

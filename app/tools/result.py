@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -134,28 +135,22 @@ class ToolResult:
             if len(dumps(said)) <= limit // 4:
                 meta = {**said, **meta}
                 break
-        if isinstance(self.data, list | tuple) and self.ok:
-            kept = _longest(len(self.data), lambda n: self._listed(n, meta), limit)
-            if kept is not None:
-                return kept
-        if self.ok:
-            whole = self.data if isinstance(self.data, str) else dumps(self.data).decode()
-            return self._shortened(lambda n: {"ok": True, "data": whole[:n], "meta": meta}, len(whole), limit)
         error = self.error or ToolError("INTERNAL", "")
+        whole: Any = error.message
+        if self.ok:
+            whole = self.data if isinstance(self.data, str | list) else dumps(self.data).decode()
 
-        def failed(n: int) -> dict[str, JSON]:
-            shown = {"code": error.code[:200], "message": error.message[:n], "hint": error.hint[:200]}
-            return {"ok": False, "error": shown, "meta": meta}
+        def written(n: int) -> bytes:
+            if self.ok:
+                shown = {"items": f"{n} of {len(whole)}"} if isinstance(whole, list) else {}
+                return dumps({"ok": True, "data": whole[:n], "meta": {**meta, **shown}})
+            cut = {"code": error.code[:200], "message": whole[:n], "hint": error.hint[:200]}
+            return dumps({"ok": False, "error": cut, "meta": meta})
 
-        return self._shortened(failed, len(error.message), limit)
-
-    def _listed(self, n: int, meta: Mapping[str, JSON]) -> bytes:
-        shown = {**meta, "items": f"{n} of {len(self.data)}"}
-        return dumps({"ok": True, "data": self.data[:n], "meta": shown})
-
-    @staticmethod
-    def _shortened(form: Any, length: int, limit: int) -> bytes:
-        return _longest(length, lambda n: dumps(form(n)), limit, least=0) or dumps(form(0))
+        if isinstance(whole, list) and len(written(1)) > limit:
+            whole = dumps(whole).decode()
+        most = bisect_right(range(len(whole) + 1), limit, key=lambda n: len(written(n))) - 1
+        return written(max(most, 0))
 
 
 def bounded(value: object, limit: int) -> ToolResult:
@@ -188,20 +183,6 @@ def _error(given: object) -> ToolError:
 
 def _mapping(value: JSON) -> dict[str, JSON]:
     return value if isinstance(value, dict) else {}
-
-
-def _longest(length: int, render: Any, limit: int, least: int = 1) -> bytes | None:
-    """Return the longest rendering that fits; `None` where not even `least` parts do."""
-    best: bytes | None = None
-    low, high = least, length
-    while low <= high:
-        middle = (low + high) // 2
-        text: bytes = render(middle)
-        if len(text) <= limit:
-            best, low = text, middle + 1
-        else:
-            high = middle - 1
-    return best
 
 
 _REFUSED = frozenset({"BAD_ADDRESS", "NOT_PUBLIC", "BAD_REDIRECT"})

@@ -7,7 +7,6 @@ import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -167,10 +166,9 @@ def signature_of(fn: Callable[..., object]) -> Signature:
     docstring = parse_docstring(getattr(_bound(fn), "__doc__", ""))
     target = inspect.unwrap(fn) if inspect.isroutine(fn) else type(fn).__call__
     target = getattr(fn, "func", target)
-    around = _surroundings(target)
-    hints = _hints(target, around)
+    hints = _hints(target)
     parameters = inspect.signature(fn).parameters.values()
-    return read_parameters(parameters, lambda one: hints.get(one.name, one.empty), docstring, around)
+    return read_parameters(parameters, lambda one: hints.get(one.name, one.empty), docstring, {})
 
 
 def read_parameters(
@@ -274,24 +272,14 @@ def is_context(parameter: inspect.Parameter) -> bool:
     return parameter.name == "context" or _CONTEXT.fullmatch(_AROUND_NAMES.sub("", text)) is not None
 
 
-def _hints(target: Callable[..., object], around: dict[str, object]) -> dict[str, object]:
+def _hints(target: Callable[..., object]) -> dict[str, object]:
     """Return annotations with their names looked up; what cannot be looked up is marked as unknown."""
     hints: dict[str, object] = {}
     for name, annotation in getattr(target, "__annotations__", {}).items():
         holder = types.SimpleNamespace(__annotations__={name: annotation})
         names = getattr(inspect.unwrap(target), "__globals__", {})
         try:
-            hints |= typing.get_type_hints(holder, globalns=names, localns=around, include_extras=True)
+            hints |= typing.get_type_hints(holder, globalns=names, include_extras=True)
         except Exception:  # an annotation is the author's own expression: it may raise anything
             hints[name] = Missing.UNKNOWN
     return hints
-
-
-def _surroundings(target: Callable[..., object]) -> dict[str, object]:
-    """Return the names that a function closes over; an annotation may use them."""
-    code, cells = getattr(target, "__code__", None), getattr(target, "__closure__", None) or ()
-    found: dict[str, object] = {}
-    for name, cell in zip(getattr(code, "co_freevars", ()), cells, strict=True):
-        with suppress(ValueError):  # the cell is not filled yet
-            found[name] = cell.cell_contents
-    return found
