@@ -46,7 +46,6 @@ from app.store.personal_data import ErasedPerson
 from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, ToolRegistry
 from app.tools.documents import Documents
 from app.tools.files import PAGE_IN_A_CHAT, Files
-from app.tools.limits import Rates
 from app.turns.attachments import AttachmentReader
 from app.turns.contexts import ToolContexts
 from app.turns.profiles import Profiles, TimeZones, local_timezone
@@ -119,7 +118,6 @@ class Assistant:
         self.phrase_writer = PhraseWriter(loader, self.abilities, self.model, self.store, settings.data_dir)
         if settings.has_model:
             self.abilities.subscribe(self.phrase_writer.check)
-        self.rates = Rates()
         self.engine = self._engine(ConfirmationPolicy(settings.confirmation_mode, _nobody_to_ask))
         look_again = asyncio.Event()
         self.reminders = Reminders(
@@ -192,7 +190,6 @@ class Assistant:
             policy,
             self.settings.dry_run,
             on_call=self.metrics.tool_called,
-            rates=self.rates,
         )
 
     def _contexts(self) -> ToolContexts:

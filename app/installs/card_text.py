@@ -429,8 +429,8 @@ class _ServerCard(_Card):
 
 def _server_place(server: Server) -> str:
     texts = [server.url or f"{server.registry} {server.version}".rstrip()]
-    texts += [f"{name}: {value}" for name, value in server.headers]
-    texts += [f"{name}={value}" for name, value in server.env]
+    texts += [f"{name}: {value}" for name, value in server.headers.items()]
+    texts += [f"{name}={value}" for name, value in server.env.items()]
     return ", ".join(map(quoted, texts))
 
 

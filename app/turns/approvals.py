@@ -242,9 +242,6 @@ class Authorizer:
         elif (last.arguments_hash, last.tool_hash) == one.hashes:
             decisions.agreed[one.call.id] = Agreed(last.choice, *one.hashes, last.subject)
             return
-        too_often = self._engine.too_often(one.tool, ToolContext(person=turn.person))
-        if too_often is not None:
-            raise Refused(too_often)
         again = frozenset(past.choice for past in about) & approvals.ASKS_AGAIN
         card = await self._card(turn, one, again)
         decisions.laid_aside.add(one.call.id)
