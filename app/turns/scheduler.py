@@ -175,8 +175,8 @@ class TurnScheduler:
         """Look for a turn and run it; whatever goes wrong, the lane goes on."""
         try:
             found = await self._claim(conversation)
-            if isinstance(found, Ready):
-                await self._run(conversation, lane, found)
+            if isinstance(found, Ready) and (pause := await self._run(conversation, lane, found)):
+                return pause
         except Exception as error:
             log.error("a lane stumbled", error=f"{type(error).__name__}: {error}")
             return Pause(time.time() + RETRY_SECONDS)
@@ -206,14 +206,16 @@ class TurnScheduler:
         found, _ = await self._store.tx(choose, then=notify)
         return found
 
-    async def _run(self, conversation: str, lane: _Lane, turn: Ready) -> None:
-        """Run a turn once there is a place for it.
+    async def _run(self, conversation: str, lane: _Lane, turn: Ready) -> Pause | None:
+        """Run a turn once there is a place for it; a guest's may have to wait longer by then.
 
         One that was cut off twice runs beside no other such turn, so that a crash tells the turn that brings
         the server down from those that only ran beside it.
         """
         guests = self._guests_places if turn.for_guest else nullcontext()
         async with guests, self._places, self._alone if turn.runs_alone else nullcontext():
+            if turn.for_guest and (pause := await self._pause_of_guest(conversation)):
+                return pause
             lane.turn = turn.id
             lane.attempt = asyncio.create_task(self._attempt(turn.id, lane), name=f"turn {turn.id}")
             try:
@@ -221,6 +223,7 @@ class TurnScheduler:
             finally:
                 await _ended(lane.attempt)
                 lane.turn, lane.attempt = "", None
+        return None
 
     async def _until_done(self, conversation: str, lane: _Lane, attempt: "asyncio.Task[None]") -> None:
         """Wait for the end of a turn; at each hint look whether it is to stop.
@@ -248,6 +251,13 @@ class TurnScheduler:
         except Exception as error:
             log.error("a stop was not looked for", error=f"{type(error).__name__}: {error}")
             return False
+
+    async def _pause_of_guest(self, conversation: str) -> Pause | None:
+        now = time.time()
+        gate = await self._store.tx(lambda conn: self._limits.gate_of_open(conn, conversation, now))
+        for person in gate.told if gate is not None else ():
+            self._sender.wake(person)
+        return None if gate is None else gate.pause
 
     async def _attempt(self, turn: str, lane: _Lane) -> None:
         """Run a turn; what it raises postpones it, and after the third attempt ends it."""
