@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from sqlite3 import Connection
-from typing import Any
+from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
 import structlog
@@ -15,9 +15,10 @@ from app.calendar.rules import moments_between, next_after
 from app.messages import Outgoing, Template, Wakeable
 from app.schedule.quiet import quiet_until
 from app.schedule.wording import reminder_text
-from app.store import schedules
+from app.store import people, schedules
 from app.store.database import Database
 from app.store.outbox import WINDOW_SECONDS, Draft, written_at
+from app.store.ownership import HasAccessRules
 from app.store.schedules import Due, Firing, Schedule
 from app.text import Private
 
@@ -29,6 +30,7 @@ WINDOW_MARGIN = 300.0
 """Meta's clock and ours may differ: what would come in the last minutes of the window counts as too late."""
 MOST_COUNTED = 99
 _ALARM = "next reminder"
+Way = Literal["text", "template", ""]
 _LANGUAGES = {"es": "es", "pt": "pt_BR", "en": "en"}
 
 
@@ -44,6 +46,7 @@ class Reminders:
         channels: Collection[str],
         *,
         template: Template | None,
+        access: HasAccessRules,
         sender: Wakeable,
         look_again: asyncio.Event,
         alarms: bool = True,
@@ -51,6 +54,7 @@ class Reminders:
         self._store = store
         self._channels = channels
         self._template = template
+        self._access = access
         self._sender = sender
         self._look_again = look_again
         self._alarms = alarms
@@ -105,11 +109,11 @@ class Reminders:
     async def tick(self) -> None:
         """Tell or start everything that is due, and set the alarm for the next one."""
         now = time.time()
-        due_now, ahead = await self._store.tx(lambda conn: _look(conn, self._channels, now))
+        due_now, ahead = await self._store.tx(lambda conn: self._find(conn, now))
         put_off = {due: until for due, _ in due_now if (until := _quiet_until(due, now)) is not None}
-        found = [(due, is_open) for due, is_open in due_now if due not in put_off]
-        tellable = [(due, is_open) for due, is_open in found if is_open or self._may_use_template(due)]
-        untellable = [due.schedule for due, is_open in found if not (is_open or self._may_use_template(due))]
+        found = [(due, way) for due, way in due_now if due not in put_off]
+        tellable = [(due, way == "text") for due, way in found if way]
+        untellable = [due.schedule for due, way in found if not way]
         firings, faulty = await asyncio.to_thread(self._firings, tellable, now) if tellable else ([], [])
         again = await asyncio.to_thread(_due_again, ahead, now) if ahead else []
 
@@ -133,9 +137,29 @@ class Reminders:
         elif self._alarms:
             await self._set_alarm(next_due)
 
-    def _may_use_template(self, due: Due) -> bool:
-        """Return False for what waits for the person: a turn's answer, a reminder whose template failed."""
-        return self._template is not None and not due.schedule.resends and not due.schedule.runs_turn
+    def _find(self, conn: Connection, now: float) -> tuple[list[tuple[Due, Way]], list[Schedule]]:
+        """Return what is due with the way to its person, and what fired in the future.
+
+        What was held and may come now is released first.
+        """
+        schedules.release_held(conn, now)
+        due = [(due, self._way_to(conn, due, now)) for due in schedules.due(conn, self._channels, now)]
+        return due, schedules.fired_in_future(conn, now)
+
+    def _way_to(self, conn: Connection, due: Due, now: float) -> Way:
+        """Return how a message reaches the person now: not ("") if it has to wait until they write.
+
+        On WhatsApp a text reaches them for a day after their last message; a template brings no answer of a
+        turn, and no reminder whose template failed. Who may not write any more is not written to either.
+        """
+        where = due.conversation
+        if not people.may_come(conn, self._access.access_rules(where.channel), where.person_id):
+            return ""
+        if where.channel == "terminal":
+            return "text"
+        if now < (written_at(conn, where.id) or 0.0) + WINDOW_SECONDS - WINDOW_MARGIN:
+            return "text"
+        return "template" if self._template and not (due.schedule.resends or due.schedule.runs_turn) else ""
 
     def _firings(self, found: Sequence[tuple[Due, bool]], now: float) -> tuple[list[Firing], list[Schedule]]:
         """Return firings, and reminders that cannot be told here, such as for an unknown zone."""
@@ -185,18 +209,6 @@ class Reminders:
         self.look()
 
 
-def _look(
-    conn: Connection, channels: Collection[str], now: float
-) -> tuple[list[tuple[Due, bool]], list[Schedule]]:
-    """Return what is due, each with whether free text reaches its person, and what fired in the future.
-
-    What was held and may come now is released first.
-    """
-    schedules.release_held(conn, now)
-    due = [(due, _window_open(conn, due, now)) for due in schedules.due(conn, channels, now)]
-    return due, schedules.fired_in_future(conn, now)
-
-
 def _quiet_until(due: Due, now: float) -> float | None:
     """Return when what is due may run, if its person's quiet hours keep it from running now."""
     if not due.schedule.runs_turn:
@@ -221,13 +233,6 @@ def _due_again(ahead: Sequence[Schedule], now: float) -> list[tuple[Schedule, fl
                 log.error("a reminder was not set back", schedule=schedule.id, error=type(error).__name__)
         found.append((schedule, due))
     return found
-
-
-def _window_open(conn: Connection, due: Due, now: float) -> bool:
-    """Return True if free text reaches the person: on WhatsApp for a day after their last message."""
-    if due.conversation.channel == "terminal":
-        return True
-    return now < (written_at(conn, due.conversation.id) or 0.0) + WINDOW_SECONDS - WINDOW_MARGIN
 
 
 def _alarm_clock() -> Any:

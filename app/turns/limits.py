@@ -18,9 +18,9 @@ from app.store import alerts, events, limits, outbox, people
 from app.store.billing import MILLION, REGULAR, RateTable
 from app.store.limits import Period
 from app.store.outbox import Draft, Origin, OutboxRow
+from app.store.ownership import HasAccessRules
 from app.store.tool_statistics import day_of
 from app.store.turns import Pause
-from app.turns.profiles import HasAccessRules
 
 GUESTS_TOKENS = 0.9  # share of the tokens that guests may use up
 WARNED_AT = 0.8  # share of the monthly budget

@@ -11,6 +11,7 @@ from sqlite3 import Connection
 import structlog
 
 from app.errors import StoreError
+from app.schedule.quiet import runs_wait_until
 from app.store import turns
 from app.store.database import new_id
 from app.store.journal import TurnGone
@@ -187,6 +188,8 @@ class TurnScheduler:
         now, turn = time.time(), new_id("turn")
 
         def choose(conn: Connection) -> tuple[Ready | Pause | UnreadFiles | None, Sequence[str]]:
+            if (until := runs_wait_until(conn, conversation, now)) is not None:
+                return Pause(until), ()
             if (gate := self._limits.gate(conn, conversation, now, len(self._lanes))) is not None:
                 return gate.pause, gate.told
             notified, again = self._replies.take(conn, conversation, now, self._quiet, self._longest)

@@ -8,6 +8,7 @@ import pytest
 
 from app.schedule.alarm import Reminders
 from app.store.database import Database
+from tests.store.rows import Everybody
 
 KNOWN, UNKNOWN = "America/Bogota", "Atlantis/Poseidonis"
 HOUR, DAY = 3_600.0, 86_400.0
@@ -40,7 +41,13 @@ def _due(conn: Connection, person: str, zone: str) -> None:
 def _reminders(store: Database, sender: Sender | None = None) -> Reminders:
     found = sender or Sender()
     return Reminders(
-        store, ("terminal",), template=None, sender=found, look_again=asyncio.Event(), alarms=False
+        store,
+        ("terminal",),
+        template=None,
+        access=Everybody(),
+        sender=found,
+        look_again=asyncio.Event(),
+        alarms=False,
     )
 
 
