@@ -16,10 +16,10 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 from app.errors import RecadoError
 from app.http.transport import Transport
 from app.i18n import say
-from app.installs.card_text import PHONE_CHARACTERS, CardText, CardWriter, origin_lines
+from app.installs.card_text import PHONE_CHARACTERS, Candidate, CardText, CardWriter, origin_lines
 from app.installs.directory import MAX_CHOICES, Directory, build_directory, resolve, resolve_local
 from app.installs.errors import InstallError
-from app.installs.pipeline import Approval, Candidate, Notices
+from app.installs.pipeline import Approval
 from app.installs.plans import Plan
 from app.installs.quarantine import discard_old
 from app.installs.sentences import (
@@ -110,7 +110,6 @@ def build_installs(
     sandbox: Sandbox,
     catalog: Catalog,
     servers: McpServers,
-    notices: Notices,
     model: Model | None,
 ) -> Installs:
     """Build the installs of a server; `model` translates what authors say, None for none."""
@@ -126,7 +125,6 @@ def build_installs(
             servers,
             settings,
             writer,
-            notices,
         ),
     )
 
@@ -243,14 +241,12 @@ class ServerInstalls:
         servers: McpServers,
         settings: Settings,
         writer: CardWriter,
-        notices: Notices,
     ) -> None:
         self._installer = installer
         self._directory = directory
         self._servers = servers
         self._config_path = settings.mcp_config_path
         self._writer = writer
-        self._notices = notices
 
     async def close(self) -> None:
         """End a fetch of the registry that is under way."""
@@ -284,11 +280,9 @@ class ServerInstalls:
         """Install and start the server whose card the person said yes to."""
         language = context.language
         _require_consent(context, "recado mcp add NAME --registry ID")
-        notice = say(language, "I am downloading the server and what it needs. This takes a while.")
-        async with self._notices.if_long(context, notice):
-            record = await self._installer.commit(_approval(context))
-            await self._servers.refresh()
-            state = await self._servers.settled(record.name, START_SECONDS)
+        record = await self._installer.commit(_approval(context))
+        await self._servers.refresh()
+        state = await self._servers.settled(record.name, START_SECONDS)
         summary = installed_text(language, record, state)
         data = {"name": record.name, "tools": list(state.tools), "summary": summary}
         undo = "" if record.updated_from else undo_words(language, record)

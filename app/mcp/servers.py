@@ -83,8 +83,8 @@ class McpServers:
         self._refreshing = asyncio.Lock()
         self._alerting = asyncio.Lock()
         self._told: dict[str, tuple[str, ...]] = {}
-        self._toolset = self._announced = _ServerTools()
-        self._made_of: object = []
+        self._toolset = _ServerTools()
+        self._made_of: object = []  # the supervisors and their approved tools
         self._stopped = False
 
     def subscribe(self, listener: Callable[[], None]) -> None:
@@ -106,12 +106,12 @@ class McpServers:
     @property
     def tools(self) -> Sequence[Tool]:
         """The approved tools of the servers that run; the same object while nothing changed."""
-        return self._current().tools
+        return self._toolset.tools
 
     @property
     def descriptions(self) -> Mapping[str, str]:
         """A line about each server."""
-        return self._current().descriptions
+        return self._toolset.descriptions
 
     async def first_starts(self) -> bool:
         """Wait for the servers that start for the first time; tell whether there were any.
@@ -190,21 +190,16 @@ class McpServers:
             supervisor.reason,
             definition,
             supervisor.revision,
-            self._current().names.get(name, ()),
+            self._toolset.names.get(name, ()),
             supervisor.held_back,
             supervisor.dropped,
         )
 
-    def _current(self) -> "_ServerTools":
+    def _announce(self) -> None:
         servers = [supervisor for supervisor, _ in self._running.values() if supervisor.approved]
         made_of = [(server, server.approved) for server in servers]
         if made_of != self._made_of:
             self._made_of, self._toolset = made_of, _adapt_tools(servers)
-        return self._toolset
-
-    def _announce(self) -> None:
-        if (now := self._current()) is not self._announced:
-            self._announced = now
             for listener in self._listeners:
                 listener()
 
