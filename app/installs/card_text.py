@@ -374,7 +374,7 @@ class _ServerCard(_Card):
         else:
             yield self._rights()
         if plan.secrets:
-            names = self.names([one.name for one in plan.secrets])
+            names = self.names([one.key for one in plan.secrets])
             said = say(language, "It asks for {names}: never here, but in a shell.", names=names)
             yield Fact(said, list(self._secrets()))
         yield self.audience(plan.audience)
@@ -424,8 +424,8 @@ class _ServerCard(_Card):
             is_needed = secret.required
             needed = say(self.language, "needed") if is_needed else say(self.language, "not always needed")
             described = f": {quoted(secret.description)}" if secret.description else ""
-            yield f"- {secret.name} ({needed}){described}"
-            yield f"   recado mcp secret {self.plan.name} {secret.name}"
+            yield f"- {secret.key} ({needed}){described}"
+            yield f"   recado mcp secret {self.plan.name} {secret.key}"
 
 
 def _server_place(server: Server) -> str:

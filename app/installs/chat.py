@@ -399,19 +399,19 @@ class ServerInstalls:
         """Plan the install that is meant, or raise `Refused` with what to choose from, or why not."""
         name = str(arguments["name"])
         found = await resolve(self._directory, name)
-        if found.entry is None and found.choices:
-            names = [entry.name for entry in found.choices]
-            data = {"names": names, "summary": choices_text(language, found.choices)}
-            to_pick = names if any(entry.reason is None for entry in found.choices) else []
+        if isinstance(found, list) and found:
+            names = [entry.name for entry in found]
+            data = {"names": names, "summary": choices_text(language, found)}
+            to_pick = names if any(entry.reason is None for entry in found) else []
             # the words are their authors'
             raise Refused(ToolResult.success(data, outside=True, choices=to_pick))
-        if found.entry is None:
+        if isinstance(found, list):
             topics = await self._directory.nearest_topics(name, language)
             raise Refused(not_found(language, name, topics))
-        if (reason := found.entry.reason) is not None:
-            raise Refused(not_installable(language, found.entry.name, reason))
+        if (reason := found.reason) is not None:
+            raise Refused(not_installable(language, found.name, reason))
         request = ServerRequest(
-            found.entry,
+            found,
             values=arguments.get("values") or {},
             folder=str(arguments.get("folder") or ""),
             network=arguments.get("network"),

@@ -5,7 +5,6 @@ import json
 import logging
 import os
 import re
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +20,6 @@ from app.tools.plain import sendable
 log = logging.getLogger(__name__)
 
 LARGEST = 1024 * 1024
-LOCK_SECONDS = 10.0
 LONGEST_SECRET = 16 * 1024
 
 _VARIABLE = re.compile(r"[A-Za-z_]\w{0,63}", re.ASCII)
@@ -73,25 +71,15 @@ def set_enabled(path: Path, name: str, enabled: bool) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a file that several programs change; make its folder.
-
-    Raises RecadoError if another program holds it for long, OSError if the lock cannot be made.
-    """
+    """Hold the lock of a file that several programs change for a moment; make its folder."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    give_up = time.monotonic() + LOCK_SECONDS
-    try:
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > give_up:
-                    raise RecadoError(f"another program is changing {path}; try again") from None
-                time.sleep(0.02)
+    with open(path.with_name(f".{path.name}.lock"), "a", opener=_private) as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(descriptor)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CLOEXEC, 0o600)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 import asyncio
 import importlib
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,10 +55,7 @@ def build_mcp(
 
 
 class McpServers:
-    """Every MCP server; the app starts and goes on whatever becomes of one.
-
-    `allowed` are hosts and ports that a server's address may lead to although they are not public.
-    """
+    """Every MCP server; the app starts and goes on whatever becomes of one."""
 
     def __init__(
         self,
@@ -67,14 +64,12 @@ class McpServers:
         data_dir: Path,
         alerts: ServerAlerts,
         *,
-        allowed: Collection[tuple[str, int]] = (),
         limits: Limits = Limits(),  # noqa: B008 (frozen)
     ) -> None:
         self._configuration = configuration
         self._sandbox = sandbox
         self._data_dir = data_dir
         self._alerts = alerts
-        self._allowed = frozenset(allowed)
         self._limits = limits
         self._listeners: list[Callable[[], None]] = []
         self._definitions: dict[str, ServerDefinition] = {}
@@ -155,7 +150,7 @@ class McpServers:
         if fault := await asyncio.to_thread(integrity_fault, definition.folder, definition.sha256):
             raise Unstartable(fault)
         client = await asyncio.to_thread(importlib.import_module, "app.mcp.client")
-        async with client.connect(definition, self._sandbox, self._allowed) as connection:
+        async with client.connect(definition, self._sandbox) as connection:
             yield connection
 
     def on_news(self, supervisor: Supervisor) -> None:
