@@ -117,28 +117,27 @@ async def _open(
         link = await attempt.enter_async_context(program or open_remote(definition))
         connection = Connection(definition, link)
         session = await attempt.enter_async_context(connection.session)
-        fault = await _greet(session, link, newest)
+        await _greet(session, link, newest)
+    except Unreachable:
+        with suppress(Unreachable):
+            await attempt.aclose()
+        raise
     except BaseException:
         await attempt.aclose()
         raise
-    if fault is not None:
-        with suppress(Unreachable):
-            await attempt.aclose()
-        raise fault
     opened.push_async_exit(attempt)
     return connection
 
 
-async def _greet(session: ClientSession, link: ServerLink, newest: bool) -> Unreachable | None:
-    """Agree on a revision; return why that was not possible."""
+async def _greet(session: ClientSession, link: ServerLink, newest: bool) -> None:
+    """Agree on a revision. Raises Unreachable."""
     try:
         async with asyncio.timeout(_DISCOVER_SECONDS if newest and isinstance(link, RemoteLink) else None):
             await (session.discover() if newest else session.initialize())
     except TimeoutError:
-        return Unreachable("it does not answer")
+        raise Unreachable("it does not answer") from None
     except (MCPError, RuntimeError, ValidationError) as error:
-        return Unreachable(await link.end_reason() or _describe(error))
-    return None
+        raise Unreachable(await link.end_reason() or _describe(error)) from error
 
 
 class Connection:
