@@ -161,13 +161,6 @@ def kind_names(language: str) -> dict[Kind, str]:
     }
 
 
-def origin_lines(language: str, source: str, sent_on: str) -> Iterator[str]:
-    """Name the person's address, and the one on another host that it redirected to."""
-    yield say(language, "From: {source}", source=quoted(source))
-    if sent_on:
-        yield say(language, "Its files come from: {host}", host=quoted(sent_on))
-
-
 @dataclass(frozen=True)
 class _Card:
     """Facts that skills and servers share; values from outside are quoted, and cut on a short card."""

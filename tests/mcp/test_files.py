@@ -22,7 +22,7 @@ from tests.mcp.config_folder import Config
 
 
 def test_without_a_file_there_are_no_servers_and_no_faults(config: Config) -> None:
-    assert config.configuration.look() == ()
+    assert config.configuration.look() == []
     assert config.configuration.faults == ()
     assert list(config.folder.iterdir()) == []
 
@@ -86,17 +86,6 @@ def test_a_pipe_or_folder_in_place_of_the_file_is_a_fault_without_waiting(
     make(config.path)
     assert config.look() == {}
     assert "cannot be read" in config.configuration.faults[0]
-
-
-def test_files_are_read_again_only_after_a_change(config: Config) -> None:
-    config.write({"one": {"command": "x", "env": {"K": "${API_KEY}"}}})
-    config.skill("tides", {"sea": {"command": "y"}}, foreign=False)
-    first = config.configuration.look()
-    assert config.configuration.look() is first
-    os.utime(config.path)
-    again = config.configuration.look()
-    assert again is not first
-    assert again == first
 
 
 def test_writing_keeps_the_rest_of_the_file(config: Config) -> None:
