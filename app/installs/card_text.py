@@ -128,8 +128,12 @@ class CardWriter:
 
     def _card(self, language: str, candidate: Candidate, *, is_short: bool) -> "_SkillCard | _ServerCard":
         if isinstance(candidate, SkillCandidate):
-            return _SkillCard(language, is_short, self.sandboxed, candidate)
-        return _ServerCard(language, is_short, self.sandboxed, candidate, self.workspace)
+            card = candidate.card
+            return _SkillCard(
+                language, is_short, self.sandboxed, card.name, card.description, candidate, card
+            )
+        about = (candidate.name, candidate.description)
+        return _ServerCard(language, is_short, self.sandboxed, *about, candidate, self.workspace)
 
     async def _translated(self, language: str, text: str) -> str:
         """Return the text in a language; unchanged if it is in that language, or no model translates it."""
@@ -168,6 +172,12 @@ class _Card:
     language: str
     is_short: bool
     sandboxed: bool
+    name: str
+    description: str
+
+    @property
+    def more_to_write(self) -> str:
+        return say(self.language, "Write “details” to see all of it.")
 
     def names(self, names: Sequence[str]) -> str:
         shown = [self.cut(name, _LONGEST_NAME) for name in names[: _MOST_NAMED if self.is_short else None]]
@@ -213,18 +223,7 @@ class _Card:
 @dataclass(frozen=True)
 class _SkillCard(_Card):
     candidate: SkillCandidate
-
-    @property
-    def card(self) -> SkillCard:
-        return self.candidate.card
-
-    @property
-    def name(self) -> str:
-        return self.card.name
-
-    @property
-    def description(self) -> str:
-        return self.card.description
+    card: SkillCard
 
     @property
     def title(self) -> str:
@@ -237,12 +236,7 @@ class _SkillCard(_Card):
             return say(self.language, "Update the skill {name}?", name=self.name)
         return say(self.language, "Install the skill {name}?", name=self.name)
 
-    @property
-    def more_to_write(self) -> str:
-        return say(self.language, "Write “details” to see all of it.")
-
     def facts(self) -> Iterator[Fact]:
-        """Yield the facts, the files last."""
         language, card = self.language, self.card
         yield Fact(say(language, "From: {source}", source=self.address(card.source)))
         if card.sent_on:
@@ -327,14 +321,6 @@ class _ServerCard(_Card):
     workspace: Path
 
     @property
-    def name(self) -> str:
-        return self.plan.name
-
-    @property
-    def description(self) -> str:
-        return self.plan.description
-
-    @property
     def title(self) -> str:
         name, description = quoted(self.plan.title or self.name), quoted(self.description)
         return say(self.language, "MCP server {name}: {description}", name=name, description=description)
@@ -351,7 +337,7 @@ class _ServerCard(_Card):
             return say(
                 self.language, "Write “details” to see all of it, “no internet” to install it without."
             )
-        return say(self.language, "Write “details” to see all of it.")
+        return super().more_to_write
 
     def facts(self) -> Iterator[Fact]:
         language, plan = self.language, self.plan

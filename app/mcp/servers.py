@@ -4,7 +4,7 @@ import asyncio
 import importlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -159,7 +159,7 @@ class McpServers:
         if self._stopped or name not in self._running or self._running[name][0] is not supervisor:
             return
         self._announce()
-        if supervisor.phase in ("broken", "faulty", "ready"):
+        if supervisor.state.phase in ("broken", "faulty", "ready"):
             self._alert(self._state(name))
 
     def _replace(self, name: str, definition: ServerDefinition | None) -> None:
@@ -179,16 +179,7 @@ class McpServers:
         if name not in self._running:
             return state_at_rest(definition) or ServerState(name, "off", "", definition)
         supervisor, _ = self._running[name]
-        return ServerState(
-            name,
-            supervisor.phase,
-            supervisor.reason,
-            definition,
-            supervisor.revision,
-            self._toolset.names.get(name, ()),
-            supervisor.held_back,
-            supervisor.dropped,
-        )
+        return replace(supervisor.state, tools=self._toolset.names.get(name, ()))
 
     def _announce(self) -> None:
         servers = [supervisor for supervisor, _ in self._running.values() if supervisor.approved]
