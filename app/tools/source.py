@@ -59,15 +59,6 @@ def find_tools(source: str | bytes) -> tuple[list[FoundTool], list[LeftOut]]:
         raise SyntaxError("cannot be read: it is nested too deeply") from error
 
 
-def registers(content: bytes) -> bool:
-    """Return True if a file registers anything; a file that is no Python counts, so that it is named."""
-    try:
-        module = _parsed(content)
-    except SyntaxError:
-        return True
-    return any(_registration(node) for node in statements(module) if isinstance(node, _Function))
-
-
 def _find_tools(module: ast.Module) -> tuple[list[FoundTool], list[LeftOut]]:
     names = Names(module)
     is_adapter = any(_registration(node) for node in statements(module) if isinstance(node, _Function))

@@ -100,47 +100,21 @@ def use(odd: Odd, computed: Computed, word: Literal["\\ud800"] = "\\ud800", fine
     assert tools[0].schema["properties"]["fine"] == {"type": "integer", "default": 1}
 
 
-def test_folder_of_skills_leaves_out_what_is_no_skill_or_broken(tmp_path: Path) -> None:
+def test_a_folder_of_skills_gives_the_tools_of_all(tmp_path: Path) -> None:
     house = tmp_path / "skills"
-    skill(house / "broken", "def (")
     skill(house / "good")
     skill(house / "no_manifest", manifest=False)
     skill(house / "good" / "libs" / "vendor")
-    os.mkfifo(skill(house / "pipe", "") / "scripts" / "pipe.py")
-    (house / "pipe" / "scripts" / "tools.py").unlink()
-    (house / "pipe" / "scripts" / "pipe.py").rename(house / "pipe" / "scripts" / "tools.py")
-    assert names(house) == ["shown", "gather", "letters"]
-    assert names(house / "good") == ["shown", "gather", "letters"]
+    skill(house / "broken", "def (")
+    assert names(house) == names(house / "good") == ["shown", "gather", "letters"]
     assert names(house / "no_manifest") == []
-
-
-def test_folder_of_adapters_gives_the_registered_tools_of_the_files_in_it(tmp_path: Path) -> None:
-    (tmp_path / "server.py").write_text(ADAPTER)
-    (tmp_path / "setup.py").write_text(PLAIN)
-    (tmp_path / "broken.py").write_text("def (")
-    (tmp_path / "deeper").mkdir()
-    (tmp_path / "deeper" / "server.py").write_text(ADAPTER)
-    assert names(tmp_path) == ["adapted"]
-
-
-def test_links_that_lead_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:
-    outside = skill(tmp_path / "outside")
-    (tmp_path / "server.py").write_text(ADAPTER)
-    house = tmp_path / "skills"
-    skill(house / "inner")
-    (house / "linked").symlink_to(outside)
-    (house / "adapter.py").symlink_to(tmp_path / "server.py")
-    (house / "again").symlink_to(house / "inner")
-    assert [path.name for path in sorted(house.iterdir())] == ["adapter.py", "again", "inner", "linked"]
-    assert names(house) == ["shown", "gather", "letters"] * 2
 
 
 def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "tools.py")
-    with pytest.raises(OSError, match="not a regular file"):
-        build_catalog(tmp_path / "tools.py")
-    with pytest.raises(FileNotFoundError):
-        build_catalog(tmp_path / "none.py")
+    for name in ("tools.py", "none.py"):
+        with pytest.raises(OSError, match=name):
+            build_catalog(tmp_path / name)
 
 
 def test_cache_follows_the_source_and_survives_damage(tmp_path: Path) -> None:
