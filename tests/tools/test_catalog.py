@@ -84,7 +84,7 @@ def test_what_is_not_python_is_a_syntax_error(source: str) -> None:
 
 def test_a_class_that_pydantic_or_python_refuses_is_permissive_and_named() -> None:
     tools, _ = find_tools("""
-from typing import *
+from typing import Literal, Optional
 from enum import Enum
 class Odd(Enum):
     mro = 1
