@@ -151,11 +151,8 @@ class ApprovalReplies:
 
 
 def _notice(channel: Channel, language: str, found: ReplyTaken | LateAnswer) -> Draft:
-    if isinstance(found, LateAnswer):
-        text = _choice_is_over(language, found.answer)
-        return Draft(text, tuple(channel.render(text)))
-    if found.closed:
-        text = _is_over(language, found.answer)
+    if isinstance(found, LateAnswer) or found.closed:
+        text = _is_over(language, found)
         return Draft(text, tuple(channel.render(text)))
     lines = [say(language, "I have asked you several things. Which one do you mean?"), ""]
     lines += [f"• {one.title}" for one in found.unclear]
@@ -164,25 +161,23 @@ def _notice(channel: Channel, language: str, found: ReplyTaken | LateAnswer) -> 
     return Draft(text, tuple(channel.ask(text, how, ())))
 
 
-def _is_over(language: str, answer: str) -> str:
+def _is_over(language: str, found: ReplyTaken | LateAnswer) -> str:
     """Say that a late answer changes nothing: what was asked about may well have been done already."""
+    is_choice, answer = isinstance(found, LateAnswer), found.answer
+    if not answer and is_choice:
+        return say(language, "Those options are no longer open. Tell me in words what you want.")
     if not answer:
         return say(language, "That question is over, so I did nothing. Write to me if you still want it.")
-    given = say(language, "Yes") if answer == "yes" else say(language, "No")
+    if is_choice:
+        return say(
+            language,
+            "You had chosen “{option}” there. If you want something else now, tell me in words.",
+            option=answer,
+        )
     return say(
         language,
         "That question is over: the answer was “{answer}”. Write to me if you want something else.",
-        answer=given,
-    )
-
-
-def _choice_is_over(language: str, answer: str) -> str:
-    if not answer:
-        return say(language, "Those options are no longer open. Tell me in words what you want.")
-    return say(
-        language,
-        "You had chosen “{option}” there. If you want something else now, tell me in words.",
-        option=answer,
+        answer=say(language, "Yes") if answer == "yes" else say(language, "No"),
     )
 
 
