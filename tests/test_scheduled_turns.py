@@ -172,6 +172,19 @@ def test_a_run_that_waited_for_a_person_of_the_business_keeps_the_quiet_hours(ho
     assert "It was due 42" in last_user_text(house.times()[0])
 
 
+def test_a_task_that_waits_for_a_limit_says_nothing_to_its_person(house: House) -> None:
+    house.server.stop()
+    house.server.env["TOKEN_LIMIT"] = "300/day"
+    house.server.start()
+    house.person = "p1"
+    house.set(kind="task")
+    house.jump(HOUR + 60)
+    wait_for(lambda: house.server.rows("SELECT 1 FROM inbox WHERE waits_for = 'tokens'"), "its wait")
+    house.jump(DAY)
+    house.wait_for_run(1)
+    assert [text for text in house.graph.texts("p1")[1:] if "as much as I may" in text] == []
+
+
 def test_who_may_not_write_any_more_is_not_written_to(house: House) -> None:
     house.person = "p1"
     house.set(kind="task")

@@ -98,6 +98,12 @@ def has_waiting_messages(conn: Connection, conversation: str, now: float) -> boo
     return not exists(conn, f"{SILENT} AND conversation_id = ?", now, conversation)
 
 
+def has_written(conn: Connection, conversation: str) -> bool:
+    """Return whether a person wrote what waits in their conversation."""
+    waits = f"SELECT 1 FROM inbox WHERE conversation_id = ? AND kind <> 'scheduled' AND {UNCLAIMED}"
+    return exists(conn, waits, conversation)
+
+
 def count_queued(conn: Connection) -> int:
     """Return how many messages wait for their first send, with one for each turn that is not over."""
     (queued,) = conn.execute(

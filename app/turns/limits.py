@@ -111,6 +111,8 @@ class Limits:
             return None
         what, period = found
         limits.hold_back(conn, conversation, what, limits.period_ends(period, now))
+        if not limits.has_written(conn, conversation):  # a task waits
+            return Gate(Pause(limits.period_ends(period, now)), self._tell_owners(conn, what, period, now))
         return self._close(conn, where, person, what, period, now)
 
     def gate_of_open(self, conn: Connection, conversation: str, now: float) -> Gate | None:
