@@ -21,7 +21,6 @@ from app.memory import remembered
 from app.memory.summary import summary_line
 from app.messages import JSON
 from app.people import Person
-from app.routing.snapshot import Catalog
 from app.routing.tool_catalog import Instructions, ToolSet
 from app.store.journal import Tokens
 from app.store.limits import CHARACTERS_PER_TOKEN, GUESTS_CHARACTERS
@@ -126,12 +125,12 @@ class Prompt:
 
     def traced(self, key: str, answer: ModelAnswer, seconds: float, *, with_tools: bool) -> ModelCall:
         """Return the trace of a model call that had the prompt as it stands."""
-        names = self.tools.names if with_tools else []
-        shown = _hashed([{"tools": names, "catalog": self.tools.catalog.hash}] if names else [])
+        tools = self.tools.schemas if with_tools else []
+        shown = _hashed([{"tools": tools}] if tools else [])
         new = _hashed(self.messages[len(self._hashes) :])
         self._hashes += [part for part, _ in new]
         hashes = (*(part for part, _ in shown), *self._hashes)
-        return _model_call(key, answer, hashes, (*shown, *new), seconds, self.tools.catalog)
+        return _model_call(key, answer, hashes, (*shown, *new), seconds, self.tools.catalog.hash)
 
 
 def build_prompt(
@@ -153,10 +152,8 @@ def build_prompt(
     return Prompt(messages, 1 + len(history), tools)
 
 
-def classifier_trace(
-    prompt: Sequence[JSON], answer: ModelAnswer, seconds: float, catalog: Catalog
-) -> ModelCall:
-    """Return the trace of a classifier's call."""
+def classifier_trace(prompt: Sequence[JSON], answer: ModelAnswer, seconds: float, catalog: str) -> ModelCall:
+    """Return the trace of a classifier's call; `catalog` is the hash of what it chose from."""
     parts = _hashed(prompt)
     return _model_call("route", answer, tuple(part for part, _ in parts), parts, seconds, catalog)
 
@@ -438,10 +435,8 @@ def _model_call(
     hashes: tuple[str, ...],
     parts: tuple[tuple[str, str], ...],
     seconds: float,
-    catalog: Catalog,
+    catalog: str,
 ) -> ModelCall:
     usage = answer.usage
     tokens = Tokens(usage.prompt, usage.completion, usage.cached)
-    return ModelCall(
-        key, answer.model, hashes, parts, tokens, seconds, time.time(), catalog.hash, catalog.body
-    )
+    return ModelCall(key, answer.model, hashes, parts, tokens, seconds, time.time(), catalog)

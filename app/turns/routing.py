@@ -48,7 +48,6 @@ class RoutingFeedback:
 async def route_turn(turn: TurnContext, model: Model) -> tuple[Routed, JSON, ModelCall | None]:
     """Classify the intent and choose the tools; return them, the journal's payload and the trace."""
     started = time.monotonic()
-    catalog = turn.tools.catalog
     classified = await classify_intent(model, _request(turn), turn.tools.index, turn.tools.skill_index)
     if classified.problem:
         problem = Private(mask_text(classified.problem))
@@ -71,7 +70,11 @@ async def route_turn(turn: TurnContext, model: Model) -> tuple[Routed, JSON, Mod
     if classified.answer is None:
         return routed, row, None
     seconds = time.monotonic() - started
-    return routed, row, classifier_trace(classified.prompt, classified.answer, seconds, catalog)
+    return (
+        routed,
+        row,
+        classifier_trace(classified.prompt, classified.answer, seconds, turn.tools.catalog.hash),
+    )
 
 
 def routing_feedback(turn: TurnContext) -> RoutingFeedback:

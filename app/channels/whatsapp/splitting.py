@@ -102,7 +102,7 @@ def _fence_at(text: str, place: int) -> tuple[int, int] | None:
 def _best_cut(text: str, room: int) -> int:
     """Return the best end of a part of at most `room` characters, outside fences where there is one.
 
-    It is after a paragraph or a line if that leaves the part reasonably full, else after a sentence or a word.
+    After a paragraph or a line if that leaves the part reasonably full, else after a sentence or a word.
     """
     half, quarter = room // 2, room // 4
     for separator, earliest in (("\n\n", half), ("\n", half), ("\n\n", quarter), ("\n", quarter)):
