@@ -168,7 +168,7 @@ class Assistant:
             built.limits,
             asks=not settings.dry_run,
         )
-        hints = Wakes(self.carrier, self.sender, self.reminders, services.look_again) if wakes else None
+        hints = Wakes(self.carrier, self.sender, services.look_again) if wakes else None
         self.intake = Intake(self.store, self.access, self.metrics, hints)
         self.sweep = Sweep(
             store,

@@ -16,7 +16,6 @@ from app.channels.whatsapp.payloads import Webhook
 from app.messages import Unreadable
 from app.ops.metrics import Metrics
 from app.phones import mask
-from app.schedule.alarm import Reminders
 from app.store import alerts, approvals, delivery, inbox
 from app.store.database import Database
 from app.store.delivery import StatusEffect
@@ -45,7 +44,6 @@ class Wakes:
 
     scheduler: TurnScheduler
     sender: Sender
-    reminders: Reminders
     look_again: asyncio.Event  # set, it makes the sweep look now
 
 
@@ -100,7 +98,6 @@ class Intake:
             self._wakes.scheduler.wake(conversation)
         for person in taken.notices:
             self._wakes.sender.wake(person)
-        self._wakes.reminders.heard(taken.expect | taken.wake)
         if taken.handed_over:
             self._wakes.look_again.set()
 

@@ -57,7 +57,6 @@ class Reminders:
         self._alarm_clock: Any = None  # APScheduler has no types
         self._asked = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._held: frozenset[str] = frozenset()
 
     @property
     def has_template(self) -> bool:
@@ -68,7 +67,6 @@ class Reminders:
         """Tell what is due, however long the server was off."""
         if self._template is not None:
             await self._store.tx(schedules.release_for_template)
-        self._held = await self._store.tx(schedules.held_conversations)
         self._task = asyncio.create_task(self._run(), name="reminders")
         self.look()
 
@@ -86,11 +84,6 @@ class Reminders:
     def soon(self) -> None:
         """Hint that a reminder was made or changed."""
         if self._alarms:
-            self.look()
-
-    def heard(self, conversations: Collection[str]) -> None:
-        """Hint that people wrote: what was held for them may be told."""
-        if self._alarms and not self._held.isdisjoint(conversations):
             self.look()
 
     async def _run(self) -> None:
@@ -113,7 +106,7 @@ class Reminders:
         firings, faulty = await asyncio.to_thread(self._firings, tellable, now) if tellable else ([], [])
         again = await asyncio.to_thread(_due_again, ahead, now) if ahead else []
 
-        def settle(conn: Connection) -> tuple[list[Schedule], float | None, frozenset[str]]:
+        def settle(conn: Connection) -> tuple[list[Schedule], float | None]:
             for schedule, due in again:
                 schedules.follow_clock(conn, schedule, due, now)
             for one, until in put_off.items():
@@ -121,9 +114,9 @@ class Reminders:
             told = [one.due.schedule for one in firings if schedules.fire(conn, one, now)]
             for schedule in (*untellable, *faulty):
                 schedules.hold(conn, schedule, now)
-            return told, schedules.next_due(conn, now), schedules.held_conversations(conn)
+            return told, schedules.next_due(conn, now)
 
-        told, next_due, self._held = await self._store.tx(settle)
+        told, next_due = await self._store.tx(settle)
         for person in dict.fromkeys(one.person_id for one in told if not one.runs_turn):
             self._sender.wake(person)
         if any(one.runs_turn for one in told):

@@ -17,7 +17,7 @@ from app.people import Person
 from app.schedule.alarm import Reminders
 from app.schedule.meant import clean, meant, to_snooze
 from app.schedule.quiet import quiet_until
-from app.schedule.wording import city_of, local_text, quoted_text, run_text, shown_text, undo_words, when_text
+from app.schedule.wording import city_of, local_text, quoted_text, run_text, shown_text, when_text
 from app.search.words import content, words
 from app.store import people, schedules
 from app.store.database import Database
@@ -212,9 +212,7 @@ class ScheduleService:
         self._reminders.soon()
         text = shown_text(ended, person.language)
         said = say(person.language, "✓ Reminder cancelled: {text}", text=text)
-        undo = await asyncio.to_thread(undo_words, ended, person.language, person.country)
-        if not undo:
-            return _success(ended, said)
+        undo = say(person.language, "set my reminders again")
         told = say(person.language, "Undo: “{words}”", words=undo)
         return _success(ended, f"{said}. {told}").with_meta(undo=undo)
 

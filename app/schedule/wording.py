@@ -1,11 +1,9 @@
 """Reminders in words: their times, and the message when their time has come."""
 
-import time
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from app.calendar.rules import CRON, EVERY, UNTIL, shown_zone
-from app.calendar.words import read_when
 from app.i18n import say
 from app.store.schedules import LastRun, Schedule
 from app.text import escape_text
@@ -114,21 +112,6 @@ def city_of(zone: str, language: str) -> str:
     from babel.dates import get_timezone_location
 
     return str(get_timezone_location(zone, locale=language, return_city=True)).rsplit("/")[-1]
-
-
-def undo_words(schedule: Schedule, language: str, country: str) -> str:
-    """Return the sentence that sets a cancelled reminder again; "" where it would be another one."""
-    if schedule.taint:
-        return ""
-    if schedule.runs_turn:
-        return say(language, "set my reminders again")
-    local = datetime.fromtimestamp(schedule.due_at, ZoneInfo(schedule.zone))
-    when = say(language, "on {date} at {time}", date=_numbers(local, language), time=f"{local:%H:%M}")
-    if schedule.rule:
-        when = rule_text(schedule.rule, datetime.fromisoformat(schedule.start), language)
-    read = read_when(when, ZoneInfo(schedule.zone), time.time(), language, country).when
-    same = read is not None and (read.rule == schedule.rule if schedule.rule else read.due == schedule.due_at)
-    return say(language, "remind me {when}: {text}", when=when, text=schedule.text) if same else ""
 
 
 def _numbers(day: date, language: str) -> str:

@@ -255,7 +255,7 @@ def _run(connection: sqlite3.Connection, batch: Sequence[_Job[Any]]) -> list[Any
         connection.execute("ROLLBACK")
         connection.execute("BEGIN IMMEDIATE")
         if len(batch) == 1:
-            return [_Failed(_raisable(error))]
+            return [_Failed(error)]
         return [_run_alone(connection, job) for job in batch]
 
 
@@ -267,17 +267,10 @@ def _run_alone(connection: sqlite3.Connection, job: _Job[Any]) -> Any:
         if not connection.in_transaction:
             raise _BatchLost(str(error)) from error
         connection.execute("ROLLBACK TO one")
-        return _Failed(_raisable(error))
+        return _Failed(error)
     finally:
         if connection.in_transaction:
             connection.execute("RELEASE one")
-
-
-def _raisable(error: Exception) -> Exception:
-    """Return the error in a form that a future accepts; it refuses StopIteration."""
-    if isinstance(error, StopIteration):
-        return RuntimeError("a function of a transaction raised StopIteration")
-    return error
 
 
 def _settle(batch: Sequence[_Job[Any]], outcomes: Sequence[Any]) -> None:
@@ -285,7 +278,8 @@ def _settle(batch: Sequence[_Job[Any]], outcomes: Sequence[Any]) -> None:
         if job.future.done():
             continue
         if isinstance(outcome, _Failed):
-            job.future.set_exception(outcome.error)
+            refused = isinstance(outcome.error, StopIteration)  # no future takes it
+            job.future.set_exception(RuntimeError("a StopIteration") if refused else outcome.error)
             job.future.exception()  # marked as seen: the caller may have given up
         else:
             job.future.set_result(outcome)
@@ -348,8 +342,6 @@ class _DatabaseFiles:
             ) from error
         os.ftruncate(handle, 0)
         os.write(handle, str(os.getpid()).encode())
-        if self._lock is not None:
-            os.close(self._lock)
         self._lock = handle
         self._known[self._lock_path] = _identity(self._lock_path)
 
@@ -366,17 +358,12 @@ class _DatabaseFiles:
         self._known[self._log_path] = _identity(self._log_path)
 
     def check(self) -> None:
-        """Raise FilesGoneError if the files are others by now; take the lock again if only it was removed."""
-        for path in (self._path, self._log_path):
-            if _identity(path) != self._known.get(path):
+        """Raise FilesGoneError if the files are others by now: without the lock, another server's."""
+        for path, known in self._known.items():
+            if _identity(path) != known:
                 raise FilesGoneError(
                     f"{path.name} was removed or replaced under the running server; put it back, or restart"
                 )
-        if self._lock is None or _identity(self._lock_path) != self._known.get(self._lock_path):
-            try:
-                self.lock()
-            except (OSError, StoreLockedError) as error:
-                raise FilesGoneError("its lock was removed, and another server may have it") from error
 
 
 def _identity(file: Path) -> tuple[int, int] | None:

@@ -285,12 +285,6 @@ def release_for_template(conn: Connection) -> None:
     conn.execute("UPDATE schedules SET held_at = NULL WHERE held_at IS NOT NULL AND resends = 0")
 
 
-def held_conversations(conn: Connection) -> frozenset[str]:
-    """Return the conversations in which a reminder waits for the person to write."""
-    rows = conn.execute("SELECT DISTINCT conversation_id FROM schedules WHERE held_at IS NOT NULL")
-    return frozenset(row["conversation_id"] for row in rows)
-
-
 def has_work(conn: Connection, now: float) -> bool:
     """Return whether there is a reminder to fire, to hold or to set back, after updating what is held."""
     hold_unsent(conn, now)
