@@ -39,7 +39,7 @@ from app.security import AdminToken
 from app.settings import Settings, skill_environment
 from app.skills import build_skills
 from app.store import alerts, build_store, limits, people, summaries, turns
-from app.store.approvals import OpenQuestion
+from app.store.approvals import Approval
 from app.store.billing import read_rates
 from app.store.database import Database
 from app.store.disk_space import MEGABYTE
@@ -214,7 +214,7 @@ class Assistant:
             int(self.settings.data_quota_mb * MEGABYTE),
         )
 
-    def card(self, question: OpenQuestion) -> str:
+    def card(self, question: Approval) -> str:
         """Return the whole card of a question, for the console. Blocking."""
         return self.contexts.whole_card(question)
 

@@ -123,7 +123,9 @@ def admin_router(
                     id=question.id,
                     asked=question.asked,
                     at=question.created_at,
-                    choices=[choice for choice in question.choices if choice in ("yes", "trust", "no")],
+                    choices=[
+                        choice for choice in question.console_choices if choice in ("yes", "trust", "no")
+                    ],
                     card=await asyncio.to_thread(assistant.card, question),
                 )
                 for question in questions

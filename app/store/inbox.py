@@ -13,6 +13,7 @@ from app.people import Conversation, Person, Role
 from app.store import alerts, approvals, attachments, events, handovers, limits, people
 from app.store.conditions import RUNNABLE, SILENT, UNCLAIMED
 from app.store.database import exists, insert
+from app.store.delivery import StatusEffect
 from app.store.outbox import Draft, count_since, put_reply
 from app.store.ownership import AccessRules
 from app.store.people import Admitted, TurnedAway
@@ -57,6 +58,7 @@ class IntakeResult:
     new_owners: list[str] = field(default_factory=list)
     frozen: list[str] = field(default_factory=list)
     handed_over: bool = False
+    applied: list[StatusEffect] = field(default_factory=list)
 
 
 class IntakeNotices(Protocol):

@@ -1,18 +1,13 @@
 """Learned phrases: the words in which a person asked for what a tool then did, as sets of stems."""
 
-import sqlite3
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from sqlite3 import Connection
 
-import structlog
-
 from app.store import disk_space
 from app.store.conditions import MAY_TALK
 from app.store.database import placeholders
-
-log = structlog.get_logger(__name__)
 
 MOST_PHRASES = 20  # for a person and a tool; the one said longest ago goes
 ENOUGH_PEOPLE = 3  # other people who must have a stem before it counts for everybody
@@ -33,19 +28,27 @@ class OwnStem:
 def learn(conn: Connection, person: str, tools: Collection[str], stems: Collection[str], now: float) -> None:
     """Keep that these tools did what a message with these stems asked for; a repetition counts once.
 
-    Nothing is learned while the disk is low. If these rows cannot be written, the rest of the transaction is.
+    Nothing is learned while the disk is low.
     """
     if not tools or not stems or not disk_space.is_kept(conn, "traces"):
         return
-    conn.execute("SAVEPOINT learning")
-    try:
-        _write(conn, person, tools, stems, now)
-    except sqlite3.Error:
-        if not conn.in_transaction:
-            raise
-        conn.execute("ROLLBACK TO learning")
-        log.exception("what a turn taught was not kept")
-    conn.execute("RELEASE learning")
+    phrase = " ".join(sorted(stems))
+    for tool in tools:
+        (row,) = conn.execute(
+            "INSERT INTO learned_phrases (person_id, tool, stems, at) VALUES (?, ?, ?, ?)"
+            " ON CONFLICT (person_id, tool, stems) DO UPDATE SET at = excluded.at RETURNING id",
+            (person, tool, phrase, now),
+        ).fetchall()
+        conn.executemany(
+            "INSERT INTO learned_stems (stem, tool, person_id, phrase_id, share) VALUES (?, ?, ?, ?, ?)"
+            " ON CONFLICT DO NOTHING",
+            [(stem, tool, person, row["id"], 1 / len(stems)) for stem in stems],
+        )
+        conn.execute(
+            "DELETE FROM learned_phrases WHERE id IN (SELECT id FROM learned_phrases"
+            " WHERE person_id = ? AND tool = ? ORDER BY at DESC, id DESC LIMIT -1 OFFSET ?)",
+            (person, tool, MOST_PHRASES),
+        )
 
 
 def matching_stems(
@@ -69,23 +72,3 @@ def matching_stems(
         (*stems, person, _MOST_SHARED, realm, ENOUGH_PEOPLE),
     )
     return [OwnStem(*row) for row in own], Counter(row["tool"] for row in shared)
-
-
-def _write(conn: Connection, person: str, tools: Collection[str], stems: Collection[str], now: float) -> None:
-    phrase = " ".join(sorted(stems))
-    for tool in tools:
-        (row,) = conn.execute(
-            "INSERT INTO learned_phrases (person_id, tool, stems, at) VALUES (?, ?, ?, ?)"
-            " ON CONFLICT (person_id, tool, stems) DO UPDATE SET at = excluded.at RETURNING id",
-            (person, tool, phrase, now),
-        ).fetchall()
-        conn.executemany(
-            "INSERT INTO learned_stems (stem, tool, person_id, phrase_id, share) VALUES (?, ?, ?, ?, ?)"
-            " ON CONFLICT DO NOTHING",
-            [(stem, tool, person, row["id"], 1 / len(stems)) for stem in stems],
-        )
-        conn.execute(
-            "DELETE FROM learned_phrases WHERE id IN (SELECT id FROM learned_phrases"
-            " WHERE person_id = ? AND tool = ? ORDER BY at DESC, id DESC LIMIT -1 OFFSET ?)",
-            (person, tool, MOST_PHRASES),
-        )

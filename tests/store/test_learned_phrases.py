@@ -6,7 +6,7 @@ import pytest
 
 from app.messages import Sender
 from app.people import Person
-from app.store import alerts, learned_phrases, people, retention
+from app.store import learned_phrases, people, retention
 from app.store.database import Database
 from app.store.learned_phrases import MOST_PHRASES
 from app.store.ownership import AccessRules
@@ -64,17 +64,6 @@ def test_a_phrase_that_nobody_says_any_more_is_forgotten_with_its_stems(conn: Co
         retention.sweep(conn, T + age * DAY)
         left.append(value(conn, "SELECT count(*) FROM learned_stems"))
     assert left == [1, 0]
-
-
-def test_what_cannot_be_learned_keeps_nothing_else_from_being_written(conn: Connection) -> None:
-    ana = admit(conn).id
-    learned_phrases.learn(conn, ana, ["spend"], ["guit"], T)
-    conn.execute("CREATE TRIGGER broken BEFORE INSERT ON learned_stems BEGIN SELECT RAISE(ABORT, 'no'); END")
-    alerts.raise_alert(conn, "before", "a test", T)
-    learned_phrases.learn(conn, ana, ["spend"], ["plat"], T)
-    alerts.raise_alert(conn, "after", "a test", T)
-    assert kept(conn) == ["guit"]
-    assert value(conn, "SELECT count(*) FROM alerts") == 2
 
 
 async def test_a_stem_is_shared_from_three_others_on(store: Database) -> None:
