@@ -5,11 +5,11 @@ from sqlite3 import Connection
 
 import orjson
 
-from app.errors import RecadoError, StoreError
+from app.errors import RecadoError
 from app.messages import JSON
 from app.people import Conversation
 from app.store import limits
-from app.store.database import exists, insert
+from app.store.database import insert
 
 ADMIN_CALL = "mcp"  # outcome of a turn that is one call of the administrator's, and no conversation
 
@@ -38,41 +38,26 @@ def record(
     payload: str,
     now: float,
     *,
-    after: str = "",
     tried_before: bool = True,
     tokens: Tokens | None = None,
     day: str = "",
 ) -> int | None:
     """Add a journal row while the turn runs. Raises TurnGone if it has ended or has that row.
 
-    `after` is the key of a row that must exist: see `require`. With `tokens` they are counted too, and how
-    many the person has used on `day` is returned. A finished step resets the attempts of a turn that was
-    `tried_before`: the turn comes further.
+    With `tokens` they are counted too, and how many the person has used on `day` is returned. A finished step
+    resets the attempts of a turn that was `tried_before`: the turn comes further.
     """
     added = conn.execute(
         "INSERT INTO journal (turn_id, key, person_id, kind, payload, at)"
-        " SELECT id, :key, person_id, :kind, :payload, :now FROM turns"
-        " WHERE id = :turn AND state = 'running'"
-        " AND (:after = '' OR EXISTS (SELECT 1 FROM journal WHERE turn_id = :turn AND key = :after))"
+        " SELECT id, ?, person_id, ?, ?, ? FROM turns WHERE id = ? AND state = 'running'"
         " ON CONFLICT DO NOTHING",
-        {"turn": turn, "key": key, "kind": kind, "payload": payload, "now": now, "after": after},
+        (key, kind, payload, now, turn),
     ).rowcount
     if not added:
-        if after:
-            require(conn, turn, after)
         raise TurnGone(f"turn {turn} has ended, or has {key} already")
     if tried_before and kind != "intent":
         conn.execute("UPDATE turns SET attempts = 1, crowded = 0 WHERE id = ?", (turn,))
     return None if tokens is None else _count(conn, turn, tokens, day, now)
-
-
-def require(conn: Connection, turn: str, key: str) -> None:
-    """Raise StoreError if a row that was queued before was not written.
-
-    A model's answer is not awaited: the intents of its calls and the reply are queued behind it.
-    """
-    if not exists(conn, "SELECT 1 FROM journal WHERE turn_id = ? AND key = ?", turn, key):
-        raise StoreError(f"{key} of turn {turn} was not written, nor may be what follows from it")
 
 
 def record_admin_call(

@@ -145,7 +145,6 @@ class Authorizer:
 
     async def park(self, turn: TurnContext, decisions: Decisions) -> None:
         """Send the questions and lay the turn aside until one of them is answered."""
-        await turn.recorded()  # no question is asked on top of a step that may yet be lost
         where, now, sources = turn.state.conversation, time.time(), turn.sources
         turn.keep_trace(self._store)
         await self._store.tx(

@@ -13,13 +13,12 @@ from app.i18n import say
 from app.llm.errors import ModelError
 from app.memory.summary import outgrows_window
 from app.messages import RECEIPT_MARK, Button, Link, Outgoing
-from app.store import alerts, choices, journal, learned_phrases, outbox, summaries, turns
+from app.store import alerts, choices, learned_phrases, outbox, summaries, turns
 from app.store.choices import option_id
 from app.store.outbox import Draft
 from app.store.turns import Outcome, StickySelection
 from app.text import Private, fold
 from app.tools.masking import mask_text
-from app.turns.actions import answer_key
 from app.turns.routing import RoutingFeedback, routing_feedback
 from app.turns.state import TurnContext, TurnServices
 
@@ -41,7 +40,6 @@ class _Ending:
     kept: StickySelection | None = None
     fresh: bool = False  # the conversation starts anew
     source: str = ""  # names a reply that is sent once for several turns
-    after: str = ""  # the journal row that must stand before
     feedback: RoutingFeedback = field(default_factory=RoutingFeedback)
     outgrown: bool = False  # older exchanges are to be folded into the conversation's summary
 
@@ -58,9 +56,8 @@ class TurnFinalizer:
     async def answered(self, turn: TurnContext, text: str) -> None:
         """Send the model's answer, or a plain sentence when it gave none."""
         kept = StickySelection(turn.offered, turn.routed.categories, turn.kept_skills)
-        after = answer_key(len(turn.transcript.rounds) - 1)
         feedback, outgrown = routing_feedback(turn), self._outgrown(turn)
-        ending = _Ending("answered", kept=kept, after=after, feedback=feedback, outgrown=outgrown)
+        ending = _Ending("answered", kept=kept, feedback=feedback, outgrown=outgrown)
         await self._end(turn, text, ending)
         if outgrown:
             self._look_again.set()
@@ -138,8 +135,6 @@ class TurnFinalizer:
         now = time.time()
 
         def write(conn: Connection) -> None:
-            if ending.after:
-                journal.require(conn, state.id, ending.after)
             turns.end(
                 conn,
                 state.id,

@@ -129,7 +129,6 @@ class TurnContext:
     files_taken: int = 0  # counts those still on their way to the disk too
     outcomes: dict[UncertainCall, bool] = field(default_factory=dict)  # calls that became uncertain, or not
     model_calls: list[ModelCall] = field(default_factory=list)  # not in the trace yet
-    recording: "asyncio.Future[int | None] | None" = None  # the newest journal row, perhaps not written yet
 
     @classmethod
     def resume(cls, loaded: LoadedTurn, services: TurnServices) -> "TurnContext":
@@ -347,22 +346,21 @@ class TurnContext:
             raise OverBudget("the person's tokens of the day are used up")
         return budget
 
-    def record(self, store: Database, key: str, kind: str, payload: JSON, call: ModelCall | None) -> None:
-        """Queue a journal row with what the call cost; what is written later is written after it."""
+    async def record(
+        self, store: Database, key: str, kind: str, payload: JSON, call: ModelCall | None
+    ) -> None:
+        """Write a journal row with what the call cost."""
         now, turn, tried = time.time(), self.id, self.state.tried_before
         text = dumps(payload).decode()
         if call is not None:
             self.model_calls.append(call)
         tokens = call.tokens if call is not None else None
-        self.recording = store.tx(
+        used = await store.tx(
             lambda conn: journal.record(
                 conn, turn, key, kind, text, now, tried_before=tried, tokens=tokens, day=day_of(now)
             )
         )
-
-    async def recorded(self) -> None:
-        """Wait until the newest journal row is on the disk. Raises what kept it from being written."""
-        if self.recording is not None and (used := await self.recording) is not None:
+        if used is not None:
             self.tokens_today = used
 
     def keep_trace(self, store: Database) -> None:

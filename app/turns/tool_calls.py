@@ -24,7 +24,7 @@ from app.tools.context import CallTerms
 from app.tools.documents import DocumentError, Documents, is_picture
 from app.tools.plain import dumps, loads
 from app.tools.result import MODEL_LIMIT, ReturnedFile
-from app.turns.actions import CallResult, answer_key
+from app.turns.actions import CallResult
 from app.turns.approvals import Agreed, Decisions, arguments_hash, call_identity
 from app.turns.call_recorder import CallRecorder, is_unknown
 from app.turns.cards import sources_sentence
@@ -112,9 +112,9 @@ class ToolCalls:
     ) -> CallResult:
         """Record the result of a call that did not run."""
         tried, now = turn.state.tried_before, time.time()
-        key, row, after = f"tool:{number}:{call.id}", _json(result.row()), answer_key(number)
+        key, row = f"tool:{number}:{call.id}", _json(result.row())
         await self._store.tx(
-            lambda conn: journal.record(conn, turn.id, key, "tool", row, now, after=after, tried_before=tried)
+            lambda conn: journal.record(conn, turn.id, key, "tool", row, now, tried_before=tried)
         )
         return result
 
@@ -203,7 +203,6 @@ class _Recorder(CallRecorder):
         self._turn = one.turn
         self._media = media
         self._documents = documents
-        self._after = answer_key(one.round)
         self._intent = ""
         self._intended = False
         self._files: tuple[MediaFile, ...] = ()
@@ -222,7 +221,6 @@ class _Recorder(CallRecorder):
         self._intent = _json({"tool": tool.name, "arguments": args})
         if not self._one.begun:  # an idempotent call that a crash cut off has its row already
             await self._write(lambda conn: self._record(conn, "intent", self._intent))
-        self._after = ""  # the intent stands, and so does what it follows from
         self._intended = True
 
     async def result(self, result: ToolResult, tool: str, seconds: float | None) -> ToolResult:
@@ -310,8 +308,7 @@ class _Recorder(CallRecorder):
 
     def _record(self, conn: Connection, kind: str, row: str) -> None:
         key, tried = f"{kind}:{self._one.key}", self._turn.state.tried_before
-        now, after = time.time(), self._after
-        journal.record(conn, self._turn.id, key, kind, row, now, after=after, tried_before=tried)
+        journal.record(conn, self._turn.id, key, kind, row, time.time(), tried_before=tried)
 
 
 def _json(payload: JSON) -> str:

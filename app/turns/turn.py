@@ -84,7 +84,6 @@ class TurnRunner:
                 case Route():
                     await self._route(turn)
                 case AskModel(number, with_tools):
-                    await turn.recorded()  # no model is asked on top of a step that may yet be lost
                     await self._ask(turn, number, with_tools)
                 case RunTools(number, calls, begun):
                     if not await self._run_tools(turn, number, calls, begun):
@@ -108,7 +107,7 @@ class TurnRunner:
             turn.build_prompt()
             turn.tokens_left()  # raises when not even the bare conversation could be shown to the model
         routed, row, call = await route_turn(turn, self._services.model)
-        turn.record(self._services.store, "route", "route", row, call)
+        await turn.record(self._services.store, "route", "route", row, call)
         turn.transcript = turn.transcript.with_route(routed)
         turn.build_prompt()
 
@@ -121,7 +120,7 @@ class TurnRunner:
         asked = Round(text, calls, attached=answer.attached if calls else {})
         key = answer_key(number)
         call = turn.prompt.traced(key, answer, time.monotonic() - started, with_tools=with_tools)
-        turn.record(self._services.store, key, "llm", answer_row(asked), call)
+        await turn.record(self._services.store, key, "llm", answer_row(asked), call)
         turn.add_round(asked)
 
     async def _correct(self, turn: TurnContext, fault: AnswerFault) -> None:

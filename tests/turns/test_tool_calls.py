@@ -258,13 +258,6 @@ async def test_a_call_of_a_turn_that_ended_does_not_run(make_hall: Callable[...,
     assert hall.ran == []
 
 
-async def test_a_call_whose_answer_was_not_written_down_does_not_run(make_hall: Callable[..., Any]) -> None:
-    hall = await make_hall()
-    with pytest.raises(StoreError, match="llm:2 of turn t1 was not written"):
-        await hall.call(BOOK, round_=2)
-    assert (hall.ran, await hall.journal()) == ([], [])
-
-
 @pytest.mark.parametrize(("faults", "known"), [(2, True), (99, False)])
 async def test_the_result_of_what_ran_waits_for_a_disk_in_trouble(
     make_hall: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, faults: int, known: bool
@@ -318,13 +311,6 @@ async def test_a_call_that_a_crash_cut_off_is_counted_once(
         await hall.call(BOOK, begun=True)
     (book,) = await hall.figures()
     assert (book.calls, book.succeeded, book.errors) == (1, succeeded, errors)
-
-
-async def test_a_call_without_a_result_row_is_not_counted(make_hall: Callable[..., Any]) -> None:
-    hall = await make_hall()
-    with pytest.raises(StoreError):
-        await hall.call(BOOK, round_=2)
-    assert await hall.figures() == []
 
 
 async def test_what_could_not_be_kept_counts_as_the_failure_it_became(make_hall: Callable[..., Any]) -> None:
