@@ -1,6 +1,5 @@
 """Traces: the model calls of a turn with prompts, tools and cost, for the operator."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from sqlite3 import Connection, Row
 
@@ -70,32 +69,31 @@ class TurnTrace:
     calls: list[CallTrace]
 
 
-def keep(conn: Connection, turn: str, calls: Sequence[ModelCall]) -> None:
-    """Keep the model calls of a turn, unless it was erased or the disk is low; repeated ones are replaced."""
+def keep(conn: Connection, turn: str, call: ModelCall) -> None:
+    """Keep a model call of a turn, unless it was erased or the disk is low."""
     row = conn.execute("SELECT person_id FROM turns WHERE id = ?", (turn,)).fetchone()
     if row is None or not disk_space.is_kept(conn, "traces"):
         return
     person = row["person_id"]
-    for call in calls:
-        for part, body in call.parts:
-            kept = {"hash": part, "body": _bounded(body), "at": call.at}
-            insert(conn, "prompt_parts", or_skip=True, person_id=person, **kept)
-        conn.execute("DELETE FROM model_calls WHERE turn_id = ? AND key = ?", (turn, call.key))
-        insert(
-            conn,
-            "model_calls",
-            turn_id=turn,
-            key=call.key,
-            person_id=person,
-            model=call.model,
-            parts=orjson.dumps(call.hashes).decode(),
-            prompt_tokens=call.tokens.prompt,
-            completion_tokens=call.tokens.completion,
-            cached_tokens=call.tokens.cached,
-            seconds=call.seconds,
-            catalog=call.catalog,
-            at=call.at,
-        )
+    for part, body in call.parts:
+        kept = {"hash": part, "body": _bounded(body), "at": call.at}
+        insert(conn, "prompt_parts", or_skip=True, person_id=person, **kept)
+    insert(
+        conn,
+        "model_calls",
+        or_skip=True,
+        turn_id=turn,
+        key=call.key,
+        person_id=person,
+        model=call.model,
+        parts=orjson.dumps(call.hashes).decode(),
+        prompt_tokens=call.tokens.prompt,
+        completion_tokens=call.tokens.completion,
+        cached_tokens=call.tokens.cached,
+        seconds=call.seconds,
+        catalog=call.catalog,
+        at=call.at,
+    )
 
 
 def _bounded(body: str) -> str:

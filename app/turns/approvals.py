@@ -146,7 +146,6 @@ class Authorizer:
     async def park(self, turn: TurnContext, decisions: Decisions) -> None:
         """Send the questions and lay the turn aside until one of them is answered."""
         where, now, sources = turn.state.conversation, time.time(), turn.sources
-        turn.keep_trace(self._store)
         await self._store.tx(
             lambda conn: approvals.park(conn, turn.id, where, decisions.questions, now, sources),
             then=lambda _: self._sender.wake(where.person_id),

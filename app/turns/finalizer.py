@@ -163,7 +163,6 @@ class TurnFinalizer:
             elif ending.outcome in ("answered", "silent"):
                 alerts.close_alerts(conn, "model", now)
 
-        turn.keep_trace(self._store)
         await self._store.tx(write, then=lambda _: self._sender.wake(person))
 
 

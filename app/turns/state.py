@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import accumulate
 from sqlite3 import Connection
 
@@ -128,7 +127,6 @@ class TurnContext:
     files: dict[str, tuple[MediaFile, ...]] = field(default_factory=dict)  # made by calls: "round:call id"
     files_taken: int = 0  # counts those still on their way to the disk too
     outcomes: dict[UncertainCall, bool] = field(default_factory=dict)  # calls that became uncertain, or not
-    model_calls: list[ModelCall] = field(default_factory=list)  # not in the trace yet
 
     @classmethod
     def resume(cls, loaded: LoadedTurn, services: TurnServices) -> "TurnContext":
@@ -349,32 +347,18 @@ class TurnContext:
     async def record(
         self, store: Database, key: str, kind: str, payload: JSON, call: ModelCall | None
     ) -> None:
-        """Write a journal row with what the call cost."""
-        now, turn, tried = time.time(), self.id, self.state.tried_before
-        text = dumps(payload).decode()
-        if call is not None:
-            self.model_calls.append(call)
+        """Write a journal row with the trace and the cost of the model call behind it."""
+        now, text = time.time(), dumps(payload).decode()
         tokens = call.tokens if call is not None else None
-        used = await store.tx(
-            lambda conn: journal.record(
-                conn, turn, key, kind, text, now, tried_before=tried, tokens=tokens, day=day_of(now)
+
+        def write(conn: Connection) -> int | None:
+            if call is not None:
+                traces.keep(conn, self.id, call)
+            tried, day = self.state.tried_before, day_of(now)
+            return journal.record(
+                conn, self.id, key, kind, text, now, tried_before=tried, tokens=tokens, day=day
             )
-        )
+
+        used = await store.tx(write)
         if used is not None:
             self.tokens_today = used
-
-    def keep_trace(self, store: Database) -> None:
-        """Queue the trace of the model calls since the last time.
-
-        It goes with the commit that ends or parks the turn: written with each answer, traces were a fifth of
-        a turn's pages. A crash costs the trace of the calls since the turn was taken up.
-        """
-        calls, self.model_calls = self.model_calls, []
-        if calls:
-            kept = store.tx(lambda conn: traces.keep(conn, self.id, calls))
-            kept.add_done_callback(partial(_log_lost_trace, self.id))
-
-
-def _log_lost_trace(turn: str, kept: "asyncio.Future[None]") -> None:
-    if not kept.cancelled() and (error := kept.exception()) is not None:
-        log.warning("not traced", turn=turn, error=f"{type(error).__name__}: {error}")

@@ -2,11 +2,9 @@
 
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 
 import structlog
 
-from app.errors import StoreError
 from app.llm.errors import ModelError
 from app.llm.model import ModelAnswer, ModelRequest, ToolCall
 from app.llm.reading import calls_in_text, without_marked_calls
@@ -67,9 +65,6 @@ class TurnRunner:
                 await self._finalizer.model_failed(turn, error)
             except OverBudget:
                 await self._finalizer.over_budget(turn)
-            finally:
-                with suppress(StoreError):  # the store closed first
-                    turn.keep_trace(self._services.store)
 
     async def close(self) -> None:
         await self._typing.close()

@@ -19,7 +19,7 @@ CALL = ModelCall(
 
 def test_calls_are_kept_once_however_many_parts_they_have(turn: Connection) -> None:
     for _ in range(2):
-        traces.keep(turn, "t1", [CALL])
+        traces.keep(turn, "t1", CALL)
     row = turn.execute("SELECT * FROM model_calls").fetchall()
     assert [(one["key"], orjson.loads(one["parts"])) for one in row] == [("llm:0", list(HASHES))]
     assert (row[0]["prompt_tokens"], row[0]["completion_tokens"], row[0]["cached_tokens"]) == (5, 2, 1)
@@ -29,5 +29,5 @@ def test_calls_are_kept_once_however_many_parts_they_have(turn: Connection) -> N
 
 def test_nothing_is_kept_where_traces_are_not(turn: Connection) -> None:
     alerts.raise_alert(turn, "space:traces", "full", T)
-    traces.keep(turn, "t1", [CALL])
+    traces.keep(turn, "t1", CALL)
     assert value(turn, "SELECT count(*) FROM model_calls") == 0
