@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from sqlite3 import Connection
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import structlog
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from app.calendar.rules import moments_between, next_after
 from app.messages import Outgoing, Template, Wakeable
@@ -54,7 +54,7 @@ class Reminders:
         self._sender = sender
         self._look_again = look_again
         self._alarms = alarms
-        self._alarm_clock: Any = None  # APScheduler has no types
+        self._alarm_clock = AsyncIOScheduler(timezone=UTC)  # its jobs are in memory only
         self._asked = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -67,13 +67,13 @@ class Reminders:
         """Tell what is due, however long the server was off."""
         if self._template is not None:
             await self._store.tx(schedules.release_for_template)
+        self._alarm_clock.start()
         self._task = asyncio.create_task(self._run(), name="reminders")
         self.look()
 
     async def stop(self) -> None:
-        if self._alarm_clock is not None:
-            self._alarm_clock.shutdown(wait=False)
         if self._task is not None:
+            self._alarm_clock.shutdown(wait=False)
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
@@ -124,7 +124,7 @@ class Reminders:
         if len(due_now) == schedules.AT_ONCE and (told or put_off or untellable or faulty):
             self.look()  # there may be more
         elif self._alarms:
-            await self._set_alarm(next_due)
+            self._set_alarm(next_due)
 
     def _may_use_template(self, due: Due) -> bool:
         """Return False for what waits for the person: a turn's answer, a reminder whose template failed."""
@@ -160,15 +160,11 @@ class Reminders:
             message = replace(message, template=replace(self._template, language=language))
         return Firing(due, Draft(message.text, (message,)), next_due)
 
-    async def _set_alarm(self, due: float | None) -> None:
-        """Set one alarm for the next reminder; without any, APScheduler is not even loaded."""
+    def _set_alarm(self, due: float | None) -> None:
+        """Set one alarm for the next reminder."""
         if due is None:
-            if self._alarm_clock is not None:
-                self._alarm_clock.remove_all_jobs()
+            self._alarm_clock.remove_all_jobs()
             return
-        if self._alarm_clock is None:
-            self._alarm_clock = await asyncio.to_thread(_alarm_clock)
-            self._alarm_clock.start()
         at = datetime.now(UTC) + timedelta(seconds=max(due - time.time(), 0.0))
         self._alarm_clock.add_job(
             self._ring, "date", run_date=at, id=_ALARM, replace_existing=True, misfire_grace_time=None
@@ -221,14 +217,3 @@ def _window_open(conn: Connection, due: Due, now: float) -> bool:
     if due.conversation.channel == "terminal":
         return True
     return now < (written_at(conn, due.conversation.id) or 0.0) + WINDOW_SECONDS - WINDOW_MARGIN
-
-
-def _alarm_clock() -> Any:
-    """Import and start APScheduler; in a thread, because that takes a tenth of a second."""
-    import logging
-
-    from apscheduler.jobstores.memory import MemoryJobStore
-    from apscheduler.schedulers.asyncio import AsyncIOScheduler
-
-    logging.getLogger("apscheduler").setLevel(logging.WARNING)
-    return AsyncIOScheduler(jobstores={"default": MemoryJobStore()}, timezone=UTC)

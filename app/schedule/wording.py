@@ -3,6 +3,9 @@
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from babel.dates import format_date, format_skeleton, get_timezone_location
+from babel.lists import format_list
+
 from app.calendar.rules import CRON, EVERY, UNTIL, shown_zone
 from app.i18n import say
 from app.store.schedules import LastRun, Schedule
@@ -99,8 +102,6 @@ def local_text(local: datetime, today: date, language: str) -> str:
         return say(language, "today {time}", time=clock)
     if local.date() == today + timedelta(days=1):
         return say(language, "tomorrow {time}", time=clock)
-    from babel.dates import format_date  # late: only a date far away needs it
-
     pattern = "EEE d MMM" if local.year == today.year else "EEE d MMM y"
     return f"{format_date(local, pattern, locale=language)} {clock}"
 
@@ -109,8 +110,6 @@ def city_of(zone: str, language: str) -> str:
     """Return the city after which a zone is called, in the person's language; of others their name."""
     if "/" not in zone or zone.startswith("Etc/"):
         return shown_zone(zone)
-    from babel.dates import get_timezone_location
-
     return str(get_timezone_location(zone, locale=language, return_city=True)).rsplit("/")[-1]
 
 
@@ -177,16 +176,11 @@ def _calendar_text(rule: str, parts: dict[str, str], start: datetime, language: 
 
 
 def _day_of_year(month: int, day: int, language: str) -> str:
-    from babel.dates import format_skeleton
-
     leap_year = 2024
     return str(format_skeleton("MMMMd", date(leap_year, month, day), locale=language))
 
 
 def _listed(days: str, language: str) -> str:
-    from babel.dates import format_date
-    from babel.lists import format_list
-
     names = [
         format_date(_MONDAY + timedelta(days=_DAYS.index(day)), "EEEE", locale=language)
         for day in days.split(",")

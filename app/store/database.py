@@ -83,10 +83,6 @@ class _Failed:
     error: Exception
 
 
-class _BatchLost(Exception):
-    """SQLite rolled back the whole transaction (a full disk, an I/O error)."""
-
-
 class Database:
     """One SQLite file: writes go through `tx`; reads (`all`, `one`, `read`) never decide."""
 
@@ -139,10 +135,9 @@ class Database:
     ) -> "asyncio.Future[T]":
         """Queue `fn(connection)` for the next commit, in the order of these calls; await its result.
 
-        `fn` is undone alone if it raises. It may run twice (if another function of the same commit raised),
-        so it must touch nothing but the connection. `then(result)` runs on the loop after the commit, even
-        if the caller was cancelled; a cancelled caller leaves `fn` queued, and it is written all the same.
-        The future raises what `fn` raised, or StoreError if the commit failed.
+        `fn` is undone alone if it raises; it must touch nothing but the connection. `then(result)` runs on
+        the loop after the commit, even if the caller was cancelled; a cancelled caller leaves `fn` queued,
+        and it is written all the same. The future raises what `fn` raised, or StoreError if the commit failed.
         """
         if self._writer is None or self._loop is None:
             raise StoreError("the database is closed")
@@ -241,36 +236,20 @@ class Database:
 
 
 def _run(connection: sqlite3.Connection, batch: Sequence[_Job[Any]]) -> list[Any]:
-    """Run the batch in one transaction, left open, and return the outcomes.
-
-    Savepoints copy every page they touch, so the batch runs without them first; if a function raises, all is
-    rolled back and run again with a savepoint around each function.
-    """
+    """Run the batch in one transaction, left open, and return the outcomes; what raises is undone alone."""
     connection.execute("BEGIN IMMEDIATE")
-    try:
-        return [job.fn(connection) for job in batch]
-    except Exception as error:
-        if not connection.in_transaction:
-            raise _BatchLost(str(error)) from error
-        connection.execute("ROLLBACK")
-        connection.execute("BEGIN IMMEDIATE")
-        if len(batch) == 1:
-            return [_Failed(error)]
-        return [_run_alone(connection, job) for job in batch]
-
-
-def _run_alone(connection: sqlite3.Connection, job: _Job[Any]) -> Any:
-    connection.execute("SAVEPOINT one")
-    try:
-        return job.fn(connection)
-    except Exception as error:
-        if not connection.in_transaction:
-            raise _BatchLost(str(error)) from error
-        connection.execute("ROLLBACK TO one")
-        return _Failed(error)
-    finally:
-        if connection.in_transaction:
-            connection.execute("RELEASE one")
+    outcomes: list[Any] = []
+    for job in batch:
+        connection.execute("SAVEPOINT one")
+        try:
+            outcomes.append(job.fn(connection))
+        except Exception as error:
+            if not connection.in_transaction:  # SQLite rolled all of it back: a full disk, an I/O error
+                raise
+            connection.execute("ROLLBACK TO one")
+            outcomes.append(_Failed(error))
+        connection.execute("RELEASE one")
+    return outcomes
 
 
 def _settle(batch: Sequence[_Job[Any]], outcomes: Sequence[Any]) -> None:
