@@ -99,21 +99,22 @@ class Reminders:
         """Tell or start everything that is due, and set the alarm for the next one."""
         now = time.time()
         due_now, ahead = await self._store.tx(lambda conn: _look(conn, self._channels, now))
-        put_off = {due: until for due, _ in due_now if (until := _quiet_until(due, now)) is not None}
-        found = [(due, is_open) for due, is_open in due_now if due not in put_off]
-        tellable = [(due, is_open) for due, is_open in found if is_open or self._may_use_template(due)]
-        untellable = [due.schedule for due, is_open in found if not (is_open or self._may_use_template(due))]
-        firings, faulty = await asyncio.to_thread(self._firings, tellable, now) if tellable else ([], [])
+        plans = await asyncio.to_thread(
+            lambda: [(due, self._plan(due, is_open, now)) for due, is_open in due_now]
+        )
         again = await asyncio.to_thread(_due_again, ahead, now) if ahead else []
 
         def settle(conn: Connection) -> tuple[list[Schedule], float | None]:
-            for schedule, due in again:
-                schedules.follow_clock(conn, schedule, due, now)
-            for one, until in put_off.items():
-                schedules.put_off(conn, one, until)
-            told = [one.due.schedule for one in firings if schedules.fire(conn, one, now)]
-            for schedule in (*untellable, *faulty):
-                schedules.hold(conn, schedule, now)
+            for schedule, at in again:
+                schedules.follow_clock(conn, schedule, at, now)
+            told = []
+            for due, plan in plans:
+                if plan is None:
+                    schedules.hold(conn, due.schedule, now)
+                elif isinstance(plan, float):
+                    schedules.put_off(conn, due, plan)
+                elif schedules.fire(conn, plan, now):
+                    told.append(due.schedule)
             return told, schedules.next_due(conn, now)
 
         told, next_due = await self._store.tx(settle)
@@ -121,44 +122,43 @@ class Reminders:
             self._sender.wake(person)
         if any(one.runs_turn for one in told):
             self._look_again.set()
-        if len(due_now) == schedules.AT_ONCE and (told or put_off or untellable or faulty):
+        if len(due_now) == schedules.AT_ONCE and (
+            told or not all(isinstance(one, Firing) for _, one in plans)
+        ):
             self.look()  # there may be more
         elif self._alarms:
             self._set_alarm(next_due)
 
-    def _may_use_template(self, due: Due) -> bool:
-        """Return False for what waits for the person: a turn's answer, a reminder whose template failed."""
-        return self._template is not None and not due.schedule.resends and not due.schedule.runs_turn
+    def _plan(self, due: Due, window_open: bool, now: float) -> Firing | float | None:
+        """Return its firing, or when the person's quiet hours end; None if it cannot be told now."""
+        try:
+            until = _quiet_until(due, now)
+            return self._firing(due, window_open, now) if until is None else until
+        except Exception as error:  # such as an unknown zone: it is held, and stops no other
+            reason = f"{type(error).__name__}: {error}"
+            log.error("a reminder cannot be told", schedule=due.schedule.id, error=Private(reason))
+            return None
 
-    def _firings(self, found: Sequence[tuple[Due, bool]], now: float) -> tuple[list[Firing], list[Schedule]]:
-        """Return firings, and reminders that cannot be told here, such as for an unknown zone."""
-        firings, faulty = [], []
-        for due, is_open in found:
-            try:
-                firings.append(self._firing(due, is_open, now))
-            except Exception as error:
-                reason = f"{type(error).__name__}: {error}"
-                log.error("a reminder cannot be told", schedule=due.schedule.id, error=Private(reason))
-                faulty.append(due.schedule)
-        return firings, faulty
-
-    def _firing(self, due: Due, window_open: bool, now: float) -> Firing:
+    def _firing(self, due: Due, window_open: bool, now: float) -> Firing | None:
+        """Return None for what waits for its person: a turn's answer, a reminder whose template failed."""
         schedule = due.schedule
+        template = None if schedule.resends or schedule.runs_turn else self._template
+        if not window_open and template is None:
+            return None
         start, zone = datetime.fromisoformat(schedule.start), ZoneInfo(schedule.zone)
-        next_due, missed = None, 0
-        if schedule.rule:
-            next_due = next_after(schedule.rule, start, zone, now)
+        next_due = next_after(schedule.rule, start, zone, now) if schedule.rule else None
         if schedule.runs_turn:
             return Firing(due, None, next_due)
+        missed = 0
         if schedule.rule:
             missed = moments_between(schedule.rule, start, zone, schedule.due_at, now, MOST_COUNTED)
         late = now - schedule.due_at > LATE_SECONDS
         text = reminder_text(schedule, due.language, now, late=late, missed=missed, own_zone=due.own_zone)
         message = Outgoing(text)
-        if not window_open and self._template is not None:
-            language = self._template.language or _LANGUAGES.get(due.language, "en")
-            message = replace(message, template=replace(self._template, language=language))
-        return Firing(due, Draft(message.text, (message,)), next_due)
+        if not window_open and template is not None:
+            language = template.language or _LANGUAGES.get(due.language, "en")
+            message = replace(message, template=replace(template, language=language))
+        return Firing(due, Draft(text, (message,)), next_due)
 
     def _set_alarm(self, due: float | None) -> None:
         """Set one alarm for the next reminder."""
@@ -187,14 +187,10 @@ def _look(
 
 
 def _quiet_until(due: Due, now: float) -> float | None:
-    """Return when what is due may run, if its person's quiet hours keep it from running now."""
+    """Return when the quiet hours end that keep a turn from running now; a reminder's hour was asked for."""
     if not due.schedule.runs_turn:
-        return None  # its hour was asked for
-    try:
-        zone = ZoneInfo(due.own_zone or due.schedule.zone)
-    except (ValueError, OSError, LookupError):  # it cannot be told here, and is held
         return None
-    return quiet_until(due.quiet_hours, zone, now)
+    return quiet_until(due.quiet_hours, ZoneInfo(due.own_zone or due.schedule.zone), now)
 
 
 def _due_again(ahead: Sequence[Schedule], now: float) -> list[tuple[Schedule, float]]:

@@ -136,8 +136,8 @@ class Database:
         """Queue `fn(connection)` for the next commit, in the order of these calls; await its result.
 
         `fn` is undone alone if it raises; it must touch nothing but the connection. `then(result)` runs on
-        the loop after the commit, even if the caller was cancelled; a cancelled caller leaves `fn` queued,
-        and it is written all the same. The future raises what `fn` raised, or StoreError if the commit failed.
+        the loop after the commit, even if the caller was cancelled: that leaves `fn` queued, and it is
+        written all the same. The future raises what `fn` raised, or StoreError if the commit failed.
         """
         if self._writer is None or self._loop is None:
             raise StoreError("the database is closed")

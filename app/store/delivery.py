@@ -67,26 +67,24 @@ def mark_sent(conn: Connection, outbox_id: str, wamid: str, now: float) -> None:
 
 def apply_status(conn: Connection, status: Status, now: float) -> StatusEffect | None:
     """Record a status and apply it to its row; return None if it is not new or has no row."""
-    errors = orjson.dumps(status.errors).decode()
-    new = conn.execute(
-        "INSERT INTO statuses (wamid, status, outbox_id, errors, pricing, at, received_at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        (status.id, status.status, status.outbox_id, errors, billing.to_json(status.pricing), status.at, now),
-    ).rowcount
-    if not new:
-        return None
     row = conn.execute(
         "SELECT id, person_id FROM outbox WHERE id = ? OR wamid = ? ORDER BY id <> ? LIMIT 1",
         (status.outbox_id, status.id, status.outbox_id),
     ).fetchone()
-    if row is None:
-        if status.outbox_id:  # its row stood before it was sent: the person is erased
-            conn.execute("DELETE FROM statuses WHERE wamid = ? AND status = ?", (status.id, status.status))
+    if row is None and status.outbox_id:  # its row stood before it was sent: the person is erased
         return None
-    conn.execute(
-        "UPDATE statuses SET person_id = ?, outbox_id = ? WHERE wamid = ? AND status = ?",
-        (row["person_id"], row["id"], status.id, status.status),
-    )
+    errors = orjson.dumps(status.errors).decode()
+    outbox_id, person = (row["id"], row["person_id"]) if row is not None else ("", None)
+    new = conn.execute(
+        "INSERT INTO statuses (wamid, status, outbox_id, person_id, errors, pricing, at, received_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (
+            *(status.id, status.status, outbox_id, person),
+            *(errors, billing.to_json(status.pricing), status.at, now),
+        ),
+    ).rowcount
+    if row is None or not new:
+        return None
     if status.pricing is not None:
         billing.record(conn, status.id, row["person_id"], status.pricing, now)
     if status.status in _PROOFS:

@@ -143,16 +143,17 @@ class SkillStore:
         limit = max(0, min(limit, LIST_LIMIT))
         asked = (self._person, self._skill, len(prefix), prefix, limit + len(self._writes))
         if most is not None:
-            sizes = await self._database.one(f"SELECT sum({_SIZE}) AS bytes FROM ({_LISTED})", *asked)
-            _check_size(sizes["bytes"] if sizes is not None else 0, most)
+            stored = await self._database.one(f"SELECT sum({_SIZE}) AS bytes FROM ({_LISTED})", *asked)
+            if stored is not None and (stored["bytes"] or 0) + self._written > most:
+                raise ValueError(
+                    f"these rows have more than {most // 1024} KiB: list fewer, or by a longer prefix"
+                )
         rows = await self._database.all(_LISTED, *asked)
         self.read_outside |= any(row["outside"] for row in rows)
         found: dict[str, str | None] = {row["key"]: row["value"] for row in rows}
         found.update({key: text for key, text in self._writes.items() if key.startswith(prefix)})
-        kept = [(key, text) for key, text in sorted(found.items()) if text is not None][:limit]
-        if most is not None:
-            _check_size(sum(len(key) + len(text) for key, text in kept), most)
-        return {key: orjson.loads(text) for key, text in kept}
+        kept = [(key, text) for key, text in sorted(found.items()) if text is not None]
+        return {key: orjson.loads(text) for key, text in kept[:limit]}
 
     async def delete(self, key: str) -> bool:
         """Delete a key; return whether there was one."""
@@ -220,11 +221,6 @@ class SkillStore:
                     " value = excluded.value, updated_at = excluded.updated_at, outside = excluded.outside",
                     (*row, text, now, outside and _holds_text(orjson.loads(text))),
                 )
-
-
-def _check_size(size: int | None, most: int) -> None:
-    if size is not None and size > most:
-        raise ValueError(f"these rows have more than {most // 1024} KiB: list fewer, or by a longer prefix")
 
 
 def _holds_text(value: JSON) -> bool:
