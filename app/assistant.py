@@ -9,7 +9,7 @@ import structlog
 from app.channels import build_channels
 from app.channels.handovers import Handovers
 from app.channels.intake import Intake, Wakes
-from app.channels.template_sending import TemplateSending
+from app.channels.templates import TemplateSending
 from app.http.transport import Transport
 from app.installs.chat import build_installs
 from app.installs.pipeline import Notices

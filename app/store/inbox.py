@@ -24,14 +24,6 @@ MOST_CONTACTS_TOLD = 10  # new strangers that an owner is told of in an hour
 
 
 @dataclass(frozen=True, slots=True)
-class RateLimit:
-    """At most `limit` messages of a person in `window` seconds; the others wait. 0 means no limit."""
-
-    limit: int
-    window: float
-
-
-@dataclass(frozen=True, slots=True)
 class ClassifiedMessage:
     """A message and its kind: 'message', 'answer' (it presses a question's button) or a command's name."""
 
@@ -79,7 +71,8 @@ class IntakeRules:
 
     channel: str
     access: AccessRules
-    rate: RateLimit
+    rate_limit: int  # messages of a person in `rate_window` seconds; the others wait. 0: no limit
+    rate_window: float
     key: bytes  # key of the hash under which message ids are remembered
     notices: IntakeNotices
     silent_seconds: float = 12 * 3600  # after a person of the business wrote
@@ -175,11 +168,11 @@ def _queue(
     now: float,
 ) -> None:
     at_once = classified.kind in ("stop", "answer")  # neither is made to wait
-    due = now if at_once else _due_at(conn, rules.rate, who.person.id, now)
+    due = now if at_once else _due_at(conn, rules, who.person.id, now)
     silent = bool(conversation.group) or who.frozen
     waits = exists(conn, "SELECT 1 FROM inbox WHERE person_id = ? AND due_at > ?", who.person.id, now)
     if due > now and not silent and not waits:
-        source = f"rate:{who.person.id}:{int(now // rules.rate.window)}"
+        source = f"rate:{who.person.id}:{int(now // rules.rate_window)}"
         put_reply(conn, conversation, source, rules.notices.too_fast(who.person, classified.message), now)
         taken.notices.add(who.person.id)
     insert(
@@ -324,16 +317,16 @@ def _keep(conn: Connection, conversation: Conversation, message: Inbound, now: f
     return int(known["id"])  # older than the dedupe keys we keep, but its text is still here
 
 
-def _due_at(conn: Connection, rate: RateLimit, person: str, now: float) -> float:
+def _due_at(conn: Connection, rules: IntakeRules, person: str, now: float) -> float:
     """Return when a person's next message may be taken up: a window after the one `limit` places before."""
-    if not rate.limit:
+    if not rules.rate_limit:
         return now
     row = conn.execute(
         "SELECT due_at FROM inbox WHERE person_id = ? AND received_at <= ? AND kind <> 'scheduled'"
         " ORDER BY due_at DESC LIMIT 1 OFFSET ?",  # rows of a clock that was set back since do not count
-        (person, now, rate.limit - 1),
+        (person, now, rules.rate_limit - 1),
     ).fetchone()
-    return now if row is None else max(now, row["due_at"] + rate.window)
+    return now if row is None else max(now, row["due_at"] + rules.rate_window)
 
 
 def waiting(conn: Connection, channels: Collection[str], now: float, ahead: float = 0.0) -> list[str]:
