@@ -38,14 +38,13 @@ def record(
     payload: str,
     now: float,
     *,
-    tried_before: bool = True,
     tokens: Tokens | None = None,
     day: str = "",
 ) -> int | None:
     """Add a journal row while the turn runs. Raises TurnGone if it has ended or has that row.
 
     With `tokens` they are counted too, and how many the person has used on `day` is returned. A finished step
-    resets the attempts of a turn that was `tried_before`: the turn comes further.
+    resets the attempts of a turn: it comes further.
     """
     added = conn.execute(
         "INSERT INTO journal (turn_id, key, person_id, kind, payload, at)"
@@ -55,7 +54,7 @@ def record(
     ).rowcount
     if not added:
         raise TurnGone(f"turn {turn} has ended, or has {key} already")
-    if tried_before and kind != "intent":
+    if kind != "intent":
         conn.execute("UPDATE turns SET attempts = 1, crowded = 0 WHERE id = ?", (turn,))
     return None if tokens is None else _count(conn, turn, tokens, day, now)
 

@@ -85,8 +85,7 @@ class TurnState:
     `open_questions` are the lines of questions in this conversation that wait for an answer; `asked_after`
     says where text of others in the turns that asked them came from. `taint` is the same of this turn when it
     was parked: its prompt may have lost that text since, what the model made of it stays. `facts` are what
-    the person asked to be remembered, the newest first, and none in a group. `tried_before`: earlier attempts
-    or crashes beside other turns speak against it.
+    the person asked to be remembered, the newest first, and none in a group.
     """
 
     id: str
@@ -109,7 +108,6 @@ class TurnState:
     asked_after: tuple[str, ...] = ()
     uncertain: frozenset[UncertainCall] = frozenset()  # the person's calls of unknown outcome
     facts: tuple[Fact, ...] = ()
-    tried_before: bool = False
     has_asked: bool = False  # the person, whether a call of this turn may run
     summary: Parts = field(default_factory=dict)  # of what was said before the exchanges
 
@@ -160,7 +158,6 @@ def load_turn(conn: Connection, turn: str, now: float, history: int, day: str) -
         facts=() if conversation["group_id"] else tuple(reversed(facts(conn, person.id)[-MOST_FACTS:])),
         summary=summary_of(conn, conversation["id"]),
         has_asked=exists(conn, "SELECT 1 FROM approvals WHERE turn_id = ?", turn),
-        tried_before=row["attempts"] > 1 or row["crowded"] > 0,
     )
 
 

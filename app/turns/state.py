@@ -354,10 +354,7 @@ class TurnContext:
         def write(conn: Connection) -> int | None:
             if call is not None:
                 traces.keep(conn, self.id, call)
-            tried, day = self.state.tried_before, day_of(now)
-            return journal.record(
-                conn, self.id, key, kind, text, now, tried_before=tried, tokens=tokens, day=day
-            )
+            return journal.record(conn, self.id, key, kind, text, now, tokens=tokens, day=day_of(now))
 
         used = await store.tx(write)
         if used is not None:

@@ -111,11 +111,9 @@ class ToolCalls:
         self, turn: TurnContext, number: int, call: ToolCall, result: CallResult
     ) -> CallResult:
         """Record the result of a call that did not run."""
-        tried, now = turn.state.tried_before, time.time()
+        now = time.time()
         key, row = f"tool:{number}:{call.id}", _json(result.row())
-        await self._store.tx(
-            lambda conn: journal.record(conn, turn.id, key, "tool", row, now, tried_before=tried)
-        )
+        await self._store.tx(lambda conn: journal.record(conn, turn.id, key, "tool", row, now))
         return result
 
     async def _run_together(
@@ -307,8 +305,7 @@ class _Recorder(CallRecorder):
             await asyncio.sleep(RECORD_PAUSE)
 
     def _record(self, conn: Connection, kind: str, row: str) -> None:
-        key, tried = f"{kind}:{self._one.key}", self._turn.state.tried_before
-        journal.record(conn, self._turn.id, key, kind, row, time.time(), tried_before=tried)
+        journal.record(conn, self._turn.id, f"{kind}:{self._one.key}", kind, row, time.time())
 
 
 def _json(payload: JSON) -> str:
