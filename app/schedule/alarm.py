@@ -179,8 +179,9 @@ def _look(
 ) -> tuple[list[tuple[Due, bool]], list[Schedule]]:
     """Return what is due, each with whether free text reaches its person, and what fired in the future.
 
-    What was held and may come now is released first.
+    What failed is taken back first, and what was held and may come now is released.
     """
+    schedules.hold_unsent(conn, now)
     schedules.release_held(conn, now)
     due = [(due, _window_open(conn, due, now)) for due in schedules.due(conn, channels, now)]
     return due, schedules.fired_in_future(conn, now)

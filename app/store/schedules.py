@@ -285,14 +285,6 @@ def release_for_template(conn: Connection) -> None:
     conn.execute("UPDATE schedules SET held_at = NULL WHERE held_at IS NOT NULL AND resends = 0")
 
 
-def has_work(conn: Connection, now: float) -> bool:
-    """Return whether there is a reminder to fire, to hold or to set back, after updating what is held."""
-    hold_unsent(conn, now)
-    release_held(conn, now)
-    is_due = exists(conn, f"SELECT 1 FROM schedules WHERE {_DUE} LIMIT 1", now, now)
-    return is_due or exists(conn, "SELECT 1 FROM schedules WHERE told_at > ? LIMIT 1", now)
-
-
 def next_due(conn: Connection, now: float) -> float | None:
     """Return the time of the next reminder that is not due yet; None if there is none."""
     row = conn.execute(
