@@ -161,3 +161,8 @@ def steps(conn: Connection, work: Callable[[], object]) -> int:
     work()
     conn.set_progress_handler(None, 0)
     return taken
+
+
+def freeze(conn: Connection, person: str, reason: str = "a test") -> None:
+    """Freeze a person, as two who turn out to share an alias are."""
+    conn.execute("UPDATE people SET frozen = ? WHERE id = ? AND frozen = ''", (reason, person))

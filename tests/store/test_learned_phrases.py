@@ -11,7 +11,7 @@ from app.store.database import Database
 from app.store.learned_phrases import MOST_PHRASES
 from app.store.ownership import AccessRules
 from app.store.retention import DAY, PHRASE_DAYS
-from tests.store.rows import T, admit, value
+from tests.store.rows import T, admit, freeze, value
 
 
 def somebody(number: int) -> Sender:
@@ -92,7 +92,7 @@ async def test_who_is_frozen_blocked_gone_or_of_another_realm_does_not_count(
             third = admit(conn, somebody(3), doors=AccessRules("simulator", open=True, code_key=b"c" * 32))
             learned_phrases.learn(conn, third.id, ["spend"], ["guit"], T)
         elif what == "frozen":
-            people.freeze(conn, [several[0].id], "a test")
+            freeze(conn, several[0].id)
         elif what == "blocked":
             people.block(conn, "whatsapp", somebody(1).phone, T)
         else:
