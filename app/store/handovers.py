@@ -16,30 +16,30 @@ MOST_NAMED = 20  # of those who ask, in one message
 
 def take_echo(
     conn: Connection, rules: AccessRules, channel: str, echo: Echo, until: float, now: float
-) -> str:
-    """Keep an echo (what the business wrote by other means) until `settle`; return the person it went to.
+) -> Conversation | None:
+    """Keep an echo (what the business wrote by other means) until `settle`; return where it went.
 
-    That is "" for an owner, whose own chat is never handed over, and for one whom we would not answer.
+    That is None for an owner, whose own chat is never handed over, and for one whom we would not answer.
     """
     person = people.addressee(conn, rules, echo.to, now)
     if person is None:
-        return ""
+        return None
+    where = people.conversation(conn, person, channel, "", now)
     if exists(conn, "SELECT 1 FROM outbox WHERE id = ?", echo.outbox_id):
         delivery.mark_sent(conn, echo.outbox_id, echo.id, now)
-        return person
+        return where
     insert(
         conn,
         "echoes",
         or_skip=True,
         wamid=echo.id,
-        person_id=person,
-        conversation_id=people.conversation(conn, person, channel, "", now).id,
+        **where.columns,
         kind=echo.kind,
         text=echo.text,
         until=until,
         at=now,
     )
-    return person
+    return where
 
 
 def settle(conn: Connection, person: str, now: float) -> None:
@@ -73,8 +73,7 @@ def _keep(conn: Connection, where: Conversation, echo: Row, now: float, *, takes
         conn,
         "messages",
         or_skip=True,
-        person_id=where.person_id,
-        conversation_id=where.id,
+        **where.columns,
         direction="out",
         wamid=echo["wamid"],
         kind=echo["kind"],
@@ -125,12 +124,6 @@ def give_back(conn: Connection, conversation: str, now: float) -> bool:
     if ended is not None and ended["state"] == "human":
         events.emit(conn, "conversation.handed_over", ended["person_id"], {"to": "assistant"}, now)
     return ended is not None
-
-
-def conversations(conn: Connection, person: str) -> set[str]:
-    """Return the person's conversations."""
-    rows = conn.execute("SELECT id FROM conversations WHERE person_id = ?", (person,))
-    return {row["id"] for row in rows}
 
 
 def ask(conn: Connection, where: Conversation, until: float, now: float) -> bool:

@@ -229,11 +229,11 @@ def hear_business(
     for echo in echoes:
         if not is_new(conn, rules, echo.id, now):
             continue
-        person = handovers.take_echo(conn, rules.access, rules.channel, echo, now + rules.silent_seconds, now)
-        if person:
-            handovers.settle(conn, person, now)
-            taken.wake |= handovers.conversations(conn, person)
-            taken.notices.add(person)
+        to = handovers.take_echo(conn, rules.access, rules.channel, echo, now + rules.silent_seconds, now)
+        if to is not None:
+            handovers.settle(conn, to.person_id, now)
+            taken.wake.add(to.id)
+            taken.notices.add(to.person_id)
 
 
 def _withdraw(conn: Connection, person: Person, wamid: str, now: float) -> bool:
@@ -302,8 +302,7 @@ def _keep(conn: Connection, conversation: Conversation, message: Inbound, now: f
         conn,
         "messages",
         or_skip=True,
-        person_id=conversation.person_id,
-        conversation_id=conversation.id,
+        **conversation.columns,
         direction="in",
         wamid=message.id,
         kind=message.kind,
