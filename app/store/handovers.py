@@ -165,12 +165,7 @@ def last_answered(conn: Connection, conversation: str) -> float:
 
 def take_untold(conn: Connection, now: float) -> list[Conversation]:
     """Return the conversations that a person answers and no owner was told of, each once."""
-    rows = conn.execute(
-        "UPDATE handovers SET told = 1 WHERE state = 'human' AND told = 0 AND until > ?"
-        " RETURNING conversation_id",
-        (now,),
-    ).fetchall()
-    return [people.conversation_by_id(conn, row["conversation_id"]) for row in rows]
+    return _changed(conn, "told = 1 WHERE state = 'human' AND told = 0 AND until > ?", now)
 
 
 def take_unanswered(conn: Connection, now: float) -> list[Conversation]:
@@ -178,11 +173,11 @@ def take_unanswered(conn: Connection, now: float) -> list[Conversation]:
 
     The console goes on showing them.
     """
-    rows = conn.execute(
-        "UPDATE handovers SET until = 0 WHERE state = 'asked' AND until BETWEEN 1 AND ?"
-        " RETURNING conversation_id",
-        (now,),
-    ).fetchall()
+    return _changed(conn, "until = 0 WHERE state = 'asked' AND until BETWEEN 1 AND ?", now)
+
+
+def _changed(conn: Connection, change: str, now: float) -> list[Conversation]:
+    rows = conn.execute(f"UPDATE handovers SET {change} RETURNING conversation_id", (now,)).fetchall()
     return [people.conversation_by_id(conn, row["conversation_id"]) for row in rows]
 
 

@@ -5,7 +5,7 @@ does too, and may end without a word.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from sqlite3 import Connection, Row
 from typing import Literal
 
@@ -14,7 +14,7 @@ import orjson
 from app.people import Conversation
 from app.store import outbox
 from app.store.conditions import MAY_TALK, RUNNING, UNCLAIMED, WRITTEN
-from app.store.database import exists, insert, placeholders
+from app.store.database import exists, insert, placeholders, read_row
 from app.store.outbox import SENT_AS, Draft
 
 SOURCE = "sched:"
@@ -423,8 +423,7 @@ def by_id(conn: Connection, schedule: str) -> Schedule | None:
 
 
 def _of(row: Row) -> Schedule:
-    values = {field.name: row[field.name] for field in fields(Schedule)}
-    return Schedule(**values | {"active": bool(row["active"])})
+    return read_row(Schedule, row, active=bool(row["active"]))
 
 
 def delete_over(conn: Connection, before: float, most: int) -> int:
