@@ -129,7 +129,6 @@ class Assistant:
             template=settings.reminder_template,
             sender=sender,
             look_again=look_again,
-            alarms=wakes,
         )
         self.profiles = Profiles(self.access, settings.timezone or local_timezone())
         self.installs = build_installs(

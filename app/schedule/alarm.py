@@ -46,14 +46,12 @@ class Reminders:
         template: Template | None,
         sender: Wakeable,
         look_again: asyncio.Event,
-        alarms: bool = True,
     ) -> None:
         self._store = store
         self._channels = channels
         self._template = template
         self._sender = sender
         self._look_again = look_again
-        self._alarms = alarms
         self._alarm_clock = AsyncIOScheduler(timezone=UTC)  # its jobs are in memory only
         self._asked = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -78,13 +76,8 @@ class Reminders:
             await asyncio.gather(self._task, return_exceptions=True)
 
     def look(self) -> None:
-        """Look at the rows now."""
+        """Look at the rows now: one was made or changed, or it is time."""
         self._asked.set()
-
-    def soon(self) -> None:
-        """Hint that a reminder was made or changed."""
-        if self._alarms:
-            self.look()
 
     async def _run(self) -> None:
         while True:
@@ -126,7 +119,7 @@ class Reminders:
             told or not all(isinstance(one, Firing) for _, one in plans)
         ):
             self.look()  # there may be more
-        elif self._alarms:
+        else:
             self._set_alarm(next_due)
 
     def _plan(self, due: Due, window_open: bool, now: float) -> Firing | float | None:

@@ -39,9 +39,7 @@ def _due(conn: Connection, person: str, zone: str) -> None:
 
 def _reminders(store: Database, sender: Sender | None = None) -> Reminders:
     found = sender or Sender()
-    return Reminders(
-        store, ("terminal",), template=None, sender=found, look_again=asyncio.Event(), alarms=False
-    )
+    return Reminders(store, ("terminal",), template=None, sender=found, look_again=asyncio.Event())
 
 
 async def test_one_that_cannot_be_told_here_waits_and_stops_no_other(store: Database) -> None:

@@ -60,9 +60,7 @@ async def test_each_time_of_a_year_runs_once_and_none_in_quiet_hours(
     async def open_again() -> tuple[Database, Reminders]:
         store = Database(tmp_path / "recado.db")
         await store.open()
-        alarm = Reminders(
-            store, ("terminal",), template=None, sender=None, look_again=asyncio.Event(), alarms=False
-        )
+        alarm = Reminders(store, ("terminal",), template=None, sender=None, look_again=asyncio.Event())
         return store, alarm
 
     store, alarm = await open_again()

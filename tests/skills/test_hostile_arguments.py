@@ -112,7 +112,6 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
         template=None,
         sender=Sender(),
         look_again=asyncio.Event(),
-        alarms=False,
     )
     services = Services(
         schedule=ScheduleService(database, reminders),
