@@ -39,7 +39,6 @@ from app.security import AdminToken
 from app.settings import Settings, skill_environment
 from app.skills import build_skills
 from app.store import alerts, build_store, limits, people, summaries, turns
-from app.store.approvals import Approval
 from app.store.billing import read_rates
 from app.store.database import Database
 from app.store.disk_space import MEGABYTE
@@ -47,12 +46,11 @@ from app.store.personal_data import ErasedPerson
 from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, ToolRegistry
 from app.tools.documents import Documents
 from app.tools.files import PAGE_IN_A_CHAT, Files
-from app.tools.limits import Rates
 from app.turns.attachments import AttachmentReader
 from app.turns.contexts import ToolContexts
 from app.turns.profiles import Profiles, TimeZones, local_timezone
 from app.turns.scheduler import build_turns
-from app.turns.state import TurnLimits, TurnServices
+from app.turns.state import TurnServices
 
 log = structlog.get_logger(__name__)
 
@@ -98,7 +96,6 @@ class Assistant:
         self.configuration, self.servers = build_mcp(
             settings, environment, loader, self.sandbox, self.troubles
         )
-        self.servers.subscribe(self._look)
         self.files = Files(
             settings.workspace_dir,
             settings.allow_delete,
@@ -113,6 +110,7 @@ class Assistant:
         self.abilities = build_routing(
             settings, environment, loader, self.servers, registry, self.sandbox, self.files
         )
+        self.servers.subscribe(self.abilities.refresh_soon)  # the next message finds what was installed
         self.model: Model = _model(settings, self.abilities, self.files, self.store, self.metrics)
         self.summarizer = Summarizer(self.store, self.model, settings.daily_token_budget)
         self.health = Health(self.store, settings.missing_credentials, rates)
@@ -120,7 +118,6 @@ class Assistant:
         self.phrase_writer = PhraseWriter(loader, self.abilities, self.model, self.store, settings.data_dir)
         if settings.has_model:
             self.abilities.subscribe(self.phrase_writer.check)
-        self.rates = Rates()
         self.engine = self._engine(ConfirmationPolicy(settings.confirmation_mode, _nobody_to_ask))
         look_again = asyncio.Event()
         self.reminders = Reminders(
@@ -150,10 +147,9 @@ class Assistant:
             self.channels,
             self.profiles,
             sender,
-            TurnLimits.from_settings(settings),
-            offline=not settings.has_model,
-            rates=rates,
-            look_again=look_again,
+            settings,
+            rates,
+            look_again,
         )
         self.attachments = AttachmentReader(
             services, built.limits, self.media, self.files, build_transcriber(settings)
@@ -173,8 +169,15 @@ class Assistant:
             store,
             self.channels.keys(),
             settings.sweep_seconds,
-            DueWork(self.carrier, self.sender, self.reminders, self.handovers, self.history, self.summarizer),
-            self.installs,
+            DueWork(
+                self.carrier,
+                self.sender,
+                self.reminders,
+                self.handovers,
+                self.history,
+                self.summarizer,
+                self.installs,
+            ),
             services.look_again,
         )
         self.health.watch(self.sweep)
@@ -186,7 +189,6 @@ class Assistant:
             policy,
             self.settings.dry_run,
             on_call=self.metrics.tool_called,
-            rates=self.rates,
         )
 
     def _contexts(self) -> ToolContexts:
@@ -212,10 +214,6 @@ class Assistant:
             self.transport,
             int(self.settings.data_quota_mb * MEGABYTE),
         )
-
-    def card(self, question: Approval) -> str:
-        """Return the whole card of a question, for the console. Blocking."""
-        return self.contexts.whole_card(question)
 
     def _tool_server(self) -> ToolServer:
         policy = ConfirmationPolicy(self.settings.confirmation_mode, refuse_confirmation)
@@ -245,7 +243,6 @@ class Assistant:
             log.warning("turns were cut off by a crash and go on", turns=cut_off)
         await self.sender.recover()
         await self.reminders.start()
-        self.attachments.start()
         self.sweep.start()
         await self.webhooks_out.start()
 
@@ -284,12 +281,7 @@ class Assistant:
         await self.carrier.end(erased.conversations)
         await self.sender.end(erased.who.id)
 
-    def _look(self) -> None:
-        """Load what was installed at once, so that the next message finds it."""
-        self.abilities.refresh_soon()
-
     def _make_admin_token(self) -> None:
-        """Write the token's file at the first start."""
         try:
             self.admin_token.value()
         except (OSError, ValueError) as error:

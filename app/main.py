@@ -17,7 +17,7 @@ from app.channels.messages_api import messages_router
 from app.channels.whatsapp.webhook import webhook_router
 from app.console.admin import admin_router
 from app.console.pages import console_router, description_router
-from app.erasure import Erasure, StoredPhones
+from app.erasure import Erasure
 from app.errors import RecadoError, StoreError
 from app.http.dependencies import Guard
 from app.http.transport import Transport
@@ -35,8 +35,8 @@ def create_app(settings: Settings, *, wakes: bool = True, transport: Transport |
     assistant = Assistant(settings, wakes=wakes, transport=transport)
     simulator = build_simulator(settings, assistant.credentials)
     guard = Guard(assistant.admin_token)
-    phones = simulator.graph if simulator is not None else StoredPhones(settings.data_dir)
-    erasure = Erasure(assistant.rows, phones, assistant)
+    phones = simulator.graph if simulator is not None else None
+    erasure = Erasure(assistant.rows, phones, assistant.end)
 
     async def close_streams() -> None:
         """End what keeps a connection open, for which uvicorn would wait."""

@@ -209,9 +209,8 @@ class MediaFile:
 class Outgoing:
     """One message to send: text already rendered for its channel, perhaps with buttons or in a template.
 
-    With a `file` it is that file, with a `block` that place or contact, and the text stands for it where only
-    text can be shown. `rows` are those of a list that the button `label` opens; `asks_location` shows a
-    button that sends where the person is.
+    With a `file` it is that file, and the text stands for it where only text can be shown. `rows` are those
+    of a list that the button `label` opens; `asks_location` shows a button that sends where the person is.
     """
 
     text: str
@@ -223,7 +222,6 @@ class Outgoing:
     template: Template | None = None
     file: MediaFile | None = None
     link: Link | None = None
-    block: Mapping[str, JSON] | None = None  # {"location": {…}} or {"contacts": […]}, in Meta's form
 
 
 @dataclass(frozen=True, slots=True)

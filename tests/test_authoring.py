@@ -3,17 +3,15 @@
 import ast
 import os
 import re
-import stat
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from app.skills import load_skill
-from app.skills.authoring import KEPT, AuthoringError, OwnSkills
+from app.skills.authoring import AuthoringError, OwnSkills
 from app.skills.folder import MAX_FILES
 from app.skills.manifest import read_manifest
 
@@ -90,17 +88,15 @@ def test_a_folder_is_copied_whole_without_hidden_files_and_caches(own: OwnSkills
     (source / "references" / "rooms.md").write_text("kitchen")
     (source / "rooms.md").symlink_to("references/rooms.md")
     (source / "run.sh").write_text("#!/bin/sh\n")
-    (source / "run.sh").chmod(0o4777)
+    (source / "run.sh").chmod(0o755)
     for hidden in (".git/config", "__pycache__/tools.pyc", ".env"):
         (source / hidden).parent.mkdir(exist_ok=True)
         (source / hidden).write_text("x")
-    added = own.add(source)
     copy = tmp_path / "mine" / "lamps"
-    assert added.skill.folder == copy
-    assert added.replaced is None
+    assert own.add(source).folder == copy
     assert _files(copy) == {"SKILL.md", "scripts/tools.py", "references/rooms.md", "rooms.md", "run.sh"}
     assert (copy / "rooms.md").read_text() == "kitchen"
-    assert stat.S_IMODE((copy / "run.sh").stat().st_mode) == 0o700
+    assert os.access(copy / "run.sh", os.X_OK)
     assert [one.name for one in (tmp_path / "mine").iterdir()] == ["lamps"]
 
 
@@ -134,23 +130,17 @@ def test_what_cannot_be_taken_leaves_nothing_behind(
     assert not (tmp_path / "mine").exists() or not list((tmp_path / "mine").iterdir())
 
 
-def test_the_second_of_a_name_is_refused_until_it_may_replace_the_first(
-    own: OwnSkills, tmp_path: Path
-) -> None:
+def test_the_second_of_a_name_is_refused(own: OwnSkills, tmp_path: Path) -> None:
     own.add(lamps(tmp_path / "one"))
-    better = lamps(tmp_path / "two", says="Switches it better.")
-    with pytest.raises(AuthoringError, match=r"already.*--replace"):
-        own.add(better)
-    added = own.add(better, replace=True)
-    assert [tool.description for tool in added.skill.tools] == ["Switches it better"]
-    assert added.replaced is not None
-    assert "Switches a lamp." in (added.replaced / "scripts" / "tools.py").read_text()
-    assert [one.name for one in (tmp_path / "mine").iterdir()] == ["lamps"]
+    with pytest.raises(AuthoringError, match=r"already.*recado skills remove lamps"):
+        own.add(lamps(tmp_path / "two"))
+    with pytest.raises(AuthoringError, match="the release has a skill 'clock'"):
+        own.add(lamps(tmp_path / "two", "clock"))
 
 
 def test_a_downloaded_folder_takes_the_name_that_its_skill_says(own: OwnSkills, tmp_path: Path) -> None:
     lamps(tmp_path / "down").rename(tmp_path / "down" / "Lamps-main")
-    assert own.add(tmp_path / "down" / "Lamps-main").skill.folder == tmp_path / "mine" / "lamps"
+    assert own.add(tmp_path / "down" / "Lamps-main").folder == tmp_path / "mine" / "lamps"
 
 
 def test_a_folder_that_is_there_already_or_holds_the_others_is_not_copied(
@@ -166,55 +156,10 @@ def test_a_folder_that_is_there_already_or_holds_the_others_is_not_copied(
         own.add(tmp_path / "mine")
 
 
-def test_what_is_removed_is_kept_and_the_oldest_goes(own: OwnSkills, tmp_path: Path) -> None:
-    for number in range(KEPT + 3):
-        own.new(f"skill-{number}")
-        kept = own.remove(f"skill-{number}")
-        assert kept is not None
-        assert kept.name.startswith(f"skill-{number}-")
-        assert (kept / "SKILL.md").exists()
-    left = sorted(int(one.name.split("-")[1]) for one in (tmp_path / "kept").iterdir())
-    assert left == list(range(3, KEPT + 3))
-    assert list((tmp_path / "mine").iterdir()) == []
-
-
-def test_nothing_is_kept_behind_a_link(own: OwnSkills, tmp_path: Path) -> None:
-    (tmp_path / "archive").mkdir()
-    (tmp_path / "kept").symlink_to(tmp_path / "archive")
-    folder = own.new("groceries").folder
-    with pytest.raises(AuthoringError, match="kept is a link"):
-        own.remove("groceries")
-    assert (folder / "SKILL.md").exists()
-    assert list((tmp_path / "mine").iterdir()) == [folder]
-
-
-@pytest.fixture
-def other_disk() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
-        yield Path(name)
-
-
-def test_a_skill_that_cannot_be_kept_on_another_disk_stays_as_it_was(
-    tmp_path: Path, other_disk: Path
-) -> None:
-    if other_disk.stat().st_dev == tmp_path.stat().st_dev:
-        pytest.skip("the temporary folders are on one disk")
-    mine = OwnSkills(tmp_path / "mine", other_disk)
-    folder = mine.new("groceries").folder
-    before = (folder / "scripts" / "tools.py").read_text()
-    os.mkfifo(folder / "pipe")  # which no copy takes
-    for change in (
-        lambda: mine.remove("groceries"),
-        lambda: mine.add(lamps(tmp_path / "elsewhere", "groceries"), replace=True),
-    ):
-        with pytest.raises(OSError, match="pipe"):
-            change()
-        assert [one.name for one in (tmp_path / "mine").iterdir()] == ["groceries"]
-        assert (folder / "scripts" / "tools.py").read_text() == before
-        assert list(other_disk.iterdir()) == []
-    (folder / "pipe").unlink()
-    kept = mine.remove("groceries")
-    assert kept is not None
+def test_what_is_removed_is_kept(own: OwnSkills, tmp_path: Path) -> None:
+    own.new("groceries")
+    kept = own.remove("groceries")
+    assert kept.parent == tmp_path / "kept"
     assert (kept / "SKILL.md").exists()
     assert list((tmp_path / "mine").iterdir()) == []
 
@@ -223,7 +168,7 @@ def test_of_a_link_only_the_link_is_removed(own: OwnSkills, tmp_path: Path) -> N
     folder = lamps(tmp_path / "elsewhere")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "lamps").symlink_to(folder)
-    assert own.remove("lamps") is None
+    assert own.remove("lamps").is_symlink()
     assert (folder / "SKILL.md").exists()
     assert list((tmp_path / "mine").iterdir()) == []
 
@@ -249,8 +194,6 @@ def test_the_skills_of_the_release_stay_in_their_own_folder(tmp_path: Path) -> N
     own = OwnSkills(release, tmp_path / "kept", release)
     with pytest.raises(AuthoringError, match="comes with the release"):
         own.remove("lamps")
-    with pytest.raises(AuthoringError, match="no skill of yours; it was left"):
-        own.add(lamps(tmp_path / "elsewhere"), replace=True)
     assert (release / "lamps" / "SKILL.md").exists()
 
 

@@ -137,14 +137,12 @@ def test_a_press_is_taken_while_a_file_is_read(talk):
     wait_for(lambda: server.rows("SELECT 1 FROM approvals WHERE state = 'no'"), "the no", 5)
 
 
-def test_what_cannot_be_heard_is_said_and_the_note_is_kept(talk):
+def test_what_cannot_be_heard_is_said(talk):
     server, graph, model = talk
     graph.inbound({"person": "p1", **VOICE})
     graph.reply("p1")
     assert "cannot listen" in text_of(newest(model))
-    [row] = server.rows("SELECT state, path FROM attachments")
-    assert row["state"] == "unheard"
-    assert (server.folder / "media" / row["path"]).read_bytes() == canned_clip()
+    assert server.rows("SELECT reason FROM attachments")[0]["reason"] == "unheard"
 
 
 @pytest.mark.parametrize("answer", [Response("no", 400), Response("{}", 200), Response("<html>", 500)])
@@ -355,46 +353,6 @@ def test_numbers_are_drawn_as_a_picture(talk):
     assert Image.open(kept).size == (1080, 720)
 
 
-DROPPED = '''
-def nearest_pharmacy(town: str) -> dict:
-    """Finds the nearest pharmacy.
-
-    Args:
-        town: The town.
-    """
-    place = {"latitude": 19.43, "longitude": -99.13, "name": "Farmacia Sol", "address": "Calle 5"}
-    contact = {"name": "Farmacia Sol", "phone": "+52 55 5010 0002"}
-    wrong = {"latitude": 999, "longitude": 0}
-    return {
-        "ok": True,
-        "data": {"found": 1},
-        "meta": {"sends": [{"location": place}, {"contact": contact}, {"location": wrong}, "junk"]},
-    }
-'''
-
-
-def test_a_tool_sends_a_place_and_a_contact_after_the_text(make_world, model, tmp_path):
-    folder = tmp_path / "skills" / "pharmacies"
-    (folder / "scripts").mkdir(parents=True)
-    (folder / "scripts" / "tools.py").write_text(DROPPED)
-    (folder / "SKILL.md").write_text("---\nname: pharmacies\ndescription: Finds pharmacies.\n---\nFind them.")
-
-    def play(body: dict[str, Any]) -> Any:
-        if is_classifier(body):
-            return '{"categories": ["pharmacies"], "phrases": ["nearest pharmacy"]}'
-        if body["messages"][-1]["role"] == "user":
-            return calls(("nearest_pharmacy", {"town": "Puebla"}))
-        return "Esta es la más cercana."
-
-    _, graph = make_world(model=model(play), SKILLS_DIR=str(tmp_path / "skills"))
-    graph.say("p1", "¿qué farmacia hay en Puebla?")
-    wait_for(lambda: len(graph.sends("p1")) == 3, "the text, the place and the contact")
-    text, place, contact = (entry["body"] for entry in graph.sends("p1"))
-    assert text["text"]["body"] == "Esta es la más cercana."
-    assert place["location"]["name"] == "Farmacia Sol"
-    assert contact["contacts"][0]["phones"] == [{"phone": "+52 55 5010 0002"}]
-
-
 STAND_IN_WHISPER = """
 class Part:
     def __init__(self, text):
@@ -430,19 +388,6 @@ def test_voice_notes_are_transcribed_on_this_machine(make_world, model, tmp_path
     graph.inbound({"person": "p1", **VOICE})
     assert graph.reply("p1", 3) == "you said: comprar pan"
     assert played.heard == []
-
-
-def test_a_note_that_nobody_could_hear_is_transcribed_once_something_can(talk):
-    server, graph, model = talk
-    graph.inbound({"person": "p1", **VOICE})
-    graph.reply("p1")
-    model.hear = lambda data: "la clave es girasol"
-    assert server.stop() == 0
-    server.start()
-    wait_for(lambda: server.rows("SELECT 1 FROM attachments WHERE state = 'read'"), "the transcript")
-    graph.say("p1", "hola otra vez")
-    graph.reply("p1", 2)
-    assert "la clave es girasol" in str(model.main_calls[-1]["messages"])
 
 
 def test_a_note_is_fetched_at_the_second_try_whatever_is_swept_meanwhile(make_world, model):

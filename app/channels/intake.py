@@ -82,8 +82,6 @@ class Intake:
     def _hint(self, taken: IntakeResult) -> None:
         if self._wakes is None:
             return
-        for conversation in taken.expect:
-            self._wakes.scheduler.expect(conversation)
         for conversation in taken.wake:
             self._wakes.scheduler.wake(conversation)
         for person in taken.notices:

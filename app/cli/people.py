@@ -317,13 +317,13 @@ def erase_person(
 
 
 async def _erase(settings: Settings, who: str) -> "ErasedPerson":
-    from app.erasure import Erasure, StoredPhones
+    from app.erasure import Erasure
     from app.store import build_store
 
     database = await open_database(settings.database_path)
     try:
         store = replace(build_store(settings), database=database)
-        return await Erasure(store, StoredPhones(settings.data_dir)).erase(realm_of(settings), who)
+        return await Erasure(store).erase(realm_of(settings), who)
     finally:
         await database.close()
 

@@ -26,13 +26,12 @@ from app.installs.skills import SkillInstaller
 from app.installs.skills import remove_skill as remove_installed
 from app.processes.sandbox import Sandbox
 from app.settings import Settings
-from app.skills import RELEASE_SKILLS, Skill, SkillLoader, load_skill
+from app.skills import Skill, SkillLoader, load_skill
 from app.skills.authoring import AuthoringError, OwnSkills, starter_sentence
 from app.skills.folder import is_skill
 from app.skills.loader import InstalledSkills
 from app.skills.manifest import is_standard_name, may_use_network
 from app.skills.scripts import Script, scripts_of
-from app.skills.skill import bundled_names
 from app.store.alerts import ABOUT_SKILLS, open_alerts
 from app.store.disk_space import MEGABYTE, Disk
 from app.text import visible
@@ -119,9 +118,6 @@ def skills_add(
     source: Annotated[
         str, typer.Argument(metavar="PATH_OR_URL", help="A skill's folder, or an https address.")
     ],
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Put it in place of the one of that name.")
-    ] = False,
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="For a folder: install what its scripts need unasked.")
     ] = False,
@@ -142,13 +138,8 @@ def skills_add(
     if meant.absolute().parent == settings.skills_dir.absolute():
         skill = load_skill(meant, runs_code=False)
     else:
-        added = _on_disk(lambda: _own(settings).add(meant, replace=replace))
-        skill = added.skill
+        skill = _on_disk(lambda: _own(settings).add(meant))
         lines.append(f"Added {visible(skill.name)} to {settings.skills_dir / skill.folder.name}. {_SEEN}")
-        if added.replaced is not None:
-            lines.append(f"The one before is kept in {visible(str(added.replaced))}")
-        if skill.name in bundled_names(RELEASE_SKILLS):
-            lines.append("It stands in the place of the shipped skill of that name.")
     lines += _add_packages(settings, skill, asks=not yes)
     show("\n".join([*lines, *_report(skill, settings)]))
 
@@ -180,10 +171,7 @@ def skills_remove(name: Annotated[str, typer.Argument(help="As `recado skills li
         show(f"Removed {name}, which came from an address; it is gone at the next message.")
         return
     place = _on_disk(lambda: _own(settings).remove(name))
-    if place is None:
-        show(f"Removed the link {name}; the folder that it led to is as it was.")
-    else:
-        show(f"Removed {name}; it is gone at the next message. The folder is kept in {place}")
+    show(f"Removed {name}; it is gone at the next message. The folder is kept in {place}")
 
 
 @skills_commands.command("stats")

@@ -68,8 +68,6 @@ def _row(one: Mapping[str, JSON]) -> list[str]:
 def _made_of(one: Mapping[str, JSON]) -> str:
     """Return the parts of a score as a sum; "" for rows of earlier versions."""
     parts = {name: one["parts"][key] for key, name in _PARTS.items()} if one.get("parts") else {}
-    if one.get("learned"):
-        parts["learned"] = one["learned"]
     said = " + ".join(f"{name} {part:.2f}" for name, part in parts.items() if part >= _LEAST_SHOWN)
     less = sum(parts.values()) - one["score"]
     return f"{said} - {less:.2f}" if said and less >= _LEAST_SHOWN else said or "-"

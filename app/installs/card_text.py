@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import structlog
 
 from app.i18n import detect_language, say, say_plural
-from app.installs.cards import Difference, SkillCard, quoted
+from app.installs.cards import SkillCard, quoted
 from app.installs.pipeline import Candidate
 from app.installs.plans import Plan
 from app.installs.skills import SkillCandidate
@@ -30,6 +30,7 @@ LONGEST_TRANSLATED = 400  # characters of a text that is translated, and of its 
 TRANSLATE_SECONDS = 8.0
 _LEAST_ABOUT, _MOST_ABOUT = 40, 120  # of what the author says it is for, which gets the room that is left
 _MOST_NAMED = 3  # names of any list on a short card
+_MOST_FILES = 40  # that the whole card lists
 _LONGEST_NAME, _LONGEST_ADDRESS = 40, 60  # characters on a short card
 _PLAIN_VERSION = re.compile(r"[A-Za-z0-9.+_-]+")
 _REGISTRIES = {"npm": "npm", "pypi": "PyPI"}
@@ -90,26 +91,15 @@ class CardWriter:
         told = quoted(about if len(about) <= most else f"{about[:most].rstrip()}…")
         return CardText(f"{card.name}: {told}\n{rest}", card.question)
 
-    def whole(self, language: str, candidate: Candidate, max_bytes: int | None = None) -> CardText:
-        """Write all that is approved; blocks for a large skill.
-
-        The card of a skill that is longer than `max_bytes` does not list its files.
-        """
+    def whole(self, language: str, candidate: Candidate) -> CardText:
+        """Write all that is approved; blocks for a large skill."""
         card = self._card(language, candidate, is_short=False)
-        facts = list(card.facts())
-        text = _text(card.title, facts)
-        if isinstance(card, _SkillCard) and max_bytes is not None and len(text.encode()) > max_bytes:
-            command = "recado approvals list"
-            more = say(
-                language, "This is shortened. The owner reads all of it with: {command}", command=command
-            )
-            text = _text(card.title, [*facts[:-1], Fact(facts[-1].line, [more])])
-        return CardText(text, f"{card.question} ({candidate.subject[:12]})")
+        lines = [card.title, *(line for fact in card.facts() for line in (fact.line, *fact.details))]
+        return CardText("\n".join(lines), f"{card.question} ({candidate.subject[:12]})")
 
-    def detailed(self, language: str, candidate: Candidate, max_bytes: int | None = None) -> CardText:
+    def detailed(self, language: str, candidate: Candidate) -> CardText:
         """Write the whole card as `whole` does, and what each kind of yes means."""
-        card = self.whole(language, candidate, max_bytes)
-        kinds = self.kinds_of_yes(language, candidate)
+        card, kinds = self.whole(language, candidate), self.kinds_of_yes(language, candidate)
         return replace(card, text="\n".join(filter(None, (card.text, kinds))))
 
     def kinds_of_yes(self, language: str, candidate: Candidate) -> str:
@@ -136,7 +126,7 @@ class CardWriter:
 
     def _card(self, language: str, candidate: Candidate, *, is_short: bool) -> "_SkillCard | _ServerCard":
         if isinstance(candidate, SkillCandidate):
-            return _SkillCard(language, is_short, self.sandboxed, candidate.card, candidate.change)
+            return _SkillCard(language, is_short, self.sandboxed, candidate)
         assert isinstance(candidate, Plan)
         return _ServerCard(language, is_short, self.sandboxed, candidate, self.workspace)
 
@@ -228,8 +218,11 @@ class _Card:
 
 @dataclass(frozen=True)
 class _SkillCard(_Card):
-    card: SkillCard
-    change: Difference | None
+    candidate: SkillCandidate
+
+    @property
+    def card(self) -> SkillCard:
+        return self.candidate.card
 
     @property
     def name(self) -> str:
@@ -246,9 +239,9 @@ class _SkillCard(_Card):
 
     @property
     def question(self) -> str:
-        if self.change is None:
-            return say(self.language, "Install the skill {name}?", name=self.name)
-        return say(self.language, "Update the skill {name}?", name=self.name)
+        if self.candidate.replaces:
+            return say(self.language, "Update the skill {name}?", name=self.name)
+        return say(self.language, "Install the skill {name}?", name=self.name)
 
     @property
     def more_to_write(self) -> str:
@@ -262,8 +255,8 @@ class _SkillCard(_Card):
             host = urlsplit(card.sent_on).netloc if self.is_short else card.sent_on
             yield Fact(say(language, "Its files come from: {host}", host=self.address(host)))
         yield Fact(f"sha256: {card.sha256}", is_vital=False)
-        if self.change is not None:
-            yield from self._changes(self.change)
+        if before := ", ".join(map(self.address, self.candidate.came_from)):
+            yield Fact(say(language, "It came from another address before: {source}", source=before))
         yield self.findings(card.findings, card.finding_counts)
         yield from self._servers()
         yield from self._tools()
@@ -273,18 +266,6 @@ class _SkillCard(_Card):
             yield Fact(say(language, "Settings and secrets it asks for: {names}", names=names))
         yield self.audience(card.audience)
         yield self._files()
-
-    def _changes(self, change: Difference) -> Iterator[Fact]:
-        language = self.language
-        if before := ", ".join(map(self.address, change.came_from)):
-            yield Fact(say(language, "It came from another address before: {source}", source=before))
-        if change.added:
-            yield Fact(say(language, "New in it: {names}", names=self.names(change.added)))
-        if change.tools:
-            yield Fact(say(language, "Tools that change or go: {names}", names=self.names(change.tools)))
-        if change.files:
-            said = say(language, "Files that change: {names}", names=self.names(change.files))
-            yield Fact(said, is_vital=False)
 
     def _servers(self) -> Iterator[Fact]:
         details = [
@@ -333,7 +314,9 @@ class _SkillCard(_Card):
             yield Fact(say(self.language, "Packages that are installed for them: {names}", names=names))
 
     def _files(self) -> Fact:
-        listed = [f"- {quoted(file.path)} {_size(file.size)}" for file in self.card.files]
+        listed = [f"- {quoted(file.path)} {_size(file.size)}" for file in self.card.files[:_MOST_FILES]]
+        if more := len(self.card.files) - len(listed):
+            listed.append(say(self.language, "- and {n} more", n=more))
         line = say_plural(
             self.language,
             "{n} file, {size}:",
@@ -444,14 +427,10 @@ class _ServerCard(_Card):
             yield f"   recado mcp secret {self.plan.name} {secret.name}"
 
 
-def _text(title: str, facts: Sequence[Fact]) -> str:
-    return "\n".join([title, *(line for fact in facts for line in (fact.line, *fact.details))])
-
-
 def _server_place(server: Server) -> str:
     texts = [server.url or f"{server.registry} {server.version}".rstrip()]
-    texts += [f"{name}: {value}" for name, value in server.headers]
-    texts += [f"{name}={value}" for name, value in server.env]
+    texts += [f"{name}: {value}" for name, value in server.headers.items()]
+    texts += [f"{name}={value}" for name, value in server.env.items()]
     return ", ".join(map(quoted, texts))
 
 

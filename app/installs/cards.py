@@ -4,19 +4,14 @@ Unpacking, Python's parser and the searches can be held up for seconds by a file
 delay no other work, and end at their limits.
 """
 
-import hashlib
-import json
 import os
 import resource
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
-from typing import TypeVar
-from urllib.parse import urlsplit
 
 from pydantic import ConfigDict, TypeAdapter, with_config
 
@@ -28,9 +23,7 @@ from app.skills.manifest import audience_of, may_use_network
 from app.skills.scripts import Script, scripts_in
 from app.skills.servers import RefusedServer, Server, read_servers
 from app.text import escape_text
-from app.tools.source import FoundTool, find_tools
-
-_T = TypeVar("_T")
+from app.tools.source import find_tools
 
 MAX_LISTED = 100  # hosts, tools, variables: a longer list is approved without being read
 MAX_OF_A_KIND = 30  # findings that are listed; the others are counted
@@ -52,16 +45,14 @@ class CardFile:
 
     path: str
     size: int
-    sha256: str
 
 
 @dataclass(frozen=True)
 class CardTool:
-    """A tool as the model would read it; `sha256` is the hash of its name, description and schema."""
+    """A tool as the model would read it."""
 
     name: str
     description: str
-    sha256: str
 
 
 @dataclass(frozen=True)
@@ -99,20 +90,6 @@ class SkillCard:
         return sum(file.size for file in self.files)
 
 
-@dataclass(frozen=True)
-class Difference:
-    """The names of what an update changes; `tools` and `files` are also those that go, `files` the new ones.
-
-    `came_from` has the address that it came from before, and the host that its bytes came from by a redirect,
-    where those are others now. `added` are hosts, settings and tools.
-    """
-
-    came_from: tuple[str, ...] = ()
-    added: tuple[str, ...] = ()
-    tools: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
-
-
 def examine_archive(
     data: bytes, source: str, folder: str = "", sent_on: str = "", seconds: float = EXAMINE_SECONDS
 ) -> tuple[Quarantined, SkillCard]:
@@ -138,7 +115,7 @@ def make_card(tree: Quarantined) -> SkillCard:
     tools, tools_fault = _tools(tree)
     servers, refused = read_servers(tree.files["mcp.json"]) if "mcp.json" in tree.files else ((), ())
     asked = (*manifest.words("settings"), *manifest.requirements.env)
-    settings = _once((*asked, *(name for server in servers for name in server.secrets)))
+    settings = tuple(dict.fromkeys((*asked, *(name for server in servers for name in server.secrets))))
     named = hosts(tree.files)
     _require_readable(hosts=len(named), tools=len(tools), variables=len(settings))
     findings = find(tree.files)
@@ -148,10 +125,7 @@ def make_card(tree: Quarantined) -> SkillCard:
         description=manifest.description,
         source=tree.source,
         sha256=tree.sha256,
-        files=tuple(
-            CardFile(path, len(content), hashlib.sha256(content).hexdigest())
-            for path, content in sorted(tree.files.items())
-        ),
+        files=tuple(CardFile(path, len(content)) for path, content in sorted(tree.files.items())),
         tools=tools,
         tools_fault=tools_fault,
         hosts=named,
@@ -164,26 +138,6 @@ def make_card(tree: Quarantined) -> SkillCard:
         sent_on=tree.sent_on,
         scripts=scripts_in(tree.files),
         script_network=may_use_network(manifest),
-    )
-
-
-def compare_cards(old: SkillCard, new: SkillCard) -> Difference:
-    """Return what changes for an owner who approved the old card."""
-    old_files, new_files = ({(file.path, file.sha256) for file in card.files} for card in (old, new))
-    old_tools, new_tools = ({tool.name: tool.sha256 for tool in card.tools} for card in (old, new))
-    came_from = [old.source] if old.source != new.source else []
-    if (old.sent_on or new.sent_on) and _host(old) != _host(new):
-        came_from.append(_host(old))
-    added = (
-        _without(new.hosts, old.hosts),
-        _without(new.settings, old.settings),
-        _without(new_tools, old_tools),
-    )
-    return Difference(
-        came_from=tuple(came_from),
-        added=tuple(chain(*added)),
-        tools=tuple(sorted(name for name in old_tools if new_tools.get(name) != old_tools[name])),
-        files=tuple(sorted({path for path, _ in old_files ^ new_files})),
     )
 
 
@@ -250,22 +204,15 @@ def _require_readable(**counts: int) -> None:
 
 
 def _listed(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Choose some of each kind: the first of every file before the second of any file, so that one file full
-    of findings hides none of another."""
-    seen: Counter[tuple[Kind, str]] = Counter()
-    ranked: dict[Kind, list[tuple[int, int]]] = {}
-    for number, one in enumerate(findings):
-        seen[one.kind, one.file] += 1
-        ranked.setdefault(one.kind, []).append((seen[one.kind, one.file], number))
-    chosen: set[int] = set()
-    for kind, ranks in ranked.items():
-        most = MAX_OF_A_MILD_KIND if kind in _MILD else MAX_OF_A_KIND
-        chosen.update(number for _, number in sorted(ranks)[:most])
-    return tuple(one for number, one in enumerate(findings) if number in chosen)
-
-
-def _host(card: SkillCard) -> str:
-    return urlsplit(card.sent_on or card.source).netloc
+    """Choose the first of each kind in every file, so that a file full of them hides no other."""
+    chosen: dict[Kind, dict[str, Finding]] = {}
+    for one in findings:
+        chosen.setdefault(one.kind, {}).setdefault(one.file, one)
+    return tuple(
+        one
+        for kind, by_file in chosen.items()
+        for one in [*by_file.values()][: MAX_OF_A_MILD_KIND if kind in _MILD else MAX_OF_A_KIND]
+    )
 
 
 def _tools(tree: Quarantined) -> tuple[tuple[CardTool, ...], str]:
@@ -278,21 +225,4 @@ def _tools(tree: Quarantined) -> tuple[tuple[CardTool, ...], str]:
     except SyntaxError as error:
         where = f" line {error.lineno}" if error.lineno else ""
         return (), f"{_TOOLS}{where}: {error.msg}"
-    return tuple(map(_tool, found)), ""
-
-
-def _tool(tool: FoundTool) -> CardTool:
-    definition = tool.definition()
-    return CardTool(
-        name=tool.name,
-        description=str(definition["description"]),
-        sha256=hashlib.sha256(json.dumps(definition, sort_keys=True).encode()).hexdigest(),
-    )
-
-
-def _without(names: Iterable[str], others: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted(set(names) - set(others)))
-
-
-def _once(names: Iterable[_T]) -> tuple[_T, ...]:
-    return tuple(dict.fromkeys(names))
+    return tuple(CardTool(one.name, str(one.definition()["description"])) for one in found), ""

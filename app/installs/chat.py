@@ -66,7 +66,6 @@ from app.turns.cards import CARD_BYTES, INSTALL, ONCE, Card, with_sources
 
 CARD_LIMIT = CARD_BYTES - 1024  # of a skill's whole card: the sources of a tainted turn stand beside it
 SOURCES_CHARACTERS = 140  # for whose words came before, which stands below a short card
-PREVIEW_LIMIT = 12 * 1024  # of a card as an answer, which has at most 16,000 characters
 START_SECONDS = 20.0  # how long a first start is waited for before the person is told its state
 QUARANTINE_SECONDS = 7 * 24 * 3600.0
 
@@ -181,7 +180,7 @@ class SkillInstalls:
     async def preview(self, url: str, context: ToolContext) -> ToolResult:
         """Show the card of the skill at an address. Nothing is installed."""
         candidate = await self._installer.propose(url)
-        text = await asyncio.to_thread(self._writer.whole, context.language, candidate, PREVIEW_LIMIT)
+        text = await asyncio.to_thread(self._writer.whole, context.language, candidate)
         return _previewed(context.language, candidate.name, text)
 
     @_answered
@@ -212,7 +211,7 @@ class SkillInstalls:
         await self.refuse_foreign_address(arguments, context)
         language = context.language
         candidate = await self._installer.propose(str(arguments["url"]))
-        whole = await asyncio.to_thread(self._writer.detailed, language, candidate, CARD_LIMIT)
+        whole = await asyncio.to_thread(self._writer.detailed, language, candidate)
         if "details" in context.shown_again or len(whole.text.encode()) > CARD_LIMIT:
             return _install_card(candidate, whole)
         text = await self._writer.short(language, candidate, _room(context))

@@ -17,23 +17,8 @@ from app.skills.manifest import shortened
 from app.skills.servers import remote_fault
 from app.text import visible
 
-ReasonCode = Literal[
-    "DELETED",
-    "DEPRECATED",
-    "NO_PACKAGE",
-    "OCI_ONLY",
-    "OTHER_KIND",
-    "SSE_ONLY",
-    "NOT_STDIO",
-    "NOT_EXACT",
-    "BAD_IDENTIFIER",
-    "OTHER_REGISTRY",
-    "ODD_RUNTIME",
-    "ODD_ARGUMENT",
-    "ODD_VARIABLE",
-    "BAD_ADDRESS",
-    "TOO_LARGE",
-]
+# ODD_ENTRY: it asks for what could be more than it seems; `detail` is the word at fault.
+ReasonCode = Literal["DELETED", "DEPRECATED", "NO_PACKAGE", "OTHER_KIND", "ODD_ENTRY"]
 Format = Literal["string", "boolean", "filepath"]
 
 NAME = re.compile(r"[a-zA-Z0-9.-]{1,100}/[a-zA-Z0-9._-]{1,100}")
@@ -63,7 +48,6 @@ _HOMES = {
 }
 _RUNTIMES = {"npm": ("", "npx", "node"), "pypi": ("", "uvx", "pipx", "python", "python3")}
 _JOINTS = {"npm": "@", "pypi": "=="}  # between a name and its version
-_OTHER_KINDS = ("OCI_ONLY", "OTHER_KIND", "SSE_ONLY")
 # Runtime arguments that mean nothing to a package that is installed before it is started.
 _NEEDLESS = frozenset({"-y", "--yes"})
 
@@ -98,7 +82,7 @@ class Variable:
     """The value of an environment variable, a header or an argument.
 
     A `value` is the author's and fixed; it refers to its `secrets` as `${KEY}`. Without a `value` a person
-    gives one, or `default` counts.
+    gives one, or `default` counts. An argument is written `flag value`, or is positional.
     """
 
     name: str
@@ -109,6 +93,7 @@ class Variable:
     format: Format = "string"
     value: str = ""
     secrets: tuple["Variable", ...] = ()
+    flag: str = ""
 
     @property
     def key(self) -> str:
@@ -127,14 +112,6 @@ class Variable:
 
 
 @dataclass(frozen=True)
-class Argument:
-    """An argument of a package's program: positional if `flag` is "", else written `flag value`."""
-
-    flag: str
-    input: Variable
-
-
-@dataclass(frozen=True)
 class Package:
     """A package of npm, PyPI or another kind.
 
@@ -144,15 +121,14 @@ class Package:
     kind: str
     identifier: str
     version: str
-    transport: str = "stdio"
-    arguments: tuple[Argument, ...] = ()
+    arguments: tuple[Variable, ...] = ()
     environment: tuple[Variable, ...] = ()
     fault: Reason | None = None
 
     @property
     def inputs(self) -> tuple[Variable, ...]:
         """The values that a person may give, required or not."""
-        return _inputs((*(argument.input for argument in self.arguments), *self.environment))
+        return _inputs((*self.arguments, *self.environment))
 
 
 @dataclass(frozen=True)
@@ -227,7 +203,7 @@ class Entry:
         if self.status == "deprecated":
             return Reason("DEPRECATED", self.status_message)
         faults = [way.fault for way in self._ways if way.fault is not None]
-        return min(faults, key=lambda one: one.code in _OTHER_KINDS, default=Reason("NO_PACKAGE"))
+        return min(faults, key=lambda one: one.code == "OTHER_KIND", default=Reason("NO_PACKAGE"))
 
 
 def _inputs(values: Iterable[Variable]) -> tuple[Variable, ...]:
@@ -237,7 +213,7 @@ def _inputs(values: Iterable[Variable]) -> tuple[Variable, ...]:
 class _Unusable(RecadoError):
     """A package or remote that cannot be used."""
 
-    def __init__(self, code: ReasonCode, detail: str = "") -> None:
+    def __init__(self, detail: str, code: ReasonCode = "ODD_ENTRY") -> None:
         super().__init__(code)
         self.reason = Reason(code, _text(detail, DETAIL_CHARACTERS))
 
@@ -270,12 +246,10 @@ def read_entry(raw: JSON) -> Entry | None:
 
 
 def _package(raw: Mapping[str, JSON]) -> Package:
-    transport = _object(raw.get("transport")).get("type", "stdio")
     package = Package(
         kind=_text(raw.get("registryType"), 20).lower(),
         identifier=_text(raw.get("identifier"), DETAIL_CHARACTERS),
         version=_text(raw.get("version"), TITLE_CHARACTERS),
-        transport=_text(transport, 20),
     )
     try:
         _check_package(package, raw)
@@ -291,9 +265,9 @@ def _check_package(package: Package, raw: Mapping[str, JSON]) -> None:
 
     What is checked is what is shown: a text that cleaning changed has none of these forms.
     """
-    kind = package.kind
-    if kind not in _NAMES:
-        raise _Unusable("OCI_ONLY") if kind == "oci" else _Unusable("OTHER_KIND", kind)
+    kind, transport = package.kind, str(_object(raw.get("transport")).get("type", "stdio"))
+    if kind not in _NAMES or transport != "stdio":
+        raise _Unusable(kind if kind not in _NAMES else transport, "OTHER_KIND")
     home, runtime = str(raw.get("registryBaseUrl") or ""), _text(raw.get("runtimeHint"), 40)
     whole = f"{package.identifier}{_JOINTS[kind]}{package.version}"
     harmless = _NEEDLESS | {package.identifier, whole}
@@ -301,49 +275,46 @@ def _check_package(package: Package, raw: Mapping[str, JSON]) -> None:
         " ".join(str(one[key]) for key in ("name", "value", "default") if one.get(key))
         for one in _objects(raw.get("runtimeArguments"))
     ]
-    faults: tuple[tuple[bool, ReasonCode, str], ...] = (
-        (package.transport != "stdio", "NOT_STDIO", package.transport),
-        (not _NAMES[kind].fullmatch(package.identifier), "BAD_IDENTIFIER", package.identifier),
-        (not _VERSIONS[kind].fullmatch(package.version), "NOT_EXACT", package.version),
-        (home.rstrip("/") not in _HOMES[kind], "OTHER_REGISTRY", home),
-        (runtime not in _RUNTIMES[kind], "ODD_RUNTIME", runtime),
-        *((argument not in harmless, "ODD_RUNTIME", argument) for argument in arguments),
+    checks = (
+        (_NAMES[kind].fullmatch(package.identifier), package.identifier),
+        (_VERSIONS[kind].fullmatch(package.version), package.version),
+        (home.rstrip("/") in _HOMES[kind], home),
+        (runtime in _RUNTIMES[kind], runtime),
+        *((argument in harmless, argument) for argument in arguments),
     )
-    for is_faulty, code, detail in faults:
-        if is_faulty:
-            raise _Unusable(code, detail)
+    for is_fine, detail in checks:
+        if not is_fine:
+            raise _Unusable(detail)
 
 
-def _argument(position: int, raw: Mapping[str, JSON]) -> Argument:
+def _argument(position: int, raw: Mapping[str, JSON]) -> Variable:
     if raw.get("type") != "named":
         hint = _text(raw.get("valueHint"), 40)
         flag, name = "", hint if _VARIABLE_NAME.fullmatch(hint) else f"argument_{position}"
     else:
         flag = name = str(raw.get("name"))
         if not _FLAG.fullmatch(flag) or len(flag) > TITLE_CHARACTERS:
-            raise _Unusable("ODD_ARGUMENT", flag)
+            raise _Unusable(flag)
     variable = _variable(name, raw)
     if variable.secrets:  # every process would see them
-        raise _Unusable("ODD_ARGUMENT", variable.value)
-    return Argument(flag, variable)
+        raise _Unusable(variable.value)
+    return replace(variable, flag=flag)
 
 
 def _environment_variable(raw: Mapping[str, JSON]) -> Variable:
     name = raw.get("name")
     if not isinstance(name, str) or not _VARIABLE_NAME.fullmatch(name) or _LOADER.fullmatch(name):
-        raise _Unusable("ODD_VARIABLE", str(name))
+        raise _Unusable(str(name))
     return _variable(name, raw)
 
 
 def _remote(raw: Mapping[str, JSON]) -> Remote:
     remote = Remote(kind=_text(raw.get("type"), 40), url=_text(raw.get("url"), VALUE_CHARACTERS))
     try:
-        if remote.kind == "sse":
-            raise _Unusable("SSE_ONLY")
         if remote.kind != "streamable-http":
-            raise _Unusable("OTHER_KIND", remote.kind)
+            raise _Unusable(remote.kind, "OTHER_KIND")
         if remote.url != raw.get("url") or remote_fault(remote.url):
-            raise _Unusable("BAD_ADDRESS", remote.url)
+            raise _Unusable(remote.url)
         url, secrets = _with_references(remote.url, is_remote=True)
         headers = tuple(map(_header, _few(raw, "headers")))
         return replace(remote, url=url, headers=headers, secrets=secrets)
@@ -354,7 +325,7 @@ def _remote(raw: Mapping[str, JSON]) -> Remote:
 def _header(raw: Mapping[str, JSON]) -> Variable:
     name = raw.get("name")
     if not isinstance(name, str) or not _HEADER_NAME.fullmatch(name) or _TRANSPORT_HEADER.fullmatch(name):
-        raise _Unusable("ODD_VARIABLE", str(name))
+        raise _Unusable(str(name))
     return _variable(name, raw, is_remote=True)
 
 
@@ -397,13 +368,13 @@ def _with_references(
         return f"${{{secret.key}}}"
 
     if "${" in _PLACEHOLDER.sub("", text):
-        raise _Unusable("ODD_VARIABLE", text)
+        raise _Unusable(text)
     return _PLACEHOLDER.sub(reference, text), tuple(found.values())
 
 
 def _checked(variable: Variable) -> Variable:
     if not _VARIABLE_NAME.fullmatch(variable.key):
-        raise _Unusable("ODD_VARIABLE", variable.name)
+        raise _Unusable(variable.name)
     return variable
 
 
@@ -413,16 +384,16 @@ def _exact(value: JSON, name: str) -> str:
         return "true" if value else "false"
     text = str(value) if isinstance(value, (str, int, float)) else ""
     if len(text) > VALUE_CHARACTERS:
-        raise _Unusable("TOO_LARGE", name)
+        raise _Unusable(name)
     if text != visible(text):
-        raise _Unusable("ODD_VARIABLE" if _VARIABLE_NAME.fullmatch(name) else "ODD_ARGUMENT", text)
+        raise _Unusable(text)
     return text
 
 
 def _few(raw: Mapping[str, JSON], key: str) -> list[dict[str, JSON]]:
     found = _objects(raw.get(key))
     if len(found) > MAX_INPUTS:
-        raise _Unusable("TOO_LARGE", key)
+        raise _Unusable(key)
     return found
 
 

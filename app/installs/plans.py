@@ -263,18 +263,17 @@ class _Filler:
 
 def _arguments(package: Package, filler: _Filler) -> Iterator[str]:
     """Yield the arguments. Raise `InstallError` for a secret, which every process would see."""
-    for argument in package.arguments:
-        variable = argument.input
+    for variable in package.arguments:
         value = variable.value or filler.now(variable)
         if variable.required and not value:
             if variable.secret:
                 why = f"it takes {variable.key} on its command line, where others see it"
                 raise InstallError("SECRET_ARGUMENT", why, variable.key)
             raise InstallError("NEEDS_VALUE", f"it needs a value for {variable.key}", variable.key)
-        if variable.format == "boolean" and argument.flag:
-            yield from [argument.flag] if value == "true" else []
+        if variable.format == "boolean" and variable.flag:
+            yield from [variable.flag] if value == "true" else []
         elif value:
-            yield from (argument.flag, value) if argument.flag else (value,)
+            yield from (variable.flag, value) if variable.flag else (value,)
 
 
 def _check_value(variable: Variable | None, key: str, value: str) -> None:

@@ -13,10 +13,10 @@ import struct
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from pathlib import Path, PurePosixPath
+from functools import cached_property
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from app.installs.errors import InstallError, QuarantineError
@@ -33,39 +33,26 @@ from app.skills.file_tree import (
 from app.skills.manifest import Manifest, ManifestError, read_manifest
 from app.text import visible
 
-MAX_ENTRIES = 4096
-MAX_RATIO = 100
-# Any packed size may become this much: a few lines repeated pack better than a hundred to one.
-RATIO_FREE_BYTES = 1024 * 1024
 MAX_PACKED = 4 * 1024 * 1024
-MAX_DEPTH = 10
-MAX_PART = 100
 MAX_PATH = 240  # bytes of UTF-8: below DATA_DIR it still fits every file system
 
 _SKILL = "SKILL.md"
 _ORIGIN = "origin.json"
 _PLAN = "plan.json"
-# Left behind: files of editors and repositories, and compiled code, which no reader of a card could read.
-_IGNORED = re.compile(
-    r"\.(?:git.*|DS_Store|_.*|editorconfig|claude-plugin|vscode|idea|prettier.*|eslint.*|markdownlint.*"
-    r"|pre-commit.*|flake8|pylintrc|dockerignore|npmignore|nvmrc|python-version|travis\.yml|claude.*"
-    r"|cursor.*)|__MACOSX|__pycache__",
-    re.IGNORECASE,
-)
+# Hidden files are left behind, and compiled code, which no reader of a card could read.
 _KEPT_HIDDEN = frozenset({".env.example", ".env.sample", ".env.template"})
-_DEVICES = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])(?:\..*)?", re.IGNORECASE)
-_CHANGED_BY_SYSTEMS = re.compile(r'[<>:"|?*]|[. ]$|^ ')
+_IGNORED = frozenset({"__MACOSX", "__pycache__"})
 _ZIP = b"PK\x03\x04"
-_ENCRYPTED = 0x1 | 0x40 | 0x2000
-_DAMAGE = (zlib.error, EOFError, ValueError, OSError, RuntimeError, OverflowError, struct.error)
-_MODE_KINDS = {
-    stat.S_IFLNK: "a symbolic link",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-    stat.S_IFIFO: "a FIFO",
-    stat.S_IFSOCK: "a socket",
-}
-_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    ValueError,
+    OSError,
+    RuntimeError,
+    OverflowError,
+    struct.error,
+)
 
 
 @dataclass(frozen=True)
@@ -97,20 +84,6 @@ class Quarantined:
         return plain_name(self.manifest.name) or plain_name(self.folder) or "skill"
 
 
-@dataclass(frozen=True)
-class ArchiveEntry:
-    """One name of an archive; `kind` is "file", "folder", or in words what it is instead.
-
-    `size` is what the archive says; `read` returns exactly so many bytes or raises `QuarantineError`.
-    """
-
-    name: str
-    kind: str
-    size: int
-    mode: int
-    read: Callable[[], bytes]
-
-
 def unpack(data: bytes, source: str, folder: str = "", sent_on: str = "") -> Quarantined:
     """Return the skill in a zip archive or in a single SKILL.md that came from `source`.
 
@@ -122,7 +95,7 @@ def unpack(data: bytes, source: str, folder: str = "", sent_on: str = "") -> Qua
         raise QuarantineError(f"it has {len(data)} bytes; at most {MAX_PACKED // 1024**2} MiB are taken")
     try:
         if data.startswith(_ZIP):
-            base, files = _archived(list(_zip_entries(data)), folder)
+            base, files = _unzipped(data, folder)
         else:
             base, files = "", {_SKILL: data}
         tree = Quarantined(source, base or _folder_of(source), files, sent_on)
@@ -201,32 +174,36 @@ def _place(data_dir: Path, sha256: str) -> Path:
     return data_dir / "quarantine" / sha256
 
 
-def _archived(entries: list[ArchiveEntry], folder: str) -> tuple[str, dict[str, bytes]]:
+def _unzipped(data: bytes, folder: str) -> tuple[str, dict[str, bytes]]:
     """Return the last part of the wanted folder's name, and its files."""
-    named = [(_parts(entry.name), entry) for entry in entries]
-    if nameless := next((entry for parts, entry in named if not parts and entry.kind == "file"), None):
-        raise QuarantineError(f"the name {_shown(nameless.name)} is no file's")
-    base = _base([parts for parts, entry in named if entry.kind == "file"], folder)
-    inside = [(parts[len(base) :], entry) for parts, entry in named if parts[: len(base)] == base]
-    wanted = [(parts, entry) for parts, entry in inside if parts and not _is_ignored(parts)]
-    _check_kinds(entry for _, entry in wanted)
-    paths = _Paths()
-    chosen = [(paths.take(parts), entry) for parts, entry in wanted if entry.kind == "file"]
-    if len(chosen) > MAX_FILES:
-        raise QuarantineError(f"it has {len(chosen)} files; at most {MAX_FILES} are taken")
-    size = sum(entry.size for _, entry in chosen)
-    if size > MAX_BYTES:
-        raise QuarantineError(f"it has {size} bytes unpacked; at most {MAX_BYTES // 1024**2} MiB are taken")
-    return (base[-1] if base else ""), {path: entry.read() for path, entry in chosen}
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(data))
+        named = [(_parts(info.filename), info) for info in archive.infolist() if not info.is_dir()]
+        base = _base([parts for parts, _ in named], folder)
+        wanted = [(parts[len(base) :], info) for parts, info in named if parts[: len(base)] == base]
+        chosen = [(_path(parts), info) for parts, info in wanted if not _is_ignored(parts)]
+        if len(chosen) > MAX_FILES:
+            raise QuarantineError(f"it has {len(chosen)} files; at most {MAX_FILES} are taken")
+        size = sum(info.file_size for _, info in chosen)
+        if size > MAX_BYTES:
+            raise QuarantineError(
+                f"it has {size} bytes unpacked; at most {MAX_BYTES // 1024**2} MiB are taken"
+            )
+        files: dict[str, bytes] = {}
+        for path, info in chosen:
+            if path in files:
+                raise QuarantineError(f"two names are the same file: {_shown(path)}")
+            files[path] = _read_zipped(archive, info)
+        return (base[-1] if base else ""), files
+    except _DAMAGE as error:
+        raise QuarantineError(f"the zip is damaged: {visible(str(error))}") from error
 
 
 def _parts(name: str) -> tuple[str, ...]:
     """Split a name of an archive. Raise `QuarantineError` if it leads out of the archive."""
-    if "\\" in name or "\0" in name or name.startswith("/") or re.match(r"[A-Za-z]:", name):
-        raise QuarantineError(f"the name {_shown(name)} leads out of the archive")
     parts = tuple(part for part in name.split("/") if part not in ("", "."))
-    if ".." in parts:
-        raise QuarantineError(f"the name {_shown(name)} leads out of the archive")
+    if ".." in parts or not parts or "\\" in name or name.startswith("/"):
+        raise QuarantineError(f"the name {_shown(name)} is none of a file in the archive")
     return parts
 
 
@@ -250,51 +227,17 @@ def _base(files: list[tuple[str, ...]], folder: str) -> tuple[str, ...]:
 
 
 def _is_ignored(parts: tuple[str, ...]) -> bool:
-    return any(_IGNORED.fullmatch(part) for part in parts)
+    return any(part in _IGNORED or (part.startswith(".") and part not in _KEPT_HIDDEN) for part in parts)
 
 
-def _check_kinds(entries: Iterable[ArchiveEntry]) -> None:
-    for entry in entries:
-        if entry.kind not in ("file", "folder"):
-            raise QuarantineError(f"{_shown(entry.name)} is {entry.kind}; only files are taken")
-        if entry.mode & 0o7000:
-            raise QuarantineError(f"{_shown(entry.name)} has a setuid, setgid or sticky bit")
-
-
-class _Paths:
-    """The paths taken so far, so that no two become one file on a system that ignores case."""
-
-    def __init__(self) -> None:
-        self._taken: dict[str, tuple[str, bool]] = {}
-
-    def take(self, parts: tuple[str, ...]) -> str:
-        """Return the path in NFC. Raise `QuarantineError` if it would be the same file as another."""
-        path = "/".join(_kept_part(part) for part in parts)
-        if len(parts) > MAX_DEPTH or len(path.encode()) > MAX_PATH:
-            raise QuarantineError(f"the name {_shown(path)} is too deep or too long")
-        for place in (PurePosixPath(path), *PurePosixPath(path).parents):
-            here = (str(place), str(place) != path)
-            blind = unicodedata.normalize("NFC", here[0].casefold())
-            first = self._taken.setdefault(blind, here)
-            if first != here or (first is not here and not here[1]):
-                raise QuarantineError(
-                    f"two names would be the same file: {_shown(first[0])} and {_shown(path)}"
-                )
-        return path
-
-
-def _kept_part(part: str) -> str:
-    """Return one part of a path in NFC. Raise `QuarantineError` for a name that a system changes or hides."""
-    part = unicodedata.normalize("NFC", part)
-    if part.startswith(".") and part not in _KEPT_HIDDEN:
-        raise QuarantineError(f"{_shown(part)} is hidden; a skill has nothing to hide")
-    if any(unicodedata.category(character) in _UNSEEN for character in part):
-        raise QuarantineError(f"the name {_shown(part)} has characters that cannot be seen")
-    if _CHANGED_BY_SYSTEMS.search(part) or _DEVICES.fullmatch(part):
-        raise QuarantineError(f"the name {_shown(part)} means something else on Windows or macOS")
-    if len(part.encode()) > MAX_PART:
-        raise QuarantineError(f"the name {_shown(part)} is too long")
-    return part
+def _path(parts: tuple[str, ...]) -> str:
+    """Return a path in NFC. Raise `QuarantineError` for one that is too long or not all to be seen."""
+    path = unicodedata.normalize("NFC", "/".join(parts))
+    if len(path.encode()) > MAX_PATH:
+        raise QuarantineError(f"the name {_shown(path)} is too long")
+    if path != visible(path):
+        raise QuarantineError(f"the name {_shown(path)} has characters that cannot be seen")
+    return path
 
 
 def _folder_of(source: str) -> str:
@@ -308,48 +251,11 @@ def _shown(name: str) -> str:
     return repr(text if len(text) <= 120 else f"{text[:120]}…")
 
 
-def _zip_entries(data: bytes) -> Iterator[ArchiveEntry]:
-    """Yield the entries; their bytes are unpacked when read. Raise `QuarantineError`."""
-    if data.count(b"PK\x01\x02") > MAX_ENTRIES:  # before zipfile makes an object of each
-        raise QuarantineError(f"the archive has more than {MAX_ENTRIES} entries")
-    try:
-        archive = zipfile.ZipFile(io.BytesIO(data))
-    except (zipfile.BadZipFile, NotImplementedError, *_DAMAGE) as error:
-        raise QuarantineError(f"the zip is damaged: {visible(str(error))}") from error
-    for info in archive.infolist():
-        if info.flag_bits & _ENCRYPTED:
-            raise QuarantineError("the zip is encrypted; pack it without a password")
-        name = _zip_name(info)
-        mode = info.external_attr >> 16
-        kind = _MODE_KINDS.get(stat.S_IFMT(mode), "folder" if name.endswith("/") else "file")
-        yield ArchiveEntry(name, kind, info.file_size, mode, partial(_read_zipped, archive, info))
-
-
-def _zip_name(info: zipfile.ZipInfo) -> str:
-    """Return the name as written: zipfile's `filename` ends at a NUL and has its backslashes turned."""
-    name = info.orig_filename
-    if info.flag_bits & 0x800 or name.isascii():
-        return name
-    try:
-        return name.encode("cp437").decode("utf-8")  # many packers write UTF-8 and do not say so
-    except UnicodeError:
-        return name
-
-
 def _read_zipped(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise QuarantineError("the zip is packed in an unusual way; pack it with deflate")
-    _check_ratio(info.file_size, info.compress_size)
-    try:
-        with archive.open(info) as file:
-            content = file.read(info.file_size)
-    except (zipfile.BadZipFile, *_DAMAGE) as error:
-        raise QuarantineError(f"the zip is damaged: {visible(str(error))}") from error
+    if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG):
+        raise QuarantineError(f"{_shown(info.filename)} is a link or a device; only files are taken")
+    with archive.open(info) as file:
+        content = file.read(info.file_size)
     if len(content) != info.file_size:
         raise QuarantineError("the zip is damaged: a file is not as long as it says")
     return content
-
-
-def _check_ratio(unpacked: int, packed: int) -> None:
-    if unpacked > max(RATIO_FREE_BYTES, packed * MAX_RATIO):
-        raise QuarantineError(f"it unpacks to more than {MAX_RATIO} times its size, as archive bombs do")

@@ -1,6 +1,5 @@
 """Sentences about installs beside their cards: refusals, lists, states, changed tools, receipts."""
 
-import json
 from collections.abc import Iterator, Sequence
 
 from app.errors import RecadoError
@@ -10,11 +9,10 @@ from app.installs.card_text import kind_names
 from app.installs.cards import quoted
 from app.installs.entries import Entry, Reason, ReasonCode
 from app.installs.errors import InstallCode, InstallError, QuarantineError, RegistryError
-from app.mcp import pins
 from app.mcp.adapter import findings
 from app.mcp.definitions import NEEDS_SIGN_IN, HeldBack, Phase, ServerState
 from app.mcp.installed import InstalledServer
-from app.messages import JSON
+from app.mcp.pins import differences
 from app.text import visible
 from app.tools import ToolResult
 from app.tools.result import fetch_code
@@ -280,37 +278,16 @@ def _held_back_tool(language: str, held: HeldBack) -> Iterator[str]:
         yield "- " + say(language, "new: {tool}", tool=name)
     else:
         yield "- " + say(language, "changed: {tool}", tool=name)
-    for one in pins.differences(held.before, held.after):
-        yield from _difference(language, one)
+    for place, before, after in differences(held.before, held.after):
+        if before is not None:
+            yield f"   - {quoted(place)}: {quoted(before)}"
+        if after is not None:
+            yield f"   + {quoted(place)}: {quoted(after)}"
     if found := findings(held.after):
         names = kind_names(language)
         kinds = ", ".join(dict.fromkeys(names[one.kind] for one in found))
         yield "   ⚠ " + say(language, "Worth a look: {kinds}", kinds=kinds)
         yield from (f"   - {names[one.kind]}: {quoted(one.excerpt)}" for one in found)
-
-
-def _difference(language: str, one: pins.Difference) -> Iterator[str]:
-    label = {
-        "title": say(language, "title"),
-        "description": say(language, "description"),
-        "annotation": say(language, "what it says of its own danger"),
-        "parameter": say(language, "parameter"),
-        "parameters": say(language, "all parameters"),
-        "result": say(language, "result"),
-    }[one.part]
-    yield f"   {label} {quoted(one.name)}:" if one.name else f"   {label}:"
-    if one.before is not None:
-        yield "   " + say(language, "before: {text}", text=_value(one.before))
-        if one.after is None:
-            yield "   " + say(language, "now gone")
-    if one.after is not None:
-        now = _value(one.after)
-        yield f"   {now}" if one.before is None else "   " + say(language, "now: {text}", text=now)
-
-
-def _value(value: JSON) -> str:
-    """Show a text unchanged, anything else as JSON, on one line with nothing invisible."""
-    return quoted(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
 def _phases(language: str) -> dict[Phase, str]:
@@ -372,18 +349,6 @@ def _reasons(language: str) -> dict[ReasonCode, str]:
         "DELETED": say(language, "it was taken out of the registry"),
         "DEPRECATED": say(language, "its publisher says that it should not be used any more"),
         "NO_PACKAGE": say(language, "its entry names nothing that could be installed"),
-        "OCI_ONLY": say(language, "it comes only as a container image, and I run none"),
         "OTHER_KIND": say(language, "it comes in a form that I do not install"),
-        "SSE_ONLY": say(language, "it speaks only the old SSE transport, which I do not use"),
-        "NOT_STDIO": say(language, "its package opens a port, which I do not do"),
-        "NOT_EXACT": say(language, "its entry names no exact version"),
-        "BAD_IDENTIFIER": say(language, "its entry has no proper package name"),
-        "OTHER_REGISTRY": say(language, "its package comes from another place than npm or PyPI"),
-        "ODD_RUNTIME": say(
-            language, "its entry asks for a special way to start it, which could run anything"
-        ),
-        "ODD_ARGUMENT": say(language, "its entry has an argument that I cannot read"),
-        "ODD_VARIABLE": say(language, "its entry has a variable or header that I set for no server"),
-        "BAD_ADDRESS": say(language, "its address is no https address of a named site"),
-        "TOO_LARGE": say(language, "its entry is too large"),
+        "ODD_ENTRY": say(language, "its entry asks for something that I do not do"),
     }

@@ -1,7 +1,7 @@
 """Servers of the registry: planned, and after a yes installed into a folder of their own.
 
 DATA_DIR/mcp/<name>/ holds the package in a folder of its own, the record of what was approved, and the
-server's data. A kill at any point leaves what was there before or the whole: `tidy` mends it at the start.
+server's data. After a kill an install or a removal can be done again; `tidy` removes what was half done.
 """
 
 import asyncio
@@ -43,7 +43,6 @@ log = logging.getLogger(__name__)
 
 INSTALL_SECONDS = 180.0
 _STAGING = ".staging-"
-_INSTALLING, _REMOVING = ".installing", ".removing"
 
 
 @dataclass(frozen=True)
@@ -103,7 +102,7 @@ class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
         return f"{record.name}/{record.installed_at}"
 
     def tidy(self) -> None:
-        """Finish or undo what a kill interrupted. Blocks; called at the start, before any server runs."""
+        """Remove what a kill left half done. Blocks; called at the start, before any server runs."""
         for home in sorted((self.data_dir / "mcp").glob("*")):
             if home.name.startswith("."):
                 _remove_rest(home)  # its removal was interrupted
@@ -123,7 +122,7 @@ class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
             folder=request.folder or (self._folder_before(before) if before is not None else ""),
             network=request.network,
             replaces=before.subject if before else "",
-            edited=before is not None and self._is_edited(before),
+            edited=self._is_edited(name, before),
         )
         self._check_possible(plan)
         keep_plan(self.data_dir, plan.subject, plan.text)
@@ -157,7 +156,8 @@ class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
             raise InstallError("NO_SANDBOX", f"code of others runs in the sandbox alone, and {refusal}")
 
     def _find_committed(self, approval: Approval) -> InstalledServer | None:
-        return next((one for one in records(self.data_dir) if one.subject == approval.subject), None)
+        record = next((one for one in records(self.data_dir) if one.subject == approval.subject), None)
+        return record if record and record.name in read_mapping(self._config) else None
 
     async def _commit(self, candidate: Plan, approval: Approval) -> InstalledServer:
         home = home_of(self.data_dir, candidate.name)
@@ -200,75 +200,44 @@ class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
         home = home_of(self.data_dir, record.name)
         with self._files:
             before = read(self.data_dir, record.name)
-            is_edited = before is not None and self._is_edited(before)
-            if (before.subject if before else "") != plan.replaces or (is_edited and not plan.edited):
+            is_edited = self._is_edited(record.name, before)
+            replaced = (plan.replaces, plan.subject)  # itself after a kill
+            if (before.subject if before else "") not in replaced or (is_edited and not plan.edited):
                 raise InstallError("CHANGED", f"{record.name} was changed meanwhile; ask again")
             if before is None:
                 (home / "pins.json").unlink(missing_ok=True)
-            else:
+            elif plan.replaces:
                 record = replace(record, updated_from=before.version)
             if record.folder:
                 (staging / "package").rename(record.folder)
-            write_private(home / _INSTALLING, record.subject)
             write_private(home / installed.RECORD, installed.to_json(record))
-            try:
-                add_server(self._config, record.name, entry_of(record))
-            except RecadoError as error:
-                if before is None:
-                    (home / installed.RECORD).unlink()
-                else:
-                    write_private(home / installed.RECORD, installed.to_json(before))
-                raise InstallError("FAILED", str(error)) from error
+            add_server(self._config, record.name, entry_of(record))
         return record
 
     def _remove(self, record: InstalledServer) -> None:
-        home = home_of(self.data_dir, record.name)
         with self._files:
-            (home / _REMOVING).touch()
-            self._finish_removal(home)
+            remove_server(self._config, record.name)
+            Secrets(self.data_dir).forget(record.name)
+            home = home_of(self.data_dir, record.name)
+            (home / installed.RECORD).unlink(missing_ok=True)
+            _remove_rest(home)
 
-    def _is_written(self, record: InstalledServer) -> bool:
-        return installed.agrees(record, read_mapping(self._config).get(record.name))
-
-    def _is_edited(self, record: InstalledServer) -> bool:
-        return installed.is_edited(record, read_mapping(self._config).get(record.name))
-
-    def _finish_removal(self, home: Path) -> None:
-        remove_server(self._config, home.name)
-        Secrets(self.data_dir).forget(home.name)
-        (home / installed.RECORD).unlink(missing_ok=True)
-        _remove_rest(home)
+    def _is_edited(self, name: str, record: InstalledServer | None) -> bool:
+        """Tell whether the operator edited its entry; raise `MappingError` if the file cannot be read."""
+        entry = read_mapping(self._config).get(name)
+        return record is not None and installed.is_edited(record, entry)
 
     def _tidy_one(self, home: Path) -> None:
         try:
             with self._files:
-                self._mend(home)
+                record = read(self.data_dir, home.name)
+                for place in (*home.glob("package-*"), *home.glob(f"{_STAGING}*"), *home.glob(".package-*")):
+                    if record is None or place.name != Path(record.folder).name:
+                        remove_tree(place)
+                if not any(home.iterdir()):
+                    home.rmdir()
         except (OSError, RecadoError) as error:  # the others are tidied, and the app starts
             log.warning("%s is half installed or half removed: %s", home, error)
-
-    def _mend(self, home: Path) -> None:
-        if (home / _REMOVING).exists():
-            self._finish_removal(home)
-            return
-        record = read(self.data_dir, home.name)
-        installing = _text(home / _INSTALLING)
-        if installing is not None and record is None:
-            remove_tree(home)
-            return
-        if record and installing == record.subject and not self._is_written(record):
-            add_server(self._config, record.name, entry_of(record))
-        current = Path(record.folder).name if record else ""
-        for place in (*home.glob("package-*"), *home.glob(f"{_STAGING}*"), *home.glob(".package-*")):
-            if place.name != current:
-                remove_tree(place)
-        (home / _INSTALLING).unlink(missing_ok=True)
-
-
-def _text(path: Path) -> str | None:
-    try:
-        return path.read_text("utf-8", "replace")
-    except FileNotFoundError:
-        return None
 
 
 def _remove_rest(home: Path) -> None:
@@ -282,7 +251,6 @@ def _remove_rest(home: Path) -> None:
 def _begin(home: Path, staging: Path, granted: Iterable[Path]) -> None:
     """Make its folders, and those of the workspace that it may write where the person named new ones."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    (home / _INSTALLING).touch()
     (staging / "package").mkdir(parents=True)
     for folder in granted:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

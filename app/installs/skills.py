@@ -12,14 +12,14 @@ from urllib.parse import unquote, urlsplit
 
 from app.http.address import Address, FetchError
 from app.http.transport import Transport
-from app.installs.cards import Difference, SkillCard, compare_cards, examine, examine_archive
+from app.installs.cards import SkillCard, examine, examine_archive
 from app.installs.errors import InstallError, QuarantineError
 from app.installs.packages import install_script_packages, packages_wanted
 from app.installs.pipeline import Approval, InstallPipeline
 from app.installs.quarantine import MAX_PACKED, Quarantined, keep, kept
 from app.mcp.configuration import forget_unused_secrets, secret_names
 from app.security import write_private
-from app.skills.file_tree import TreeError, read_tree, remove_tree, write_tree
+from app.skills.file_tree import TreeError, remove_tree, write_tree
 from app.skills.installed import RECORD, Installed, current, read_record
 from app.skills.manifest import is_standard_name
 from app.skills.phrases import FILE
@@ -41,10 +41,14 @@ _AROUND = ".,;:!?)]}'\"*_~`»”’"
 
 @dataclass(frozen=True)
 class SkillCandidate:
-    """A skill in quarantine; an update has a `change`, and in `replaces` the hash of the version before."""
+    """A skill in quarantine; for an update `replaces` is the hash of the version before.
+
+    `came_from` has the address that version came from, and the host that its bytes came from by a redirect,
+    where those are others now.
+    """
 
     card: SkillCard
-    change: Difference | None = None
+    came_from: tuple[str, ...] = ()
     replaces: str = ""
 
     @property
@@ -157,12 +161,11 @@ class SkillInstaller(InstallPipeline[str, SkillCandidate, Installed]):
         before = self._current(tree.name)
         if before is None:
             return SkillCandidate(card)
-        try:
-            before.check()
-            old = Quarantined(before.source, before.origin_folder, read_tree(before.folder), before.sent_on)
-            return SkillCandidate(card, compare_cards(examine(old), card), before.sha256)
-        except (TreeError, QuarantineError):  # it is no longer what was approved: all of it is new
-            return SkillCandidate(card, replaces=before.sha256)
+        came_from = [before.source] if before.source != card.source else []
+        host, host_before = _host(card.source, card.sent_on), _host(before.source, before.sent_on)
+        if (before.sent_on or card.sent_on) and host != host_before:
+            came_from.append(host_before)
+        return SkillCandidate(card, tuple(came_from), before.sha256)
 
     def _current(self, name: str) -> Installed | None:
         return next((one for one in current(self.data_dir) if one.name == name), None)
@@ -304,6 +307,10 @@ def _places(address: str) -> tuple[str, str, str]:
     path = unquote(page["path"] or "").strip("/").removesuffix("SKILL.md").strip("/")
     archive = f"https://codeload.github.com/{page['repository']}/zip/{page['ref'] or 'HEAD'}"
     return source, archive, folder or path
+
+
+def _host(source: str, sent_on: str) -> str:
+    return urlsplit(sent_on or source).netloc
 
 
 def _sent_on(asked: str, came: str) -> str:

@@ -2,11 +2,12 @@
 
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
 from app.mcp.definitions import ServerDefinition
 from app.mcp.pins import PINNED, definition_hash
-from app.mcp.schema import Unusable, accepts_null, clean_text, normalize_schema
+from app.mcp.schema import Unusable, clean_text, normalize_schema
 from app.messages import JSON
 from app.skills.findings import Finding, find
 from app.text import visible
@@ -72,7 +73,7 @@ def adapt(server: ServerDefinition, raw: Mapping[str, JSON], call: Call, name: s
     reads_only = hints.get("readOnlyHint") is True
 
     async def execute(args: dict[str, JSON], context: ToolContext) -> ToolResult:
-        return await call(own_name, without_nulls(args, schema), context)
+        return await call(own_name, args, context)
 
     return Tool(
         name,
@@ -117,85 +118,26 @@ def findings(raw: Mapping[str, JSON]) -> tuple[Finding, ...]:
     return tuple({(one.kind, one.excerpt): one for one in told}.values())
 
 
-def without_nulls(args: Mapping[str, JSON], schema: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Return the arguments without nulls that only say "left out": servers refuse them.
-
-    A null stays where it is required or where the schema names null.
-    """
-    properties = schema.get("properties")
-    known = properties if isinstance(properties, Mapping) else {}
-    required = schema.get("required") or ()
-    return {
-        name: _inner_without_nulls(value, known.get(name))
-        for name, value in args.items()
-        if value is not None or name in required or name not in known or accepts_null(known[name])
-    }
-
-
-def offered_name(server: str, tool: str) -> str:
+def offered_name(server: str, tool: str, *, is_marked: bool = False) -> str:
     """Return `mcp_<server>_<tool>` in at most 64 fit characters; a shortened one has a hash in the middle."""
-    name = _clean(f"mcp_{server}_{tool}")
-    return name if len(name) <= LONGEST_NAME else _shorten(name, _mark(server, tool))
+    name = _UNFIT.sub("_", f"mcp_{server}_{tool}")
+    if len(name) <= LONGEST_NAME and not is_marked:
+        return name
+    written = f"{server}\0{tool}".encode("utf-8", "surrogatepass")
+    mark = hashlib.sha256(written).hexdigest()[:_MARK]
+    marked = _UNFIT.sub("_", f"mcp_{server}_{mark}_{tool}")
+    cut = f"{name[: LONGEST_NAME - KEPT_END - _MARK - 2]}_{mark}_{name[-KEPT_END:]}"
+    return marked if len(marked) <= LONGEST_NAME else cut
 
 
 def unique_names(pairs: Iterable[ServerTool]) -> dict[ServerTool, str]:
     """Return a name for each, none twice; which ones does not depend on their order.
 
-    Of several with the same name the one that is spelled so keeps it, if it is the only one; the others get
-    a hash of server and tool in the middle.
+    Those that would have the same name have a hash in the middle.
     """
-    groups: dict[str, list[ServerTool]] = {}
-    for pair in sorted(set(pairs)):
-        groups.setdefault(offered_name(*pair), []).append(pair)
-    names: dict[ServerTool, str] = {}
-    for name, group in groups.items():
-        exact = [pair for pair in group if f"mcp_{pair[0]}_{pair[1]}" == name] if len(group) > 1 else group
-        if len(exact) == 1:
-            names[exact[0]] = name
-    used = set(groups)
-    for group in groups.values():
-        for pair in group:
-            if pair not in names:
-                names[pair] = _marked_name(pair, used)
-                used.add(names[pair])
-    return names
-
-
-def _marked_name(pair: ServerTool, used: Collection[str]) -> str:
-    """Return the first free name with a hash in the middle; the first hash is nearly always free."""
-    server, tool = pair
-    salt = ""
-    while True:
-        mark = _mark(server, tool + salt)
-        name = _clean(f"mcp_{server}_{mark}_{tool}")
-        if len(name) > LONGEST_NAME:
-            name = _shorten(_clean(f"mcp_{server}_{tool}"), mark)
-        if name not in used:
-            return name
-        salt += "\0"
-
-
-def _clean(name: str) -> str:
-    return _UNFIT.sub("_", name)
-
-
-def _shorten(name: str, mark: str) -> str:
-    return f"{name[: LONGEST_NAME - KEPT_END - _MARK - 2]}_{mark}_{name[-KEPT_END:]}"
-
-
-def _mark(server: str, tool: str) -> str:
-    written = f"{server}\0{tool}".encode("utf-8", "surrogatepass")
-    return hashlib.sha256(written).hexdigest()[:_MARK]
-
-
-def _inner_without_nulls(value: JSON, schema: JSON) -> JSON:
-    if not isinstance(schema, Mapping):
-        return value
-    if isinstance(value, Mapping) and "properties" in schema:
-        return without_nulls(value, schema)
-    if isinstance(value, list) and "items" in schema:
-        return [_inner_without_nulls(one, schema["items"]) for one in value]
-    return value
+    pairs = set(pairs)
+    counts = Counter(offered_name(*pair) for pair in pairs)
+    return {pair: offered_name(*pair, is_marked=counts[offered_name(*pair)] > 1) for pair in pairs}
 
 
 def _texts(value: JSON) -> Iterator[str]:

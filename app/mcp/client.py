@@ -150,8 +150,7 @@ class Connection:
 
     def __init__(self, definition: ServerDefinition, link: ServerLink) -> None:
         self.link = link
-        # The server says that its tools changed.
-        self.changed = asyncio.Event()
+        self.changed = link.changed
         self._server = definition.name
         self._dispatcher = _TolerantDispatcher(link)
         self.session = ClientSession(
@@ -210,17 +209,10 @@ class Connection:
         return result
 
     async def listen(self) -> None:
-        """Set `changed` when the tools may have changed.
-
-        The newest revisions want to be asked for that news; in the others only a session that may be gone
-        is looked after here.
-        """
-        if self.revision not in MODERN_PROTOCOL_VERSIONS:
-            await self.link.doubted.wait()
-            self.changed.set()
-            return
+        """Set `changed` when the tools may have changed; the newest revisions want to be asked for that."""
         capabilities = self.session.server_capabilities
-        if not (capabilities and capabilities.tools and capabilities.tools.list_changed):
+        has_news = capabilities and capabilities.tools and capabilities.tools.list_changed
+        if self.revision not in MODERN_PROTOCOL_VERSIONS or not has_news:
             return
         while not self.link.ended.is_set():
             try:
@@ -264,19 +256,19 @@ class Connection:
 class _TolerantDispatcher(JSONRPCDispatcher[Any]):
     """The SDK's, with results that its types accept: they would refuse a whole result for one bad part.
 
-    What the server wrote travels in the `_meta` of each. Sets `ended` of the link when it has ended.
+    What the server wrote travels in the `_meta` of each. Tells the link when it has ended.
     """
 
     def __init__(self, link: ServerLink) -> None:
         super().__init__(*link.streams)
-        self._ended = link.ended
+        self._link = link
         self.revision = ""
 
     async def run(self, *args: Any, **named: Any) -> None:
         try:
             await super().run(*args, **named)
         finally:
-            self._ended.set()
+            self._link.end()
 
     async def send_raw_request(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None, **named: Any

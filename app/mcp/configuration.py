@@ -142,8 +142,7 @@ class Configuration:
         if record is None:
             return parse_entry(name, entry, ChainMap(own, self._environment))
         if installed.agrees(record, entry):
-            enabled = entry.get("enabled", True) is not False
-            return replace(installed.to_definition(record, own), enabled=enabled)
+            return installed.to_definition(record, own, entry)
         # The operator edited it; it still gets no more than what was approved.
         edited = parse_entry(name, entry, own)
         if not edited.sandboxed or edited.grants != Grants():
@@ -249,7 +248,7 @@ def _foreign_entries(path: Path) -> Iterable[tuple[str, JSON]]:
     except OSError as error:
         raise MappingError(f"{path} cannot be read: {error.strerror or error}") from error
     return [
-        (one.name, {"url": one.url, "headers": dict(one.headers)})
+        (one.name, {"url": one.url, "headers": one.headers})
         if one.url
         else (one.name, {"registry": one.registry, "version": one.version})
         for one in servers

@@ -5,7 +5,18 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Annotated, Literal
+
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StringConstraints,
+    ValidationError,
+)
 
 from app.errors import RecadoError
 from app.http.address import Address, FetchError
@@ -152,12 +163,7 @@ def _forms(secret: str) -> tuple[str, ...]:
     return secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]
 
 
-MAX_TEXTS = 256
 LONGEST_TEXT = 32 * 1024
-
-_URL_KEYS = ("url", "serverUrl", "httpUrl")  # the others are of Windsurf and Gemini
-_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 _REFERENCE = re.compile(r"\$\{([^}]*)\}")
 _VARIABLE = re.compile(r"([A-Za-z_]\w{0,127})(?::-(.*))?", re.ASCII | re.DOTALL)
@@ -181,28 +187,19 @@ class EntryError(RecadoError):
 class Template:
     """Fills `${VARIABLE}` and `${VARIABLE:-default}` in texts, and remembers which had a value.
 
-    A setting of ours is never filled in, whoever asks.
+    A setting of ours is never filled in, whoever asks. A variable without a value and a default is `missing`
+    and left in the text.
     """
 
     def __init__(self, values: Mapping[str, str]) -> None:
         self._values = values
-        self._given: dict[str, None] = {}
-        self._missing: dict[str, None] = {}
-
-    @property
-    def given(self) -> tuple[str, ...]:
-        """The variables that had a value."""
-        return tuple(self._given)
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """The variables without a value and a default; they are left in the text."""
-        return tuple(self._missing)
+        self.given: dict[str, str] = {}
+        self.missing: dict[str, None] = {}
 
     @property
     def secrets(self) -> tuple[str, ...]:
         """The values that are secrets, by their names or by what they look like."""
-        return tuple(self._values[name] for name in self._given if is_secret(name, self._values[name]))
+        return tuple(value for name, value in self.given.items() if is_secret(name, value))
 
     def fill(self, text: str) -> str:
         """Return the text with its values. Raises EntryError."""
@@ -219,11 +216,11 @@ class Template:
                 f"such as ${{SERVER_{name.upper()}}}"
             )
         if value := self._values.get(name):
-            self._given[name] = None
+            self.given[name] = value
             return value
         if default is not None:
             return default
-        self._missing[name] = None
+        self.missing[name] = None
         return reference[0]
 
 
@@ -231,6 +228,53 @@ def is_secret(name: str, value: str) -> bool:
     """Tell whether the value of a variable or header of that name is a secret."""
     named = _SECRET_NAME.search(name) is not None and not _NO_SECRET.fullmatch(value)
     return named or _SECRET_VALUE.search(value) is not None
+
+
+def _to_text(value: JSON) -> JSON:
+    """Return a number or a switch as a text, which other hosts take them for."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value
+
+
+_Text = Annotated[str, BeforeValidator(_to_text), StringConstraints(max_length=LONGEST_TEXT)]
+
+
+class _Sandbox(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    network: StrictBool = False
+    programs: StrictBool = False
+    read: list[Path] = []
+    write: list[Path] = []
+
+
+class _Entry(BaseModel):
+    """An entry as the operator, or the author of a skill, writes it; other hosts' own fields are left out."""
+
+    command: _Text = ""
+    args: list[_Text] = []
+    env: dict[str, _Text] = {}
+    url: _Text = Field("", validation_alias=AliasChoices("url", "serverUrl", "httpUrl"))
+    headers: dict[str, _Text] = {}
+    cwd: _Text = ""
+    type: _Text = Field("", validation_alias=AliasChoices("type", "transport"))
+    sandbox: StrictBool | _Sandbox = False
+    audience: Audience | None = None
+    trust: StrictBool = False
+    enabled: StrictBool = True
+    disabled: StrictBool = False
+    description: _Text = ""
+
+    def exposed(self) -> Iterator[str]:
+        """Yield the places that hold a secret in plain text."""
+        for key, named in (("env", self.env), ("headers", self.headers)):
+            for name, value in named.items():
+                if not _REFERENCE.search(value) and is_secret(name, value):
+                    yield f"{key} {name}"
+        for key, texts in (("args", self.args), ("url", [self.url])):
+            if any(_SECRET_VALUE.search(text) and not _REFERENCE.search(text) for text in texts):
+                yield key
 
 
 def parse_entry(
@@ -246,28 +290,32 @@ def parse_entry(
     `folder` is where it starts unless the entry has a `cwd`. Never raises: `fault` says what to mend.
     """
     try:
-        return _read(name, entry, Template(values), origin, folder)
+        if not is_server_name(name):
+            raise EntryError(f"its name cannot be used: {NAME_RULE}; rename it")
+        if not isinstance(entry, dict):
+            raise EntryError('it is no object; write {"command": …, "args": […]} or {"url": …}')
+        read = _Entry.model_validate({key: value for key, value in entry.items() if value is not None})
+        return _filled(name, read, Template(values), origin, folder)
+    except ValidationError as error:  # its own text would show values, which may be secrets
+        first = error.errors(include_input=False, include_url=False)[0]
+        fault = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
     except EntryError as error:
-        off = isinstance(entry, dict) and (entry.get("enabled") is False or entry.get("disabled") is True)
-        shown = shortened(name, 100) or "(no name)"
-        return ServerDefinition(shown, origin, enabled=not off, audience="owners", fault=str(error))
+        fault = str(error)
+    off = isinstance(entry, dict) and (entry.get("enabled") is False or entry.get("disabled") is True)
+    shown = shortened(name, 100) or "(no name)"
+    return ServerDefinition(shown, origin, enabled=not off, audience="owners", fault=fault)
 
 
-def _read(name: str, entry: JSON, template: Template, origin: Origin, folder: str) -> ServerDefinition:
-    if not is_server_name(name):
-        raise EntryError(f"its name cannot be used: {NAME_RULE}; rename it")
-    if not isinstance(entry, dict):
-        raise EntryError('it is no object; write {"command": …, "args": […]} or {"url": …}')
-    command, url = _command(entry, template), _url(entry, template)
-    _check_type(entry, command, url)
-    args = tuple(map(template.fill, _texts(entry, "args")))
-    env = tuple((key, template.fill(value)) for key, value in _named(entry, "env"))
-    headers = tuple((key, template.fill(value)) for key, value in _named(entry, "headers"))
-    _check_values(args, env, headers)
-    exposed = tuple(_exposed(entry))
-    plain_secrets = (value for name, value in (*env, *headers) if is_secret(name, value))
+def _filled(name: str, entry: _Entry, template: Template, origin: Origin, folder: str) -> ServerDefinition:
+    """Return the server with values for its variables. Raises EntryError."""
+    command, url = template.fill(entry.command.strip()), template.fill(entry.url.strip())
+    args = tuple(map(template.fill, entry.args))
+    env = tuple((key, template.fill(value)) for key, value in entry.env.items())
+    headers = tuple((key, template.fill(value)) for key, value in entry.headers.items())
+    _check(entry, command, url, headers, is_whole=not template.missing)
+    exposed = tuple(entry.exposed())
     holds_secret = bool(template.given or template.missing or exposed)
-    sandboxed, grants = _sandbox(entry)
+    audience = entry.audience or ("owners" if holds_secret else "members")
     return ServerDefinition(
         name=name,
         origin=origin,
@@ -276,131 +324,46 @@ def _read(name: str, entry: JSON, template: Template, origin: Origin, folder: st
         env=env,
         url=url,
         headers=headers,
-        folder=_text(entry, "cwd") or folder,
-        sandboxed=sandboxed,
-        grants=grants,
-        audience=_audience(entry, "owners" if holds_secret else "members"),
-        trusted=_switch(entry, "trust", False),
-        enabled=_switch(entry, "enabled", True) and not _switch(entry, "disabled", False),
-        description=shortened(_text(entry, "description"), 300),
-        missing=template.missing,
+        folder=entry.cwd or folder,
+        sandboxed=entry.sandbox is not False,
+        grants=_grants(entry.sandbox),
+        audience="owners" if audience == "owners" else "members",
+        trusted=entry.trust,
+        enabled=entry.enabled and not entry.disabled,
+        description=shortened(entry.description.strip(), 300),
+        missing=tuple(template.missing),
         exposed=exposed,
-        hidden=(*template.secrets, *plain_secrets),
+        hidden=(*template.secrets, *(value for key, value in (*env, *headers) if is_secret(key, value))),
     )
 
 
-def _command(entry: Mapping[str, JSON], template: Template) -> str:
-    command = template.fill(_text(entry, "command"))
-    if any(character.isspace() for character in command) and not Path(command).exists():
-        raise EntryError('"command" is the program alone; its arguments belong into "args"')
-    return command
-
-
-def _url(entry: Mapping[str, JSON], template: Template) -> str:
-    """Return the address of a remote; it is never part of a fault, for it may hold a key."""
-    url = template.fill(next((text for key in _URL_KEYS if (text := _text(entry, key))), ""))
-    if not url or template.missing:
-        return url
-    try:
-        Address.parse(url)
-    except FetchError as error:
-        raise EntryError(f'"url" cannot be used: {error}') from error
-    return url
-
-
-def _check_type(entry: Mapping[str, JSON], command: str, url: str) -> None:
+def _check(
+    entry: _Entry, command: str, url: str, headers: Iterable[tuple[str, str]], *, is_whole: bool
+) -> None:
+    """Raise EntryError for what cannot be started. Addresses and headers may be secrets and are not shown."""
     if bool(command) == bool(url):
         both = "both" if command else "neither"
         raise EntryError(f'it has {both} of "command" (a program here) and "url" (a server elsewhere)')
-    if (_text(entry, "type") or _text(entry, "transport")).lower() == "sse":
+    if any(character.isspace() for character in command) and not Path(command).exists():
+        raise EntryError('"command" is the program alone; its arguments belong into "args"')
+    if entry.type.lower() == "sse":
         raise EntryError("the transport SSE is not spoken; look for the server's streamable HTTP address")
-
-
-def _check_values(
-    args: tuple[str, ...], env: tuple[tuple[str, str], ...], headers: tuple[tuple[str, str], ...]
-) -> None:
-    """Refuse what no program or request can be given; the values may be secrets and are not named."""
-    if any("\0" in text for text in (*args, *(value for _, value in env))):
-        raise EntryError("args or env holds a NUL character")
-    for name, _ in env:
-        if not name or "=" in name or _UNPRINTABLE.search(name):
-            raise EntryError(f"env: {name!r} is no variable's name")
     for name, value in headers:
-        if not _HEADER.fullmatch(name):
-            raise EntryError(f"headers: {name!r} is no header's name")
-        if _UNPRINTABLE.search(value) or not value.isascii():
+        if not (value.isascii() and value.isprintable()):
             raise EntryError(f"headers: the value of {name} holds line breaks or letters beyond ASCII")
+    if url and is_whole:
+        try:
+            Address.parse(url)
+        except FetchError as error:
+            raise EntryError(f'"url" cannot be used: {error}') from error
 
 
-def _sandbox(entry: Mapping[str, JSON]) -> tuple[bool, Grants]:
-    """Read `true`, or an object of grants: {"network": true, "read": [folder], "write": [folder]}."""
-    wanted = entry.get("sandbox", False)
+def _grants(wanted: bool | _Sandbox) -> Grants:
     if isinstance(wanted, bool):
-        return wanted, Grants()
-    if not isinstance(wanted, dict) or not wanted.keys() <= {"network", "programs", "read", "write"}:
-        raise EntryError('"sandbox" is true, false or {"network", "programs", "read": […], "write": […]}')
-    return True, Grants(
-        network=_switch(wanted, "network", False),
-        programs=_switch(wanted, "programs", False),
-        folders_read=tuple(map(Path, _texts(wanted, "read"))),
-        folders_write=tuple(map(Path, _texts(wanted, "write"))),
+        return Grants()
+    return Grants(
+        network=wanted.network,
+        programs=wanted.programs,
+        folders_read=tuple(wanted.read),
+        folders_write=tuple(wanted.write),
     )
-
-
-def _audience(entry: Mapping[str, JSON], usual: Audience) -> Audience:
-    wanted = entry.get("audience", usual)
-    if wanted not in get_args(Audience):
-        raise EntryError(f'"audience" is one of {", ".join(get_args(Audience))}')
-    return "owners" if wanted == "owners" else "members"
-
-
-def _exposed(entry: Mapping[str, JSON]) -> Iterator[str]:
-    """Yield the places that hold a secret in plain text."""
-    for key in ("env", "headers"):
-        for name, value in _named(entry, key):
-            if not _REFERENCE.search(value) and is_secret(name, value):
-                yield f"{key} {name}"
-    for key, texts in (("args", _texts(entry, "args")), ("url", [_text(entry, key) for key in _URL_KEYS])):
-        if any(_SECRET_VALUE.search(text) and not _REFERENCE.search(text) for text in texts):
-            yield key
-
-
-def _named(entry: Mapping[str, JSON], key: str) -> list[tuple[str, str]]:
-    value = entry.get(key) or {}
-    if not isinstance(value, dict) or len(value) > MAX_TEXTS:
-        raise EntryError(f'"{key}" is an object of at most {MAX_TEXTS} texts by name')
-    return [(name, _as_text(one, key)) for name, one in value.items()]
-
-
-def _texts(entry: Mapping[str, JSON], key: str) -> list[str]:
-    value = entry.get(key) or []
-    if not isinstance(value, list) or len(value) > MAX_TEXTS:
-        raise EntryError(f'"{key}" is a list of at most {MAX_TEXTS} texts')
-    return [_as_text(one, key) for one in value]
-
-
-def _text(entry: Mapping[str, JSON], key: str) -> str:
-    value = entry.get(key)
-    if value is None:
-        return ""
-    if not isinstance(value, str) or len(value) > LONGEST_TEXT or "\0" in value:
-        raise EntryError(f'"{key}" is a text of at most {LONGEST_TEXT} characters')
-    return value.strip()
-
-
-def _as_text(value: JSON, key: str) -> str:
-    """Return a text; other hosts take numbers and switches for one too."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return str(value)
-    if not isinstance(value, str) or len(value) > LONGEST_TEXT:
-        raise EntryError(f'"{key}" holds what is no text of at most {LONGEST_TEXT} characters')
-    return value
-
-
-def _switch(entry: Mapping[str, JSON], key: str, usual: bool) -> bool:
-    value = entry.get(key, usual)
-    if not isinstance(value, bool):
-        raise EntryError(f'"{key}" is true or false')
-    return value

@@ -1,19 +1,18 @@
 """The servers that an owner agreed to: what was approved of each, kept beside its files."""
 
-import dataclasses
 import hashlib
-import json
 import logging
 import os
 import stat
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+
+from pydantic import TypeAdapter
 
 from app.errors import RecadoError
-from app.mcp.definitions import EntryError, ServerDefinition, Template, is_secret, is_server_name
+from app.mcp.definitions import ServerDefinition, is_server_name, parse_entry
 from app.messages import JSON
 from app.people import Audience
 from app.processes.sandbox import Grants
@@ -54,6 +53,9 @@ class InstalledServer:
     description: str = ""
 
 
+_RECORD = TypeAdapter(InstalledServer)
+
+
 def home_of(data_dir: Path, name: str) -> Path:
     """Return the folder of a server. Raises ValueError for what is no server's name."""
     if not is_server_name(name):
@@ -77,10 +79,10 @@ def read(data_dir: Path, name: str) -> InstalledServer | None:
     """Return a server's record; None if there is none or, with a line in the log, it cannot be read."""
     path = home_of(data_dir, name) / RECORD
     try:
-        record = _from_json(json.loads(read_regular(path)))
+        record = _RECORD.validate_json(read_regular(path))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError):
         record = None
     if record is None or record.name != name:
         log.warning("%s cannot be read: remove the server and install it again", path)
@@ -90,7 +92,7 @@ def read(data_dir: Path, name: str) -> InstalledServer | None:
 
 def to_json(record: InstalledServer) -> str:
     """Return the record as it is kept."""
-    return json.dumps(dataclasses.asdict(record), default=str)
+    return _RECORD.dump_json(record).decode()
 
 
 def entry_of(record: InstalledServer) -> dict[str, JSON]:
@@ -112,36 +114,25 @@ def agrees(record: InstalledServer, entry: JSON) -> bool:
     return isinstance(entry, dict) and {**entry, "enabled": True} == entry_of(record)
 
 
-def to_definition(record: InstalledServer, secrets: dict[str, str]) -> ServerDefinition:
-    """Return the server ready to be started, with only its own secrets filled in, or with a `fault`."""
-    template = Template(secrets)
-    try:
-        env = _filled(record.env, template)
-        headers = _filled(record.headers, template)
-        url = template.fill(record.url)
-        fault = ""
-    except EntryError as error:
-        env, headers, url, fault = (), (), "", str(error)
-    return ServerDefinition(
-        name=record.name,
-        origin="installed",
-        command=record.command,
-        args=record.args,
-        env=env,
-        url=url,
-        headers=headers,
-        folder=record.folder,
+def to_definition(record: InstalledServer, secrets: dict[str, str], entry: JSON = None) -> ServerDefinition:
+    """Return the server ready to be started, with only its own secrets filled in, or with a `fault`.
+
+    `entry` is its own in the file of the operator, if it agrees with the record.
+    """
+    read = parse_entry(record.name, entry or entry_of(record), secrets, origin="installed")
+    return replace(
+        read,
+        # what is empty is optional and was not given
+        env=tuple((name, value) for name, value in read.env if value),
+        headers=tuple((name, value) for name, value in read.headers if value),
         home=str(Path(record.folder).parent / HOME) if record.folder else "",
         sha256=record.sha256,
         sandboxed=not record.url,
-        grants=record.grants,
         audience=record.audience,
         trusted=record.trusted,
         version=record.version,
         description=record.description,
-        missing=template.missing,
-        hidden=(*template.secrets, *(value for name, value in (*env, *headers) if is_secret(name, value))),
-        fault=fault,
+        exposed=(),
     )
 
 
@@ -153,19 +144,6 @@ def _sandbox(grants: Grants) -> JSON:
     }
     granted |= {key: True for key in ("network", "programs") if getattr(grants, key)}
     return granted or True
-
-
-def _filled(texts: tuple[tuple[str, str], ...], template: Template) -> tuple[tuple[str, str], ...]:
-    """Fill the texts in; the empty ones are left out: they are optional and were not given."""
-    filled = ((name, template.fill(text)) for name, text in texts)
-    return tuple((name, text) for name, text in filled if text)
-
-
-def _from_json(kept: dict[str, Any]) -> InstalledServer:
-    pairs = {key: tuple((name, text) for name, text in kept[key]) for key in ("env", "headers")}
-    grants = Grants.of(kept["grants"])
-    kept = {key: value for key, value in kept.items() if key in InstalledServer.__slots__}
-    return InstalledServer(**{**kept, **pairs, "args": tuple(kept["args"]), "grants": grants})
 
 
 MAX_FILES = 60_000

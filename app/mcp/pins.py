@@ -2,10 +2,12 @@
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+
+from pydantic import TypeAdapter, ValidationError
+from typing_extensions import TypedDict
 
 from app.mcp.definitions import HeldBack, ServerState
 from app.messages import JSON
@@ -17,10 +19,6 @@ Definition = Mapping[str, JSON]
 # What the model or an owner is told of a tool: a change of any of them is a change of the tool.
 PINNED = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 
-_VERSION = 1
-
-Part = Literal["title", "description", "parameter", "parameters", "annotation", "result"]  # as they are shown
-
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -30,17 +28,15 @@ class Comparison:
     held_back: tuple[HeldBack, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One part that changed; `name` is of the parameter or annotation. None stands for one that is not there.
+class _Pin(TypedDict):
+    definition: dict[str, JSON]
 
-    `parameters` stands for what the schema says beside its parameters.
-    """
 
-    part: Part
-    name: str = ""
-    before: JSON = None
-    after: JSON = None
+class _PinsFile(TypedDict):
+    tools: dict[str, _Pin]
+
+
+_FILE = TypeAdapter(_PinsFile)
 
 
 def definition_hash(raw: Definition) -> str:
@@ -52,15 +48,11 @@ def definition_hash(raw: Definition) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def differences(before: Definition | None, after: Definition) -> tuple[Difference, ...]:
-    """Return what an owner has to know of a change; everything for a new tool."""
-    was, now = _parts(before or {}), _parts(after)
-    return tuple(
-        Difference(part, name, was.get((part, name)), now.get((part, name)))
-        for part, name in sorted({**was, **now}, key=lambda one: get_args(Part).index(one[0]))
-        # 1, 1.0 and True are equal to Python
-        if _canonical(was.get((part, name))) != _canonical(now.get((part, name)))
-    )
+def differences(before: Definition | None, after: Definition) -> list[tuple[str, str | None, str | None]]:
+    """Return what changed of a definition: the place in it, the value there before and now, None for none."""
+    was, now = dict(_values(_pinned(before or {}))), dict(_values(_pinned(after)))
+    places = dict.fromkeys((*now, *was))
+    return [(place, was.get(place), now.get(place)) for place in places if was.get(place) != now.get(place)]
 
 
 def hashes(held_back: Sequence[HeldBack]) -> dict[str, str]:
@@ -76,8 +68,8 @@ def subject_of(state: ServerState) -> str:
 class Pins:
     """One server's approved definitions, kept whole in a file that only we can read.
 
-    A file that cannot be read, or whose hashes do not fit, approves nothing; `fault` says so. Reads and
-    writes the disk: not for the event loop.
+    A file that cannot be read approves nothing; `fault` says so. Reads and writes the disk: not for the
+    event loop.
     """
 
     def __init__(self, data_dir: Path, server: str) -> None:
@@ -122,36 +114,19 @@ class Pins:
         """Return approved definitions by name; None if there is no file or it is faulty."""
         self.fault = ""
         try:
-            return _checked(json.loads(self._path.read_bytes()))
+            tools = _FILE.validate_json(self._path.read_bytes())["tools"]
+            return {name: pin["definition"] for name, pin in tools.items()}
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, RecursionError) as error:
-            self.fault = f"{self._path} cannot be trusted, so no tool in it is approved: {error}"
+        except (OSError, ValueError) as error:
+            why = f"{error.error_count()} faults" if isinstance(error, ValidationError) else error
+            self.fault = f"{self._path} cannot be read, so no tool in it is approved: {why}"
             return None
 
     def _write(self, definitions: Mapping[str, Definition]) -> None:
-        tools = {
-            name: {"sha256": definition_hash(definition), "definition": _pinned(definition)}
-            for name, definition in sorted(definitions.items())
-        }
-        write_private(self._path, json.dumps({"version": _VERSION, "tools": tools}))
+        tools = {name: {"definition": _pinned(one)} for name, one in sorted(definitions.items())}
+        write_private(self._path, json.dumps({"tools": tools}))
         self.fault = ""
-
-
-def _checked(written: JSON) -> dict[str, Definition]:
-    """Return the definitions of a file. Raises ValueError unless each has its own hash."""
-    tools = written.get("tools") if isinstance(written, dict) and written.get("version") == _VERSION else None
-    if not isinstance(tools, dict):
-        raise ValueError(f"it does not hold tools in version {_VERSION} of the form")
-    definitions: dict[str, Definition] = {}
-    for name, pin in tools.items():
-        definition = pin.get("definition") if isinstance(pin, dict) else None
-        if not isinstance(definition, dict) or definition.get("name") != name:
-            raise ValueError(f"it holds no definition of {name!r}")
-        if definition_hash(definition) != pin.get("sha256"):
-            raise ValueError(f"the definition of {name!r} is not the one that was approved")
-        definitions[name] = definition
-    return definitions
 
 
 def _canonical(value: JSON) -> str:
@@ -162,18 +137,10 @@ def _pinned(raw: Definition) -> dict[str, JSON]:
     return {key: raw[key] for key in PINNED if raw.get(key) is not None}
 
 
-def _parts(definition: Definition) -> dict[tuple[Part, str], JSON]:
-    """Return what is shown of a definition."""
-    schema = _mapping(definition.get("inputSchema"))
-    parts: dict[tuple[Part, str], JSON] = {
-        ("title", ""): definition.get("title"),
-        ("description", ""): definition.get("description"),
-    }
-    parts |= {("parameter", name): one for name, one in _mapping(schema.get("properties")).items()}
-    parts["parameters", ""] = {key: one for key, one in schema.items() if key != "properties"} or None
-    parts |= {("annotation", name): one for name, one in _mapping(definition.get("annotations")).items()}
-    return {**parts, ("result", ""): definition.get("outputSchema")}
-
-
-def _mapping(value: JSON) -> Mapping[str, JSON]:
-    return value if isinstance(value, dict) else {}
+def _values(value: JSON, place: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the single values in a definition as texts, each after its place, such as `inputSchema.type`."""
+    if isinstance(value, dict) and value:
+        for name, part in value.items():
+            yield from _values(part, f"{place}.{name}" if place else name)
+    else:
+        yield place, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -5,10 +5,9 @@ import json
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, suppress
 from ipaddress import ip_address
-from typing import Any, cast
+from typing import cast
 
 import httpx2
-from anyio.abc import ObjectReceiveStream
 from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
 
 from app import __version__
@@ -29,7 +28,6 @@ from app.mcp.wire import (
 # Whoever waits for an answer limits how long it may take; one stream stays open for news.
 _TIMEOUT = httpx2.Timeout(None, connect=10.0, write=30.0)
 _GOODBYE_TIMEOUT = httpx2.Timeout(2.0)
-MAX_REQUESTS = 64
 
 
 @asynccontextmanager
@@ -67,7 +65,7 @@ async def open_remote(
                 write,
             ),
         ):
-            transport.link.streams = (_LimitedStream(read), write)
+            transport.link.streams = (read, write)
             yield transport.link
     except BaseExceptionGroup as group:  # of the SDK's tasks: what went wrong in one of them
         _, others = group.split((httpx2.HTTPError, OSError))
@@ -88,23 +86,6 @@ class RemoteLink(ServerLink):
         return self.fault
 
 
-class _LimitedStream(ObjectReceiveStream[Any]):
-    """Messages, no faster than a server may send them."""
-
-    def __init__(self, inner: Any) -> None:
-        self._inner = inner
-        self._rate = RateLimiter()
-
-    async def receive(self) -> Any:
-        await self._rate.wait()
-        message = await self._inner.receive()
-        self._rate.count(0)
-        return message
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-
 class _LimitedBody(httpx2.AsyncByteStream):
     """A streamed body, no faster than a server may send it."""
 
@@ -114,7 +95,7 @@ class _LimitedBody(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for piece in self._inner:
-            self._rate.count(len(piece))
+            self._rate.count(len(piece), piece.count(b"\n\n"))  # which ends an event
             await self._rate.wait()
             yield piece
 
@@ -138,13 +119,9 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         self._inner = inner
         self._allowed = allowed
         self._resolve = resolve
-        self._waiting = 0
         self._rate = RateLimiter()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        if self._waiting == MAX_REQUESTS:
-            return self._error(BROKEN, f"it leaves {MAX_REQUESTS} requests unanswered")
-        self._waiting += 1
         try:
             return await self._send(request)
         except FetchError as error:
@@ -153,8 +130,6 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             return self._not_sent("nobody takes a connection at its address")
         except httpx2.TransportError as error:
             return self._error(BROKEN, f"the connection broke: {error or type(error).__name__}")
-        finally:
-            self._waiting -= 1
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -165,11 +140,8 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             request.extensions = {**request.extensions, "timeout": _GOODBYE_TIMEOUT.as_dict()}
         await self._pin(request)
         response = await self._inner.handle_async_request(request)
-        if response.status_code == 404 and request.method == "GET":
-            self.link.doubted.set()  # or it has no such stream, and does not know the status for that
-        elif response.status_code == 404 and had_session:
+        if response.status_code == 404 and had_session and request.method != "GET":
             await response.aclose()
-            self.link.expired = True
             return self._not_sent("it has forgotten the session")
         if response.status_code >= 400 and request.method == "POST":
             self.link.fault = f"it answers with status {response.status_code}"
@@ -216,7 +188,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
 
     def _not_sent(self, text: str) -> httpx2.Response:
         """Answer a request that certainly had no effect; a new connection has to be made."""
-        self.link.ended.set()
+        self.link.end()
         return self._error(NOT_SENT, text)
 
     def _error(self, code: int, text: str) -> httpx2.Response:

@@ -18,8 +18,6 @@ from app.tools.result import ReturnedFile, ToolResult
 MAX_TEXT = 128 * 1024
 MAX_FILES = 5
 LARGEST_FILE = 16 * 1024 * 1024
-# Bytes that text and structured content may have together: less than reaches a model of one result.
-MAX_BESIDE = 24 * 1024
 _MAX_BLOCKS = 1000
 _LONGEST_MESSAGE = 2000
 _LONGEST_NAME = 200
@@ -50,10 +48,7 @@ def to_result(raw: JSON, server: ServerDefinition = _NO_SERVER) -> ToolResult:
         structured = _redact(structured, server)
     if raw.get("isError") is True:
         return _failed(read.text.strip() or (server.redact(dumps(structured).decode()) if structured else ""))
-    warnings = list(read.warnings)
-    if len(blocks) > _MAX_BLOCKS:
-        warnings.append(f"only the first {_MAX_BLOCKS} of {len(blocks)} blocks were read")
-    return _succeeded(read, structured, warnings)
+    return _succeeded(read, structured)
 
 
 def error_result(code: int, message: str) -> ToolResult:
@@ -76,7 +71,6 @@ class _Content:
     texts: list[str] = field(default_factory=list)
     entries: list[dict[str, JSON]] = field(default_factory=list)
     files: list[ReturnedFile] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
 
     @property
     def text(self) -> str:
@@ -128,18 +122,15 @@ class _Content:
         self.files.append(ReturnedFile(data, mime, _file_name(uri)))
 
 
-def _succeeded(read: _Content, structured: JSON, warnings: list[str]) -> ToolResult:
+def _succeeded(read: _Content, structured: JSON) -> ToolResult:
     text, data = read.text, structured
     if structured is not None and not is_small(structured, MAX_TEXT):
         text, data = read.server.redact(dumps(structured).decode()), None
     elif structured is not None:
         text = "\n".join(_without_copies(read.texts, structured))
-        if text and len(dumps([text, structured])) > MAX_BESIDE:
-            warnings.append(f"a text of {len(text)} characters beside the data was left out")
-            text = ""
-    meta: dict[str, JSON] = {"warning": "; ".join(warnings)} if warnings else {}
+    meta: dict[str, JSON] = {}
     if len(text) > MAX_TEXT:
-        meta |= {"truncated": True, "size": len(text)}
+        meta = {"truncated": True, "size": len(text)}
         text = text[:MAX_TEXT]
     said: dict[str, JSON] = {"text": text} if text else {}
     said |= {"data": data} if data is not None else {}

@@ -4,22 +4,19 @@ import asyncio
 import json
 import os
 import re
-from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 
 import anyio
 import orjson
 import structlog
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp_types import ErrorData, JSONRPCError, jsonrpc_message_adapter
+from mcp_types import jsonrpc_message_adapter
 
 from app.mcp.definitions import ServerDefinition
 from app.mcp.wire import (
     MESSAGE_BYTES,
-    TOO_LONG,
     RateLimiter,
     ServerLink,
     Unreachable,
@@ -37,17 +34,10 @@ log = structlog.get_logger(__name__)
 GRACE_SECONDS = 2.0
 # Messages that may wait until the server reads them: mostly answers to what it asks.
 MAX_UNREAD = 500
-# Of lines that are no messages, before a server is given up; the shortest count as MIN_LINE_BYTES.
-RUBBISH_BYTES = 64 * 1024 * 1024
-MIN_LINE_BYTES = 64
 # Where npx keeps a program: the cache, and a hash of the program's name.
 _NPX_PROGRAM = re.compile(r"(/[^\s'\":]+)/_npx/([0-9a-f]{16})/")
 
 END_SECONDS = 0.5  # in which the output of a program that died ends
-# Kept of both ends of a line that is too long: the id of its request is there.
-_KEPT_BYTES = 512
-_ID_FIRST = re.compile(rb'\A\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,')
-_ID_LAST = re.compile(rb'"id"\s*:\s*(\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
 _TELLING = re.compile(
     r"error|exception|missing|required|denied|not found|no such|cannot|could not|invalid|must|fail|unable",
     re.IGNORECASE,
@@ -100,13 +90,6 @@ def _remove_half_install(definition: ServerDefinition, printed: str) -> None:
             remove(f"{cache}/_npx/{program}")
 
 
-@dataclass(frozen=True, slots=True)
-class TooLong:
-    """A line over the limit; only the id of the request that it answers was kept."""
-
-    request: int | None
-
-
 class StdioLink(ServerLink, ObjectReceiveStream[SessionMessage], ObjectSendStream[SessionMessage]):
     """Reads and writes messages over the input and output of a server's process."""
 
@@ -115,12 +98,10 @@ class StdioLink(ServerLink, ObjectReceiveStream[SessionMessage], ObjectSendStrea
         self.streams = (self, self)
         self._definition = definition
         self._process = process
-        self._lines = LineSplitter()
-        # Each with its size in bytes.
-        self._received: deque[tuple[SessionMessage, int]] = deque()
+        # Read, and not ended by a line feed yet.
+        self._begun = bytearray()
         self._rate = RateLimiter()
         self._unread = 0
-        self._rubbish = 0
         self._fault = ""
         self._was_called = False
 
@@ -147,49 +128,30 @@ class StdioLink(ServerLink, ObjectReceiveStream[SessionMessage], ObjectSendStrea
 
     async def receive(self) -> SessionMessage:
         """Return the next message. Raises EndOfStream once the output has ended."""
+        while (line := await self._line()) is not None:
+            self._rate.count(len(line))
+            try:
+                return SessionMessage(jsonrpc_message_adapter.validate_python(parse_message(line)))
+            except ValueError:  # a greeting, or a log line
+                log.debug("a server writes what is no message", server=self._definition.name)
+        self.end()
+        raise anyio.EndOfStream
+
+    async def _line(self) -> bytes | None:
+        """Return the next line, None at the end of the output and for a line that is too long."""
         await self._rate.wait()
-        while not (self._received or self._fault):
+        while not self._fault and (end := self._begun.find(b"\n")) < 0:
             data = await self._process.output.read(PIECE_BYTES)
             if not data:
-                break
-            for line in self._lines.feed(data):
-                self._take(line)
-        if self._fault or not self._received:
-            self.ended.set()
-            raise anyio.EndOfStream
-        message, size = self._received.popleft()
-        self._rate.count(size)
-        return message
-
-    def _take(self, line: bytes | TooLong) -> None:
-        if isinstance(line, TooLong):
-            self._answer_too_long(line)
-            return
-        try:
-            message = jsonrpc_message_adapter.validate_python(parse_message(line))
-        except ValueError:
-            self._count_rubbish(len(line))
-            return
-        self._received.append((SessionMessage(message), len(line)))
-
-    def _answer_too_long(self, line: TooLong) -> None:
-        """Answer the request with an error; the connection goes on."""
-        log.warning("a server's message was too long", server=self._definition.name)
-        if line.request is None:
-            self._count_rubbish(MESSAGE_BYTES)
-            return
-        text = f"its answer has more than {MESSAGE_BYTES // 1024**2} MiB"
-        error = ErrorData(code=TOO_LONG, message=text)
-        answer = JSONRPCError(jsonrpc="2.0", id=line.request, error=error)
-        self._received.append((SessionMessage(answer), 0))
-
-    def _count_rubbish(self, size: int) -> None:
-        """Tolerate a greeting on stdout; give up a server that writes nothing else."""
-        if not self._rubbish:
-            log.info("a server writes what is no message", server=self._definition.name)
-        self._rubbish += max(size, MIN_LINE_BYTES)
-        if self._rubbish > RUBBISH_BYTES:
-            self._give_up(f"it wrote over {RUBBISH_BYTES // 1024**2} MiB that are no messages")
+                return None
+            self._begun += data
+            if len(self._begun) > MESSAGE_BYTES:
+                self._give_up(f"it wrote a message of more than {MESSAGE_BYTES // 1024**2} MiB")
+        if self._fault:
+            return None
+        line = bytes(self._begun[:end])
+        del self._begun[: end + 1]
+        return line
 
     def _give_up(self, fault: str) -> None:
         self.grace = False
@@ -213,45 +175,6 @@ class StdioLink(ServerLink, ObjectReceiveStream[SessionMessage], ObjectSendStrea
 
     async def aclose(self) -> None:
         """Do nothing: `run_program` ends the process."""
-
-
-class LineSplitter:
-    """Cuts bytes into lines. Holds one line of at most `limit` bytes, whatever comes."""
-
-    def __init__(self, limit: int = MESSAGE_BYTES) -> None:
-        self._limit = limit
-        self._parts: list[bytes] = []
-        self._size = 0
-        # Both ends of a line that is too long; b"" for any other.
-        self._head = self._tail = b""
-
-    def feed(self, data: bytes) -> Iterator[bytes | TooLong]:
-        """Yield the lines that these bytes complete."""
-        *ended, begun = data.split(b"\n")
-        for piece in ended:
-            self._add(piece)
-            yield self._end()
-        self._add(begun)
-
-    def _add(self, piece: bytes) -> None:
-        self._size += len(piece)
-        if self._head:
-            self._tail = (self._tail + piece)[-_KEPT_BYTES:]
-        elif self._size <= self._limit:
-            self._parts.append(piece)
-        else:
-            whole = b"".join((*self._parts, piece))
-            self._parts.clear()
-            self._head, self._tail = whole[:_KEPT_BYTES], whole[-_KEPT_BYTES:]
-
-    def _end(self) -> bytes | TooLong:
-        line: bytes | TooLong = b"".join(self._parts)
-        if self._head:
-            found = _ID_FIRST.search(self._head) or _ID_LAST.search(self._tail)
-            line = TooLong(int(found[1]) if found else None)
-        self._parts.clear()
-        self._size, self._head, self._tail = 0, b"", b""
-        return line
 
 
 def parse_message(line: bytes) -> JSON:

@@ -12,7 +12,7 @@ import structlog
 from app.mcp.definitions import HeldBack, Phase, ServerDefinition
 from app.mcp.pins import Comparison, Pins
 from app.mcp.results import error_result, to_result
-from app.mcp.wire import TOO_LONG, ConnectionLost, Refused, SessionExpired, Unreachable, Unstartable
+from app.mcp.wire import TOO_LONG, ConnectionLost, Refused, Unreachable, Unstartable
 from app.messages import JSON
 from app.text import visible
 from app.tools.context import ToolContext
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 _REASON_CHARACTERS = 400
+_LAST_SECONDS = 0.05  # in which calls hear of the end of their connection, and of whether they were sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,6 @@ class Limits:
     broken: float = 600.0
     # A server that ran longer than this begins a new row of deaths.
     lived: float = 300.0
-    # The same for a session that its server has ended.
-    session: float = 10.0
     # Between two lists of a server that says that its tools changed.
     relist: float = 1.0
     # How long messages wait for a server that is new, from when it was seen.
@@ -73,8 +72,9 @@ class Supervisor:
         self._listing: Listing | None = None
         self._connection: Connection | None = None
         self._news = asyncio.Event()
+        # Its first start is under way and still worth waiting for.
+        self.is_new = True
         self._made = time.monotonic()
-        self._first_start_over = asyncio.Event()
         self._calls: set[asyncio.Task[dict[str, JSON]]] = set()
         self._comparing = asyncio.Lock()
 
@@ -86,8 +86,7 @@ class Supervisor:
             self._enter("starting")
             began = time.monotonic()
             error = await self._live()
-            enough = self._limits.session if isinstance(error, SessionExpired) else self._limits.lived
-            self.deaths = 1 if time.monotonic() - began > enough else self.deaths + 1
+            self.deaths = 1 if time.monotonic() - began > self._limits.lived else self.deaths + 1
             why = show_reason(self.definition, str(error))
             log.warning("a server ended", server=self.definition.name, why=why, in_a_row=self.deaths)
             await asyncio.sleep(self._enter_pause(error, why))
@@ -138,17 +137,13 @@ class Supervisor:
                 while self.phase in ("starting", "waiting"):
                     await self._news.wait()
 
-    @property
-    def is_new(self) -> bool:
-        """Tell whether its first start is under way and still worth waiting for."""
-        return not self._first_start_over.is_set() and self._first_start_left() > 0
-
     async def first_start(self) -> None:
         """Wait until its first start has ended, well or badly, or takes too long."""
-        await _wait(self._first_start_over, self._first_start_left())
-
-    def _first_start_left(self) -> float:
-        return self._made + self._limits.first_start - time.monotonic()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._made + self._limits.first_start - time.monotonic()):
+                while self.is_new:
+                    await self._news.wait()
+        self.is_new = False
 
     def _enter_pause(self, error: Exception, why: str) -> float:
         """Enter the phase after a death; return the seconds before the next start."""
@@ -176,7 +171,7 @@ class Supervisor:
             return Unreachable(own_words(error))
         finally:
             self._connection = None
-            self._first_start_over.set()
+            self.is_new = False
 
     async def _serve(self) -> Exception:
         seconds = self._limits.download if self.definition.downloads else self._limits.connect
@@ -194,13 +189,12 @@ class Supervisor:
                 return Unreachable(await connection.link.end_reason() or str(error))
             connection.link.grace = True
             self._connection = connection
-            self._first_start_over.set()
+            self.is_new = False
             self._enter("ready", self._pins.fault)
             how = await self._watch(connection)
             self._connection = None
             self._enter("waiting")
-            why = await connection.link.end_reason() or how
-            return SessionExpired(why) if connection.link.expired else Unreachable(why)
+            return Unreachable(await connection.link.end_reason() or how)
 
     async def _watch(self, connection: "Connection") -> str:
         """Wait until the connection has ended or is of no use; return how.
@@ -208,11 +202,11 @@ class Supervisor:
         The tools are listed again when they may have changed, and when a call was not answered: a server
         that does not answer that either is stuck.
         """
-        ended = connection.link.ended
-        while not ended.is_set():
-            await _wait_for_either(ended, connection.changed)
-            if ended.is_set():
-                break
+        while True:
+            await connection.changed.wait()
+            if connection.link.ended.is_set():
+                await asyncio.sleep(_LAST_SECONDS)
+                return "its connection ended"
             connection.changed.clear()
             try:
                 async with asyncio.timeout(self._limits.connect):
@@ -223,8 +217,7 @@ class Supervisor:
                 log.warning("tools not listed again", server=self.definition.name, error=own_words(error))
             else:
                 self._tell()
-            await _wait(ended, self._limits.relist)
-        return "its connection ended"
+            await asyncio.sleep(self._limits.relist)
 
     async def _list(self, connection: "Connection") -> None:
         """List the tools and compare them with what was approved."""
@@ -326,18 +319,3 @@ def show_reason(definition: ServerDefinition, why: str) -> str:
 def _unknown(tool: str, why: str) -> ToolResult:
     hint = "it may have happened all the same: do not call it again without asking"
     return ToolResult.failure("OUTCOME_UNKNOWN", f"{tool}: {why}", hint, outcome="unknown")
-
-
-async def _wait_for_either(*events: asyncio.Event) -> None:
-    waiting = [asyncio.create_task(event.wait()) for event in events]
-    try:
-        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for one in waiting:
-            one.cancel()
-
-
-async def _wait(event: asyncio.Event, seconds: float) -> None:
-    with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await event.wait()

@@ -24,10 +24,6 @@ class Unstartable(Unreachable):
     """A server that cannot be started as it is configured: another try would fail the same way."""
 
 
-class SessionExpired(Unreachable):
-    """A session that its server has ended, as many do with an idle one: a new one is opened."""
-
-
 class ConnectionLost(RecadoError):
     """A call whose connection ended. `sent`: it may have arrived."""
 
@@ -52,12 +48,14 @@ class ServerLink(ABC):
 
     def __init__(self) -> None:
         self.ended = asyncio.Event()
-        # Set where the server may have forgotten the session: a request would show it.
-        self.doubted = asyncio.Event()
-        # It ended because the server's session did, and nothing is wrong with the server.
-        self.expired = False
+        # The tools may be others now, or it has ended.
+        self.changed = asyncio.Event()
         # The server may take a moment to end by itself.
         self.grace = False
+
+    def end(self) -> None:
+        self.ended.set()
+        self.changed.set()
 
     @abstractmethod
     async def end_reason(self) -> str:
@@ -70,9 +68,9 @@ class RateLimiter:
     def __init__(self) -> None:
         self._spent_until = 0.0
 
-    def count(self, size: int) -> None:
-        """Count a message of that many bytes."""
-        spent = (1 + size / _COUNTED_BYTES) / MESSAGES_A_SECOND
+    def count(self, size: int, messages: int = 1) -> None:
+        """Count messages of so many bytes in all."""
+        spent = (messages + size / _COUNTED_BYTES) / MESSAGES_A_SECOND
         self._spent_until = max(self._spent_until, time.monotonic()) + spent
 
     async def wait(self) -> None:

@@ -40,7 +40,12 @@ class AlertReporter:
 
     async def forget(self) -> None:
         """Close all alerts about skills and servers: a start tries each again."""
-        await self._store.tx(_forget)
+
+        def close(conn: Connection) -> None:
+            for prefix in (alerts.ABOUT_SKILLS, alerts.ABOUT_SERVERS):
+                alerts.close_alerts(conn, prefix, time.time())
+
+        await self._store.tx(close)
 
     async def skill_failed(self, folder: Path, reason: str) -> None:
         """Alert that a skill's code is not run any more."""
@@ -110,8 +115,3 @@ def _notice(language: str, state: ServerState, event: _Event) -> Outgoing:
     )
     approve = SAYS + say(language, "approve the tools of {name}", name=name)
     return Outgoing(text, (look, Button(approve, say(language, "Approve"))))
-
-
-def _forget(conn: Connection) -> None:
-    for prefix in (alerts.ABOUT_SKILLS, alerts.ABOUT_SERVERS):
-        alerts.close_alerts(conn, prefix, time.time())

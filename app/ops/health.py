@@ -16,6 +16,7 @@ from app.store.billing import RateTable, usage
 from app.store.database import Database
 from app.store.tool_statistics import day_of
 from app.tools import ToolRegistry
+from app.turns.scheduler import TurnScheduler
 
 MODEL_AWAY = "the language model does not answer"
 
@@ -26,14 +27,6 @@ class Part(Protocol):
     @property
     def failure(self) -> str:
         """Say in a few words what is wrong now; empty if nothing is."""
-
-
-class TurnQueue(Protocol):
-    """The scheduler of turns, as far as metrics need it."""
-
-    @property
-    def running(self) -> int:
-        """Return how many turns run now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +74,7 @@ class Health:
         reasons += [told_as or part.failure for part, told_as in self._watched if part.failure]
         return HealthState("degraded" if reasons else "ok", tuple(dict.fromkeys(reasons)))
 
-    async def metrics(self, metrics: Metrics, tools: ToolRegistry, turns: TurnQueue) -> bytes:
+    async def metrics(self, metrics: Metrics, tools: ToolRegistry, turns: TurnScheduler) -> bytes:
         """Return the metrics with the lengths of the queues as they are now."""
         waiting = await self._store.one(
             "SELECT count(*) AS waiting FROM inbox WHERE turn_id IS NULL AND done_at IS NULL"
@@ -115,7 +108,7 @@ def _public_reason(alert: str) -> str:
 
 
 def health_router(
-    health: Health, metrics: Metrics, tools: ToolRegistry, turns: TurnQueue, guard: Guard
+    health: Health, metrics: Metrics, tools: ToolRegistry, turns: TurnScheduler, guard: Guard
 ) -> APIRouter:
     """Return the routes `/health` (for everybody) and `/metrics` (from this machine, or with the token)."""
     router = APIRouter(tags=["operations"])

@@ -11,8 +11,12 @@ from typing import Protocol
 import structlog
 
 from app.errors import RecadoError
+from app.installs.chat import Installs
 from app.memory.history import History
+from app.memory.summary import Summarizer
+from app.messages import Wakeable
 from app.ops.private_log import forget_old
+from app.schedule.alarm import Reminders
 from app.store import (
     Store,
     approvals,
@@ -23,24 +27,9 @@ from app.store import (
     personal_data,
     retention,
 )
+from app.turns.scheduler import TurnScheduler
 
 log = structlog.get_logger(__name__)
-
-
-class Wakes(Protocol):
-    """Runs the rows of a conversation or a person in a lane."""
-
-    def wake(self, id: str, /) -> None:
-        """Hint that rows of this id are due."""
-
-
-class Alarm(Protocol):
-    def look(self) -> None:
-        """Hint that something is due."""
-
-
-class Turns(Wakes, Alarm, Protocol):
-    """Runs turns, and looks whether one that runs is to stop."""
 
 
 class Notices(Protocol):
@@ -48,21 +37,17 @@ class Notices(Protocol):
         """Queue what people are to be told by now."""
 
 
-class Quarantine(Protocol):
-    def discard_old(self, now: float, asked: Collection[str], /) -> object:
-        """Delete candidates that no open question is about. Blocking."""
-
-
 @dataclass(frozen=True, slots=True)
 class DueWork:
     """The parts that carry out what is due."""
 
-    turns: Turns
-    sends: Wakes
-    reminders: Alarm
+    turns: TurnScheduler
+    sends: Wakeable
+    reminders: Reminders
     handovers: Notices
     history: History
-    summaries: Alarm
+    summaries: Summarizer
+    installs: Installs
 
 
 class Sweep:
@@ -74,7 +59,6 @@ class Sweep:
         channels: Collection[str],
         seconds: float,
         due: DueWork,
-        quarantine: Quarantine,
         look_again: asyncio.Event,
     ) -> None:
         self._store = store.database
@@ -84,7 +68,6 @@ class Sweep:
         self._channels = channels
         self._seconds = seconds
         self._due = due
-        self._quarantine = quarantine
         self._task: asyncio.Task[None] | None = None
         self._asked = look_again
         self.failure = ""  # what the last look failed at, in words for an operator
@@ -106,7 +89,8 @@ class Sweep:
             self._asked.clear()
             is_woken, is_forgotten = await self._attempt(self._look), await self._attempt(self._forget)
             await self._attempt(self._due.history.index)
-            self.failure = _failure(is_woken=is_woken, is_forgotten=is_forgotten)
+            failed = "" if is_forgotten else "what is old cannot be deleted: see the log"
+            self.failure = failed if is_woken else "what is due cannot be looked through: see the log"
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._seconds):
                     await self._asked.wait()
@@ -121,7 +105,6 @@ class Sweep:
         return True
 
     async def _look(self) -> None:
-        """Wake what is due."""
         now, free = time.time(), await asyncio.to_thread(self._free)
         ahead = self._seconds  # its lane waits out the rest: no pause lasts a sweep too long
 
@@ -152,7 +135,7 @@ class Sweep:
         now = time.time()
         try:
             await asyncio.to_thread(
-                self._quarantine.discard_old, now, await approvals.open_subjects(self._store)
+                self._due.installs.discard_old, now, await approvals.open_subjects(self._store)
             )
             await asyncio.to_thread(forget_old, self._disk.folder, now)
             await media.sweep(self._store, self._files, now)
@@ -168,9 +151,3 @@ class Sweep:
         except OSError as error:
             log.warning("free space is not known", error=str(error))
             return None
-
-
-def _failure(*, is_woken: bool, is_forgotten: bool) -> str:
-    if not is_woken:
-        return "what is due cannot be looked through: see the log"
-    return "" if is_forgotten else "what is old cannot be deleted: see the log"

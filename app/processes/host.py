@@ -10,8 +10,6 @@ import os
 import signal
 import socket
 import sys
-import tempfile
-import threading
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -20,7 +18,6 @@ from pathlib import Path
 from typing import Literal
 
 from app.processes.reaper import kill_below, threads_below
-from app.rmtree import remove
 
 # In `args`, stands for the number of the socket to the server, for a program that talks through it.
 CONNECTION = "{connection}"
@@ -225,18 +222,6 @@ def kept_environment(*names: str) -> dict[str, str]:
     """Return what every program needs of our environment, and these variables; nothing else of ours."""
     kept = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", *names)
     return {name: os.environ[name] for name in kept if name in os.environ}
-
-
-def make_workdir(parent: Path | None) -> str:
-    """Make a new folder for a worker, in `parent` or where temporary files go. Raises OSError."""
-    return os.path.abspath(tempfile.mkdtemp(prefix="recado-worker-", dir=parent))
-
-
-def clear_workdirs(parent: Path) -> None:
-    """Make `parent`, and begin to remove what a server that was killed left in it. Raises OSError."""
-    parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    left = [str(path) for path in parent.iterdir()]
-    threading.Thread(target=lambda: list(map(remove, left)), daemon=True).start()
 
 
 async def _spawn(command: Command, args: list[str], *kept: int) -> Process:

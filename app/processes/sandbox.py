@@ -145,10 +145,8 @@ class Sandbox:
             return []
         own = folder.absolute()
         self._check_own(own)
-        rights = self._rights(grants)
-        mounts = [*_mounts(grants), *self._hidden(grants)]
-        options = [*_only(_environment()), *mounts, *_shown(_APP, own), "--chdir", str(own)]
-        return _prefix(grants, options, rights)
+        environment = [word for item in _environment().items() for word in ("--setenv", *item)]
+        return self._prefix(grants, (_APP, own), ["--clearenv", *environment, "--chdir", str(own)])
 
     def server_command(self, program: Program) -> tuple[list[str], dict[str, str]]:
         """Return the command line that runs a server in the sandbox, and its whole environment.
@@ -161,7 +159,6 @@ class Sandbox:
         if refusal := self.refusal():
             raise ValueError(f"a server from elsewhere runs in the sandbox alone, and {refusal}")
         folder, home = (Path(place).absolute() if place else None for place in (program.folder, program.home))
-        rights = self._rights(program.grants)
         for place in (folder, home):
             if place:
                 self._check_own(place)
@@ -175,12 +172,9 @@ class Sandbox:
         places = [_CONFINE, *([folder] if folder else [])]
         shown = [*places, *_unseen(command, places)]
         written = ["--bind", str(home), str(home)] if home else []
-        start = ["--chdir", str(home or folder or _TMP)]
-        mounts = [*_mounts(program.grants), *self._hidden(program.grants)]
-        options = [*mounts, *_shown(*shown), *written, *start]
-        prefix = _prefix(program.grants, options, [*rights, "server"])
-        passed = {f"{PASSED}{name}": text for name, text in environment.items()}
-        return [*prefix, command, *program.args], passed
+        options = [*written, "--chdir", str(home or folder or _TMP)]
+        prefix = self._prefix(program.grants, shown, options, "server")
+        return [*prefix, command, *program.args], _passed(environment)
 
     def script_command(
         self, start: Path, shown: Iterable[Path], grants: Grants
@@ -193,11 +187,27 @@ class Sandbox:
         places = [place.absolute() for place in shown]
         for place in places:
             self._check_own(place)
-        rights = self._rights(grants)
-        mounts = [*_mounts(grants), *self._hidden(grants)]
-        options = [*mounts, *_shown(_CONFINE, *places), "--chdir", str(start.absolute())]
-        passed = {f"{PASSED}{name}": text for name, text in _environment().items()}
-        return _prefix(grants, options, [*rights, "server"]), passed
+        prefix = self._prefix(grants, (_CONFINE, *places), ["--chdir", str(start.absolute())], "server")
+        return prefix, _passed(_environment())
+
+    def _prefix(
+        self, grants: Grants, shown: Iterable[Path], options: Iterable[str], *rights: str
+    ) -> list[str]:
+        """Return bubblewrap with what the grants allow and the `shown` places, and `confine` inside it."""
+        bubblewrap = shutil.which("bwrap") or "/usr/bin/bwrap"
+        first = [sys.executable, "-I", "-S", "-c", _ENDS_FIRST]
+        own = [sys.executable, "-I", "-S", str(_CONFINE), *self._rights(grants), *rights, "--"]
+        bound = [word for path in map(str, shown) for word in ("--ro-bind", path, path)]
+        mounts = [*_mounts(grants), *self._hidden(grants), *bound]
+        return [
+            *first,
+            bubblewrap,
+            *_namespaces(grants),
+            *mounts,
+            *options,
+            *("--remount-ro", "/", "--"),
+            *own,
+        ]
 
     def _rights(self, grants: Grants) -> list[str]:
         rights = [name for name in ("network", "programs") if getattr(grants, name)]
@@ -294,13 +304,6 @@ def _namespaces(grants: Grants) -> Iterator[str]:
     yield from ("--uid", _NOBODY, "--gid", _NOBODY, "--hostname", "sandbox")
 
 
-def _prefix(grants: Grants, options: Iterable[str], rights: Iterable[str]) -> list[str]:
-    bubblewrap = shutil.which("bwrap") or "/usr/bin/bwrap"
-    own = [sys.executable, "-I", "-S", str(_CONFINE), *rights, "--"]
-    first = [sys.executable, "-I", "-S", "-c", _ENDS_FIRST]
-    return [*first, bubblewrap, *_namespaces(grants), *options, "--remount-ro", "/", "--", *own]
-
-
 def _environment() -> dict[str, str]:
     return _ENVIRONMENT | ({"TZ": os.environ["TZ"]} if "TZ" in os.environ else {})
 
@@ -320,10 +323,8 @@ def _opened(folder: Path) -> tuple[Path, str]:
         os.close(handle)
 
 
-def _only(environment: Mapping[str, str]) -> Iterator[str]:
-    yield "--clearenv"
-    for name, value in environment.items():
-        yield from ("--setenv", name, value)
+def _passed(environment: Mapping[str, str]) -> dict[str, str]:
+    return {f"{PASSED}{name}": text for name, text in environment.items()}
 
 
 def _mounts(grants: Grants) -> Iterator[str]:
@@ -344,11 +345,6 @@ def _mounts(grants: Grants) -> Iterator[str]:
         yield from ("--ro-bind", str(path.resolve()), str(path.absolute()))
     for path in grants.folders_write:
         yield from ("--bind", str(path.resolve()), str(path.absolute()))
-
-
-def _shown(*paths: Path) -> Iterator[str]:
-    for path in paths:
-        yield from ("--ro-bind", str(path), str(path))
 
 
 def _seen() -> tuple[str, ...]:

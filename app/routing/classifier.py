@@ -11,7 +11,6 @@ from app.llm.model import Model, ModelAnswer, ModelRequest, Usage
 from app.llm.smalltalk import asks_nothing
 from app.messages import JSON
 from app.people import Person
-from app.routing.feedback import Fits, overlaid
 from app.routing.intent import Intent, Reading, read_intent
 from app.routing.rankings import KNOWS_BETTER, KNOWS_ENOUGH
 from app.search.index import Hit, ToolIndex
@@ -50,8 +49,7 @@ class IntentRequest:
 
     `categories`: all that exist for this person; `earlier`: the last few turns of the conversation; `asked`:
     its last line asks the person something; `sticky`: the categories it has used; `timeout`: seconds the
-    model may take; `catalog`: hash of the catalogue behind the categories; `learned`: how tools fit the
-    message by what they were called for before.
+    model may take; `catalog`: hash of the catalogue behind the categories.
     """
 
     said: str
@@ -62,7 +60,6 @@ class IntentRequest:
     sticky: tuple[str, ...] = ()
     timeout: float = 20.0
     catalog: str = ""
-    learned: Fits = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +178,7 @@ def _fitting_tools(request: IntentRequest, index: ToolIndex | None) -> list[tupl
     """Return the tools that fit the message, best first, with their categories."""
     if index is None:
         return []
-    learned = {name: fit for name, fit in request.learned.items() if name in index}
-    hits = overlaid(index.rank(request.said, limit=_SHORTLIST_DEPTH), learned)
+    hits = index.rank(request.said, limit=_SHORTLIST_DEPTH)
     return [(hit, one.category) for hit in hits if (one := index.document(hit.id)) is not None]
 
 

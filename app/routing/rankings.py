@@ -7,7 +7,6 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from app.llm.smalltalk import asks_nothing
-from app.routing.feedback import NOTHING_LEARNED, SCORE_SHARE, Fits, overlaid
 from app.routing.intent import Intent
 from app.search.clauses import clauses_of
 from app.search.index import Hit, ToolIndex
@@ -29,8 +28,7 @@ _NEARLY_AS_GOOD = 0.7  # if words alone decide, a tool this good that is offered
 class Ranked(NamedTuple):
     """A tool in the ranking for one text: a `phrase`, or "" for the message itself.
 
-    `boost`: factor of its chosen category; `learned`: part of the score that comes from what it was called
-    for before; `parts`: those of the index's score.
+    `boost`: factor of its chosen category; `parts`: those of the index's score.
     """
 
     name: str
@@ -39,7 +37,6 @@ class Ranked(NamedTuple):
     score: float
     boost: float
     coverage: float
-    learned: float
     parts: Parts
 
     @property
@@ -52,7 +49,7 @@ Ranking = Sequence[Ranked]  # best first; those of `Rankings` are never empty
 
 @dataclass(frozen=True, slots=True)
 class Rankings:
-    """A ranking for each text, two if something was learned about it, of `tools` (name → category).
+    """A ranking for each text of `tools` (name → category).
 
     Names come by turns from each ranking, the best first; one may come several times.
     """
@@ -110,24 +107,18 @@ class Rankings:
         )
 
 
-def rank_tools(
-    intent: Intent, said: str, index: ToolIndex, tools: Mapping[str, str], learned: Fits, depth: int
-) -> Rankings:
+def rank_tools(intent: Intent, said: str, index: ToolIndex, tools: Mapping[str, str], depth: int) -> Rankings:
     """Rank the `depth` best of `tools` (name → category) for each text, and all fitting of the categories.
 
-    Nothing is ranked if nothing is asked. The message itself has a ranking with what was `learned` and one
-    without, so that this brings tools and takes none away.
+    Nothing is ranked if nothing is asked.
     """
     asked = () if asks_nothing(said) else (*intent.phrases, said, *_tasks(intent, said))
     own = frozenset(name for name, category in tools.items() if category in intent.categories)
-    known = {name: fit for name, fit in learned.items() if name in tools}
     rankings: list[Ranking] = []
     for text in dict.fromkeys(text for text in asked if says_something(text)):
         named = f"{text} web page" if intent.source == "sticky" and _ADDRESS.search(text) else text
         hits = index.spread(named, among=tools.keys(), apart=own, limit=depth)
         rankings.append(_ranking(hits, "" if text == said else text, own, tools))
-        if text == said and known:
-            rankings.append(_ranking(hits, "", own, tools, known))
     return Rankings([ranking for ranking in rankings if ranking], tools)
 
 
@@ -137,25 +128,10 @@ def _tasks(intent: Intent, said: str) -> list[str]:
     return clauses if 1 < len(clauses) <= MOST_CLAUSES else []
 
 
-def _ranking(
-    hits: Collection[Hit],
-    phrase: str,
-    own: Collection[str],
-    tools: Mapping[str, str],
-    learned: Fits = NOTHING_LEARNED,
-) -> Ranking:
+def _ranking(hits: Collection[Hit], phrase: str, own: Collection[str], tools: Mapping[str, str]) -> Ranking:
     ranked = [
-        Ranked(
-            name,
-            tools[name],
-            phrase,
-            score,
-            _BOOST if name in own else 1.0,
-            coverage,
-            SCORE_SHARE * learned.get(name, 0.0),
-            parts,
-        )
-        for name, score, coverage, parts in overlaid(hits, learned)
+        Ranked(name, tools[name], phrase, score, _BOOST if name in own else 1.0, coverage, parts)
+        for name, score, coverage, parts in hits
     ]
     return sorted(ranked, key=_order)
 

@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Literal
 
 from app.messages import JSON
-from app.routing.feedback import NOTHING_LEARNED, Fits
 from app.routing.intent import Intent
 from app.routing.rankings import KNOWS_BETTER, Rankings, rank_tools
 from app.search.index import ToolIndex
@@ -28,9 +27,9 @@ def _no_parts() -> dict[str, float]:
 class Chosen:
     """A tool that is offered, and why.
 
-    `phrase`: the one it fits best, "" for the message itself; `score`, `boost`, `coverage`, `learned` and
-    `parts` (by the names of `Parts`) are those of its `Ranked` for that phrase, 0 if it fits none. `kept`:
-    the conversation had it before.
+    `phrase`: the one it fits best, "" for the message itself; `score`, `boost`, `coverage` and `parts` (by
+    the names of `Parts`) are those of its `Ranked` for that phrase, 0 if it fits none. `kept`: the
+    conversation had it before.
     """
 
     name: str
@@ -40,7 +39,6 @@ class Chosen:
     boost: float = 0.0
     coverage: float = 0.0
     kept: bool = False
-    learned: float = 0.0
     parts: Mapping[str, float] = field(default_factory=_no_parts)
 
     @property
@@ -58,7 +56,6 @@ def select_tools(
     sticky: Sequence[str] = (),
     always: Sequence[str] = (),
     beside: Sequence[str] = (),
-    learned: Fits = NOTHING_LEARNED,
     sizes: Mapping[str, int] = _NO_SIZES,
     room: int = ROOM,
     limit: int = 8,
@@ -68,13 +65,13 @@ def select_tools(
     `sticky` tools were offered last in the conversation; they stay as they are while they hold what this
     message cannot do without. Else all that fit the message come, at the end, and the oldest that are of no
     use now leave, of other categories first. `always`: offered with every call, unless that leaves no room
-    for what the message is about. `beside`: wanted by the chosen skills beside their own. `learned`: how the
-    tools fit the message by what they were called for before. `sizes`: bytes of the tools' definitions; what
-    is not needed comes as far as there is `room`. If there are few tools all are offered.
+    for what the message is about. `beside`: wanted by the chosen skills beside their own. `sizes`: bytes of
+    the tools' definitions; what is not needed comes as far as there is `room`. If there are few tools all
+    are offered.
     """
     if len(tools) <= limit:
         return tuple(Chosen(name, "few", kept=name in sticky) for name in sorted(tools))
-    rankings = rank_tools(intent, said, index, tools, learned, _RANKED * limit)
+    rankings = rank_tools(intent, said, index, tools, _RANKED * limit)
     fixed = [name for name in always if name in tools] if limit > 1 else []
     included = [name for name in beside if name in tools]
     wanted = _wanted(intent, rankings, fixed, included, limit)
@@ -230,9 +227,9 @@ def _explained(
         if best is None:
             yield Chosen(name, why, kept=kept)
             continue
-        score, coverage, learned = (round(one, 3) for one in (best.score, best.coverage, best.learned))
+        score, coverage = round(best.score, 3), round(best.coverage, 3)
         parts = {kind: round(part, 3) for kind, part in best.parts._asdict().items()}
-        yield Chosen(name, why, best.phrase, score, best.boost, coverage, kept, learned, parts)
+        yield Chosen(name, why, best.phrase, score, best.boost, coverage, kept, parts)
 
 
 def _without(names: Iterable[str], others: Collection[str]) -> list[str]:

@@ -12,7 +12,6 @@ from app.mcp.servers import McpServers
 from app.messages import JSON
 from app.people import Person
 from app.processes.sandbox import Sandbox
-from app.routing.feedback import NOTHING_LEARNED, Fits
 from app.routing.intent import MOST_CATEGORIES, Intent
 from app.routing.selector import ROOM, Chosen, select_tools
 from app.routing.snapshot import (
@@ -283,8 +282,8 @@ class ToolCatalog:
         tool = self.tool(name)
         return tool is None or tool.outside
 
-    def is_learned(self, name: str) -> bool:
-        """Return whether successful calls of a tool teach anything; those of helpers do not."""
+    def acts(self, name: str) -> bool:
+        """Return whether a tool does anything of its own; helpers do not."""
         tool = self.tool(name)
         return tool is not None and bool(tool.category) and not tool.harmless
 
@@ -331,12 +330,11 @@ class ToolCatalog:
         sticky: Sequence[str] = (),
         active: Sequence[str] = (),
         always: Sequence[str] = (),
-        learned: Fits = NOTHING_LEARNED,
         limit: int = 8,
     ) -> Selection:
         """Select tools and skills for a message.
 
-        `sticky` tools and `active` skills are those that the conversation had; `learned` is the person's.
+        `sticky` tools and `active` skills are those that the conversation had.
         """
         usable = self._snapshot.usable(person)
         about = self._about(intent, said, usable)
@@ -355,7 +353,6 @@ class ToolCatalog:
             sticky=sticky,
             always=always,
             beside=[name for skill in about for name in usable[skill].include_tools],
-            learned=learned,
             sizes=self._snapshot.sizes,
             room=max(ROOM - longest, ROOM // 2),
             limit=limit - len(reading),

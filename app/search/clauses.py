@@ -24,6 +24,12 @@ _HOURS = re.compile(r"\b(?:hours?|horas?|hrs?|h|minutes?|minutos?|min)$", re.IGN
 _AND_MINUTES = re.compile(
     r"(?:\d+|[a-zñ]+) ?(?:minutes?|minutos?|mins?|seconds|segundos|secs|segs?)\b", re.IGNORECASE
 )
+_OF_STATE = re.compile(
+    r"\W*(?:(?:is|are|was|were|am i|does|did|do (?:i|we)|has|have (?:i|we)|what|which|when|where|who"
+    r"|how (?:many|much|long|is|are))\b(?! (?:about|if)\b)"
+    r"|(?:esta[ns]?|estao|hay|ha|tem|tengo|tenho|tenemos|temos|cual(?:es)?|quais|qual|[cq]uant[ao]s?|[cq]uando"
+    r"|d?onde|quien|quem|como esta[ns]?|que)\b(?! tal\b))"
+)
 _PLACE_JOINT = re.compile(r"\s*,\s*|\s+(?:y|e|and|&)\s+", re.IGNORECASE)
 _AND = re.compile(r"\s(?:y|e|and|&)\s", re.IGNORECASE)
 _PREPOSITION = re.compile(r"^(?:en|em|in|at|no|na|de|for|para)\s+", re.IGNORECASE)
@@ -74,6 +80,11 @@ def asks_for_several(said: str) -> bool:
     """Tell whether a message has several parts, of one word or more."""
     parts = (part for line in lines(said) for one in sentences(line) for part in _JOINT.split(one) if part)
     return len(list(islice(parts, 2))) > 1
+
+
+def asks_of_state(said: str) -> bool:
+    """Tell whether a message asks how something is, rather than for something to be done."""
+    return _OF_STATE.match(fold(said)) is not None
 
 
 def fragments_of(said: str) -> list[str]:

@@ -2,12 +2,12 @@
 
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import nsmallest
 from typing import NamedTuple
 
-from app.search.clauses import asks_for_several
+from app.search.clauses import asks_for_several, asks_of_state
 from app.search.phrases import without_slots
 from app.search.scoring import (
     SPREAD,
@@ -22,7 +22,7 @@ from app.search.scoring import (
     read_query,
     shared,
 )
-from app.search.words import content, grams_of, stem, words
+from app.search.words import content, grams_of, spaced, stem, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,13 @@ _GRAM_SHARE = 0.3
 _COMMON_WORD = 1 / 2  # terms in a larger share of the tools tell next to nothing, and are most of the work
 _COMMON_GRAM = 1 / 40
 _COMPACT_AT = 64  # slots of removed tools that stay at least
+# verbs by which a tool that changes something is known, among the first words of its name
+_CHANGING = spaced(
+    """add book broadcast buy cancel change clear close complete create decrease delete disable edit enable
+    forget increase install lock make mark move open order pause play post put remember remove rename reset
+    resume save schedule send set start stop store take turn uninstall unlock unpause update upload write"""
+)
+_NAME_BEGINS = 2  # words of a name, of which the first may be the server's
 
 
 class ToolIndex:
@@ -128,7 +135,7 @@ class ToolIndex:
             question = self._question(query, bridge=bridge)
             scores = question.scores(len(self._ids))
             best = self._best(scores, among, limit)
-            return self._hits({slot: scores[slot] for slot in best}, Answers(question, best, scores))
+            return self._hits(query, {slot: scores[slot] for slot in best}, Answers(question, best, scores))
 
     def spread(
         self,
@@ -151,7 +158,7 @@ class ToolIndex:
             answers = Answers(question, (*best, *own), scores)
             share = SPREAD if asks_for_several(query) else SPREAD_OF_ONE
             spread = answers.spread(best, limit, share) | answers.spread(own, len(own), share)
-            return sorted(self._hits(spread, answers), key=lambda hit: (-hit.score, hit.id))
+            return self._hits(query, spread, answers)
 
     def coverage(self, id: str, query: str) -> float:
         """Return the share of `query` that one tool knows, as in `Hit.coverage`; 0 for an unknown id."""
@@ -192,13 +199,28 @@ class ToolIndex:
         found = [(-scores[slot], id, slot) for id, slot in known if scores[slot] > 0]
         return [slot for _, _, slot in nsmallest(limit, found)]
 
-    def _hits(self, scores: Mapping[int, float], answers: Answers) -> list[Hit]:
-        return [Hit(self._ids[slot], score, *answers.told_of(slot)) for slot, score in scores.items()]
+    def _hits(self, query: str, scores: Mapping[int, float], answers: Answers) -> list[Hit]:
+        """Return the hits, best first; if `query` asks how things are, those that read come first."""
+        hits = [Hit(self._ids[slot], score, *answers.told_of(slot)) for slot, score in scores.items()]
+        if asks_of_state(query):
+            hits = list(self._reading_first(hits))
+        return sorted(hits, key=lambda hit: (-hit.score, self._slot_of[hit.id] in self._changing, hit.id))
+
+    def _reading_first(self, hits: Sequence[Hit]) -> Iterator[Hit]:
+        """Let no tool that changes something score above one that reads and knows as much of the query."""
+        reading = [hit for hit in hits if self._slot_of[hit.id] not in self._changing]
+        yield from reading
+        for hit in hits:
+            if self._slot_of[hit.id] in self._changing:
+                as_good = (one.score for one in reading if one.coverage >= hit.coverage)
+                yield hit._replace(score=min([hit.score, *as_good]))
 
     def _insert(self, document: Document) -> None:
         slot = len(self._ids)
         self._ids.append(document.id)
         self._slot_of[document.id] = slot
+        if not _CHANGING.isdisjoint(words(document.name)[:_NAME_BEGINS]):
+            self._changing.add(slot)
         by_word, by_gram = _weights(document)
         self._words.add(slot, by_word)
         self._grams.add(slot, by_gram)
@@ -222,6 +244,7 @@ class ToolIndex:
     def _reset(self) -> None:
         self._ids: list[str] = []
         self._slot_of: dict[str, int] = {}
+        self._changing: set[int] = set()
         self._words = Postings(_COMMON_WORD)
         self._grams = Postings(_COMMON_GRAM)
 

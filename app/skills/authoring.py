@@ -1,44 +1,27 @@
 """The operator's own skill folders: made, copied in, removed. Each appears or goes in one step."""
 
-import errno
 import os
-import re
 import secrets
 import shutil
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from string import Template
 
 from app.errors import RecadoError
-from app.rmtree import remove
-from app.skills.folder import is_skill, walk
+from app.skills.folder import NOT_COUNTED, is_skill, walk
 from app.skills.manifest import is_standard_name
 from app.skills.skill import RELEASE_SKILLS, Skill, bundled_names, is_bundled, load_skill
 
-# Removed skills that are kept; another one pushes the oldest out.
-KEPT = 10
-
 # What `recado skills new` writes: a small skill that works, made to be changed; .txt is left off.
 _NEW_SKILL = Path(__file__).with_name("new_skill")
-_STAMP = re.compile(r"(?<=-)\d{8}-\d{6}-\d{6}$")
 # Characters of a removed folder's name: with its stamp it must fit into 255 bytes.
 _LONGEST_NAME = 50
 
 
 class AuthoringError(RecadoError):
     """A skill that cannot be made, added or removed; the text says why and what to do."""
-
-
-@dataclass(frozen=True, slots=True)
-class Added:
-    """A skill that was copied in, and where the one that it replaced is kept."""
-
-    skill: Skill
-    replaced: Path | None = None
 
 
 class OwnSkills:
@@ -63,11 +46,11 @@ class OwnSkills:
             folder.rename(target)
         return self._load(target)
 
-    def add(self, source: Path, *, replace: bool = False) -> Added:
+    def add(self, source: Path) -> Skill:
         """Copy a skill folder in, after a check.
 
         Raises AuthoringError for one with faults, with links that lead out of it, and for one
-        whose name is taken, unless `replace`.
+        whose name is taken.
         """
         source = Path(os.path.abspath(source))
         self._check_source(source)
@@ -79,21 +62,22 @@ class OwnSkills:
             )
         name = next((one for one in (skill.name, source.name) if is_standard_name(one)), "")
         _check_name(name or skill.name)
-        present = self._present(name, skill.name)
-        if present is not None and not replace:
-            raise AuthoringError(
-                f"there is a skill {skill.name!r} already, in {present}; to put this one in its place: "
-                "recado skills add --replace PATH"
-            )
         target = self._folder / name
+        if bundled_names(self._release) & {name, skill.name}:
+            raise AuthoringError(f"the release has a skill {skill.name!r}; give this one another name")
+        present = self._find(name) or self._find(skill.name)
+        if present is not None or os.path.lexists(target):
+            raise AuthoringError(
+                f"there is {present or target} already; to put this one in its place, remove that first: "
+                f"recado skills remove {name}"
+            )
         with _arriving(target) as folder:
             _copy(source, folder)
-            replaced = self._keep(present) if present is not None else None
             folder.rename(target)
-        return Added(self._load(target), replaced)
+        return self._load(target)
 
-    def remove(self, name: str) -> Path | None:
-        """Remove a skill by its folder's or its own name; return where it is kept, None for a link.
+    def remove(self, name: str) -> Path:
+        """Remove a skill by its folder's or its own name; return where it is kept.
 
         Raises AuthoringError for a name that none has, and for a skill of the release.
         """
@@ -120,14 +104,6 @@ class OwnSkills:
         exact = next((folder for folder in folders if folder.name == name), None)
         return exact or next((folder for folder in folders if self._load(folder).name == name), None)
 
-    def _present(self, *names: str) -> Path | None:
-        """Return the skill that has one of these names. Raises AuthoringError where it has to stay."""
-        found = next((folder for name in names if (folder := self._find(name)) is not None), None)
-        target = self._folder / names[0]
-        if found is None and os.path.lexists(target):
-            raise AuthoringError(f"{target} is there already and is no skill of yours; it was left as it is")
-        return found
-
     def _check_source(self, source: Path) -> None:
         if not is_skill(source):
             below = sorted(manifest.parent.name for manifest in source.glob("*/SKILL.md"))
@@ -144,30 +120,11 @@ class OwnSkills:
     def _load(self, folder: Path) -> Skill:
         return load_skill(folder, release=self._release)
 
-    def _keep(self, folder: Path) -> Path | None:
-        """Move a skill to the removed ones, in one step; a link is only deleted. On failure it stays."""
-        if folder.is_symlink():
-            folder.unlink()
-            return None
-        if self._removed.is_symlink():
-            raise AuthoringError(f"{self._removed} is a link; put a folder of its own in its place")
+    def _keep(self, folder: Path) -> Path:
         self._removed.mkdir(parents=True, exist_ok=True)
         kept = self._removed / f"{folder.name[:_LONGEST_NAME]}-{datetime.now():%Y%m%d-%H%M%S-%f}"
-        hidden = folder.rename(folder.with_name(f".{secrets.token_hex(8)}"))
-        try:
-            _move(hidden, kept)
-        except BaseException:
-            hidden.rename(folder)
-            raise
-        self._prune()
+        shutil.move(folder, kept)
         return kept
-
-    def _prune(self) -> None:
-        """Delete the oldest of those that were put here; other files beside them are not ours."""
-        stamped = [(stamp[0], one) for one in self._removed.iterdir() if (stamp := _STAMP.search(one.name))]
-        for _, old in sorted(stamped)[:-KEPT]:
-            if not old.is_symlink():
-                remove(str(old))
 
 
 def starter_sentence(name: str) -> str:
@@ -194,21 +151,6 @@ def _arriving(target: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _move(folder: Path, target: Path) -> None:
-    """Move a folder, also to another disk. Raises OSError; then nothing is at the target."""
-    try:
-        folder.rename(target)
-    except OSError as error:
-        if error.errno != errno.EXDEV:
-            raise
-        try:
-            shutil.copytree(folder, target, symlinks=True)
-        except BaseException:
-            shutil.rmtree(target, ignore_errors=True)
-            raise
-        shutil.rmtree(folder, ignore_errors=True)  # the copy is whole: what stays here is not seen
-
-
 def _check_name(name: str) -> None:
     if not is_standard_name(name):
         raise AuthoringError(
@@ -223,22 +165,16 @@ def _copy(source: Path, target: Path) -> None:
     Raises AuthoringError for other links and for special files.
     """
     for entry in walk(str(source)):
-        relative = Path(entry.path).relative_to(source)
-        there = target / relative
-        if entry.is_dir(follow_symlinks=False):
-            there.mkdir()
-        elif entry.is_symlink():
-            there.symlink_to(_inner_link(source, Path(entry.path), relative))
-        elif entry.is_file():
-            shutil.copyfile(entry.path, there, follow_symlinks=False)
-            there.chmod(stat.S_IMODE(entry.stat().st_mode) & 0o700 | 0o600)
-        else:
+        relative = os.path.relpath(entry.path, source)
+        if entry.is_symlink():
+            real = Path(os.path.realpath(entry.path))
+            if os.path.isabs(os.readlink(entry.path)) or not real.is_relative_to(source.resolve()):
+                raise AuthoringError(
+                    f"{relative} is a link that leads out of the folder; put the file itself there"
+                )
+        elif not (entry.is_dir() or entry.is_file()):
             raise AuthoringError(f"{relative} is neither a file nor a folder; remove it")
-
-
-def _inner_link(source: Path, link: Path, relative: Path) -> str:
-    leads_to = os.readlink(link)
-    climbs = os.path.normpath(relative.parent / leads_to).startswith((os.pardir, os.sep))
-    if climbs or not Path(os.path.realpath(link)).is_relative_to(os.path.realpath(source)):
-        raise AuthoringError(f"{relative} is a link that leads out of the folder; put the file itself there")
-    return leads_to
+    hidden = shutil.ignore_patterns(".*", *NOT_COUNTED)
+    shutil.copytree(
+        source, target, symlinks=True, ignore=hidden, copy_function=shutil.copy, dirs_exist_ok=True
+    )

@@ -4,8 +4,9 @@ import hashlib
 import os
 import secrets
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NoReturn
 
 from app.errors import RecadoError
 from app.rmtree import rmtree
@@ -55,13 +56,18 @@ def write_tree(files: Files, folder: Path) -> None:
 def read_tree(folder: Path) -> dict[str, bytes]:
     """Return every file below the folder. Raises TreeError for links, special files, and too much."""
     files: dict[str, bytes] = {}
-    size = 0
-    for path in _paths(folder, ""):
-        content = _read(folder / path, MAX_BYTES - size)
-        size += len(content)
-        files[path] = content
-        if len(files) > MAX_FILES:
-            raise TreeError(f"{folder} holds more than {MAX_FILES} files")
+    left = MAX_BYTES
+    try:
+        for place, folders, names in os.walk(folder, onerror=_raise):
+            links = [name for name in folders if os.path.islink(f"{place}/{name}")]
+            for name in (*names, *links):
+                content = _read(Path(place, name), left)
+                left -= len(content)
+                files[os.path.relpath(f"{place}/{name}", folder)] = content
+                if len(files) > MAX_FILES:
+                    raise TreeError(f"{folder} holds more than {MAX_FILES} files")
+    except OSError as error:
+        raise TreeError(f"{error.filename} cannot be read: {error.strerror or error}") from error
     return files
 
 
@@ -106,28 +112,16 @@ def _sync(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _paths(folder: Path, inside: str) -> Iterator[str]:
-    try:
-        entries = sorted(os.scandir(folder / inside), key=lambda entry: entry.name)
-    except OSError as error:
-        raise TreeError(f"{folder} cannot be read: {error.strerror or error}") from error
-    for entry in entries:
-        path = f"{inside}{entry.name}"
-        if entry.is_dir(follow_symlinks=False):
-            yield from _paths(folder, f"{path}/")
-        else:
-            yield path
+def _raise(error: OSError) -> NoReturn:
+    raise error
 
 
 def _read(path: Path, limit: int) -> bytes:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)  # a FIFO would be waited for
-        with open(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise TreeError(f"{path} is not a regular file")
-            content = file.read(limit + 1)
-    except OSError as error:
-        raise TreeError(f"{path} cannot be read: {error.strerror or error}") from error
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)  # a FIFO would be waited for
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise TreeError(f"{path} is not a regular file")
+        content = file.read(limit + 1)
     if len(content) > limit:
         raise TreeError(f"{path.parent} holds more than {MAX_BYTES // 1024**2} MiB")
     return content

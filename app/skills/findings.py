@@ -1,16 +1,14 @@
 """Findings in a skill that is to be installed: hidden text, orders to the model, risky commands and calls.
 
-Findings inform and never block: a quarter of honest skills have some. Every file is searched as text, Python
-also by its syntax tree; nothing of it runs.
+Findings inform and never block: a quarter of honest skills have some. Every file is searched as text; nothing
+of it runs.
 """
 
-import ast
 import base64
 import binascii
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import Literal
 
 from app.skills.file_tree import Files
@@ -33,8 +31,6 @@ MOST_PER_FILE = 20
 LONGEST_EXCERPT = 120
 # Characters of a file: the searches of all files must end within the time limit of an examination.
 LOOKED_AT = 256 * 1024
-# Bytes of a Python file that is parsed: code made to be slow takes 1 s for 300 KB.
-MAX_SOURCE = 256 * 1024
 
 # Kind, place in the text, excerpt.
 _Found = tuple[Kind, int, str]
@@ -90,13 +86,6 @@ def _in_file(path: str, content: bytes) -> Iterator[Finding]:
             if len(excerpts) < MOST_PER_FILE and excerpt not in excerpts:
                 excerpts.add(excerpt)
                 yield Finding(kind, path, text.count("\n", 0, place) + 1, _excerpt(excerpt))
-    if not _is_python(path, text):
-        return
-    if len(content) > MAX_SOURCE:
-        yield Finding("unreadable", path, 1, f"{len(content)} bytes of Python, more than are looked through")
-    else:
-        for kind, line, excerpt in islice(_python_findings(content), MOST_PER_FILE):
-            yield Finding(kind, path, line, _excerpt(excerpt))
 
 
 def _excerpt(text: str) -> str:
@@ -130,65 +119,6 @@ def _encoded(text: str) -> Iterator[_Found]:
             yield "encoded", match.start(), plain[:LONGEST_EXCERPT].decode("latin-1")
 
 
-def _is_python(path: str, text: str) -> bool:
-    """Tell whether a file is Python, by its name or its first line."""
-    return path.lower().endswith((".py", ".pyw", ".pyi")) or bool(re.match(r"#!.{0,80}python", text))
-
-
-def _python_findings(source: bytes) -> Iterator[tuple[Literal["runs-code", "unreadable"], int, str]]:
-    """Yield kind, line and text of calls that start programs, run text or native code, or open sockets."""
-    try:
-        module = ast.parse(source)  # as bytes: a line "coding: utf-7" counts here as it will when it runs
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        yield "unreadable", getattr(error, "lineno", None) or 1, "Python that cannot be parsed"
-        return
-    nodes = sorted(
-        (node for node in ast.walk(module) if isinstance(node, ast.Call | ast.Import | ast.ImportFrom)),
-        key=lambda node: node.lineno,
-    )
-    names = dict(_imported(nodes))
-    lines = source.decode("utf-8", "replace").split("\n")
-    for node in nodes:
-        name = _dotted(node.func, names) if isinstance(node, ast.Call) else ""
-        if _RISKY.fullmatch(name) or _imports_native(node):
-            yield "runs-code", node.lineno, lines[node.lineno - 1] if node.lineno <= len(lines) else name
-
-
-def _imported(nodes: list[ast.Call | ast.Import | ast.ImportFrom]) -> Iterator[tuple[str, str]]:
-    """Yield the names that imports bind, and what each stands for."""
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield (alias.asname, alias.name) if alias.asname else (alias.name.split(".")[0],) * 2
-        elif isinstance(node, ast.ImportFrom):
-            for alias in node.names:
-                yield alias.asname or alias.name, f"{node.module}.{alias.name}"
-
-
-def _imports_native(node: ast.AST) -> bool:
-    return isinstance(node, ast.Import) and any(alias.name.split(".")[0] == "ctypes" for alias in node.names)
-
-
-def _dotted(function: ast.expr, names: dict[str, str]) -> str:
-    """Return the full name of what is called; "" where it is no plain name."""
-    attributes: list[str] = []
-    while isinstance(function, ast.Attribute):
-        attributes.append(function.attr)
-        function = function.value
-    if not isinstance(function, ast.Name):
-        return ""
-    return ".".join([names.get(function.id, function.id), *reversed(attributes)])
-
-
-_RISKY = re.compile(
-    r"(?:subprocess|pty|ctypes|_ctypes|cffi|multiprocessing|runpy|code)\..+"
-    r"|os\.(?:system|popen|fork|forkpty|kill|killpg|setuid|setgid|exec\w+|spawn\w+|posix_spawnp?)"
-    r"|asyncio\.create_subprocess_(?:exec|shell)"
-    r"|(?:builtins\.)?(?:eval|exec|compile|__import__)"
-    r"|importlib\.(?:import_module|util\..+|machinery\..+)"
-    r"|(?:pickle|cPickle|dill|cloudpickle|marshal|shelve|joblib)\.(?:loads?|open|Unpickler)"
-    r"|(?:socket\.(?:socket|create_connection|create_server)|socketserver\..+)"
-)
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".pdf", ".ttf", ".otf", ".woff", ".woff2")
 _EXECUTABLES = (b"\x7fELF", b"MZ\x90", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa")
 
@@ -280,6 +210,12 @@ _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
         re.compile(
             r"\brequire\(\s{0,12}[\"'](?:node:)?child_process[\"']\s{0,12}\)|\bfrom\s{1,12}[\"'](?:node:)?child_process[\"']"
             r"|\bnew\s{1,12}Function\s{0,12}\(|\bDeno\.(?:run|Command)\b|\bBun\.spawn\b|\bosascript\s{1,12}-e\b"
+            r"|\b(?:import|from)\s{1,12}(?:subprocess|pty|_?ctypes|cffi|multiprocessing|runpy|socketserver|(?:c?P|p)ickle"
+            r"|dill|cloudpickle|marshal|shelve|joblib)\b|\b(?:import|from)\s{1,12}importlib\b"
+            r"|\bos\.(?:system|popen|fork|forkpty|kill|killpg|setuid|setgid|exec\w{1,9}|spawn\w{1,9}|posix_spawnp?)\b"
+            r"|\bfrom\s{1,12}os\s{1,12}import\b[^\n]{0,80}\b(?:system|popen|fork|kill|exec\w{1,9}|spawn\w{1,9})\b"
+            r"|\bcreate_subprocess_(?:exec|shell)\b|\bsocket\.(?:socket|create_connection|create_server)\b"
+            r"|(?<![\w.])(?:builtins\.)?(?:eval|exec|compile|__import__)\s{0,12}\("
         ),
     ),
     (

@@ -1,7 +1,6 @@
 """The files of a skill's folder: found without following links out of it, read without ever blocking."""
 
 import errno
-import filecmp
 import hashlib
 import os
 import stat
@@ -123,18 +122,6 @@ def code_hash(folder: Path) -> str:
         name = os.fsencode(os.path.relpath(entry.path, folder))
         found.update(b"%s\0%d\0%s" % (name, len(content), content))
     return found.hexdigest()
-
-
-def has_same_files(folder: Path, other: Path) -> bool:
-    """Tell whether two folders hold the same files, byte by byte; False where one cannot be read."""
-    try:
-        names, others = (
-            [os.path.relpath(one.path, root) for one in walk(str(root)) if not one.is_dir()]
-            for root in (folder, other)
-        )
-        return names == others and filecmp.cmpfiles(folder, other, names, shallow=False)[0] == names
-    except OSError:
-        return False
 
 
 def check_size(folder: Path) -> None:

@@ -5,9 +5,11 @@ the standard library's, which keeps integers of any size.
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import fields
 from typing import Any, NoReturn
+
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass
 
 from app.errors import RecadoError
 from app.messages import JSON
@@ -23,28 +25,24 @@ MOST_BYTES = 128 * 1024 * 1024
 LEAST_BYTES = 4 * 1024
 HEADER = 4
 
-
-class JsonText(str):
-    """A value that is JSON text already."""
-
-    __slots__ = ()
+_STRICT = ConfigDict(strict=True)
 
 
 class FrameError(RecadoError):
     """A frame that is too large, or no message."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, config=_STRICT)
 class Call:
     """Server to worker: run a function."""
 
     id: int
     function: str
-    args: Mapping[str, JSON]
-    context: Mapping[str, JSON]
+    args: dict[str, JSON]
+    context: dict[str, JSON]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, config=_STRICT)
 class Answer:
     """Server to worker: the value that was asked for, or the error ("" for none)."""
 
@@ -53,53 +51,39 @@ class Answer:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, config=_STRICT)
 class Ready:
-    """Worker to server: the code is loaded and takes calls."""
+    """Worker to server: the code is loaded and takes calls, or cannot be loaded: `fault` says why."""
+
+    fault: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """Worker to server: the code cannot be loaded, and why."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, config=_STRICT)
 class Ask:
     """Worker to server: the function of call `call` uses its context, such as `store.get`."""
 
     id: int
     call: int
     method: str
-    args: Sequence[JSON]
+    args: list[JSON]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, config=_STRICT)
 class Result:
-    """Worker to server: the result of call `id`, as ToolResult.to_json writes it."""
+    """Worker to server: the result of call `id`, in the form of ToolResult."""
 
     id: int
-    result: JSON
+    result: dict[str, JSON]
 
 
-Message = Call | Answer | Ready | Fault | Ask | Result
-_KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (Call, Answer, Ready, Fault, Ask, Result)}
-# The types of the fields once read; any JSON for those that are not named.
-_TYPES: dict[type[Any], dict[str, type]] = {
-    Call: {"id": int, "function": str, "args": dict, "context": dict},
-    Answer: {"id": int, "error": str},
-    Ready: {},
-    Fault: {"text": str},
-    Ask: {"id": int, "call": int, "method": str, "args": list},
-    Result: {"id": int, "result": dict},
-}
+Message = Call | Answer | Ready | Ask | Result
+_KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (Call, Answer, Ready, Ask, Result)}
 
 
 def encode(message: Message, limit: int) -> bytes:
     """Return a frame. Raises FrameError above `limit` bytes, TypeError or ValueError for what is no JSON."""
-    fields = ", ".join(f'"{name}": {_json(message, name)}' for name in message.__slots__)
-    body = f'["{type(message).__name__}", {{{fields}}}]'.encode()
+    said = {field.name: getattr(message, field.name) for field in fields(message)}
+    body = json.dumps([type(message).__name__, said], ensure_ascii=False, allow_nan=False).encode()
     if len(body) > limit:
         raise FrameError(f"at most {limit // 1024} KiB go between a tool and the server at once")
     return len(body).to_bytes(HEADER, "big") + body
@@ -116,22 +100,11 @@ def length(header: bytes, limit: int) -> int:
 def decode(body: bytes) -> Any:
     """Return the message of a frame. Raises FrameError for anything else."""
     try:
-        name, fields = json.loads(body, parse_constant=_refuse)
-        message = _KINDS[name](**fields)
+        name, said = json.loads(body, parse_constant=_refuse)
+        return _KINDS[name](**said)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise FrameError(f"what came is no message: {type(error).__name__}") from error
-    for field, kind in _TYPES[type(message)].items():
-        if type(getattr(message, field)) is not kind:  # a bool is an int too
-            raise FrameError(f"what came is no message: {field} of {name} is no {kind.__name__}")
-    return message
 
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON")
-
-
-def _json(message: Message, name: str) -> str:
-    value = getattr(message, name)
-    if isinstance(value, JsonText):
-        return value
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)

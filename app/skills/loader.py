@@ -16,13 +16,11 @@ from app.skills.folder import (
     Signature,
     Stamp,
     entries,
-    has_same_files,
     is_skill,
     signature,
     stamp,
-    stamps_below,
 )
-from app.skills.installed import RECORD, Installed, current, is_installed_folder
+from app.skills.installed import Installed, current, is_installed_folder
 from app.skills.modules import is_installed
 from app.skills.phrases import phrases
 from app.skills.skill import (
@@ -54,7 +52,7 @@ class Skills:
 def build_skills(settings: Settings, sandbox: Sandbox, reporter: FailureReporter) -> Skills:
     """Build the loader of all skills, with the workers that run their code."""
     installed = InstalledSkills(settings.data_dir, sandbox)
-    workers = Workers(launcher=installed, reporter=reporter, homes=settings.data_dir / "workers")
+    workers = Workers(launcher=installed, reporter=reporter)
     return Skills(SkillLoader(settings.skills_dir, workers=workers, installed=installed), workers)
 
 
@@ -179,15 +177,11 @@ class SkillLoader:
         clashes: list[str] = []
         taken: dict[str, Skill] = {}
         skills: list[Skill] = []
-        copies = {skill.folder for skill in self._loaded.values() if self._is_copy(skill)}
-        for skill in sorted(self._loaded.values(), key=lambda one: self._precedence(one, copies)):
+        for skill in sorted(self._loaded.values(), key=_precedence):
             first = taken.setdefault(skill.name, skill)
             if first is not skill:
                 reason = f"the folder {first.folder} has a skill of the same name {skill.name!r}"
-                if first.bundled and skill.folder in copies:
-                    reason = "it is a copy of a skill of the release, which is used itself"
-                else:
-                    clashes.append(f"{skill.folder} is left out: {reason}")
+                clashes.append(f"{skill.folder} is left out: {reason}")
                 skill = replace(skill, tools=(), available=False, reason=skill.reason or reason)
             skills.append(skill)
         tools: dict[str, Tool] = {}
@@ -205,28 +199,6 @@ class SkillLoader:
         self._skills = tuple(sorted(skills, key=lambda one: (one.name, str(one.folder))))
         self._tools, self._phrases, self._clashes = tuple(tools.values()), phrases, tuple(clashes)
 
-    def _is_copy(self, skill: Skill) -> bool:
-        """Tell whether it is an unchanged copy of a bundled skill, which then runs in its place.
-
-        Someone who copies the whole folder to add skills must not lose what only bundled skills may do.
-        """
-        if skill.bundled or skill.installed or skill.folder.name not in self._names:
-            return False
-        return has_same_files(skill.folder, Path(self._release, skill.folder.name))
-
-    def _precedence(self, skill: Skill, copies: Collection[Path]) -> tuple[bool, ...]:
-        """Sort skills of one name: not installed first, then available, without faults, in a folder of that
-        name, and the operator's before the bundled one unless it is an unchanged copy.
-        """
-        return (
-            bool(skill.installed),
-            not skill.available,
-            bool(skill.faults),
-            skill.folder.name != skill.name,
-            skill.folder in copies,
-            skill.folder.parent != Path(os.path.abspath(self._skills_dir)),
-        )
-
 
 class InstalledSkills:
     """The installed skills in DATA_DIR/skills, loaded as their cards allow.
@@ -237,7 +209,6 @@ class InstalledSkills:
     def __init__(self, data_dir: Path, sandbox: Sandbox) -> None:
         self._data_dir = data_dir
         self._sandbox = sandbox
-        self._stamps: Mapping[str, Stamp] = {}
         self._installed: dict[str, Installed] = {}
         self._phrases: dict[str, Stamp] = {}
 
@@ -252,10 +223,7 @@ class InstalledSkills:
 
     def look(self) -> Mapping[str, Installed]:
         """Return what is installed, by its folder's absolute path."""
-        stamps = stamps_below(self._data_dir / "skills", RECORD)
-        if stamps != self._stamps:
-            self._stamps = stamps
-            self._installed = {os.path.abspath(one.folder): one for one in current(self._data_dir)}
+        self._installed = {os.path.abspath(one.folder): one for one in current(self._data_dir)}
         return self._installed
 
     def load(self, installed: Installed, *, release: Path, workers: Workers | None) -> Skill:
@@ -293,6 +261,12 @@ class InstalledSkills:
         if stamp(installed.phrases) != self._phrases.get(str(skill.folder)):
             return True
         return bool(skill.unrun) and self._sandbox.refusal() != skill.unrun
+
+
+def _precedence(skill: Skill) -> tuple[bool, ...]:
+    """Sort skills of one name: bundled ones first, as no other may do what they do; installed ones last."""
+    is_misnamed = skill.folder.name != skill.name
+    return not skill.bundled, bool(skill.installed), not skill.available, bool(skill.faults), is_misnamed
 
 
 def _audience(installed: Installed) -> Audience:

@@ -144,7 +144,7 @@ def parse_frontmatter(frontmatter: str) -> tuple[dict[str, JSON], list[str]]:
         raise ManifestError(f"the frontmatter has {len(frontmatter)} characters; {MAX_FRONTMATTER} at most")
     warnings: list[str] = []
     try:
-        value = load_yaml(frontmatter, "SKILL.md", first_line=2)
+        value = load_yaml(f"\n{frontmatter}", "SKILL.md")  # lines count from the --- above it
     except ManifestError as error:
         try:
             value = load_yaml(_quoted(frontmatter))
@@ -181,32 +181,25 @@ def audience_of(manifest: Manifest) -> "Audience":
     return "everyone" if words == {"everyone"} else "members"
 
 
-def load_yaml(text: str, file: str = "", first_line: int = 1) -> JSON:
-    """Read a YAML text that begins at that line of the file.
-
-    Raises ManifestError, also for what grows or nests beyond reason.
-    """
+def load_yaml(text: str, file: str = "") -> JSON:
+    """Read a YAML text of that file. Raises ManifestError, also for what grows or nests beyond reason."""
     try:
         _check_shape(text)
         return yaml.load(text, Loader=yaml.CSafeLoader)  # in C: a tenth of safe_load's time
     except yaml.YAMLError as error:
-        place, problem = _place(error, file, first_line), _problem(error, first_line)
-        raise ManifestError(f"{place}invalid YAML: {problem}") from error
+        raise ManifestError(_problem(error, file)) from error
     except (ValueError, TypeError, OverflowError, RecursionError) as error:  # such as a date of month 13
         raise ManifestError(f"invalid YAML value: {error}") from error
 
 
-def _place(error: yaml.YAMLError, file: str, first_line: int) -> str:
-    mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
-    return f"{file} line {first_line + mark.line}: ".lstrip() if mark else ""
-
-
-def _problem(error: yaml.YAMLError, first_line: int) -> str:
+def _problem(error: yaml.YAMLError, file: str) -> str:
     """Describe an error, without PyYAML's own name for a text that is in no file."""
-    if not isinstance(error, yaml.MarkedYAMLError):
-        return " ".join(str(error).split())
-    begun = f" from line {first_line + error.context_mark.line} on" if error.context_mark else ""
-    return f"{error.problem}, {error.context}{begun}" if error.context else str(error.problem)
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+        return f"invalid YAML: {' '.join(str(error).split())}"
+    place = f"{file} line {error.problem_mark.line + 1}".lstrip()
+    begun = f" from line {error.context_mark.line + 1} on" if error.context_mark else ""
+    context = f", {error.context}{begun}" if error.context else ""
+    return f"{place}: invalid YAML: {error.problem}{context}"
 
 
 def _check_shape(text: str) -> None:

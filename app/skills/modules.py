@@ -7,7 +7,6 @@ import ast
 import hashlib
 import importlib.util
 import inspect
-import os
 import re
 import sys
 import traceback
@@ -17,8 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from app.errors import RecadoError
-from app.skills.folder import read_file
-from app.skills.manifest import ManifestError
+from app.skills.folder import entries
 from app.tools.signature import GENERATOR, NO_DOCSTRING
 
 ToolFunction = Callable[..., Any]
@@ -103,18 +101,14 @@ def _fault(path: Path, error: BaseException) -> str:
     return f"scripts/tools.py{lines[-1] if lines else ''}: {type(error).__name__}: {error}"
 
 
-# Of all modules of a skill: parsing takes hundreds of times their size in memory.
-READ_BYTES = 512 * 1024
-
-
 def missing_packages(folder: Path, source: bytes) -> tuple[str, ...]:
-    """Return the packages that `source` and the modules beside it import unguarded and that are missing.
+    """Return the packages that `source` imports unguarded and that are missing; only `a` of `a.b` counts.
 
-    Imports inside functions, `if` and `try` count as guarded. Only `a` of `a.b` counts. Modules
-    beyond `READ_BYTES` are not read: what they lack shows at the first call.
+    Imports inside functions, `if` and `try` count as guarded. What a module beside it lacks shows at the
+    first call.
     """
-    names = _imported(folder, source)
-    return tuple(sorted(name for name in set(names) if not is_installed(name)))
+    beside = {entry.name.removesuffix(".py") for entry in entries(folder / "scripts")}
+    return tuple(sorted(name for name in set(_top_level(source)) - beside if not is_installed(name)))
 
 
 def is_installed(name: str) -> bool:
@@ -125,35 +119,6 @@ def is_installed(name: str) -> bool:
         return importlib.util.find_spec(name) is not None
     except (ImportError, ValueError):
         return False
-
-
-def _imported(folder: Path, source: bytes) -> Iterator[str]:
-    waiting, seen, left = [source], set[str](), READ_BYTES
-    while waiting:
-        text = waiting.pop()
-        left -= len(text)
-        if left < 0:
-            return
-        for name in _top_level(text):
-            if name in seen:
-                continue
-            seen.add(name)
-            beside = _beside(folder, name)
-            if beside is None:
-                yield name
-            else:
-                waiting.append(beside)
-
-
-def _beside(folder: Path, name: str) -> bytes | None:
-    """Return the text of a module in scripts/, b"" if it cannot be read; None where there is none."""
-    for path in (f"scripts/{name}.py", f"scripts/{name}/__init__.py"):
-        if os.path.exists(f"{folder}/{path}"):
-            try:
-                return read_file(folder, path)
-            except ManifestError:
-                return b""
-    return b"" if os.path.isdir(f"{folder}/scripts/{name}") else None
 
 
 def _top_level(source: bytes) -> Iterator[str]:

@@ -51,15 +51,19 @@ def read_sentences(value: JSON, tools: Collection[str]) -> tuple[Sentences, list
     try:
         file = _File.model_validate(value)
     except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        where = ".".join(map(str, fault["loc"]))
-        return {}, [f"{FILE} is left out: {where}: {fault['msg']}"]
+        return {}, [f"{FILE} is left out: {describe_fault(error)}"]
     unknown = [name for name in file.tools if name not in tools]
     sentences = {
         name: one.model_copy(update={"arguments": {**file.arguments, **one.arguments}})
         for name, one in file.tools.items()
     }
     return sentences, [f"{FILE} names the tool {name!r}, which there is not" for name in unknown]
+
+
+def describe_fault(error: ValidationError) -> str:
+    """Say where a file of an author has its first fault, and which."""
+    fault = error.errors(include_url=False)[0]
+    return f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"
 
 
 def in_language(written: Mapping[str, str], language: str) -> str:

@@ -23,22 +23,6 @@ _Texts = Annotated[dict[_Text, _Text], Field(max_length=32)]
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
-    """A server that may be offered: `registry` names an entry, or `url` a remote.
-
-    `version` "" is the newest. `secrets` are the names that its `${VAR}` ask for.
-    """
-
-    name: str
-    registry: str = ""
-    version: str = ""
-    url: str = ""
-    headers: tuple[tuple[str, str], ...] = ()
-    env: tuple[tuple[str, str], ...] = ()
-    secrets: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class RefusedServer:
     """A server that is left out, and why; the words may hold outside text."""
 
@@ -46,9 +30,12 @@ class RefusedServer:
     reason: str
 
 
-class _Entry(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
+class Server(BaseModel):
+    """A server that may be offered: an entry of the registry (`version` "": the newest), or a remote."""
 
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    name: str = Field(max_length=_LONGEST_NAME)
     type: Any = None
     enabled: Any = None
     registry: str = Field("", pattern=r"^[a-zA-Z0-9.-]{1,100}/[a-zA-Z0-9._-]{1,100}$")
@@ -58,17 +45,18 @@ class _Entry(BaseModel):
     env: _Texts = {}
 
     @property
-    def variables(self) -> tuple[str, ...]:
+    def secrets(self) -> tuple[str, ...]:
+        """Return the names that its `${VAR}` ask for."""
         texts = (self.url, *self.headers.values(), *self.env.values())
         return tuple(dict.fromkeys(name for text in texts for name in _VARIABLE.findall(text)))
 
     @model_validator(mode="after")
-    def _check(self) -> "_Entry":
+    def _check(self) -> "Server":
         if bool(self.url) == bool(self.registry):
             raise ValueError("it must name either a registry entry or an https address")
         if self.url and (fault := remote_fault(self.url)):
             raise ValueError(fault)
-        for name in self.variables:
+        for name in self.secrets:
             if not _VARIABLE_NAME.fullmatch(name):
                 raise ValueError(f"${{{name}}} is no variable's name")
             if name.upper() in _ours():
@@ -118,23 +106,12 @@ def remote_fault(url: JSON) -> str:
 
 def _server(name: str, entry: JSON) -> Server:
     """Read one entry. Raises ValueError with the reason why it is refused."""
-    if len(name) > _LONGEST_NAME:
-        raise ValueError("its name is too long")
     if not isinstance(entry, dict):
         raise ValueError("it is not an object")
     if "command" in entry or "args" in entry:
         words = [entry.get("command"), *(entry["args"] if isinstance(entry.get("args"), list) else [])]
         raise ValueError(f"it brings a command: {' '.join(str(word) for word in words)}")
-    read = _Entry.model_validate(entry)
-    return Server(
-        name=name,
-        registry=read.registry,
-        version=read.version,
-        url=read.url,
-        headers=tuple(read.headers.items()),
-        env=tuple(read.env.items()),
-        secrets=read.variables,
-    )
+    return Server.model_validate({**entry, "name": name})
 
 
 def _reason(error: ValueError) -> str:

@@ -4,20 +4,22 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import get_args
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
 from app.messages import JSON
 from app.people import Audience
-from app.settings import is_own, skill_environment
+from app.settings import skill_environment
 from app.skills.folder import Signature, check_size, read_file, signature
 from app.skills.installed import Installed
 from app.skills.manifest import Manifest, ManifestError, Requirements, audience_of, load_yaml, read_manifest
 from app.skills.scripts import Script, scripts_of
 from app.skills.sentences import FILE as SENTENCES
-from app.skills.sentences import Sentences, read_sentences
+from app.skills.sentences import Sentences, describe_fault, read_sentences
 from app.skills.tools import SkillTools, bundled_tools, described_tools
 from app.skills.workers import Workers
 from app.tools import Tool
@@ -25,23 +27,19 @@ from app.tools import Tool
 # The skills of this release; its `bundled.txt` names those that run in process.
 RELEASE_SKILLS = Path(__file__).resolve().parents[2] / "skills"
 
-LANGUAGES = ("es", "pt", "en")
+# Example phrases: tool → language → what people write.
+Phrases = Mapping[str, Mapping[str, tuple[str, ...]]]
 PHRASES = "assets/phrases.yaml"
-MAX_PHRASES = 200
-MAX_PHRASE = 200
+_Phrase = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+_InLanguage = Annotated[tuple[_Phrase, ...], Field(max_length=200)]
+_PHRASES_FILE: TypeAdapter[Any] = TypeAdapter(dict[str, dict[Literal["es", "pt", "en"], _InLanguage]])
 
 _SYSTEMS = {"macos": "darwin", "osx": "darwin", "windows": "win32"}
 
-_TOOL_LISTS = frozenset(
-    f"{word}-tools" for word in ("sensitive", "destructive", "read-only", "idempotent", "harmless", "include")
-)
-_ONE_WORD = frozenset({"timeout-seconds", "script-network"})
-_OUR_KEYS = (
-    _TOOL_LISTS | _ONE_WORD | {"calls-per-minute", "own-results", "search-results", "settings", "audience"}
-)
-
-# Example phrases: tool → language → what people write.
-Phrases = Mapping[str, Mapping[str, tuple[str, ...]]]
+_TOOL_LISTS = ("sensitive", "destructive", "read-only", "idempotent", "harmless", "include")
+_OUR_KEYS = frozenset(f"{word}-tools" for word in _TOOL_LISTS) | {
+    *("timeout-seconds", "script-network", "own-results", "search-results", "settings", "audience")
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +149,6 @@ def load_skill(
             *sentence_warnings,
             *_mcp_warnings(folder),
             *_metadata_warnings(manifest),
-            *_setting_warnings(manifest),
         ),
         left_out=found.left_out,
         available=not (lacks or found.broken or aside),
@@ -249,29 +246,12 @@ def _phrases(folder: Path, tools: frozenset[str]) -> tuple[Phrases, Sequence[str
     value, warnings = _asset(folder, PHRASES)
     if value is None:
         return {}, warnings
-    if not isinstance(value, dict):
-        return {}, [f"{PHRASES} is left out: expected tool: {{es: […], pt: […], en: […]}}"]
-    phrases: dict[str, dict[str, tuple[str, ...]]] = {}
-    found: list[str] = []
-    for tool, languages in value.items():
-        if tool not in tools:
-            found.append(f"{PHRASES} names the tool {tool!r}, which there is not")
-        elif not isinstance(languages, dict):
-            found.append(f"{PHRASES}: under {tool} expected es, pt, en with a list each")
-        else:
-            phrases[tool] = {code: _phrase_list(languages.get(code)) for code in LANGUAGES}
-            unread = [code for code in languages if not phrases[tool].get(code)]
-            found += [f"{PHRASES}: {tool} has no phrase under {code!r} that is read" for code in unread]
-    return phrases, found
-
-
-def _phrase_list(value: JSON) -> tuple[str, ...]:
-    if isinstance(value, str):
-        value = [value]
-    if not isinstance(value, list):
-        return ()
-    short = (item for item in value[:MAX_PHRASES] if isinstance(item, str) and len(item) <= MAX_PHRASE)
-    return tuple(phrase for item in short if (phrase := " ".join(item.split())))
+    try:
+        file = _PHRASES_FILE.validate_python(value)
+    except ValidationError as error:
+        return {}, [f"{PHRASES} is left out: {describe_fault(error)}"]
+    unknown = [f"{PHRASES} names the tool {tool!r}, which there is not" for tool in file if tool not in tools]
+    return {tool: file[tool] for tool in file if tool in tools}, unknown
 
 
 def _metadata_warnings(manifest: Manifest) -> list[str]:
@@ -279,38 +259,16 @@ def _metadata_warnings(manifest: Manifest) -> list[str]:
     metadata = manifest.metadata
     if metadata is not None and not isinstance(metadata, dict):
         return ["metadata is not read: expected `key: text` lines under it"]
-    found = [
-        f"{key!r} is not read there; write `{_meant(key)}: text` directly in metadata"
-        for key in _unread_keys(manifest.fields, metadata or {})
-    ]
+    read = metadata or {}
+    found: list[str] = []
+    for key, value in [*manifest.fields.items(), *read.items()]:
+        meant = str(key).lower().replace("_", "-")
+        if meant in _OUR_KEYS and (key != meant or key not in read or isinstance(value, dict)):
+            found.append(f"{key!r} is not read there; write `{meant}: text` directly in metadata")
     if (audience := manifest.text("audience")) not in ("", *get_args(Audience)):
         taken = f"it is taken as {audience_of(manifest)!r}"
         found.append(f'the audience is {audience!r}; expected "everyone", "members" or "owners": {taken}')
     return found
-
-
-def _unread_keys(fields: Mapping[str, JSON], metadata: Mapping[str, JSON]) -> Iterator[str]:
-    yield from (key for key in fields if _meant(key))
-    for key, value in metadata.items():
-        if not (meant := _meant(key)):
-            below = value if isinstance(value, dict) else {}
-            yield from (str(one) for one in below if _meant(one) in _TOOL_LISTS)
-        elif key != meant or isinstance(value, dict) or (isinstance(value, list) and meant in _ONE_WORD):
-            yield str(key)
-
-
-def _meant(key: object) -> str:
-    """Return the key of ours that a differently written one means; "" for none."""
-    written = str(key).lower().replace("_", "-")
-    return written if written in _OUR_KEYS else ""
-
-
-def _setting_warnings(manifest: Manifest) -> list[str]:
-    return [
-        f"metadata asks for the setting {name}: it is one of Recado's own, which no skill is given"
-        for name in manifest.words("settings")
-        if is_own(name)
-    ]
 
 
 def _mcp_warnings(folder: Path) -> list[str]:

@@ -12,7 +12,6 @@ from app.skills.modules import ToolsModuleError, missing_packages, tool_function
 from app.skills.worker_process import WorkerFault
 from app.skills.workers import Workers
 from app.tools import Tool, ToolContext, ToolResult
-from app.tools.limits import MOST_PER_MINUTE
 
 DEFAULT_TIMEOUT = 30.0
 
@@ -164,11 +163,8 @@ class _Options:
         self._lists = {key: frozenset(manifest.words(key)) for key in (*_STARRED, *_NAMED)}
         self.warnings: list[str] = []
         self._timeout = self._seconds(manifest.text("timeout-seconds"))
-        self._all, self._rates = 0, dict[str, int]()
-        for word in manifest.words("calls-per-minute"):
-            self._read_rate(word)
         named = frozenset().union(*(self._lists[key] for key in _STARRED)) - {"*"}
-        named = named.union(self._rates, *(self._lists[key] for key in _NAMED))
+        named = named.union(*(self._lists[key] for key in _NAMED))
         self.warnings += [
             f"metadata names the tool {name!r}, which scripts/tools.py does not have"
             for name in sorted(named.difference(tools))
@@ -189,7 +185,6 @@ class _Options:
             "idempotent": self.has("idempotent-tools", name),
             "harmless": self.has("harmless-tools", name),
             "timeout": self._timeout,
-            "calls_per_minute": self._rates.get(name, self._all),
             "audience": audience_of(self._manifest),
             "outside": not self.has("own-results", name),
             "permits_addresses": self.has("search-results", name),
@@ -216,15 +211,3 @@ class _Options:
             return seconds
         self.warnings.append(f"timeout-seconds is {text!r}; expected seconds from 1 to 3600")
         return DEFAULT_TIMEOUT
-
-    def _read_rate(self, word: str) -> None:
-        """Read a rate: "20" is for every tool, "search:5" for one."""
-        tool, _, number = word.rpartition(":")
-        if not number.isdecimal() or not 0 < int(number) <= MOST_PER_MINUTE:
-            self.warnings.append(
-                f'calls-per-minute has {word!r}; expected numbers such as "20" or "search:5 send:1"'
-            )
-        elif tool:
-            self._rates[tool] = int(number)
-        else:
-            self._all = int(number)

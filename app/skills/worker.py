@@ -26,9 +26,7 @@ from app.skills.frames import (
     Answer,
     Ask,
     Call,
-    Fault,
     FrameError,
-    JsonText,
     Message,
     Ready,
     Result,
@@ -101,7 +99,7 @@ class _Worker:
             self._module = run_module(path, skill)
         except ToolsModuleError as error:
             traceback.print_exception(error)
-            self._send(Fault(str(error)[:2000]))
+            self._send(Ready(str(error)[:2000]))
             os._exit(1)
         self._send(Ready())
 
@@ -148,7 +146,7 @@ class _Worker:
             number = next(self._numbers)
             self._asks[number] = answer = Future[Any]()
             try:
-                self._send(Ask(number, call.id, method, args))
+                self._send(Ask(number, call.id, method, list(args)))
             except BaseException:
                 del self._asks[number]
                 raise
@@ -199,7 +197,7 @@ def _takes_any(function: ToolFunction) -> bool:
 
 
 def _frame(call: Call, result: ToolResult) -> bytes:
-    return encode(Result(call.id, JsonText(result.to_json(limit=None))), FROM_WORKER)
+    return encode(Result(call.id, result.form), FROM_WORKER)
 
 
 def _failure(call: Call, error: BaseException) -> ToolResult:

@@ -1,13 +1,11 @@
 """One worker process as the server sees it: started, talked to in frames, ended whole."""
 
 import asyncio
-import logging
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
-
-import structlog
 
 from app.errors import RecadoError
 from app.messages import JSON
@@ -18,7 +16,6 @@ from app.processes.host import (
     HostedProcess,
     PrintedTail,
     kept_environment,
-    make_workdir,
 )
 from app.rmtree import remove
 from app.skills.frames import (
@@ -31,7 +28,6 @@ from app.skills.frames import (
     Answer,
     Ask,
     Call,
-    Fault,
     FrameError,
     Message,
     Ready,
@@ -41,12 +37,9 @@ from app.skills.frames import (
     length,
 )
 from app.skills.proxies import answer_ask, serialize_context
-from app.text import Private
 from app.tools.context import ToolContext
 from app.tools.masking import mask_text
 from app.tools.result import ToolError, ToolResult
-
-log = structlog.get_logger(__name__)
 
 # For running a folder's code, with its imports.
 START_SECONDS = 60.0
@@ -78,14 +71,13 @@ class WorkerFault(RecadoError):
 class Worker:
     """A process that runs a folder's tools. The task `life` runs it, and ends it when cancelled."""
 
-    def __init__(self, folder: Path, prefix: Sequence[str], start_seconds: float, homes: Path | None) -> None:
+    def __init__(self, folder: Path, prefix: Sequence[str], start_seconds: float) -> None:
         self.life: asyncio.Task[None] | None = None
         # A call was cancelled, so its code may be stuck.
         self.abandoned = False
         self._folder = folder
         self._prefix = prefix
         self._start_seconds = start_seconds
-        self._homes = homes
         self._home = ""
         # Holds why its code does not run, "" where it does.
         self._started: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -98,7 +90,7 @@ class Worker:
         self._over = False
         self._sending = asyncio.Lock()
         self._bytes_left = 0
-        self._printed = _LoggedTail(folder.name)
+        self._printed = PrintedTail()
         self._idle: asyncio.TimerHandle | None = None
         self._waiting = 0
 
@@ -160,7 +152,7 @@ class Worker:
         """Run from start to end; return how it ended by itself."""
         process: HostedProcess | None = None
         try:
-            self._home = make_workdir(self._homes)
+            self._home = tempfile.mkdtemp(prefix="recado-worker-")
             process = await HostedProcess.start(self._command(), self._printed)
             assert process.connection is not None
             reader, self._writer = process.connection
@@ -195,10 +187,10 @@ class Worker:
         try:
             async with asyncio.timeout(self._start_seconds):
                 first, _ = await _read(reader)
-            if isinstance(first, Fault):
-                return mask_text(first.text[:_LONGEST_FAULT])
             if not isinstance(first, Ready):
                 raise FrameError(f"a {type(first).__name__} before it was ready")
+            if first.fault:
+                return mask_text(first.fault[:_LONGEST_FAULT])
             self._started.set_result("")
             while True:
                 self._take(*await _read(reader))
@@ -240,20 +232,6 @@ class Worker:
             self._started.set_result(self._how or "it ended")
         for inbox in self._calls.values():
             inbox.put_nowait(None)
-
-
-class _LoggedTail(PrintedTail):
-    """The end of what a worker's code prints; all of it is logged."""
-
-    def __init__(self, skill: str) -> None:
-        super().__init__()
-        self._skill = skill
-
-    def add(self, text: bytes) -> None:
-        super().add(text)
-        if log.is_enabled_for(logging.DEBUG):
-            said = Private(mask_text(text.decode("utf-8", "replace")))
-            log.debug("a skill printed", skill=self._skill, said=said)
 
 
 async def _read(reader: asyncio.StreamReader) -> tuple[Message, int]:

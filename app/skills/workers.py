@@ -9,7 +9,6 @@ from typing import Any, Protocol
 import structlog
 
 from app.messages import JSON
-from app.processes.host import clear_workdirs
 from app.skills.folder import Signature, signature
 from app.skills.worker_process import START_SECONDS, Worker, WorkerFault, cancel
 from app.text import Private
@@ -19,8 +18,6 @@ from app.tools.result import ToolResult
 log = structlog.get_logger(__name__)
 
 IDLE_SECONDS = 300.0
-# Workers that are kept while no call needs them.
-IDLE_WORKERS = 8
 # In the workers of one folder; further calls wait.
 CALLS_AT_ONCE = 32
 # In a row, after which a skill is set aside.
@@ -44,8 +41,7 @@ class Workers:
 
     A folder is used in the version its tools were made from. A worker of which a call was cancelled takes no
     new ones; it is killed, with everything it started, as soon as its other calls have ended. After
-    `FAILURES` failures in a row the version is set aside. `homes` is the folder for the workers' homes; None:
-    where temporary files go.
+    `FAILURES` failures in a row the version is set aside.
     """
 
     def __init__(
@@ -55,16 +51,12 @@ class Workers:
         reporter: FailureReporter | None = None,
         idle_seconds: float = IDLE_SECONDS,
         start_seconds: float = START_SECONDS,
-        homes: Path | None = None,
     ) -> None:
         self._launcher = launcher
         self._reporter = reporter
         self._idle_seconds = idle_seconds
         self._start_seconds = start_seconds
-        self._homes = homes
-        self._cleared = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        # The one used last stands last.
         self._versions: dict[Path, _Version] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -110,19 +102,17 @@ class Workers:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _used(self, folder: Path, version: Signature) -> "_Version":
-        known = self._versions.pop(folder, None)
+        known = self._versions.get(folder)
         if known is None or known.version != version:
             if known is not None:
                 self._let_go(folder, known)
-            known = _Version(version)
-        self._versions[folder] = known
+            known = self._versions[folder] = _Version(version)
         return known
 
     def _worker(self, folder: Path, used: "_Version") -> Worker:
         if used.worker is None:
-            self._clear()
             prefix = self._launcher.prefix(folder) if self._launcher is not None else ()
-            used.worker = Worker(folder, prefix, self._start_seconds, self._homes)
+            used.worker = Worker(folder, prefix, self._start_seconds)
             used.worker.life = self._task(self._lead(folder, used, used.worker))
         used.worker.keep_awake()
         return used.worker
@@ -162,21 +152,6 @@ class Workers:
             self._retire(used)
         else:
             worker.rest(self._idle_seconds, lambda: self._retire(used))
-            for one in self._idle()[:-IDLE_WORKERS]:
-                self._retire(one)
-
-    def _clear(self) -> None:
-        """Clear the homes before the first worker: only then is it sure that no other server uses them."""
-        if self._cleared or self._homes is None:
-            return
-        try:
-            clear_workdirs(self._homes)
-        except OSError as error:
-            raise WorkerFault(f"workers have no place for their homes: {error}", started=False) from error
-        self._cleared = True
-
-    def _idle(self) -> list["_Version"]:
-        return [one for one in self._versions.values() if one.worker is not None and not one.worker.busy]
 
     def _retire(self, used: "_Version") -> None:
         worker, used.worker = used.worker, None

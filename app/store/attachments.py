@@ -1,8 +1,8 @@
 """Files that came with messages: what is still to be fetched or read, and what was found in each.
 
 A file is taken up before its message is: `new` → `kept` (its bytes are here) → `read`, or `failed` with a
-reason. A voice note that nothing can transcribe yet is `unheard`, and stays. What was found is written into
-the message itself, where prompts, answers to questions and the history read it.
+reason. What was found is written into the message itself, where prompts, answers to questions and the
+history read it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,9 @@ from app.store.people import by_id
 READABLE = frozenset({"audio", "voice", "image", "sticker", "document"})
 MOST_ATTEMPTS = 3
 
-Reason = Literal["away", "damaged", "empty", "gone", "locked", "no_room", "too_large", "too_many", "too_slow"]
+Reason = Literal[
+    "away", "damaged", "empty", "gone", "locked", "no_room", "too_large", "too_many", "too_slow", "unheard"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +106,6 @@ def begin(conn: Connection, message: int) -> bool:
     return counted.rowcount > 0
 
 
-def unheard(conn: Connection, limit: int = 20) -> list[WaitingFile]:
-    """Return voice notes that could not be transcribed when they came, the newest first."""
-    rows = conn.execute(f"{_FILES} WHERE a.state = 'unheard' ORDER BY a.message_id DESC LIMIT ?", (limit,))
-    return [_file(conn, row) for row in rows.fetchall()]
-
-
 def waiting_file(conn: Connection, message: int) -> WaitingFile:
     """Return a file with its message and its person."""
     return _file(conn, conn.execute(f"{_FILES} WHERE a.message_id = ?", (message,)).fetchone())
@@ -166,29 +162,21 @@ def _end(conn: Connection, message: int, state: Literal["read", "failed"], reaso
     return bool(ended.rowcount)
 
 
-def give_up_old(conn: Connection, kept_before: float, unheard_before: float, most: int) -> int:
-    """End files whose messages nobody waits for any more, and voice notes that were never heard.
+def give_up_old(conn: Connection, before: float, most: int) -> int:
+    """End files whose messages nobody waits for any more, and voice notes that an earlier version kept.
 
     Their bytes go with the next sweep of DATA_DIR/media. Return how many there were.
     """
     rows = conn.execute(
-        "SELECT a.message_id FROM attachments a WHERE (a.state IN ('new', 'kept') AND a.created_at < ?"
-        " AND NOT EXISTS (SELECT 1 FROM inbox i WHERE i.message_id = a.message_id AND i.done_at IS NULL))"
-        " OR (a.state = 'unheard' AND a.created_at < ?) LIMIT ?",
-        (kept_before, unheard_before, most),
+        "SELECT a.message_id FROM attachments a WHERE a.state IN ('new', 'kept', 'unheard')"
+        " AND a.created_at < ?"
+        " AND NOT EXISTS (SELECT 1 FROM inbox i WHERE i.message_id = a.message_id AND i.done_at IS NULL)"
+        " LIMIT ?",
+        (before, most),
     ).fetchall()
     for row in rows:
         fail(conn, row["message_id"], "gone")
     return len(rows)
-
-
-def leave_unheard(conn: Connection, message: int) -> None:
-    """Keep a voice note for the time when something transcribes it."""
-    left = conn.execute(
-        "UPDATE attachments SET state = 'unheard' WHERE message_id = ? AND state = 'kept'", (message,)
-    )
-    if left.rowcount:
-        _tell(conn, message, {"state": "unheard"})
 
 
 def _tell(conn: Connection, message: int, found: Mapping[str, JSON]) -> None:

@@ -32,10 +32,9 @@ def with_disclosure(
     sentence = meta(conn, OWN_WORDS) or _built_in(language, reads=not meta(conn, NO_MODEL))
     first = parts[0]
     together = f"{sentence}\n\n{first.text}"
-    is_text = first.file is None and first.block is None
     is_plain = first == Outgoing(first.text, quoted=first.quoted)  # without buttons, rows or a link
     limit = LONGEST_TEXT if is_plain else LONGEST_QUESTION
-    if is_text and first.text and len(together) <= limit:
+    if first.file is None and first.text and len(together) <= limit:
         return (replace(first, text=together), *parts[1:])
     return (Outgoing(sentence), *parts)
 

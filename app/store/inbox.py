@@ -36,15 +36,13 @@ class ClassifiedMessage:
 class IntakeResult:
     """The outcome of one webhook body.
 
-    `wake` are conversations with a command or an answer, which is obeyed at once; `expect` are those with a
-    message, which may be the first of a burst; `notices` are people whose outbox got a notice; `handed_over`:
-    somebody else may answer in a conversation now, of which owners are to be told.
+    `wake` are conversations that have something to do; `notices` are people whose outbox got a notice;
+    `handed_over`: somebody else may answer in a conversation now, of which owners are to be told.
     """
 
     accepted: int = 0
     duplicates: int = 0
     wake: set[str] = field(default_factory=set)
-    expect: set[str] = field(default_factory=set)
     notices: set[str] = field(default_factory=set)
     turned_away: list[TurnedAway] = field(default_factory=list)
     new_owners: list[str] = field(default_factory=list)
@@ -186,8 +184,6 @@ def _queue(
     )
     if who.frozen:
         taken.frozen.append(classified.message.sender.phone or classified.message.sender.user_id)
-    elif classified.kind == "message" and not (classified.answers and classified.message.quoted):
-        taken.expect.add(conversation.id)
     else:
         taken.wake.add(conversation.id)
 

@@ -43,19 +43,20 @@ def record(
 ) -> int | None:
     """Add a journal row while the turn runs. Raises TurnGone if it has ended or has that row.
 
-    With `tokens` they are counted too, and how many the person has used on `day` is returned. A finished step
-    resets the attempts of a turn: it comes further.
+    With `tokens` they are counted too, and how many the person has used on `day` is returned. A finished
+    step resets the attempts: the turn comes further.
     """
     added = conn.execute(
         "INSERT INTO journal (turn_id, key, person_id, kind, payload, at)"
-        " SELECT id, ?, person_id, ?, ?, ? FROM turns WHERE id = ? AND state = 'running'"
-        " ON CONFLICT DO NOTHING",
-        (key, kind, payload, now, turn),
+        " SELECT id, :key, person_id, :kind, :payload, :now FROM turns"
+        " WHERE id = :turn AND state = 'running' ON CONFLICT DO NOTHING",
+        {"turn": turn, "key": key, "kind": kind, "payload": payload, "now": now},
     ).rowcount
     if not added:
         raise TurnGone(f"turn {turn} has ended, or has {key} already")
     if kind != "intent":
-        conn.execute("UPDATE turns SET attempts = 1, crowded = 0 WHERE id = ?", (turn,))
+        reset = "UPDATE turns SET attempts = 1, crowded = 0 WHERE id = ? AND (attempts > 1 OR crowded > 0)"
+        conn.execute(reset, (turn,))
     return None if tokens is None else _count(conn, turn, tokens, day, now)
 
 

@@ -178,7 +178,7 @@ def _range(prefix: str) -> tuple[str, str]:
 def put_files(
     conn: Connection, conversation: Conversation, turn: str, messages: Sequence[Outgoing], now: float
 ) -> None:
-    """Queue the files, places and contacts of a turn, each as a message of its own that may fail alone."""
+    """Queue the files of a turn, each as a message of its own that may fail alone."""
     for number, message in enumerate(messages):
         draft = Draft(message.text, (message,))
         put_reply(conn, conversation, f"turn:{turn}:file:{number}", draft, now, turn)
@@ -426,8 +426,6 @@ def outgoing(payload: str) -> Outgoing:
 def _kind(message: Outgoing) -> str:
     if message.file is not None:
         return message.file.kind
-    if message.block is not None:
-        return next(iter(message.block))
     is_interactive = message.buttons or message.rows or message.link or message.asks_location
     return "interactive" if is_interactive else "text"
 

@@ -13,8 +13,6 @@ DEAD_LETTER_DAYS = 90
 ERASED_DAYS = 30
 STATISTICS_DAYS = 90
 REMINDER_DAYS = 30  # after they fired for the last time, or were cancelled
-UNHEARD_DAYS = 30  # voice notes that nothing transcribed
-PHRASE_DAYS = 180  # after they were said last; those of removed tools go this way too
 BATCH = 500
 TURNS_AT_ONCE = 50
 
@@ -27,7 +25,6 @@ def sweep(conn: Connection, now: float) -> int:
         ("inbox", "seq", "done_at", now - DAY),
         ("dead_letters", "id", "at", now - DEAD_LETTER_DAYS * DAY),
         ("erased", "id", "at", now - ERASED_DAYS * DAY),
-        ("learned_phrases", "id", "at", now - PHRASE_DAYS * DAY),
         ("invitations", "code_hash", "expires_at", now - DAY),
         ("console_sessions", "id", "expires_at", now - DAY),
         ("statuses", "wamid, status", "received_at", traced),
@@ -42,7 +39,7 @@ def sweep(conn: Connection, now: float) -> int:
         ).rowcount
         for table, key, column, before in old
     )
-    gone += attachments.give_up_old(conn, now - 2 * DAY, now - UNHEARD_DAYS * DAY, BATCH)
+    gone += attachments.give_up_old(conn, now - 2 * DAY, BATCH)
     gone += schedules.delete_over(conn, now - REMINDER_DAYS * DAY, BATCH)
     return gone + _forget_traces(conn, traced)
 

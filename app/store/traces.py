@@ -15,16 +15,14 @@ PART_CHARACTERS = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """A model call to be kept: the prompt as the hashes of its parts, and its cost.
+    """A model call to be kept: the (hash, body) of each part of its prompt, and its cost.
 
-    `key` is that of the journal row with the answer. `hashes` are those of every part of the prompt, in
-    order; `parts` are the (hash, body) that no earlier call of the turn had. `catalog` is the hash of the
-    catalogue that tools or categories were chosen from.
+    `key` is that of the journal row with the answer. `catalog` is the hash of the catalogue that tools or
+    categories were chosen from.
     """
 
     key: str
     model: str
-    hashes: tuple[str, ...]
     parts: tuple[tuple[str, str], ...]
     tokens: Tokens
     seconds: float
@@ -70,23 +68,21 @@ class TurnTrace:
 
 
 def keep(conn: Connection, turn: str, call: ModelCall) -> None:
-    """Keep a model call of a turn, unless it was erased or the disk is low."""
-    row = conn.execute("SELECT person_id FROM turns WHERE id = ?", (turn,)).fetchone()
-    if row is None or not disk_space.is_kept(conn, "traces"):
+    """Keep a model call of a turn, unless the disk is low."""
+    if not disk_space.is_kept(conn, "traces"):
         return
-    person = row["person_id"]
+    (person,) = conn.execute("SELECT person_id FROM turns WHERE id = ?", (turn,)).fetchone()
     for part, body in call.parts:
         kept = {"hash": part, "body": _bounded(body), "at": call.at}
         insert(conn, "prompt_parts", or_skip=True, person_id=person, **kept)
     insert(
         conn,
         "model_calls",
-        or_skip=True,
         turn_id=turn,
         key=call.key,
         person_id=person,
         model=call.model,
-        parts=orjson.dumps(call.hashes).decode(),
+        parts=orjson.dumps([part for part, _ in call.parts]).decode(),
         prompt_tokens=call.tokens.prompt,
         completion_tokens=call.tokens.completion,
         cached_tokens=call.tokens.cached,

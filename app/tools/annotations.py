@@ -44,7 +44,7 @@ _MOST_NODES, _MOST_IN_FILE = 2000, 20_000
 """Nodes of one annotation with all it refers to, and of all annotations of a file."""
 _TEXT_OF_NODE = 100
 """Characters of an annotation written as text that cost as much as one node."""
-BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
 def statements(module: ast.Module) -> Iterator[ast.AST]:
@@ -53,7 +53,7 @@ def statements(module: ast.Module) -> Iterator[ast.AST]:
     while waiting:
         node = waiting.popleft()
         yield node
-        for name in BLOCKS:
+        for name in _BLOCKS:
             waiting += getattr(node, name, ())
 
 

@@ -17,7 +17,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING
-from xml.parsers import expat
+from xml.etree.ElementTree import iterparse
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -36,8 +36,8 @@ MOST_PIXELS = 100_000_000
 MOST_JPEG_BYTES = 3 * 1024**2
 MOST_SCANS = 4
 
-_WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main "
-_DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main "
+_WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _TEXT_ELEMENTS = (_WORD + "t", _DRAWING + "t")
 _BREAKS = {
     _DRAWING + "p": "\n",
@@ -48,7 +48,6 @@ _BREAKS = {
     _WORD + "tab": "\t",
     _WORD + "tc": "\t",
 }
-_BLOCK = 64 * 1024
 _QUALITIES = (85, 70, 50)
 
 
@@ -137,31 +136,11 @@ def _word(file: IO[bytes]) -> Iterator[str]:
 
 
 def _paragraphs(document: IO[bytes]) -> Iterator[str]:
-    found: list[str] = []
-    inside: list[str] = []
-
-    def start(name: str, attributes: dict[str, str]) -> None:
-        inside.append(name)
-
-    def end(name: str) -> None:
-        inside.pop()
-        found.append(_BREAKS.get(name, ""))
-
-    def characters(text: str) -> None:
-        if inside[-1] in _TEXT_ELEMENTS:
-            found.append(text)
-
-    def doctype(*_: object) -> None:
-        raise _Unreadable("no Word file declares entities")
-
-    parser = expat.ParserCreate(namespace_separator=" ")
-    parser.StartElementHandler, parser.EndElementHandler = start, end
-    parser.CharacterDataHandler, parser.StartDoctypeDeclHandler = characters, doctype
-    while block := document.read(_BLOCK):
-        parser.Parse(block)
-        yield "".join(found)
-        found.clear()
-    parser.Parse(b"", True)
+    for _, element in iterparse(document):  # noqa: S314 - in a process with limits, which expat has too
+        if element.tag in _TEXT_ELEMENTS:
+            yield element.text or ""
+        yield _BREAKS.get(element.tag, "")
+        element.clear()
 
 
 def _excel(file: IO[bytes]) -> Iterator[str]:

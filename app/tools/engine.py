@@ -2,7 +2,6 @@
 
 import asyncio
 import inspect
-import math
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -16,11 +15,11 @@ from app.store.tool_statistics import UNKNOWN_TOOL
 from app.text import Private
 from app.tools.confirmation import ConfirmationPolicy, NoTTYError, TurnAborted
 from app.tools.context import CallTerms, ToolContext
-from app.tools.limits import DaemonThreads, Rates
+from app.tools.limits import DaemonThreads
 from app.tools.masking import mask_text
 from app.tools.plain import TooLarge, dumps
 from app.tools.registry import ToolRegistry, close_names
-from app.tools.result import OUTPUT_LIMIT, ToolResult, bounded, own_words, raised, settled, too_large
+from app.tools.result import OUTPUT_LIMIT, ToolResult, bounded, own_words, raised, too_large
 from app.tools.tool import Tool
 from app.tools.validation import InvalidArguments
 
@@ -34,8 +33,6 @@ _RETRIED = frozenset({"UPSTREAM_RATE_LIMIT", "UPSTREAM_ERROR"})
 _ATTEMPTS = 4
 _FIRST_PAUSE = 0.5
 _GRACE = 0.2
-_SMALL = 20_000
-"""Characters and parts of a result that the loop looks at itself; larger ones are read in a thread."""
 
 _LOGGED = 1000
 """Characters of the arguments that the private log keeps of a call whose tool raised."""
@@ -58,8 +55,7 @@ class _Call:
 class ExecutionEngine:
     """Runs tool calls for a model.
 
-    `retry_clock` waits that many seconds before another attempt of an idempotent tool, or for its turn under
-    `rates`.
+    `retry_clock` waits that many seconds before another attempt of an idempotent tool.
     """
 
     def __init__(
@@ -71,7 +67,6 @@ class ExecutionEngine:
         retry_clock: Callable[[float], Awaitable[object]] = asyncio.sleep,
         on_call: OnCall | None = None,
         threads: DaemonThreads | None = None,
-        rates: Rates | None = None,
     ) -> None:
         self.registry = registry
         self.policy = policy
@@ -79,7 +74,6 @@ class ExecutionEngine:
         self._pause = retry_clock
         self._on_call = on_call
         self._threads = threads or DaemonThreads()
-        self._rates = rates or Rates()
         self._left_behind: set[asyncio.Task[_Outcome]] = set()
 
     async def execute_tool_call(
@@ -101,12 +95,6 @@ class ExecutionEngine:
     ) -> ToolResult:
         """Record and count a call that was refused before; return what was recorded."""
         return await self._settle(_Call(self._find(name, context), context, terms or CallTerms()), result)
-
-    def too_often(self, tool: Tool, context: ToolContext) -> ToolResult | None:
-        """Return the refusal of a call that would have to wait longer than it can, else None."""
-        if not tool.calls_per_minute:
-            return None
-        return _too_often(tool, self._rates.wait(tool.name, _caller(context), tool.calls_per_minute))
 
     def _find(self, name: str, context: ToolContext) -> Tool | None:
         """Return the tool; those that administer do not exist for those who do not own."""
@@ -139,17 +127,9 @@ class ExecutionEngine:
             return _raised(tool, error, args)
         if self.dry_run and not tool.harmless:
             return ToolResult.success(f"[DRY-RUN] {call_text(tool.name, checked)}", dry_run=True)
-        refusal = self.too_often(tool, context) or await self._refusal(tool, checked, terms)
+        refusal = await self._refusal(tool, checked, terms)
         if refusal is not None:
             return refusal
-        wait = 0.0
-        if tool.calls_per_minute:
-            wait = self._rates.reserve(tool.name, _caller(context), tool.calls_per_minute, _patience(tool))
-            refusal = _too_often(tool, wait)  # others were quicker while somebody was asked
-            if refusal is not None:
-                return refusal
-        if wait:
-            await self._pause(wait)
         if terms.recorder is not None:
             try:
                 await terms.recorder.intent(tool, checked)
@@ -158,7 +138,7 @@ class ExecutionEngine:
                 message = f"{tool.name} did not run: its start could not be recorded"
                 return ToolResult.failure("UNAVAILABLE", message, "try again later")
         call.intent_at = time.perf_counter()
-        return await self._run_with_retries(call, tool, checked, time.monotonic() + tool.timeout - wait)
+        return await self._run_with_retries(call, tool, checked, time.monotonic() + tool.timeout)
 
     async def _refusal(self, tool: Tool, args: dict[str, JSON], terms: CallTerms) -> ToolResult | None:
         """Return the result of a call that may not run; `None` when it may."""
@@ -238,9 +218,10 @@ class ExecutionEngine:
         await asyncio.wait({task}, timeout=_GRACE)
 
     async def _bounded(self, tool: Tool, value: object) -> ToolResult:
-        """Return the result of what a tool returned; large values and other classes are read in a thread."""
+        """Return the result of what a tool returned, whose classes may run code of their own."""
         try:
-            return settled(value, _SMALL) or await self._threads.run(lambda: bounded(value, OUTPUT_LIMIT))
+            result: ToolResult = await self._threads.run(lambda: bounded(value, OUTPUT_LIMIT))
+            return result
         except TooLarge:
             return too_large(tool.name, OUTPUT_LIMIT)
         except Exception as error:
@@ -277,28 +258,6 @@ def _ends_the_caller(error: BaseException) -> bool:
     task = asyncio.current_task()
     cancelled = isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
     return cancelled or isinstance(error, GeneratorExit)
-
-
-def _caller(context: ToolContext) -> str:
-    return context.person.id if context.person is not None else ""
-
-
-def _patience(tool: Tool) -> float:
-    """Return the seconds that a call may wait for its turn: none where a late one could be unwanted."""
-    return tool.timeout if tool.idempotent or tool.harmless else 0.0
-
-
-def _too_often(tool: Tool, wait: float) -> ToolResult | None:
-    """Return the refusal of a call that cannot wait so many seconds, None for one that can."""
-    if wait <= 0 or wait < _patience(tool):
-        return None
-    seconds = math.ceil(wait)
-    return ToolResult.failure(
-        "UPSTREAM_RATE_LIMIT",
-        f"{tool.name} may be called {tool.calls_per_minute} times a minute, and that is used up",
-        f"it did not run; call it again in {seconds} s, or answer without it",
-        retry_after=seconds,
-    )
 
 
 def _not_run(task: "asyncio.Task[_Outcome]") -> ToolResult | None:

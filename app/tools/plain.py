@@ -1,10 +1,9 @@
-"""Whatever a tool returned as plain JSON types, bounded on the way."""
+"""Whatever a tool returned as plain JSON types, and JSON that keeps every integer."""
 
 import dataclasses
 import json
-import math
 import re
-from collections.abc import Collection, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import suppress
 from enum import Enum
 from typing import Any
@@ -14,16 +13,10 @@ import orjson
 from app.messages import JSON
 
 DEEPEST = 100
-CUT = "…"
-"""Stands where a value holds itself or goes too deep to be written."""
+"""Levels of lists and objects inside each other that arguments may have."""
 
 _OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS
-_LONGEST_INTEGER_BITS = 14_000
-"""Python refuses to write integers of more than 4,300 digits."""
 _MANY_DIGITS = re.compile(r"\d{19}")
-_BYTES = (bytes, bytearray, memoryview)
-_TEXT = frozenset({str})
-_SIMPLE = frozenset({bool, float, type(None)})
 
 
 class TooLarge(ValueError):
@@ -31,32 +24,31 @@ class TooLarge(ValueError):
 
 
 def is_small(value: object, most: int) -> bool:
-    """Return True for JSON's own types with at most `most` characters and parts in all.
-
-    Runs no code of others, and stops at the first part that does not fit.
-    """
-    return _left((value,), most, DEEPEST) >= 0
+    """Return True for JSON's own types of at most `most` bytes, not nested absurdly deep."""
+    try:
+        return len(orjson.dumps(value)) <= most
+    except TypeError:
+        return False
 
 
 def plain(value: object, limit: int) -> JSON:
     """Return a value in JSON's own types: models and dataclasses as objects, dates and paths as text.
 
     Runs code of the value's classes, so not on the loop. Raises TooLarge for more than `limit` bytes of
-    JSON, ValueError for what holds itself or is nested more than 100 levels deep, and what that code raises.
+    JSON, ValueError for what holds itself, RecursionError for absurd nesting, and what that code raises.
     """
-    made = _Plain(limit).of(value)
-    if len(dumps(made)) > limit:
+    text = _encode(value)
+    if len(text) > limit:
         raise TooLarge(f"more than {limit} bytes")
-    return made
+    return loads(text)
 
 
 def dumps(value: object) -> bytes:
-    """Write anything as JSON: what cannot be written is described, what holds itself is cut. Never raises."""
+    """Write anything as JSON; what cannot be written is described. Never raises."""
     try:
-        return orjson.dumps(value, option=_OPTIONS)
-    except (TypeError, ValueError, RecursionError):  # other classes, cycles, integers of more than 64 bits
-        made = _Plain(None).of(value)
-        return json.dumps(made, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+        return _encode(value)
+    except BaseException as error:  # it holds itself, or the code of its classes raises what it likes
+        return orjson.dumps(_indescribable(value, error))
 
 
 def loads(text: str | bytes) -> JSON:
@@ -81,116 +73,42 @@ def sendable(value: JSON) -> JSON:
     return value
 
 
-def _left(parts: Iterable[Any], most: int, depth: int) -> int:
-    """Return what these leave of `most`, negative if they are not small."""
-    for part in parts:
-        kind = type(part)
-        most -= 1
-        if kind is str:
-            most -= len(part)
-        elif kind is dict or kind is list or kind is tuple:
-            if depth == 0 or len(part) > most:
-                return -1
-            if kind is dict:
-                if not _TEXT.issuperset(map(type, part)):
-                    return -1
-                most -= len(part) + sum(map(len, part))
-                part = part.values()
-            most = _left(part, most, depth - 1)
-        elif kind not in _SIMPLE and (kind is not int or part.bit_length() >= 64):
-            return -1
-        if most < 0:
-            return -1
-    return most
+def _encode(value: object) -> bytes:
+    try:
+        return orjson.dumps(value, _in_json, _OPTIONS)
+    except TypeError:  # integers of more than 64 bits, half a character, and faults, which are raised again
+        text = json.dumps(value, default=_in_json, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return text.encode("utf-8", "replace")
 
 
-class _Plain:
-    """One walk. With a limit it refuses what exceeds it, else it cuts and describes."""
-
-    def __init__(self, limit: int | None) -> None:
-        self._limit = limit
-        self._left = limit or 0
-        self._above: set[int] = set()
-
-    def of(self, value: object) -> JSON:
-        self._spend(1)
-        if value is None or isinstance(value, bool):
-            return value
-        if isinstance(value, Enum):
-            return self.of(value.value)
-        if isinstance(value, str):
-            return self._text(value)
-        if isinstance(value, int):
-            bits = value.bit_length()
-            return int(value) if bits <= _LONGEST_INTEGER_BITS else f"an integer of {bits} bits"
-        if isinstance(value, float):
-            return float(value) if math.isfinite(value) else None
-        if isinstance(value, _BYTES):
-            self._spend(len(value))
-            return bytes(value).decode("utf-8", "replace")
-        if id(value) in self._above or len(self._above) >= DEEPEST:
-            return self._cut()
-        self._above.add(id(value))
-        try:
-            return self._inside(value)
-        except BaseException as error:
-            if self._limit is not None:
-                raise
-            return _indescribable(value, error)
-        finally:
-            self._above.discard(id(value))
-
-    def _inside(self, value: object) -> JSON:
-        if isinstance(value, Collection) and self._limit is not None and len(value) > self._left:
-            raise TooLarge(f"more than {self._limit} bytes")  # each part takes one at least
-        if isinstance(value, Mapping):
-            return {self._key(key): self.of(inner) for key, inner in value.items()}
-        if isinstance(value, set | frozenset):
-            return sorted((self.of(inner) for inner in value), key=str)
-        if isinstance(value, list | tuple):
-            return [self.of(inner) for inner in value]
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            return {one.name: self.of(getattr(value, one.name, None)) for one in dataclasses.fields(value)}
-        if isinstance(value, Iterator) and self._limit is not None:
-            raise TypeError(f"a {type(value).__name__} can be read only once; return a list")
-        if isinstance(value, Coroutine) and self._limit is not None:
-            value.close()
-            named = getattr(value, "__qualname__", "a coroutine")
-            raise TypeError(f"{named} was not awaited; write await before its call")
-        dump = getattr(value, "model_dump", None)
-        if callable(dump) and not isinstance(value, type):
-            return self.of(dump(mode="json"))
-        try:
-            return orjson.loads(orjson.dumps(value))  # dates, times and UUIDs have a form of their own
-        except (TypeError, ValueError):
-            return self._text(_words(value))
-
-    def _key(self, key: object) -> str:
-        made = self.of(key)
-        return made if isinstance(made, str) else dumps(made).decode()
-
-    def _text(self, text: str) -> str:
-        made = str.encode(text, "utf-8", "replace").decode()  # half a character cannot be sent
-        self._spend(len(made))
-        return made
-
-    def _cut(self) -> str:
-        if self._limit is None:
-            return CUT
-        raise ValueError(f"the result is nested more than {DEEPEST} levels deep or holds itself")
-
-    def _spend(self, size: int) -> None:
-        if self._limit is None:
-            return
-        self._left -= size
-        if self._left < 0:
-            raise TooLarge(f"more than {self._limit} bytes")
+def _in_json(value: Any) -> Any:
+    """Return the parts of an object that JSON does not know, else its own words."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, set | frozenset):
+        return sorted(value, key=str)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value).decode("utf-8", "replace")
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, type):
+        return str(value)
+    if dataclasses.is_dataclass(value):
+        return {one.name: getattr(value, one.name, None) for one in dataclasses.fields(value)}
+    if isinstance(value, Iterator):
+        raise TypeError(f"a {type(value).__name__} can be read only once; return a list")
+    if isinstance(value, Coroutine):
+        value.close()
+        name = getattr(value, "__qualname__", "a coroutine")
+        raise TypeError(f"{name} was not awaited; write await before its call")
+    dump = getattr(value, "model_dump", None)
+    return dump(mode="json") if callable(dump) else _words(value)
 
 
 def _words(value: object) -> str:
     try:
         return str(value)
-    except BaseException as error:
+    except BaseException as error:  # the class raises what it likes
         return _indescribable(value, error)
 
 

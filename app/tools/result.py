@@ -2,23 +2,23 @@
 
 import asyncio
 import dataclasses
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import orjson
+
 from app.http.address import FetchError
 from app.messages import JSON
 from app.tools.masking import mask_text, without_paths
-from app.tools.plain import dumps, is_small, plain
+from app.tools.plain import dumps, plain
 from app.tools.validation import InvalidArguments
 
 MODEL_LIMIT = 32 * 1024
 """Bytes of one result that reach the model."""
 OUTPUT_LIMIT = 1024 * 1024
 """Bytes of JSON that one call may return."""
-
-_WRITTEN_AT_ONCE = 20_000
-"""Characters and parts that take no noticeable time to write."""
 
 _ENVELOPE = frozenset({"ok", "data", "error", "meta"})
 _NO_REASON = "the tool reported a failure and gave no reason"
@@ -110,23 +110,23 @@ class ToolResult:
         A text of more than `limit` bytes is cut inside `data` (or the message), stays valid JSON, and
         says so in `meta`: `truncated` and `size`, the bytes of the whole. `None`: never cut.
         """
-        text = dumps(self._form(self.data))
+        text = orjson.dumps({key: orjson.Fragment(dumps(part)) for key, part in self.form.items()})
         if limit is None or len(text) <= limit:
             return text.decode()
         return self._cut(limit, len(text)).decode()
 
     async def text(self) -> str:
-        """Return `to_json`; a large result is written in a thread."""
-        if is_small(self._form(self.data), _WRITTEN_AT_ONCE):
-            return self.to_json()
+        """Return `to_json`, written in a thread."""
         return await asyncio.to_thread(self.to_json)
 
-    def _form(self, data: JSON) -> dict[str, JSON]:
+    @property
+    def form(self) -> dict[str, JSON]:
+        """Return the envelope that `to_json` writes."""
         if self.ok:
-            return {"ok": True, "data": data, "meta": self.meta}
+            return {"ok": True, "data": self.data, "meta": self.meta}
         error = self.error or ToolError("INTERNAL", _NO_REASON)
         form = {"ok": False, "error": {"code": error.code, "message": error.message, "hint": error.hint}}
-        return {**form, "meta": self.meta} if data is None else {**form, "data": data, "meta": self.meta}
+        return form | ({} if self.data is None else {"data": self.data}) | {"meta": self.meta}
 
     def _cut(self, limit: int, size: int) -> bytes:
         meta: dict[str, JSON] = {"truncated": True, "size": size}
@@ -135,42 +135,22 @@ class ToolResult:
             if len(dumps(said)) <= limit // 4:
                 meta = {**said, **meta}
                 break
-        if isinstance(self.data, list | tuple) and self.ok:
-            kept = _longest(len(self.data), lambda n: self._listed(n, meta), limit)
-            if kept is not None:
-                return kept
-        if self.ok:
-            whole = self.data if isinstance(self.data, str) else dumps(self.data).decode()
-            return self._shortened(lambda n: {"ok": True, "data": whole[:n], "meta": meta}, len(whole), limit)
         error = self.error or ToolError("INTERNAL", "")
+        whole: Any = error.message
+        if self.ok:
+            whole = self.data if isinstance(self.data, str | list) else dumps(self.data).decode()
 
-        def failed(n: int) -> dict[str, JSON]:
-            shown = {"code": error.code[:200], "message": error.message[:n], "hint": error.hint[:200]}
-            return {"ok": False, "error": shown, "meta": meta}
+        def written(n: int) -> bytes:
+            if self.ok:
+                shown = {"items": f"{n} of {len(whole)}"} if isinstance(whole, list) else {}
+                return dumps({"ok": True, "data": whole[:n], "meta": {**meta, **shown}})
+            cut = {"code": error.code[:200], "message": whole[:n], "hint": error.hint[:200]}
+            return dumps({"ok": False, "error": cut, "meta": meta})
 
-        return self._shortened(failed, len(error.message), limit)
-
-    def _listed(self, n: int, meta: Mapping[str, JSON]) -> bytes:
-        shown = {**meta, "items": f"{n} of {len(self.data)}"}
-        return dumps({"ok": True, "data": self.data[:n], "meta": shown})
-
-    @staticmethod
-    def _shortened(form: Any, length: int, limit: int) -> bytes:
-        return _longest(length, lambda n: dumps(form(n)), limit, least=0) or dumps(form(0))
-
-
-def settled(value: object, most: int) -> ToolResult | None:
-    """Return the result of plain JSON of at most `most` characters and parts; `None` for other values."""
-    parts = value
-    if type(value) is ToolResult:
-        if value.attachments:
-            return None
-        error = value.error
-        texts = (error.code, error.message, error.hint) if error else ()
-        if type(value.meta) is not dict or not all(type(text) is str for text in texts):
-            return None
-        parts = (value.data, value.meta, texts)
-    return ToolResult.of(value) if is_small(parts, most) else None
+        if isinstance(whole, list) and len(written(1)) > limit:
+            whole = dumps(whole).decode()
+        most = bisect_right(range(len(whole) + 1), limit, key=lambda n: len(written(n))) - 1
+        return written(max(most, 0))
 
 
 def bounded(value: object, limit: int) -> ToolResult:
@@ -203,20 +183,6 @@ def _error(given: object) -> ToolError:
 
 def _mapping(value: JSON) -> dict[str, JSON]:
     return value if isinstance(value, dict) else {}
-
-
-def _longest(length: int, render: Any, limit: int, least: int = 1) -> bytes | None:
-    """Return the longest rendering that fits; `None` where not even `least` parts do."""
-    best: bytes | None = None
-    low, high = least, length
-    while low <= high:
-        middle = (low + high) // 2
-        text: bytes = render(middle)
-        if len(text) <= limit:
-            best, low = text, middle + 1
-        else:
-            high = middle - 1
-    return best
 
 
 _REFUSED = frozenset({"BAD_ADDRESS", "NOT_PUBLIC", "BAD_REDIRECT"})

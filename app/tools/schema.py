@@ -4,7 +4,6 @@
 models stand where they are used.
 """
 
-import dataclasses
 import inspect
 import json
 import types
@@ -13,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any, Literal, Union
 
-import typing_extensions
 from pydantic import TypeAdapter
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
@@ -62,7 +60,10 @@ def read_annotation(annotation: object, around: Mapping[str, object]) -> tuple[S
     if isinstance(annotation, Missing) or annotation in (Any, object, inspect.Parameter.empty):
         return None, None
     try:
-        adapter = _type_adapter(annotation, around)
+        make: Any = TypeAdapter
+        adapter = make(annotation)
+        if not adapter.pydantic_complete:  # a name in it is known where the function was written, not here
+            adapter.rebuild(_types_namespace=around)
         written = adapter.json_schema()
         schema = _Tidy(written.pop("$defs", {})).whole(written)
     except TypesTooLarge:
@@ -70,15 +71,6 @@ def read_annotation(annotation: object, around: Mapping[str, object]) -> tuple[S
     except Exception:  # the author's own classes and hooks may raise anything; the caller warns
         return None, None
     return (schema, None if _is_json(annotation) else adapter) if schema else (None, None)
-
-
-def _type_adapter(annotation: object, around: Mapping[str, object]) -> Any:
-    _make_readable(annotation, around, {})
-    make: Any = TypeAdapter
-    adapter = make(annotation)
-    if not adapter.pydantic_complete:  # a name in it is known where the function was written, not here
-        adapter.rebuild(_types_namespace=around)
-    return adapter
 
 
 def _is_json(annotation: object) -> bool:
@@ -91,53 +83,6 @@ def _is_json(annotation: object) -> bool:
     if origin is dict:
         return not inner or (inner[0] is str and _is_json(inner[1]))
     return any(annotation is kind for kind in _JSON_TYPES)
-
-
-def _make_readable(annotation: Any, around: Mapping[str, object], seen: dict[int, Any]) -> None:
-    """Give every `typing.TypedDict` in a type a hook by which pydantic can read it before Python 3.12.
-
-    `seen` is by identity, as comparing types takes as long as walking them.
-    """
-    if id(annotation) in seen:
-        return
-    seen[id(annotation)] = annotation
-    origin = typing.get_origin(annotation)
-    for part in (*typing.get_args(annotation), *([origin] if isinstance(origin, type) else [])):
-        _make_readable(part, around, seen)
-    is_dict = typing.is_typeddict(annotation)
-    if not (is_dict or dataclasses.is_dataclass(annotation) or hasattr(annotation, "_fields")):
-        return
-    try:
-        hints = typing.get_type_hints(annotation, localns=dict(around), include_extras=True)
-    except Exception:  # an annotation is the author's own expression; pydantic says what it makes of it
-        return
-    if is_dict:
-        twin = _twin(annotation, hints)
-        hook = classmethod(lambda cls, source, handler: handler.generate_schema(twin))
-        annotation.__get_pydantic_core_schema__ = hook
-    for hint in hints.values():
-        _make_readable(hint, around, seen)
-
-
-def _twin(typed_dict: Any, hints: Mapping[str, Any]) -> Any:
-    """Return the same of typing_extensions; `__required_keys__` misses marks that are written as text."""
-    fields = {
-        name: hint
-        if _is_marked(hint)
-        else (typing.Required if name in typed_dict.__required_keys__ else typing.NotRequired)[hint]
-        for name, hint in hints.items()
-    }
-    make: Any = typing_extensions.TypedDict
-    twin = make(typed_dict.__name__, fields)
-    twin.__doc__ = typed_dict.__doc__
-    return twin
-
-
-def _is_marked(hint: Any) -> bool:
-    origin = typing.get_origin(hint)
-    if origin is typing.Annotated:
-        return _is_marked(hint.__origin__)
-    return origin in (typing.Required, typing.NotRequired)
 
 
 def optional(schema: Schema) -> Schema:
@@ -174,7 +119,7 @@ class _Tidy:
     def __init__(self, definitions: dict[str, Schema]) -> None:
         self._definitions = definitions
         self._kept: dict[str, Schema] = {}
-        self._referred = {name: set(_references(one)) for name, one in definitions.items()}
+        self._open: set[str] = set()
         self._left = _MOST_NODES
 
     def whole(self, schema: Schema) -> Schema:
@@ -220,29 +165,13 @@ class _Tidy:
         beside = {key: value for key, value in schema.items() if key not in {"$ref", "title"}}
         if name not in self._definitions:
             return beside
-        if not self._holds_itself(name):
-            return {**self._node(self._definitions[name]), **beside}
-        if name not in self._kept:
+        if name in self._open:
             self._kept[name] = {}
-            self._kept[name] = self._node(self._definitions[name])
+        elif name not in self._kept:
+            self._open.add(name)
+            made = self._node(self._definitions[name])
+            self._open.discard(name)
+            if name not in self._kept:
+                return {**made, **beside}
+            self._kept[name] = made
         return {"$ref": f"#/$defs/{name}", **beside}
-
-    def _holds_itself(self, name: str) -> bool:
-        waiting, seen = [*self._referred[name]], set[str]()
-        while waiting:
-            reached = waiting.pop()
-            if reached == name:
-                return True
-            if reached not in seen and reached in self._definitions:
-                seen.add(reached)
-                waiting += self._referred[reached]
-        return False
-
-
-def _references(value: JSON) -> list[str]:
-    if isinstance(value, list):
-        return [name for part in value for name in _references(part)]
-    if not isinstance(value, dict):
-        return []
-    own = [value["$ref"].rpartition("/")[2]] if isinstance(value.get("$ref"), str) else []
-    return own + [name for part in value.values() for name in _references(part)]

@@ -7,7 +7,6 @@ import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -30,8 +29,14 @@ from app.tools.schema import (
     shortened,
 )
 
-_EXAMPLE = re.compile(r"^(\s*)(?:examples?|ejemplos?|exemplos?)\s*:\s*(.*)$", re.IGNORECASE)
-_EXAMPLE_TITLE = re.compile(r"^\s*(?:examples?|ejemplos?|exemplos?)\s*$", re.IGNORECASE)
+_EXAMPLE = r"(?:examples?|ejemplos?|exemplos?)[ \t]*"
+# The rest of the line, an indented block below it, or NumPy's section up to the next underlined title.
+_EXAMPLES = re.compile(
+    rf"^(?P<indent>[ \t]*){_EXAMPLE}:[ \t]*(?:(?P<line>\S.*)"
+    r"|\n(?P<below>(?:(?:(?P=indent)[ \t]+\S.*|[ \t]*)(?:\n|\Z))*))"
+    rf"|^[ \t]*{_EXAMPLE}\n[ \t]*-{{3,}}[ \t]*\n(?P<section>(?:(?!.*\n[ \t]*-{{3,}}[ \t]*$).*\n?)*)",
+    re.IGNORECASE | re.MULTILINE,
+)
 _UNDERLINE = re.compile(r"^\s*-{3,}\s*$")
 _BULLET = re.compile(r"^[-*•]\s+")
 _GOOGLE_TITLE = re.compile(
@@ -63,10 +68,10 @@ class Docstring:
 
 def parse_docstring(text: str | None) -> Docstring:
     """Read a docstring of any of the three styles; what it does not say stays empty."""
-    lines, examples = _without_examples(inspect.cleandoc((text or "").replace("\r\n", "\n")).split("\n"))
+    said, examples = _without_examples(inspect.cleandoc((text or "").replace("\r\n", "\n")))
     description, returns = "", ""
     params: dict[str, str] = {}
-    for section in _sections(_set_apart("\n".join(lines).strip())):
+    for section in _sections(_set_apart(said.strip())):
         if section.kind is griffe.DocstringSectionKind.text and not description:
             description = _summary(section.value)
         elif section.kind.value in ("parameters", "other parameters"):
@@ -106,43 +111,18 @@ def _set_apart(text: str) -> str:
     return "\n".join(lines)
 
 
-def _without_examples(lines: list[str]) -> tuple[list[str], tuple[str, ...]]:
-    """Return the lines that are no examples, and the first examples that are sentences (no doctests)."""
-    kept: list[str] = []
+def _without_examples(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return the text without its examples, and the first of them that are sentences (no doctests)."""
     examples: list[str] = []
-    at = 0
-    while at < len(lines):
-        line = lines[at]
-        underlined = at + 1 < len(lines) and _UNDERLINE.match(lines[at + 1])
-        start = at + 1
-        if _EXAMPLE_TITLE.match(line) and underlined:
-            start = at = at + 2
-            while at < len(lines) and not (at + 1 < len(lines) and _UNDERLINE.match(lines[at + 1])):
-                at += 1
-            examples += _sentences(lines[start:at])
-        elif match := _EXAMPLE.match(line):
-            at += 1
-            while (
-                not match[2]
-                and at < len(lines)
-                and (not lines[at].strip() or _indent(lines[at]) > len(match[1]))
-            ):
-                at += 1
-            examples += _sentences([match[2]] if match[2] else lines[start:at])
-        else:
-            kept.append(line)
-            at += 1
-    return kept, tuple(examples[:_EXAMPLES_KEPT])
+    for found in _EXAMPLES.finditer(text):
+        examples += _sentences((found["line"] or found["below"] or found["section"] or "").split("\n"))
+    return _EXAMPLES.sub("", text), tuple(examples[:_EXAMPLES_KEPT])
 
 
 def _sentences(block: list[str]) -> list[str]:
     if any(line.strip().startswith((">>>", "```")) for line in block):
         return []
     return [_BULLET.sub("", line.strip()).strip("\"'“”«» ") for line in block if line.strip()]
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
 
 
 def _summary(text: str) -> str:
@@ -186,10 +166,9 @@ def signature_of(fn: Callable[..., object]) -> Signature:
     docstring = parse_docstring(getattr(_bound(fn), "__doc__", ""))
     target = inspect.unwrap(fn) if inspect.isroutine(fn) else type(fn).__call__
     target = getattr(fn, "func", target)
-    around = _surroundings(target)
-    hints = _hints(target, around)
+    hints = _hints(target)
     parameters = inspect.signature(fn).parameters.values()
-    return read_parameters(parameters, lambda one: hints.get(one.name, one.empty), docstring, around)
+    return read_parameters(parameters, lambda one: hints.get(one.name, one.empty), docstring, {})
 
 
 def read_parameters(
@@ -293,24 +272,14 @@ def is_context(parameter: inspect.Parameter) -> bool:
     return parameter.name == "context" or _CONTEXT.fullmatch(_AROUND_NAMES.sub("", text)) is not None
 
 
-def _hints(target: Callable[..., object], around: dict[str, object]) -> dict[str, object]:
+def _hints(target: Callable[..., object]) -> dict[str, object]:
     """Return annotations with their names looked up; what cannot be looked up is marked as unknown."""
     hints: dict[str, object] = {}
     for name, annotation in getattr(target, "__annotations__", {}).items():
         holder = types.SimpleNamespace(__annotations__={name: annotation})
         names = getattr(inspect.unwrap(target), "__globals__", {})
         try:
-            hints |= typing.get_type_hints(holder, globalns=names, localns=around, include_extras=True)
+            hints |= typing.get_type_hints(holder, globalns=names, include_extras=True)
         except Exception:  # an annotation is the author's own expression: it may raise anything
             hints[name] = Missing.UNKNOWN
     return hints
-
-
-def _surroundings(target: Callable[..., object]) -> dict[str, object]:
-    """Return the names that a function closes over; an annotation may use them."""
-    code, cells = getattr(target, "__code__", None), getattr(target, "__closure__", None) or ()
-    found: dict[str, object] = {}
-    for name, cell in zip(getattr(code, "co_freevars", ()), cells, strict=True):
-        with suppress(ValueError):  # the cell is not filled yet
-            found[name] = cell.cell_contents
-    return found

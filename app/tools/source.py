@@ -1,13 +1,12 @@
 """The tools of a source file, read without importing or running it."""
 
 import ast
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from inspect import Parameter
 
 from app.messages import JSON
-from app.tools.annotations import BLOCKS, Names, statements
+from app.tools.annotations import Names, statements
 from app.tools.plain import sendable
 from app.tools.schema import Schema, TypesTooLarge, described, shortened
 from app.tools.signature import GENERATOR, NO_DOCSTRING, parse_docstring, read_parameters
@@ -18,7 +17,6 @@ _MOST_TOOLS = 200
 _LONGEST_DESCRIPTION, _LONGEST_EXAMPLE = 2000, 500
 _READ_OF_DOCSTRING = 20_000
 
-IN_A_BLOCK = "stands inside an if, try or other block, so it is not a tool; take it out of that"
 UNDECORATED = "is not decorated as others in its file are, so it is not a tool"
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -91,24 +89,8 @@ def _find_tools(module: ast.Module) -> tuple[list[FoundTool], list[LeftOut]]:
                 tools[tool.name] = tool
         if reason and not node.name.startswith("_"):
             left_out.append(LeftOut(node.name, reason))
-    left_out += [LeftOut(name, IN_A_BLOCK) for name in _in_blocks(module) if not name.startswith("_")]
     used = {tool.function for tool in tools.values()}  # overloads and others of its name have no docstring
     return list(tools.values()), [one for one in dict.fromkeys(left_out) if one.function not in used]
-
-
-def _in_blocks(module: ast.Module) -> Iterator[str]:
-    """Yield the names of documented or registered functions under `if`, `try` or `with`."""
-    waiting: deque[ast.AST] = deque(module.body)
-    while waiting:
-        node = waiting.popleft()
-        for name in () if isinstance(node, _Function | ast.ClassDef) else BLOCKS:
-            below = getattr(node, name, ())
-            waiting += below
-            yield from (one.name for one in below if isinstance(one, _Function) and _is_meant(one))
-
-
-def _is_meant(node: _Function) -> bool:
-    return bool(_registration(node) or (ast.get_docstring(node) or "").strip())
 
 
 def _parsed(source: str | bytes) -> ast.Module:

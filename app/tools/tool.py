@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from app.messages import JSON
 from app.people import Audience
 from app.tools.context import Services, ToolContext
-from app.tools.limits import MOST_PER_MINUTE, DaemonThreads
+from app.tools.limits import DaemonThreads
 from app.tools.plain import sendable
 from app.tools.result import ToolResult
 from app.tools.schema import Schema, described, shortened
@@ -44,8 +44,6 @@ class Traits:
     destructive: bool = False
     """It takes away what the person keeps: in a turn that holds words of others it needs a yes."""
     warnings: tuple[str, ...] = ()
-    calls_per_minute: int = 0
-    """For each person, 0 for no limit; waiting for its turn counts as time of the call."""
     outside: bool = True
     """Its results may hold what others wrote, which never grants a permission."""
     permits_addresses: bool = False
@@ -96,11 +94,6 @@ class Tool(Traits):
         if self.audience not in get_args(Audience):
             known = get_args(Audience)
             raise ValueError(f"audience of {name}: expected one of {known}, got {self.audience!r}")
-        if not 0 <= self.calls_per_minute <= MOST_PER_MINUTE:
-            given = self.calls_per_minute
-            raise ValueError(
-                f"calls_per_minute of {name}: expected 0 (none) to {MOST_PER_MINUTE}, got {given}"
-            )
         self.name = name
         self.description: str = sendable(description)
         self.input_schema: Schema = sendable(dict(input_schema))
@@ -268,10 +261,6 @@ LONGEST_WITH_EXAMPLES = 100
 """Examples stay where a description is that short: there they tell most."""
 LONGEST_ABOUT_A_PARAMETER = 160
 
-# Where a schema holds another, a list of them, or some by name.
-_ONE = frozenset(("items", "additionalProperties", "propertyNames", "not", "contains", "if", "then", "else"))
-_LISTED = frozenset(("anyOf", "oneOf", "allOf", "prefixItems"))
-_NAMED = frozenset(("properties", "patternProperties", "$defs", "dependentSchemas"))
 _SAYS_NOTHING: tuple[tuple[str, JSON], ...] = (
     ("required", []),
     ("default", ""),
@@ -286,28 +275,24 @@ def brief(tool: Tool) -> Schema:
     said = _cut(tool.description, LONGEST_DESCRIPTION)
     with_examples = [described(said, tool.examples[:count]) for count in range(len(tool.examples), 0, -1)]
     words = next((whole for whole in with_examples if len(whole) <= LONGEST_WITH_EXAMPLES), said)
-    function = {"name": tool.name, "description": words, "parameters": _brief_schema(tool.input_schema)}
+    function = {"name": tool.name, "description": words, "parameters": _brief(tool.input_schema)}
     return {"type": "function", "function": function}
 
 
-def _brief_schema(schema: JSON) -> JSON:
+def _brief(schema: JSON) -> JSON:
+    if isinstance(schema, list):
+        return [_brief(part) for part in schema]
     if not isinstance(schema, Mapping):
         return schema
-    made: dict[str, JSON] = {}
-    for key, value in schema.items():
-        closes = key == "additionalProperties" and value is False and "properties" in schema
-        if closes or (key, value) in _SAYS_NOTHING:
-            continue
-        if key == "description" and isinstance(value, str):
-            value = _cut(value, LONGEST_ABOUT_A_PARAMETER)
-        elif key in _ONE:
-            value = _brief_schema(value)
-        elif key in _LISTED and isinstance(value, list):
-            value = [_brief_schema(one) for one in value]
-        elif key in _NAMED and isinstance(value, Mapping):
-            value = {name: _brief_schema(one) for name, one in value.items()}
-        made[key] = value
-    return made
+    said = {key: part for key, part in schema.items() if (key, part) not in _SAYS_NOTHING}
+    if "properties" in said and said.get("additionalProperties") is False:
+        del said["additionalProperties"]
+    return {
+        key: _cut(part, LONGEST_ABOUT_A_PARAMETER)
+        if key == "description" and isinstance(part, str)
+        else _brief(part)
+        for key, part in said.items()
+    }
 
 
 def _cut(text: str, longest: int) -> str:

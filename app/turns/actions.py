@@ -1,8 +1,9 @@
 """Decide a turn's next step from its journal. Pure: a restart decides the same."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 
 import orjson
 
@@ -20,8 +21,6 @@ LONGEST_RECEIPT = 300
 MOST_LISTED = 100
 _ABOUT = ("text", "fact", "task", "number", "project", "name", "path")  # that name what a call was about
 MOST_PICTURES = 3
-MOST_SENT = 5
-LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,6 @@ class Routed:
     tools: tuple[str, ...]
     skills: tuple[str, ...] = ()  # those that the message is about
     shown: tuple[str, ...] = ()  # those whose texts the prompt holds, in the order in which they came
-    goes_on: bool = False  # the message clearly continues the conversation's subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +46,6 @@ class CallResult:
     tools: tuple[str, ...] = ()  # that a search found
     follow_up: FollowUp = field(default_factory=FollowUp)
     pictures: tuple[str, ...] = ()  # paths of the person's pictures that the model asked to see
-    sends: tuple[JSON, ...] = ()  # places and contacts that go to the person with the reply
     # a question that ends the turn: its text, and `options` or `location`
     asks: Mapping[str, JSON] = field(default_factory=dict)
 
@@ -70,7 +67,6 @@ class CallResult:
             tools=_tool_names(data.get("tools")) if tool == SEARCH_TOOLS else (),
             follow_up=follow_up_of(result),
             pictures=tuple(map(str, shown.get("pictures", ())))[:MOST_PICTURES],
-            sends=_sent_along(result.meta.get("sends")) if result.ok else (),
             asks=shown.get("asks", {}),
         )
 
@@ -86,9 +82,10 @@ class CallResult:
     @classmethod
     def from_row(cls, tool: str, row: JSON) -> "CallResult":
         if facts := row.get("facts"):
-            lists = {key: tuple(facts.get(key, ())) for key in ("tools", "pictures", "sends")}
+            known = {one.name: facts[one.name] for one in fields(cls) if one.name in facts}
+            lists = {key: tuple(facts.get(key, ())) for key in ("tools", "pictures")}
             follow_up = FollowUp.from_row(facts.get("follow_up", {}))
-            return cls(row["result"], **{**facts, **lists, "follow_up": follow_up})
+            return cls(row["result"], **{**known, **lists, "follow_up": follow_up})
         # A row of an earlier version: its facts are in the envelope that the model reads.
         return cls.of(tool, ToolResult.of(loads(row["result"])), row["result"])
 
@@ -218,46 +215,25 @@ def offered_tools(chosen: tuple[str, ...], rounds: Sequence[Round], limit: int) 
     return offered
 
 
-def answer_key(number: int) -> str:
-    """Return the journal key of the model's answer in a round."""
-    return f"llm:{number}"
-
-
 def answer_row(answer: Round) -> JSON:
     """Return the journal payload of the model's answer, from which `read_journal` makes the round again."""
-    calls = [
-        {"id": call.id, "name": call.name, "arguments": call.arguments, "attached": call.attached}
-        for call in answer.calls
-    ]
-    return {"text": answer.text, "calls": calls, "attached": answer.attached}
+    return {"text": answer.text, "calls": list(map(asdict, answer.calls)), "attached": answer.attached}
 
 
 def read_journal(entries: Iterable[JournalRow]) -> Transcript:
     """Return the transcript that journal rows tell."""
-    routed: Routed | None = None
-    answers: dict[int, JSON] = {}
-    results: dict[str, JSON] = {}
-    intents: set[str] = set()
-    found: list[str] = []
-    files: dict[str, tuple[MediaFile, ...]] = {}
+    rows: dict[str, dict[str, JSON]] = defaultdict(dict)  # by kind, then by round and call
     for entry in entries:
         kind, _, rest = entry.key.partition(":")
-        if kind == "route":
-            lists = (entry.payload.get(key, ()) for key in ("categories", "tools", "skills", "shown"))
-            categories, tools, skills, shown = map(tuple, lists)
-            routed = Routed(categories, tools, skills, shown, entry.payload.get("source") == "continued")
-        elif kind == "llm":
-            answers[int(rest)] = entry.payload
-        elif kind == "tool":
-            results[rest] = entry.payload
-        elif kind == "intent":
-            intents.add(rest)
-        elif kind == "found":
-            found += entry.payload
-        elif kind == "files":
-            files[rest] = tuple(MediaFile(**file) for file in entry.payload)
-    rounds = tuple(_round(number, answers[number], results, intents) for number in sorted(answers))
-    return Transcript(routed, rounds, tuple(found), files)
+        rows[kind][rest] = entry.payload
+    routed = [
+        Routed(*(tuple(row.get(key, ())) for key in ("categories", "tools", "skills", "shown")))
+        for row in rows["route"].values()
+    ]
+    rounds = [_round(number, rows) for number in sorted(rows["llm"], key=int)]
+    found = tuple(address for listed in rows["found"].values() for address in listed)
+    files = {key: tuple(MediaFile(**file) for file in listed) for key, listed in rows["files"].items()}
+    return Transcript(routed[0] if routed else None, tuple(rounds), found, files)
 
 
 def unique_calls(calls: Iterable[ToolCall], taken: Iterable[str]) -> tuple[ToolCall, ...]:
@@ -275,17 +251,19 @@ def unique_calls(calls: Iterable[ToolCall], taken: Iterable[str]) -> tuple[ToolC
     return tuple(unique)
 
 
-def _round(number: int, answer: JSON, results: Mapping[str, JSON], intents: set[str]) -> Round:
-    calls = tuple(ToolCall(**call) for call in answer["calls"])
+def _round(number: str, rows: Mapping[str, Mapping[str, JSON]]) -> Round:
+    answer = rows["llm"][number]
+    calls = {f"{number}:{call['id']}": ToolCall(**call) for call in answer["calls"]}
+    results = rows["tool"]
     return Round(
         answer["text"],
-        calls,
+        tuple(calls.values()),
         {
             call.id: CallResult.from_row(call.name, results[key])
-            for call in calls
-            if (key := f"{number}:{call.id}") in results
+            for key, call in calls.items()
+            if key in results
         },
-        frozenset(call.id for call in calls if f"{number}:{call.id}" in intents),
+        frozenset(call.id for key, call in calls.items() if key in rows["intent"]),
         answer.get("attached", {}),
     )
 
@@ -322,51 +300,6 @@ def _texts(values: JSON) -> tuple[str, ...]:
     return tuple(map(str, values[:MOST_LISTED])) if isinstance(values, list | tuple) else ()
 
 
-def shown_block(sent: JSON) -> tuple[str, Mapping[str, JSON]]:
-    """Return a place or a contact of `CallResult.sends` as a line of text and as Meta's block."""
-    if sent["kind"] == "contact":
-        phone = sent["phone"]
-        name = {"formatted_name": sent["name"], "first_name": sent["name"]}
-        return f"{sent['name']}: {phone}", {"contacts": [{"name": name, "phones": [{"phone": phone}]}]}
-    place = {key: sent[key] for key in ("latitude", "longitude", "name", "address") if sent[key] != ""}
-    text = ", ".join(filter(None, (sent["name"], sent["address"])))
-    return text or f"{sent['latitude']}, {sent['longitude']}", {"location": place}
-
-
-def _sent_along(listed: JSON) -> tuple[JSON, ...]:
-    """Read `meta.sends` of a result: [{"location": {latitude, longitude, …}}, {"contact": {name, phone}}]."""
-    read = map(_one_sent, listed if isinstance(listed, list) else [])
-    return tuple(one for one in read if one is not None)[:MOST_SENT]
-
-
-def _one_sent(sent: JSON) -> JSON:
-    """Return a place or a contact with every field, None for what is neither."""
-    if not isinstance(sent, dict):
-        return None
-    if isinstance(contact := sent.get("contact"), dict):
-        name, phone = _line(contact.get("name")), _line(contact.get("phone"))
-        return (
-            {"kind": "contact", "name": name, "phone": phone}
-            if name and any(map(str.isdigit, phone))
-            else None
-        )
-    place = sent.get("location")
-    if not isinstance(place, dict):
-        return None
-    try:
-        latitude, longitude = float(place["latitude"]), float(place["longitude"])
-    except (KeyError, TypeError, ValueError):
-        return None
-    if not (-90 <= latitude <= 90 and -180 <= longitude <= 180):
-        return None
-    named = {"name": _line(place.get("name")), "address": _line(place.get("address"))}
-    return {"kind": "location", "latitude": latitude, "longitude": longitude, **named}
-
-
-def _line(text: JSON) -> str:
-    return " ".join(str(text or "").split())[:LONGEST_NAME]
-
-
 def _tool_names(listed: JSON) -> tuple[str, ...]:
     tools = listed if isinstance(listed, list) else []
     names = (tool.get("name") for tool in tools if isinstance(tool, dict))
@@ -374,7 +307,6 @@ def _tool_names(listed: JSON) -> tuple[str, ...]:
 
 
 def _repeats(rounds: tuple[Round, ...]) -> bool:
-    """Tell whether the last two rounds asked for exactly the same."""
     if len(rounds) < 2:
         return False
     last, before = rounds[-1].calls, rounds[-2].calls

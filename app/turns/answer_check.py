@@ -1,14 +1,11 @@
 """Check an answer before it is sent: a guest's for what was made up, any for deeds that no tool did."""
 
-import asyncio
 from dataclasses import dataclass
 from typing import Literal
 
 from app.i18n import say
 from app.turns import claims, deeds
 from app.turns.state import TurnContext
-
-CHECKED_AT_ONCE = 5_000  # characters that take some ten milliseconds; more are checked off the loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,34 +17,25 @@ class AnswerFault:
     honest: str
 
 
-async def find_fault(turn: TurnContext, answer: str, *, offline: bool) -> AnswerFault | None:
-    """Return what is wrong with an answer of a model, None if nothing is."""
-    read = [answer, *(turn.prompt.given if turn.is_checked else ())]
-    if sum(map(len, read)) > CHECKED_AT_ONCE:
-        return await asyncio.to_thread(_check, turn, answer, offline)
-    return _check(turn, answer, offline)
-
-
-def _check(turn: TurnContext, answer: str, offline: bool) -> AnswerFault | None:
+def find_fault(turn: TurnContext, answer: str, *, offline: bool) -> AnswerFault | None:
+    """Return what is wrong with an answer of a model, None if nothing is. Takes time for a long answer."""
     return _made_up(turn, answer) or (None if offline else _not_done(turn, answer))
 
 
 def _made_up(turn: TurnContext, answer: str) -> AnswerFault | None:
-    """Look for amounts, dates and the like, in an answer to a guest, that stand nowhere."""
-    if not turn.is_checked or not (
-        found := claims.unsupported(answer, turn.prompt.given, turn.prompt.moment)
-    ):
+    """Look for prices, dates and the like, in an answer to a guest, that stand nowhere."""
+    if not turn.is_checked:
         return None
-    listed = "; ".join(claim.words for claim in found)
+    if not (found := claims.unsupported(answer, turn.prompt.given, turn.prompt.moment)):
+        return None
+    listed = " ".join(found)
+    unknown = "That I do not know. If you like, say that you want to talk to a person."
     return AnswerFault(
         "made up",
-        f"these stand in no result and in nothing that was said: {listed}. Answer again, in the same "
-        "language, without them and without others that you were not given; say plainly what you do not "
-        "know, and offer a person of the business.",
-        claims.without(answer, found)
-        or say(
-            turn.person.language, "That I do not know. If you like, say that you want to talk to a person."
-        ),
+        f"what it tells here stands in no result and in nothing that was said: {listed} Answer again, in the "
+        "same language, without that and without other figures that you were not given; say plainly what "
+        "you do not know, and offer a person of the business.",
+        deeds.without(answer, found) or say(turn.person.language, unknown),
     )
 
 

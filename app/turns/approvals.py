@@ -2,9 +2,8 @@
 
 import json
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from hashlib import sha256
 from sqlite3 import Connection
 
@@ -54,7 +53,6 @@ class Decisions:
     must_ask: set[str] = field(default_factory=set)  # the engine asks, whatever the policy says
     laid_aside: set[str] = field(default_factory=set)  # wait for an answer
     questions: list[Question] = field(default_factory=list)  # those that are asked now
-    repeats: dict[str, str] = field(default_factory=dict)  # same as an earlier call of the round, by its id
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +116,11 @@ class Authorizer:
         self, turn: TurnContext, number: int, calls: Sequence[ToolCall], begun: frozenset[str]
     ) -> Decisions:
         """Decide about calls of round `number` that have no result yet; the `begun` ones have an intent."""
-        own = cache(lambda: own_addresses(turn.own_words, turn.found))
+        own = own_addresses(turn.own_words, turn.found) if turn.sources else frozenset()
         decisions = Decisions(refused=await self._refused_by_guards(turn, number, calls))
-        decisions.repeats = self._repeats(turn, number, calls, {*begun, *decisions.refused})
+        decisions.refused = self._repeats(turn, number, calls, begun) | decisions.refused
         found: list[NeedsApproval] = []
         for call in calls:
-            if call.id in decisions.repeats:
-                continue
             try:
                 one = self._needs_approval(turn, number, call, call.id in begun, own)
             except _Unreadable:  # the engine refuses it, or asks about what it lets through
@@ -161,7 +157,9 @@ class Authorizer:
             if tool is None or tool.guard is None or call.name not in offered:
                 continue
             try:
-                fault = await tool.guard(tool.validate_args(call.arguments), self._context(turn, tool))
+                fault = await tool.guard(
+                    tool.validate_args(call.arguments), self._contexts.of_turn(turn, tool)
+                )
             except Refused as reason:
                 refused[call.id] = reason.result
             except ValueError:  # the engine says what is wrong with the arguments
@@ -172,23 +170,23 @@ class Authorizer:
         return refused
 
     def _repeats(
-        self, turn: TurnContext, number: int, calls: Sequence[ToolCall], apart: Collection[str]
-    ) -> dict[str, str]:
-        """Return the calls that repeat an earlier one of their round, with its id; not those `apart`.
+        self, turn: TurnContext, number: int, calls: Sequence[ToolCall], begun: Collection[str]
+    ) -> dict[str, ToolResult]:
+        """Return the results of calls that repeat an earlier one of their round: it runs once.
 
         What is harmless may be done as often as it is asked for.
         """
         firsts: dict[UncertainCall, str] = {}
-        repeats: dict[str, str] = {}
+        results: dict[str, ToolResult] = {}
         rounds = turn.transcript.rounds
         for call in rounds[number].calls if number < len(rounds) else calls:
             tool = self._tools.tool(call.name)
             if tool is None or tool.harmless:
                 continue
             first = firsts.setdefault(call_identity(tool, call), call.id)
-            if first != call.id and call.id not in apart:
-                repeats[call.id] = first
-        return repeats
+            if first != call.id and call.id not in begun:
+                results[call.id] = _same_as(first)
+        return results
 
     def _needs_approval(
         self,
@@ -196,7 +194,7 @@ class Authorizer:
         number: int,
         call: ToolCall,
         begun: bool,
-        own: Callable[[], frozenset[str]],
+        own: frozenset[str],
     ) -> NeedsApproval | None:
         """Return the call if it needs a yes, None if the engine may have it as it is. Raises _Unreadable."""
         tool = self._tools.tool(call.name)
@@ -204,7 +202,7 @@ class Authorizer:
             raise _Unreadable  # the engine does not know it either, unless it is another one by then
         if tool.harmless or tool.name not in turn.offered_by(number) or (begun and not tool.idempotent):
             return None
-        always_asks = tool.card is not None or turn.is_uncertain(lambda: call_identity(tool, call))
+        always_asks = tool.card is not None or call_identity(tool, call) in turn.uncertain
         is_tainted = bool(turn.sources)
         asks = always_asks or self._engine.policy.should_confirm(tool)
         if not asks and (not is_tainted or self._engine.policy.mode == "yolo"):
@@ -214,7 +212,7 @@ class Authorizer:
             tool.check(arguments, ToolContext(person=turn.person, chosen=turn.chosen_skills))
         except Exception as error:  # whatever it is, the engine meets it too, and answers for it
             raise _Unreadable from error
-        if not asks and not tool.destructive and not foreign_addresses(arguments, own(), tool.input_schema):
+        if not asks and not tool.destructive and not foreign_addresses(arguments, own, tool.input_schema):
             return None  # text of others is in the prompt, but it led the call to no address of theirs
         return NeedsApproval(call, tool, arguments, once=always_asks or is_tainted)
 
@@ -244,9 +242,6 @@ class Authorizer:
         elif (last.arguments_hash, last.tool_hash) == one.hashes:
             decisions.agreed[one.call.id] = Agreed(last.choice, *one.hashes, last.subject)
             return
-        too_often = self._engine.too_often(one.tool, ToolContext(person=turn.person))
-        if too_often is not None:
-            raise Refused(too_often)
         again = frozenset(past.choice for past in about) & approvals.ASKS_AGAIN
         card = await self._card(turn, one, again)
         decisions.laid_aside.add(one.call.id)
@@ -255,21 +250,12 @@ class Authorizer:
     async def _card(self, turn: TurnContext, one: NeedsApproval, shown_again: Collection[str]) -> Card:
         language, tool = turn.person.language, one.tool
         if tool.card is not None:
-            context = replace(self._context(turn, tool), shown_again=shown_again)
+            context = replace(self._contexts.of_turn(turn, tool), shown_again=shown_again)
             card: Card = await tool.card(one.arguments, context)
         else:
             card = call_card(language, tool, one.arguments, self._tools.sentences(tool))
             card = replace(card, choices=CALL if one.may_stand else ONCE)
         return replace(card, text=with_sources(language, card.text, turn.sources, self._tools))
-
-    def _context(self, turn: TurnContext, tool: Tool) -> ToolContext:
-        return replace(
-            self._contexts.make(tool, None),
-            person=turn.person,
-            sources=turn.sources,
-            message=turn.said,
-            own_words=turn.own_words,
-        )
 
 
 def call_identity(tool: Tool | None, call: ToolCall) -> UncertainCall:
@@ -356,6 +342,11 @@ def _refusal(tool: Tool, last: Approval) -> ToolResult:
     hint = "do not call it again with the same arguments; ask what to do instead"
     refused = said.get(last.state, f"{tool.name} was not agreed to")
     return ToolResult.failure("DENIED", refused, hint, answer=last.state)
+
+
+def _same_as(call: str) -> ToolResult:
+    said = f"this is the same as call {call} of your answer and ran once: see the result of that"
+    return ToolResult.success(said, same_call_as=call)
 
 
 def _asked_already(tool: Tool) -> ToolResult:

@@ -87,20 +87,12 @@ class AttachmentReader:
         self._places = asyncio.Semaphore(AT_ONCE)
         self._guests_places = asyncio.Semaphore(GUESTS_AT_ONCE)
         self._guests_documents = asyncio.Semaphore(DOCUMENTS_AT_ONCE - 1)  # one is left for members
-        self._hearing: asyncio.Task[None] | None = None
 
     @property
     def documents(self) -> Documents:
         return self._files.documents
 
-    def start(self) -> None:
-        """Transcribe, in the background, the voice notes of a time when nothing could."""
-        if self._transcriber is not None:
-            self._hearing = asyncio.create_task(self._hear_earlier(), name="earlier notes")
-
     async def close(self) -> None:
-        if self._hearing is not None:
-            self._hearing.cancel()
         if self._transcriber is not None:
             await self._transcriber.close()
 
@@ -158,7 +150,6 @@ class AttachmentReader:
         return attachments.begin(conn, file.message)
 
     async def _fetch(self, file: WaitingFile) -> WaitingFile:
-        """Bring the bytes here."""
         path = _place(file)
         await asyncio.to_thread(self._media.make_room, path)
         channel, limit = self._channels[file.channel], LARGEST.get(file.kind, LARGEST_AUDIO)
@@ -177,12 +168,7 @@ class AttachmentReader:
         source = self._media.absolute(file.path)
         head = await asyncio.to_thread(_head, source)
         if _is_audio(file):
-            try:
-                await self._hear(file, person)
-            except NotTranscribed as error:
-                if error.final:
-                    raise _NotRead("damaged") from error
-                await self._store.tx(lambda conn: attachments.leave_unheard(conn, file.message))
+            await self._hear(file, person)
         elif file.kind in ("image", "sticker") or is_picture(head):
             await self._see(file, person, source)
         else:
@@ -190,33 +176,22 @@ class AttachmentReader:
 
     async def _hear(self, file: WaitingFile, person: Person) -> None:
         if self._transcriber is None:
-            raise NotTranscribed("nothing is configured that transcribes")
+            raise _NotRead("unheard")
         source = self._media.absolute(file.path)
         tokens = NOTE_TOKENS + source.stat().st_size // TOKEN_BYTES
         if not await self._store.tx(lambda conn: self._limits.take_tokens(conn, person, tokens, time.time())):
             raise _NotRead("too_large")
         spoken = str(file.person["language"])  # "" before they said anything: no guess by their number
-        text = await self._transcriber.transcribe(source, file.mime_type, spoken)
+        try:
+            text = await self._transcriber.transcribe(source, file.mime_type, spoken)
+        except NotTranscribed as error:
+            raise _NotRead("damaged" if error.final else "unheard") from error
         if not text:
             raise _NotRead("empty")
         if file.voice:
             await self._finish(file, {}, transcript=text)
         else:  # a recording of anybody: its words are data, as those of a document
             await self._finish(file, {"text": text, "pages": 1})
-
-    async def _hear_earlier(self) -> None:
-        """Give voice notes that nobody heard their text, for the history; they are not answered any more."""
-        for file in await self._store.tx(attachments.unheard):
-            try:
-                await self._hear(file, await self._person(file))
-            except NotTranscribed as error:
-                if not error.final:
-                    return  # the next start tries again
-                await self._give_up(file, "damaged")
-            except _NotRead as error:
-                await self._give_up(file, error.reason)
-            except OSError:
-                await self._give_up(file, "gone")
 
     async def _see(self, file: WaitingFile, person: Person, source: Path) -> None:
         try:

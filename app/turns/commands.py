@@ -25,28 +25,26 @@ from app.turns.state import TurnContext, TurnServices
 
 Command = Literal["help", "stop", "new", "member", "block", "usage", "human", "bot", "memory", "quiet"]
 
-_COMMANDS: dict[str, Command] = {
-    **dict.fromkeys(("/help", "/ayuda", "/ajuda", "/?"), "help"),
-    **dict.fromkeys(("help", "ayuda", "ajuda", "menu", "menú"), "help"),
-    **dict.fromkeys(("/stop", "/parar", "/para", "/pare", "/detener", "/alto", "/cancelar"), "stop"),
-    **dict.fromkeys(("/usage", "/uso"), "usage"),
-    **dict.fromkeys(("/memory", "/memoria", "/memória"), "memory"),
-    **dict.fromkeys(("/quiet", "/silencio", "/silêncio"), "quiet"),
-    **dict.fromkeys(("/new", "/nuevo", "/nueva", "/novo", "/nova"), "new"),
+# By language, "" for words of several: the answer comes in the language of its word.
+_WORDS: dict[Command, dict[str, str]] = {
+    "help": {"": "/help /? help menu", "es": "/ayuda ayuda menú", "pt": "/ajuda ajuda"},
+    "stop": {"": "/stop /parar /para /cancelar", "es": "/detener /alto", "pt": "/pare"},
+    "new": {"": "/new", "es": "/nuevo /nueva", "pt": "/novo /nova"},
+    "usage": {"": "/usage /uso"},
+    "memory": {"": "/memory", "es": "/memoria", "pt": "/memória"},
+    "quiet": {"": "/quiet", "es": "/silencio", "pt": "/silêncio"},
+    "member": {"": "/member /miembro /membro"},
+    "block": {"": "/block /bloquear"},
+    "human": {"": "/human /humano"},
+    "bot": {"": "/bot"},
 }
-_LANGUAGES = {
-    **dict.fromkeys(
-        ("/ayuda", "ayuda", "menú", "/detener", "/alto", "/nuevo", "/nueva", "/memoria", "/silencio"), "es"
-    ),
-    **dict.fromkeys(("/ajuda", "ajuda", "/pare", "/novo", "/nova", "/memória", "/silêncio"), "pt"),
+_COMMANDS = {
+    word: (command, language)
+    for command, languages in _WORDS.items()
+    for language, words in languages.items()
+    for word in words.split()
 }
-# Owners write whom they mean behind these.
-_ABOUT_SOMEBODY: dict[str, Command] = {
-    **dict.fromkeys(("/member", "/miembro", "/membro"), "member"),
-    **dict.fromkeys(("/block", "/bloquear"), "block"),
-    **dict.fromkeys(("/human", "/humano"), "human"),
-    "/bot": "bot",
-}
+_ABOUT_SOMEBODY = ("member", "block", "human", "bot")  # owners write whom they mean behind these
 _WITH_WORDS = ("memory", "quiet")  # more may stand behind these
 _OFF = frozenset(
     {"off", "no", "none", "apagar", "apagado", "desactivar", "desligar", "não", "nao", "ninguna"}
@@ -60,15 +58,16 @@ def read_command(text: str) -> Command | None:
     """Return the command that a whole message is, else None; an unknown command asks for help."""
     word = _word(text)
     first, _, rest = word.partition(" ")
-    if first in _ABOUT_SOMEBODY:
-        return _ABOUT_SOMEBODY[first] if rest.strip() else "help"
-    if _COMMANDS.get(first) in _WITH_WORDS:
-        return _COMMANDS[first]
-    return _COMMANDS.get(word) or ("help" if _LIKE_A_COMMAND.fullmatch(word) else None)
+    command, _ = _COMMANDS.get(first, (None, ""))
+    if command in _ABOUT_SOMEBODY:
+        return command if rest.strip() else "help"
+    if command is not None and (not rest or command in _WITH_WORDS):
+        return command
+    return "help" if _LIKE_A_COMMAND.fullmatch(word) else None
 
 
 async def command_answer(turn: TurnContext, command: str, written: str, services: TurnServices) -> str:
-    """Answer a command in the language of its word, or in the person's where that word is used in several."""
+    """Answer a command."""
     is_owners_own = turn.person.is_owner and not turn.state.conversation.group
     if command in _CHANGES and is_owners_own:
         return await _change_person(turn.person, command, written, services)
@@ -76,7 +75,8 @@ async def command_answer(turn: TurnContext, command: str, written: str, services
         return await _hand_over(turn.person, written, services, takes=command == "human")
     if command == "usage" and is_owners_own:
         return await _usage_of_month(turn.person.language, services)
-    language = _LANGUAGES.get(_word(written).partition(" ")[0], turn.person.language)
+    known, word_language = _COMMANDS.get(_word(written).partition(" ")[0], (None, ""))
+    language = word_language or turn.person.language
     if command == "memory":
         return await _memory(turn, language, written, services.store)
     if command == "quiet":
@@ -90,7 +90,7 @@ async def command_answer(turn: TurnContext, command: str, written: str, services
         return say(language, "Stopped. Tell me when you need something else.")
     await turn.tools.refresh()
     abilities = turn.tools.summary(turn.person, language, offline=services.offline)
-    unknown = "" if _COMMANDS.get(_word(written)) == "help" else written.strip()
+    unknown = "" if known == "help" else written.strip()
     return help_text(
         language, abilities, unknown=unknown, offline=services.offline, is_owner=turn.person.is_owner
     )
@@ -126,7 +126,6 @@ async def _memory(turn: TurnContext, language: str, written: str, store: Databas
 
 
 async def _quiet_hours(person: Person, language: str, written: str, store: Database) -> str:
-    """Show or change the hours in which a person's tasks and watches do not run."""
     wanted = written.strip().partition(" ")[2].strip().casefold()
     how = say(language, "To change that: /quiet 22-7, or /quiet off.")
     if not wanted:
@@ -155,7 +154,6 @@ def _origin(fact: Fact, person: Person, language: str) -> str:
 
 
 async def _change_person(owner: Person, command: str, written: str, services: TurnServices) -> str:
-    """Let somebody in as a member, or shut them out."""
     language, who, now = owner.language, written.strip().partition(" ")[2].strip(), time.time()
 
     def change(conn: Connection) -> None:
@@ -177,12 +175,13 @@ async def _change_person(owner: Person, command: str, written: str, services: Tu
 async def _hand_over(owner: Person, written: str, services: TurnServices, *, takes: bool) -> str:
     """Make the assistant silent towards somebody, whom the owner answers, or let it answer them again."""
     language, who, now = owner.language, written.strip().partition(" ")[2].strip(), time.time()
+    hours = services.settings.handover_hours
 
     def change(conn: Connection) -> list[Conversation]:
         found = people.conversations_of(conn, owner.realm, who)
         for one in found:
             if takes:
-                handovers.begin(conn, one, now + services.limits.silent_seconds, now, told=True)
+                handovers.begin(conn, one, now + hours * 3600, now, told=True)
             else:
                 handovers.give_back(conn, one.id, now)
         return found
@@ -200,7 +199,7 @@ async def _hand_over(owner: Person, written: str, services: TurnServices, *, tak
             "You answer {who}: I am silent there until you send me /bot {who}, or {hours} hours after you "
             "wrote.",
             who=who,
-            hours=f"{services.limits.silent_seconds / 3600:g}",
+            hours=f"{hours:g}",
         )
     return say(language, "I answer {who} again.", who=who)
 

@@ -1,6 +1,7 @@
 """Make the contexts that tool functions receive."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from app.http.address import origins
 from app.http.client import HttpClient, SyncHttpClient
@@ -10,9 +11,10 @@ from app.store.approvals import Approval
 from app.store.database import Database
 from app.store.skill_data import SkillStore
 from app.tools import Tool, ToolContext
-from app.tools.context import PersonStore, Services
+from app.tools.context import Services
 from app.tools.plain import loads
 from app.turns.cards import named_card, with_sources
+from app.turns.state import TurnContext
 
 
 class ToolContexts:
@@ -46,10 +48,22 @@ class ToolContexts:
             return ToolContext()
         settings = self._tools.settings(tool.category)
         return ToolContext(
-            store=_handed(tool, store),
+            store=store if store is None or tool.is_async else store.sync(),
             http=self._http(tool, settings),
             settings=settings,
             services=self._services if self._tools.is_bundled(tool.name) else Services(),
+        )
+
+    def of_turn(self, turn: TurnContext, tool: Tool | None, store: SkillStore | None = None) -> ToolContext:
+        return replace(
+            self.make(tool, store),
+            person=turn.person,
+            conversation=turn.state.conversation.id,
+            channel=turn.state.conversation.channel,
+            chosen=turn.chosen_skills,
+            sources=turn.sources,
+            message=turn.said,
+            own_words=turn.own_words,
         )
 
     def whole_card(self, question: Approval) -> str:
@@ -65,8 +79,3 @@ class ToolContexts:
             return None
         client = HttpClient(self._transport, self._tools.hosts(tool), origins(settings.values()))
         return client if tool.is_async else client.sync()
-
-
-def _handed(tool: Tool, store: SkillStore | None) -> PersonStore | None:
-    """Return the store as the tool's function uses it: awaited or not."""
-    return store if store is None or tool.is_async else store.sync()

@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from sqlite3 import Connection
 
@@ -12,22 +12,19 @@ import structlog
 from app.i18n import say
 from app.llm.errors import ModelError
 from app.memory.summary import outgrows_window
-from app.messages import RECEIPT_MARK, Button, Link, Outgoing
-from app.store import alerts, choices, learned_phrases, outbox, summaries, turns
+from app.messages import Button, Link, Outgoing
+from app.store import alerts, choices, outbox, summaries, turns
 from app.store.choices import option_id
 from app.store.outbox import Draft
 from app.store.turns import Outcome, StickySelection
 from app.text import Private, fold
 from app.tools.masking import mask_text
-from app.turns.routing import RoutingFeedback, routing_feedback
 from app.turns.state import TurnContext, TurnServices
 
 log = structlog.get_logger(__name__)
 
 LONGEST_QUESTION = 1_024  # characters beside a button
 LONGEST_REPLY = 16_000  # characters: four full WhatsApp messages
-RENDERED_AT_ONCE = 2_000  # characters that take a millisecond or two; longer texts are rendered off the loop
-MOST_RECEIPTS = 10  # that one reply names one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +37,6 @@ class _Ending:
     kept: StickySelection | None = None
     fresh: bool = False  # the conversation starts anew
     source: str = ""  # names a reply that is sent once for several turns
-    feedback: RoutingFeedback = field(default_factory=RoutingFeedback)
     outgrown: bool = False  # older exchanges are to be folded into the conversation's summary
 
 
@@ -56,8 +52,8 @@ class TurnFinalizer:
     async def answered(self, turn: TurnContext, text: str) -> None:
         """Send the model's answer, or a plain sentence when it gave none."""
         kept = StickySelection(turn.offered, turn.routed.categories, turn.kept_skills)
-        feedback, outgrown = routing_feedback(turn), self._outgrown(turn)
-        ending = _Ending("answered", kept=kept, feedback=feedback, outgrown=outgrown)
+        outgrown = self._outgrown(turn)
+        ending = _Ending("answered", kept=kept, outgrown=outgrown)
         await self._end(turn, text, ending)
         if outgrown:
             self._look_again.set()
@@ -130,8 +126,7 @@ class TurnFinalizer:
         draft = None
         is_silent = ending.outcome == "silent" or (turn.may_be_silent and ending.outcome != "answered")
         if not is_silent:
-            in_thread = len(text) > RENDERED_AT_ONCE
-            draft = await asyncio.to_thread(_draft, turn, text) if in_thread else _draft(turn, text)
+            draft = await asyncio.to_thread(_draft, turn, text)  # a long text takes its time
         now = time.time()
 
         def write(conn: Connection) -> None:
@@ -147,7 +142,6 @@ class TurnFinalizer:
                 source=ending.source,
                 sources=sources,
             )
-            learned_phrases.learn(conn, person, ending.feedback.tools, ending.feedback.stems, now)
             if draft is not None and (options := turn.asks.get("options")):
                 choices.offer(conn, state.id, state.conversation, options, now)
             if ending.outgrown:
@@ -170,7 +164,7 @@ def with_receipts(text: str, receipts: Iterable[str]) -> str:
     """Append to a reply the receipts that it leaves out, whatever dress it gave the others."""
     told = _letters(text)
     missing = [one for one in receipts if _letters(one) not in told]
-    return "\n\n".join(filter(None, (text, "\n".join(_bounded(missing)))))
+    return "\n\n".join(filter(None, (text, "\n".join(missing))))
 
 
 def cut_short(text: str, language: str) -> str:
@@ -213,12 +207,6 @@ def _with_done(turn: TurnContext, text: str) -> str:
         return text
     tools = ", ".join(turn.done_by_others)
     return f"{text}\n\n" + say(turn.person.language, "This was done already: {tools}", tools=tools)
-
-
-def _bounded(missing: list[str]) -> Iterator[str]:
-    yield from missing[:MOST_RECEIPTS]
-    if len(missing) > MOST_RECEIPTS:
-        yield f"{RECEIPT_MARK} + {len(missing) - MOST_RECEIPTS}"
 
 
 def _letters(text: str) -> str:

@@ -42,8 +42,6 @@ class _Lane:
     turn: str = ""
     attempt: "asyncio.Task[None] | None" = None  # runs the turn
     reading: "asyncio.Task[None] | None" = None  # reads the files of the next burst
-    stopping: "asyncio.Task[None] | None" = None  # looks whether it is to stop
-    hints: int = 0
 
 
 def build_turns(
@@ -84,29 +82,21 @@ class TurnScheduler:
         self._sender = services.sender
         self._runner = runner
         self._replies = ApprovalReplies(services.channels, limits, only_last=services.offline)
-        self._quiet = services.limits.burst_quiet_seconds
-        self._longest = services.limits.burst_longest_seconds
+        self._quiet = services.settings.burst_quiet_seconds
+        self._longest = services.settings.burst_max_seconds
         self._attachments = attachments
         self._limits = limits
-        self._places = asyncio.Semaphore(services.limits.turns_at_once)  # first come, first served
-        self._guests_places = asyncio.Semaphore(max(services.limits.turns_at_once // GUESTS_SHARE, 1))
+        at_once = services.settings.concurrent_turns
+        self._places = asyncio.Semaphore(at_once)  # first come, first served
+        self._guests_places = asyncio.Semaphore(max(at_once // GUESTS_SHARE, 1))
         self._alone = asyncio.Lock()
         self._lanes: dict[str, _Lane] = {}
-        self._expected: dict[str, asyncio.TimerHandle] = {}
         self._closing = False
 
     @property
     def running(self) -> int:
         """Return how many turns run now."""
         return sum(1 for lane in self._lanes.values() if lane.turn)
-
-    def expect(self, conversation: str) -> None:
-        """Say that a message came in: its burst is looked at when it may be complete, not before."""
-        if self._quiet <= 0:
-            self.wake(conversation)
-        elif conversation not in self._expected and not self._closing:
-            loop = asyncio.get_running_loop()
-            self._expected[conversation] = loop.call_later(self._quiet, self._wake_expected, conversation)
 
     def wake(self, conversation: str) -> None:
         """Say that a conversation may have something to do."""
@@ -116,9 +106,7 @@ class TurnScheduler:
         if lane is None:
             lane = self._lanes[conversation] = _Lane()
             lane.task = asyncio.create_task(self._serve(conversation, lane), name=f"lane {conversation}")
-        lane.hints += 1
         lane.dirty.set()
-        self._watch_for_stop(conversation, lane)
 
     def look(self) -> None:
         """Make each running turn check whether it is to stop."""
@@ -134,8 +122,6 @@ class TurnScheduler:
     async def close(self, seconds: float) -> None:
         """Take up nothing more, wait for the turns that run, and give back unfinished what is left."""
         self._closing = True
-        for timer in self._expected.values():
-            timer.cancel()
         for lane in self._lanes.values():
             if not lane.turn and lane.task is not None:
                 lane.task.cancel()
@@ -157,12 +143,7 @@ class TurnScheduler:
         except (StoreError, TimeoutError) as error:
             log.error("turns were not given back", error=str(error) or f"took over {RELEASE_SECONDS:g} s")
 
-    def _wake_expected(self, conversation: str) -> None:
-        del self._expected[conversation]
-        self.wake(conversation)
-
     async def _serve(self, conversation: str, lane: _Lane) -> None:
-        """Run a lane until there is nothing more to do."""
         try:
             while not self._closing:
                 lane.dirty.clear()
@@ -194,8 +175,8 @@ class TurnScheduler:
         """Look for a turn and run it; whatever goes wrong, the lane goes on."""
         try:
             found = await self._claim(conversation)
-            if isinstance(found, Ready) and (pause := await self._run(conversation, lane, found)):
-                return pause
+            if isinstance(found, Ready):
+                await self._run(conversation, lane, found)
         except Exception as error:
             log.error("a lane stumbled", error=f"{type(error).__name__}: {error}")
             return Pause(time.time() + RETRY_SECONDS)
@@ -225,52 +206,48 @@ class TurnScheduler:
         found, _ = await self._store.tx(choose, then=notify)
         return found
 
-    async def _run(self, conversation: str, lane: _Lane, turn: Ready) -> Pause | None:
-        """Run a turn once there is a place for it; a guest's may have to wait longer by then.
+    async def _run(self, conversation: str, lane: _Lane, turn: Ready) -> None:
+        """Run a turn once there is a place for it.
 
         One that was cut off twice runs beside no other such turn, so that a crash tells the turn that brings
         the server down from those that only ran beside it.
         """
         guests = self._guests_places if turn.for_guest else nullcontext()
         async with guests, self._places, self._alone if turn.runs_alone else nullcontext():
-            if turn.for_guest and (pause := await self._pause_of_guest(conversation)):
-                return pause
             lane.turn = turn.id
             lane.attempt = asyncio.create_task(self._attempt(turn.id, lane), name=f"turn {turn.id}")
-            if lane.dirty.is_set():  # it may have waited long for its place
-                self._watch_for_stop(conversation, lane)
             try:
-                await asyncio.wait({lane.attempt})
+                await self._until_done(conversation, lane, lane.attempt)
             finally:
-                await _ended(lane.attempt, lane.stopping)
-                lane.turn, lane.attempt, lane.stopping = "", None, None
-        return None
+                await _ended(lane.attempt)
+                lane.turn, lane.attempt = "", None
 
-    async def _pause_of_guest(self, conversation: str) -> Pause | None:
-        now = time.time()
-        gate = await self._store.tx(lambda conn: self._limits.gate_of_open(conn, conversation, now))
-        for person in gate.told if gate is not None else ():
-            self._sender.wake(person)
-        return None if gate is None else gate.pause
+    async def _until_done(self, conversation: str, lane: _Lane, attempt: "asyncio.Task[None]") -> None:
+        """Wait for the end of a turn; at each hint look whether it is to stop.
 
-    def _watch_for_stop(self, conversation: str, lane: _Lane) -> None:
-        if lane.attempt is not None and lane.stopping is None:
-            lane.stopping = asyncio.create_task(self._stop_if_asked(conversation, lane, lane.attempt))
-
-    async def _stop_if_asked(self, conversation: str, lane: _Lane, attempt: "asyncio.Task[None]") -> None:
-        """End a turn early when it is to stop; look as long as hints come."""
-        looked = 0
-        try:
-            while looked != lane.hints:
-                looked = lane.hints
-                if await turns.is_stopped(self._store, conversation, lane.turn):
+        The lane looks again afterwards for what the hints were about.
+        """
+        was_hinted = False
+        while not attempt.done():
+            hint = asyncio.create_task(lane.dirty.wait())
+            try:
+                await asyncio.wait({attempt, hint}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                hint.cancel()
+            if lane.dirty.is_set() and not attempt.done():
+                lane.dirty.clear()
+                was_hinted = True
+                if await self._is_stopped(conversation, lane.turn):
                     attempt.cancel()
-                    return
+        if was_hinted:
+            lane.dirty.set()
+
+    async def _is_stopped(self, conversation: str, turn: str) -> bool:
+        try:
+            return await turns.is_stopped(self._store, conversation, turn)
         except Exception as error:
             log.error("a stop was not looked for", error=f"{type(error).__name__}: {error}")
-        finally:
-            if lane.attempt is attempt:
-                lane.stopping = None
+            return False
 
     async def _attempt(self, turn: str, lane: _Lane) -> None:
         """Run a turn; what it raises postpones it, and after the third attempt ends it."""

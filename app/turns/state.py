@@ -2,12 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from sqlite3 import Connection
-
-import structlog
 
 from app.errors import RecadoError
 from app.llm.errors import RetryBudget
@@ -15,7 +13,6 @@ from app.llm.model import Model
 from app.memory.remembered import remembered
 from app.messages import JSON, Channel, MediaFile, Outgoing, Wakeable, in_own_words
 from app.people import Person
-from app.routing.feedback import NOTHING_LEARNED, Fits, learned_about
 from app.routing.tool_catalog import ToolCatalog
 from app.settings import Settings
 from app.store import journal, traces, turn_state
@@ -28,12 +25,10 @@ from app.store.traces import ModelCall
 from app.store.turn_state import TurnState
 from app.text import visible
 from app.tools.plain import dumps
-from app.turns.actions import CallResult, Round, Routed, Transcript, offered_tools, read_journal, shown_block
+from app.turns.actions import Routed, Transcript, offered_tools, read_journal
 from app.turns.profiles import Profiles
-from app.turns.prompt import Prompt, build_prompt, said_by
+from app.turns.prompt import Prompt, build_prompt, correction_message, round_messages, said_by
 from app.turns.taint import message_sources, result_sources
-
-log = structlog.get_logger(__name__)
 
 HISTORY_TURNS = 40
 RECENT_EXCHANGES = 5  # that a message may go on with
@@ -41,33 +36,6 @@ RECENT_EXCHANGES = 5  # that a message may go on with
 
 class OverBudget(RecadoError):
     """The person's tokens of the day are used up."""
-
-
-@dataclass(frozen=True, slots=True)
-class TurnLimits:
-    """The bounds of a turn; `daily_tokens` 0 means no budget."""
-
-    tools_per_call: int = 8
-    rounds: int = 5
-    daily_tokens: int = 0
-    classifier_seconds: float = 20.0
-    burst_quiet_seconds: float = 0.0
-    burst_longest_seconds: float = 0.0
-    turns_at_once: int = 100
-    silent_seconds: float = 12 * 3600  # after a person of the business takes over
-
-    @classmethod
-    def from_settings(cls, settings: Settings) -> "TurnLimits":
-        return cls(
-            tools_per_call=settings.max_tools_per_call,
-            rounds=settings.max_tool_rounds,
-            daily_tokens=settings.daily_token_budget,
-            classifier_seconds=settings.classifier_timeout,
-            burst_quiet_seconds=settings.burst_quiet_seconds,
-            burst_longest_seconds=settings.burst_max_seconds,
-            turns_at_once=settings.concurrent_turns,
-            silent_seconds=settings.handover_hours * 3600,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,31 +48,22 @@ class TurnServices:
     channels: Mapping[str, Channel]
     profiles: Profiles
     sender: Wakeable
-    limits: TurnLimits = field(default_factory=TurnLimits)
-    offline: bool = False  # the built-in model answers
+    settings: Settings
     rates: RateTable = field(default_factory=RateTable)  # what messages cost
     look_again: asyncio.Event = field(default_factory=asyncio.Event)  # set, it makes the sweep look now
 
-
-@dataclass(frozen=True, slots=True)
-class LoadedTurn:
-    """The start of an attempt at a turn; the attempt is counted."""
-
-    state: TurnState
-    said: str  # the person's own words in its messages
-    person: Person
-    learned: Fits  # how tools fit by what the person asked for before
+    @property
+    def offline(self) -> bool:
+        """Tell whether the built-in model answers."""
+        return not self.settings.has_model
 
 
-def load_turn(conn: Connection, turn: str, profiles: Profiles, now: float) -> LoadedTurn:
+def load_turn(conn: Connection, turn: str, profiles: Profiles, now: float) -> tuple[TurnState, Person]:
     """Count an attempt at a turn and read its rows. Raises TurnGone when it has ended."""
     state = turn_state.load_turn(conn, turn, now, HISTORY_TURNS, day_of(now))
-    said = said_by(state.members)
-    wrote = said if all(member.kind != "scheduled" for member in state.members) else ""
-    person = profiles.known(conn, state.person, state.aliases, wrote)
-    in_group = bool(state.conversation.group)
-    learned = NOTHING_LEARNED if in_group else learned_about(conn, person, said)
-    return LoadedTurn(state, said, person, learned)
+    is_scheduled = any(member.kind == "scheduled" for member in state.members)
+    wrote = "" if is_scheduled else said_by(state.members)
+    return state, profiles.known(conn, state.person, state.aliases, wrote)
 
 
 @dataclass(slots=True)
@@ -117,35 +76,36 @@ class TurnContext:
     said: str
     transcript: Transcript
     tools: ToolCatalog
-    limits: TurnLimits = field(default_factory=TurnLimits)
-    learned: Fits = field(default_factory=dict)
+    settings: Settings
     facts: tuple[Fact, ...] = ()  # that the person asked to be remembered, as far as the prompt shows them
     tokens_today: int = 0
     prompt: Prompt = field(default_factory=Prompt)
+    corrections: dict[int, str] = field(default_factory=dict)  # of answers, by the number of their round
+    shortened: int = 0  # steps by which the prompt was made shorter
     patience: RetryBudget = field(default_factory=RetryBudget)
     found: list[str] = field(default_factory=list)  # addresses that searches listed, also in earlier turns
     files: dict[str, tuple[MediaFile, ...]] = field(default_factory=dict)  # made by calls: "round:call id"
     files_taken: int = 0  # counts those still on their way to the disk too
-    outcomes: dict[UncertainCall, bool] = field(default_factory=dict)  # calls that became uncertain, or not
+    uncertain: set[UncertainCall] = field(default_factory=set)  # calls that may have happened or not
 
     @classmethod
-    def resume(cls, loaded: LoadedTurn, services: TurnServices) -> "TurnContext":
+    def resume(cls, state: TurnState, person: Person, services: TurnServices) -> "TurnContext":
         """Take up a turn where its journal stands."""
-        state, transcript = loaded.state, read_journal(loaded.state.journal)
+        said, transcript = said_by(state.members), read_journal(state.journal)
         return cls(
             state,
-            loaded.person,
+            person,
             services.channels[state.conversation.channel],
-            loaded.said,
+            said,
             transcript,
             services.tools,
-            services.limits,
-            loaded.learned,
-            remembered(state.facts, loaded.said),
+            services.settings,
+            remembered(state.facts, said),
             state.tokens_today,
             found=[*(one for exchange in state.exchanges for one in exchange.found), *transcript.found],
             files=dict(transcript.files),
             files_taken=sum(map(len, transcript.files.values())),
+            uncertain=set(state.uncertain),
         )
 
     @property
@@ -185,7 +145,7 @@ class TurnContext:
     def _offered(self) -> list[tuple[str, ...]]:
         routed = self.transcript.routed
         chosen = routed.tools if routed is not None else ()
-        return offered_tools(chosen, self.transcript.rounds, self.limits.tools_per_call)
+        return offered_tools(chosen, self.transcript.rounds, self.settings.max_tools_per_call)
 
     @property
     def offered(self) -> tuple[str, ...]:
@@ -216,7 +176,7 @@ class TurnContext:
         """Tell whether the model may be asked once more for an answer that is not kept."""
         rounds = self.transcript.rounds
         was_corrected = any(one.text and not one.calls for one in rounds[:-1])
-        return not was_corrected and len(rounds) <= self.limits.rounds
+        return not was_corrected and len(rounds) <= self.settings.max_tool_rounds
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -266,7 +226,7 @@ class TurnContext:
         return [
             visible(name)
             for name in dict.fromkeys(done)
-            if self.tools.is_learned(name) and not self.tools.is_bundled(name)
+            if self.tools.acts(name) and not self.tools.is_bundled(name)
         ]
 
     @property
@@ -276,65 +236,39 @@ class TurnContext:
         return rounds[-1].asks if rounds else {}
 
     @property
-    def returned_files(self) -> list[MediaFile]:
+    def sent_along(self) -> list[Outgoing]:
         """Return the files that go with the reply, each once, in the order of their calls."""
         rounds = enumerate(self.transcript.rounds)
         keys = (f"{number}:{call.id}" for number, one in rounds for call in one.calls)
-        return list(dict.fromkeys(file for key in keys for file in self.files.get(key, ())))
-
-    @property
-    def sent_along(self) -> list[Outgoing]:
-        """Return the messages that go with the reply: files, then places and contacts."""
-        files = [Outgoing(file.name, file=file) for file in self.returned_files]
-        blocks = [
-            Outgoing(text, block=block)
-            for one in self.transcript.rounds
-            for _, result in one.finished
-            for text, block in map(shown_block, result.sends)
-        ]
-        return [*files, *blocks]
-
-    def is_uncertain(self, identify: Callable[[], UncertainCall]) -> bool:
-        """Tell whether the same call may have happened or not, in this turn or before."""
-        if not (self.outcomes or self.state.uncertain):
-            return False  # mostly: then no call need be identified
-        call = identify()
-        return self.outcomes.get(call, call in self.state.uncertain)
+        files = dict.fromkeys(file for key in keys for file in self.files.get(key, ()))
+        return [Outgoing(file.name, file=file) for file in files]
 
     def build_prompt(self) -> None:
-        """Build the prompt up to the last finished round, and the tools that go with it."""
-        shown = self.routed.shown if self.transcript.routed else ()
-        instructions = self.tools.instructions(shown)
-        self.prompt = build_prompt(self.state, self.person, instructions, self.facts, self.prompt.tools)
-        self.offer_tools()
-        for one in self.transcript.rounds:
-            if not one.unfinished:
-                self.prompt.add_round(one)
+        """Build the prompt of the next model call, with the tools that the person may know of.
 
-    def add_results(self, number: int, results: Mapping[str, CallResult]) -> None:
-        """Take over results of a round; once all are there the prompt gets them."""
-        self.transcript = self.transcript.with_results(number, results)
-        if not self.transcript.rounds[number].unfinished:
-            self.offer_tools()
-            self.prompt.add_round(self.transcript.rounds[number])
-
-    def add_round(self, answer: Round) -> None:
-        """Take over an answer of the model; one with calls goes to the prompt with their results."""
-        self.transcript = self.transcript.with_round(answer)
-        if not answer.calls:
-            self.prompt.add_round(answer)
-
-    def offer_tools(self) -> None:
-        """Look up the tools of the next model call, as far as the person may know of them."""
+        What stands in it already stays as it is, for the provider's cache.
+        """
         routed = self.transcript.routed or Routed((), ())
-        self.prompt.tools = self.tools.offer(self.offered, self.person, routed.skills, routed.shown)
+        since: list[dict[str, JSON]] = []
+        for number, one in enumerate(self.transcript.rounds):
+            since += round_messages(one)
+            since += [correction_message(self.corrections[number])] if number in self.corrections else []
+        self.prompt = build_prompt(
+            self.state,
+            self.person,
+            self.tools.instructions(routed.shown),
+            self.facts,
+            self.tools.offer(self.offered, self.person, routed.skills, routed.shown),
+            since,
+            self.shortened,
+        )
 
     def tokens_left(self, tools: Sequence[JSON] = ()) -> int:
         """Return how many tokens the next answer may have, 0 for no limit.
 
         Raises OverBudget when none are left; the first answer of a day is given whatever the prompt takes.
         """
-        budget = self.limits.daily_tokens
+        budget = self.settings.daily_token_budget
         if not budget:
             return 0
         left = budget - self.tokens_today - self.prompt.tokens(tools)
@@ -347,14 +281,15 @@ class TurnContext:
     async def record(
         self, store: Database, key: str, kind: str, payload: JSON, call: ModelCall | None
     ) -> None:
-        """Write a journal row with the trace and the cost of the model call behind it."""
+        """Commit a journal row with what the call cost."""
         now, text = time.time(), dumps(payload).decode()
         tokens = call.tokens if call is not None else None
 
         def write(conn: Connection) -> int | None:
+            used = journal.record(conn, self.id, key, kind, text, now, tokens=tokens, day=day_of(now))
             if call is not None:
                 traces.keep(conn, self.id, call)
-            return journal.record(conn, self.id, key, kind, text, now, tokens=tokens, day=day_of(now))
+            return used
 
         used = await store.tx(write)
         if used is not None:

@@ -4,7 +4,6 @@ import re
 import socket
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from ipaddress import IPv4Address, ip_address
 from urllib.parse import unquote
 
@@ -30,8 +29,6 @@ _ADDRESS = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _IPV6 = re.compile(r"(?<![\w:])[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?![\w:])", re.IGNORECASE)
-# Every match of these two patterns holds one of these, and most sentences do not.
-_IN_BOTH = re.compile(r"\.\w|:|\[|localhost", re.IGNORECASE)
 _PART = r"(?:0x[0-9a-f]{0,40}|\d{1,40})"
 # A whole text that a system takes for an IPv4 address, such as 127.1 and 0x7f000001.
 _NUMBERS = re.compile(
@@ -209,8 +206,6 @@ def _foreign(text: str, own: Collection[str]) -> list[str]:
 
 def _addresses(text: str) -> Iterator[str]:
     """Yield what may be an address in a text, also percent-encoded, in one spelling."""
-    if text.isidentifier() and text.isascii() and "localhost" not in text.lower():
-        return  # a word or an argument's name, as most are
     form = _plain(text)
     for _ in range(MOST_ENCODED):
         yield from _addresses_as_written(form)
@@ -225,19 +220,17 @@ def _addresses(text: str) -> Iterator[str]:
 
 def _addresses_as_written(text: str) -> Iterator[str]:
     shape = text if text.isascii() else "".join(map(_shape, text))
-    if _IN_BOTH.search(shape):
-        for found in _ADDRESS.finditer(shape):
-            written = text[found.start() : found.end()]
-            yield _spelled(written.rstrip(_AFTER) or written)
-        for found in _IPV6.finditer(text):
-            if _is_ip(found[0]):
-                yield _spelled(f"[{found[0]}]")
+    for found in _ADDRESS.finditer(shape):
+        written = text[found.start() : found.end()]
+        yield _spelled(written.rstrip(_AFTER) or written)
+    for found in _IPV6.finditer(text):
+        if _is_ip(found[0]):
+            yield _spelled(f"[{found[0]}]")
     numbers = _NUMBERS.fullmatch(text)
     if numbers is not None and _is_ipv4(numbers[1], alone=not numbers[2]):
         yield _spelled(f"{numbers[1]}{numbers[2]}")
 
 
-@lru_cache(4096)
 def _shape(character: str) -> str:
     """Map a character to what the patterns read: marks of other scripts are letters in names of hosts."""
     is_letter = unicodedata.category(character)[0] in "MS" or character in _JOINS_LABELS

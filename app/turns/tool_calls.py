@@ -4,13 +4,11 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import PurePath
 from sqlite3 import Connection
 from typing import TypeVar
 
-import structlog
-
-from app.errors import StoreError
 from app.llm.model import ToolCall
 from app.messages import JSON, MediaFile
 from app.store import journal
@@ -19,13 +17,13 @@ from app.store.journal import UncertainCall
 from app.store.media import LARGEST_PICTURE, MediaFolder, NotKept, describe_file
 from app.store.skill_data import SkillStore
 from app.text import visible
-from app.tools import ExecutionEngine, Tool, ToolContext, ToolResult
+from app.tools import ExecutionEngine, Tool, ToolResult
 from app.tools.context import CallTerms
 from app.tools.documents import DocumentError, Documents, is_picture
-from app.tools.plain import dumps, loads
-from app.tools.result import MODEL_LIMIT, ReturnedFile
+from app.tools.plain import dumps
+from app.tools.result import ReturnedFile
 from app.turns.actions import CallResult
-from app.turns.approvals import Agreed, Decisions, arguments_hash, call_identity
+from app.turns.approvals import Agreed, Decisions, call_identity
 from app.turns.call_recorder import CallRecorder, is_unknown
 from app.turns.cards import sources_sentence
 from app.turns.contexts import ToolContexts
@@ -34,12 +32,8 @@ from app.turns.taint import listed_addresses
 
 T = TypeVar("T")
 
-log = structlog.get_logger(__name__)
-
 JPEG, PNG = b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n"
 FILES_PER_TURN = 10  # a person does not ask for more, and WhatsApp takes many only slowly
-RECORD_SECONDS = 30.0  # a result that cannot be written is held so long: a locked database is free by then
-RECORD_PAUSE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,73 +82,61 @@ class ToolCalls:
 
         The `begun` ones have an intent and no result: a crash left their outcome unknown. Calls that are laid
         aside for a question do not run and have no result yet; nor have those whose tool was replaced since
-        it was agreed to: they are authorized again. Those that repeat another call get its result.
+        it was agreed to: they are authorized again.
         """
-        ready = [call for call in calls if call.id not in {*decisions.laid_aside, *decisions.repeats}]
-        rounds = turn.transcript.rounds
-        done = dict(rounds[number].results) if number < len(rounds) else {}
-        others: list[ToolCall] = []
-        for call in ready:
+        run = partial(self._run_one, turn, number, begun, decisions)
+        results: dict[str, CallResult | None] = {}
+        together: list[ToolCall] = []
+        for call in calls:
+            if call.id in decisions.laid_aside:
+                continue
             tool = self._services.tools.tool(call.name)
             if tool is None or not tool.changes_person:
-                others.append(call)
+                together.append(call)
                 continue
-            done |= await self._run_together(turn, number, [call], begun, decisions)
+            results[call.id] = await run(call)
             turn.person = await self._services.profiles.renewed(self._store, turn.person)
-        done |= await self._run_together(turn, number, others, begun, decisions)
-        for call in calls:
-            if (first := decisions.repeats.get(call.id)) in done:
-                done[call.id] = await self._record_repeat(turn, number, call, _repeated(done[first], first))
-        return {call.id: done[call.id] for call in calls if call.id in done}
-
-    async def _record_repeat(
-        self, turn: TurnContext, number: int, call: ToolCall, result: CallResult
-    ) -> CallResult:
-        """Record the result of a call that did not run."""
-        now = time.time()
-        key, row = f"tool:{number}:{call.id}", _json(result.row())
-        await self._store.tx(lambda conn: journal.record(conn, turn.id, key, "tool", row, now))
-        return result
-
-    async def _run_together(
-        self,
-        turn: TurnContext,
-        number: int,
-        calls: Sequence[ToolCall],
-        begun: frozenset[str],
-        decisions: Decisions,
-    ) -> dict[str, CallResult]:
-        results = await asyncio.gather(
-            *(self._run_one(turn, number, call, call.id in begun, decisions) for call in calls),
-            return_exceptions=True,  # a fault is raised once all have ended, each with its result
-        )
-        for error in results:
-            if isinstance(error, BaseException):
-                raise error
-        pairs = zip(calls, results, strict=True)
-        return {call.id: result for call, result in pairs if isinstance(result, CallResult)}
+        # a fault is raised once all have ended, each with its result
+        for call, result in zip(
+            together, await asyncio.gather(*map(run, together), return_exceptions=True), strict=True
+        ):
+            if isinstance(result, BaseException):
+                raise result
+            results[call.id] = result
+        return {id: result for id, result in results.items() if result is not None}
 
     async def _run_one(
-        self, turn: TurnContext, number: int, call: ToolCall, begun: bool, decisions: Decisions
+        self, turn: TurnContext, number: int, begun: frozenset[str], decisions: Decisions, call: ToolCall
     ) -> CallResult | None:
         """Return the recorded result, None when the yes was to another call.
 
         Nothing is awaited between the look at the tool and the engine's own.
         """
         tool = self._services.tools.tool(call.name)
+        receiver = tool if tool is not None and tool.wants_context else None
         store = None
-        if tool is not None and tool.wants_context:
-            store = self._contexts.store_for(tool, turn.person.id, outside=bool(turn.sources))
-        one = _Call(turn, number, call, tool, begun, store)
+        if receiver is not None:
+            store = self._contexts.store_for(receiver, turn.person.id, outside=bool(turn.sources))
+        one = _Call(turn, number, call, tool, call.id in begun, store)
         recorder = _Recorder(self._store, one, self._media, self._documents)
-        agreed = decisions.agreed.get(call.id)
-        refused = decisions.refused.get(call.id)
-        if begun and not (tool is not None and tool.idempotent):
+        agreed, refused = decisions.agreed.get(call.id), decisions.refused.get(call.id)
+        if one.begun and not (tool is not None and tool.idempotent):
             refused = _interrupted(call.name)
         if refused is None and agreed is not None and not _holds(agreed, tool, call, recorder.identity):
             return None
-        must_ask = call.id in decisions.must_ask or recorder.was_uncertain
-        context, terms = self._context(one, agreed), self._terms(one, recorder, agreed, must_ask)
+        context = replace(
+            self._contexts.of_turn(turn, receiver, store),
+            idempotency_key=f"{turn.id}:{one.key}",
+            subject=agreed.subject if agreed is not None else "",
+            choice=agreed.choice if agreed is not None else "",
+        )
+        terms = CallTerms(
+            offered=turn.offered_by(number),
+            approved=tool if agreed is not None else None,
+            must_ask=call.id in decisions.must_ask or recorder.was_uncertain,
+            note=sources_sentence(turn.person.language, turn.sources, turn.tools),
+            recorder=recorder,
+        )
         if refused is not None:
             await self._engine.refuse(call.name, refused, context, terms)
         else:
@@ -162,32 +144,6 @@ class ToolCalls:
         if recorder.error is not None:  # the engine goes on without its record; a turn must not
             raise recorder.error
         return recorder.recorded
-
-    def _context(self, one: _Call, agreed: Agreed | None) -> ToolContext:
-        turn, tool = one.turn, one.tool
-        return replace(
-            self._contexts.make(tool if tool is not None and tool.wants_context else None, one.store),
-            person=turn.person,
-            conversation=turn.state.conversation.id,
-            idempotency_key=f"{turn.id}:{one.key}",
-            channel=turn.state.conversation.channel,
-            chosen=turn.chosen_skills,
-            sources=turn.sources,
-            message=turn.said,
-            own_words=turn.own_words,
-            subject=agreed.subject if agreed is not None else "",
-            choice=agreed.choice if agreed is not None else "",
-        )
-
-    def _terms(self, one: _Call, recorder: "_Recorder", agreed: Agreed | None, must_ask: bool) -> CallTerms:
-        turn = one.turn
-        return CallTerms(
-            offered=turn.offered_by(one.round),
-            approved=one.tool if agreed is not None else None,
-            must_ask=must_ask,
-            note=sources_sentence(turn.person.language, turn.sources, turn.tools),
-            recorder=recorder,
-        )
 
 
 class _Recorder(CallRecorder):
@@ -201,24 +157,17 @@ class _Recorder(CallRecorder):
         self._turn = one.turn
         self._media = media
         self._documents = documents
-        self._intent = ""
         self._intended = False
+        self.identity = call_identity(one.tool, one.call)  # now: the tool may change its arguments
         self._files: tuple[MediaFile, ...] = ()
-        self.was_uncertain = one.turn.is_uncertain(lambda: self.identity)  # before it ran
+        self.was_uncertain = self.identity in one.turn.uncertain  # before it ran
         self.error: Exception | None = None  # why a row could not be written
         self.recorded: CallResult | None = None
 
-    @property
-    def identity(self) -> UncertainCall:
-        """Identify the call; one that ran by its intent, for a tool may have changed its arguments."""
-        if not self._intent:
-            return call_identity(self._one.tool, self._one.call)
-        return self._one.call.name, arguments_hash(loads(self._intent)["arguments"])
-
     async def intent(self, tool: Tool, args: dict[str, JSON]) -> None:
-        self._intent = _json({"tool": tool.name, "arguments": args})
+        row = _json({"tool": tool.name, "arguments": args})
         if not self._one.begun:  # an idempotent call that a crash cut off has its row already
-            await self._write(lambda conn: self._record(conn, "intent", self._intent))
+            await self._write(lambda conn: self._record(conn, "intent", row))
         self._intended = True
 
     async def result(self, result: ToolResult, tool: str, seconds: float | None) -> ToolResult:
@@ -229,7 +178,8 @@ class _Recorder(CallRecorder):
         if self._files and written.ok:
             self._turn.files[one.key] = self._files
         if self._is_doubtful(written):
-            self._turn.outcomes[self.identity] = is_unknown(written)
+            change = self._turn.uncertain.add if is_unknown(written) else self._turn.uncertain.discard
+            change(self.identity)
         return written
 
     def _write_result(self, conn: Connection, result: ToolResult, text: str) -> None:
@@ -244,7 +194,6 @@ class _Recorder(CallRecorder):
             self._note_outcome(conn, self.identity, result)
 
     def _found(self, result: ToolResult) -> list[str]:
-        """Return the addresses that a search lists."""
         searches = self._one.tool is not None and self._one.tool.permits_addresses
         return listed_addresses(result.data) if searches and result.ok else []
 
@@ -291,18 +240,11 @@ class _Recorder(CallRecorder):
         return ReturnedFile(data, "image/jpeg", f"{PurePath(file.name or 'picture').stem}.jpg")
 
     async def _write(self, write: Callable[[Connection], T]) -> T:
-        """Write, again while the disk is in trouble: what a tool did is known here alone."""
-        until = time.monotonic() + (RECORD_SECONDS if self._intended else 0.0)
-        while True:
-            try:
-                return await self._database.tx(write)
-            except Exception as error:
-                if not isinstance(error, StoreError) or time.monotonic() >= until:
-                    self.error = error
-                    raise
-                call = self._one.key
-                log.warning("a result waits for the disk", turn=self._turn.id, call=call, error=str(error))
-            await asyncio.sleep(RECORD_PAUSE)
+        try:
+            return await super()._write(write)
+        except Exception as error:
+            self.error = error
+            raise
 
     def _record(self, conn: Connection, kind: str, row: str) -> None:
         journal.record(conn, self._turn.id, f"{kind}:{self._one.key}", kind, row, time.time())
@@ -310,14 +252,6 @@ class _Recorder(CallRecorder):
 
 def _json(payload: JSON) -> str:
     return dumps(payload).decode()
-
-
-def _repeated(result: CallResult, first: str) -> CallResult:
-    """Return the result of call `first` for one that repeats it."""
-    told = loads(result.text)
-    told["meta"] = {**told.get("meta", {}), "same_call_as": first, "ran_again": False}
-    text = _json(told)
-    return replace(result, text=text) if len(text.encode()) <= MODEL_LIMIT else result
 
 
 def _holds(agreed: Agreed, tool: Tool | None, call: ToolCall, identity: UncertainCall) -> bool:

@@ -1,5 +1,6 @@
 """Run one turn: from a burst of messages to a reply, each step written down before the next."""
 
+import asyncio
 import time
 from collections.abc import Sequence
 
@@ -16,7 +17,6 @@ from app.turns.actions import (
     Round,
     Route,
     RunTools,
-    answer_key,
     answer_row,
     next_action,
     unique_calls,
@@ -25,7 +25,7 @@ from app.turns.answer_check import AnswerFault, find_fault
 from app.turns.approvals import Authorizer
 from app.turns.commands import command_answer
 from app.turns.finalizer import TurnFinalizer, cut_short
-from app.turns.prompt import SAYS_NOTHING
+from app.turns.prompt import SAYS_NOTHING, SHORTER
 from app.turns.routing import route_turn
 from app.turns.state import RECENT_EXCHANGES, OverBudget, TurnContext, TurnServices, load_turn
 from app.turns.tool_calls import ToolCalls
@@ -51,13 +51,14 @@ class TurnRunner:
     async def run(self, turn_id: str) -> None:
         """Run a turn from wherever its journal stands to its end. Raises what no reply can mend."""
         now, profiles = time.time(), self._services.profiles
-        loaded = await self._services.store.tx(lambda conn: load_turn(conn, turn_id, profiles, now))
-        turn = TurnContext.resume(loaded, self._services)
+        state, person = await self._services.store.tx(lambda conn: load_turn(conn, turn_id, profiles, now))
+        turn = TurnContext.resume(state, person, self._services)
         last = turn.state.members[-1] if turn.state.members else None
         if turn.state.attempts > MAX_ATTEMPTS:
             return await self._finalizer.abandoned(turn, "it failed three times")
         if last is not None and last.command:
-            return await self._run_command(turn, last.command, last.text)
+            text = await command_answer(turn, last.command, last.text, self._services)
+            return await self._finalizer.command_answered(turn, text, fresh=last.command == "new")
         with self._typing.shown(turn.channel, last.wamid if last is not None else ""):
             try:
                 await self.execute_tool_loop(turn)
@@ -72,10 +73,9 @@ class TurnRunner:
     async def execute_tool_loop(self, turn: TurnContext) -> None:
         """Route, ask, run tools, ask again, reply: each step as the journal says it is due."""
         await turn.tools.refresh_for_message()
-        if turn.transcript.routed is not None:
-            turn.build_prompt()
+        turn.build_prompt()
         while True:
-            match next_action(turn.transcript, turn.limits.rounds):
+            match next_action(turn.transcript, turn.settings.max_tool_rounds):
                 case Route():
                     await self._route(turn)
                 case AskModel(number, with_tools):
@@ -86,7 +86,7 @@ class TurnRunner:
                 case Reply(text) if turn.schedule == "watch" and self._is_nothing(text):
                     return await self._finalizer.silent(turn)
                 case Reply(text):
-                    fault = await find_fault(turn, text, offline=self._services.offline)
+                    fault = await asyncio.to_thread(find_fault, turn, text, offline=self._services.offline)
                     if fault is not None and turn.may_answer_again:
                         await self._correct(turn, fault)
                         continue
@@ -98,32 +98,32 @@ class TurnRunner:
 
     async def _route(self, turn: TurnContext) -> None:
         """Classify the intent and choose the tools; the journal keeps both, so a restart offers the same."""
-        if turn.limits.daily_tokens:
-            turn.build_prompt()
-            turn.tokens_left()  # raises when not even the bare conversation could be shown to the model
+        turn.tokens_left()  # raises when not even the bare conversation could be shown to the model
         routed, row, call = await route_turn(turn, self._services.model)
         await turn.record(self._services.store, "route", "route", row, call)
         turn.transcript = turn.transcript.with_route(routed)
-        turn.build_prompt()
 
     async def _ask(self, turn: TurnContext, number: int, with_tools: bool) -> None:
         """Make one model call, recorded before anything follows from it."""
+        turn.build_prompt()
         tools = turn.prompt.tools.schemas if with_tools else []
         started = time.monotonic()
         answer = await self._complete(turn, tools)
         text, calls = _read_answer(turn, answer, turn.offered if with_tools else ())
         asked = Round(text, calls, attached=answer.attached if calls else {})
-        key = answer_key(number)
+        key = f"llm:{number}"
         call = turn.prompt.traced(key, answer, time.monotonic() - started, with_tools=with_tools)
         await turn.record(self._services.store, key, "llm", answer_row(asked), call)
-        turn.add_round(asked)
+        turn.transcript = turn.transcript.with_round(asked)
 
     async def _correct(self, turn: TurnContext, fault: AnswerFault) -> None:
         """Have the model answer again, told what is wrong with its answer."""
         log.info("an answer is not kept", turn=turn.id, kind=fault.kind)
         number = len(turn.transcript.rounds)
-        turn.prompt.add_correction(fault.correction)
-        await self._ask(turn, number, with_tools=fault.kind == "not done" and number < turn.limits.rounds)
+        turn.corrections[number - 1] = fault.correction
+        await self._ask(
+            turn, number, with_tools=fault.kind == "not done" and number < turn.settings.max_tool_rounds
+        )
 
     async def _complete(self, turn: TurnContext, tools: list[dict[str, JSON]]) -> ModelAnswer:
         """Ask the model, again with a shorter prompt when its window has no room for the whole one."""
@@ -143,8 +143,10 @@ class TurnRunner:
             try:
                 return await turn.patience.complete(self._services.model, request)
             except ModelError as error:
-                if not (error.is_too_long and turn.prompt.shorten()):
+                if not error.is_too_long or turn.shortened == len(SHORTER):
                     raise
+                turn.shortened += 1
+                turn.build_prompt()
                 log.warning("the prompt is too long for the model", turn=turn.id)
 
     async def _run_tools(
@@ -155,15 +157,12 @@ class TurnRunner:
         A call whose tool was replaced meanwhile stays unfinished, and is authorized again.
         """
         decisions = await self._authorizer.authorize(turn, number, calls, begun)
-        turn.add_results(number, await self._tool_calls.run(turn, number, calls, begun, decisions))
+        results = await self._tool_calls.run(turn, number, calls, begun, decisions)
+        turn.transcript = turn.transcript.with_results(number, results)
         if decisions.laid_aside:
             await self._authorizer.park(turn, decisions)
             return False
         return True
-
-    async def _run_command(self, turn: TurnContext, command: str, written: str) -> None:
-        text = await command_answer(turn, command, written, self._services)
-        await self._finalizer.command_answered(turn, text, fresh=command == "new")
 
 
 def _read_answer(

@@ -1,7 +1,7 @@
 """Show the typing sign while a turn runs, without delaying it."""
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import structlog
@@ -22,35 +22,32 @@ class TypingIndicator:
 
     @contextmanager
     def shown(self, channel: Channel, message_id: str) -> Iterator[None]:
-        """Mark the message read and show the sign until the block ends."""
-        if not message_id:
-            yield
-            return
-        task = self._own(self._repeat(channel, message_id))
+        """Mark the message read and show the sign until the block ends; a quick turn does not cut it off."""
+        ended = asyncio.Event()
+        if message_id:
+            task = asyncio.create_task(_show(channel, message_id, ended))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
         try:
             yield
         finally:
-            task.cancel()
+            ended.set()
 
     async def close(self) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _repeat(self, channel: Channel, message_id: str) -> None:
-        while True:
-            self._own(self._show(channel, message_id))  # its own task: a quick turn does not cut it off
-            await asyncio.sleep(EVERY_SECONDS)
 
-    async def _show(self, channel: Channel, message_id: str) -> None:
+async def _show(channel: Channel, message_id: str, ended: asyncio.Event) -> None:
+    while not ended.is_set():
         try:
             async with asyncio.timeout(LIMIT_SECONDS):
                 await channel.typing(message_id)
         except TimeoutError:
             log.debug("typing was not shown in time")
-
-    def _own(self, work: Coroutine[None, None, None]) -> "asyncio.Task[None]":
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+        try:
+            async with asyncio.timeout(EVERY_SECONDS):
+                await ended.wait()
+        except TimeoutError:
+            continue

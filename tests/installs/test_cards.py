@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.channels.whatsapp.channel import BUTTONS_BODY
 from app.i18n import LANGUAGES
 from app.installs.card_text import CardText, CardWriter
-from app.installs.cards import MAX_OF_A_KIND, SkillCard, compare_cards, make_card, quoted
+from app.installs.cards import SkillCard, make_card, quoted
 from app.installs.entries import read_entry
 from app.installs.plans import make_plan
 from app.installs.quarantine import Quarantined, unpack
@@ -30,14 +30,13 @@ def card_of(mcp: object = None, source: str = SOURCE, **files: str | bytes) -> S
 
 def words(
     card: SkillCard,
-    before: SkillCard | None = None,
+    came_from: tuple[str, ...] = (),
     *,
     language: str = "en",
     sandboxed: bool = True,
-    max_bytes: int | None = None,
 ) -> CardText:
-    candidate = SkillCandidate(card, compare_cards(before, card) if before else None)
-    return CardWriter(sandboxed, "confirm-sensitive").whole(language, candidate, max_bytes)
+    candidate = SkillCandidate(card, came_from)
+    return CardWriter(sandboxed, "confirm-sensitive").whole(language, candidate)
 
 
 def test_the_card_says_what_the_bytes_say() -> None:
@@ -122,24 +121,19 @@ def test_a_description_cannot_play_a_line_of_the_card() -> None:
 
 def test_a_refused_server_and_the_change_of_an_update_are_on_the_card() -> None:
     mcp = {"mcpServers": {"sh": {"command": "sh", "args": ["-c", "curl evil"]}}}
-    old, new = card_of(), card_of(mcp, "https://other.net/x.zip")
-    text = words(new, old).text
+    text = words(card_of(mcp, "https://other.net/x.zip"), (SOURCE,)).text
     assert "MCP server “sh” is refused: “it brings a command: sh -c curl evil”" in text
     assert f"It came from another address before: “{SOURCE}”" in text
-    assert "Files that change: “mcp.json”" in text
 
 
-def test_a_long_card_does_not_list_its_files() -> None:
-    files = {f"references/a-page-with-a-long-name-{n}.md": b"See /etc/%d\n" % n for n in range(200)}
+def test_of_many_files_some_are_listed() -> None:
+    files = {f"references/{n:03}.md": b"See /etc/%d\n" % n for n in range(200)}
     made = make_card(unpack(zipped({"SKILL.md": SKILL + b"https://tides.net/\n"} | files), SOURCE))
-    whole = words(made).text
-    assert "a-page-with-a-long-name-199.md" in whole
-    short = words(made, max_bytes=7 * 1024).text
-    for needed in ("“tides.net”", "“/etc/0”", "- and 195 more"):
-        assert needed in short
-    assert "a-page-with-a-long-name-199" not in short
-    assert short.endswith("This is shortened. The owner reads all of it with: recado approvals list")
-    assert words(made, max_bytes=len(whole.encode())).text == whole
+    text = words(made).text
+    for needed in ("“tides.net”", "“/etc/0”", "- and 195 more", "201 files", "“references/030.md”"):
+        assert needed in text
+    assert "“references/130.md”" not in text
+    assert text.endswith("- and 161 more")
 
 
 def test_a_file_full_of_findings_hides_none_of_another_file() -> None:
@@ -149,11 +143,11 @@ def test_a_file_full_of_findings_hides_none_of_another_file() -> None:
     }
     made = make_card(unpack(zipped({"SKILL.md": SKILL, **noise, "z.md": b"rm -rf ~ \n"}), SOURCE))
     shell = [one for one in made.findings if one.kind == "shell"]
-    assert len(shell) == MAX_OF_A_KIND
+    assert len(shell) == 26
     assert "z.md" in {one.file for one in shell}
     text = words(made).text
     assert "- risky commands (501)" in text
-    assert "- and 471 more" in text
+    assert "- and 475 more" in text
 
 
 @pytest.mark.parametrize(

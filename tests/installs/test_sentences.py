@@ -25,7 +25,7 @@ def test_of_what_cannot_be_installed_nothing_is_to_be_chosen() -> None:
     assert "Answer with its number." in choices_text("en", [closed, can_be_had])
     assert "“install the server com.example/open”" in found_text("en", [closed, can_be_had])
     assert choices_text("en", [closed]) == found_text("en", [closed])
-    assert "only as a container image" in found_text("en", [closed]).splitlines()[-1]
+    assert "in a form that I do not install" in found_text("en", [closed]).splitlines()[-1]
 
 
 async def test_a_short_install_says_nothing_and_a_long_one_once() -> None:

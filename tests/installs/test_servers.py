@@ -18,6 +18,7 @@ from app.installs.entries import read_entry
 from app.installs.errors import InstallError
 from app.installs.pipeline import Approval
 from app.installs.plans import Plan
+from app.installs.quarantine import keep_plan
 from app.installs.servers import ServerInstaller, ServerRequest
 from app.mcp import installed
 from app.mcp.configuration import Configuration
@@ -228,7 +229,6 @@ def test_what_an_operator_changed_in_an_entry_is_lost_only_after_a_yes_to_that(
     with pytest.raises(InstallError, match="changed meanwhile"):
         place.commit(unaware)
     assert place.entries() == edited
-    (place.data / "mcp/x/.installing").touch()  # a kill before anything was kept
     Place(place.folder).installer.tidy()
     assert place.entries() == edited
     plan = place.plan(place.entry("npm", "x-mcp", "2.0.0"))
@@ -286,10 +286,6 @@ def test_where_the_operators_file_is_broken_nothing_changes(place: Place, npm: N
         place.commit(plan)
     assert place.config.read_text() == "{"
     assert list((place.data / "mcp").iterdir()) == []
-    (place.data / "mcp/x").mkdir()
-    (place.data / "mcp/x/.removing").touch()
-    Place(place.folder).installer.tidy()
-    assert (place.data / "mcp/x/.removing").exists()
 
 
 HOSTILE_NPM: dict[str, tuple[dict[str, Any], str]] = {
@@ -494,6 +490,7 @@ KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from app.installs.pipeline import Approval
+from app.installs.quarantine import keep_plan
 from app.installs.servers import ServerInstaller, ServerRequest
 from tests.installs.test_servers import Place
 
@@ -525,34 +522,32 @@ def test_a_kill_during_an_install_leaves_nothing(step: str, place: Place, npm: N
     assert list((place.data / "mcp").iterdir()) == []
 
 
-def test_a_kill_after_the_record_is_written_leaves_the_whole(place: Place, npm: NpmRegistry) -> None:
+def test_an_install_that_was_killed_after_its_record_is_done_again(place: Place, npm: NpmRegistry) -> None:
     npm.add("x-mcp")
-    record = place.install(place.entry("npm", "x-mcp"))
-    written = place.entries()
+    plan = place.plan(place.entry("npm", "x-mcp"))
+    killed, written = place.commit(plan), place.entries()
     place.config.unlink()
+    keep_plan(place.data, plan.subject, plan.text)
+    record = place.commit(plan)
+    assert place.entries().keys() == written.keys()
+    assert (record.subject, record.updated_from) == (killed.subject, "")
     home = place.data / "mcp/x"
-    (home / ".installing").write_text(record.subject)
     (home / ".staging-0").mkdir()
     (home / "package-0").mkdir()
     Place(place.folder).installer.tidy()
-    assert place.entries() == written
     assert sorted(path.name for path in home.iterdir()) == ["installed.json", Path(record.folder).name]
     assert place.answer(record) == "x"
 
 
 @pytest.mark.usefixtures("deep_ground")
-def test_a_removal_that_was_killed_is_finished_also_of_data_deeper_than_any_path(
-    place: Place, npm: NpmRegistry
-) -> None:
+def test_a_removal_removes_also_data_deeper_than_any_path(place: Place, npm: NpmRegistry) -> None:
     """One that could not be removed stood in the way of every later start."""
     npm.add("x-mcp")
-    for how in (lambda: asyncio.run(place.installer.remove("x")), Place(place.folder).installer.tidy):
-        place.install(place.entry("npm", "x-mcp"))
-        make_deep(place.data / "mcp/x/data")
-        (place.data / "mcp/x/.removing").touch()
-        how()
-        assert place.entries() == {}
-        assert list((place.data / "mcp").iterdir()) == []
+    place.install(place.entry("npm", "x-mcp"))
+    make_deep(place.data / "mcp/x/data")
+    asyncio.run(place.installer.remove("x"))
+    assert place.entries() == {}
+    assert list((place.data / "mcp").iterdir()) == []
     make_deep(place.data / "mcp/.y-0123")
     Place(place.folder).installer.tidy()
     assert list((place.data / "mcp").iterdir()) == []

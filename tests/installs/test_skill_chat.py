@@ -176,7 +176,7 @@ def test_what_is_no_skill_and_a_redirect_inwards_are_refused_politely(quiet: Any
     assert len(questions(graph, "p0")) == asked_before
 
 
-def test_an_update_shows_what_changes_and_a_removal_asks(house: Any, web: Web, tides: str) -> None:
+def test_an_update_and_a_removal_ask(house: Any, web: Web, tides: str) -> None:
     server, graph = house
     install(graph, tides)
     changed = TOOLS.replace("def high_tide", "def low_tide")
@@ -184,9 +184,7 @@ def test_an_update_shows_what_changes_and_a_removal_asks(house: Any, web: Web, t
     files = {"SKILL.md": SKILL.format(address=web.site.url), "scripts/tools.py": changed}
     web.put("/tides.zip", {**files, "mcp.json": json.dumps(mapping)})
     install(graph, tides, count=2)
-    shown = cards(graph, "p0")
-    assert re.search("New in it: .*“low_tide”", shown)
-    assert "Tools that change or go: “high_tide”" in shown
+    assert "Update the skill tides?" in questions(graph, "p0")[1]["text"]
     (kept_as,) = wait_for(lambda: secret_names(server.folder, "tides"), "the update")
     Secrets(server.folder).put(kept_as, "KEY", "of the sea")
     say(graph, "p0", "remove_skill", name="tides")
@@ -247,7 +245,7 @@ def test_a_long_card_is_shortened_if_it_holds_no_danger_else_approved_in_the_con
     press(graph, "p0", question, "Install")
     told(graph, "p0", "✓ Installed: library")
     assert "201 files" in shown
-    assert "This is shortened. The owner reads all of it with: recado approvals list" in shown
+    assert "- y 161 más" in shown or "- and 161 more" in shown
     hosts = [f"https://{'a-long-name-for-a-host.' * 6}h{n}.net" for n in range(90)]
     address = web.put("/hosts.zip", {"SKILL.md": SKILL.format(address="\n".join(hosts))})
     say(graph, "p0", "install_skill_from_url", url=address)

@@ -171,8 +171,7 @@ async def test_a_card_and_the_record_name_the_host_that_a_site_sent_us_on_to(tmp
     ):
         site.redirect = to
         candidate = await installer.propose(ADDRESS)
-        assert candidate.change is not None
-        assert candidate.change.came_from == ((before,) if before else ())
+        assert candidate.came_from == ((before,) if before else ())
     assert candidate.card.sent_on == ""  # a redirect within a site is no news
     assert "It came from another address before: “cdn.example.net”" in whole(candidate)
 
@@ -309,7 +308,7 @@ async def test_a_changed_folder_is_not_mended_by_a_yes(tmp_path: Path) -> None:
     (made.folder / "scripts" / "tools.py").write_bytes(TOOLS + b"#")
     installer = installer_of(tmp_path, {"": zipped({"SKILL.md": SKILL, **WITH_TOOLS})})
     candidate = await installer.propose(ADDRESS)
-    assert candidate.change is None
+    assert candidate.replaces
     with pytest.raises(InstallError, match="could not be written"):
         await approve(installer, candidate.subject)
 

@@ -98,7 +98,7 @@ def test_a_yes_holds_for_one_definition_and_one_version() -> None:
 
 
 @pytest.mark.parametrize(("args", "sent"), [
-    ({"query": "tea", "limit": None, "anything": None, "filter": None}, {"query": "tea"}),
+    ({"query": "tea", "limit": None, "filter": None}, {"query": "tea"}),
     ({"query": "tea", "owner": None}, {"query": "tea", "owner": None}),
     ({"query": "tea", "filter": {"since": None}}, {"query": "tea", "filter": {}}),
     ({"query": "tea", "anything": [None, {"a": None}]}, {"query": "tea", "anything": [None, {"a": None}]}),
@@ -203,7 +203,8 @@ def test_a_long_name_keeps_its_end_and_stays_the_same() -> None:
 def test_equal_names_are_told_apart_in_any_order() -> None:
     spelled, other = ("files", "read_file"), ("files", "read.file")
     both = unique_names([spelled, other])
-    assert both[spelled] == "mcp_files_read_file"
+    assert unique_names([spelled]) == {spelled: "mcp_files_read_file"}
+    assert re.fullmatch(r"mcp_files_[0-9a-f]{8}_read_file", both[spelled])
     assert re.fullmatch(r"mcp_files_[0-9a-f]{8}_read_file", both[other])
     assert unique_names([other, spelled, ("files", "read file")])[other] == both[other]
     crossed = unique_names([("a", "b_c"), ("a_b", "c")])

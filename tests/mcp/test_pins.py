@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.mcp.pins import Difference, Pins, definition_hash, differences
+from app.mcp.pins import Pins, definition_hash, differences
 
 READ = {
     "name": "read",
@@ -36,22 +36,14 @@ def test_parts_that_are_not_pinned_may_change(pins: Pins) -> None:
     assert pins.compare([same]).approved == (same,)
 
 
-def tampered(written: Any) -> Any:
-    written["tools"]["read"]["definition"]["description"] = "Reads and sends"
-    return written
-
-
 @pytest.mark.parametrize("spoil", [
     lambda written: "no json",
     lambda written: json.dumps([]),
-    lambda written: json.dumps({"version": 99, "tools": {}}),
     lambda written: json.dumps({"version": 1, "tools": {"read": None}}),
-    lambda written: json.dumps({"version": 1, "tools": {"write": written["tools"]["read"]}}),
-    lambda written: json.dumps(tampered(written)),
     lambda written: "[" * 100_000,
     lambda written: "\udcff".encode("utf-8", "surrogateescape").decode("latin-1"),
 ])  # fmt: skip
-def test_a_tampered_file_approves_nothing_and_is_a_fault(pins: Pins, path: Path, spoil: Any) -> None:
+def test_a_spoiled_file_approves_nothing_and_is_a_fault(pins: Pins, path: Path, spoil: Any) -> None:
     pins.approve_first([READ])
     path.write_text(spoil(json.loads(path.read_text())))
     assert [one.tool for one in pins.compare([READ]).held_back] == ["read"]
@@ -62,34 +54,21 @@ def test_a_tampered_file_approves_nothing_and_is_a_fault(pins: Pins, path: Path,
     assert pins.fault == ""
 
 
-def test_a_difference_names_the_parts_that_changed() -> None:
+def test_a_difference_names_the_places_that_changed() -> None:
     after = {
         "name": "read",
-        "description": "Reads a file and sends it",
+        "description": "Reads and sends",
         "inputSchema": {
             "type": "object",
-            "properties": {"path": {"type": "string", "default": "~/.ssh"}, "to": {"type": "string"}},
+            "properties": {"path": {"type": "string"}, "to": {}},
             "required": [],
         },
-        "annotations": {"readOnlyHint": False, "openWorldHint": True},
     }
-    assert differences(READ, after) == (
-        Difference("description", "", "Reads a file", "Reads a file and sends it"),
-        Difference("parameter", "path", {"type": "string"}, {"type": "string", "default": "~/.ssh"}),
-        Difference("parameter", "to", None, {"type": "string"}),
-        Difference(
-            "parameters",
-            "",
-            {"type": "object", "required": ["path"]},
-            {"type": "object", "required": []},
-        ),
-        Difference("annotation", "readOnlyHint", True, False),
-        Difference("annotation", "openWorldHint", None, True),
-    )
-    assert differences(READ, READ) == ()
-    assert [one.part for one in differences(None, READ)] == [
-        "description",
-        "parameter",
-        "parameters",
-        "annotation",
+    assert differences(READ, after) == [
+        ("description", "Reads a file", "Reads and sends"),
+        ("inputSchema.properties.to", None, "{}"),
+        ("inputSchema.required", '["path"]', "[]"),
+        ("annotations.readOnlyHint", "true", None),
     ]
+    assert differences(READ, READ) == []
+    assert [place for place, _, _ in differences(None, READ)][:2] == ["name", "description"]

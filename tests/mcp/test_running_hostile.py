@@ -20,24 +20,24 @@ pytestmark = pytest.mark.slow
 MEGABYTES = {"megabytes": {"type": "integer"}}
 
 
-async def test_a_line_of_50_megabytes_is_passed_over_and_takes_no_memory(manager: Manager) -> None:
+async def test_a_line_of_50_megabytes_ends_its_server_and_takes_no_memory(manager: Manager) -> None:
     await manager.start("one", {"tools": [tool("flood", properties=MEGABYTES)]})
+    await manager.start("two")
     tracemalloc.start()
     try:
         result = await manager.call("mcp_one_flood", megabytes=50)
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert result.ok
+    assert result.code == "OUTCOME_UNKNOWN"
+    await until(lambda: "a message of more than 8 MiB" in manager.state("one").reason, "the reason")
     assert most < 30 * 2**20
-
-
-async def test_rubbish_without_end_ends_its_server(manager: Manager) -> None:
-    await manager.start("one", {"tools": [tool("rubbish", properties=MEGABYTES)]})
-    await manager.start("two")
-    assert (await manager.call("mcp_one_rubbish", megabytes=70)).code == "OUTCOME_UNKNOWN"
-    await until(lambda: "64 MiB that are no messages" in manager.state("one").reason, "the reason")
     assert (await manager.call("mcp_two_echo", text="hola")).ok
+
+
+async def test_rubbish_is_passed_over(manager: Manager) -> None:
+    await manager.start("one", {"tools": [tool("rubbish", properties=MEGABYTES)]})
+    assert (await manager.call("mcp_one_rubbish", megabytes=1)).ok
 
 
 COUNT = {"count": {"type": "integer"}}
@@ -68,15 +68,10 @@ async def test_a_list_keeps_only_what_is_pinned_of_its_tools(manager: Manager, t
     assert [name for name, _ in state.dropped] == ["x" * 256]
 
 
-@pytest.mark.parametrize(
-    ("megabytes", "code"), [(7.5, "ok"), (9, "OUTPUT_TOO_LARGE"), (24, "OUTPUT_TOO_LARGE")]
-)
-async def test_an_answer_that_is_too_long_fails_alone(manager: Manager, megabytes: float, code: str) -> None:
+async def test_an_answer_of_megabytes_is_taken(manager: Manager) -> None:
     big = tool("big", properties={"megabytes": {"type": "number"}})
-    await manager.start("one", {"tools": [big, tool("pid")]})
-    before = (await manager.call("mcp_one_pid")).data
-    assert (await manager.call("mcp_one_big", megabytes=megabytes)).code == code
-    assert (await manager.call("mcp_one_pid")).data == before
+    await manager.start("one", {"tools": [big]})
+    assert (await manager.call("mcp_one_big", megabytes=7.5)).ok
 
 
 @pytest.mark.parametrize("silent", [["initialize"], ["tools/list"]])

@@ -114,6 +114,27 @@ def test_a_word_of_the_message_counts_more_than_what_another_means() -> None:
     assert "i" not in ids(ToolIndex([INVOICE, spanish]), "emití la boleta", bridge=False)
 
 
+@pytest.mark.parametrize(
+    ("said", "first"),
+    [
+        ("is the lamp on?", "lamp_state"),
+        ("¿está encendida la lámpara?", "lamp_state"),
+        ("a lâmpada está ligada?", "turn_on_lamp"),  # begins as an order may
+        ("está ligada a lâmpada?", "lamp_state"),
+        ("turn on the lamp", "turn_on_lamp"),
+        ("prende la lámpara", "turn_on_lamp"),
+    ],
+)
+def test_a_question_of_state_prefers_tools_that_read(said: str, first: str) -> None:
+    index = ToolIndex(
+        [
+            Document("turn_on_lamp", "turn_on_lamp", "Turns on a lamp or light."),
+            Document("lamp_state", "lamp_state", "Shows whether a lamp or light is on."),
+        ]
+    )
+    assert index.rank(said)[0].id == first
+
+
 def test_several_meanings_of_a_word_count_as_one() -> None:
     both = Document("both", "invoices", "Finds an invoice")
     index = ToolIndex([both, Document("verbs", "lookup", "Search, find, look up and locate a thing")])

@@ -88,7 +88,7 @@ def _facts(skill: Skill) -> list[object]:
         (skill.name, skill.bundled, skill.available, skill.faults, skill.warnings, skill.left_out),
         *((tool.definition_hash, tool.description, tool.examples, tool.category) for tool in skill.tools),
         *((tool.sensitive, tool.idempotent, tool.harmless, tool.outside) for tool in skill.tools),
-        *((tool.timeout, tool.audience, tool.calls_per_minute) for tool in skill.tools),
+        *((tool.timeout, tool.audience) for tool in skill.tools),
     ]
 
 
@@ -156,7 +156,7 @@ def test_a_folder_that_was_not_bundled_is_never_imported(tmp_path: Path, release
     trap = tmp_path / "imported"
     front = (
         "metadata:\n  sensitive-tools: hello ghost\n  idempotent-tools: hello\n  timeout-seconds: '5'\n"
-        "  calls-per-minute: 'hello:7 many ghost:1'\n  audience: owners\n"
+        "  audience: owners\n"
     )
     code = f"open({str(trap)!r}, 'w')\n{HELLO}def undocumented():\n    return 1\n"
     folder = write(tmp_path / "own" / "first", code, front=front, body="Run {baseDir}/x.")
@@ -165,11 +165,10 @@ def test_a_folder_that_was_not_bundled_is_never_imported(tmp_path: Path, release
     assert (skill.bundled, skill.available, skill.reason) == (False, True, "")
     (hello,) = skill.tools
     assert (hello.name, hello.category, hello.timeout, hello.audience) == ("hello", "first", 5.0, "owners")
-    assert (hello.sensitive, hello.idempotent, hello.calls_per_minute) == (True, True, 7)
+    assert (hello.sensitive, hello.idempotent) == (True, True)
     assert hello.input_schema["properties"] == {"name": {"type": "string", "default": "you"}}
     warnings = " ".join(skill.warnings)
-    for part in ("'ghost'", "'many'"):
-        assert part in warnings
+    assert "'ghost'" in warnings
     assert skill.left_out == ("undocumented has no docstring, so it is not a tool; say in one what it does",)
     assert skill.instructions == f"Run {folder}/x."
 
@@ -179,11 +178,12 @@ def test_a_package_that_is_not_installed_is_named_until_it_is(
 ) -> None:
     code = (
         "import json\nimport beside\nfrom folder_beside import x\nimport recado_test_package.inner\n"
+        "import recado_other_package\n"
         "try:\n    import guarded_package\nexcept ImportError:\n    pass\n"
         "def later():\n    import later_package\n" + HELLO
     )
     folder = write(tmp_path / "own" / "needy", code)
-    (folder / "scripts" / "beside.py").write_text("import recado_other_package\nimport beside\n", "utf-8")
+    (folder / "scripts" / "beside.py").write_text("import beside\n", "utf-8")
     (folder / "scripts" / "folder_beside").mkdir()
     loader = loaded(tmp_path / "own")
     skill = loader.skills[0]
@@ -322,7 +322,6 @@ def test_a_folder_that_is_too_big_is_refused(tmp_path: Path, fill: Callable[[Pat
             for front, key in (
                 ("metadata: {sensitive_tools: hello}", "sensitive_tools"),
                 ("sensitive-tools: hello", "sensitive-tools"),
-                ("metadata: {recado: {sensitive-tools: hello}}", "sensitive-tools"),
                 ("metadata: {sensitive-tools: {hello: true}}", "sensitive-tools"),
             )
         ),
@@ -377,20 +376,15 @@ def test_phrases_that_do_not_fit_are_left_out_with_a_warning(release: Path) -> N
     folder = write(release / "first", HELLO)
     (folder / "assets").mkdir()
     phrases = folder / "assets" / "phrases.yaml"
-    phrases.write_text("hello: {es: [hola, 3, ''], fr: [salut]}\nghost: {es: [x]}\n", "utf-8")
+    phrases.write_text("hello: {es: [' hola']}\nghost: {es: [x]}\n", "utf-8")
     skill = load_skill(folder, release=release)
-    assert skill.phrases == {"hello": {"es": ("hola",), "pt": (), "en": ()}}
+    assert skill.phrases == {"hello": {"es": ("hola",)}}
     assert "'ghost'" in " ".join(skill.warnings)
-    assert "hello has no phrase under 'fr' that is read" in " ".join(skill.warnings)
-    phrases.write_text("hello: {es: saluda, en: {a: b}}\n", "utf-8")
-    skill = load_skill(folder, release=release)
-    assert skill.phrases == {"hello": {"es": ("saluda",), "pt": (), "en": ()}}
-    assert skill.warnings == ("assets/phrases.yaml: hello has no phrase under 'en' that is read",)
-    for broken in ("[", "- a\n- b\n", "hello: text\n"):
+    for broken in ("[", "- a\n- b\n", "hello: text\n", "hello: {fr: [salut]}\n", "hello: {es: ['']}\n"):
         phrases.write_text(broken, "utf-8")
         skill = load_skill(folder, release=release)
-        assert skill.available
-        assert "phrases.yaml" in " ".join(skill.warnings)
+        assert (skill.available, skill.phrases) == (True, {})
+        assert "phrases.yaml is left out: " in " ".join(skill.warnings)
 
 
 def test_a_dropped_changed_broken_and_deleted_folder_is_noticed(tmp_path: Path, release: Path) -> None:
@@ -452,32 +446,17 @@ def test_the_second_tool_of_a_name_is_offered_under_its_skills(tmp_path: Path, r
     assert loader.clashes == ("second: the tool hello is offered as second_hello",)
 
 
-def test_of_two_skills_of_one_name_the_operators_is_used(tmp_path: Path, release: Path) -> None:
-    write(release / "first", HELLO)
-    write(tmp_path / "own" / "first", body="Mine.")
-    write(tmp_path / "own" / "zzz", name="first", body="A copy.")
-    loader = loaded(tmp_path / "own", release)
-    assert [skill.instructions for skill in loader.skills if skill.available] == ["Mine."]
-    assert loader.skill("first").instructions == "Mine."
-    assert len(loader.clashes) == 2
-    assert loader.tools() == ()
-
-
-def test_of_an_unchanged_copy_of_a_bundled_skill_the_bundled_one_is_used(
+def test_of_skills_of_one_name_the_bundled_one_is_used_else_the_one_in_a_folder_of_that_name(
     tmp_path: Path, release: Path
 ) -> None:
     write(release / "first", HELLO)
-    copy = tmp_path / "own" / "first"
-    shutil.copytree(release / "first", copy)
+    for name, folder in (("first", "first"), ("mine", "mine"), ("mine", "zzz")):
+        write(tmp_path / "own" / folder, name=name, body=f"In {folder}.")
     loader = loaded(tmp_path / "own", release)
-    assert loader.clashes == ()
+    assert [skill.instructions for skill in loader.skills if skill.available] == ["Body.", "In mine."]
     assert loader.skill("first").folder == release / "first"
+    assert len(loader.clashes) == 2
     assert [tool.name for tool in loader.tools()] == ["hello"]
-    (left,) = (skill for skill in loader.skills if not skill.available)
-    assert "copy" in left.reason
-    write(copy, HELLO, body="Mine.")
-    loader.refresh()
-    assert loader.skill("first").instructions == "Mine."
 
 
 def test_long_names_keep_their_end_and_fit(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Workers whose code speaks to the server in their place: whatever it says ends the worker at most."""
 
 import asyncio
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,6 @@ import pytest
 
 from app.skills.folder import signature
 from app.skills.frames import CALL_BYTES, LEAST_BYTES, MOST_BYTES
-from app.skills.worker_process import WorkerFault
-from app.skills.workers import Workers
 from app.tools import ToolContext
 from tests.skills.folders import House
 from tests.world import until
@@ -55,7 +54,7 @@ NESTED = "[" * 900 + "]" * 900
 @pytest.mark.parametrize(
     "body",
     [
-        '["Fault", {"text": 7}]',
+        '["Ready", {"fault": 7}]',
         '["Call", {"id": 1, "function": "f", "args": {}, "context": {}}]',
         '["Ask", {"id": NaN, "call": 1, "method": "store.get", "args": ["k"]}]',
         '["Ask", {"id": NESTED, "call": 1, "method": "store.get", "args": ["k"]}]',
@@ -78,7 +77,7 @@ async def test_what_is_no_message_ends_the_worker_and_counts(house: House, body:
     assert house.told[0][0] == folder.name
 
 
-@pytest.mark.parametrize("body", ['["Fault", {"text": 7}]', '["Result", {"id": 1, "result": {}}]'])
+@pytest.mark.parametrize("body", ['["Ready", {"fault": 7}]', '["Result", {"id": 1, "result": {}}]'])
 async def test_a_worker_that_says_nonsense_at_its_start_is_set_aside_too(house: House, body: str) -> None:
     house.drop("speaks", f"{SPEAKS}\nwrite({body!r}.encode())\ntime.sleep(600)\n")
     for _ in range(3):
@@ -139,9 +138,13 @@ def home() -> str:
 '''
 
 
-async def test_a_workers_home_goes_with_it_whatever_it_made_of_it(tmp_path: Path) -> None:
-    homes = tmp_path / "data" / "workers"
-    house = House(tmp_path / "skills", homes=homes)
+async def test_a_workers_home_goes_with_it_whatever_it_made_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    homes = tmp_path / "temporary"
+    homes.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(homes))
+    house = House(tmp_path / "skills")
     house.drop("homes", HOMES)
     made = Path((await house.call("deepens")).data)
     assert made.parent == homes
@@ -150,26 +153,6 @@ async def test_a_workers_home_goes_with_it_whatever_it_made_of_it(tmp_path: Path
     await house.call("home")
     await house.workers.close()
     assert not any(homes.iterdir())
-
-
-async def test_homes_that_a_killed_server_left_are_removed_at_the_first_call(tmp_path: Path) -> None:
-    homes = tmp_path / "workers"
-    (homes / "recado-worker-old" / "inner").mkdir(parents=True)
-    (homes / "recado-worker-old" / "inner" / "file").touch()
-    house = House(tmp_path / "skills", homes=homes)
-    house.drop("homes", HOMES)
-    mine = Path((await house.call("home")).data)
-    await until(lambda: list(homes.iterdir()) == [mine], "what was left to be removed")
-    await house.workers.close()
-
-
-async def test_without_a_place_for_homes_no_call_is_run(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    workers = Workers(homes=tmp_path / "file" / "homes")
-    with pytest.raises(WorkerFault, match="no place for their homes") as fault:
-        await workers.call(tmp_path, signature(tmp_path), "f", {}, ToolContext())
-    assert not fault.value.started
-    await workers.close()
 
 
 DEAF = '''

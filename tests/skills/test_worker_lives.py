@@ -3,8 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from app.skills.workers import IDLE_WORKERS
-from tests.skills.folders import House, alive, gone
+from tests.skills.folders import House, gone
 from tests.skills.worker_code import HANGING, OTHER
 from tests.world import until
 
@@ -49,17 +48,6 @@ async def test_an_idle_worker_ends_and_the_next_call_starts_another(tmp_path: Pa
     await until(gone([first]), "the idle worker to end")
     assert (await house.call("pid")).data != first
     await house.workers.close()
-
-
-async def test_of_the_idle_workers_those_used_last_are_kept(house: House) -> None:
-    for n in range(IDLE_WORKERS + 1):
-        house.drop(
-            f"skill-{n}", f'import os\ndef pid_{n}() -> int:\n    """Who."""\n    return os.getpid()\n'
-        )
-    results = await asyncio.gather(*(house.call(f"pid_{n}") for n in range(IDLE_WORKERS + 1)))
-    pids = [result.data for result in results]
-    await until(gone(pids[:1]), "the one used longest ago to end")
-    assert all(map(alive, pids[1:]))
 
 
 async def test_calls_in_flight_end_when_the_workers_are_closed(house: House) -> None:

@@ -50,12 +50,10 @@ def surroundings() -> dict:
 
 
 async def test_a_dropped_folders_tools_run_with_their_types_in_a_process_of_its_own(house: House) -> None:
-    house.drop("planner", TYPED, beside="SAID = 'hello'\n", calls_per_minute="count:600 90")
+    house.drop("planner", TYPED, beside="SAID = 'hello'\n")
     schema = house.loader.tools()[0].input_schema
     assert schema["properties"]["size"] == {"type": "string", "enum": ["small", "large"], "default": "small"}
     assert schema["required"] == ["day"]
-    rates = {tool.name: tool.calls_per_minute for tool in house.loader.tools()}
-    assert rates == {"plan": 90, "count": 600, "surroundings": 90}
     result = await house.call("plan", day="2026-11-21", tags=["a"])
     assert result.data == {"weekday": 6, "size": "small", "tags": ["a"], "said": "hello"}
     wrong = await house.call("plan", day="yesterday")

@@ -38,7 +38,7 @@ def waiting_texts(conn: Connection) -> list[str]:
 def test_a_redelivered_message_is_taken_once(conn: Connection) -> None:
     take(conn, inbound("w1"))
     again = take(conn, inbound("w1"), now=T + 60)
-    assert (again.accepted, again.duplicates, again.expect) == (0, 1, set())
+    assert (again.accepted, again.duplicates, again.wake) == (0, 1, set())
     assert waiting_texts(conn) == ["hola"]
 
 
@@ -88,7 +88,7 @@ def test_what_was_deleted_before_a_turn_took_it_up_is_not_answered(conn: Connect
 @pytest.mark.parametrize("kind", ["system", "reaction", "revoke"])
 def test_kinds_that_nobody_answers_are_recorded_and_not_queued(conn: Connection, kind: str) -> None:
     taken = take(conn, inbound("w1", kind=kind))
-    assert (taken.accepted, taken.expect | taken.wake, waiting_texts(conn)) == (1, set(), [])
+    assert (taken.accepted, taken.wake, waiting_texts(conn)) == (1, set(), [])
     assert value(conn, "SELECT kind FROM messages") == kind
 
 
@@ -213,7 +213,7 @@ def test_a_frozen_person_is_kept_and_wakes_nobody(conn: Connection) -> None:
     where = conversation(conn)
     freeze(conn, where.person_id)
     taken = take(conn, inbound("w1"))
-    assert (taken.accepted, taken.expect | taken.wake, taken.frozen) == (1, set(), [ANA.phone])
+    assert (taken.accepted, taken.wake, taken.frozen) == (1, set(), [ANA.phone])
     assert claim(conn, where, "t1", T + 60) is None
     people.allow(conn, "whatsapp", ANA.phone, T)
     assert claim(conn, where, "t1", T + 60) == Ready("t1")
@@ -231,7 +231,7 @@ def test_the_ownership_code_makes_an_owner_and_no_turn(conn: Connection) -> None
     code = offer_ownership(conn, closed, T)
     assert code is not None
     taken = take(conn, inbound("w1", code), doors=closed)
-    assert (taken.new_owners, taken.expect | taken.wake) == ([ANA.phone], set())
+    assert (taken.new_owners, taken.wake) == ([ANA.phone], set())
     assert value(conn, "SELECT role FROM people") == "owner"
 
 

@@ -18,7 +18,7 @@ def a_turn(conn: Connection, *, ended: bool) -> None:
     take(conn, inbound("w1"))
     begun(conn, where, "t1")
     journal.record(conn, "t1", "llm:0", "llm", "{}", T)
-    traces.keep(conn, "t1", ModelCall("llm:0", "m", ("h",), (("h", "body"),), Tokens(1, 1, 0), 0.1, T))
+    traces.keep(conn, "t1", ModelCall("llm:0", "m", (("h", "body"),), Tokens(1, 1, 0), 0.1, T))
     if ended:
         turns.end(conn, "t1", where, "answered", draft("ok"), T)
 
@@ -98,7 +98,7 @@ def trace(conn: Connection, body: str) -> None:
     where = conversation(conn)
     take(conn, inbound("w1"))
     begun(conn, where, "t1")
-    traces.keep(conn, "t1", ModelCall("llm:0", "m", ("h",), (("h", body),), Tokens(5, 2, 0), 0.1, T))
+    traces.keep(conn, "t1", ModelCall("llm:0", "m", (("h", body),), Tokens(5, 2, 0), 0.1, T))
 
 
 @pytest.mark.parametrize("characters", [PART_CHARACTERS, 50 * PART_CHARACTERS])

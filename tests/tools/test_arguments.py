@@ -79,21 +79,21 @@ def test_accepted(given: dict[str, Any], checked: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"title": 5}, "title: expected a string, got 5 (integer)"),
-        ({"title": None}, "title: expected a string, got null (null)"),
-        ({"title": ""}, "title: expected at least 1 characters, got 0"),
-        ({"titel": "x"}, "titel: unknown argument, did you mean title?"),
-        ({"count": True}, "count: expected an integer, got true (boolean)"),
-        ({"count": "many"}, 'count: expected an integer, got "many" (string)'),
-        ({"count": "12"}, "count: expected a number of at most 9, got 12"),
-        ({"labels": ["a", 3]}, "labels[1]: expected a string, got 3 (integer)"),
-        ({"labels": 7}, "labels: expected an array, got 7 (integer)"),
+        ({"title": 5}, 'title: 5 is not of type "string"'),
+        ({"title": None}, 'title: null is not of type "string"'),
+        ({"title": ""}, 'title: "" is shorter than 1 character'),
+        ({"titel": "x"}, "titel: unknown argument. There are: title, count"),
+        ({"count": True}, 'count: true is not of type "integer"'),
+        ({"count": "many"}, 'count: "many" is not of type "integer"'),
+        ({"count": "12"}, "count: 12 is greater than the maximum of 9"),
+        ({"labels": ["a", 3]}, 'labels[1]: 3 is not of type "string"'),
+        ({"labels": 7}, 'labels: 7 is not of type "array"'),
         ({"level": "urgent"}, 'level: expected one of "low", "high", got "urgent" (string)'),
-        ({"place": {}}, "place.x: required and missing, expected an integer"),
-        ({"place": {"x": 1, "y": 2}}, "place.y: unknown argument. There are: x"),
-        ({"either": []}, "either: expected an integer or a string, got [] (array)"),
-        ({"day": "May"}, "day: expected text that matches"),
-        ({"node": {"next": {"n": "x"}}}, 'node.next.n: expected an integer, got "x" (string)'),
+        ({"place": {}}, "place.x: required and missing"),
+        ({"place": {"x": 1, "y": 2}}, "place.y: unknown argument"),
+        ({"either": []}, 'either: [] is not of type "integer" or [] is not of type "string"'),
+        ({"day": "May"}, 'day: "May" does not match'),
+        ({"node": {"next": {"n": "x"}}}, 'node.next.n: "x" is not of type "integer"'),
         ({"loop": 1}, "nested too deeply"),
     ],
 )
@@ -130,9 +130,9 @@ def said(cases: list[tuple[dict[str, Any], object]]) -> list[str]:
 
 
 HOSTILE_PATTERNS = [
-    ("^" + ".?" * 60 + "~$", "the weather in Lisbon tomorrow and then some", "expected text that matches"),
-    ("^" + "a{0,9}" * 30 + "$", "a" * 200 + "!", "expected text that matches"),
-    ("^(a+)+$", "a" * 200 + "!", "expected text that matches"),
+    ("^" + ".?" * 60 + "~$", "the weather in Lisbon tomorrow and then some", "does not match"),
+    ("^" + "a{0,9}" * 30 + "$", "a" * 200 + "!", "does not match"),
+    ("^(a+)+$", "a" * 200 + "!", "does not match"),
     ("^(a+)+$", "a" * 200, "taken"),
     (r"((a?){200}){200}$", "a" * 200 + "!", "taken"),
     (r"(?x)((a?) {200}) {200}$", "a" * 200 + "!", "taken"),
@@ -158,7 +158,7 @@ def test_many_heavy_patterns_take_no_time() -> None:
     parts = {name: {"type": "string", "pattern": r"^\w{90}$"} for name in names}
     schema = {"type": "object", "properties": parts}
     short, long = said([(schema, dict.fromkeys(names, "!" * length)) for length in (99, 5000)])
-    assert short.count("expected text that matches") == 300
+    assert short.count("does not match") == 300
     assert long == "taken"
 
 

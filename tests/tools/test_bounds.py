@@ -4,7 +4,7 @@ import asyncio
 import json
 import threading
 from collections import UserDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import date
@@ -17,7 +17,7 @@ import pytest
 from pydantic import BaseModel
 
 from app.tools import ConfirmationPolicy, ExecutionEngine, Tool, ToolRegistry, ToolResult
-from app.tools.plain import TooLarge, is_small, plain
+from app.tools.plain import TooLarge, plain
 
 MEBIBYTE = 1024 * 1024
 
@@ -56,8 +56,6 @@ class Form(BaseModel):
 
 LOOP = Box("outer")
 LOOP.inside.append(LOOP)
-RING: dict[str, Any] = {}
-RING["ring"] = [RING]
 DEEP: list[Any] = []
 for _ in range(5000):
     DEEP = [DEEP]
@@ -136,15 +134,11 @@ def test_every_class_becomes_plain_json_once() -> None:
         "box": Box("b", [Decimal("1.50"), PurePosixPath("a/b"), Color.RED]),
         "form": Form(day=date(2026, 5, 1)),
         "more": UserDict({1: b"bytes", None: {2, 1}, date(2026, 5, 1): (1.5, float("nan"))}),
-        "huge": 10**5000,
-        "half": "\ud800",
     }
     assert result_of(lambda: value).data == {
         "box": {"label": "b", "inside": ["1.50", "a/b", "red"]},
         "form": {"day": "2026-05-01", "text": ""},
         "more": {"1": "bytes", "null": [1, 2], "2026-05-01": [1.5, None]},
-        "huge": "an integer of 16610 bits",
-        "half": "?",
     }
 
 
@@ -163,31 +157,3 @@ def test_every_class_becomes_plain_json_once() -> None:
 def test_the_limit_is_of_bytes_of_json(value: Any, limit: int, too_large: bool) -> None:
     with pytest.raises(TooLarge) if too_large else nullcontext():
         plain(value, limit)
-
-
-def test_an_endless_list_is_left_at_the_limit() -> None:
-    class Endless(list[int]):
-        def __iter__(self) -> Iterator[int]:
-            while True:
-                yield 1
-
-    with pytest.raises(TooLarge):
-        plain(Endless([1]), 1000)
-
-
-@pytest.mark.parametrize(
-    ("value", "small"),
-    [
-        (None, True),
-        ({"a": [1, 2.5, True, {"b": "c"}]}, True),
-        ("x" * 100, False),
-        (2**63, False),
-        ({1: 2}, False),
-        ({"a": date(2026, 5, 1)}, False),
-        (RING, False),
-        (DEEP, False),
-    ],
-    ids=range(8),
-)
-def test_only_what_is_small_and_plain_is_looked_at_on_the_loop(value: Any, small: bool) -> None:
-    assert is_small(value, 100) == small

@@ -206,7 +206,7 @@ async def test_sleepers_run_together_and_a_hanging_one_holds_nobody() -> None:
 
 async def test_a_call_that_found_no_free_thread_is_not_unknown() -> None:
     release = threading.Event()
-    threads = DaemonThreads(limit=1, lost_limit=0)
+    threads = DaemonThreads(limit=1)
     engine = engine_of(
         tool_of(lambda: release.wait(30), timeout=0.3),
         tool_of(lambda: 1, timeout=0.05).replace(name="next"),
@@ -216,17 +216,6 @@ async def test_a_call_that_found_no_free_thread_is_not_unknown() -> None:
     assert (await engine.execute_tool_call("next", {})).code == "UNAVAILABLE"
     release.set()
     assert (await engine_of(tool_of(lambda: 1), threads=threads).execute_tool_call("it", {})).ok
-
-
-async def test_lost_threads_are_replaced_and_come_back() -> None:
-    release = threading.Event()
-    threads = DaemonThreads(limit=1)
-    engine = engine_of(tool_of(lambda: release.wait(30), timeout=0.3), ADD, threads=threads)
-    assert (await engine.execute_tool_call("it", {})).code == "TIMEOUT"
-    assert threads.lost == 1
-    assert (await engine.execute_tool_call("add", {"a": 1})).data == 2
-    release.set()
-    await until(lambda: not threads.lost, "the thread that was lost")
 
 
 def test_a_hanging_tool_does_not_keep_the_process() -> None:

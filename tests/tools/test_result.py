@@ -1,8 +1,6 @@
 """What the model reads of any result."""
 
-import asyncio
 import json
-import threading
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -66,12 +64,12 @@ def test_envelope_keeps_code_hint_and_meta() -> None:
         ({"a", "b"}, ["a", "b"]),
         (b"bytes", "bytes"),
         ("\ud800", "?"),
-        (CYCLE, [1, "…"]),
+        (CYCLE, "<list that cannot be written: ValueError>"),
         (date(2026, 5, 1), "2026-05-01"),
         ([Unwritable()], ["<Unwritable that cannot be written: RuntimeError>"]),
         ([Fatal()], ["<Fatal that cannot be written: KeyboardInterrupt>"]),
         ([Thing("x")], [{"name": "x"}]),
-        (10**5000, "an integer of 16610 bits"),
+        (10**5000, "<int that cannot be written: ValueError>"),
     ],
     ids=range(12),
 )
@@ -119,16 +117,3 @@ def test_long_failures_are_cut_too() -> None:
     text = ToolResult.failure("X", "m" * 100_000, big="y" * 100_000).to_json()
     assert len(text) <= 32 * 1024
     assert json.loads(text)["error"]["code"] == "X"
-
-
-class Thread:
-    """Its words are the thread that asked for them."""
-
-    def __str__(self) -> str:
-        return threading.current_thread().name
-
-
-def test_the_text_of_anything_but_a_little_plain_json_is_made_in_a_thread() -> None:
-    result = ToolResult.success([Thread()])
-    assert json.loads(result.to_json())["data"] == ["MainThread"]
-    assert json.loads(asyncio.run(result.text()))["data"] != ["MainThread"]

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum, auto
 from functools import partial
-from typing import Annotated, Any, Literal, NamedTuple, NotRequired, Optional, Required, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, Optional, Required
 
 import pytest
 from pydantic import BaseModel, Field
+from typing_extensions import TypedDict
 
 from app.tools import Tool, ToolContext
 from app.tools.schema import PERMISSIVE

@@ -9,6 +9,7 @@ from app.llm.model import Model, ToolCall
 from app.messages import in_own_words
 from app.people import Conversation, Person
 from app.routing.tool_catalog import ToolCatalog
+from app.settings import Settings
 from app.skills.sentences import ToolSentences
 from app.store.database import Database
 from app.store.turn_state import InboxMessage, TurnState
@@ -56,7 +57,7 @@ class Catalog:
         tool = self.tool(name)
         return name in self._outside or (tool is not None and tool.outside and not self._outside)
 
-    def is_learned(self, name: str) -> bool:
+    def acts(self, name: str) -> bool:
         return name != "search_tools"
 
     def foreign(self, skills: Iterable[str], tools: Iterable[str]) -> tuple[str, ...]:
@@ -71,7 +72,7 @@ class NobodyKnown:
     def access_rules(self, realm: str) -> None: ...
 
 
-def services_of(store: Database, catalog: Catalog, **options: Any) -> TurnServices:
+def services_of(store: Database, catalog: Catalog, **settings: Any) -> TurnServices:
     return TurnServices(
         store,
         cast(Model, None),
@@ -79,7 +80,7 @@ def services_of(store: Database, catalog: Catalog, **options: Any) -> TurnServic
         {},
         Profiles(NobodyKnown(), "UTC"),
         NoWakes(),
-        **options,
+        Settings(_env_file=None, **settings),
     )
 
 
@@ -120,6 +121,7 @@ def turn_of(
         "",
         Transcript(chosen, tuple(rounds)),
         cast(ToolCatalog, catalog or Catalog()),
+        Settings(_env_file=None),
     )
 
 

@@ -63,6 +63,7 @@ class Desk:
             "",
             Transcript(routed),
             services.tools,
+            services.settings,
             **options,
         )
 

@@ -139,8 +139,8 @@ def test_a_quote_of_an_unknown_message_says_so() -> None:
     ("message", "words"),
     [
         (member("", "image", attachment={"state": "failed", "reason": "gone"}), "ask them to send it again"),
-        (member("", "audio", attachment={"voice": True, "state": "unheard"}), "a voice note (you cannot"),
-        (member("", "audio", attachment={"state": "unheard"}), "an audio file (you cannot"),
+        (member("", "audio", attachment={"voice": True, "reason": "unheard"}), "a voice note (you cannot"),
+        (member("", "audio", attachment={"reason": "unheard"}), "an audio file (you cannot"),
         (
             member("", "document", attachment={"filename": "a.pdf", "reason": "locked"}),
             'a document, named "a.pdf" (it is protected by a password',

@@ -9,7 +9,6 @@ import orjson
 import pytest
 
 from app.channels.terminal import TerminalChannel
-from app.errors import StoreError
 from app.llm.model import ToolCall
 from app.messages import JSON
 from app.people import Conversation, Person
@@ -20,8 +19,7 @@ from app.store.outbox import Draft
 from app.store.tool_statistics import ToolFigures, summary
 from app.store.turn_state import TurnState
 from app.tools import ConfirmationPolicy, ExecutionEngine, Tool, ToolRegistry, ToolResult
-from app.tools.result import MODEL_LIMIT
-from app.turns.actions import CallResult, Round, Routed, Transcript
+from app.turns.actions import Round, Routed, Transcript
 from app.turns.approvals import Agreed, Decisions, call_identity
 from app.turns.contexts import ToolContexts
 from app.turns.state import TurnContext
@@ -93,7 +91,9 @@ class Hall:
         self.calls = ToolCalls(services, ExecutionEngine(registry, ConfirmationPolicy("yolo")), contexts)
         person = Person(opened.conversation.person_id, "whatsapp")
         routed = Routed(("tables",), tuple(tool.name for tool in registry.list_all()))
-        self.run_of = TurnContext(opened, person, TerminalChannel(), "", Transcript(routed), tools)
+        self.run_of = TurnContext(
+            opened, person, TerminalChannel(), "", Transcript(routed), tools, services.settings
+        )
 
     async def call(self, call: ToolCall, begun: bool = False, round_: int = 0, agreed: bool = False) -> JSON:
         wanted = frozenset({call.id}) if begun else frozenset[str]()
@@ -213,42 +213,6 @@ async def test_what_came_out_beside_it_does_not_settle_the_same_call(make_hall: 
     assert len(hall.ran) == 2
 
 
-async def test_a_call_that_repeats_another_of_its_round_is_told_what_came_of_that(
-    make_hall: Callable[..., Any],
-) -> None:
-    hall = await make_hall(idempotent=True)
-    both = (BOOK, ToolCall("b", "book", {"table": 4}))
-    results = await hall.calls.run(hall.run_of, 0, both, frozenset(), Decisions(repeats={"b": "a"}))
-    told = [orjson.loads(results[id].text) for id in ("a", "b")]
-    assert [one["data"] for one in told] == ["table 4", "table 4"]
-    assert told[1]["meta"]["same_call_as"] == "a"
-    assert (hall.ran, await hall.journal()) == (["t1:0:a"], ["intent:0:a", "tool:0:a", "tool:0:b"])
-
-
-async def test_a_repeated_call_is_told_what_came_of_the_first_before_a_crash(
-    make_hall: Callable[..., Any],
-) -> None:
-    hall = await make_hall()
-    again = ToolCall("b", "book", {"table": 4})
-    done = {"a": result("book", (await hall.call(BOOK))["data"])}
-    hall.run_of.transcript = Transcript(Routed(("tables",), ("book",)), (Round("", (BOOK, again), done),))
-    results = await hall.calls.run(hall.run_of, 0, (again,), frozenset(), Decisions(repeats={"b": "a"}))
-    assert ([*results], orjson.loads(results["b"].text)["data"], len(hall.ran)) == (["b"], "table 4", 1)
-
-
-async def test_what_a_repeated_call_is_told_is_no_longer_than_any_result(
-    make_hall: Callable[..., Any],
-) -> None:
-    hall = await make_hall()
-    again = ToolCall("b", "book", {"table": 4})
-    told = CallResult('{"ok":true,"data":"' + "x" * (MODEL_LIMIT - 21) + '"}', ok=True)
-    hall.run_of.transcript = Transcript(
-        Routed(("tables",), ("book",)), (Round("", (BOOK, again), {"a": told}),)
-    )
-    results = await hall.calls.run(hall.run_of, 0, (again,), frozenset(), Decisions(repeats={"b": "a"}))
-    assert (len(results["b"].text), orjson.loads(results["b"].text)["ok"]) == (MODEL_LIMIT, True)
-
-
 async def test_a_call_of_a_turn_that_ended_does_not_run(make_hall: Callable[..., Any]) -> None:
     hall = await make_hall()
     where: Conversation = hall.run_of.state.conversation
@@ -256,30 +220,6 @@ async def test_a_call_of_a_turn_that_ended_does_not_run(make_hall: Callable[...,
     with pytest.raises(journal.TurnGone):
         await hall.call(BOOK)
     assert hall.ran == []
-
-
-@pytest.mark.parametrize(("faults", "known"), [(2, True), (99, False)])
-async def test_the_result_of_what_ran_waits_for_a_disk_in_trouble(
-    make_hall: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, faults: int, known: bool
-) -> None:
-    hall = await make_hall()
-    monkeypatch.setattr("app.turns.tool_calls.RECORD_SECONDS", 0.2)
-    monkeypatch.setattr("app.turns.tool_calls.RECORD_PAUSE", 0.02)
-    written, failed = hall.store.tx, []
-
-    async def locked(fn: Any, **options: Any) -> Any:
-        if hall.ran and len(failed) < faults:
-            failed.append(fn)
-            raise StoreError("nothing was written: database is locked")
-        return await written(fn, **options)
-
-    monkeypatch.setattr(hall.store, "tx", locked)
-    if known:
-        assert (await hall.call(BOOK))["data"] == "table 4"
-    else:
-        with pytest.raises(StoreError, match="locked"):
-            await hall.call(BOOK)
-    assert ("tool:0:a" in await hall.journal(), len(hall.ran)) == (known, 1)
 
 
 async def test_a_call_is_counted_with_its_result_and_timed(make_hall: Callable[..., Any]) -> None:

@@ -180,9 +180,6 @@ def message_body(to: Address, message: Outgoing, outbox_id: str, media: str = ""
         return {**body, "type": message.file.kind, message.file.kind: {"id": media, **_file(message.file)}}
     if message.template is not None:
         return {**body, "type": "template", "template": _template(message.template, message.text)}
-    if message.block is not None:
-        [(kind, block)] = message.block.items()
-        return {**body, "type": kind, kind: block}
     if action := _action(message):
         return {**body, "type": "interactive", "interactive": {**action, "body": {"text": message.text}}}
     return {**body, "type": "text", "text": {"body": message.text, "preview_url": False}}

@@ -8,14 +8,12 @@ import httpx
 import pytest
 from pywa import WhatsApp
 from pywa.types import Button as PywaButton
-from pywa.types import Contact, Section, SectionList, SectionRow, URLButton
+from pywa.types import Section, SectionList, SectionRow, URLButton
 
 from app.channels.whatsapp.client import message_body
 from app.messages import Address, Button, Link, MediaFile, Outgoing
 from app.simulator.limits import check_message
 
-PLACE = {"latitude": 19.43, "longitude": -99.13, "name": "Farmacia Sol", "address": "Calle 5"}
-CARD = {"name": {"formatted_name": "Sol", "first_name": "Sol"}, "phones": [{"phone": "+52 55 5010 0002"}]}
 OPTIONS = [Button(f"choice:t1:{number}", f"Opción {number}") for number in range(1, 11)]
 
 
@@ -52,20 +50,6 @@ CASES: dict[str, tuple[Outgoing, Callable[[WhatsApp], object]]] = {
         Outgoing("El menú", link=Link("Ver", "https://example.com/menu")),
         lambda wa: wa.send_message(
             "525550100001", "El menú", buttons=URLButton("Ver", "https://example.com/menu")
-        ),
-    ),
-    "place": (
-        Outgoing("Farmacia", block={"location": PLACE}),
-        lambda wa: wa.send_location("525550100001", **PLACE),
-    ),
-    "contact": (
-        Outgoing("Sol", block={"contacts": [CARD]}),
-        lambda wa: wa.send_contact(
-            "525550100001",
-            Contact(
-                Contact.Name(formatted_name="Sol", first_name="Sol"),
-                phones=[Contact.Phone(phone="+52 55 5010 0002")],
-            ),
         ),
     ),
     "picture": (file("image", "image/png", "a.png"), lambda wa: wa.send_image("525550100001", "9001")),
