@@ -11,7 +11,6 @@ from app.store.ownership import AccessRules
 
 GIVES_BACK = "/bot"  # written by the business in a conversation, gives it back to the assistant
 MOST_LINES = 6  # of a conversation that an owner is shown
-MOST_NAMED = 20  # of those who ask, in one message
 
 
 def take_echo(
@@ -138,21 +137,6 @@ def ask(conn: Connection, where: Conversation, until: float, now: float) -> bool
         (where.id, where.person_id, now, until),
     )
     return asked.rowcount > 0
-
-
-def leave_untold(conn: Connection, conversation: str) -> None:
-    """Note that the owners do not know yet of a person who asks for them."""
-    conn.execute("UPDATE handovers SET told = 0 WHERE conversation_id = ?", (conversation,))
-
-
-def take_untold_asks(conn: Connection) -> list[str]:
-    """Return the next people who ask and of whom no owner was told, each once."""
-    rows = conn.execute(
-        "UPDATE handovers SET told = 1 WHERE conversation_id IN (SELECT conversation_id FROM handovers"
-        " WHERE state = 'asked' AND told = 0 ORDER BY since LIMIT ?) RETURNING person_id",
-        (MOST_NAMED,),
-    ).fetchall()
-    return [row["person_id"] for row in rows]
 
 
 def last_answered(conn: Connection, conversation: str) -> float:
