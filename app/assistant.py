@@ -124,6 +124,7 @@ class Assistant:
             self.store,
             self.channels.keys(),
             template=settings.reminder_template,
+            access=self.access,
             sender=sender,
             look_again=look_again,
         )

@@ -7,9 +7,10 @@ import time
 from typing import Any
 
 import pytest
+from starlette.responses import JSONResponse
 
 from app.simulator.media import canned_clip
-from tests.standins.model import echo
+from tests.standins.model import completion, echo
 from tests.world import wait_for
 
 PEOPLE = [
@@ -98,23 +99,82 @@ def test_a_budget_is_never_passed_and_guests_stop_first(make_world: Any) -> None
     assert 'recado_month_messages{category="service"}' in metrics
 
 
-def test_guests_at_once_pass_the_limit_on_tokens_by_what_they_take(make_world: Any, model: Any) -> None:
+def test_guests_who_write_together_use_no_more_tokens_than_there_are(make_world: Any, model: Any) -> None:
     async def slow(body: dict[str, Any]) -> str:
         await asyncio.sleep(0.2)
         return echo(body)
 
     played = model(slow)
     server, graph = make_world(
-        graph={"people": PEOPLE[:1]}, crowd=24, TOKEN_LIMIT="500/day", LLM_MODEL="m",
+        graph={"people": PEOPLE[:1]}, crowd=24, TOKEN_LIMIT="2200/day", LLM_MODEL="m",
         OPENAI_BASE_URL=played.url, **(BUSINESS | {"ALLOWED_PHONE_NUMBERS": ""}),
     )  # fmt: skip
     for number in range(24):
         graph.say(f"p{number}", "hello")
-    wait_for(lambda: waiting(server).get("tokens", 0) >= 10, "guests who wait for tomorrow")
-    cost = [
-        one["tokens"] for one in server.rows("SELECT prompt_tokens + completion_tokens AS tokens FROM turns")
+    wait_for(lambda: waiting(server).get("tokens", 0) >= 15, "guests who wait for tomorrow")
+    [used] = server.rows("SELECT sum(prompt_tokens + completion_tokens) AS tokens FROM turns")
+    assert 1_000 < used["tokens"] <= 2_200
+
+
+def test_what_guests_write_counts_before_the_model_reads_it(make_world: Any, model: Any) -> None:
+    async def slow(body: dict[str, Any]) -> JSONResponse:
+        tokens = len(json.dumps(body["messages"])) // 4
+        if tokens > 2_000:
+            await asyncio.sleep(2)
+        counted = {"prompt_tokens": tokens, "completion_tokens": 5, "total_tokens": tokens + 5}
+        return JSONResponse(completion(echo(body)) | {"usage": counted})
+
+    crowd = [
+        {"id": f"q{n}", "name": f"Q{n}", "phone": f"551195550000{n}", "user_id": f"BR.9{n}"} for n in range(6)
     ]
-    assert 450 <= sum(cost) <= 500 + 10 * max(cost)
+    played = model(slow)
+    server, graph = make_world(
+        graph={"people": [*PEOPLE[:1], *crowd]}, crowd=0, TOKEN_LIMIT="20000/day",
+        LLM_MODEL="m", OPENAI_BASE_URL=played.url, **BUSINESS,
+    )  # fmt: skip
+    for number in range(2):
+        graph.say(f"q{number}", "hi")
+        graph.reply(f"q{number}")
+    text = "a long message " * 250
+    graph.faults(batch=100)
+    graph.inbound(*({"person": f"q{n}", "type": "text", "text": text} for n in range(6) for _ in range(5)))
+    wait_for(lambda: waiting(server).get("tokens", 0) >= 5, "guests who wait for tomorrow", seconds=60)
+    [used] = server.rows("SELECT sum(amount) AS tokens FROM used WHERE what = 'tokens'")
+    assert 6_000 < used["tokens"] <= 20_000
+
+
+def test_what_is_too_long_for_the_limit_is_refused_and_for_its_rest_waits(
+    make_world: Any, model: Any
+) -> None:
+    cost = [100]
+
+    def play(body: dict[str, Any]) -> JSONResponse:
+        counted = {"prompt_tokens": cost[0], "completion_tokens": 0, "total_tokens": cost[0]}
+        return JSONResponse(completion(echo(body)) | {"usage": counted})
+
+    played = model(play)
+    server, graph = make_world(
+        crowd=4, graph={"people": PEOPLE}, TOKEN_LIMIT="3600/day", LLM_MODEL="m",
+        OPENAI_BASE_URL=played.url, **BUSINESS,
+    )  # fmt: skip
+    graph.say("owner", "hello")
+    graph.reply("owner")
+    graph.say("p2", "hello")
+    graph.reply("p2")
+    graph.say("p2", "a" * 4_000)
+    assert "I kept your message" in graph.reply("p2", 2)
+    graph.say("p3", "a" * 6_000)
+    assert "Please send me a shorter message" in graph.reply("p3")
+    assert waiting(server) == {"tokens": 1}
+    graph.say("p3", "hello")
+    graph.reply("p3", 2)
+    assert "Used up" not in str(graph.texts("owner"))
+    cost[0] = 3_000
+    graph.say("p3", "hello again")
+    graph.reply("p3", 3)
+    graph.say("p3", "and again")
+    told = "Used up: what the language model may read"
+    wait_for(lambda: told in str(graph.texts("owner")), "the owner is told")
 
 
 def test_a_guests_voice_notes_are_heard_only_for_a_turn_they_may_have(make_world: Any, model: Any) -> None:

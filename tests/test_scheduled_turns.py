@@ -11,6 +11,7 @@ import pytest
 
 from tests.chaos.machine import dial, injected
 from tests.standins.model import ModelServer, Play, calls, is_classifier, last_user_text
+from tests.test_handover import echo
 from tests.world import Graph, Server, open_work, wait_for
 
 HOUR, DAY = 3_600.0, 86_400.0
@@ -26,9 +27,10 @@ class House:
         self.server, self.graph, self.model, self.jump = server, graph, model, jump
         self.answer: Any = "done"  # of the model at its time
         self.told = ""  # by the tool, to the model
+        self.person = "p0"
 
     def set(self, said: str = "every hour look after my shop", **arguments: str) -> str:
-        """Have the person p0 ask for a schedule; return the receipt."""
+        """Have the person ask for a schedule; return the receipt."""
 
         def play(body: dict[str, Any]) -> Any:
             if is_classifier(body):
@@ -45,9 +47,9 @@ class House:
             return "Hello."
 
         self.model.play = play
-        heard = len(self.graph.texts("p0"))
-        self.graph.say("p0", said)
-        return self.graph.reply("p0", heard + 1)
+        heard = len(self.graph.texts(self.person))
+        self.graph.say(self.person, said)
+        return self.graph.reply(self.person, heard + 1)
 
     def times(self) -> list[dict[str, Any]]:
         """The model's calls for what began at its time."""
@@ -147,6 +149,45 @@ def test_in_quiet_hours_nothing_runs_and_afterwards_once(house: House) -> None:
     house.wait_for_run(2)
     assert len(house.times()) == 2
     assert "minutes ago" not in last_user_text(house.times()[0])  # it waited as they wished
+
+
+def test_a_run_that_waited_for_a_person_of_the_business_keeps_the_quiet_hours(house: House) -> None:
+    house.server.stop()
+    house.server.env["HANDOVER_HOURS"] = "3"
+    house.server.start()
+    house.person = "p1"
+    house.set(kind="task")
+    now = datetime.fromtimestamp(time.time(), ZONE)
+    begin, end = now + timedelta(hours=2), now + timedelta(hours=8)
+    house.graph.say("p1", f"/quiet {begin:%H:%M}-{end:%H:%M}")
+    house.graph.reply("p1", 2)
+    house.server.post(echo("it is me", "wamid.E1", {"to": "12125550001"}))
+    house.jump(HOUR + 60)
+    wait_for(lambda: house.server.rows("SELECT 1 FROM inbox WHERE done_at IS NULL"), "its turn")
+    house.jump(4 * HOUR + 180)  # the person of the business has gone
+    time.sleep(1)
+    assert not house.times()
+    house.jump(8 * HOUR + 60)
+    house.wait_for_run(1)
+    assert "It was due 42" in last_user_text(house.times()[0])
+
+
+def test_who_may_not_write_any_more_is_not_written_to(house: House) -> None:
+    house.person = "p1"
+    house.set(kind="task")
+    house.set("and every hour a word", text="a word")
+    house.server.stop()
+    allowed, house.server.env["ALLOWED_PHONE_NUMBERS"] = house.server.env["ALLOWED_PHONE_NUMBERS"], ""
+    house.server.start()
+    house.jump(HOUR + 1)
+    wait_for(lambda: len(house.server.rows("SELECT 1 FROM schedules WHERE held_at IS NOT NULL")) == 2, "both")
+    assert not house.times()
+    assert len(house.graph.texts("p1")) == 2
+    house.server.stop()
+    house.server.env["ALLOWED_PHONE_NUMBERS"] = allowed
+    house.server.start()
+    house.graph.say("p1", "hello")
+    house.wait_for_run(1)
 
 
 def test_one_that_is_paused_does_nothing_until_it_goes_on(house: House) -> None:

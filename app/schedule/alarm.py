@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from sqlite3 import Connection
+from typing import Literal
 from zoneinfo import ZoneInfo
 
 import structlog
@@ -15,9 +16,10 @@ from app.calendar.rules import moments_between, next_after
 from app.messages import Outgoing, Template, Wakeable
 from app.schedule.quiet import quiet_until
 from app.schedule.wording import reminder_text
-from app.store import schedules
+from app.store import people, schedules
 from app.store.database import Database
 from app.store.outbox import WINDOW_SECONDS, Draft, written_at
+from app.store.ownership import HasAccessRules
 from app.store.schedules import Due, Firing, Schedule
 from app.text import Private
 
@@ -29,6 +31,7 @@ WINDOW_MARGIN = 300.0
 """Meta's clock and ours may differ: what would come in the last minutes of the window counts as too late."""
 MOST_COUNTED = 99
 _ALARM = "next reminder"
+Way = Literal["text", "template", ""]
 _LANGUAGES = {"es": "es", "pt": "pt_BR", "en": "en"}
 
 
@@ -44,12 +47,14 @@ class Reminders:
         channels: Collection[str],
         *,
         template: Template | None,
+        access: HasAccessRules,
         sender: Wakeable,
         look_again: asyncio.Event,
     ) -> None:
         self._store = store
         self._channels = channels
         self._template = template
+        self._access = access
         self._sender = sender
         self._look_again = look_again
         self._alarm_clock = AsyncIOScheduler(timezone=UTC)  # its jobs are in memory only
@@ -91,10 +96,8 @@ class Reminders:
     async def tick(self) -> None:
         """Tell or start everything that is due, and set the alarm for the next one."""
         now = time.time()
-        due_now, ahead = await self._store.tx(lambda conn: _look(conn, self._channels, now))
-        plans = await asyncio.to_thread(
-            lambda: [(due, self._plan(due, is_open, now)) for due, is_open in due_now]
-        )
+        due_now, ahead = await self._store.tx(lambda conn: self._find(conn, now))
+        plans = await asyncio.to_thread(lambda: [(due, self._plan(due, way, now)) for due, way in due_now])
         again = await asyncio.to_thread(_due_again, ahead, now) if ahead else []
 
         def settle(conn: Connection) -> tuple[list[Schedule], float | None]:
@@ -122,22 +125,45 @@ class Reminders:
         else:
             self._set_alarm(next_due)
 
-    def _plan(self, due: Due, window_open: bool, now: float) -> Firing | float | None:
+    def _plan(self, due: Due, way: Way, now: float) -> Firing | float | None:
         """Return its firing, or when the person's quiet hours end; None if it cannot be told now."""
         try:
             until = _quiet_until(due, now)
-            return self._firing(due, window_open, now) if until is None else until
+            if until is None and way:
+                return self._firing(due, way, now)
+            return until
         except Exception as error:  # such as an unknown zone: it is held, and stops no other
             reason = f"{type(error).__name__}: {error}"
             log.error("a reminder cannot be told", schedule=due.schedule.id, error=Private(reason))
             return None
 
-    def _firing(self, due: Due, window_open: bool, now: float) -> Firing | None:
-        """Return None for what waits for its person: a turn's answer, a reminder whose template failed."""
+    def _find(self, conn: Connection, now: float) -> tuple[list[tuple[Due, Way]], list[Schedule]]:
+        """Return what is due with the way to its person, and what fired in the future.
+
+        What failed is taken back first, and what was held and may come now is released.
+        """
+        schedules.hold_unsent(conn, now)
+        schedules.release_held(conn, now)
+        due = [(due, self._way_to(conn, due, now)) for due in schedules.due(conn, self._channels, now)]
+        return due, schedules.fired_in_future(conn, now)
+
+    def _way_to(self, conn: Connection, due: Due, now: float) -> Way:
+        """Return how a message reaches the person now: not ("") if it has to wait until they write.
+
+        On WhatsApp a text reaches them for a day after their last message; a template brings no answer of a
+        turn, and no reminder whose template failed. Who may not write any more is not written to either.
+        """
+        where = due.conversation
+        if not people.may_come(conn, self._access.access_rules(where.channel), where.person_id):
+            return ""
+        if where.channel == "terminal":
+            return "text"
+        if now < (written_at(conn, where.id) or 0.0) + WINDOW_SECONDS - WINDOW_MARGIN:
+            return "text"
+        return "template" if self._template and not (due.schedule.resends or due.schedule.runs_turn) else ""
+
+    def _firing(self, due: Due, way: Way, now: float) -> Firing:
         schedule = due.schedule
-        template = None if schedule.resends or schedule.runs_turn else self._template
-        if not window_open and template is None:
-            return None
         start, zone = datetime.fromisoformat(schedule.start), ZoneInfo(schedule.zone)
         next_due = next_after(schedule.rule, start, zone, now) if schedule.rule else None
         if schedule.runs_turn:
@@ -148,9 +174,9 @@ class Reminders:
         late = now - schedule.due_at > LATE_SECONDS
         text = reminder_text(schedule, due.language, now, late=late, missed=missed, own_zone=due.own_zone)
         message = Outgoing(text)
-        if not window_open and template is not None:
-            language = template.language or _LANGUAGES.get(due.language, "en")
-            message = replace(message, template=replace(template, language=language))
+        if way == "template" and self._template is not None:
+            language = self._template.language or _LANGUAGES.get(due.language, "en")
+            message = replace(message, template=replace(self._template, language=language))
         return Firing(due, Draft(text, (message,)), next_due)
 
     def _set_alarm(self, due: float | None) -> None:
@@ -165,19 +191,6 @@ class Reminders:
 
     async def _ring(self) -> None:
         self.look()
-
-
-def _look(
-    conn: Connection, channels: Collection[str], now: float
-) -> tuple[list[tuple[Due, bool]], list[Schedule]]:
-    """Return what is due, each with whether free text reaches its person, and what fired in the future.
-
-    What failed is taken back first, and what was held and may come now is released.
-    """
-    schedules.hold_unsent(conn, now)
-    schedules.release_held(conn, now)
-    due = [(due, _window_open(conn, due, now)) for due in schedules.due(conn, channels, now)]
-    return due, schedules.fired_in_future(conn, now)
 
 
 def _quiet_until(due: Due, now: float) -> float | None:
@@ -200,10 +213,3 @@ def _due_again(ahead: Sequence[Schedule], now: float) -> list[tuple[Schedule, fl
                 log.error("a reminder was not set back", schedule=schedule.id, error=type(error).__name__)
         found.append((schedule, due))
     return found
-
-
-def _window_open(conn: Connection, due: Due, now: float) -> bool:
-    """Return True if free text reaches the person: on WhatsApp for a day after their last message."""
-    if due.conversation.channel == "terminal":
-        return True
-    return now < (written_at(conn, due.conversation.id) or 0.0) + WINDOW_SECONDS - WINDOW_MARGIN

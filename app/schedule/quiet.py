@@ -2,9 +2,11 @@
 
 import re
 from datetime import datetime, time, timedelta
+from sqlite3 import Connection
 from zoneinfo import ZoneInfo
 
 from app.calendar.rules import instant
+from app.store import schedules
 
 _CLOCK = r"(\d{1,2})(?:[:.h](\d{2})|\s?h)?"
 _BETWEEN = r"(?:-|–|to|a|as|às|a\s+las|hasta|até)"
@@ -37,3 +39,12 @@ def quiet_until(hours: str, zone: ZoneInfo, moment: float) -> float | None:
     day = local.date() + timedelta(days=over_midnight and clock >= begin)
     until = datetime.combine(day, end)
     return max(instant(until, zone), until.replace(tzinfo=zone, fold=1).timestamp())
+
+
+def runs_wait_until(conn: Connection, conversation: str, now: float) -> float | None:
+    """Return when quiet hours end that hold back a run which is queued already; None if nothing is held back.
+
+    It was queued before they began, and waited for a limit or for a person of the business.
+    """
+    found = schedules.run_that_waits(conn, conversation)
+    return None if found is None else quiet_until(found["quiet_hours"], ZoneInfo(found["zone"]), now)

@@ -9,6 +9,9 @@ from app.store.conditions import RUNNABLE, SILENT, UNCLAIMED, UNSENT
 from app.store.database import exists
 
 Period = Literal["hour", "day", "month"]
+LAST_TURNS = 20  # tell what a turn may cost
+TOKENS_OF_A_TURN = 4_000  # before any turn was seen
+CALLS_OF_A_TURN = 3  # of the model, each with all that the person wrote: the tools, a tool's call, the answer
 CHARACTERS_PER_TOKEN = 4
 GUESTS_CHARACTERS = 8_000  # of what a guest wrote that one turn shows the model
 PERIODS: dict[Period, int] = {"hour": 13, "day": 10, "month": 7}  # characters of 2026-11-25T10 that name it
@@ -77,6 +80,15 @@ def hold_back(conn: Connection, conversation: str, reason: str, until: float) ->
     )
 
 
+def refuse(conn: Connection, conversation: str, now: float) -> bool:
+    """Close the messages of a conversation that wait for no limit; return whether there were any."""
+    closed = conn.execute(
+        f"UPDATE inbox SET done_at = ? WHERE conversation_id = ? AND waits_for = '' AND {UNCLAIMED}",
+        (now, conversation),
+    )
+    return closed.rowcount > 0
+
+
 def has_waiting_messages(conn: Connection, conversation: str, now: float) -> bool:
     """Return whether messages wait for a new turn of ours in a conversation in which none is open."""
     waits = f"SELECT 1 FROM inbox WHERE conversation_id = ? AND {UNCLAIMED}"
@@ -86,11 +98,6 @@ def has_waiting_messages(conn: Connection, conversation: str, now: float) -> boo
     return not exists(conn, f"{SILENT} AND conversation_id = ?", now, conversation)
 
 
-def count_open_turns(conn: Connection) -> int:
-    """Return how many turns wait for their place or run."""
-    return int(conn.execute(f"SELECT count(*) FROM turns WHERE {RUNNABLE}").fetchone()[0])
-
-
 def count_queued(conn: Connection) -> int:
     """Return how many messages wait for their first send, with one for each turn that is not over."""
     (queued,) = conn.execute(
@@ -98,6 +105,38 @@ def count_queued(conn: Connection) -> int:
         f" + (SELECT count(*) FROM turns WHERE {RUNNABLE})"
     ).fetchone()
     return int(queued)
+
+
+def tokens_needed(conn: Connection, conversation: str) -> tuple[int, int, int]:
+    """Return the tokens of what a guest wrote, those that their next turn needs, and it with the open turns.
+
+    A turn alone is thought to cost as much as the last turns on average, beside others as much as the
+    costliest of them; both times with what was written for it.
+    """
+    last = conn.execute(
+        "SELECT avg(tokens) AS average, max(tokens) AS costliest FROM (SELECT prompt_tokens"
+        " + completion_tokens AS tokens FROM turns WHERE traced = 1 AND done_at IS NOT NULL"
+        " ORDER BY done_at DESC LIMIT ?) AS last",
+        (LAST_TURNS,),
+    ).fetchone()
+    (waiting,) = conn.execute(
+        "SELECT sum(length(m.text) + length(m.payload)) FROM inbox JOIN messages m ON m.id = inbox.message_id"
+        f" WHERE inbox.conversation_id = ? AND {UNCLAIMED}",
+        (conversation,),
+    ).fetchone()
+    taken_up = conn.execute(
+        "SELECT sum(length(m.text) + length(m.payload)) AS characters FROM turns"
+        f" LEFT JOIN messages m ON m.turn_id = turns.id AND m.direction = 'in' WHERE {RUNNABLE}"
+        " GROUP BY turns.id"
+    ).fetchall()
+    written = [_tokens_of(row["characters"]) for row in taken_up]
+    own, costliest = _tokens_of(waiting), last["costliest"] or TOKENS_OF_A_TURN
+    alone = own + int(last["average"] or TOKENS_OF_A_TURN)
+    return own, alone, own + sum(written) + costliest * (len(written) + 1) if written else alone
+
+
+def _tokens_of(characters: int | None) -> int:
+    return min(characters or 0, GUESTS_CHARACTERS) * CALLS_OF_A_TURN // CHARACTERS_PER_TOKEN
 
 
 def release_all(conn: Connection) -> None:

@@ -6,6 +6,7 @@ import secrets
 from dataclasses import dataclass
 from hashlib import sha256
 from sqlite3 import Connection
+from typing import Protocol
 
 from app.people import Realm, Role
 from app.store.database import exists, insert, keep_meta, meta
@@ -27,6 +28,12 @@ class AccessRules:
     guests: bool = False  # everybody else may come in as a guest
     invites: bool = False  # who sends an invitation code comes in
     code_key: bytes = b""  # key of the hashes under which codes are kept
+
+
+class HasAccessRules(Protocol):
+    """Tells who may come in by which channel's realm."""
+
+    def access_rules(self, realm: str) -> AccessRules: ...
 
 
 def has_owner(conn: Connection, rules: AccessRules) -> bool:

@@ -121,6 +121,14 @@ def addressee(conn: Connection, rules: AccessRules, to: Sender, now: float) -> s
     return None if person.is_owner or is_outsider or known.row["access"] == "blocked" else person.id
 
 
+def may_come(conn: Connection, rules: AccessRules, person: str) -> bool:
+    """Return whether what a person writes would be answered, so that they may be written to as well."""
+    known = by_id(conn, person)
+    return known.row["access"] != "blocked" and (
+        rules.guests or not person_of(known.row, rules, known.names).is_guest
+    )
+
+
 def person_of(row: Row, rules: AccessRules, names: Collection[str]) -> Person:
     """Return a row of `people` as a `Person`; `names` are the values of their aliases."""
     role = role_of(rules, row["role"], row["access"], names)
@@ -306,15 +314,21 @@ def settle(conn: Connection, person: str, language: str, country: str) -> None:
     conn.execute("UPDATE people SET language = ?, country = ? WHERE id = ?", (language, country, person))
 
 
+# what quiet hours put off may be due by now
+_LOOK_AGAIN = "UPDATE schedules SET put_off_until = NULL WHERE person_id = ?"
+
+
 def set_zone(conn: Connection, person: str, zone: str) -> bool:
     """Keep the time zone that a person said ("" forgets it); return False if they are gone."""
-    return bool(conn.execute("UPDATE people SET timezone = ? WHERE id = ?", (zone, person)).rowcount)
+    is_known = conn.execute("UPDATE people SET timezone = ? WHERE id = ?", (zone, person)).rowcount
+    conn.execute(_LOOK_AGAIN, (person,))
+    return bool(is_known)
 
 
 def set_quiet_hours(conn: Connection, person: str, hours: str) -> None:
     """Keep the hours in which no task and no watch of a person runs, such as "22:00-07:00"; "" for none."""
     conn.execute("UPDATE people SET quiet_hours = ? WHERE id = ?", (hours, person))
-    conn.execute("UPDATE schedules SET put_off_until = NULL WHERE person_id = ?", (person,))
+    conn.execute(_LOOK_AGAIN, (person,))
 
 
 def quiet_hours(conn: Connection, person: str) -> str:

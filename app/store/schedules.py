@@ -206,6 +206,24 @@ def _is_running(conn: Connection, schedule: str) -> bool:
     )
 
 
+def run_that_waits(conn: Connection, conversation: str) -> Row | None:
+    """Return the zone and quiet hours of a person for whom nothing but runs of tasks and watches waits."""
+    row: Row | None = conn.execute(
+        "SELECT people.quiet_hours, coalesce(nullif(people.timezone, ''), schedules.zone) AS zone"
+        " FROM inbox JOIN messages ON messages.id = inbox.message_id"
+        " JOIN people ON people.id = inbox.person_id"
+        f" JOIN schedules ON messages.wamid >= '{SOURCE}' || schedules.id || ':'"
+        f" AND messages.wamid < '{SOURCE}' || schedules.id || ';'"
+        f" WHERE inbox.conversation_id = ? AND inbox.kind = 'scheduled' AND {UNCLAIMED}"
+        " AND schedules.person_id = inbox.person_id AND people.quiet_hours <> ''"
+        " AND NOT EXISTS (SELECT 1 FROM inbox other WHERE other.conversation_id = inbox.conversation_id"
+        " AND other.kind <> 'scheduled' AND other.turn_id IS NULL AND other.done_at IS NULL)"
+        " LIMIT 1",
+        (conversation,),
+    ).fetchone()
+    return row
+
+
 def is_scheduled_turn(conn: Connection, conversation: str) -> bool:
     """Return True if the turn that runs in a conversation was begun by a task or a watch."""
     return exists(

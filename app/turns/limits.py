@@ -12,20 +12,19 @@ from sqlite3 import Connection
 from app.errors import RecadoError
 from app.i18n import say
 from app.messages import Outgoing
-from app.people import Person
+from app.people import Conversation, Person
 from app.settings import Settings
 from app.store import alerts, events, limits, outbox, people
 from app.store.billing import MILLION, REGULAR, RateTable
 from app.store.limits import Period
 from app.store.outbox import Draft, Origin, OutboxRow
+from app.store.ownership import HasAccessRules
 from app.store.tool_statistics import day_of
 from app.store.turns import Pause
-from app.turns.profiles import HasAccessRules
 
 GUESTS_TOKENS = 0.9  # share of the tokens that guests may use up
 WARNED_AT = 0.8  # share of the monthly budget
-TURNS_AT_ONCE = 10  # while so many run, guests wait, for these may use up the tokens,
-AGAIN_SECONDS = 2.0  # and look again after this,
+PROMISED_SECONDS = 2.0  # guests look again for tokens that running turns may leave,
 LOOKS_A_SECOND = 25  # but no more of them than this
 RESERVES = 50  # one reserve is this part of a limit, and at least two messages
 FOR_OWNERS_ALERTS, FOR_OTHERS, FOR_MEMBERS, FOR_GUESTS = range(4)  # reserves that have to be left
@@ -87,24 +86,47 @@ class Limits:
     def gate(self, conn: Connection, conversation: str, now: float, lanes: int = 1) -> Gate | None:
         """Return a gate if what waits in a conversation has to wait longer; a turn that is open goes on.
 
-        The person and the owners are told, once in a period. `lanes` is how many conversations may wait for
-        the same.
+        `lanes` is how many conversations may wait for the same.
         """
         where = people.conversation_by_id(conn, conversation)
-        person = self._person(conn, where.person_id)
+        person, settings = self._person(conn, where.person_id), self._settings
         if person.is_owner or not limits.has_waiting_messages(conn, conversation, now):
             return None
-        found = self._reached(conn, person, now)
+        guests_tokens = settings.token_limit and person.is_guest
+        written, alone, together = limits.tokens_needed(conn, conversation) if guests_tokens else (0, 0, 0)
+        never_fits = limits.reached(
+            settings.token_limit, dict.fromkeys(limits.PERIODS, written), GUESTS_TOKENS
+        )
+        if never_fits and limits.refuse(conn, conversation, now):
+            text = say(person.language, "That is more than I may read. Please send me a shorter message.")
+            source = f"refused:{limits.period_name('hour', now)}:{person.id}"
+            outbox.put_reply(conn, where, source, Draft(text, (Outgoing(text),)), now)
+            return Gate(Pause(now), (person.id,))
+        found = self._reached(conn, person, alone, now)
         if found is None:
             if person.is_guest:
                 alerts.close_alerts(conn, _ALERT, now)
-                if self._settings.token_limit and limits.count_open_turns(conn) >= TURNS_AT_ONCE:
-                    return Gate(Pause(now + max(AGAIN_SECONDS, lanes / LOOKS_A_SECOND)), ())
+                if together > alone and self._tokens_are_promised(conn, together, now):
+                    return Gate(Pause(now + max(PROMISED_SECONDS, lanes / LOOKS_A_SECOND)), ())
             return None
         what, period = found
-        until = limits.period_ends(period, now)
-        limits.hold_back(conn, conversation, what, until)
-        told = self._tell_owners(conn, what, period, now)
+        limits.hold_back(conn, conversation, what, limits.period_ends(period, now))
+        return self._close(conn, where, person, what, period, now)
+
+    def gate_of_open(self, conn: Connection, conversation: str, now: float) -> Gate | None:
+        """Return a gate if a guest's turn that had to wait for its place may use no more tokens by now."""
+        where = people.conversation_by_id(conn, conversation)
+        person = self._person(conn, where.person_id)
+        period = self._tokens_reached(conn, person, 0, now)
+        return None if period is None else self._close(conn, where, person, "tokens", period, now)
+
+    def _close(
+        self, conn: Connection, where: Conversation, person: Person, what: str, period: Period, now: float
+    ) -> Gate:
+        """Tell the person, once in a period, that they have to wait; owners only of what is used up."""
+        until, told = limits.period_ends(period, now), list[str]()
+        if self._reached(conn, person, 0, now) == (what, period):
+            told = self._tell_owners(conn, what, period, now)
         if what not in ("sent", "budget"):  # else nothing may be sent
             wait = _duration(until - now, person.language)
             text = say(
@@ -119,7 +141,7 @@ class Limits:
 
     def is_reached(self, conn: Connection, person: str, now: float) -> bool:
         """Return whether what a person wrote has to wait for a limit."""
-        return self._reached(conn, self._person(conn, person), now) is not None
+        return self._reached(conn, self._person(conn, person), 0, now) is not None
 
     def count_guest_turn(self, conn: Connection, turn: str, now: float, *, is_new: bool) -> bool:
         """Return whether a turn is a guest's; a new one of theirs is counted."""
@@ -154,10 +176,12 @@ class Limits:
             return []
         return self._tell_owners(conn, "budget", "month", now, is_warning=bound.reserves_left >= FOR_GUESTS)
 
-    def _reached(self, conn: Connection, person: Person, now: float) -> tuple[str, Period] | None:
-        """Return the limit that leaves no room for a turn of a person."""
+    def _reached(
+        self, conn: Connection, person: Person, tokens: int, now: float
+    ) -> tuple[str, Period] | None:
+        """Return the limit that leaves no room for a turn of a person, which needs so many tokens."""
         settings = self._settings
-        if period := self._tokens_reached(conn, person, now):
+        if period := self._tokens_reached(conn, person, tokens, now):
             return "tokens", period
         if not person.is_guest:
             return None
@@ -175,20 +199,28 @@ class Limits:
                 return bound.what, bound.period
         return None
 
-    def take_tokens(self, conn: Connection, person: Person, tokens: int, now: float) -> bool:
-        """Count what a recording costs; return False for a guest's that would use up what guests may."""
-        if person.is_guest and self._tokens_reached(conn, person, now, tokens):
-            return False
-        limits.add(conn, "tokens", tokens, now)
-        return True
-
-    def _tokens_reached(self, conn: Connection, person: Person, now: float, needed: int = 0) -> Period | None:
-        """Return the period in which a person may use no more tokens, or not so many more."""
+    def _tokens_reached(self, conn: Connection, person: Person, needed: int, now: float) -> Period | None:
+        """Return the period whose tokens have no room for `needed` more; the first turn of each may run."""
         if not (most := self._settings.token_limit):
             return None
         share = GUESTS_TOKENS if person.is_guest else 1.0
         used = limits.used(conn, "tokens", now)
-        return limits.reached(most, {period: used[period] + needed for period in used}, share)
+        return limits.reached(
+            most, {period: used[period] and used[period] + needed for period in used}, share
+        )
+
+    def take_tokens(self, conn: Connection, person: Person, tokens: int, now: float) -> bool:
+        """Count what a recording costs; return False for a guest's that would use up what guests may."""
+        if person.is_guest and self._settings.token_limit and self._tokens_are_promised(conn, tokens, now):
+            return False
+        limits.add(conn, "tokens", tokens, now)
+        return True
+
+    def _tokens_are_promised(self, conn: Connection, needed: int, now: float) -> bool:
+        """Return whether the turns that run and one more may need all tokens that guests may use."""
+        used = limits.used(conn, "tokens", now)
+        amounts = {period: amount + needed for period, amount in used.items()}
+        return limits.reached(self._settings.token_limit, amounts, GUESTS_TOKENS) is not None
 
     def _tightest(self, conn: Connection, person: Person, now: float) -> _Bound:
         """Return the limit on sending that leaves least."""

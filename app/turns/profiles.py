@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from sqlite3 import Connection, Row
-from typing import Protocol
 from zoneinfo import ZoneInfo
 
 from app.i18n import LANGUAGES, detect_language
@@ -11,16 +10,10 @@ from app.people import Person
 from app.phones import country, timezone_of
 from app.store import people, schedules
 from app.store.database import Database
-from app.store.ownership import AccessRules
+from app.store.ownership import HasAccessRules
 from app.tools import ToolContext
 
 LANGUAGE_CHARACTERS = 500
-
-
-class HasAccessRules(Protocol):
-    """Tells who may come in by which channel's realm."""
-
-    def access_rules(self, realm: str) -> AccessRules: ...
 
 
 class Profiles:

@@ -7,7 +7,7 @@ keeps hitting.
 
 import time
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import blake2b
@@ -201,7 +201,7 @@ def newest_message(turn: TurnState, person: Person, facts: Sequence[Fact] = ()) 
         listed = "; ".join(turn.open_questions)
         header.append(f"[The person was asked whether this may run, and has not answered yet: {listed}]")
     header += remembered.lines(facts)
-    lines = [line for member in turn.members for line in _member_lines(member, turn.quoted)]
+    lines = [line for member in turn.members for line in _member_lines(member, turn)]
     most = GUESTS_CHARACTERS if person.is_guest else MESSAGE_CHARACTERS
     text = "\n".join([*header, clip("\n".join(lines), most)])
     return user_message(text, [path for member in turn.members for path in _pictures(member)])
@@ -272,8 +272,8 @@ def said_by(members: Sequence[InboxMessage]) -> str:
     return clip("\n".join(own), SAID_CHARACTERS)
 
 
-def _member_lines(member: InboxMessage, quoted: Mapping[str, tuple[str, str]]) -> list[str]:
-    lines = []
+def _member_lines(member: InboxMessage, turn: TurnState) -> list[str]:
+    lines, quoted = [], turn.quoted
     wamid = str(member.payload.get("quoted") or "")
     if wamid and wamid in quoted:
         text, direction = quoted[wamid]
@@ -283,10 +283,10 @@ def _member_lines(member: InboxMessage, quoted: Mapping[str, tuple[str, str]]) -
         lines.append("[In reply to a message whose text is not known here]")
     if member.payload.get("forwarded") and member.text:
         if (member.payload.get("attachment") or {}).get("path"):
-            lines.append(_describe(member))
+            lines.append(_describe(member, turn.created_at))
         lines.append(f"[Forwarded, somebody else's words: {_data(member.text)}]")
         return lines
-    described = _describe(member)
+    described = _describe(member, turn.created_at)
     if described:
         lines.append(described)
     if member.text:
@@ -320,15 +320,15 @@ _WHY_NOT = {
 }
 
 
-def _describe(member: InboxMessage) -> str:
-    """Name what came besides text, honestly."""
+def _describe(member: InboxMessage, now: float) -> str:
+    """Name what came besides text, honestly; `now` is when the turn began."""
     details = member.payload.get("details") or {}
     attachment = member.payload.get("attachment") or {}
     kind = member.kind
     if kind == "interactive" and details.get("type") == "nfm_reply":
         return f"[The person filled in a form: {_data(details.get('response'))}]"
     if kind == "scheduled":
-        return _scheduled(details)
+        return _scheduled(details, waited=now - member.at)
     if kind in ("text", "interactive", "button"):
         return ""
     if kind == "edit":
@@ -341,12 +341,12 @@ def _describe(member: InboxMessage) -> str:
     return _describe_file(kind, member.text, attachment)
 
 
-def _scheduled(details: JSON) -> str:
-    """Say that the text that follows is to be done now, though nobody wrote."""
+def _scheduled(details: JSON, waited: float) -> str:
+    """Say that the text that follows is to be done now, though nobody wrote; it `waited` so many seconds."""
     doubt = " Others' words may be in it." if details.get("taint") else ""
     if details["schedule"] == "task":
-        if (late := details.get("late", 0)) > LATE_SECONDS:
-            doubt += f" It was due {late // 60} minutes ago: say so."
+        if (late := details.get("late", 0) + waited) > LATE_SECONDS:
+            doubt += f" It was due {late // 60:.0f} minutes ago: say so."
         return (
             f"[Nobody wrote now. It is time for task #{details['number']} of this person, as follows.{doubt} "
             "Do it and answer with the result alone. Do not set it again.]"

@@ -11,6 +11,7 @@ from sqlite3 import Connection
 import structlog
 
 from app.errors import StoreError
+from app.schedule.quiet import runs_wait_until
 from app.store import turns
 from app.store.database import new_id
 from app.store.journal import TurnGone
@@ -175,8 +176,8 @@ class TurnScheduler:
         """Look for a turn and run it; whatever goes wrong, the lane goes on."""
         try:
             found = await self._claim(conversation)
-            if isinstance(found, Ready):
-                await self._run(conversation, lane, found)
+            if isinstance(found, Ready) and (pause := await self._run(conversation, lane, found)):
+                return pause
         except Exception as error:
             log.error("a lane stumbled", error=f"{type(error).__name__}: {error}")
             return Pause(time.time() + RETRY_SECONDS)
@@ -187,6 +188,8 @@ class TurnScheduler:
         now, turn = time.time(), new_id("turn")
 
         def choose(conn: Connection) -> tuple[Ready | Pause | UnreadFiles | None, Sequence[str]]:
+            if (until := runs_wait_until(conn, conversation, now)) is not None:
+                return Pause(until), ()
             if (gate := self._limits.gate(conn, conversation, now, len(self._lanes))) is not None:
                 return gate.pause, gate.told
             notified, again = self._replies.take(conn, conversation, now, self._quiet, self._longest)
@@ -206,14 +209,16 @@ class TurnScheduler:
         found, _ = await self._store.tx(choose, then=notify)
         return found
 
-    async def _run(self, conversation: str, lane: _Lane, turn: Ready) -> None:
-        """Run a turn once there is a place for it.
+    async def _run(self, conversation: str, lane: _Lane, turn: Ready) -> Pause | None:
+        """Run a turn once there is a place for it; a guest's may have to wait longer by then.
 
         One that was cut off twice runs beside no other such turn, so that a crash tells the turn that brings
         the server down from those that only ran beside it.
         """
         guests = self._guests_places if turn.for_guest else nullcontext()
         async with guests, self._places, self._alone if turn.runs_alone else nullcontext():
+            if turn.for_guest and (pause := await self._pause_of_guest(conversation)):
+                return pause
             lane.turn = turn.id
             lane.attempt = asyncio.create_task(self._attempt(turn.id, lane), name=f"turn {turn.id}")
             try:
@@ -221,6 +226,7 @@ class TurnScheduler:
             finally:
                 await _ended(lane.attempt)
                 lane.turn, lane.attempt = "", None
+        return None
 
     async def _until_done(self, conversation: str, lane: _Lane, attempt: "asyncio.Task[None]") -> None:
         """Wait for the end of a turn; at each hint look whether it is to stop.
@@ -248,6 +254,13 @@ class TurnScheduler:
         except Exception as error:
             log.error("a stop was not looked for", error=f"{type(error).__name__}: {error}")
             return False
+
+    async def _pause_of_guest(self, conversation: str) -> Pause | None:
+        now = time.time()
+        gate = await self._store.tx(lambda conn: self._limits.gate_of_open(conn, conversation, now))
+        for person in gate.told if gate is not None else ():
+            self._sender.wake(person)
+        return None if gate is None else gate.pause
 
     async def _attempt(self, turn: str, lane: _Lane) -> None:
         """Run a turn; what it raises postpones it, and after the third attempt ends it."""

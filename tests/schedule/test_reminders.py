@@ -8,6 +8,7 @@ import pytest
 
 from app.schedule.alarm import Reminders
 from app.store.database import Database
+from tests.store.rows import Everybody
 
 KNOWN, UNKNOWN = "America/Bogota", "Atlantis/Poseidonis"
 HOUR, DAY = 3_600.0, 86_400.0
@@ -39,7 +40,14 @@ def _due(conn: Connection, person: str, zone: str) -> None:
 
 def _reminders(store: Database, sender: Sender | None = None) -> Reminders:
     found = sender or Sender()
-    return Reminders(store, ("terminal",), template=None, sender=found, look_again=asyncio.Event())
+    return Reminders(
+        store,
+        ("terminal",),
+        template=None,
+        access=Everybody(),
+        sender=found,
+        look_again=asyncio.Event(),
+    )
 
 
 async def test_one_that_cannot_be_told_here_waits_and_stops_no_other(store: Database) -> None:

@@ -14,6 +14,7 @@ import pytest
 from app.calendar.rules import next_after
 from app.schedule.alarm import Reminders
 from app.store.database import Database
+from tests.store.rows import Everybody
 
 ZONES = ("America/Santiago", "America/Mexico_City", "Europe/Madrid")
 BEGIN = datetime(2026, 1, 1, 12, tzinfo=ZoneInfo("UTC")).timestamp()
@@ -60,7 +61,14 @@ async def test_each_time_of_a_year_runs_once_and_none_in_quiet_hours(
     async def open_again() -> tuple[Database, Reminders]:
         store = Database(tmp_path / "recado.db")
         await store.open()
-        alarm = Reminders(store, ("terminal",), template=None, sender=None, look_again=asyncio.Event())
+        alarm = Reminders(
+            store,
+            ("terminal",),
+            template=None,
+            access=Everybody(),
+            sender=None,
+            look_again=asyncio.Event(),
+        )
         return store, alarm
 
     store, alarm = await open_again()

@@ -25,6 +25,7 @@ from app.turns.profiles import TimeZones
 from tests.limits import limited
 from tests.schedule.test_reminders import Sender
 from tests.skills.tools import Rows, context, functions
+from tests.store.rows import Everybody
 
 pytestmark = pytest.mark.slow
 
@@ -110,6 +111,7 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
         database,
         ("simulator",),
         template=None,
+        access=Everybody(),
         sender=Sender(),
         look_again=asyncio.Event(),
     )

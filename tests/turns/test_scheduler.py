@@ -8,15 +8,19 @@ from typing import cast
 
 from app.messages import Sender
 from app.people import Conversation
+from app.settings import Settings
 from app.store import turn_state, turns
+from app.store.billing import RateTable
 from app.store.database import Database
 from app.store.media import MediaFolder
 from app.store.outbox import Draft
+from app.store.ownership import AccessRules
 from app.tools.files import Files
 from app.turns.attachments import AttachmentReader
+from app.turns.limits import Limits
 from app.turns.scheduler import TurnScheduler
 from app.turns.turn import TurnRunner
-from tests.store.rows import BETO, T, conversation, inbound, no_limits, take
+from tests.store.rows import BETO, T, claim, conversation, inbound, no_limits, take
 from tests.turns.standins import Catalog, services_of
 
 
@@ -61,6 +65,28 @@ async def test_a_turn_that_failed_is_run_again_without_another_hint(store: Datab
         await runner.ended.wait()
     await scheduler.close(5)
     assert runner.runs == 2
+
+
+class Guests:
+    """Lets everybody in, as a guest."""
+
+    def access_rules(self, realm: str) -> AccessRules:
+        return AccessRules("whatsapp", guests=True, code_key=b"c" * 32)
+
+
+async def test_the_more_guests_wait_for_tokens_the_later_each_looks_again(store: Database) -> None:
+    chosen = Settings(_env_file=None, token_limit="2000/day")
+    guests = Guests()
+    limits = Limits(chosen, guests, RateTable(), "whatsapp")
+
+    def pauses(conn: Connection) -> list[float]:
+        take(conn, inbound("w1"), inbound("w2", sender=BETO), doors=guests.access_rules("whatsapp"))
+        ana, beto = conn.execute("SELECT conversation_id FROM inbox ORDER BY seq").fetchall()
+        claim(conn, ana["conversation_id"], "turn", T)
+        gates = [limits.gate(conn, beto["conversation_id"], T, lanes) for lanes in (1, 500)]
+        return [gate.pause.at - T for gate in gates if gate is not None]
+
+    assert await store.tx(pauses) == [2, 20]
 
 
 class Waits:
