@@ -12,7 +12,6 @@ from app.channels.intake import Intake, Wakes
 from app.channels.templates import TemplateSending
 from app.http.transport import Transport
 from app.installs.chat import build_installs
-from app.installs.pipeline import Notices
 from app.llm.model import Model
 from app.llm.speech import Speech
 from app.llm.transcription import build_transcriber
@@ -135,7 +134,6 @@ class Assistant:
             self.sandbox,
             self.abilities,
             self.servers,
-            Notices(self.store, self.channels, sender),
             self.model if settings.has_model else None,
         )
         self.handovers = Handovers(settings, self.store, self.access, sender)

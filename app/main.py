@@ -75,8 +75,7 @@ def create_app(settings: Settings, *, wakes: bool = True, transport: Transport |
     app.state.simulator = simulator
     app.state.close_streams = close_streams
     app.include_router(webhook_router(assistant.intake, assistant.credentials, assistant.metrics))
-    tools = assistant.abilities.registry
-    app.include_router(health_router(assistant.health, assistant.metrics, tools, assistant.carrier, guard))
+    app.include_router(health_router(assistant.health, assistant.metrics, assistant.carrier, guard))
     app.include_router(description_router(guard))
     app.include_router(console_router(assistant))
     app.include_router(admin_router(assistant, erasure, simulator, guard))

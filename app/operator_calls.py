@@ -132,7 +132,6 @@ class _Recorder(CallRecorder):
         self._turn = turn
         self._conversation = owner
         self._call, self._arguments = asked
-        self._intended = False
         self._noted = False
 
     async def intent(self, tool: Tool, args: dict[str, JSON]) -> None:
@@ -144,11 +143,9 @@ class _Recorder(CallRecorder):
                 journal.mark_uncertain(conn, self._person.id, self._call, time.time())
 
         await self._database.tx(write)
-        self._intended = True
 
     def _write_result(self, conn: Connection, result: ToolResult, text: str) -> None:
-        called = {} if self._intended else {"tool": self._call[0], "arguments": self._arguments}
-        self._record(conn, "tool", {"result": text, **called})
+        self._record(conn, "tool", {"result": text, "tool": self._call[0], "arguments": self._arguments})
         if self._noted or is_unknown(result):
             self._note_outcome(conn, self._call, result)
 

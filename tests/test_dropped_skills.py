@@ -175,7 +175,6 @@ def test_a_change_is_seen_and_what_was_deleted_is_gone_at_the_next_message(harbo
     assert "tide_table" not in gone.offered
     assert "The second body." not in gone.instructions
     assert gone.results[0]["error"]["code"] == "UNKNOWN_TOOL"
-    assert 'tool="tide_table"' not in harbour.server.http.get("/metrics").text
 
 
 def test_a_server_that_a_skill_brings_is_there_at_the_next_message(harbour: Harbour) -> None:

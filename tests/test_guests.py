@@ -147,6 +147,20 @@ def test_who_was_not_reached_by_the_first_message_is_told_in_the_next(make_world
     assert graph.reply("guest").startswith("Sou um assistente automático (IA).")
 
 
+def test_the_next_message_tells_it_too_when_one_without_it_was_queued_before_the_first_failed(
+    make_world: Any,
+) -> None:
+    server, graph = make_world(crowd=0, graph={"people": PEOPLE}, ACCESS="everyone", DISCLOSURE="")
+    graph.faults(fail=[{"code": 131026, "accept": True}], hold_statuses=True)
+    for count in (1, 2):
+        graph.say("guest", "que horas são em Lisboa?")
+        graph.reply("guest", count)
+    graph.faults(hold_statuses=False)
+    wait_for(lambda: server.rows("SELECT 1 FROM outbox WHERE state = 'failed'"), "the late refusal")
+    graph.say("guest", "que horas são em Manaus?")
+    assert graph.reply("guest", 3).startswith("Sou um assistente automático (IA).")
+
+
 def test_whose_first_answer_a_person_of_the_business_took_over_is_told_in_the_next(make_world: Any) -> None:
     server, graph = make_world(crowd=0, graph={"people": PEOPLE}, ACCESS="everyone", DISCLOSURE="")
     graph.faults(fail=[{"code": 131056}])  # too fast: the answer waits

@@ -330,14 +330,14 @@ def mcp_remove(name: ServerName) -> None:
 async def _search(settings: Settings, words: str) -> tuple[Sequence[Entry], Sequence[str], str]:
     """Return the best matches, without any the nearest topics, and the date of the list they come from."""
     async with _directory(settings) as directory:
-        synced_at = (await directory.kept()).synced_at
+        synced_at = await directory.synced_at()
         if synced_at is not None and time.time() - synced_at > FRESH_SECONDS:
             with suppress(RegistryError, TimeoutError):
                 async with asyncio.timeout(FIRST_SECONDS):
                     await directory.refresh()
         found = await directory.search(words, MAX_CHOICES)
         topics = [] if found else await directory.nearest_topics(words, "en")
-        synced_at = (await directory.kept()).synced_at
+        synced_at = await directory.synced_at()
     as_of = f"as of {moment(synced_at)}" if synced_at else "the list is not whole yet"
     return found, topics, f"{as_of}; {directory.trouble}" if directory.trouble else as_of
 

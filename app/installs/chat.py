@@ -16,10 +16,11 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 from app.errors import RecadoError
 from app.http.transport import Transport
 from app.i18n import say
-from app.installs.card_text import PHONE_CHARACTERS, CardText, CardWriter, origin_lines
+from app.installs.card_text import PHONE_CHARACTERS, Candidate, CardText, CardWriter
+from app.installs.cards import quoted
 from app.installs.directory import MAX_CHOICES, Directory, build_directory, resolve, resolve_local
 from app.installs.errors import InstallError
-from app.installs.pipeline import Approval, Candidate, Notices
+from app.installs.pipeline import Approval
 from app.installs.plans import Plan
 from app.installs.quarantine import discard_old
 from app.installs.sentences import (
@@ -91,7 +92,7 @@ class Installs:
 
     def tidy(self) -> None:
         """Finish what a kill interrupted and remove old versions. Blocks; called at the start."""
-        self.servers.tidy()
+        self.servers.installer.tidy()
         try:
             tidy_skills(self._data_dir)
         except OSError as error:
@@ -111,7 +112,6 @@ def build_installs(
     sandbox: Sandbox,
     catalog: Catalog,
     servers: McpServers,
-    notices: Notices,
     model: Model | None,
 ) -> Installs:
     """Build the installs of a server; `model` translates what authors say, None for none."""
@@ -127,7 +127,6 @@ def build_installs(
             servers,
             settings,
             writer,
-            notices,
         ),
     )
 
@@ -224,8 +223,9 @@ class SkillInstalls:
         said = say(
             language, "Remove the skill {name}? ({hash})", name=installed.name, hash=installed.sha256[:12]
         )
-        lines = [said, *origin_lines(language, installed.source, installed.sent_on)]
-        return _once_card(lines, installed.name, self._installer.removal_subject(installed))
+        return _once_card(
+            [said, quoted(installed.source)], installed.name, self._installer.removal_subject(installed)
+        )
 
     async def refuse_foreign_address(self, arguments: Mapping[str, JSON], context: ToolContext) -> None:
         """Refuse an address that the person did not write, before anything is fetched."""
@@ -244,21 +244,16 @@ class ServerInstalls:
         servers: McpServers,
         settings: Settings,
         writer: CardWriter,
-        notices: Notices,
     ) -> None:
-        self._installer = installer
+        self.installer = installer
         self._directory = directory
         self._servers = servers
         self._config_path = settings.mcp_config_path
         self._writer = writer
-        self._notices = notices
 
     async def close(self) -> None:
         """End a fetch of the registry that is under way."""
         await self._directory.close()
-
-    def tidy(self) -> None:
-        self._installer.tidy()
 
     @_answered
     async def search(self, words: str, context: ToolContext) -> ToolResult:
@@ -285,11 +280,9 @@ class ServerInstalls:
         """Install and start the server whose card the person said yes to."""
         language = context.language
         _require_consent(context, "recado mcp add NAME --registry ID")
-        notice = say(language, "I am downloading the server and what it needs. This takes a while.")
-        async with self._notices.if_long(context, notice):
-            record = await self._installer.commit(_approval(context))
-            await self._servers.refresh()
-            state = await self._servers.settled(record.name, START_SECONDS)
+        record = await self.installer.commit(_approval(context))
+        await self._servers.refresh()
+        state = await self._servers.settled(record.name, START_SECONDS)
         summary = installed_text(language, record, state)
         data = {"name": record.name, "tools": list(state.tools), "summary": summary}
         undo = "" if record.updated_from else undo_words(language, record)
@@ -303,7 +296,7 @@ class ServerInstalls:
         _require_consent(context, "recado mcp remove NAME")
         name = context.subject.partition("/")[0]
         try:
-            await self._installer.remove(name, context.subject)
+            await self.installer.remove(name, context.subject)
         except InstallError as error:
             if error.code == "CHANGED":
                 raise Refused(changed_meanwhile(language)) from error
@@ -351,7 +344,7 @@ class ServerInstalls:
 
     def whole_card(self, question: approvals.Approval) -> str:
         """Write the card of an install for the console. Blocks."""
-        return _whole_card(self._writer, self._installer, question)
+        return _whole_card(self._writer, self.installer, question)
 
     def whole_approval_card(self, question: approvals.Approval) -> str:
         """Write the card of tools that are held back for the console."""
@@ -388,7 +381,7 @@ class ServerInstalls:
         which = f"{record.registry_id} {record.version}"
         asked = say(language, "Remove the server {name}? ({which})", name=record.name, which=which)
         lines = [asked, say(language, "Its data and its secrets go with it.")]
-        return _once_card(lines, record.name, self._installer.removal_subject(record))
+        return _once_card(lines, record.name, self.installer.removal_subject(record))
 
     @_in_words
     async def approval_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
@@ -406,25 +399,25 @@ class ServerInstalls:
         """Plan the install that is meant, or raise `Refused` with what to choose from, or why not."""
         name = str(arguments["name"])
         found = await resolve(self._directory, name)
-        if found.entry is None and found.choices:
-            names = [entry.name for entry in found.choices]
-            data = {"names": names, "summary": choices_text(language, found.choices)}
-            to_pick = names if any(entry.reason is None for entry in found.choices) else []
+        if isinstance(found, list) and found:
+            names = [entry.name for entry in found]
+            data = {"names": names, "summary": choices_text(language, found)}
+            to_pick = names if any(entry.reason is None for entry in found) else []
             # the words are their authors'
             raise Refused(ToolResult.success(data, outside=True, choices=to_pick))
-        if found.entry is None:
+        if isinstance(found, list):
             topics = await self._directory.nearest_topics(name, language)
             raise Refused(not_found(language, name, topics))
-        if (reason := found.entry.reason) is not None:
-            raise Refused(not_installable(language, found.entry.name, reason))
+        if (reason := found.reason) is not None:
+            raise Refused(not_installable(language, found.name, reason))
         request = ServerRequest(
-            found.entry,
+            found,
             values=arguments.get("values") or {},
             folder=str(arguments.get("folder") or ""),
             network=arguments.get("network"),
         )
         try:
-            return await self._installer.propose(request)
+            return await self.installer.propose(request)
         except InstallError as error:
             if error.code != "NEEDS_FOLDER":
                 raise
@@ -445,7 +438,7 @@ class ServerInstalls:
 
     async def _record(self, name: str, language: str) -> InstalledServer:
         """Return the record of the server that is meant, the newest one for no name. Raises `Refused`."""
-        known = {one.name: one for one in await asyncio.to_thread(records, self._installer.data_dir)}
+        known = {one.name: one for one in await asyncio.to_thread(records, self.installer.data_dir)}
         if not name.strip():
             newest = max(known.values(), key=lambda one: one.installed_at, default=None)
             if newest is None:

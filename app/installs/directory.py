@@ -14,7 +14,7 @@ from app.http.transport import Transport
 from app.i18n import LANGUAGES
 from app.installs.entries import NAME, Entry, read_entry
 from app.installs.errors import RegistryError
-from app.installs.registry import NAMESPACE, Kept, Mirror, Registry, Smithery
+from app.installs.registry import NAMESPACE, Mirror, Registry, Smithery
 from app.search.words import ALL_STOP_WORDS, spaced, stem, words
 from app.settings import Settings
 
@@ -75,9 +75,9 @@ class Directory:
             self._refreshing.cancel()
             await asyncio.wait([self._refreshing])
 
-    async def kept(self) -> Kept:
-        """Return how many entries the mirror has, and as of when."""
-        return await asyncio.to_thread(self._mirror.kept)
+    async def synced_at(self) -> float | None:
+        """Return when the list was last fetched whole (Unix seconds), None for never."""
+        return await asyncio.to_thread(self._mirror.synced_at)
 
     async def refresh(self) -> None:
         """Bring the mirror up to date; calls at the same time share one fetch. Raises `RegistryError`."""
@@ -141,13 +141,13 @@ class Directory:
             return []
 
     async def _bring_mirror(self) -> None:
-        kept = await self.kept()
-        if kept.synced_at is not None and 0 <= self._clock() - kept.synced_at < FRESH_SECONDS:
+        synced_at = await self.synced_at()
+        if synced_at is not None and 0 <= self._clock() - synced_at < FRESH_SECONDS:
             return
         fetching = self._fetching()
-        if kept.synced_at is None:
+        if synced_at is None:
             await asyncio.wait([fetching], timeout=FIRST_SECONDS)
-            if not (await self.kept()).entries and (self.trouble or not fetching.done()):
+            if self.trouble or not fetching.done():
                 raise RegistryError(
                     self.trouble or "the list of servers has not come yet: ask again in a minute"
                 )
@@ -174,7 +174,7 @@ class Directory:
 
     async def _fetch_pages(self) -> None:
         began = self._clock()
-        synced_at = (await self.kept()).synced_at
+        synced_at = await self.synced_at()
         since = _rfc3339(synced_at - OVERLAP_SECONDS) if synced_at is not None else ""
         async for page in self._registry.pages(since):
             if not await asyncio.to_thread(self._mirror.take, page):
@@ -190,16 +190,8 @@ def build_directory(settings: Settings, transport: Transport) -> Directory:
     return Directory(settings.mcp_registry_url, settings.data_dir, transport, smithery=smithery)
 
 
-@dataclass(frozen=True)
-class Resolved:
-    """The one server that was meant, else those to choose from: none if nothing fits."""
-
-    entry: Entry | None = None
-    choices: tuple[Entry, ...] = ()
-
-
-async def resolve(directory: Directory, said: str) -> Resolved:
-    """Find the server that is meant, as the registry has it now.
+async def resolve(directory: Directory, said: str) -> Entry | list[Entry]:
+    """Find the server that is meant, as the registry has it now, else those to choose from.
 
     An exact name of the registry means that server. Words mean one if they are the whole name of exactly one,
     and no other has them in its name. Raises `RegistryError`.
@@ -207,12 +199,12 @@ async def resolve(directory: Directory, said: str) -> Resolved:
     name = said.strip(_AROUND)
     exact = [word for word in (word.strip(_AROUND) for word in name.split()) if NAME.fullmatch(word)]
     if exact or "/" in name:
-        return Resolved(await directory.get(exact[0]) if len(exact) == 1 else None)
+        return (await directory.get(exact[0]) if len(exact) == 1 else None) or []
     found = await directory.search(name.lower(), MAX_CHOICES)
     named = [entry for entry in found if _names_all(entry.name, name)]
     if len(named) == 1 and _is_whole_name(named[0].name, name):
-        return Resolved(await directory.get(named[0].name))  # the mirror may have an older version of it
-    return Resolved(choices=tuple(named if len(named) > 1 else found))
+        return await directory.get(named[0].name) or []  # the mirror may have an older version of it
+    return named if len(named) > 1 else found
 
 
 def resolve_local(said: str, names: Iterable[str]) -> str:

@@ -42,7 +42,6 @@ _NPM_FLAGS = (
 )
 _PIP_FLAGS = ("--only-binary=:all:", "--no-input", "--disable-pip-version-check", "--ignore-installed")
 _SCRIPT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_FIRST_LINE = 200
 LOOK_SECONDS = 1.0  # how often the free space is checked
 _LAST_LINES, _LONGEST = 6, 600
 _PASSED = re.compile(
@@ -140,10 +139,6 @@ def npm_program(package: Package, folder: Path) -> tuple[str, ...]:
     program = (home / file).resolve()
     if not program.is_relative_to(home.resolve()) or not program.is_file():
         raise _no_program("its program lies outside of it or is not there")
-    with program.open("rb") as opened:
-        first = opened.read(_FIRST_LINE).partition(b"\n")[0]
-    if first.startswith(b"\x7fELF") or (first.startswith(b"#!") and b"node" not in first):
-        raise _no_program("its program is not one for node")
     return ("node", f"--max-old-space-size={HEAP_MB}", str(home / file))
 
 

@@ -4,38 +4,13 @@
 """
 
 import asyncio
-import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from sqlite3 import Connection
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from app.installs.errors import InstallError
 from app.installs.quarantine import discard
-from app.messages import Channel, Wakeable
-from app.store import outbox, people
-from app.store.database import Database
-from app.store.outbox import Draft
-from app.tools import ToolContext
-
-QUIET_SECONDS = 8.0  # of a long call without a notice
-
-
-class Candidate(Protocol):
-    """A skill or a server that waits in quarantine; everything a yes is about is in its `subject`."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def subject(self) -> str: ...
-
-    @property
-    def label(self) -> str:
-        """Return the name with the version or hash, on one short line."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +27,7 @@ class Approval:
 
 
 RequestT = TypeVar("RequestT")
-CandidateT = TypeVar("CandidateT", bound=Candidate)
+CandidateT = TypeVar("CandidateT")
 RecordT = TypeVar("RecordT")
 
 
@@ -114,37 +89,3 @@ class InstallPipeline(ABC, Generic[RequestT, CandidateT, RecordT]):
 
     @abstractmethod
     def _remove(self, record: RecordT) -> None: ...
-
-
-@dataclass(frozen=True)
-class Notices:
-    """Sends a notice about a call that takes long, once even if a crash repeats the call."""
-
-    store: Database
-    channels: Mapping[str, Channel]
-    sender: Wakeable
-
-    @asynccontextmanager
-    async def if_long(
-        self, context: ToolContext, text: str, after: float = QUIET_SECONDS
-    ) -> AsyncIterator[None]:
-        """Send the notice if what is done meanwhile takes longer than so many seconds."""
-        telling = asyncio.create_task(self._tell_later(context, text, after), name="notice of a long call")
-        try:
-            yield
-        finally:
-            telling.cancel()
-            await asyncio.gather(telling, return_exceptions=True)
-
-    async def _tell_later(self, context: ToolContext, text: str, after: float) -> None:
-        await asyncio.sleep(after)
-        person, channel = context.person, self.channels[context.channel]
-        assert person is not None
-        now, source = time.time(), f"progress:{context.idempotency_key}"
-
-        def put(conn: Connection) -> None:
-            conversation = people.conversation(conn, person.id, context.channel, "", now)
-            outbox.put_reply(conn, conversation, source, Draft(text, tuple(channel.render(text))), now)
-
-        await self.store.tx(put)
-        self.sender.wake(person.id)

@@ -39,21 +39,13 @@ _KEPT = re.compile(r"memory|stor(?:e|age)|data|db|sqlite|cache", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Secret:
-    """A value that is given outside the chat: a secret, or one that the server cannot do without."""
-
-    name: str
-    description: str = ""
-    required: bool = False
-
-
-@dataclass(frozen=True)
 class Plan:
     """An install of a package (`kind` npm or pypi) that runs here, or of a remote server (`kind` "").
 
-    `env`, `url` and `headers` hold `${VARIABLE}` where its own secrets are filled in. `home` is the folder
-    where it starts and may write. `replaces` is the subject of the install that it would replace, or "";
-    `edited` tells that the operator changed that one's entry, which would be lost.
+    `env`, `url` and `headers` hold `${VARIABLE}` where its own `secrets` are filled in, which are given
+    outside the chat. `home` is the folder where it starts and may write. `replaces` is the subject of the
+    install that it would replace, or ""; `edited` tells that the operator changed that one's entry, which
+    would be lost.
     """
 
     name: str
@@ -68,7 +60,7 @@ class Plan:
     url: str = ""
     headers: tuple[tuple[str, str], ...] = ()
     home: str = ""
-    secrets: tuple[Secret, ...] = ()
+    secrets: tuple[Variable, ...] = ()
     grants: Grants = dataclasses.field(default_factory=Grants)
     audience: Audience = "members"
     findings: tuple[Finding, ...] = ()
@@ -204,7 +196,7 @@ class _Filler:
         self._values = values
         self._folder = folder
         self.granted: set[Path] = set()
-        self.asked: dict[str, Secret] = {}
+        self.asked: dict[str, Variable] = {}
 
     def settings(self, variables: Iterable[Variable]) -> Iterator[tuple[str, str]]:
         """Yield the variables that have a value, or may be given one."""
@@ -216,7 +208,7 @@ class _Filler:
     def ask(self, variables: Iterable[Variable]) -> None:
         """Note values that are filled in once they are given."""
         for one in variables:
-            self.asked[one.key] = Secret(one.key, one.description, one.required)
+            self.asked[one.key] = one
 
     def now(self, variable: Variable) -> str:
         """Return the value as it will stand in a command; "" for none, and for a secret."""

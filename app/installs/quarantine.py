@@ -178,7 +178,9 @@ def _unzipped(data: bytes, folder: str) -> tuple[str, dict[str, bytes]]:
     """Return the last part of the wanted folder's name, and its files."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
-        named = [(_parts(info.filename), info) for info in archive.infolist() if not info.is_dir()]
+        named = [
+            (_parts(info.filename), info) for info in archive.infolist() if not info.filename.endswith("/")
+        ]
         base = _base([parts for parts, _ in named], folder)
         wanted = [(parts[len(base) :], info) for parts, info in named if parts[: len(base)] == base]
         chosen = [(_path(parts), info) for parts, info in wanted if not _is_ignored(parts)]

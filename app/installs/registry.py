@@ -133,14 +133,6 @@ class Registry:
         return page
 
 
-@dataclass(frozen=True)
-class Kept:
-    """The state of a mirror; `synced_at` (Unix seconds) is None until the list was once fetched whole."""
-
-    entries: int
-    synced_at: float | None
-
-
 class Mirror:
     """The last known list of the registry at `url`, in a database that may be lost and fetched again.
 
@@ -152,12 +144,11 @@ class Mirror:
         mark = hashlib.sha256(f"{_VERSION} {url}".encode()).hexdigest()[:8]
         self._path = folder / f"registry-{mark}.db"
 
-    def kept(self) -> Kept:
-        """Return how many entries there are, and as of when."""
+    def synced_at(self) -> float | None:
+        """Return when the list was last fetched whole (Unix seconds), None for never."""
         with self._opened() as connection:
-            (count,) = connection.execute("SELECT count(*) FROM entries").fetchone()
-            (synced_at,) = connection.execute("SELECT max(synced_at) FROM fetched").fetchone()
-            return Kept(count, synced_at)
+            found: float | None = connection.execute("SELECT max(synced_at) FROM fetched").fetchone()[0]
+            return found
 
     def take(self, page: Iterable[JSON]) -> bool:
         """Keep the newest versions of a page; return False once there is no room for more."""

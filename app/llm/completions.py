@@ -12,6 +12,7 @@ from app.messages import JSON, seconds_in
 TOO_DEEP = "(arguments that are nested too deeply)"  # no JSON: the engine then tells the model so
 _ATTACHED_BYTES = 500_000
 _MAX_CALLS = 32
+MOST_TOKENS = 10_000_000  # of one call
 
 
 def read_completion(body: bytes, request: ModelRequest, model: str) -> ModelAnswer:
@@ -65,17 +66,22 @@ def error_in(body: bytes, model: str, key: str) -> ModelError | None:
     except orjson.JSONDecodeError:
         return None
     error = data.get("error") if isinstance(data, dict) else None
+    if not error:
+        return None
     code = error.get("code") if isinstance(error, dict) else None
-    return refusal(model, code, body, key=key) if isinstance(code, int) and 400 <= code < 600 else None
+    if isinstance(code, int) and 400 <= code < 600:
+        return refusal(model, code, body, key=key)
+    reason = _without(key, _reason(body))
+    return ModelError(
+        f"{model} answered with an error: {reason[:300]}", "no_completion", reason=reason[:2_000]
+    )
 
 
 def refusal(
     model: str, status: int, body: bytes, retry_after: str | None = None, key: str = ""
 ) -> ModelError:
     """Return the error for an HTTP status; servers have been seen to repeat the key in its text."""
-    reason = _reason(body)
-    if key:
-        reason = reason.replace(key, "***")
+    reason = _without(key, _reason(body))
     return ModelError(
         f"{model} answered {status}: {reason[:300]}",
         "status",
@@ -83,6 +89,10 @@ def refusal(
         reason=reason[:2_000],
         retry_after=seconds_in(retry_after),
     )
+
+
+def _without(key: str, reason: str) -> str:
+    return reason.replace(key, "***") if key else reason
 
 
 def _reason(body: bytes) -> str:
@@ -150,16 +160,17 @@ def _attached(source: Mapping[str, JSON], *names: str) -> dict[str, JSON]:
 
 def _usage(usage: JSON, request: ModelRequest, body: bytes) -> Usage:
     """Return the server's count, or else an estimate of four characters a token."""
-    if not isinstance(usage, dict) or not isinstance(usage.get("prompt_tokens"), int):
+    counted = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    if type(counted) is not int or counted > MOST_TOKENS:
         return Usage(len(orjson.dumps(request.messages)) // 4, len(body) // 4)
     details = usage.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, dict) else 0
-    completion = usage.get("completion_tokens")
-    return Usage(
-        max(usage["prompt_tokens"], 0),
-        max(completion, 0) if isinstance(completion, int) else 0,
-        cached if isinstance(cached, int) else 0,
-    )
+    return Usage(_count(counted), _count(usage.get("completion_tokens")), _count(cached))
+
+
+def _count(tokens: JSON) -> int:
+    """Return a server's count of tokens, 0 for one that cannot be true."""
+    return tokens if type(tokens) is int and 0 <= tokens <= MOST_TOKENS else 0
 
 
 def _message_as_text(message: dict[str, JSON]) -> dict[str, JSON]:

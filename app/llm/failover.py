@@ -58,9 +58,10 @@ class ModelChain:
                 answer = await endpoint.model.complete(request)
             except ModelError as error:
                 self.failure = str(error)
-                if endpoint is order[-1] or not _may_fail_over(error):
+                if endpoint is order[-1]:
                     raise
-                endpoint.cooling_until = time.monotonic() + COOLDOWN_SECONDS
+                if not error.is_too_long:
+                    endpoint.cooling_until = time.monotonic() + COOLDOWN_SECONDS
                 log.warning("the next model is asked", failed=endpoint.name, said=Private(str(error)))
             else:
                 self.failure = ""
@@ -102,8 +103,3 @@ def build_model(
         name = own.llm_model if is_new else f"{own.llm_model} ({len(endpoints) + 1})"
         endpoints.append(Endpoint(name, ChatModel(own, Vision(own, pictures)), listed))
     return ModelChain(endpoints, store, on_answer)
-
-
-def _may_fail_over(error: ModelError) -> bool:
-    """Tell whether another endpoint may answer: not where the call itself is at fault."""
-    return not error.is_too_long and error.status not in (400, 413, 422)

@@ -4,7 +4,7 @@ Importing this loads the SDK (0.6 s, 45 MB): it is imported when the first serve
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import (
     AsyncExitStack,
     asynccontextmanager,
@@ -60,7 +60,6 @@ _DISCOVER_SECONDS = 5.0  # of an address, before the handshake is tried
 _LISTEN_SECONDS = 10.0
 _LISTEN_AGAIN_SECONDS = 30.0
 PAGES = 50
-MAX_CURSOR = 4096
 MAX_TOOLS = 500
 # Under which a result's `_meta` carries what the server wrote, past the SDK's types.
 _RAW = "recado/raw"
@@ -75,25 +74,23 @@ class Listing:
 
 
 @asynccontextmanager
-async def connect(
-    definition: ServerDefinition, sandbox: Sandbox, allowed: Collection[tuple[str, int]] = ()
-) -> AsyncIterator["Connection"]:
+async def connect(definition: ServerDefinition, sandbox: Sandbox) -> AsyncIterator["Connection"]:
     """Connect in a revision that both sides speak.
 
     A program is greeted with the handshake first, because some never answer `server/discover` (2026-07-28);
-    an address with that, as the revision wants it. `allowed`: hosts and ports that may be asked although they
-    are not public. To be entered and left by one task, which sets the limit of time. Raises Unreachable.
+    an address with that, as the revision wants it. To be entered and left by one task, which sets the limit
+    of time. Raises Unreachable.
     """
     opened = AsyncExitStack()
     is_program = bool(definition.command)
     try:
         try:
-            connection = await _open(opened, definition, sandbox, allowed, newest=not is_program)
+            connection = await _open(opened, definition, sandbox, newest=not is_program)
         except Unstartable:
             raise
         except Unreachable as first:
             try:
-                connection = await _open(opened, definition, sandbox, allowed, newest=is_program)
+                connection = await _open(opened, definition, sandbox, newest=is_program)
             except Unreachable as second:
                 raise (first if is_program else second) from None  # what the handshake came to tells more
         listening = asyncio.create_task(connection.listen())
@@ -107,7 +104,6 @@ async def _open(
     opened: AsyncExitStack,
     definition: ServerDefinition,
     sandbox: Sandbox,
-    allowed: Collection[tuple[str, int]],
     *,
     newest: bool,
 ) -> "Connection":
@@ -118,31 +114,30 @@ async def _open(
     attempt = AsyncExitStack()
     try:
         program = run_program(definition, sandbox) if definition.command else None
-        link = await attempt.enter_async_context(program or open_remote(definition, allowed))
+        link = await attempt.enter_async_context(program or open_remote(definition))
         connection = Connection(definition, link)
         session = await attempt.enter_async_context(connection.session)
-        fault = await _greet(session, link, newest)
+        await _greet(session, link, newest)
+    except Unreachable:
+        with suppress(Unreachable):
+            await attempt.aclose()
+        raise
     except BaseException:
         await attempt.aclose()
         raise
-    if fault is not None:
-        with suppress(Unreachable):
-            await attempt.aclose()
-        raise fault
     opened.push_async_exit(attempt)
     return connection
 
 
-async def _greet(session: ClientSession, link: ServerLink, newest: bool) -> Unreachable | None:
-    """Agree on a revision; return why that was not possible."""
+async def _greet(session: ClientSession, link: ServerLink, newest: bool) -> None:
+    """Agree on a revision. Raises Unreachable."""
     try:
         async with asyncio.timeout(_DISCOVER_SECONDS if newest and isinstance(link, RemoteLink) else None):
             await (session.discover() if newest else session.initialize())
     except TimeoutError:
-        return Unreachable("it does not answer")
+        raise Unreachable("it does not answer") from None
     except (MCPError, RuntimeError, ValidationError) as error:
-        return Unreachable(await link.end_reason() or _describe(error))
-    return None
+        raise Unreachable(await link.end_reason() or _describe(error)) from error
 
 
 class Connection:
@@ -185,9 +180,7 @@ class Connection:
                     dropped.append((name, "its schema asks for headers that cannot be sent"))
             dropped += unusable
             cursor = page.next_cursor
-            if cursor is None:
-                break
-            if cursor in seen or len(cursor) > MAX_CURSOR or len(tools) >= MAX_TOOLS:
+            if cursor is None or cursor in seen or len(tools) >= MAX_TOOLS:
                 break
             seen.add(cursor)
         if cursor is not None:

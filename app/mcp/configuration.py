@@ -17,7 +17,7 @@ from app.mcp.installed import InstalledServer
 from app.messages import JSON
 from app.processes.sandbox import Grants
 from app.settings import Settings
-from app.skills.folder import read_regular, stamp, stamps_below
+from app.skills.folder import read_regular
 from app.skills.installed import current
 from app.skills.servers import read_servers
 from app.skills.skill import Skill
@@ -74,7 +74,7 @@ class SkillFile:
 
 
 class Configuration:
-    """The servers as they are configured, read again when one of the files has changed.
+    """The servers as they are configured.
 
     `environment` fills in `${VARIABLE}` of what the operator wrote, after the server's own secrets.
     """
@@ -87,37 +87,15 @@ class Configuration:
         self._data_dir = settings.data_dir
         self._environment = dict(environment)
         self._skills = skills
-        self._stamps: object = None
         self._mapping: Mapping[str, JSON] = {}
-        self._definitions: tuple[ServerDefinition, ...] = ()
         # The faults of whole files, a line each, with the cure.
         self.faults: tuple[str, ...] = ()
 
     def look(self) -> Sequence[ServerDefinition]:
-        """Return every server under a name of its own; the same object while nothing has changed.
+        """Read the files, and return every server under a name of its own.
 
-        If the file is broken the servers that it named before stay. Blocks briefly; never raises.
+        If the operator's file is broken the servers that it named before stay. Blocks briefly; never raises.
         """
-        files = skill_files(self._skills) if self._skills is not None else []
-        stamps = (
-            stamp(self.path),
-            [(file, stamp(file.path)) for file in files],
-            stamps_below(self._data_dir / "mcp", installed.RECORD),
-            stamps_below(self.secrets.folder),
-        )
-        if stamps != self._stamps:  # taken before the reading: a change meanwhile is read the next time
-            self._read(files)
-            self._stamps = stamps
-        return self._definitions
-
-    def report(self, states: Sequence[ServerState]) -> JSON:
-        """Return the servers and their states as JSON, without commands, addresses and secrets."""
-        return {
-            "servers": [_row(state) for state in states],
-            "faults": list(self.faults),
-        }
-
-    def _read(self, files: Iterable[SkillFile]) -> None:
         faults: list[str] = []
         try:
             self._mapping = read_mapping(self.path)
@@ -126,11 +104,18 @@ class Configuration:
             faults.append(f"{error}{kept}")
         records = {record.name: record for record in installed.records(self._data_dir)}
         found = {name: self._of_file(name, entry, records) for name, entry in self._mapping.items()}
-        self._add_of_skills(files, found, faults)
+        self._add_of_skills(found, faults)
         for fault in set(faults) - set(self.faults):
             log.warning("%s", fault)
-        self._definitions = tuple(found.values())
         self.faults = tuple(faults)
+        return list(found.values())
+
+    def report(self, states: Sequence[ServerState]) -> JSON:
+        """Return the servers and their states as JSON, without commands, addresses and secrets."""
+        return {
+            "servers": [_row(state) for state in states],
+            "faults": list(self.faults),
+        }
 
     def _of_file(self, name: str, entry: JSON, records: Mapping[str, InstalledServer]) -> ServerDefinition:
         """Return the server of an entry; what was approved, as long as it agrees with an install's record."""
@@ -150,11 +135,12 @@ class Configuration:
         approved = installed.to_definition(record, own)
         return replace(edited, grants=approved.grants, home=approved.home)
 
-    def _add_of_skills(
-        self, files: Iterable[SkillFile], found: dict[str, ServerDefinition], faults: list[str]
-    ) -> None:
+    def _add_of_skills(self, found: dict[str, ServerDefinition], faults: list[str]) -> None:
         """Add the servers of skills to those found."""
-        for file in files:
+        usable = [skill for skill in self._skills.skills if skill.available] if self._skills else []
+        for skill in usable:
+            source = skill.installed.source if skill.installed else None
+            file = SkillFile(skill.name, skill.folder / "mcp.json", source)
             try:
                 entries = file.entries()
             except MappingError as error:
@@ -201,15 +187,6 @@ def _row(state: ServerState) -> JSON:
         "dropped": [{"tool": tool, "reason": reason} for tool, reason in state.dropped],
         "missing": list(definition.missing),
     }
-
-
-def skill_files(source: SkillSource) -> list[SkillFile]:
-    """Return where the usable skills may name servers."""
-    return [
-        SkillFile(skill.name, skill.folder / "mcp.json", skill.installed.source if skill.installed else None)
-        for skill in source.skills
-        if skill.available
-    ]
 
 
 def secret_names(data_dir: Path, skill: str) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from ipaddress import ip_address
 from typing import cast
@@ -33,12 +33,11 @@ _GOODBYE_TIMEOUT = httpx2.Timeout(2.0)
 @asynccontextmanager
 async def open_remote(
     definition: ServerDefinition,
-    allowed: Collection[tuple[str, int]] = (),
     resolve: Resolve = system_resolve,
 ) -> AsyncIterator["RemoteLink"]:
     """Open the streams to a server. Raises Unstartable for an unusable address.
 
-    An address that the operator did not write must be public, or its host and port in `allowed`.
+    An address that the operator did not write must be public.
     """
     try:
         url = httpx2.URL(definition.url)
@@ -47,9 +46,7 @@ async def open_remote(
     except (httpx2.InvalidURL, ValueError) as error:
         raise Unstartable(f"its address cannot be used: {error}") from error
     inner = await asyncio.to_thread(httpx2.AsyncHTTPTransport, trust_env=False)
-    transport = GuardedTransport(
-        inner, None if definition.origin == "operator" else frozenset(allowed), resolve
-    )
+    transport = GuardedTransport(inner, is_guarded=definition.origin != "operator", resolve=resolve)
     headers = {
         "User-Agent": f"recado/{__version__}",
         **dict(definition.headers),
@@ -104,20 +101,21 @@ class _LimitedBody(httpx2.AsyncByteStream):
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """Connects only to checked addresses, limits what is read, and turns faults into JSON-RPC errors.
+    """Limits what is read, and turns faults into JSON-RPC errors.
 
-    `allowed`: hosts and ports beside the public ones; None for any address.
+    If it `is_guarded` it connects only to public addresses.
     """
 
     def __init__(
         self,
         inner: httpx2.AsyncBaseTransport,
-        allowed: Collection[tuple[str, int]] | None,
+        *,
+        is_guarded: bool,
         resolve: Resolve,
     ) -> None:
         self.link = RemoteLink()
         self._inner = inner
-        self._allowed = allowed
+        self._is_guarded = is_guarded
         self._resolve = resolve
         self._rate = RateLimiter()
 
@@ -161,7 +159,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
     async def _pin(self, request: httpx2.Request) -> None:
         """Direct the request to an address that was just checked. Raises FetchError."""
         host, port = request.url.host, request.url.port or {"http": 80, "https": 443}[request.url.scheme]
-        if self._allowed is None or (host, port) in self._allowed:
+        if not self._is_guarded:
             return
         try:
             found = [unmapped(ip_address(text)) for text in await self._resolve(host, port)]

@@ -4,7 +4,8 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
@@ -143,10 +144,9 @@ def _succeeded(read: _Content, structured: JSON) -> ToolResult:
 def _without_copies(texts: Iterable[str], structured: JSON) -> Iterable[str]:
     """Return the texts that are no copy of the structured content, as servers add for older hosts."""
     inner = _parts(structured)  # such as of {"result": [one text for each]}
-    copies = {
-        _spelled(part) for part in (structured, *inner, *(one for part in inner for one in _parts(part)))
-    }
-    return [text for text in texts if text.strip() and not _is_copy(text, copies)]
+    every = (structured, *inner, *(one for part in inner for one in _parts(part)))
+    copies = {json.dumps(part, sort_keys=True) for part in every}
+    return [text for text in texts if text.strip() and not copies.intersection(_spellings(text))]
 
 
 def _parts(value: JSON) -> list[JSON]:
@@ -155,17 +155,11 @@ def _parts(value: JSON) -> list[JSON]:
     return value if isinstance(value, list) else []
 
 
-def _is_copy(text: str, copies: Collection[str]) -> bool:
-    if _spelled(text) in copies:
-        return True
-    try:
-        return _spelled(json.loads(text)) in copies
-    except (ValueError, RecursionError):
-        return False
-
-
-def _spelled(value: JSON) -> str:
-    return json.dumps(value, sort_keys=True)
+def _spellings(text: str) -> Iterator[str]:
+    """Yield a text as JSON writes it, and what it is if it is JSON itself."""
+    yield json.dumps(text)
+    with suppress(ValueError, RecursionError):
+        yield json.dumps(json.loads(text), sort_keys=True)
 
 
 def _failed(text: str) -> ToolResult:

@@ -2,9 +2,9 @@
 
 import asyncio
 import importlib
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -55,10 +55,7 @@ def build_mcp(
 
 
 class McpServers:
-    """Every MCP server; the app starts and goes on whatever becomes of one.
-
-    `allowed` are hosts and ports that a server's address may lead to although they are not public.
-    """
+    """Every MCP server; the app starts and goes on whatever becomes of one."""
 
     def __init__(
         self,
@@ -67,14 +64,12 @@ class McpServers:
         data_dir: Path,
         alerts: ServerAlerts,
         *,
-        allowed: Collection[tuple[str, int]] = (),
         limits: Limits = Limits(),  # noqa: B008 (frozen)
     ) -> None:
         self._configuration = configuration
         self._sandbox = sandbox
         self._data_dir = data_dir
         self._alerts = alerts
-        self._allowed = frozenset(allowed)
         self._limits = limits
         self._listeners: list[Callable[[], None]] = []
         self._definitions: dict[str, ServerDefinition] = {}
@@ -83,8 +78,8 @@ class McpServers:
         self._refreshing = asyncio.Lock()
         self._alerting = asyncio.Lock()
         self._told: dict[str, tuple[str, ...]] = {}
-        self._toolset = self._announced = _ServerTools()
-        self._made_of: object = []
+        self._toolset = _ServerTools()
+        self._made_of: object = []  # the supervisors and their approved tools
         self._stopped = False
 
     def subscribe(self, listener: Callable[[], None]) -> None:
@@ -106,12 +101,12 @@ class McpServers:
     @property
     def tools(self) -> Sequence[Tool]:
         """The approved tools of the servers that run; the same object while nothing changed."""
-        return self._current().tools
+        return self._toolset.tools
 
     @property
     def descriptions(self) -> Mapping[str, str]:
         """A line about each server."""
-        return self._current().descriptions
+        return self._toolset.descriptions
 
     async def first_starts(self) -> bool:
         """Wait for the servers that start for the first time; tell whether there were any.
@@ -155,7 +150,7 @@ class McpServers:
         if fault := await asyncio.to_thread(integrity_fault, definition.folder, definition.sha256):
             raise Unstartable(fault)
         client = await asyncio.to_thread(importlib.import_module, "app.mcp.client")
-        async with client.connect(definition, self._sandbox, self._allowed) as connection:
+        async with client.connect(definition, self._sandbox) as connection:
             yield connection
 
     def on_news(self, supervisor: Supervisor) -> None:
@@ -164,7 +159,7 @@ class McpServers:
         if self._stopped or name not in self._running or self._running[name][0] is not supervisor:
             return
         self._announce()
-        if supervisor.phase in ("broken", "faulty", "ready"):
+        if supervisor.state.phase in ("broken", "faulty", "ready"):
             self._alert(self._state(name))
 
     def _replace(self, name: str, definition: ServerDefinition | None) -> None:
@@ -184,27 +179,13 @@ class McpServers:
         if name not in self._running:
             return state_at_rest(definition) or ServerState(name, "off", "", definition)
         supervisor, _ = self._running[name]
-        return ServerState(
-            name,
-            supervisor.phase,
-            supervisor.reason,
-            definition,
-            supervisor.revision,
-            self._current().names.get(name, ()),
-            supervisor.held_back,
-            supervisor.dropped,
-        )
+        return replace(supervisor.state, tools=self._toolset.names.get(name, ()))
 
-    def _current(self) -> "_ServerTools":
+    def _announce(self) -> None:
         servers = [supervisor for supervisor, _ in self._running.values() if supervisor.approved]
         made_of = [(server, server.approved) for server in servers]
         if made_of != self._made_of:
             self._made_of, self._toolset = made_of, _adapt_tools(servers)
-        return self._toolset
-
-    def _announce(self) -> None:
-        if (now := self._current()) is not self._announced:
-            self._announced = now
             for listener in self._listeners:
                 listener()
 

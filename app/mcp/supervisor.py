@@ -4,12 +4,12 @@ import asyncio
 import time
 from collections.abc import Awaitable, Mapping
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import structlog
 
-from app.mcp.definitions import HeldBack, Phase, ServerDefinition
+from app.mcp.definitions import Phase, ServerDefinition, ServerState
 from app.mcp.pins import Comparison, Pins
 from app.mcp.results import error_result, to_result
 from app.mcp.wire import TOO_LONG, ConnectionLost, Refused, Unreachable, Unstartable
@@ -59,13 +59,10 @@ class Supervisor:
         self, definition: ServerDefinition, servers: "McpServers", pins: Pins, limits: Limits
     ) -> None:
         self.definition = definition
-        self.phase: Phase = "starting"
-        self.reason = ""
-        self.revision = ""
+        # Without the names of its tools.
+        self.state = ServerState(definition.name, "starting", definition=definition)
         self.deaths = 0
         self.approved: tuple[Mapping[str, JSON], ...] = ()
-        self.held_back: tuple[HeldBack, ...] = ()
-        self.dropped: tuple[tuple[str, str], ...] = ()
         self._servers = servers
         self._pins = pins
         self._limits = limits
@@ -97,7 +94,7 @@ class Supervisor:
             await self.settled(self._limits.connect)
             connection = self._connection
             if connection is None:
-                return self._unavailable(self.reason or "it is still starting")
+                return self._unavailable(self.state.reason or "it is still starting")
             # After a restart the server may offer another of that name, or none.
             if not any(raw["name"] == tool for raw in self.approved):
                 return self._unavailable(f"it offers no tool {tool} that was approved")
@@ -125,7 +122,7 @@ class Supervisor:
         async with self._comparing:
             if self._listing is None:
                 return
-            held_back = [one.after for one in self.held_back]
+            held_back = [one.after for one in self.state.held_back]
             await asyncio.to_thread(self._pins.approve, held_back, shown)
             self._take(await asyncio.to_thread(self._pins.compare, self._listing.tools))
         self._tell()
@@ -134,7 +131,7 @@ class Supervisor:
         """Wait until it is neither starting nor about to, or for that long."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while self.phase in ("starting", "waiting"):
+                while self.state.phase in ("starting", "waiting"):
                     await self._news.wait()
 
     async def first_start(self) -> None:
@@ -179,7 +176,7 @@ class Supervisor:
             try:
                 async with asyncio.timeout(seconds):
                     connection = await stack.enter_async_context(self._servers.connect(self.definition))
-                    self.revision = connection.revision
+                    self.state = replace(self.state, revision=connection.revision)
                     await self._list(connection)
             except TimeoutError:
                 return Unreachable(f"it was not ready within {seconds:g} s")
@@ -235,8 +232,8 @@ class Supervisor:
 
     def _take(self, comparison: Comparison) -> None:
         self.approved = comparison.approved
-        self.held_back = comparison.held_back
-        self.dropped = self._listing.dropped if self._listing else ()
+        dropped = self._listing.dropped if self._listing else ()
+        self.state = replace(self.state, held_back=comparison.held_back, dropped=dropped)
 
     async def _wait_for_another(self, connection: "Connection") -> None:
         """Wait until a connection that has ended is not the one in use any more."""
@@ -299,10 +296,12 @@ class Supervisor:
         )
 
     def _enter(self, phase: Phase, reason: str = "") -> None:
-        self.phase = phase
-        self.reason = reason if phase != "starting" else self.reason
+        self.state = replace(
+            self.state, phase=phase, reason=reason if phase != "starting" else self.state.reason
+        )
         if phase in ("broken", "faulty"):
-            self.approved, self.held_back = (), ()
+            self.approved = ()
+            self.state = replace(self.state, held_back=())
         self._tell()
 
     def _tell(self) -> None:

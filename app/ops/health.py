@@ -15,7 +15,6 @@ from app.ops.metrics import Metrics
 from app.store.billing import RateTable, usage
 from app.store.database import Database
 from app.store.tool_statistics import day_of
-from app.tools import ToolRegistry
 from app.turns.scheduler import TurnScheduler
 
 MODEL_AWAY = "the language model does not answer"
@@ -74,7 +73,7 @@ class Health:
         reasons += [told_as or part.failure for part, told_as in self._watched if part.failure]
         return HealthState("degraded" if reasons else "ok", tuple(dict.fromkeys(reasons)))
 
-    async def metrics(self, metrics: Metrics, tools: ToolRegistry, turns: TurnScheduler) -> bytes:
+    async def metrics(self, metrics: Metrics, turns: TurnScheduler) -> bytes:
         """Return the metrics with the lengths of the queues as they are now."""
         waiting = await self._store.one(
             "SELECT count(*) AS waiting FROM inbox WHERE turn_id IS NULL AND done_at IS NULL"
@@ -87,7 +86,6 @@ class Health:
             running_turns=turns.running,
             waiting_messages=waiting["waiting"] if waiting else 0,
             outbox={row["state"]: row["rows"] for row in outbox},
-            tools={tool.name for tool in tools.list_all()},
             usage=await self._store.tx(lambda conn: usage(conn, self._rates, day_of(time.time())[:7])),
         )
 
@@ -107,9 +105,7 @@ def _public_reason(alert: str) -> str:
     return f"sending to WhatsApp fails (error {number})" if kind == "send" else "something needs the operator"
 
 
-def health_router(
-    health: Health, metrics: Metrics, tools: ToolRegistry, turns: TurnScheduler, guard: Guard
-) -> APIRouter:
+def health_router(health: Health, metrics: Metrics, turns: TurnScheduler, guard: Guard) -> APIRouter:
     """Return the routes `/health` (for everybody) and `/metrics` (from this machine, or with the token)."""
     router = APIRouter(tags=["operations"])
 
@@ -120,7 +116,7 @@ def health_router(
 
     @router.get("/metrics", dependencies=[Depends(guard.local_or_token)])
     async def read_metrics() -> Response:
-        text = await health.metrics(metrics, tools, turns)
+        text = await health.metrics(metrics, turns)
         return Response(text, media_type="text/plain; version=0.0.4")
 
     return router

@@ -1,6 +1,6 @@
 """Metrics for Prometheus."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from prometheus_client import (
     CollectorRegistry,
@@ -12,7 +12,7 @@ from prometheus_client import (
 )
 
 from app.messages import JSON
-from app.store.tool_statistics import UNKNOWN_TOOL, counted_code
+from app.store.tool_statistics import counted_code
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 OUTBOX_STATES = ("ready", "sending", "unknown", "held")
@@ -70,13 +70,9 @@ class Metrics:
         running_turns: int,
         waiting_messages: int,
         outbox: Mapping[str, int],
-        tools: Collection[str],
         usage: Mapping[str, JSON],
     ) -> bytes:
-        """Return all metrics in Prometheus' text format; tools that are not in `tools` are dropped.
-
-        `usage`: as `billing.usage` tells it of this month.
-        """
+        """Return all metrics as Prometheus reads them; `usage`: what `billing.usage` tells of this month."""
         for category, messages in usage["categories"].items():
             self._billed.labels(category).set(messages)
         self._tokens.set(usage["tokens"])
@@ -85,8 +81,4 @@ class Metrics:
         self._waiting.set(waiting_messages)
         for state in OUTBOX_STATES:
             self._outbox.labels(state).set(outbox.get(state, 0))
-        for tool in self._codes.keys() - {*tools, UNKNOWN_TOOL}:
-            for code in self._codes.pop(tool):
-                self._calls.remove(tool, code)
-            self._seconds.remove_by_labels({"tool": tool})
         return generate_latest(self._registry)

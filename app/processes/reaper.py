@@ -95,7 +95,7 @@ def kill_below(root: int) -> None:
 def threads_below(root: int) -> int:
     """Count the threads of a process and of all below it."""
     family = {root, *_living_below(root)}
-    return sum(threads for pid, threads in _threads() if pid in family)
+    return sum(threads for pid, _, _, threads in _processes() if pid in family)
 
 
 def _living_below(root: int) -> set[int]:
@@ -104,7 +104,7 @@ def _living_below(root: int) -> set[int]:
     One that ended counts as a parent: it keeps its children until its last thread is gone.
     """
     children: dict[int, list[tuple[int, bool]]] = {}
-    for pid, parent, lives in _processes():
+    for pid, parent, lives, _ in _processes():
         children.setdefault(parent, []).append((pid, lives))
     found: dict[int, bool] = {}
     waiting = [root]
@@ -116,20 +116,14 @@ def _living_below(root: int) -> set[int]:
     return {pid for pid, lives in found.items() if lives}
 
 
-def _threads() -> Iterator[tuple[int, int]]:
-    """Yield each process and the number of its threads."""
-    with suppress(FileNotFoundError):
-        for name in os.listdir("/proc"):
-            if name.isdecimal():
-                with suppress(OSError):
-                    yield int(name), len(os.listdir(f"/proc/{name}/task"))
+def _processes() -> Iterator[tuple[int, int, bool, int]]:
+    """Yield each process, its parent, if it lives, and the number of its threads, from proc(5).
 
-
-def _processes() -> Iterator[tuple[int, int, bool]]:
-    """Yield each process, its parent and if it lives, from proc(5); nothing where there is no /proc."""
+    Nothing where there is no /proc.
+    """
     with suppress(FileNotFoundError):
         for name in os.listdir("/proc"):
             if name.isdecimal():
                 with suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
-                    state, parent = file.read().rpartition(b")")[2].split()[:2]
-                    yield int(name), int(parent), state not in (b"Z", b"X")
+                    state, parent, *rest = file.read().rpartition(b")")[2].split()
+                    yield int(name), int(parent), state not in (b"Z", b"X"), int(rest[15])

@@ -1,19 +1,16 @@
 """Disclosure of skills in tiers: the texts in a prompt, and the tools that read the rest."""
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from itertools import accumulate, islice
 from typing import Any, Protocol
-
-import orjson
 
 from app.messages import JSON
 from app.skills.folder import KNOWN_FILES, read_regular, walk
 from app.skills.manifest import shortened
 from app.skills.skill import Skill
 from app.tools import PathTraversalError, Tool, ToolContext, ToolResult, validate_path
-from app.tools.result import MODEL_LIMIT
+from app.tools.files import PAGE, pages
 
 LOAD_SKILL = "load_skill"
 READ_SKILL_FILE = "read_skill_file"
@@ -23,14 +20,10 @@ NEW_CHARACTERS = 16_000
 # Of skill texts in one prompt.
 ALL_CHARACTERS = 40_000
 MOST_FILES = 60
-# Of file names in one list.
-LISTED_BYTES = 8 * 1024
 # Characters of a path that a model names.
 LONGEST_PATH = 1024
 LARGEST_FILE = 1024 * 1024
 _LONGEST_DESCRIPTION = 160
-# Bytes of a result that are neither text nor listed files.
-_ROOM_FOR_FORM = 512
 
 _OF_THE_CODE = ("scripts/", "assets/", "tests/")
 
@@ -80,13 +73,14 @@ def readable_files(skill: Skill) -> tuple[str, ...]:
         return ()
     has_code = (skill.folder / "scripts" / "tools.py").exists()
     body = skill.manifest.body
-    return _fitting(
+    paths = [
         path
         for path in sorted(os.path.relpath(path, skill.folder) for path in found)
         if path.isprintable()
         and path not in KNOWN_FILES
         and (not (has_code and path.startswith(_OF_THE_CODE)) or path in body)
-    )
+    ]
+    return tuple(paths[:MOST_FILES])
 
 
 def reading_tools(skills: SkillFinder) -> tuple[Tool, Tool]:
@@ -113,26 +107,26 @@ class _Reader:
     def __init__(self, skills: SkillFinder) -> None:
         self._skills = skills
 
-    def load_skill(self, name: str, offset: int = 0) -> ToolResult:
+    def load_skill(self, name: str, page: int = 1) -> ToolResult:
         """Gives the instructions of a skill that fits this message. Call it before you use the skill.
 
         Args:
             name: The skill.
-            offset: The character to begin at, for the rest of very long instructions.
+            page: Which part of very long instructions, counted from 1.
         """
         skill = self._skills.skill(name)
         if skill is None:
             return _gone(name)
         form = {"skill": name, "files": list(readable_files(skill))}
-        return _page(form, "instructions", text_of(skill), offset)
+        return _page(form, "instructions", text_of(skill), page)
 
-    def read_skill_file(self, skill: str, path: str, offset: int = 0) -> ToolResult:
+    def read_skill_file(self, skill: str, path: str, page: int = 1) -> ToolResult:
         """Reads a text file of a skill that is in use: a reference, a template, a script.
 
         Args:
             skill: The skill.
             path: The file, as the skill names it, such as references/guide.md.
-            offset: The character to begin at, for the rest of a long file.
+            page: Which part of a long file, counted from 1.
         """
         found = self._skills.skill(skill)
         if found is None:
@@ -140,7 +134,7 @@ class _Reader:
         text = _text(found, path)
         if isinstance(text, ToolResult):
             return text
-        return _page({"skill": skill, "path": os.path.normpath(path)}, "text", text, offset)
+        return _page({"skill": skill, "path": os.path.normpath(path)}, "text", text, page)
 
 
 def require_chosen(parameter: str, args: Mapping[str, JSON], context: ToolContext) -> None:
@@ -152,12 +146,6 @@ def require_chosen(parameter: str, args: Mapping[str, JSON], context: ToolContex
 
 def _gone(name: str) -> ToolResult:
     return ToolResult.failure("UNAVAILABLE", f"the skill {name} is gone", "go on without it")
-
-
-def _fitting(paths: Iterable[str]) -> tuple[str, ...]:
-    listed = list(islice(paths, MOST_FILES))
-    sizes = accumulate(len(orjson.dumps(path)) for path in listed)
-    return tuple(path for path, size in zip(listed, sizes, strict=True) if size <= LISTED_BYTES)
 
 
 def _text(skill: Skill, path: str) -> str | ToolResult:
@@ -193,20 +181,10 @@ def _refused(path: str, why: str) -> ToolResult:
     )
 
 
-def _page(form: dict[str, JSON], name: str, text: str, offset: int) -> ToolResult:
-    """Return the form with as much of the text from `offset` on as one result holds.
-
-    It ends with a line or a sentence, where there is one. `next_offset` is where it goes on.
-    """
-    if not 0 <= offset <= len(text):
-        return ToolResult.failure("BAD_REQUEST", f"offset is {offset}, and there are {len(text)} characters")
-    room = MODEL_LIMIT - _ROOM_FOR_FORM - len(orjson.dumps(form))
-    if room <= 0:
-        return ToolResult.failure("BAD_REQUEST", "the skill's name and files leave no room for text")
-    page = text[offset : offset + room]
-    while page and (size := len(orjson.dumps(page))) > room:
-        page = page[: min(len(page) - 1, len(page) * room // size)]
-    if offset + len(page) == len(text):
-        return ToolResult.success({**form, name: page})
-    page = page[: max(page.rfind("\n"), page.rfind(". ")) + 1] or page
-    return ToolResult.success({**form, name: page, "next_offset": offset + len(page)})
+def _page(form: dict[str, JSON], name: str, text: str, page: int) -> ToolResult:
+    """Return the form with one page of the text, which ends with a line where one is near."""
+    found = pages(text, PAGE)
+    if not 1 <= page <= len(found):
+        return ToolResult.failure("BAD_REQUEST", f"page is {page}, and there are {len(found)}")
+    more: dict[str, JSON] = {"page": page, "pages": len(found)} if len(found) > 1 else {}
+    return ToolResult.success({**form, name: found[page - 1], **more})

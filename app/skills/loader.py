@@ -79,22 +79,13 @@ class SkillLoader:
         self._store = installed
         self._runs_code = runs_code
         self._records: Mapping[str, Installed] = {}
-        self._names: frozenset[str] = frozenset()
         self._loaded: dict[str, Skill] = {}
-        self._skills: tuple[Skill, ...] = ()
+        self.skills: tuple[Skill, ...] = ()
+        """Every skill by name, including those that are broken or unavailable."""
+        self.clashes: tuple[str, ...] = ()
+        """Which names two skills share, and what happened to the second."""
         self._tools: tuple[Tool, ...] = ()
         self._phrases: dict[str, dict[str, tuple[str, ...]]] = {}
-        self._clashes: tuple[str, ...] = ()
-
-    @property
-    def skills(self) -> tuple[Skill, ...]:
-        """Return every skill by name, including those that are broken or unavailable."""
-        return self._skills
-
-    @property
-    def clashes(self) -> tuple[str, ...]:
-        """Say which names two skills share, and what happened to the second."""
-        return self._clashes
 
     def tools(self) -> tuple[Tool, ...]:
         """Return the tools that may be offered, each under a unique name."""
@@ -106,7 +97,7 @@ class SkillLoader:
 
     def skill(self, name: str) -> Skill | None:
         """Return the skill of that name, the one in use where folders share it; None where there is none."""
-        named = [skill for skill in self._skills if skill.name == name]
+        named = [skill for skill in self.skills if skill.name == name]
         return next((skill for skill in named if skill.available), named[0] if named else None)
 
     def refresh(self) -> bool:
@@ -126,10 +117,8 @@ class SkillLoader:
         return True
 
     def _folders(self) -> Iterator[str]:
-        self._names = bundled_names(self._release)
-        release = os.path.abspath(self._release)
-        own = os.path.abspath(self._skills_dir)
-        paths = [os.path.join(release, name) for name in sorted(self._names)]
+        release, own = os.path.abspath(self._release), os.path.abspath(self._skills_dir)
+        paths = [os.path.join(release, name) for name in sorted(bundled_names(self._release))]
         paths += [entry.path for entry in entries(own) if _is_folder(entry)]
         if self._store is not None:
             self._records = self._store.look()
@@ -166,10 +155,8 @@ class SkillLoader:
         """Tell whether something outside its folder changed: requirements, set aside, its record."""
         if skill.installed and self._store is not None and self._store.is_outdated(skill):
             return True
-        needs = skill.manifest.requirements
-        if needs and machine_lacks(needs, skill.packages) != skill.lacks:
-            return True
-        if any(map(is_installed, skill.packages)):
+        missing = [name for name in skill.packages if not is_installed(name)]
+        if machine_lacks(skill.manifest.requirements, missing) != skill.lacks:
             return True
         return self._workers is not None and self._workers.aside(skill.folder, skill.version) != skill.aside
 
@@ -194,10 +181,10 @@ class SkillLoader:
                 tools[name] = tool if name == tool.name else tool.replace(name=name)
                 if tool.name in skill.phrases:
                     phrases[name] = dict(skill.phrases[tool.name])
-        for clash in sorted(set(clashes) - set(self._clashes)):
+        for clash in sorted(set(clashes) - set(self.clashes)):
             log.warning("skills clash: %s", clash)
-        self._skills = tuple(sorted(skills, key=lambda one: (one.name, str(one.folder))))
-        self._tools, self._phrases, self._clashes = tuple(tools.values()), phrases, tuple(clashes)
+        self.skills = tuple(sorted(skills, key=lambda one: (one.name, str(one.folder))))
+        self._tools, self._phrases, self.clashes = tuple(tools.values()), phrases, tuple(clashes)
 
 
 class InstalledSkills:

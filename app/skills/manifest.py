@@ -28,8 +28,8 @@ CATALOGUE_DESCRIPTION = 300
 GATING_NAMESPACES = ("openclaw", "clawdbot", "nanobot", "hermes")
 
 _FENCE = re.compile(r"\A\s*---[ \t]*\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
-_TOP_LEVEL = re.compile(r"^([A-Za-z_][\w.-]*):[ \t]+(\S.*?)[ \t]*$")
-_NOT_PLAIN = tuple("\"'[{|>&*!#%@`")
+# A key of the first level with a plain value, which may go on in indented lines.
+_TOP_LEVEL = re.compile(r"^([A-Za-z_][\w.-]*):[ \t]+([^\s\"'\[{|>&*!#%@`].*(?:\n[ \t]+\S.*)*)", re.MULTILINE)
 _WORD = re.compile(r"[^\s,(]+(?:\([^)]{0,200}\))?")
 _STANDARD_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
@@ -218,27 +218,12 @@ def _check_shape(text: str) -> None:
 
 def _quoted(frontmatter: str) -> str:
     """Return the frontmatter with plain values of top-level keys in double quotes."""
-    lines: list[str] = []
-    open_value: list[str] = []
 
-    def close() -> None:
-        if open_value:
-            value = " ".join(open_value[1:]).replace("\\", "\\\\").replace('"', '\\"')
-            lines.append(f'{open_value[0]}: "{value}"')
-            open_value.clear()
+    def quote(line: re.Match[str]) -> str:
+        value = line[2].replace("\\", "\\\\").replace('"', '\\"')
+        return f'{line[1]}: "{value}"'
 
-    for line in frontmatter.split("\n"):
-        found = _TOP_LEVEL.match(line)
-        if found and not found.group(2).startswith(_NOT_PLAIN):
-            close()
-            open_value.extend((found.group(1), found.group(2)))
-        elif open_value and line.startswith((" ", "\t")) and line.strip():
-            open_value.append(line.strip())
-        else:
-            close()
-            lines.append(line)
-    close()
-    return "\n".join(lines)
+    return _TOP_LEVEL.sub(quote, frontmatter)
 
 
 def _one_line(value: JSON) -> str:

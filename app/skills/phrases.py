@@ -120,16 +120,12 @@ def _mark(description: str) -> str:
 
 
 def _of_tools(written: Mapping[str, JSON], languages: Sequence[str] = LANGUAGES) -> Phrases:
-    read = {name: _languages(entry, languages) for name, entry in written.items()}
-    return {name: said for name, said in read.items() if said}
-
-
-def _languages(entry: JSON, languages: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    if not isinstance(entry, Mapping):
-        return {}
-    most = languages[: MOST_OF_A_TOOL // MOST_PHRASES]
-    found = {language: _texts(entry.get(language)) for language in most}
-    return {language: texts for language, texts in found.items() if texts}
+    found: Phrases = {}
+    for name, entry in written.items():
+        for language in languages[: MOST_OF_A_TOOL // MOST_PHRASES] if isinstance(entry, Mapping) else ():
+            if texts := _texts(entry.get(language)):
+                found.setdefault(name, {})[language] = texts
+    return found
 
 
 def _texts(written: JSON) -> tuple[str, ...]:

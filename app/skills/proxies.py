@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import asdict
 from functools import partial
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 from app.http.address import FetchError
 from app.http.answers import Fetched
@@ -16,7 +16,7 @@ from app.messages import JSON
 from app.people import Person
 from app.skills.frames import TO_WORKER, Answer, Ask
 from app.store.skill_data import SkillStore
-from app.tools.context import PersonStore, Services, ToolContext
+from app.tools.context import PersonStore, ToolContext
 
 # The server ends every request before that.
 ANSWER_SECONDS = SECONDS_MOST + MARGIN_SECONDS
@@ -103,7 +103,6 @@ def build_context(given: Mapping[str, JSON], ask: Asker, *, is_async: bool) -> T
         settings=given["settings"],
         idempotency_key=given["idempotency_key"],
         channel=given["channel"],
-        services=NoServices(),
     )
 
 
@@ -165,13 +164,3 @@ def _fetched(answer: dict[str, Any]) -> Fetched:
     if "code" in answer:
         raise FetchError(answer["code"], answer["text"])
     return Fetched(answer["url"], answer["status"], answer["headers"], b64decode(answer["body"]))
-
-
-class NoServices(Services):
-    """`context.services`, which only bundled skills have."""
-
-    def __getattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"context.services.{name}: only skills of the release have services")
-
-    def __missing__(self, name: str) -> NoReturn:
-        raise KeyError(f"{name}: only skills of the release have services")

@@ -101,7 +101,7 @@ def described_tools(
     return SkillTools(
         tuple(tools),
         warnings=(*options.warnings, *_warnings(tools)),
-        left_out=tuple(f"{one.function} {one.reason}" for one in left_out),
+        left_out=tuple(left_out),
         packages=missing_packages(folder, source),
     )
 

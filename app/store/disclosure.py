@@ -40,15 +40,12 @@ def with_disclosure(
 
 
 def renew(conn: Connection, conversation: str) -> None:
-    """Have the next message hold the sentence again where none that may have held it arrives.
-
-    What a person of the business sends never holds it; a reminder that is held was queued behind it.
-    """
+    """Have the next message hold the sentence again if each that held it has failed."""
+    held = "SELECT 1 FROM outbox WHERE conversation_id = conversations.id AND discloses = 1 AND state"
     conn.execute(
-        "UPDATE conversations SET disclosed = 0 WHERE id = ? AND NOT EXISTS"
-        " (SELECT 1 FROM outbox WHERE conversation_id = ? AND state <> 'failed'"
-        " AND origin NOT IN ('business', 'callback') AND NOT (origin = 'reminder' AND state = 'held'))",
-        (conversation, conversation),
+        f"UPDATE conversations SET disclosed = 0 WHERE id = ? AND EXISTS ({held} = 'failed')"
+        f" AND NOT EXISTS ({held} <> 'failed')",
+        (conversation,),
     )
 
 

@@ -94,6 +94,7 @@ def put_reply(
         language = draft.language or people.language(conn, conversation.person_id)
         parts = disclosure.with_disclosure(conn, conversation, parts, language)
     said = [one.text for one in draft.parts] if len(parts) == len(draft.parts) else []
+    discloses = parts is not draft.parts  # the first does
     for part, message in enumerate(parts):
         message_id = insert(
             conn,
@@ -117,6 +118,7 @@ def put_reply(
             payload=orjson.dumps(message).decode(),
             media=message.file.path if message.file else "",
             state=state,
+            discloses=int(discloses and part == 0),
             due_at=now,
             created_at=now,
         )

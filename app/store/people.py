@@ -81,7 +81,8 @@ def admit(
     if rules.code_key and takes_ownership(conn, rules, text, now):
         became = "owner"
     elif known is None or known.row["access"] != "blocked":
-        became = accept_invitation(conn, rules, text, now)
+        is_in = known is not None and not person_of(known.row, rules, known.names).is_guest
+        became = None if is_in else accept_invitation(conn, rules, text, now)
     is_new = known is None
     if known is None:
         if not (became or rules.guests or _is_listed(rules, [alias.value for alias in aliases])):

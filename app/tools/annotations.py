@@ -118,9 +118,6 @@ class Names:
             if isinstance(node, ast.Import):
                 package = name.name.partition(".")[0]
                 self._imported[name.asname or package] = name.name if name.asname else package
-            elif name.name == "*" and node.module in _MODULES:
-                listed = getattr(_MODULES[node.module], "__all__", ())
-                self._imported |= {one: f"{node.module}.{one}" for one in listed}
             else:
                 self._imported[name.asname or name.name] = f"{node.module}.{name.name}"
 
@@ -132,8 +129,6 @@ class Names:
                 self._assigned[name] = value
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
                 self._assigned[name] = value
-            case _ if type(statement).__name__ == "TypeAlias":  # `type X = …`, of Python 3.12
-                self._assigned[statement.name.id] = statement.value
 
     def _begin(self) -> None:
         self._most = min(self._spent + _MOST_NODES, _MOST_IN_FILE)
@@ -170,8 +165,6 @@ class Names:
                 return typing.Union[self._type(left), self._type(right)]  # noqa: UP007 - read from text
             case ast.Subscript(value=value, slice=inner):
                 return self._subscript(self._type(value), inner)
-            case ast.Call(args=[_, wrapped]) if self._is_call(node, "typing.NewType"):
-                return self._type(wrapped)
         raise Unresolvable(ast.unparse(node)[:80])
 
     def _subscript(self, outer: Any, inner: ast.expr) -> Any:

@@ -1,11 +1,9 @@
 """The catalogue of a file or a folder of tools, kept until its sources change."""
 
-import errno
 import hashlib
 import json
-import os
 import platform
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +13,7 @@ import structlog
 
 from app.messages import JSON
 from app.security import write_private
-from app.tools.source import LARGEST_SOURCE, FoundTool, find_tools, registers
+from app.tools.source import LARGEST_SOURCE, FoundTool, find_tools
 
 if TYPE_CHECKING:
     from app.tools.tool import Tool
@@ -28,16 +26,12 @@ _CACHED_PATHS = 64
 
 
 def build_catalog(path: str | Path) -> dict[str, JSON]:
-    """Return the catalogue of a file, of a skill's folder, or of a folder of skills and adapters.
+    """Return the catalogue of a file, of a skill's folder, or of a folder of skills.
 
-    Of a folder: `scripts/tools.py` beside its SKILL.md, those of the skills directly in it, and the files
-    directly in it that register tools with a decorator. Links that lead out of it are not followed.
-    `hash` is the SHA-1 of the source (of a folder: of its files' names and hashes) and `version` its first
-    12 digits. Raises SyntaxError for a file that is not Python, OSError for one that cannot be read; in a
-    folder such files are left out and named in the log.
+    `hash` is the SHA-1 of the source (of a folder: of its files' hashes) and `version` its first 12 digits.
+    Raises SyntaxError for a file that is not Python, which in a folder is left out, and OSError.
     """
-    path = Path(path)
-    return _built(path, _sources(path))
+    return _built(_sources(Path(path)))
 
 
 def get_catalog_cached(path: str | Path, cache_dir: str | Path | None = None) -> dict[str, JSON]:
@@ -50,11 +44,11 @@ def get_catalog_cached(path: str | Path, cache_dir: str | Path | None = None) ->
 
     path, cache = Path(path), Path(cache_dir or Settings().data_dir / ".cache") / CACHE_FILE
     sources = _sources(path)
-    key = f"{_own_hash()}-{_hash(path, sources)}"
+    key = f"{_own_hash()}-{_hash(sources)}"
     kept = _load(cache)
     entry = kept.pop(str(path.absolute()), None)
     if not isinstance(entry, dict) or entry.get("key") != key:
-        entry = {"key": key, "catalog": _built(path, sources)}
+        entry = {"key": key, "catalog": _built(sources)}
         recent = dict(list(kept.items())[-(_CACHED_PATHS - 1) :])
         try:
             write_private(cache, json.dumps({**recent, str(path.absolute()): entry}))
@@ -83,16 +77,15 @@ def prompt_list(tools: "Iterable[FoundTool | Tool]") -> str:
     return "\n".join(lines)
 
 
-def _built(path: Path, sources: Mapping[str, bytes]) -> dict[str, JSON]:
+def _built(sources: Sequence[bytes]) -> dict[str, JSON]:
     tools: list[FoundTool] = []
-    for name, content in sources.items():
+    for content in sources:
         try:
             tools += find_tools(content)[0]
-        except SyntaxError as error:
-            if not path.is_dir():
+        except SyntaxError:  # of one skill, which stops no other
+            if len(sources) == 1:
                 raise
-            log.warning("left out of the catalogue", file=name, error=f"line {error.lineno}: {error.msg}")
-    digest = _hash(path, sources)
+    digest = _hash(sources)
     return {
         "version": digest[:12],
         "hash": digest,
@@ -102,47 +95,22 @@ def _built(path: Path, sources: Mapping[str, bytes]) -> dict[str, JSON]:
     }
 
 
-def _sources(path: Path) -> dict[str, bytes]:
-    """Return the texts a catalogue is made of, by their names within a folder."""
-    if not path.is_dir():
-        return {path.name: _content(path)}
-    real = os.path.realpath(path)
-    found: dict[str, bytes] = {}
-    for file in _tool_files(path):
-        try:
-            inside = os.path.realpath(file).startswith(real + os.sep)
-            content = _content(file) if inside else b""
-        except OSError as error:
-            log.warning("left out of the catalogue", file=str(file), error=error.strerror or str(error))
-            continue
-        if inside and (file.parent != path or registers(content)):
-            found[str(file.relative_to(path))] = content
+def _sources(path: Path) -> list[bytes]:
+    """Return the texts that a catalogue is made of, the file itself or those of skills; a little is read."""
+    files = [path]
+    if not path.is_file():
+        files = [skill / "scripts" / "tools.py" for skill in (path, *sorted(path.iterdir()))]
+        files = [file for file in files if file.is_file() and (file.parents[1] / "SKILL.md").is_file()]
+    found: list[bytes] = []
+    for file in files:
+        with file.open("rb") as opened:
+            found.append(opened.read(LARGEST_SOURCE + 1))
     return found
 
 
-def _tool_files(folder: Path) -> Iterator[Path]:
-    """Return the files of a folder that may hold tools; a `tools.py` in other places is a library."""
-    for skill in (folder, *sorted(folder.iterdir())):
-        if (skill / "SKILL.md").is_file() and (skill / "scripts" / "tools.py").exists():
-            yield skill / "scripts" / "tools.py"
-    yield from sorted(folder.glob("*.py"))
-
-
-def _content(file: Path) -> bytes:
-    """Read a file, at most a little more than is taken.
-
-    Raises OSError, also for what is no regular file: reading a pipe waits.
-    """
-    if file.exists() and not file.is_file():
-        raise OSError(errno.EINVAL, "is not a regular file", str(file))
-    with file.open("rb") as opened:
-        return opened.read(LARGEST_SOURCE + 1)
-
-
-def _hash(path: Path, sources: Mapping[str, bytes]) -> str:
-    if not path.is_dir():
-        return _sha1(next(iter(sources.values())))
-    return _sha1("\n".join(f"{name} {_sha1(content)}" for name, content in sources.items()).encode())
+def _hash(sources: Sequence[bytes]) -> str:
+    hashes = [_sha1(content) for content in sources]
+    return hashes[0] if len(hashes) == 1 else _sha1("\n".join(hashes).encode())
 
 
 def _own_hash() -> str:

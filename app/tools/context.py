@@ -48,7 +48,7 @@ class Services(dict[str, object]):
         except KeyError:
             known = ", ".join(sorted(self)) or "none"
             raise AttributeError(
-                f"no service named {name!r} was given to this tool; there are: {known}"
+                f"no service is named {name!r}; only skills of the release have services, here: {known}"
             ) from None
 
 

@@ -154,12 +154,12 @@ class Files:
                 document = self._text_of(file, path)
         if document is None:
             return ToolResult.failure("NOT_TEXT", f"{path} is not a text file", size=size)
-        pages = _pages(document.text, self._page)
-        if not 1 <= page <= len(pages):
-            return ToolResult.failure("NO_SUCH_PAGE", f"{path} has {len(pages)} pages", pages=len(pages))
-        more = page < len(pages) or not document.whole
-        said: dict[str, JSON] = {"path": path, "content": pages[page - 1], "size": size, "more": more}
-        return ToolResult.success({**said, "page": page, "pages": len(pages), "whole": document.whole})
+        found = pages(document.text, self._page)
+        if not 1 <= page <= len(found):
+            return ToolResult.failure("NO_SUCH_PAGE", f"{path} has {len(found)} pages", pages=len(found))
+        more = page < len(found) or not document.whole
+        said: dict[str, JSON] = {"path": path, "content": found[page - 1], "size": size, "more": more}
+        return ToolResult.success({**said, "page": page, "pages": len(found), "whole": document.whole})
 
     @_errors_as_results
     def list_files(
@@ -295,8 +295,8 @@ class Files:
             document = self._text_of(file, name)
         if document is None:
             raise DocumentError("UNREADABLE", "it is not a text file")
-        pages = _pages(document.text, self._page)
-        return pages[0], len(pages)
+        found = pages(document.text, self._page)
+        return found[0], len(found)
 
     def _text_of(self, file: IO[bytes], name: str) -> Document | None:
         """Return the text of an open file, None for what is no text. Raises DocumentError."""
@@ -382,15 +382,15 @@ def _plain(content: bytes) -> Document | None:
     return None if "\0" in text else Document(text, whole)
 
 
-def _pages(text: str, size: int) -> list[str]:
+def pages(text: str, size: int) -> list[str]:
     """Split into parts of at most `size` characters that end at the end of a line where one is near."""
-    pages, start = [], 0
+    found, start = [], 0
     while len(text) - start > size:
         line = text.rfind("\n", start + size // 2, start + size) + 1
         end = line or start + size
-        pages.append(text[start:end])
+        found.append(text[start:end])
         start = end
-    return [*pages, text[start:]]
+    return [*found, text[start:]]
 
 
 def _used(home: Path) -> int:

@@ -8,7 +8,6 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import griffe
@@ -37,15 +36,12 @@ _EXAMPLES = re.compile(
     rf"|^[ \t]*{_EXAMPLE}\n[ \t]*-{{3,}}[ \t]*\n(?P<section>(?:(?!.*\n[ \t]*-{{3,}}[ \t]*$).*\n?)*)",
     re.IGNORECASE | re.MULTILINE,
 )
-_UNDERLINE = re.compile(r"^\s*-{3,}\s*$")
 _BULLET = re.compile(r"^[-*•]\s+")
 _GOOGLE_TITLE = re.compile(
     r"^(\s*)(args|arguments|params|parameters|(?:keyword|other) (?:args|arguments|parameters)"
     r"|returns?|raises|yields?|notes?):\s*$",
     re.I,
 )
-_NUMPY_TITLE = re.compile(r"^\s*(other parameters|parameters|returns|raises|yields|notes)\s*$", re.I)
-_FIELD = re.compile(r"^\s*:(?:param|parameter|arg|argument|key|returns?|raises)\b[^:\n]*:", re.MULTILINE)
 _NAME = re.compile(r"[*`]*(\w+)")
 _AROUND_NAMES = re.compile(r"[\s'\"]|\b(?:\w+\.)+")
 _CONTEXT = re.compile(
@@ -53,7 +49,8 @@ _CONTEXT = re.compile(
     re.DOTALL,
 )
 _EXAMPLES_KEPT = 2
-_GOOGLE: Any = {"warnings": False, "returns_named_value": False, "returns_multiple_items": False}
+_GOOGLE = {"warnings": False, "returns_named_value": False, "returns_multiple_items": False}
+_STYLES: Any = {"google": _GOOGLE, "numpy": {"warnings": False}, "sphinx": {"warnings": False}}
 
 
 @dataclass(frozen=True)
@@ -82,17 +79,9 @@ def parse_docstring(text: str | None) -> Docstring:
 
 
 def _sections(text: str) -> list[Any]:
-    """Parse Google's or NumPy's sections, and reST fields, which may stand beside them."""
-    lines = text.split("\n")
+    """Parse Google's or NumPy's sections, or reST fields."""
     docstring = griffe.Docstring(f"\n{text}", lineno=1)  # a first line would lose what is indented below it
-    if any(_NUMPY_TITLE.match(line) and _UNDERLINE.match(below) for line, below in pairwise(lines)):
-        found: list[Any] = griffe.parse_numpy(docstring, warnings=False)
-    else:
-        found = griffe.parse_google(docstring, **_GOOGLE)
-    if not _FIELD.search(text):
-        return found
-    beside = [section for section in found if section.kind is not griffe.DocstringSectionKind.text]
-    return [*griffe.parse_sphinx(docstring, warnings=False), *beside]
+    return griffe.parse_auto(docstring, default="google", per_style_options=_STYLES)
 
 
 def _bare(name: str) -> str:

@@ -39,16 +39,8 @@ class FoundTool:
         return {"name": self.name, "description": words, "parameters": self.schema}
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """A public function that is no tool, and why: a sentence of which the function is the subject."""
-
-    function: str
-    reason: str
-
-
-def find_tools(source: str | bytes) -> tuple[list[FoundTool], list[LeftOut]]:
-    """Return the tools of a module's text, and its public functions that are none. Raises SyntaxError.
+def find_tools(source: str | bytes) -> tuple[list[FoundTool], list[str]]:
+    """Return the tools of a module's text, and which public functions are none and why. Raises SyntaxError.
 
     Where anything is decorated with `x.tool`, `x.resource` or `x.prompt` only top-level functions under
     `x.tool` are tools; elsewhere it is every public, documented top-level function.
@@ -59,20 +51,11 @@ def find_tools(source: str | bytes) -> tuple[list[FoundTool], list[LeftOut]]:
         raise SyntaxError("cannot be read: it is nested too deeply") from error
 
 
-def registers(content: bytes) -> bool:
-    """Return True if a file registers anything; a file that is no Python counts, so that it is named."""
-    try:
-        module = _parsed(content)
-    except SyntaxError:
-        return True
-    return any(_registration(node) for node in statements(module) if isinstance(node, _Function))
-
-
-def _find_tools(module: ast.Module) -> tuple[list[FoundTool], list[LeftOut]]:
+def _find_tools(module: ast.Module) -> tuple[list[FoundTool], list[str]]:
     names = Names(module)
     is_adapter = any(_registration(node) for node in statements(module) if isinstance(node, _Function))
     tools: dict[str, FoundTool] = {}
-    left_out: list[LeftOut] = []
+    left_out: dict[str, str] = {}
     for node in module.body:
         if not isinstance(node, _Function) or (node.name.startswith("_") and not is_adapter):
             continue
@@ -88,9 +71,9 @@ def _find_tools(module: ast.Module) -> tuple[list[FoundTool], list[LeftOut]]:
                 tools.pop(tool.name, None)
                 tools[tool.name] = tool
         if reason and not node.name.startswith("_"):
-            left_out.append(LeftOut(node.name, reason))
+            left_out.setdefault(node.name, reason)
     used = {tool.function for tool in tools.values()}  # overloads and others of its name have no docstring
-    return list(tools.values()), [one for one in dict.fromkeys(left_out) if one.function not in used]
+    return list(tools.values()), [f"{name} {why}" for name, why in left_out.items() if name not in used]
 
 
 def _parsed(source: str | bytes) -> ast.Module:

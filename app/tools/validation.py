@@ -5,8 +5,6 @@ time, the alternatives of a check are counted, and one that is malformed is left
 """
 
 import json
-import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -24,8 +22,6 @@ _MOST_STEPS = 50_000  # parts and alternatives that one check may look at
 _LONGEST_MATCHED = 4096  # characters of a text that is matched with a pattern
 _LONGEST_PATTERN = 200
 _PATTERNS = jsonschema_rs.RegexOptions(size_limit=128 * 1024, dfa_size_limit=256 * 1024)
-_INTEGER = re.compile(r"[+-]?\d{1,400}")
-_NUMBER = re.compile(r"[+-]?(\d{1,400}(\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,3})?")
 
 
 class InvalidArguments(ValueError):
@@ -103,7 +99,9 @@ class ArgumentsCheck:
         kinds = schema.get("type", ())
         kinds = [kinds] if isinstance(kinds, str) else kinds
         if isinstance(value, str):
-            mended = _MENDERS[kinds[0]](value.strip()) if len(kinds) == 1 and kinds[0] in _MENDERS else None
+            mended = (
+                _read_as(kinds[0], value.strip()) if len(kinds) == 1 and kinds[0] in _READ_FROM_TEXT else None
+            )
             value = value if mended is None else mended
         if "integer" in kinds and isinstance(value, float) and value.is_integer():
             value = int(value)
@@ -216,6 +214,7 @@ KINDS: dict[str, Callable[[JSON], bool]] = {
     "array": lambda value: isinstance(value, list | tuple),
     "null": lambda value: value is None,
 }
+_READ_FROM_TEXT = KINDS.keys() - {"string"}
 
 
 def _usable(schema: JSON) -> JSON:
@@ -260,30 +259,13 @@ def _said(error: Any) -> str:
     return shortened(str(error.message), _LONGEST_PROBLEM)
 
 
-def _number(text: str) -> int | float | None:
-    if _INTEGER.fullmatch(text):
-        return int(text)
-    value = float(text) if _NUMBER.fullmatch(text) else math.inf
-    return value if math.isfinite(value) else None
-
-
-def _decoded(text: str, kind: type) -> JSON:
-    if not text.startswith(("[", "{")):
-        return None
+def _read_as(kind: str, text: str) -> JSON:
+    """Return the value of a kind that a text is as JSON, None for other texts."""
     try:
-        value = orjson.loads(text)
+        value = loads(text.lower() if kind == "boolean" else text)
     except orjson.JSONDecodeError:
         return None
-    return value if isinstance(value, kind) else None
-
-
-_MENDERS: dict[str, Callable[[str], JSON]] = {
-    "integer": lambda text: int(text) if _INTEGER.fullmatch(text) else None,
-    "number": _number,
-    "boolean": lambda text: {"true": True, "false": False}.get(text.lower()),
-    "array": lambda text: _decoded(text, list),
-    "object": lambda text: _decoded(text, dict),
-}
+    return value if KINDS[kind](value) else None
 
 
 def _shown(value: JSON) -> str:

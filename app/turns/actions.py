@@ -3,9 +3,10 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 
 import orjson
+from pydantic import TypeAdapter
 
 from app.llm.model import ToolCall
 from app.messages import JSON, RECEIPT_MARK, FollowUp, MediaFile
@@ -79,15 +80,8 @@ class CallResult:
         facts = asdict(self)
         return {"result": facts.pop("text"), "facts": facts}
 
-    @classmethod
-    def from_row(cls, tool: str, row: JSON) -> "CallResult":
-        if facts := row.get("facts"):
-            known = {one.name: facts[one.name] for one in fields(cls) if one.name in facts}
-            lists = {key: tuple(facts.get(key, ())) for key in ("tools", "pictures")}
-            follow_up = FollowUp.from_row(facts.get("follow_up", {}))
-            return cls(row["result"], **{**known, **lists, "follow_up": follow_up})
-        # A row of an earlier version: its facts are in the envelope that the model reads.
-        return cls.of(tool, ToolResult.of(loads(row["result"])), row["result"])
+
+_RESULT = TypeAdapter(CallResult)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,18 +248,13 @@ def unique_calls(calls: Iterable[ToolCall], taken: Iterable[str]) -> tuple[ToolC
 def _round(number: str, rows: Mapping[str, Mapping[str, JSON]]) -> Round:
     answer = rows["llm"][number]
     calls = {f"{number}:{call['id']}": ToolCall(**call) for call in answer["calls"]}
-    results = rows["tool"]
-    return Round(
-        answer["text"],
-        tuple(calls.values()),
-        {
-            call.id: CallResult.from_row(call.name, results[key])
-            for key, call in calls.items()
-            if key in results
-        },
-        frozenset(call.id for key, call in calls.items() if key in rows["intent"]),
-        answer.get("attached", {}),
-    )
+    results = {
+        call.id: _RESULT.validate_python({"text": row["result"], **row.get("facts", {})})
+        for key, call in calls.items()
+        if (row := rows["tool"].get(key)) is not None
+    }
+    begun = frozenset(call.id for key, call in calls.items() if key in rows["intent"])
+    return Round(answer["text"], tuple(calls.values()), results, begun, answer.get("attached", {}))
 
 
 def _receipt(summary: JSON) -> str:

@@ -29,13 +29,15 @@ def _made_up(turn: TurnContext, answer: str) -> AnswerFault | None:
     if not (found := claims.unsupported(answer, turn.prompt.given, turn.prompt.moment)):
         return None
     listed = " ".join(found)
-    unknown = "That I do not know. If you like, say that you want to talk to a person."
+    unknown = say(
+        turn.person.language, "That I do not know. If you like, say that you want to talk to a person."
+    )
     return AnswerFault(
         "made up",
         f"what it tells here stands in no result and in nothing that was said: {listed} Answer again, in the "
         "same language, without that and without other figures that you were not given; say plainly what "
         "you do not know, and offer a person of the business.",
-        deeds.without(answer, found) or say(turn.person.language, unknown),
+        deeds.without(answer, found) or unknown,
     )
 
 

@@ -79,8 +79,8 @@ _STREET = re.compile(
 )
 _MONEY_BEFORE = re.compile(r"(?:[$¢-¥֏؋฿₠-⃀]|\b(?:mxn|ars|clp|cop|brl|usd|eur|gbp|pen|q|bs)\.?) ?$")
 _MONEY_AFTER = re.compile(
-    r" ?(?:[$¢-¥֏؋฿₠-⃀%]|(?:de )?(?:pes|rea[il]|dol|euros?|soles|centavos|libras|pounds|boliv|quetz|lempi"
-    r"|colones|guaran|mxn|usd|por ciento|por cento|percent|por 100|each|cada)\w*)"
+    r" ?(?:[$¢-¥֏؋฿₠-⃀%]|(?:de )?(?:pes|rea[il]|dol|bucks|quid|lucas|varos|euros?|soles|centavos|libras"
+    r"|pounds|boliv|quetz|lempi|colones|guaran|mxn|usd|por ciento|por cento|percent|por 100|each|cada)\w*)"
 )
 _COUNTED = re.compile(  # what is counted is no amount
     r" ?(?:dias?|days?|semanas?|weeks?|mes|meses|months?|anos?|years?|min\w*|horas?|hours?"
@@ -103,12 +103,11 @@ class _Evidence:
     """The texts that an answer may be made of."""
 
     def __init__(self, given: str, moment: str) -> None:
-        self._text, now = _plain(given), _plain(moment)
-        both = f"{self._text}\n{now}"
+        self._text, self._now = _plain(given), _plain(moment)
         self._prices = set(map(_value, _NUMBER.findall(self._text)))
-        self._numbers = self._prices | set(map(_value, _NUMBER.findall(now)))
-        self._days = {_day(match) for match in _DATE.finditer(both)}
-        self._hours = {hour for match in _TIME.finditer(both) for hour in _hours(match, EARLIEST)}
+        self._numbers = self._prices | set(map(_value, _NUMBER.findall(_TIME.sub(" ", self._now))))
+        self._days = {_day(match) for match in _DATE.finditer(f"{self._text}\n{self._now}")}
+        self._hours = {hour for match in _TIME.finditer(self._text) for hour in _hours(match, EARLIEST)}
         self._digits = re.sub(r"[ ().–-]", "", self._text)
 
     def holds(self, said: str) -> bool:
@@ -118,7 +117,7 @@ class _Evidence:
             (_STREET, self._holds_words),
             (_DATE, lambda match: _day(match) in self._days),
             (_PHONE, lambda match: re.sub(r"\D", "", match[0])[-7:] in self._digits),
-            (_TIME, lambda match: not self._hours.isdisjoint(_hours(match, NOON))),
+            (_TIME, self._holds_time),
             (_NUMBER, self._holds_amount),
         )
         for pattern, is_held in checks:
@@ -132,6 +131,11 @@ class _Evidence:
 
     def _holds_words(self, match: "re.Match[str]") -> bool:
         return all(word in self._text for word in match.groups() or [match[0].rstrip(".,;:")])
+
+    def _holds_time(self, match: "re.Match[str]") -> bool:
+        if match["minute"] and f"{match['hour']}{match['minute']}" in self._now:
+            return True
+        return not self._hours.isdisjoint(_hours(match, NOON))
 
     def _holds_amount(self, match: "re.Match[str]") -> bool:
         value, text, end = _value(match[0]), match.string, match.end()

@@ -100,5 +100,8 @@ def _claims(sentence: str, *, read_something: bool) -> bool:
     if said.endswith("?") or "¿" in said or _EARLIER.search(said):
         return False
     patterns = (_DID,) if read_something else (_DID, _STANDS)
-    found = [match for pattern in patterns for match in pattern.finditer(said)]
-    return any(not _NOT.search(said[: one.end()]) and not _IF.search(said[: one.start()]) for one in found)
+    negated, doubted = _NOT.search(said), _IF.search(said)
+    first_not = negated.end() if negated else len(said) + 1
+    first_if = doubted.end() if doubted else len(said) + 1
+    found = (match for pattern in patterns for match in pattern.finditer(said))
+    return any(one.end() < first_not and one.start() < first_if for one in found)

@@ -6,7 +6,7 @@ import structlog
 
 from app.llm.model import Model
 from app.messages import JSON
-from app.routing import Intent, IntentRequest, classify_intent
+from app.routing import IntentRequest, classify_intent
 from app.routing.tool_catalog import Selection
 from app.routing.tool_search import SEARCH_TOOLS
 from app.store.traces import ModelCall
@@ -22,12 +22,32 @@ log = structlog.get_logger(__name__)
 async def route_turn(turn: TurnContext, model: Model) -> tuple[Routed, JSON, ModelCall | None]:
     """Classify the intent and choose the tools; return them, the journal's payload and the trace."""
     started = time.monotonic()
-    classified = await classify_intent(model, _request(turn), turn.tools.index, turn.tools.skill_index)
+    tools, catalog = turn.tools, turn.tools.catalog
+    request = IntentRequest(
+        said=turn.said,
+        person=turn.person,
+        categories=() if turn.in_group else tools.categories(turn.person),
+        earlier=turn.state.exchanges[-RECENT_EXCHANGES:],
+        asked=turn.was_asked,
+        sticky=turn.state.sticky_categories,
+        timeout=turn.settings.classifier_timeout,
+        catalog=catalog.hash,
+    )
+    classified = await classify_intent(model, request, tools.index, tools.skill_index)
     if classified.problem:
         problem = Private(mask_text(classified.problem))
         log.warning("classifier failed", turn=turn.id, person=turn.person.id, problem=problem)
-    intent = classified.intent
-    choice = _choose(turn, intent)
+    intent, choice = classified.intent, Selection()
+    if not turn.in_group:
+        choice = tools.choose(
+            intent,
+            turn.said,
+            turn.person,
+            sticky=turn.state.sticky_tools,
+            active=turn.state.active_skills,
+            always=(SEARCH_TOOLS,),
+            limit=turn.settings.max_tools_per_call,
+        )
     row: JSON = {
         "categories": intent.categories,
         "tools": choice.tools,
@@ -36,41 +56,10 @@ async def route_turn(turn: TurnContext, model: Model) -> tuple[Routed, JSON, Mod
         "phrases": intent.phrases,
         "source": intent.source,
         "reasons": [one.row for one in choice.reasons],
-        "catalog": turn.tools.catalog.version,
+        "catalog": tools.catalog.version,
     }
-    routed = Routed(intent.categories, choice.tools, choice.skills, choice.shown)
-    if classified.answer is None:
-        return routed, row, None
-    seconds = time.monotonic() - started
-    return (
-        routed,
-        row,
-        traced_call("route", classified.prompt, classified.answer, seconds, turn.tools.catalog.hash),
-    )
-
-
-def _request(turn: TurnContext) -> IntentRequest:
-    return IntentRequest(
-        said=turn.said,
-        person=turn.person,
-        categories=() if turn.in_group else turn.tools.categories(turn.person),
-        earlier=turn.state.exchanges[-RECENT_EXCHANGES:],
-        asked=turn.was_asked,
-        sticky=turn.state.sticky_categories,
-        timeout=turn.settings.classifier_timeout,
-        catalog=turn.tools.catalog.hash,
-    )
-
-
-def _choose(turn: TurnContext, intent: Intent) -> Selection:
-    if turn.in_group:
-        return Selection()
-    return turn.tools.choose(
-        intent,
-        turn.said,
-        turn.person,
-        sticky=turn.state.sticky_tools,
-        active=turn.state.active_skills,
-        always=(SEARCH_TOOLS,),
-        limit=turn.settings.max_tools_per_call,
-    )
+    call = None
+    if classified.answer is not None:
+        seconds = time.monotonic() - started
+        call = traced_call("route", classified.prompt, classified.answer, seconds, catalog.hash)
+    return Routed(intent.categories, choice.tools, choice.skills, choice.shown), row, call

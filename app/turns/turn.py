@@ -24,7 +24,7 @@ from app.turns.actions import (
 from app.turns.answer_check import AnswerFault, find_fault
 from app.turns.approvals import Authorizer
 from app.turns.commands import command_answer
-from app.turns.finalizer import TurnFinalizer, cut_short
+from app.turns.finalizer import LONGEST_REPLY, TurnFinalizer, cut_short
 from app.turns.prompt import SAYS_NOTHING, SHORTER
 from app.turns.routing import route_turn
 from app.turns.state import RECENT_EXCHANGES, OverBudget, TurnContext, TurnServices, load_turn
@@ -86,7 +86,8 @@ class TurnRunner:
                 case Reply(text) if turn.schedule == "watch" and self._is_nothing(text):
                     return await self._finalizer.silent(turn)
                 case Reply(text):
-                    fault = await asyncio.to_thread(find_fault, turn, text, offline=self._services.offline)
+                    shown = text[:LONGEST_REPLY]
+                    fault = await asyncio.to_thread(find_fault, turn, shown, offline=self._services.offline)
                     if fault is not None and turn.may_answer_again:
                         await self._correct(turn, fault)
                         continue

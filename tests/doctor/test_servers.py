@@ -90,7 +90,7 @@ def test_tools_that_are_held_back_are_named_with_the_command(written: Callable[[
 def test_a_broken_file_is_one_line_with_its_place(written: Callable[[Any], Settings]) -> None:
     (fault,) = found(written('{"mcpServers": {"one": {}, /* mine */}}'), PART)
     assert fault.level == "FAIL"
-    assert "is not JSON: Expecting property name enclosed in double quotes at line 1, column 28" in fault.fact
+    assert "is not JSON: Expecting property name enclosed in double quotes: line 1 column 28" in fault.fact
 
 
 def test_no_server_is_one_line(written: Callable[[Any], Settings]) -> None:

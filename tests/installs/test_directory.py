@@ -12,12 +12,11 @@ from app.http.transport import Transport
 from app.installs.directory import (
     FRESH_SECONDS,
     Directory,
-    Resolved,
     build_directory,
     resolve,
     resolve_local,
 )
-from app.installs.entries import read_entry
+from app.installs.entries import Entry, read_entry
 from app.installs.errors import RegistryError
 from app.settings import Settings
 from tests.standins.registry import GITHUB, OFFICIAL, RegistryServer, entry, own_entries, sample_entries
@@ -145,7 +144,6 @@ async def test_list_is_fetched_in_pages_once_for_searches_that_come_together(
     first, second = await asyncio.gather(names(directory, "thing 249"), names(directory, "thing 7"))
     assert (first[0], second[0]) == ("com.example/s249", "com.example/s007")
     assert len(lists(registry)) == 3
-    assert (await directory.kept()).entries == 250
 
 
 async def test_only_what_changed_is_asked_for_after_six_hours_and_in_the_background(
@@ -188,7 +186,7 @@ async def test_mirror_outlives_a_restart_and_the_registry(
     with pytest.raises(RegistryError, match="status 503"):
         await later.refresh()
     assert "status 503" in later.trouble
-    assert (await later.kept()).synced_at == NOW
+    assert await later.synced_at() == NOW
     found = await later.get(TIME)
     assert found is not None
     assert found.version == "2026.10.19"
@@ -218,7 +216,6 @@ async def test_odd_entries_do_not_spoil_the_list(registry: RegistryServer, direc
     page: list[Any] = [None, 5, {}, {"server": {"name": "no slash"}}, huge, old, {"server": good["server"]}]
     registry.failing = JSONResponse({"servers": page, "metadata": {"nextCursor": 7}})
     assert await names(directory, "good one") == ["com.example/good"]
-    assert (await directory.kept()).entries == 1
 
 
 async def test_name_that_is_none_is_not_asked_for(registry: RegistryServer, directory: Directory) -> None:
@@ -277,14 +274,14 @@ async def test_words_mean_a_server_as_the_registry_has_it_now(
     registry.entries[:] = [entry("com.example/tides")]
     assert [one.version for one in await directory.search("tides")] == ["1.0.0"]
     registry.entries[:] = [entry("com.example/tides", version="2.0.0")]
-    found = (await resolve(directory, "tides")).entry
-    assert found is not None
+    found = await resolve(directory, "tides")
+    assert isinstance(found, Entry)
     assert found.version == "2.0.0"
     registry.entries.clear()
-    assert await resolve(directory, "tides") == Resolved()
+    assert await resolve(directory, "tides") == []
     registry.stop()
-    away = (await resolve(directory, "tides")).entry
-    assert away is not None
+    away = await resolve(directory, "tides")
+    assert isinstance(away, Entry)
     assert away.version == "1.0.0"
 
 
@@ -304,10 +301,6 @@ class Shelf:
         return next((one for one in self.entries if one is not None and one.name == name), None)
 
 
-async def resolved(said: str) -> Resolved:
-    return await resolve(Shelf(TIME, *GITHUBS), said)  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize(
     ("said", "meant"),
     [
@@ -321,9 +314,9 @@ async def resolved(said: str) -> Resolved:
     ],
 )
 async def test_words_mean_the_server_of_that_name_else_there_is_a_choice(said: str, meant: list[str]) -> None:
-    found = await resolved(said)
-    assert (found.entry is not None) == (len(meant) == 1)
-    chosen = [found.entry] if found.entry is not None else found.choices
+    found = await resolve(Shelf(TIME, *GITHUBS), said)  # type: ignore[arg-type]
+    assert isinstance(found, Entry) == (len(meant) == 1)
+    chosen = [found] if isinstance(found, Entry) else found
     assert sorted(one.name for one in chosen) == sorted(meant)
 
 

@@ -165,7 +165,7 @@ def test_the_environment_refers_to_what_only_the_servers_own_secrets_fill_in(
 ) -> None:
     plan = plan_of(entry_of(package=package))
     assert plan.env == env
-    assert tuple(one.name for one in plan.secrets) == asked
+    assert tuple(one.key for one in plan.secrets) == asked
     assert plan.audience == ("owners" if asked else "members")
 
 

@@ -1,17 +1,12 @@
-"""Sentences about servers in a chat, and the notices of a long install."""
+"""Sentences about servers in a chat."""
 
-import asyncio
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any, cast
 
 from app.installs.entries import read_entry
-from app.installs.pipeline import Notices
 from app.installs.sentences import choices_text, found_text, installed_text, states_text
 from app.mcp.definitions import NEEDS_SIGN_IN, HeldBack, ServerState
 from app.mcp.installed import InstalledServer
 from tests.standins.registry import entry
-from tests.world import until
 
 TIME = "io.github.modelcontextprotocol/mcp-server-time"
 
@@ -26,26 +21,6 @@ def test_of_what_cannot_be_installed_nothing_is_to_be_chosen() -> None:
     assert "“install the server com.example/open”" in found_text("en", [closed, can_be_had])
     assert choices_text("en", [closed]) == found_text("en", [closed])
     assert "in a form that I do not install" in found_text("en", [closed]).splitlines()[-1]
-
-
-async def test_a_short_install_says_nothing_and_a_long_one_once() -> None:
-    told: list[object] = []
-
-    async def tx(put: object) -> None:
-        told.append(put)
-
-    store, sender = SimpleNamespace(tx=tx), SimpleNamespace(wake=lambda person: None)
-    channel = SimpleNamespace(render=lambda text: [text])
-    notices = Notices(cast("Any", store), cast("Any", {"whatsapp": channel}), cast("Any", sender))
-    context = cast(
-        "Any", SimpleNamespace(person=SimpleNamespace(id="p0"), channel="whatsapp", idempotency_key="k")
-    )
-    async with notices.if_long(context, "it takes long"):
-        await asyncio.sleep(0)
-    assert told == []
-    async with notices.if_long(context, "it takes long", after=0.0):
-        await until(lambda: told, "the notice")
-    assert len(told) == 1
 
 
 def test_the_receipt_of_an_update_does_not_offer_to_remove_the_server_with_its_data() -> None:

@@ -298,8 +298,6 @@ HOSTILE_NPM: dict[str, tuple[dict[str, Any], str]] = {
     "no program": ({"bin": {}}, "NO_PROGRAM"),
     "many programs, none of its name": ({"bin": {"a": "a.js", "b": "b.js"}}, "NO_PROGRAM"),
     "a program that is no text": ({"bin": {"x-mcp": 7}}, "NO_PROGRAM"),
-    "a shell script": ({"files": {"index.js": "#!/bin/sh\necho"}}, "NO_PROGRAM"),
-    "a machine program": ({"files": {"index.js": "\x7fELF"}}, "NO_PROGRAM"),
     "a dependency of git": ({"dependencies": {"y": "git+https://127.0.0.1:1/y.git"}}, ""),
     "a dependency of GitHub": ({"dependencies": {"y": "github:ana/y#" + "a" * 40}}, ""),
     "a dependency of another address": ({"dependencies": {"y": "http://127.0.0.1:1/y.tgz"}}, ""),

@@ -84,6 +84,24 @@ def test_an_endpoint_whose_limit_or_budget_is_used_up_is_not_asked(
     assert "the limits of all MODELS are used up" in server.log
 
 
+def test_a_call_that_one_refuses_is_asked_of_the_next_and_no_key_is_kept(
+    make_world: Callable[..., Any], model: Callable[[Play], ModelServer]
+) -> None:
+    told = '{"error": {"message": "the key sk-first is not known"}}'
+    refusals = (Response(told, 400), Response(told, 200))
+    first = model(lambda body: refusals[len(first.requests) % 2])
+    second = model(played("from the second"))
+    server, graph = make_world(
+        MODELS=listed(
+            {"base_url": first.url, "api_key": "sk-first", "model": "wrong"},
+            {"base_url": second.url, "model": "stand-in"},
+        )
+    )
+    graph.say("p0", "hello")
+    assert graph.reply("p0").endswith("from the second")
+    assert not any(b"sk-first" in path.read_bytes() for path in server.folder.rglob("*.jsonl"))
+
+
 def test_an_endpoint_without_tools_gets_them_as_text(
     make_world: Callable[..., Any], model: Callable[[Play], ModelServer]
 ) -> None:

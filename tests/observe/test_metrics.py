@@ -5,10 +5,9 @@ import re
 from app.ops.metrics import Metrics
 
 
-def render(metrics: Metrics, *tools: str) -> str:
-    known = {"search", "t", "stays", "goes"} - {*tools}
+def render(metrics: Metrics) -> str:
     usage = {"categories": {}, "tokens": 0, "currency": "USD", "cost": 0}
-    return metrics.render(running_turns=0, waiting_messages=0, outbox={}, tools=known, usage=usage).decode()
+    return metrics.render(running_turns=0, waiting_messages=0, outbox={}, usage=usage).decode()
 
 
 def series(metrics: Metrics, name: str) -> dict[str, float]:
@@ -46,17 +45,3 @@ def test_codes_that_a_tool_makes_up_stay_bounded() -> None:
     assert counted['code="CODE_31",tool="t"'] == 2.0
     assert counted['code="ok",tool="t"'] == 1.0
     assert counted['code="OTHER",tool="t"'] == 136 + 4
-
-
-def test_tools_that_went_are_dropped_and_begin_anew_when_they_return() -> None:
-    metrics = Metrics()
-    for tool in ("stays", "goes", "unknown"):
-        metrics.tool_called(tool, "ok", 0.1)
-    render(metrics, "goes")
-    assert set(series(metrics, "recado_tool_calls_total")) == {
-        'code="ok",tool="stays"',
-        'code="ok",tool="unknown"',
-    }
-    assert "goes" not in render(metrics)
-    metrics.tool_called("goes", "ok", 0.1)
-    assert series(metrics, "recado_tool_calls_total")['code="ok",tool="goes"'] == 1.0

@@ -98,8 +98,8 @@ class Desk:
     async def call(self, tool: str, chosen: Sequence[str] = ("roses",), **arguments: Any) -> ToolResult:
         return await self._engine.execute_tool_call(tool, arguments, ToolContext(chosen=chosen))
 
-    async def read(self, path: str, offset: int = 0) -> ToolResult:
-        return await self.call("read_skill_file", skill="roses", path=path, offset=offset)
+    async def read(self, path: str, page: int = 1) -> ToolResult:
+        return await self.call("read_skill_file", skill="roses", path=path, page=page)
 
 
 @pytest.fixture
@@ -179,29 +179,19 @@ LINES = "".join(f"Line {number} — “quoted” ñ.\n" for number in range(4_00
 
 async def test_a_long_file_is_read_page_by_page(desk: Desk) -> None:
     (desk.skills["roses"].folder / "long.md").write_text(LINES, "utf-8")
-    pages, offset = [], 0
-    while offset is not None:
-        result = await desk.read("long.md", offset)
-        assert len(result.to_json(None)) <= MODEL_LIMIT
-        pages.append(result.data["text"])
-        offset = result.data.get("next_offset")
+    count = (await desk.read("long.md")).data["pages"]
+    results = [await desk.read("long.md", page) for page in range(1, count + 1)]
+    assert all(len(result.to_json(None).encode()) <= MODEL_LIMIT for result in results)
+    pages = [result.data["text"] for result in results]
     assert "".join(pages) == LINES
     assert all(page.endswith("\n") for page in pages)
     assert len(pages) > 3
-    assert (await desk.read("long.md", len(LINES) + 1)).code == "BAD_REQUEST"
+    assert (await desk.read("long.md", count + 1)).code == "BAD_REQUEST"
 
 
 async def test_a_path_without_end_is_refused_and_one_that_winds_is_straightened(desk: Desk) -> None:
     assert (await desk.read("./" * 17_000 + "SKILL.md")).code == "BAD_REQUEST"
     assert (await desk.read("./" * 500 + "references//guide.md")).data["path"] == "references/guide.md"
-
-
-async def test_long_names_leave_room_for_the_text(desk: Desk, tmp_path: Path) -> None:
-    files = {f"{n:02}{'x' * 240}/{'y' * 240}/{'z' * 240}.md": "" for n in range(60)}
-    desk.skills["wordy"] = a_skill(tmp_path / "wordy", LINES, files)
-    result = await desk.call("load_skill", ("wordy",), name="wordy")
-    assert 0 < len(result.data["files"]) < len(files)
-    assert len(result.data["instructions"]) > MODEL_LIMIT // 4
 
 
 def test_the_model_may_choose_among_the_chosen_only(desk: Desk) -> None:

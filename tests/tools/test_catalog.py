@@ -64,14 +64,14 @@ def test_the_text_of_a_file_gives_the_tools_that_the_running_file_gives(tmp_path
     live, why_not = tool_functions(file, "plain")
     tools, left_out = find_tools(PLAIN)
     assert [tool.name for tool in tools] == list(live) == ["shown", "gather", "letters"]
-    assert [f"{one.function} {one.reason}" for one in left_out] == [
+    assert left_out == [
         "bare has no docstring, so it is not a tool; say in one what it does",
         "blank has no docstring, so it is not a tool; say in one what it does",
         "stream is a generator, so it is not a tool; return a list",
         "flow is a generator, so it is not a tool; return a list",
         "listed has no docstring, so it is not a tool; say in one what it does",
     ]
-    assert [f"{one.function} {one.reason}" for one in left_out] == why_not
+    assert left_out == why_not
     for tool in tools:
         assert tool.schema == Tool.from_function(live[tool.function]).input_schema
 
@@ -84,7 +84,7 @@ def test_what_is_not_python_is_a_syntax_error(source: str) -> None:
 
 def test_a_class_that_pydantic_or_python_refuses_is_permissive_and_named() -> None:
     tools, _ = find_tools("""
-from typing import *
+from typing import Literal, Optional
 from enum import Enum
 class Odd(Enum):
     mro = 1
@@ -100,47 +100,21 @@ def use(odd: Odd, computed: Computed, word: Literal["\\ud800"] = "\\ud800", fine
     assert tools[0].schema["properties"]["fine"] == {"type": "integer", "default": 1}
 
 
-def test_folder_of_skills_leaves_out_what_is_no_skill_or_broken(tmp_path: Path) -> None:
+def test_a_folder_of_skills_gives_the_tools_of_all(tmp_path: Path) -> None:
     house = tmp_path / "skills"
-    skill(house / "broken", "def (")
     skill(house / "good")
     skill(house / "no_manifest", manifest=False)
     skill(house / "good" / "libs" / "vendor")
-    os.mkfifo(skill(house / "pipe", "") / "scripts" / "pipe.py")
-    (house / "pipe" / "scripts" / "tools.py").unlink()
-    (house / "pipe" / "scripts" / "pipe.py").rename(house / "pipe" / "scripts" / "tools.py")
-    assert names(house) == ["shown", "gather", "letters"]
-    assert names(house / "good") == ["shown", "gather", "letters"]
+    skill(house / "broken", "def (")
+    assert names(house) == names(house / "good") == ["shown", "gather", "letters"]
     assert names(house / "no_manifest") == []
-
-
-def test_folder_of_adapters_gives_the_registered_tools_of_the_files_in_it(tmp_path: Path) -> None:
-    (tmp_path / "server.py").write_text(ADAPTER)
-    (tmp_path / "setup.py").write_text(PLAIN)
-    (tmp_path / "broken.py").write_text("def (")
-    (tmp_path / "deeper").mkdir()
-    (tmp_path / "deeper" / "server.py").write_text(ADAPTER)
-    assert names(tmp_path) == ["adapted"]
-
-
-def test_links_that_lead_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:
-    outside = skill(tmp_path / "outside")
-    (tmp_path / "server.py").write_text(ADAPTER)
-    house = tmp_path / "skills"
-    skill(house / "inner")
-    (house / "linked").symlink_to(outside)
-    (house / "adapter.py").symlink_to(tmp_path / "server.py")
-    (house / "again").symlink_to(house / "inner")
-    assert [path.name for path in sorted(house.iterdir())] == ["adapter.py", "again", "inner", "linked"]
-    assert names(house) == ["shown", "gather", "letters"] * 2
 
 
 def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "tools.py")
-    with pytest.raises(OSError, match="not a regular file"):
-        build_catalog(tmp_path / "tools.py")
-    with pytest.raises(FileNotFoundError):
-        build_catalog(tmp_path / "none.py")
+    for name in ("tools.py", "none.py"):
+        with pytest.raises(OSError, match=name):
+            build_catalog(tmp_path / name)
 
 
 def test_cache_follows_the_source_and_survives_damage(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def test_types_in_types_have_one_schema_alive_and_from_text() -> None:
 
 
 BARE = """
-from typing import *
+from typing import Dict, List, Literal, Optional
 from pydantic import Field
 UNITS = ("m", "ft")
 

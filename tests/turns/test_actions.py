@@ -114,11 +114,9 @@ def test_a_turn_is_routed_first() -> None:
 
 RESULT = ToolResult.success({"summary": "✓ Saved: bread\nand more"}, outside=True)
 RECORDED = CallResult.of("save", RESULT, RESULT.to_json())
-OLD_ROW = {"result": RESULT.to_json()}  # of a version that kept no facts
 
 
-@pytest.mark.parametrize("row", [RECORDED.row(), OLD_ROW], ids=["with facts", "of an earlier version"])
-def test_a_transcript_is_the_same_from_memory_and_from_its_rows(row: JSON) -> None:
+def test_a_transcript_is_the_same_from_memory_and_from_its_rows() -> None:
     step_by_step = (
         Transcript()
         .with_route(ROUTED)
@@ -127,7 +125,7 @@ def test_a_transcript_is_the_same_from_memory_and_from_its_rows(row: JSON) -> No
     )
     calls = [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in (A, B)]
     rows = [
-        JournalRow("tool:0:a", orjson.loads(orjson.dumps(row))),
+        JournalRow("tool:0:a", orjson.loads(orjson.dumps(RECORDED.row()))),
         JournalRow("intent:0:a", {}),
         JournalRow("llm:0", {"text": "", "calls": calls}),
         JournalRow("route", {"categories": ["numbers"], "tools": ["calculate"], "source": "model"}),
@@ -148,7 +146,6 @@ def test_a_transcript_is_the_same_from_memory_and_from_its_rows(row: JSON) -> No
 def test_facts_about_a_result_are_those_of_its_envelope(result: ToolResult, facts: dict[str, bool]) -> None:
     read = CallResult.of("save", result, result.to_json())
     assert read == CallResult(result.to_json(), **facts)
-    assert CallResult.from_row("save", {"result": result.to_json()}) == read
 
 
 def test_rounds_are_read_by_number_and_call_ids_may_hold_colons() -> None:

@@ -264,7 +264,7 @@ async def test_services_are_for_shipped_tools_alone(make_hall: Callable[..., Any
     hall = await make_hall()
     assert (await hall.call(ToolCall("a", "ring_bundled", {})))["data"] == "ding"
     refused = await hall.call(ToolCall("b", "ring", {}))
-    assert "no service named 'bell' was given to this tool" in refused["error"]["message"]
+    assert "no service is named 'bell'" in refused["error"]["message"]
 
 
 async def test_what_a_search_found_may_be_called_in_the_next_round_and_not_in_its_own(
