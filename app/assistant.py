@@ -9,7 +9,7 @@ import structlog
 from app.channels import build_channels
 from app.channels.handovers import Handovers
 from app.channels.intake import Intake, Wakes
-from app.channels.template_sending import TemplateSending
+from app.channels.templates import TemplateSending
 from app.http.transport import Transport
 from app.installs.chat import build_installs
 from app.llm.model import Model
@@ -126,7 +126,6 @@ class Assistant:
             access=self.access,
             sender=sender,
             look_again=look_again,
-            alarms=wakes,
         )
         self.profiles = Profiles(self.access, settings.timezone or local_timezone())
         self.installs = build_installs(
@@ -163,7 +162,7 @@ class Assistant:
             built.limits,
             asks=not settings.dry_run,
         )
-        hints = Wakes(self.carrier, self.sender, self.reminders, services.look_again) if wakes else None
+        hints = Wakes(self.carrier, self.sender, services.look_again) if wakes else None
         self.intake = Intake(self.store, self.access, self.metrics, hints)
         self.sweep = Sweep(
             store,

@@ -50,13 +50,13 @@ def test_a_press_a_number_or_the_words_choose_and_the_model_reads_the_whole_opti
         assert town.graph.reply(person, 2) == "eligió: Tacos al pastor"
 
 
-def test_a_press_on_an_old_choice_says_what_was_chosen_and_does_nothing(town):
+def test_a_press_on_an_old_choice_does_nothing_and_says_so(town):
     person, body = asked(town, THREE)
     buttons = [one["reply"] for one in body["interactive"]["action"]["buttons"]]
     press(town, person, buttons[0])
     town.graph.reply(person, 2)
     press(town, person, buttons[2])
-    assert "Pizza" in town.graph.reply(person, 3)
+    assert "Esa pregunta ya terminó" in town.graph.reply(person, 3)
     assert len(town.model.main_calls) == 2
 
 

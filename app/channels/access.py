@@ -11,7 +11,7 @@ from app.phones import country
 from app.settings import Settings
 from app.store.database import Database, keep_meta
 from app.store.disclosure import NO_MODEL, OWN_WORDS
-from app.store.inbox import IntakeRules, RateLimit
+from app.store.inbox import IntakeRules
 from app.store.outbox import Draft
 from app.store.ownership import AccessRules, hash_key, offer_ownership
 from app.text import visible
@@ -49,7 +49,8 @@ class AccessPolicy:
         return IntakeRules(
             channel=realm,
             access=self.access_rules(realm),
-            rate=RateLimit(self._settings.rate_limit_max, self._settings.rate_limit_window),
+            rate_limit=self._settings.rate_limit_max,
+            rate_window=self._settings.rate_limit_window,
             key=self._hash_key,
             notices=self,
             silent_seconds=self._settings.handover_hours * 3600,

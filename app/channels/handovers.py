@@ -20,7 +20,7 @@ from app.turns.profiles import local_timezone
 
 LONGEST_WHY = 200  # characters of a customer's reason, and of each of their lines, that owners are shown
 MOST_TEXT = 900  # characters beside buttons
-MOST_ASKS = 10  # that an owner is told of in an hour, one by one; the others come in one message
+MOST_ASKS = 10  # that an owner is told of in an hour; the console shows all
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,8 @@ class Handovers:
     async def ask(self, person: Person, conversation: str, why: str, key: str) -> Asked:
         """Ask the owners to answer a person; `key` names the call, which tells each owner once.
 
-        An owner is told of at most `MOST_ASKS` in an hour (`tell` names the others), and in that hour not
-        again of one whom they left unanswered.
+        An owner is told of at most `MOST_ASKS` in an hour, and in that hour not again of one whom they left
+        unanswered.
         """
         now = time.time()
         until = now + self._settings.handover_minutes * 60
@@ -59,10 +59,8 @@ class Handovers:
             lines = handovers.last_lines(conn, where.id)
             for chat in chats:
                 language, asks = people.language(conn, chat.person_id), f"asked:{person.id}:"
-                if count_since(conn, chat.person_id, asks, since, failed_too=False):
-                    continue
-                if count_since(conn, chat.person_id, "asked:", now - 3600) >= MOST_ASKS:
-                    handovers.leave_untold(conn, where.id)
+                was_told = count_since(conn, chat.person_id, asks, since, failed_too=False)
+                if was_told or count_since(conn, chat.person_id, "asked:", now - 3600) >= MOST_ASKS:
                     continue
                 draft = _please_answer(language, conn, person.id, why, lines)
                 put_reply(conn, chat, f"{asks}{key}:{chat.person_id}", draft, now, origin="guest")
@@ -74,13 +72,8 @@ class Handovers:
         return Asked(bool(told), self._opens(now, person.language))
 
     def tell(self, conn: Connection, now: float) -> None:
-        """Tell owners whom a person answers now and who else asks, and customers that nobody was there."""
+        """Tell owners whom a person answers now, and customers that nobody was there."""
         chats = self._chats(conn, now)
-        if chats and not count_since(conn, chats[0].person_id, "asks:", now - 3600):
-            shown = [people.shown_as(conn, person) for person in handovers.take_untold_asks(conn)]
-            for chat in chats if shown else ():
-                draft = _more_ask(people.language(conn, chat.person_id), shown)
-                put_reply(conn, chat, f"asks:{now}:{chat.person_id}", draft, now, origin="guest")
         for one in handovers.take_untold(conn, now):
             for chat in chats:
                 draft = self._taken_over(people.language(conn, chat.person_id), conn, one.person_id)
@@ -133,12 +126,6 @@ def _please_answer(
     whole = "\n".join([text, "", *shown])[:MOST_TEXT]
     answer = Button(f"{SAYS}/human {who}", say(language, "I answer"))
     return Draft(whole, (Outgoing(whole, (answer, _give_back(language, who))),))
-
-
-def _more_ask(language: str, asking: list[tuple[str, str]]) -> Draft:
-    head = say(language, "More people ask for a person; the console shows all of them:")
-    text = "\n".join([head, *(f"{shown_name(name)} ({shown_address(who)})" for name, who in asking)])
-    return Draft(text, (Outgoing(text),))
 
 
 def _give_back(language: str, who: str) -> Button:

@@ -16,10 +16,8 @@ from app.channels.whatsapp.payloads import Webhook
 from app.messages import Unreadable
 from app.ops.metrics import Metrics
 from app.phones import mask
-from app.schedule.alarm import Reminders
 from app.store import alerts, approvals, delivery, inbox
 from app.store.database import Database
-from app.store.delivery import StatusEffect
 from app.store.inbox import ClassifiedMessage, IntakeResult, IntakeRules
 from app.text import Private
 from app.turns.inbound import classify_inbound
@@ -32,20 +30,11 @@ LONGEST_DELIVERY = 8 * 86_400.0  # seconds: Meta tries for seven days to deliver
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
-    """The rows that a webhook's messages and statuses came to."""
-
-    taken: IntakeResult
-    applied: tuple[StatusEffect, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Wakes:
     """The parts that get hints; without them only the sweep finds work."""
 
     scheduler: TurnScheduler
     sender: Sender
-    reminders: Reminders
     look_again: asyncio.Event  # set, it makes the sweep look now
 
 
@@ -83,12 +72,11 @@ class Intake:
 
         await self._store.tx(take, then=self._hint)
 
-    def _after_webhook(self, received: Received) -> None:
-        taken = received.taken
+    def _after_webhook(self, taken: IntakeResult) -> None:
         self._metrics.messages_taken("accepted", taken.accepted)
         self._metrics.messages_taken("duplicate", taken.duplicates)
         self._metrics.messages_taken("turned_away", len(taken.turned_away))
-        _log_received(received)
+        _log(taken)
         self._hint(taken)
 
     def _hint(self, taken: IntakeResult) -> None:
@@ -98,7 +86,6 @@ class Intake:
             self._wakes.scheduler.wake(conversation)
         for person in taken.notices:
             self._wakes.sender.wake(person)
-        self._wakes.reminders.heard(taken.wake)
         if taken.handed_over:
             self._wakes.look_again.set()
 
@@ -119,32 +106,29 @@ def _receive(
     webhook: Webhook,
     classified: Sequence[ClassifiedMessage],
     now: float,
-) -> Received:
+) -> IntakeResult:
     taken = inbox.take_in(conn, rules, classified, webhook.changes, webhook.pairs, webhook.unreadable, now)
     inbox.hear_business(conn, rules, webhook.echoes, webhook.controls, taken, now)
-    applied = [
-        effect
-        for status in webhook.statuses
-        if (effect := delivery.apply_status(conn, status, now)) is not None
-    ]
-    taken.notices |= {effect.person_id for effect in applied}  # their sends may go on
-    for effect in applied:
+    effects = (delivery.apply_status(conn, status, now) for status in webhook.statuses)
+    taken.applied = [effect for effect in effects if effect is not None]
+    taken.notices |= {effect.person_id for effect in taken.applied}  # their sends may go on
+    for effect in taken.applied:
         if effect.error and not effect.again:
             text = f"WhatsApp could not deliver a message: {effect.code} {effect.error}"
             kind = "send" if effect.code in HOLD else "undelivered"  # with the former all others fail too
             alerts.raise_alert(conn, f"{kind}:{effect.code}", text, now)
-    return Received(taken, tuple(applied))
+    return taken
 
 
-def _log_received(received: Received) -> None:
+def _log(taken: IntakeResult) -> None:
     """Log what an operator should see: who was turned away, and what could not be delivered."""
-    for away in received.taken.turned_away:
+    for away in taken.turned_away:
         log.warning("turned away", who=mask(away.value), reason=away.reason)
-    for frozen in received.taken.frozen:
+    for frozen in taken.frozen:
         log.warning("kept until an owner confirms them with recado people allow", who=mask(frozen))
-    for owner in received.taken.new_owners:
+    for owner in taken.new_owners:
         log.warning("an owner took over with the one-time code", who=mask(owner))
-    for effect in received.applied:
+    for effect in taken.applied:
         if effect.error:
             level = log.warning if effect.again else log.error
             level("delivery failed", code=effect.code, reason=Private(effect.error), again=effect.again)

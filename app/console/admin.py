@@ -123,7 +123,7 @@ def admin_router(
                     id=question.id,
                     asked=question.asked,
                     at=question.created_at,
-                    choices=[choice for choice in question.choices if choice in ("yes", "trust", "no")],
+                    choices=[one for one in question.console_choices if one in ("yes", "trust", "no")],
                     card=await asyncio.to_thread(assistant.contexts.whole_card, question),
                 )
                 for question in questions

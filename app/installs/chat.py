@@ -55,7 +55,8 @@ from app.mcp.servers import McpServers
 from app.messages import JSON
 from app.processes.sandbox import Sandbox
 from app.settings import Settings
-from app.store.approvals import Choice, OpenQuestion
+from app.store import approvals
+from app.store.approvals import Choice
 from app.store.disk_space import MEGABYTE
 from app.text import visible
 from app.tools import ToolContext, ToolResult
@@ -200,7 +201,7 @@ class SkillInstalls:
         self._catalog.refresh_soon()
         return ToolResult.success({"name": name, "summary": say(language, "✓ Removed: {name}", name=name)})
 
-    def whole_card(self, question: OpenQuestion) -> str:
+    def whole_card(self, question: approvals.Approval) -> str:
         """Write the card of an install for the console. Blocks."""
         return _whole_card(self._writer, self._installer, question)
 
@@ -341,11 +342,11 @@ class ServerInstalls:
         said = say(language, "✓ Approved: the tools of {name}", name=state.name)
         return ToolResult.success({"name": state.name, "summary": said})
 
-    def whole_card(self, question: OpenQuestion) -> str:
+    def whole_card(self, question: approvals.Approval) -> str:
         """Write the card of an install for the console. Blocks."""
         return _whole_card(self._writer, self.installer, question)
 
-    def whole_approval_card(self, question: OpenQuestion) -> str:
+    def whole_approval_card(self, question: approvals.Approval) -> str:
         """Write the card of tools that are held back for the console."""
         state = self._state(str(loads(question.arguments)["name"]))
         is_there = state is not None and subject_of(state) == question.subject
@@ -478,7 +479,7 @@ def _folder_names(workspace: Path) -> list[str]:
 
 
 def _whole_card(
-    writer: CardWriter, installer: SkillInstaller | ServerInstaller, question: OpenQuestion
+    writer: CardWriter, installer: SkillInstaller | ServerInstaller, question: approvals.Approval
 ) -> str:
     """Write a whole card in English, of any length, or why there is none."""
     try:

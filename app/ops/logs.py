@@ -15,7 +15,7 @@ from app.text import visible, visible_lines
 
 _NOISY = (
     *("httpx2", "httpcore2", "httpx", "httpcore", "aiohttp", "openai"),
-    *("aiosqlite", "asyncio", "uvicorn.access"),
+    *("aiosqlite", "apscheduler", "asyncio", "uvicorn.access"),
     *("mcp", "client", "sse_starlette"),  # "client" is of mcp
     *("markdown_it", "tzlocal"),
 )

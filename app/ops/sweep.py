@@ -26,7 +26,6 @@ from app.store import (
     outbox,
     personal_data,
     retention,
-    schedules,
 )
 from app.turns.scheduler import TurnScheduler
 
@@ -109,7 +108,7 @@ class Sweep:
         now, free = time.time(), await asyncio.to_thread(self._free)
         ahead = self._seconds  # its lane waits out the rest: no pause lasts a sweep too long
 
-        def look(conn: Connection) -> tuple[list[str], list[str], list[str], bool]:
+        def look(conn: Connection) -> tuple[list[str], list[str], list[str]]:
             outbox.mend_clock(conn, now)
             approvals.expire(conn, now)
             self._due.handovers.tell(conn, now)
@@ -118,10 +117,9 @@ class Sweep:
                 inbox.waiting(conn, self._channels, now, ahead),
                 outbox.people_waiting(conn, self._channels, now, ahead),
                 changes,
-                schedules.has_work(conn, now),
             )
 
-        conversations, people, changes, reminders = await self._store.tx(look)
+        conversations, people, changes = await self._store.tx(look)
         for change in changes:
             log.warning("free space", change=change)
         for conversation in conversations:
@@ -129,8 +127,7 @@ class Sweep:
         self._due.turns.look()
         for person in people:
             self._due.sends.wake(person)
-        if reminders:
-            self._due.reminders.look()
+        self._due.reminders.look()
         self._due.summaries.look()
 
     async def _forget(self) -> None:

@@ -81,14 +81,11 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class ToolSet:
-    """The tools of a model call: their schemas, and in the same order what a trace keeps of them.
-
-    In a trace a name stands for its definition in `catalog`. `wanted` are the names it was made of; with
-    `person` and `catalog` they say whether it can be used again.
+    """The tools of a model call. By `wanted` (the names it was made of), `person` and `catalog` it is known
+    whether it can be used again.
     """
 
     schemas: list[dict[str, JSON]] = field(default_factory=list)
-    names: list[JSON] = field(default_factory=list)
     catalog: Catalog = field(default_factory=Catalog)
     wanted: Sequence[str] = ()
     person: Person | None = None
@@ -379,9 +376,7 @@ class ToolCatalog:
             tool = self._narrowed(name, about, shown) if name in self._reading else self.tool(name)
             if tool is not None and is_for(person, tool):
                 in_catalog = snapshot.tools.get(name) is tool
-                schema = snapshot.definitions[name] if in_catalog else tool.get_schema()
-                offer.schemas.append(schema)
-                offer.names.append(name if in_catalog else schema["function"])
+                offer.schemas.append(snapshot.definitions[name] if in_catalog else tool.get_schema())
         return offer
 
     def definitions(self, person: Person) -> list[dict[str, JSON]]:

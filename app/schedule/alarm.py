@@ -6,10 +6,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from sqlite3 import Connection
-from typing import Any, Literal
+from typing import Literal
 from zoneinfo import ZoneInfo
 
 import structlog
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from app.calendar.rules import moments_between, next_after
 from app.messages import Outgoing, Template, Wakeable
@@ -49,7 +50,6 @@ class Reminders:
         access: HasAccessRules,
         sender: Wakeable,
         look_again: asyncio.Event,
-        alarms: bool = True,
     ) -> None:
         self._store = store
         self._channels = channels
@@ -57,11 +57,9 @@ class Reminders:
         self._access = access
         self._sender = sender
         self._look_again = look_again
-        self._alarms = alarms
-        self._alarm_clock: Any = None  # APScheduler has no types
+        self._alarm_clock = AsyncIOScheduler(timezone=UTC)  # its jobs are in memory only
         self._asked = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._held: frozenset[str] = frozenset()
 
     @property
     def has_template(self) -> bool:
@@ -72,30 +70,19 @@ class Reminders:
         """Tell what is due, however long the server was off."""
         if self._template is not None:
             await self._store.tx(schedules.release_for_template)
-        self._held = await self._store.tx(schedules.held_conversations)
+        self._alarm_clock.start()
         self._task = asyncio.create_task(self._run(), name="reminders")
         self.look()
 
     async def stop(self) -> None:
-        if self._alarm_clock is not None:
-            self._alarm_clock.shutdown(wait=False)
         if self._task is not None:
+            self._alarm_clock.shutdown(wait=False)
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
     def look(self) -> None:
-        """Look at the rows now."""
+        """Look at the rows now: one was made or changed, or it is time."""
         self._asked.set()
-
-    def soon(self) -> None:
-        """Hint that a reminder was made or changed."""
-        if self._alarms:
-            self.look()
-
-    def heard(self, conversations: Collection[str]) -> None:
-        """Hint that people wrote: what was held for them may be told."""
-        if self._alarms and not self._held.isdisjoint(conversations):
-            self.look()
 
     async def _run(self) -> None:
         while True:
@@ -110,38 +97,52 @@ class Reminders:
         """Tell or start everything that is due, and set the alarm for the next one."""
         now = time.time()
         due_now, ahead = await self._store.tx(lambda conn: self._find(conn, now))
-        put_off = {due: until for due, _ in due_now if (until := _quiet_until(due, now)) is not None}
-        found = [(due, way) for due, way in due_now if due not in put_off]
-        tellable = [(due, way == "text") for due, way in found if way]
-        untellable = [due.schedule for due, way in found if not way]
-        firings, faulty = await asyncio.to_thread(self._firings, tellable, now) if tellable else ([], [])
+        plans = await asyncio.to_thread(lambda: [(due, self._plan(due, way, now)) for due, way in due_now])
         again = await asyncio.to_thread(_due_again, ahead, now) if ahead else []
 
-        def settle(conn: Connection) -> tuple[list[Schedule], float | None, frozenset[str]]:
-            for schedule, due in again:
-                schedules.follow_clock(conn, schedule, due, now)
-            for one, until in put_off.items():
-                schedules.put_off(conn, one, until)
-            told = [one.due.schedule for one in firings if schedules.fire(conn, one, now)]
-            for schedule in (*untellable, *faulty):
-                schedules.hold(conn, schedule, now)
-            return told, schedules.next_due(conn, now), schedules.held_conversations(conn)
+        def settle(conn: Connection) -> tuple[list[Schedule], float | None]:
+            for schedule, at in again:
+                schedules.follow_clock(conn, schedule, at, now)
+            told = []
+            for due, plan in plans:
+                if plan is None:
+                    schedules.hold(conn, due.schedule, now)
+                elif isinstance(plan, float):
+                    schedules.put_off(conn, due, plan)
+                elif schedules.fire(conn, plan, now):
+                    told.append(due.schedule)
+            return told, schedules.next_due(conn, now)
 
-        told, next_due, self._held = await self._store.tx(settle)
+        told, next_due = await self._store.tx(settle)
         for person in dict.fromkeys(one.person_id for one in told if not one.runs_turn):
             self._sender.wake(person)
         if any(one.runs_turn for one in told):
             self._look_again.set()
-        if len(due_now) == schedules.AT_ONCE and (told or put_off or untellable or faulty):
+        if len(due_now) == schedules.AT_ONCE and (
+            told or not all(isinstance(one, Firing) for _, one in plans)
+        ):
             self.look()  # there may be more
-        elif self._alarms:
-            await self._set_alarm(next_due)
+        else:
+            self._set_alarm(next_due)
+
+    def _plan(self, due: Due, way: Way, now: float) -> Firing | float | None:
+        """Return its firing, or when the person's quiet hours end; None if it cannot be told now."""
+        try:
+            until = _quiet_until(due, now)
+            if until is None and way:
+                return self._firing(due, way, now)
+            return until
+        except Exception as error:  # such as an unknown zone: it is held, and stops no other
+            reason = f"{type(error).__name__}: {error}"
+            log.error("a reminder cannot be told", schedule=due.schedule.id, error=Private(reason))
+            return None
 
     def _find(self, conn: Connection, now: float) -> tuple[list[tuple[Due, Way]], list[Schedule]]:
         """Return what is due with the way to its person, and what fired in the future.
 
-        What was held and may come now is released first.
+        What failed is taken back first, and what was held and may come now is released.
         """
+        schedules.hold_unsent(conn, now)
         schedules.release_held(conn, now)
         due = [(due, self._way_to(conn, due, now)) for due in schedules.due(conn, self._channels, now)]
         return due, schedules.fired_in_future(conn, now)
@@ -161,45 +162,28 @@ class Reminders:
             return "text"
         return "template" if self._template and not (due.schedule.resends or due.schedule.runs_turn) else ""
 
-    def _firings(self, found: Sequence[tuple[Due, bool]], now: float) -> tuple[list[Firing], list[Schedule]]:
-        """Return firings, and reminders that cannot be told here, such as for an unknown zone."""
-        firings, faulty = [], []
-        for due, is_open in found:
-            try:
-                firings.append(self._firing(due, is_open, now))
-            except Exception as error:
-                reason = f"{type(error).__name__}: {error}"
-                log.error("a reminder cannot be told", schedule=due.schedule.id, error=Private(reason))
-                faulty.append(due.schedule)
-        return firings, faulty
-
-    def _firing(self, due: Due, window_open: bool, now: float) -> Firing:
+    def _firing(self, due: Due, way: Way, now: float) -> Firing:
         schedule = due.schedule
         start, zone = datetime.fromisoformat(schedule.start), ZoneInfo(schedule.zone)
-        next_due, missed = None, 0
-        if schedule.rule:
-            next_due = next_after(schedule.rule, start, zone, now)
+        next_due = next_after(schedule.rule, start, zone, now) if schedule.rule else None
         if schedule.runs_turn:
             return Firing(due, None, next_due)
+        missed = 0
         if schedule.rule:
             missed = moments_between(schedule.rule, start, zone, schedule.due_at, now, MOST_COUNTED)
         late = now - schedule.due_at > LATE_SECONDS
         text = reminder_text(schedule, due.language, now, late=late, missed=missed, own_zone=due.own_zone)
         message = Outgoing(text)
-        if not window_open and self._template is not None:
+        if way == "template" and self._template is not None:
             language = self._template.language or _LANGUAGES.get(due.language, "en")
             message = replace(message, template=replace(self._template, language=language))
-        return Firing(due, Draft(message.text, (message,)), next_due)
+        return Firing(due, Draft(text, (message,)), next_due)
 
-    async def _set_alarm(self, due: float | None) -> None:
-        """Set one alarm for the next reminder; without any, APScheduler is not even loaded."""
+    def _set_alarm(self, due: float | None) -> None:
+        """Set one alarm for the next reminder."""
         if due is None:
-            if self._alarm_clock is not None:
-                self._alarm_clock.remove_all_jobs()
+            self._alarm_clock.remove_all_jobs()
             return
-        if self._alarm_clock is None:
-            self._alarm_clock = await asyncio.to_thread(_alarm_clock)
-            self._alarm_clock.start()
         at = datetime.now(UTC) + timedelta(seconds=max(due - time.time(), 0.0))
         self._alarm_clock.add_job(
             self._ring, "date", run_date=at, id=_ALARM, replace_existing=True, misfire_grace_time=None
@@ -210,14 +194,10 @@ class Reminders:
 
 
 def _quiet_until(due: Due, now: float) -> float | None:
-    """Return when what is due may run, if its person's quiet hours keep it from running now."""
+    """Return when the quiet hours end that keep a turn from running now; a reminder's hour was asked for."""
     if not due.schedule.runs_turn:
-        return None  # its hour was asked for
-    try:
-        zone = ZoneInfo(due.own_zone or due.schedule.zone)
-    except (ValueError, OSError, LookupError):  # it cannot be told here, and is held
         return None
-    return quiet_until(due.quiet_hours, zone, now)
+    return quiet_until(due.quiet_hours, ZoneInfo(due.own_zone or due.schedule.zone), now)
 
 
 def _due_again(ahead: Sequence[Schedule], now: float) -> list[tuple[Schedule, float]]:
@@ -233,14 +213,3 @@ def _due_again(ahead: Sequence[Schedule], now: float) -> list[tuple[Schedule, fl
                 log.error("a reminder was not set back", schedule=schedule.id, error=type(error).__name__)
         found.append((schedule, due))
     return found
-
-
-def _alarm_clock() -> Any:
-    """Import and start APScheduler; in a thread, because that takes a tenth of a second."""
-    import logging
-
-    from apscheduler.jobstores.memory import MemoryJobStore
-    from apscheduler.schedulers.asyncio import AsyncIOScheduler
-
-    logging.getLogger("apscheduler").setLevel(logging.WARNING)
-    return AsyncIOScheduler(jobstores={"default": MemoryJobStore()}, timezone=UTC)

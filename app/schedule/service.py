@@ -17,7 +17,7 @@ from app.people import Person
 from app.schedule.alarm import Reminders
 from app.schedule.meant import clean, meant, to_snooze
 from app.schedule.quiet import quiet_until
-from app.schedule.wording import city_of, local_text, quoted_text, run_text, shown_text, undo_words, when_text
+from app.schedule.wording import city_of, local_text, quoted_text, run_text, shown_text, when_text
 from app.search.words import content, words
 from app.store import people, schedules
 from app.store.database import Database
@@ -70,7 +70,7 @@ class ScheduleService:
         kept = await self._store.tx(keep)
         if isinstance(kept, str):
             return refusal(person.language, kept)
-        self._reminders.soon()
+        self._reminders.look()
         shown, notes = await self._receipt(kept, person, context, now)
         undo = say(person.language, "cancel reminder {number}", number=kept.number)
         receipt = _set_text(kept, person.language, shown["when"]) + notes
@@ -143,7 +143,7 @@ class ScheduleService:
             return refusal(person.language, changed)
         if not isinstance(changed, Schedule):
             return _not_one(person, reminder, changed)
-        self._reminders.soon()
+        self._reminders.look()
         if paused:
             text = quoted_text(changed, person.language)
             return _success(
@@ -188,7 +188,7 @@ class ScheduleService:
             if not snoozed and not reminder:
                 return refusal(person.language, "NOTHING_TOLD")
             return _not_one(person, reminder, snoozed)
-        self._reminders.soon()
+        self._reminders.look()
         shown, notes = await self._receipt(snoozed, person, context, now)
         return _success(snoozed, say(person.language, "✓ Once more {when}: {text}", **shown) + notes)
 
@@ -209,12 +209,10 @@ class ScheduleService:
         ended = await self._store.tx(write)
         if not isinstance(ended, Schedule):
             return _not_one(person, reminder, ended)
-        self._reminders.soon()
+        self._reminders.look()
         text = shown_text(ended, person.language)
         said = say(person.language, "✓ Reminder cancelled: {text}", text=text)
-        undo = await asyncio.to_thread(undo_words, ended, person.language, person.country)
-        if not undo:
-            return _success(ended, said)
+        undo = say(person.language, "set my reminders again")
         told = say(person.language, "Undo: “{words}”", words=undo)
         return _success(ended, f"{said}. {told}").with_meta(undo=undo)
 
@@ -230,7 +228,7 @@ class ScheduleService:
         ended = await self._store.tx(write)
         if not ended:
             return ToolResult.success({"count": 0, "summary": say(person.language, "You have no reminders.")})
-        self._reminders.soon()
+        self._reminders.look()
         texts = "\n".join(shown_text(one, person.language) for one in ended[:_MOST_LISTED])
         summary = say(
             person.language, "✓ Reminders cancelled ({count}):\n{lines}", count=len(ended), lines=texts
@@ -262,7 +260,7 @@ class ScheduleService:
         if not back:
             nothing = say(person.language, "There is no cancelled reminder that could be set again.")
             return ToolResult.success({"count": 0, "summary": nothing})
-        self._reminders.soon()
+        self._reminders.look()
         texts = "\n".join(shown_text(one, person.language) for one in back[:_MOST_LISTED])
         summary = say(
             person.language, "✓ Reminders set again ({count}):\n{lines}", count=len(back), lines=texts

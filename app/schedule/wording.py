@@ -1,11 +1,12 @@
 """Reminders in words: their times, and the message when their time has come."""
 
-import time
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from babel.dates import format_date, format_skeleton, get_timezone_location
+from babel.lists import format_list
+
 from app.calendar.rules import CRON, EVERY, UNTIL, shown_zone
-from app.calendar.words import read_when
 from app.i18n import say
 from app.store.schedules import LastRun, Schedule
 from app.text import escape_text
@@ -101,8 +102,6 @@ def local_text(local: datetime, today: date, language: str) -> str:
         return say(language, "today {time}", time=clock)
     if local.date() == today + timedelta(days=1):
         return say(language, "tomorrow {time}", time=clock)
-    from babel.dates import format_date  # late: only a date far away needs it
-
     pattern = "EEE d MMM" if local.year == today.year else "EEE d MMM y"
     return f"{format_date(local, pattern, locale=language)} {clock}"
 
@@ -111,24 +110,7 @@ def city_of(zone: str, language: str) -> str:
     """Return the city after which a zone is called, in the person's language; of others their name."""
     if "/" not in zone or zone.startswith("Etc/"):
         return shown_zone(zone)
-    from babel.dates import get_timezone_location
-
     return str(get_timezone_location(zone, locale=language, return_city=True)).rsplit("/")[-1]
-
-
-def undo_words(schedule: Schedule, language: str, country: str) -> str:
-    """Return the sentence that sets a cancelled reminder again; "" where it would be another one."""
-    if schedule.taint:
-        return ""
-    if schedule.runs_turn:
-        return say(language, "set my reminders again")
-    local = datetime.fromtimestamp(schedule.due_at, ZoneInfo(schedule.zone))
-    when = say(language, "on {date} at {time}", date=_numbers(local, language), time=f"{local:%H:%M}")
-    if schedule.rule:
-        when = rule_text(schedule.rule, datetime.fromisoformat(schedule.start), language)
-    read = read_when(when, ZoneInfo(schedule.zone), time.time(), language, country).when
-    same = read is not None and (read.rule == schedule.rule if schedule.rule else read.due == schedule.due_at)
-    return say(language, "remind me {when}: {text}", when=when, text=schedule.text) if same else ""
 
 
 def _numbers(day: date, language: str) -> str:
@@ -194,16 +176,11 @@ def _calendar_text(rule: str, parts: dict[str, str], start: datetime, language: 
 
 
 def _day_of_year(month: int, day: int, language: str) -> str:
-    from babel.dates import format_skeleton
-
     leap_year = 2024
     return str(format_skeleton("MMMMd", date(leap_year, month, day), locale=language))
 
 
 def _listed(days: str, language: str) -> str:
-    from babel.dates import format_date
-    from babel.lists import format_list
-
     names = [
         format_date(_MONDAY + timedelta(days=_DAYS.index(day)), "EEEE", locale=language)
         for day in days.split(",")

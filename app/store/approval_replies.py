@@ -24,7 +24,6 @@ from app.store.delivery import mark_sent
 from app.store.outbox import SENT_AS
 from app.store.turns import BURST_MESSAGES, Pause
 
-_ANSWERS = ("yes", "no")
 MOST_MESSAGES = BURST_MESSAGES + 1  # looked at as one answer
 
 
@@ -32,15 +31,13 @@ MOST_MESSAGES = BURST_MESSAGES + 1  # looked at as one answer
 class ReplyTaken:
     """Messages that were taken as a reply to a question, so that no turn gets them; `inbox` is the last one.
 
-    `unclear`: the questions they could be for, if several; `closed`: they are for a question that is over and
-    had the `answer` "yes", "no" or "". Else they answered a question, or said nothing.
+    `unclear`: the questions they could be for, if several; `closed`: they are for a question that is over.
+    Else they answered a question, or said nothing.
     """
 
     inbox: int
-    person: str
     unclear: tuple[Approval, ...] = ()
     closed: bool = False
-    answer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,22 +136,11 @@ def _take_named(conn: Connection, conversation: str, message: _Message, now: flo
         return None
     _take(conn, [message], now)
     if choice is None or not meant:
-        given = _earlier_answer(conn, conversation, message)
-        return ReplyTaken(message.seq, message.person, closed=bool(message.button), answer=given)
+        return ReplyTaken(message.seq, closed=bool(message.button))
     if message.button and message.quoted:  # a pressed button proves that the question arrived
         mark_sent(conn, meant[0]["outbox_id"], message.quoted, now)
     settle(conn, meant[0], choice, message.person, now)
-    return ReplyTaken(message.seq, message.person)
-
-
-def _earlier_answer(conn: Connection, conversation: str, message: _Message) -> str:
-    """Return the answer that the question of a button has already, "" if none."""
-    row = conn.execute(
-        "SELECT state FROM approvals WHERE person_id = ? AND conversation_id = ? AND choices LIKE ?"
-        " AND state IN ('yes', 'no')",
-        (message.person, conversation, f'%"{message.button}"%'),
-    ).fetchone()
-    return "" if row is None else str(row["state"])
+    return ReplyTaken(message.seq)
 
 
 def _take_words(
@@ -190,13 +176,11 @@ def _take_words(
     still_open = [one for one in meant if one["state"] == "open"]
     if not still_open:  # answered meanwhile by a button; words that agree with it need no reply
         answer = "no" if choice == "no" else "yes"
-        others = [str(one["state"]) for one in meant if one["state"] != answer]
-        given = next((state for state in others if state in _ANSWERS), "")
-        return ReplyTaken(last.seq, last.person, closed=bool(others), answer=given)
+        return ReplyTaken(last.seq, closed=any(one["state"] != answer for one in meant))
     if len(meant) > 1:  # also where one of the two was answered while these words waited
-        return ReplyTaken(last.seq, last.person, unclear=tuple(approval_of(one) for one in still_open))
+        return ReplyTaken(last.seq, unclear=tuple(approval_of(one) for one in still_open))
     settle(conn, meant[0], choice, last.person, now)
-    return ReplyTaken(last.seq, last.person)
+    return ReplyTaken(last.seq)
 
 
 def _came_before(asked: Row, received: float, written: float | None) -> bool:

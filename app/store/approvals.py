@@ -49,6 +49,10 @@ class Approval:
     state: State
     choice: str
     title: str  # the question on one line
+    arguments: str
+    asked: str  # name or id of the person who was asked
+    created_at: float
+    console_choices: tuple[Choice, ...]
     sources: tuple[str, ...] = ()  # where text of others in its turn came from
 
 
@@ -66,20 +70,6 @@ class Question:
     title: str
     choices: dict[str, Choice]  # by button id
     draft: Draft
-
-
-@dataclass(frozen=True, slots=True)
-class OpenQuestion:
-    """A waiting question, as the console shows it."""
-
-    id: str
-    tool: str
-    arguments: str
-    subject: str
-    asked: str  # name or id of the person who was asked
-    created_at: float
-    choices: tuple[Choice, ...]
-    sources: tuple[str, ...] = ()
 
 
 _STORED = ("id", "call_key", "tool", "arguments", "arguments_hash", "tool_hash", "subject", "title")
@@ -192,19 +182,9 @@ def answer_in_console(conn: Connection, approval: str, choice: Choice, by: str, 
     return str(row["conversation_id"])
 
 
-def all_open(conn: Connection) -> list[OpenQuestion]:
+def all_open(conn: Connection) -> list[Approval]:
     """Return everybody's open questions, the oldest first."""
-    rows = conn.execute(f"{APPROVALS} WHERE a.state = 'open' ORDER BY o.seq")
-    return [
-        read_row(
-            OpenQuestion,
-            row,
-            asked=row["name"] or row["person_id"],
-            choices=_console_choices(row),
-            sources=tuple(row["taint"].splitlines()),
-        )
-        for row in rows
-    ]
+    return list(map(approval_of, conn.execute(f"{APPROVALS} WHERE a.state = 'open' ORDER BY o.seq")))
 
 
 def _console_choices(approval: Row) -> tuple[Choice, ...]:
@@ -269,7 +249,8 @@ def _resume(conn: Connection, turn: str, now: float) -> None:
 
 def approval_of(row: Row) -> Approval:
     """Return a row of `APPROVALS` as an `Approval`."""
-    return read_row(Approval, row, sources=tuple(row["taint"].splitlines()))
+    asked, sources = row["name"] or row["person_id"], tuple(row["taint"].splitlines())
+    return read_row(Approval, row, asked=asked, console_choices=_console_choices(row), sources=sources)
 
 
 def new_button() -> str:

@@ -6,7 +6,6 @@ never approves a call.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from sqlite3 import Connection, Row
 
 import orjson
@@ -18,14 +17,6 @@ from app.store.database import insert
 
 PRESSED = "choice:"  # begins the id of each option: "choice:<id>:<number>"
 OPEN_SECONDS = 23 * 3600.0
-
-
-@dataclass(frozen=True, slots=True)
-class LateAnswer:
-    """A pressed option of a choice that is over; `answer` is what was chosen, "" if nothing was."""
-
-    inbox: int
-    answer: str
 
 
 def option_id(choice: str, number: int) -> str:
@@ -59,12 +50,12 @@ def withdraw(conn: Connection, conversation: str) -> None:
 
 def take_answers(
     conn: Connection, conversation: str, now: float, read: Callable[[str, Sequence[str]], int]
-) -> list[LateAnswer]:
+) -> list[int]:
     """Put the chosen option in place of each waiting message that answers a choice.
 
     Words and numbers answer only what was asked last; a press names its choice. `read` returns the number of
-    the option that a whole message names, 0 for none. A press on a choice that is over is taken out of the
-    queue and returned.
+    the option that a whole message names, 0 for none. Presses on a choice that is over are taken out of the
+    queue and returned, by their place in the inbox.
     """
     rows = conn.execute(
         "SELECT inbox.seq, inbox.received_at, m.id, m.kind, m.text, m.payload FROM inbox"
@@ -72,19 +63,19 @@ def take_answers(
         f" WHERE inbox.conversation_id = ? AND inbox.kind = 'message' AND {UNCLAIMED} ORDER BY inbox.seq",
         (conversation,),
     ).fetchall()
-    late = (_take(conn, conversation, row, now, read) for row in rows)
-    return [one for one in late if one is not None]
+    return [row["seq"] for row in rows if not _take(conn, conversation, row, now, read)]
 
 
 def _take(
     conn: Connection, conversation: str, message: Row, now: float, read: Callable[[str, Sequence[str]], int]
-) -> LateAnswer | None:
+) -> bool:
+    """Read a message as an answer; return False for a press that comes too late."""
     payload = orjson.loads(message["payload"])
     button = str(payload.get("button") or "")
     if button.startswith(PRESSED):
         return _take_press(conn, conversation, message, button, now)
     if not in_own_words(message["kind"], payload):
-        return None
+        return True
     asked = conn.execute(
         "SELECT * FROM choices c WHERE c.conversation_id = ? AND c.state = 'open' AND c.created_at < ?"
         " AND c.created_at > ? AND NOT EXISTS (SELECT 1 FROM turns t"
@@ -94,21 +85,19 @@ def _take(
     ).fetchone()
     if asked is not None and (number := read(message["text"], orjson.loads(asked["options"]))):
         _answer(conn, asked, number, message["id"])
-    return None
+    return True
 
 
-def _take_press(
-    conn: Connection, conversation: str, message: Row, button: str, now: float
-) -> LateAnswer | None:
+def _take_press(conn: Connection, conversation: str, message: Row, button: str, now: float) -> bool:
     choice, _, number = button.removeprefix(PRESSED).rpartition(":")
     asked = conn.execute(
         "SELECT * FROM choices WHERE id = ? AND conversation_id = ?", (choice, conversation)
     ).fetchone()
     is_open = asked is not None and asked["state"] == "open" and asked["created_at"] > now - OPEN_SECONDS
     if is_open and number.isdecimal() and _answer(conn, asked, int(number), message["id"]):
-        return None
+        return True
     conn.execute("UPDATE inbox SET done_at = ? WHERE seq = ?", (now, message["seq"]))
-    return LateAnswer(message["seq"], asked["answer"] if asked is not None else "")
+    return False
 
 
 def _answer(conn: Connection, asked: Row, number: int, message: int) -> bool:

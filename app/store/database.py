@@ -83,10 +83,6 @@ class _Failed:
     error: Exception
 
 
-class _BatchLost(Exception):
-    """SQLite rolled back the whole transaction (a full disk, an I/O error)."""
-
-
 class Database:
     """One SQLite file: writes go through `tx`; reads (`all`, `one`, `read`) never decide."""
 
@@ -139,10 +135,9 @@ class Database:
     ) -> "asyncio.Future[T]":
         """Queue `fn(connection)` for the next commit, in the order of these calls; await its result.
 
-        `fn` is undone alone if it raises. It may run twice (if another function of the same commit raised),
-        so it must touch nothing but the connection. `then(result)` runs on the loop after the commit, even
-        if the caller was cancelled; a cancelled caller leaves `fn` queued, and it is written all the same.
-        The future raises what `fn` raised, or StoreError if the commit failed.
+        `fn` is undone alone if it raises; it must touch nothing but the connection. `then(result)` runs on
+        the loop after the commit, even if the caller was cancelled: that leaves `fn` queued, and it is
+        written all the same. The future raises what `fn` raised, or StoreError if the commit failed.
         """
         if self._writer is None or self._loop is None:
             raise StoreError("the database is closed")
@@ -241,43 +236,20 @@ class Database:
 
 
 def _run(connection: sqlite3.Connection, batch: Sequence[_Job[Any]]) -> list[Any]:
-    """Run the batch in one transaction, left open, and return the outcomes.
-
-    Savepoints copy every page they touch, so the batch runs without them first; if a function raises, all is
-    rolled back and run again with a savepoint around each function.
-    """
+    """Run the batch in one transaction, left open, and return the outcomes; what raises is undone alone."""
     connection.execute("BEGIN IMMEDIATE")
-    try:
-        return [job.fn(connection) for job in batch]
-    except Exception as error:
-        if not connection.in_transaction:
-            raise _BatchLost(str(error)) from error
-        connection.execute("ROLLBACK")
-        connection.execute("BEGIN IMMEDIATE")
-        if len(batch) == 1:
-            return [_Failed(_raisable(error))]
-        return [_run_alone(connection, job) for job in batch]
-
-
-def _run_alone(connection: sqlite3.Connection, job: _Job[Any]) -> Any:
-    connection.execute("SAVEPOINT one")
-    try:
-        return job.fn(connection)
-    except Exception as error:
-        if not connection.in_transaction:
-            raise _BatchLost(str(error)) from error
-        connection.execute("ROLLBACK TO one")
-        return _Failed(_raisable(error))
-    finally:
-        if connection.in_transaction:
-            connection.execute("RELEASE one")
-
-
-def _raisable(error: Exception) -> Exception:
-    """Return the error in a form that a future accepts; it refuses StopIteration."""
-    if isinstance(error, StopIteration):
-        return RuntimeError("a function of a transaction raised StopIteration")
-    return error
+    outcomes: list[Any] = []
+    for job in batch:
+        connection.execute("SAVEPOINT one")
+        try:
+            outcomes.append(job.fn(connection))
+        except Exception as error:
+            if not connection.in_transaction:  # SQLite rolled all of it back: a full disk, an I/O error
+                raise
+            connection.execute("ROLLBACK TO one")
+            outcomes.append(_Failed(error))
+        connection.execute("RELEASE one")
+    return outcomes
 
 
 def _settle(batch: Sequence[_Job[Any]], outcomes: Sequence[Any]) -> None:
@@ -285,7 +257,8 @@ def _settle(batch: Sequence[_Job[Any]], outcomes: Sequence[Any]) -> None:
         if job.future.done():
             continue
         if isinstance(outcome, _Failed):
-            job.future.set_exception(outcome.error)
+            refused = isinstance(outcome.error, StopIteration)  # no future takes it
+            job.future.set_exception(RuntimeError("a StopIteration") if refused else outcome.error)
             job.future.exception()  # marked as seen: the caller may have given up
         else:
             job.future.set_result(outcome)
@@ -348,8 +321,6 @@ class _DatabaseFiles:
             ) from error
         os.ftruncate(handle, 0)
         os.write(handle, str(os.getpid()).encode())
-        if self._lock is not None:
-            os.close(self._lock)
         self._lock = handle
         self._known[self._lock_path] = _identity(self._lock_path)
 
@@ -366,17 +337,12 @@ class _DatabaseFiles:
         self._known[self._log_path] = _identity(self._log_path)
 
     def check(self) -> None:
-        """Raise FilesGoneError if the files are others by now; take the lock again if only it was removed."""
-        for path in (self._path, self._log_path):
-            if _identity(path) != self._known.get(path):
+        """Raise FilesGoneError if the files are others by now: without the lock, another server's."""
+        for path, known in self._known.items():
+            if _identity(path) != known:
                 raise FilesGoneError(
                     f"{path.name} was removed or replaced under the running server; put it back, or restart"
                 )
-        if self._lock is None or _identity(self._lock_path) != self._known.get(self._lock_path):
-            try:
-                self.lock()
-            except (OSError, StoreLockedError) as error:
-                raise FilesGoneError("its lock was removed, and another server may have it") from error
 
 
 def _identity(file: Path) -> tuple[int, int] | None:

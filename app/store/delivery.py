@@ -1,8 +1,8 @@
 """Delivery: the id, the statuses and the price that a sent message gets from WhatsApp, and sending it again.
 
-A text that WhatsApp took and could not deliver for a reason that passes is sent again as a new row, unless
-anything was queued for the person after it. Questions and reminders never are: a reminder fires again when
-the person writes.
+A text that WhatsApp took and could not deliver for a reason that passes is sent once more as a new row,
+unless anything was queued for the person after it. Questions and reminders never are: a reminder fires again
+when the person writes.
 """
 
 from collections.abc import Sequence
@@ -18,11 +18,10 @@ from app.store.database import exists, new_id
 from app.store.outbox import fail, outgoing, state_of_new
 
 PASSING = frozenset({1, 2, 4, 80007, 130429, 131000, 131016, 131056, 131057})  # Meta's codes for "try again"
-AGAIN_AFTER_SECONDS = (6.0, 30.0)  # before each new send; the first is the limit of a pair of numbers
+AGAIN_AFTER_SECONDS = 6.0  # the limit of a pair of numbers
 AGAIN_SECONDS = 600.0  # older texts are not sent again
 _AGAIN = "again:"
 _NEVER_AGAIN = ("question", "reminder")
-_ARRIVED = ("delivered", "read", "played")
 _PROOFS = frozenset({"sent", "delivered", "read", "played", "deleted"})
 
 
@@ -68,32 +67,29 @@ def mark_sent(conn: Connection, outbox_id: str, wamid: str, now: float) -> None:
 
 def apply_status(conn: Connection, status: Status, now: float) -> StatusEffect | None:
     """Record a status and apply it to its row; return None if it is not new or has no row."""
-    errors = orjson.dumps(status.errors).decode()
-    new = conn.execute(
-        "INSERT INTO statuses (wamid, status, outbox_id, errors, pricing, at, received_at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        (status.id, status.status, status.outbox_id, errors, billing.to_json(status.pricing), status.at, now),
-    ).rowcount
-    if not new:
-        return None
     row = conn.execute(
         "SELECT id, person_id FROM outbox WHERE id = ? OR wamid = ? ORDER BY id <> ? LIMIT 1",
         (status.outbox_id, status.id, status.outbox_id),
     ).fetchone()
-    if row is None:
-        if status.outbox_id:  # its row stood before it was sent: the person is erased
-            conn.execute("DELETE FROM statuses WHERE wamid = ? AND status = ?", (status.id, status.status))
+    if row is None and status.outbox_id:  # its row stood before it was sent: the person is erased
         return None
-    conn.execute(
-        "UPDATE statuses SET person_id = ?, outbox_id = ? WHERE wamid = ? AND status = ?",
-        (row["person_id"], row["id"], status.id, status.status),
-    )
+    errors = orjson.dumps(status.errors).decode()
+    outbox_id, person = (row["id"], row["person_id"]) if row is not None else ("", None)
+    new = conn.execute(
+        "INSERT INTO statuses (wamid, status, outbox_id, person_id, errors, pricing, at, received_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (
+            *(status.id, status.status, outbox_id, person),
+            *(errors, billing.to_json(status.pricing), status.at, now),
+        ),
+    ).rowcount
+    if row is None or not new:
+        return None
     if status.pricing is not None:
         billing.record(conn, status.id, row["person_id"], status.pricing, now)
     if status.status in _PROOFS:
         mark_sent(conn, row["id"], status.id, now)
     if status.status != "failed":
-        _withdraw_again(conn, row["id"], status.status)
         return StatusEffect(row["person_id"])
     code, error = _first_error(errors)
     again = _fail_after_sent(conn, row["id"], status.id, code, error, now)
@@ -122,28 +118,22 @@ def is_echo(conn: Connection, person: str, wamid: str, text: str, now: float) ->
 
 def _fail_after_sent(conn: Connection, outbox_id: str, wamid: str, code: int, error: str, now: float) -> bool:
     """Apply the status that a row does not arrive; return whether it is sent again."""
-    again = _queue_again(conn, outbox_id, wamid, code, now)
+    again = code in PASSING and _queue_again(conn, outbox_id, wamid, now)
     fail(conn, outbox_id, code, error, now, after_sent=True)
     return again
 
 
-def _queue_again(conn: Connection, outbox_id: str, wamid: str, code: int, now: float) -> bool:
+def _queue_again(conn: Connection, outbox_id: str, wamid: str, now: float) -> bool:
     """Queue a text that is about to fail, and its later parts, once more; return whether that was done.
 
     One of unknown outcome that was sent twice is not: the other of the two may arrive.
     """
     row = conn.execute("SELECT * FROM outbox WHERE id = ? AND state <> 'failed'", (outbox_id,)).fetchone()
-    if row is None or code not in PASSING or row["media"] or row["origin"] in _NEVER_AGAIN:
+    if row is None or row["media"] or row["origin"] in _NEVER_AGAIN or row["source"].startswith(_AGAIN):
         return False
-    if row["resends"] or row["wamid"] not in (None, wamid):
+    if row["resends"] or row["wamid"] not in (None, wamid) or now - (row["sent_at"] or now) > AGAIN_SECONDS:
         return False
     if not state_of_new(conn, row["conversation_id"], row["origin"], now):
-        return False
-    times, source = _times_sent_again(row["source"])
-    if times == len(AGAIN_AFTER_SECONDS) or now - (row["sent_at"] or now) > AGAIN_SECONDS:
-        return False
-    arrived = "SELECT 1 FROM statuses WHERE outbox_id = ? AND status IN (?, ?, ?)"
-    if exists(conn, arrived, outbox_id, *_ARRIVED):
         return False
     later = conn.execute(
         "SELECT * FROM outbox WHERE person_id = ? AND seq > ? AND state <> 'failed' ORDER BY seq",
@@ -151,45 +141,17 @@ def _queue_again(conn: Connection, outbox_id: str, wamid: str, code: int, now: f
     ).fetchall()
     if any(one["source"] != row["source"] or one["state"] != "ready" or one["sending_at"] for one in later):
         return False
-    for one in (row, *later):
-        _copy(conn, one["id"], f"{_AGAIN}{times + 1}:{source}", now + AGAIN_AFTER_SECONDS[times], now)
-    return True
-
-
-def _withdraw_again(conn: Connection, outbox_id: str, status: str) -> None:
-    """Cancel the second send of a row whose failure is taken back by a later status."""
-    if status not in _ARRIVED:
-        return
-    row = conn.execute(
-        "SELECT source, part FROM outbox WHERE id = ? AND state = 'failed'", (outbox_id,)
-    ).fetchone()
-    if row is None:
-        return
-    times, source = _times_sent_again(row["source"])
-    conn.execute(
-        "UPDATE outbox SET state = 'failed', due_at = NULL, error = 'it arrived before'"
-        " WHERE source = ? AND part = ? AND state = 'ready' AND sending_at IS NULL",
-        (f"{_AGAIN}{times + 1}:{source}", row["part"]),
-    )
-
-
-def _times_sent_again(source: str) -> tuple[int, str]:
-    """Return how often a source was sent again, and the first source."""
-    if not source.startswith(_AGAIN):
-        return 0, source
-    _, times, first = source.split(":", 2)
-    return int(times), first
-
-
-def _copy(conn: Connection, outbox_id: str, source: str, due: float, now: float) -> None:
-    """Queue the message of a row again under another source."""
-    conn.execute(
+    conn.executemany(
         "INSERT INTO outbox (id, source, origin, part, person_id, conversation_id, message_id, payload,"
-        " media, state, due_at, created_at)"
-        " SELECT ?, ?, origin, part, person_id, conversation_id, message_id, payload, '', 'ready', ?, ?"
+        " state, due_at, created_at)"
+        " SELECT ?, ?, origin, part, person_id, conversation_id, message_id, payload, 'ready', ?, ?"
         " FROM outbox WHERE id = ?",
-        (new_id("out"), source, due, now, outbox_id),
+        [
+            (new_id("out"), _AGAIN + row["source"], now + AGAIN_AFTER_SECONDS, now, one["id"])
+            for one in (row, *later)
+        ],
     )
+    return True
 
 
 def _first_error(errors: str) -> tuple[int, str]:

@@ -11,35 +11,34 @@ from app.store.ownership import AccessRules
 
 GIVES_BACK = "/bot"  # written by the business in a conversation, gives it back to the assistant
 MOST_LINES = 6  # of a conversation that an owner is shown
-MOST_NAMED = 20  # of those who ask, in one message
 
 
 def take_echo(
     conn: Connection, rules: AccessRules, channel: str, echo: Echo, until: float, now: float
-) -> str:
-    """Keep an echo (what the business wrote by other means) until `settle`; return the person it went to.
+) -> Conversation | None:
+    """Keep an echo (what the business wrote by other means) until `settle`; return where it went.
 
-    That is "" for an owner, whose own chat is never handed over, and for one whom we would not answer.
+    That is None for an owner, whose own chat is never handed over, and for one whom we would not answer.
     """
     person = people.addressee(conn, rules, echo.to, now)
     if person is None:
-        return ""
+        return None
+    where = people.conversation(conn, person, channel, "", now)
     if exists(conn, "SELECT 1 FROM outbox WHERE id = ?", echo.outbox_id):
         delivery.mark_sent(conn, echo.outbox_id, echo.id, now)
-        return person
+        return where
     insert(
         conn,
         "echoes",
         or_skip=True,
         wamid=echo.id,
-        person_id=person,
-        conversation_id=people.conversation(conn, person, channel, "", now).id,
+        **where.columns,
         kind=echo.kind,
         text=echo.text,
         until=until,
         at=now,
     )
-    return person
+    return where
 
 
 def settle(conn: Connection, person: str, now: float) -> None:
@@ -73,8 +72,7 @@ def _keep(conn: Connection, where: Conversation, echo: Row, now: float, *, takes
         conn,
         "messages",
         or_skip=True,
-        person_id=where.person_id,
-        conversation_id=where.id,
+        **where.columns,
         direction="out",
         wamid=echo["wamid"],
         kind=echo["kind"],
@@ -127,12 +125,6 @@ def give_back(conn: Connection, conversation: str, now: float) -> bool:
     return ended is not None
 
 
-def conversations(conn: Connection, person: str) -> set[str]:
-    """Return the person's conversations."""
-    rows = conn.execute("SELECT id FROM conversations WHERE person_id = ?", (person,))
-    return {row["id"] for row in rows}
-
-
 def ask(conn: Connection, where: Conversation, until: float, now: float) -> bool:
     """Note that the person asks for somebody of the business; return False if they wait for one already."""
     if outbox.is_silent(conn, where.id, now):
@@ -147,21 +139,6 @@ def ask(conn: Connection, where: Conversation, until: float, now: float) -> bool
     return asked.rowcount > 0
 
 
-def leave_untold(conn: Connection, conversation: str) -> None:
-    """Note that the owners do not know yet of a person who asks for them."""
-    conn.execute("UPDATE handovers SET told = 0 WHERE conversation_id = ?", (conversation,))
-
-
-def take_untold_asks(conn: Connection) -> list[str]:
-    """Return the next people who ask and of whom no owner was told, each once."""
-    rows = conn.execute(
-        "UPDATE handovers SET told = 1 WHERE conversation_id IN (SELECT conversation_id FROM handovers"
-        " WHERE state = 'asked' AND told = 0 ORDER BY since LIMIT ?) RETURNING person_id",
-        (MOST_NAMED,),
-    ).fetchall()
-    return [row["person_id"] for row in rows]
-
-
 def last_answered(conn: Connection, conversation: str) -> float:
     """Return when a person of the business last answered in a conversation, 0 for never."""
     (at,) = conn.execute(
@@ -172,12 +149,7 @@ def last_answered(conn: Connection, conversation: str) -> float:
 
 def take_untold(conn: Connection, now: float) -> list[Conversation]:
     """Return the conversations that a person answers and no owner was told of, each once."""
-    rows = conn.execute(
-        "UPDATE handovers SET told = 1 WHERE state = 'human' AND told = 0 AND until > ?"
-        " RETURNING conversation_id",
-        (now,),
-    ).fetchall()
-    return [people.conversation_by_id(conn, row["conversation_id"]) for row in rows]
+    return _changed(conn, "told = 1 WHERE state = 'human' AND told = 0 AND until > ?", now)
 
 
 def take_unanswered(conn: Connection, now: float) -> list[Conversation]:
@@ -185,11 +157,11 @@ def take_unanswered(conn: Connection, now: float) -> list[Conversation]:
 
     The console goes on showing them.
     """
-    rows = conn.execute(
-        "UPDATE handovers SET until = 0 WHERE state = 'asked' AND until BETWEEN 1 AND ?"
-        " RETURNING conversation_id",
-        (now,),
-    ).fetchall()
+    return _changed(conn, "until = 0 WHERE state = 'asked' AND until BETWEEN 1 AND ?", now)
+
+
+def _changed(conn: Connection, change: str, now: float) -> list[Conversation]:
+    rows = conn.execute(f"UPDATE handovers SET {change} RETURNING conversation_id", (now,)).fetchall()
     return [people.conversation_by_id(conn, row["conversation_id"]) for row in rows]
 
 

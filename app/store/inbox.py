@@ -13,6 +13,7 @@ from app.people import Conversation, Person, Role
 from app.store import alerts, approvals, attachments, events, handovers, limits, people
 from app.store.conditions import RUNNABLE, SILENT, UNCLAIMED
 from app.store.database import exists, insert
+from app.store.delivery import StatusEffect
 from app.store.outbox import Draft, count_since, put_reply
 from app.store.ownership import AccessRules
 from app.store.people import Admitted, TurnedAway
@@ -20,14 +21,6 @@ from app.store.people import Admitted, TurnedAway
 MOST_DEAD_LETTERS = 50  # of one webhook body
 SILENT_KINDS = frozenset({"system", "reaction", "revoke"})  # recorded, not answered
 MOST_CONTACTS_TOLD = 10  # new strangers that an owner is told of in an hour
-
-
-@dataclass(frozen=True, slots=True)
-class RateLimit:
-    """At most `limit` messages of a person in `window` seconds; the others wait. 0 means no limit."""
-
-    limit: int
-    window: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +48,7 @@ class IntakeResult:
     new_owners: list[str] = field(default_factory=list)
     frozen: list[str] = field(default_factory=list)
     handed_over: bool = False
+    applied: list[StatusEffect] = field(default_factory=list)
 
 
 class IntakeNotices(Protocol):
@@ -75,7 +69,8 @@ class IntakeRules:
 
     channel: str
     access: AccessRules
-    rate: RateLimit
+    rate_limit: int  # messages of a person in `rate_window` seconds; the others wait. 0: no limit
+    rate_window: float
     key: bytes  # key of the hash under which message ids are remembered
     notices: IntakeNotices
     silent_seconds: float = 12 * 3600  # after a person of the business wrote
@@ -171,19 +166,18 @@ def _queue(
     now: float,
 ) -> None:
     at_once = classified.kind in ("stop", "answer")  # neither is made to wait
-    due = now if at_once else _due_at(conn, rules.rate, who.person.id, now)
+    due = now if at_once else _due_at(conn, rules, who.person.id, now)
     silent = bool(conversation.group) or who.frozen
     waits = exists(conn, "SELECT 1 FROM inbox WHERE person_id = ? AND due_at > ?", who.person.id, now)
     if due > now and not silent and not waits:
-        source = f"rate:{who.person.id}:{int(now // rules.rate.window)}"
+        source = f"rate:{who.person.id}:{int(now // rules.rate_window)}"
         put_reply(conn, conversation, source, rules.notices.too_fast(who.person, classified.message), now)
         taken.notices.add(who.person.id)
     insert(
         conn,
         "inbox",
         message_id=message_row,
-        person_id=who.person.id,
-        conversation_id=conversation.id,
+        **conversation.columns,
         kind=classified.kind,
         received_at=now,
         due_at=due,
@@ -230,11 +224,11 @@ def hear_business(
     for echo in echoes:
         if not is_new(conn, rules, echo.id, now):
             continue
-        person = handovers.take_echo(conn, rules.access, rules.channel, echo, now + rules.silent_seconds, now)
-        if person:
-            handovers.settle(conn, person, now)
-            taken.wake |= handovers.conversations(conn, person)
-            taken.notices.add(person)
+        to = handovers.take_echo(conn, rules.access, rules.channel, echo, now + rules.silent_seconds, now)
+        if to is not None:
+            handovers.settle(conn, to.person_id, now)
+            taken.wake.add(to.id)
+            taken.notices.add(to.person_id)
 
 
 def _withdraw(conn: Connection, person: Person, wamid: str, now: float) -> bool:
@@ -303,8 +297,7 @@ def _keep(conn: Connection, conversation: Conversation, message: Inbound, now: f
         conn,
         "messages",
         or_skip=True,
-        person_id=conversation.person_id,
-        conversation_id=conversation.id,
+        **conversation.columns,
         direction="in",
         wamid=message.id,
         kind=message.kind,
@@ -318,16 +311,16 @@ def _keep(conn: Connection, conversation: Conversation, message: Inbound, now: f
     return int(known["id"])  # older than the dedupe keys we keep, but its text is still here
 
 
-def _due_at(conn: Connection, rate: RateLimit, person: str, now: float) -> float:
+def _due_at(conn: Connection, rules: IntakeRules, person: str, now: float) -> float:
     """Return when a person's next message may be taken up: a window after the one `limit` places before."""
-    if not rate.limit:
+    if not rules.rate_limit:
         return now
     row = conn.execute(
         "SELECT due_at FROM inbox WHERE person_id = ? AND received_at <= ? AND kind <> 'scheduled'"
         " ORDER BY due_at DESC LIMIT 1 OFFSET ?",  # rows of a clock that was set back since do not count
-        (person, now, rate.limit - 1),
+        (person, now, rules.rate_limit - 1),
     ).fetchone()
-    return now if row is None else max(now, row["due_at"] + rate.window)
+    return now if row is None else max(now, row["due_at"] + rules.rate_window)
 
 
 def waiting(conn: Connection, channels: Collection[str], now: float, ahead: float = 0.0) -> list[str]:

@@ -18,6 +18,7 @@ import orjson
 
 from app.errors import RecadoError
 from app.messages import MediaFile, MediaKind
+from app.security import write_private
 from app.store.database import Database
 from app.store.disk_space import MEGABYTE, Disk
 from app.text import visible
@@ -147,14 +148,7 @@ class MediaFolder:
             os.utime(path)
             return
         self.make_room(name, len(data))
-        half = path.with_suffix(".part")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
-        with os.fdopen(os.open(half, flags, 0o600), "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        half.replace(path)
-        _sync(path.parent)
+        write_private(path, data)
 
 
 async def sweep(store: Database, media: MediaFolder, now: float) -> None:
@@ -230,12 +224,3 @@ def _is_text(data: bytes) -> bool:
 
 def _size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.iterdir()) if folder.is_dir() else 0
-
-
-def _sync(folder: Path) -> None:
-    """Make a rename in the folder survive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -1,7 +1,7 @@
 """People: identifying a sender, letting people in or shutting them out, and following a changed number."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from sqlite3 import Connection, Row
 from typing import Literal
@@ -113,7 +113,7 @@ def admit(
 def addressee(conn: Connection, rules: AccessRules, to: Sender, now: float) -> str | None:
     """Return whom the business wrote to; None for an owner, and for one whom we would not answer."""
     aliases = aliases_of(to)
-    known = _find(conn, rules.realm, aliases)
+    known = _find(conn, rules.realm, aliases, to, now)
     if known is None:
         may_come = rules.guests or _is_listed(rules, [alias.value for alias in aliases])
         return _create(conn, rules.realm, to, now).id if may_come else None
@@ -160,7 +160,7 @@ def apply_change(conn: Connection, realm: Realm, change: AliasChange, rules: Acc
     holders = _holders(conn, realm, [*previous, *current])
     if len(holders) > 1:
         reason = "two people turned out to share " + ", ".join(new.value for new in current)
-        _freeze_with_claims(conn, holders, reason, change.current, now)
+        _freeze(conn, holders, reason, change.current, now)
         return True
     was_listed = _is_listed(rules, known.names) and known.row["access"] == "listed"
     for new in current:
@@ -453,12 +453,6 @@ def names_of(conn: Connection, person: str) -> list[str]:
     return [row["value"] for row in rows]
 
 
-def freeze(conn: Connection, people: Iterable[str], reason: str) -> None:
-    """Take people's roles and memory out of reach until an owner confirms them."""
-    for person in people:
-        conn.execute("UPDATE people SET frozen = ? WHERE id = ? AND frozen = ''", (reason, person))
-
-
 def remember_address(conn: Connection, person: str, phone: str) -> None:
     """Keep the national form of a phone number that was found to work."""
     conn.execute(
@@ -470,17 +464,11 @@ def remember_address(conn: Connection, person: str, phone: str) -> None:
 def _find(
     conn: Connection, realm: Realm, aliases: Sequence[Alias], sender: Sender | None = None, now: float = 0.0
 ) -> KnownPerson | None:
-    """Return the person behind aliases seen together; if there are two, freeze both, return the first.
-
-    With the `sender` who came with these aliases, both claim them.
-    """
+    """Return the person behind aliases; if two people turn out to be one `sender`, freeze both."""
     found = _holders(conn, realm, aliases)
-    if len(found) > 1:
+    if len(found) > 1 and sender is not None:
         reason = "two people turned out to be one: " + ", ".join(alias.value for alias in aliases)
-        if sender is None:
-            freeze(conn, found, reason)
-        else:
-            _freeze_with_claims(conn, found, reason, sender, now)
+        _freeze(conn, found, reason, sender, now)
     return by_id(conn, found[0]) if found else None
 
 
@@ -501,7 +489,7 @@ def _learn(conn: Connection, realm: Realm, known: KnownPerson, sender: Sender, n
             continue
         if any(name.kind == alias.kind for name in known.aliases):
             reason = f"came with another {alias.kind.replace('_', ' ')} than before"
-            _freeze_with_claims(conn, [known.id], reason, sender, now)
+            _freeze(conn, [known.id], reason, sender, now)
             return
         _add_alias(conn, realm, known.id, alias, _address(sender, alias), now)
 
@@ -517,14 +505,14 @@ def _address(sender: Sender, alias: Alias) -> str:
     return sender.phone if alias.kind == "phone" else alias.value
 
 
-def _freeze_with_claims(
-    conn: Connection, people: Sequence[str], reason: str, sender: Sender, now: float
-) -> None:
-    """Freeze people, and keep the aliases they came with and since when, until an owner says whose they are.
+def _freeze(conn: Connection, people: Sequence[str], reason: str, sender: Sender, now: float) -> None:
+    """Take people's roles and memory out of reach until an owner confirms them.
 
-    A claim counts anew if they came with another alias of that kind since.
+    The aliases they came with are kept, and since when: an owner says whose they are. Such a claim counts
+    anew if they came with another alias of that kind since.
     """
-    freeze(conn, people, reason)
+    for person in people:
+        conn.execute("UPDATE people SET frozen = ? WHERE id = ? AND frozen = ''", (reason, person))
     conn.executemany(
         "INSERT INTO claimed_aliases VALUES (?, ?, ?, ?, ?)"
         " ON CONFLICT (person_id, kind, value) DO UPDATE SET address = excluded.address, at = CASE"

@@ -2,14 +2,13 @@
 
 from sqlite3 import Connection
 
-from app.store import attachments, schedules, traces
+from app.store import attachments, schedules
 from app.store.journal import ADMIN_CALL
 from app.store.tool_statistics import day_of
 
 DAY = 86400.0
 SEEN_DAYS = 30
 TRACE_DAYS = 30
-CATALOG_DAYS = TRACE_DAYS + 2  # their use is noted once a day
 DEAD_LETTER_DAYS = 90
 ERASED_DAYS = 30
 STATISTICS_DAYS = 90
@@ -42,7 +41,6 @@ def sweep(conn: Connection, now: float) -> int:
     )
     gone += attachments.give_up_old(conn, now - 2 * DAY, BATCH)
     gone += schedules.delete_over(conn, now - REMINDER_DAYS * DAY, BATCH)
-    gone += traces.forget_catalogs(conn, now - CATALOG_DAYS * DAY, BATCH)
     return gone + _forget_traces(conn, traced)
 
 

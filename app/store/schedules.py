@@ -5,7 +5,7 @@ does too, and may end without a word.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from sqlite3 import Connection, Row
 from typing import Literal
 
@@ -14,7 +14,7 @@ import orjson
 from app.people import Conversation
 from app.store import outbox
 from app.store.conditions import MAY_TALK, RUNNING, UNCLAIMED, WRITTEN
-from app.store.database import exists, insert, placeholders
+from app.store.database import exists, insert, placeholders, read_row
 from app.store.outbox import SENT_AS, Draft
 
 SOURCE = "sched:"
@@ -303,20 +303,6 @@ def release_for_template(conn: Connection) -> None:
     conn.execute("UPDATE schedules SET held_at = NULL WHERE held_at IS NOT NULL AND resends = 0")
 
 
-def held_conversations(conn: Connection) -> frozenset[str]:
-    """Return the conversations in which a reminder waits for the person to write."""
-    rows = conn.execute("SELECT DISTINCT conversation_id FROM schedules WHERE held_at IS NOT NULL")
-    return frozenset(row["conversation_id"] for row in rows)
-
-
-def has_work(conn: Connection, now: float) -> bool:
-    """Return whether there is a reminder to fire, to hold or to set back, after updating what is held."""
-    hold_unsent(conn, now)
-    release_held(conn, now)
-    is_due = exists(conn, f"SELECT 1 FROM schedules WHERE {_DUE} LIMIT 1", now, now)
-    return is_due or exists(conn, "SELECT 1 FROM schedules WHERE told_at > ? LIMIT 1", now)
-
-
 def next_due(conn: Connection, now: float) -> float | None:
     """Return the time of the next reminder that is not due yet; None if there is none."""
     row = conn.execute(
@@ -455,8 +441,7 @@ def by_id(conn: Connection, schedule: str) -> Schedule | None:
 
 
 def _of(row: Row) -> Schedule:
-    values = {field.name: row[field.name] for field in fields(Schedule)}
-    return Schedule(**values | {"active": bool(row["active"])})
+    return read_row(Schedule, row, active=bool(row["active"]))
 
 
 def delete_over(conn: Connection, before: float, most: int) -> int:

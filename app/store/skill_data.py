@@ -6,7 +6,7 @@ A call's writes wait for its result and commit with it.
 import asyncio
 import time
 from collections.abc import Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from sqlite3 import Connection
 from typing import Literal, TypeVar
 
@@ -24,7 +24,6 @@ KEY_CHARACTERS = 512
 VALUE_BYTES = 256 * 1024
 CALL_BYTES = 8 * 1024 * 1024  # written by one call in all: it waits in memory for the commit
 ROW_BYTES = 256  # cost of a row beside its text
-MOST_FACTS = 200
 LIST_LIMIT = 5000
 
 _LISTED = (
@@ -36,58 +35,44 @@ _SIZE = "length(CAST(key AS BLOB)) + length(CAST(value AS BLOB))"
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A sentence that the person asked to be remembered; `outside`: it may be made of text of others."""
+    """A sentence that the person asked to be remembered; `outside`: it may be made of text of others.
+
+    `number` is the one that `recall` shows too.
+    """
 
     text: str
     outside: bool = False
+    number: int = field(default=0, compare=False)
+    at: float = field(default=0.0, compare=False)
+    key: tuple[str, str, str] = field(default=("", "", ""), compare=False)
 
 
-def remembered_facts(conn: Connection, person: str) -> tuple[Fact, ...]:
-    """Return the person's facts, the newest first.
+def facts(conn: Connection, person: str) -> list[Fact]:
+    """Return the person's facts in the order in which they came; a number is never given twice.
 
     Any skill offers facts by keeping `{"text": …}` under a key of "fact:" and a time that sorts as text.
     """
     rows = conn.execute(
-        "SELECT json_extract(value, '$.text') AS text, outside FROM skill_data"
-        " WHERE person_id = ? AND key >= 'fact:' AND key < 'fact;'"
-        " AND json_type(value, '$.text') = 'text' ORDER BY key DESC LIMIT ?",
-        (person, MOST_FACTS),
-    )
-    return tuple(Fact(row["text"], bool(row["outside"])) for row in rows)
-
-
-@dataclass(frozen=True, slots=True)
-class NumberedFact:
-    """A fact with the number that `recall` shows too, and when it was kept."""
-
-    number: int
-    text: str
-    at: float
-    outside: bool
-
-
-def numbered_facts(conn: Connection, person: str) -> list[NumberedFact]:
-    """Return the person's facts in the order in which they came; a number is never given twice."""
-    rows = conn.execute(
-        "SELECT number, json_extract(value, '$.text') AS text, at, outside FROM"
-        " (SELECT row_number() OVER (ORDER BY key) AS number, value, updated_at AS at, outside"
-        " FROM skill_data WHERE person_id = ? AND key >= 'fact:' AND key < 'fact;') AS facts"
-        " WHERE json_type(value, '$.text') = 'text' ORDER BY number",
+        "SELECT *, iif(json_type(value, '$.text') = 'text', json_extract(value, '$.text'), NULL) AS text"
+        " FROM skill_data WHERE person_id = ? AND key >= 'fact:' AND key < 'fact;' ORDER BY key",
         (person,),
     )
-    return [NumberedFact(**row) for row in rows]
+    return [
+        Fact(row["text"], bool(row["outside"]), number, row["updated_at"], (person, row["skill"], row["key"]))
+        for number, row in enumerate(rows, 1)
+        if row["text"] is not None
+    ]
 
 
 def forget_fact(conn: Connection, person: str, number: int) -> str | None:
-    """Forget one of the `numbered_facts`; return its text, None if there is none."""
-    found = next((one for one in numbered_facts(conn, person) if one.number == number), None)
+    """Forget the fact of a number; return its text, None if there is none."""
+    found = next((one for one in facts(conn, person) if one.number == number), None)
     if found is None:
         return None
     conn.execute(
-        "UPDATE skill_data SET value = '{\"deleted\":true}', outside = 0 WHERE (person_id, skill, key) IN"
-        " (SELECT person_id, skill, key FROM skill_data WHERE person_id = ?"
-        " AND key >= 'fact:' AND key < 'fact;' ORDER BY key LIMIT 1 OFFSET ?)",
-        (person, number - 1),
+        "UPDATE skill_data SET value = '{\"deleted\":true}', outside = 0"
+        " WHERE person_id = ? AND skill = ? AND key = ?",
+        found.key,
     )
     return found.text
 
@@ -158,16 +143,17 @@ class SkillStore:
         limit = max(0, min(limit, LIST_LIMIT))
         asked = (self._person, self._skill, len(prefix), prefix, limit + len(self._writes))
         if most is not None:
-            sizes = await self._database.one(f"SELECT sum({_SIZE}) AS bytes FROM ({_LISTED})", *asked)
-            _check_size(sizes["bytes"] if sizes is not None else 0, most)
+            stored = await self._database.one(f"SELECT sum({_SIZE}) AS bytes FROM ({_LISTED})", *asked)
+            if stored is not None and (stored["bytes"] or 0) + self._written > most:
+                raise ValueError(
+                    f"these rows have more than {most // 1024} KiB: list fewer, or by a longer prefix"
+                )
         rows = await self._database.all(_LISTED, *asked)
         self.read_outside |= any(row["outside"] for row in rows)
         found: dict[str, str | None] = {row["key"]: row["value"] for row in rows}
         found.update({key: text for key, text in self._writes.items() if key.startswith(prefix)})
-        kept = [(key, text) for key, text in sorted(found.items()) if text is not None][:limit]
-        if most is not None:
-            _check_size(sum(len(key) + len(text) for key, text in kept), most)
-        return {key: orjson.loads(text) for key, text in kept}
+        kept = [(key, text) for key, text in sorted(found.items()) if text is not None]
+        return {key: orjson.loads(text) for key, text in kept[:limit]}
 
     async def delete(self, key: str) -> bool:
         """Delete a key; return whether there was one."""
@@ -235,11 +221,6 @@ class SkillStore:
                     " value = excluded.value, updated_at = excluded.updated_at, outside = excluded.outside",
                     (*row, text, now, outside and _holds_text(orjson.loads(text))),
                 )
-
-
-def _check_size(size: int | None, most: int) -> None:
-    if size is not None and size > most:
-        raise ValueError(f"these rows have more than {most // 1024} KiB: list fewer, or by a longer prefix")
 
 
 def _holds_text(value: JSON) -> bool:

@@ -11,7 +11,6 @@ from app.store.database import insert, read_row
 from app.store.journal import Tokens
 
 PART_CHARACTERS = 256 * 1024
-DAY = 86400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +18,7 @@ class ModelCall:
     """A model call to be kept: the (hash, body) of each part of its prompt, and its cost.
 
     `key` is that of the journal row with the answer. `catalog` is the hash of the catalogue that tools or
-    categories were chosen from, `definitions` that catalogue as JSON.
+    categories were chosen from.
     """
 
     key: str
@@ -29,7 +28,6 @@ class ModelCall:
     seconds: float
     at: float
     catalog: str = ""
-    definitions: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +72,6 @@ def keep(conn: Connection, turn: str, call: ModelCall) -> None:
     if not disk_space.is_kept(conn, "traces"):
         return
     (person,) = conn.execute("SELECT person_id FROM turns WHERE id = ?", (turn,)).fetchone()
-    if call.catalog:  # of one that is kept, it is noted once a day that it is still in use
-        conn.execute(
-            "INSERT INTO catalogs (hash, body, at) VALUES (?, ?, ?) ON CONFLICT (hash)"
-            " DO UPDATE SET at = excluded.at WHERE excluded.at - catalogs.at >= ?",
-            (call.catalog, call.definitions, call.at, DAY),
-        )
     for part, body in call.parts:
         kept = {"hash": part, "body": _bounded(body), "at": call.at}
         insert(conn, "prompt_parts", or_skip=True, person_id=person, **kept)
@@ -98,18 +90,6 @@ def keep(conn: Connection, turn: str, call: ModelCall) -> None:
         catalog=call.catalog,
         at=call.at,
     )
-
-
-def forget_catalogs(conn: Connection, before: float, limit: int) -> int:
-    """Delete catalogues last in use before that time that no call is traced to; return how many went.
-
-    `before` must lie further back than the traces that are kept.
-    """
-    return conn.execute(
-        "DELETE FROM catalogs WHERE hash IN (SELECT hash FROM catalogs AS old WHERE at < ? AND NOT EXISTS"
-        " (SELECT 1 FROM model_calls WHERE catalog = old.hash) LIMIT ?)",
-        (before, limit),
-    ).rowcount
 
 
 def _bounded(body: str) -> str:
@@ -149,16 +129,5 @@ def _prompt(conn: Connection, call: Row) -> list[JSON]:
     parts = []
     for part in orjson.loads(call["parts"]):
         kept = conn.execute(sql, (call["person_id"], part)).fetchone()
-        body = orjson.loads(kept["body"]) if kept is not None else {"forgotten": part}
-        parts.append(_with_definitions(conn, body))
+        parts.append(orjson.loads(kept["body"]) if kept is not None else {"forgotten": part})
     return parts
-
-
-def _with_definitions(conn: Connection, part: JSON) -> JSON:
-    """Replace the names of tools in a part of a prompt by the definitions that the model was given."""
-    if "catalog" not in part:
-        return part
-    row = conn.execute("SELECT body FROM catalogs WHERE hash = ?", (part["catalog"],)).fetchone()
-    known = {} if row is None else {one["name"]: one for one in orjson.loads(row["body"])}
-    functions = [known.get(one, {"name": one}) if isinstance(one, str) else one for one in part["tools"]]
-    return {"tools": [{"type": "function", "function": function} for function in functions]}

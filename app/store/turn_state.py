@@ -14,7 +14,7 @@ from app.store.database import exists, placeholders
 from app.store.journal import TurnGone, UncertainCall, tokens_used, uncertain_calls
 from app.store.outbox import SENT_AS
 from app.store.people import by_id
-from app.store.skill_data import Fact, remembered_facts
+from app.store.skill_data import Fact, facts
 
 Parts = Mapping[str, Sequence[str]]  # of a summary: lines by the name of their part
 
@@ -43,6 +43,7 @@ class InboxMessage:
 
 
 MOST_EXCHANGES = 100
+MOST_FACTS = 200
 _CALL_CHARACTERS = 160
 _VALUE_CHARACTERS = 60
 
@@ -154,7 +155,7 @@ def load_turn(conn: Connection, turn: str, now: float, history: int, day: str) -
         taint=tuple(row["taint"].splitlines()),
         asked_after=tuple(source for one in waiting for source in one.sources),
         uncertain=uncertain_calls(conn, person.id),
-        facts=() if conversation["group_id"] else remembered_facts(conn, person.id),
+        facts=() if conversation["group_id"] else tuple(reversed(facts(conn, person.id)[-MOST_FACTS:])),
         summary=summary_of(conn, conversation["id"]),
         has_asked=exists(conn, "SELECT 1 FROM approvals WHERE turn_id = ?", turn),
     )

@@ -13,10 +13,10 @@ from app.i18n import say
 from app.people import Conversation, Person
 from app.schedule.quiet import read_hours
 from app.schedule.wording import local_text
-from app.store import handovers, people
+from app.store import handovers, people, skill_data
 from app.store.billing import usage
 from app.store.database import Database
-from app.store.skill_data import NumberedFact, forget_fact, numbered_facts
+from app.store.skill_data import Fact, forget_fact
 from app.store.summaries import drop_line
 from app.store.tool_statistics import day_of
 from app.store.turn_state import summary_of
@@ -108,7 +108,7 @@ async def _memory(turn: TurnContext, language: str, written: str, store: Databas
             number = f"{found[1]}{found[2]}"
             return say(language, "There is no number {number} among what I remember.", number=number)
         return say(language, "✓ Forgotten: {text}", text=text)
-    facts = await store.read(lambda conn: numbered_facts(conn, person))
+    facts = await store.read(lambda conn: skill_data.facts(conn, person))
     parts = await store.read(lambda conn: summary_of(conn, conversation))
     lines = [f"{one.number}. {visible(one.text)}{_origin(one, turn.person, language)}" for one in facts]
     summary = [line for part in parts.values() for line in part]
@@ -145,7 +145,7 @@ async def _quiet_hours(person: Person, language: str, written: str, store: Datab
     return say(language, "✓ Quiet from {hours}: tasks and watches wait for the end of it.", hours=new)
 
 
-def _origin(fact: NumberedFact, person: Person, language: str) -> str:
+def _origin(fact: Fact, person: Person, language: str) -> str:
     """Return when a fact was kept, and whether it may come from others."""
     zone = ZoneInfo(person.timezone)
     day = local_text(datetime.fromtimestamp(fact.at, zone), datetime.now(zone).date(), language)

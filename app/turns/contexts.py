@@ -7,7 +7,7 @@ from app.http.address import origins
 from app.http.client import HttpClient, SyncHttpClient
 from app.http.transport import Transport
 from app.routing.tool_catalog import ToolCatalog
-from app.store.approvals import OpenQuestion
+from app.store.approvals import Approval
 from app.store.database import Database
 from app.store.skill_data import SkillStore
 from app.tools import Tool, ToolContext
@@ -66,7 +66,7 @@ class ToolContexts:
             own_words=turn.own_words,
         )
 
-    def whole_card(self, question: OpenQuestion) -> str:
+    def whole_card(self, question: Approval) -> str:
         """Write the card of an open question for the console, in English and of any length. Blocks."""
         tool = self._tools.tool(question.tool)
         if tool is not None and tool.whole_card is not None:

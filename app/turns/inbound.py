@@ -10,7 +10,6 @@ from app.messages import SAYS, Channel, Inbound
 from app.store import approval_replies, choices, people
 from app.store.approval_replies import ReplyTaken
 from app.store.approvals import BUTTON, Choice
-from app.store.choices import LateAnswer
 from app.store.inbox import ClassifiedMessage
 from app.store.outbox import Draft, count_since, put_reply
 from app.store.turns import Pause
@@ -123,7 +122,7 @@ class ApprovalReplies:
         """
         told = ""
         for late in choices.take_answers(conn, conversation, now, named_option):
-            told = self._notify(conn, conversation, late, now)
+            told = self._notify(conn, conversation, late, None, now)
         while (
             found := approval_replies.take_reply(
                 conn, conversation, now, read_answer, quiet, longest, only_last=self._only_last
@@ -132,16 +131,18 @@ class ApprovalReplies:
             if isinstance(found, Pause):
                 return told, found.at
             if found.unclear or found.closed:
-                told = self._notify(conn, conversation, found, now)
+                told = self._notify(conn, conversation, found.inbox, found, now)
         return told, 0.0
 
-    def _notify(self, conn: Connection, conversation: str, found: ReplyTaken | LateAnswer, now: float) -> str:
-        """Tell the person what became of an answer, now and then; return who that is."""
+    def _notify(
+        self, conn: Connection, conversation: str, inbox: int, found: ReplyTaken | None, now: float
+    ) -> str:
+        """Tell the person what became of an answer (None: to a choice), now and then; return who that is."""
         to = people.conversation_by_id(conn, conversation)
         language = people.language(conn, to.person_id)
         channel = self._channels.get(to.channel)  # None: the conversation belongs to another realm
         if channel is not None and self._may_notify(conn, to.person_id, now):
-            put_reply(conn, to, f"heard:{found.inbox}", _notice(channel, language, found), now)
+            put_reply(conn, to, f"heard:{inbox}", _notice(channel, language, found), now)
         return to.person_id
 
     def _may_notify(self, conn: Connection, person: str, now: float) -> bool:
@@ -150,35 +151,15 @@ class ApprovalReplies:
         return count_since(conn, person, "heard:", now - 60) < NOTICES_A_MINUTE
 
 
-def _notice(channel: Channel, language: str, found: ReplyTaken | LateAnswer) -> Draft:
-    if isinstance(found, LateAnswer) or found.closed:
-        text = _is_over(language, found)
+def _notice(channel: Channel, language: str, found: ReplyTaken | None) -> Draft:
+    if found is None or found.closed:
+        text = say(language, "That question is over. Write to me if you want something else.")
         return Draft(text, tuple(channel.render(text)))
     lines = [say(language, "I have asked you several things. Which one do you mean?"), ""]
     lines += [f"• {one.title}" for one in found.unclear]
     how = say(language, "Press a button of that question, or answer it with a quote.")
     text = "\n".join(lines)
     return Draft(text, tuple(channel.ask(text, how, ())))
-
-
-def _is_over(language: str, found: ReplyTaken | LateAnswer) -> str:
-    """Say that a late answer changes nothing: what was asked about may well have been done already."""
-    is_choice, answer = isinstance(found, LateAnswer), found.answer
-    if not answer and is_choice:
-        return say(language, "Those options are no longer open. Tell me in words what you want.")
-    if not answer:
-        return say(language, "That question is over, so I did nothing. Write to me if you still want it.")
-    if is_choice:
-        return say(
-            language,
-            "You had chosen “{option}” there. If you want something else now, tell me in words.",
-            option=answer,
-        )
-    return say(
-        language,
-        "That question is over: the answer was “{answer}”. Write to me if you want something else.",
-        answer=say(language, "Yes") if answer == "yes" else say(language, "No"),
-    )
 
 
 def _says_else(sign: str) -> bool:

@@ -22,7 +22,6 @@ from app.memory import remembered
 from app.memory.summary import summary_line
 from app.messages import JSON
 from app.people import Person
-from app.routing.snapshot import Catalog
 from app.routing.tool_catalog import Instructions, ToolSet
 from app.store.journal import Tokens
 from app.store.limits import CHARACTERS_PER_TOKEN, GUESTS_CHARACTERS
@@ -108,9 +107,8 @@ class Prompt:
 
     def traced(self, key: str, answer: ModelAnswer, seconds: float, *, with_tools: bool) -> ModelCall:
         """Return the trace of a model call that had the prompt as it stands."""
-        names = self.tools.names if with_tools else []
-        tools = [{"tools": names, "catalog": self.tools.catalog.hash}] if names else []
-        return traced_call(key, [*tools, *self.messages], answer, seconds, self.tools.catalog)
+        tools = [{"tools": self.tools.schemas}] if with_tools and self.tools.schemas else []
+        return traced_call(key, [*tools, *self.messages], answer, seconds, self.tools.catalog.hash)
 
 
 def build_prompt(
@@ -404,10 +402,10 @@ def bare_name(text: str) -> str:
 
 
 def traced_call(
-    key: str, prompt: Sequence[JSON], answer: ModelAnswer, seconds: float, catalog: Catalog
+    key: str, prompt: Sequence[JSON], answer: ModelAnswer, seconds: float, catalog: str
 ) -> ModelCall:
     """Return the trace of a model call; the parts of its prompt are kept once each, by their hashes."""
     bodies = [orjson.dumps(part) for part in prompt]
     parts = tuple((blake2b(body, digest_size=12).hexdigest(), body.decode()) for body in bodies)
     tokens = Tokens(answer.usage.prompt, answer.usage.completion, answer.usage.cached)
-    return ModelCall(key, answer.model, parts, tokens, seconds, time.time(), catalog.hash, catalog.body)
+    return ModelCall(key, answer.model, parts, tokens, seconds, time.time(), catalog)

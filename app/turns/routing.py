@@ -61,5 +61,5 @@ async def route_turn(turn: TurnContext, model: Model) -> tuple[Routed, JSON, Mod
     call = None
     if classified.answer is not None:
         seconds = time.monotonic() - started
-        call = traced_call("route", classified.prompt, classified.answer, seconds, catalog)
+        call = traced_call("route", classified.prompt, classified.answer, seconds, catalog.hash)
     return Routed(intent.categories, choice.tools, choice.skills, choice.shown), row, call

@@ -151,7 +151,8 @@ async def test_the_catalogue_is_stamped_as_the_shell_stamps_it(folder: Path) -> 
     assert stamp(definitions) == (abilities.catalog.version, abilities.catalog.hash)
     assert [one["name"] for one in definitions] == [tool.name for tool in looked(folder).tools()]
     offer = abilities.offer(["calculate", "gone"], ANA)
-    assert (offer.names, offer.catalog) == (["calculate"], abilities.catalog)
+    assert [one["function"]["name"] for one in offer.schemas] == ["calculate"]
+    assert offer.catalog == abilities.catalog
 
 
 def looked(folder: Path) -> SkillLoader:

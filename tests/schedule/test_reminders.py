@@ -47,7 +47,6 @@ def _reminders(store: Database, sender: Sender | None = None) -> Reminders:
         access=Everybody(),
         sender=found,
         look_again=asyncio.Event(),
-        alarms=False,
     )
 
 

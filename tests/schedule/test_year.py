@@ -68,7 +68,6 @@ async def test_each_time_of_a_year_runs_once_and_none_in_quiet_hours(
             access=Everybody(),
             sender=None,
             look_again=asyncio.Event(),
-            alarms=False,
         )
         return store, alarm
 

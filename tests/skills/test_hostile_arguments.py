@@ -114,7 +114,6 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
         access=Everybody(),
         sender=Sender(),
         look_again=asyncio.Event(),
-        alarms=False,
     )
     services = Services(
         schedule=ScheduleService(database, reminders),

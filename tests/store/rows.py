@@ -9,7 +9,7 @@ from app.people import Conversation, Person
 from app.settings import Settings
 from app.store import delivery, inbox, outbox, people, turn_state, turns
 from app.store.billing import RateTable
-from app.store.inbox import ClassifiedMessage, IntakeResult, IntakeRules, RateLimit
+from app.store.inbox import ClassifiedMessage, IntakeResult, IntakeRules
 from app.store.outbox import Draft, Origin
 from app.store.ownership import AccessRules
 from app.store.turn_state import TurnState
@@ -49,7 +49,7 @@ class Notices:
 
 
 def entrance(doors: AccessRules = OPEN, limit: int = 0, window: float = 60.0) -> IntakeRules:
-    return IntakeRules("whatsapp", doors, RateLimit(limit, window), b"k" * 32, Notices())
+    return IntakeRules("whatsapp", doors, limit, window, b"k" * 32, Notices())
 
 
 def draft(*parts: str) -> Draft:
@@ -161,3 +161,8 @@ def steps(conn: Connection, work: Callable[[], object]) -> int:
     work()
     conn.set_progress_handler(None, 0)
     return taken
+
+
+def freeze(conn: Connection, person: str, reason: str = "a test") -> None:
+    """Freeze a person, as two who turn out to share an alias are."""
+    conn.execute("UPDATE people SET frozen = ? WHERE id = ? AND frozen = ''", (reason, person))

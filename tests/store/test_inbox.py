@@ -21,6 +21,7 @@ from tests.store.rows import (
     claim,
     conversation,
     entrance,
+    freeze,
     inbound,
     take,
     value,
@@ -210,7 +211,7 @@ def test_a_redelivered_change_is_not_applied_again(conn: Connection) -> None:
 
 def test_a_frozen_person_is_kept_and_wakes_nobody(conn: Connection) -> None:
     where = conversation(conn)
-    people.freeze(conn, [where.person_id], "a test")
+    freeze(conn, where.person_id)
     taken = take(conn, inbound("w1"))
     assert (taken.accepted, taken.wake, taken.frozen) == (1, set(), [ANA.phone])
     assert claim(conn, where, "t1", T + 60) is None

@@ -14,9 +14,9 @@ from app.store.ownership import (
     offer_ownership,
     takes_ownership,
 )
-from app.store.people import Admitted, TurnedAway, freeze
+from app.store.people import Admitted, TurnedAway
 from app.store.retention import DAY, TRACE_DAYS
-from tests.store.rows import ANA, BETO, OPEN, T, admit, begun, conversation, inbound, take, value
+from tests.store.rows import ANA, BETO, OPEN, T, admit, begun, conversation, freeze, inbound, take, value
 
 CLOSED = AccessRules("whatsapp", code_key=b"c" * 32)
 
@@ -226,7 +226,7 @@ def test_what_waits_under_a_name_goes_with_the_name_that_an_owner_confirms(conn:
 
 def test_what_was_written_before_a_name_was_the_persons_stays_with_who_wrote_it(conn: Connection) -> None:
     beto = conversation(conn, Sender(phone=NEW.phone))
-    freeze(conn, [beto.person_id], "of another matter")
+    freeze(conn, beto.person_id, "of another matter")
     take(conn, inbound("wamid.0", "of Beto alone", sender=Sender(phone=NEW.phone)), now=T)
     ana = admit(conn, ANA_PHONE).id
     people.apply_change(conn, "whatsapp", AliasChange(ANA_PHONE, Sender(phone=NEW.phone)), OPEN, T + 60)
@@ -298,7 +298,7 @@ def test_nothing_is_done_in_the_name_of_who_is_frozen_or_blocked(conn: Connectio
     arrive(conn, at, FIRST, SECOND)
     people.block(conn, "whatsapp", FIRST, T)
     assert named(conn, at) == SECOND
-    freeze(conn, [value(conn, "SELECT person_id FROM aliases WHERE value = ?", SECOND)], "why")
+    freeze(conn, value(conn, "SELECT person_id FROM aliases WHERE value = ?", SECOND), "why")
     assert named(conn, at) == people.OPERATOR
 
 

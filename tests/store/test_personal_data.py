@@ -110,7 +110,6 @@ NOBODYS = {
     "meta": "keys of this database",
     "invitations": "hashes of codes, for whoever sends them",
     "console_sessions": "hashes of the sign-ins to the operator's console",
-    "catalogs": "definitions of tools, by their hash",
     "tool_statistics": "how often tools were called, by nobody in particular",
     "schema_version": "the migrations that were applied",
 }

@@ -144,4 +144,4 @@ def test_a_turn_starts_from_its_persons_facts_and_nobody_elses(conn: sqlite3.Con
 def test_what_was_made_of_text_of_others_says_so(conn: sqlite3.Connection) -> None:
     where = conversation(conn)
     keep(conn, where.person_id, {"text": "from a page"}, outside=1)
-    assert skill_data.remembered_facts(conn, where.person_id) == (Fact("from a page", outside=True),)
+    assert skill_data.facts(conn, where.person_id) == [Fact("from a page", outside=True)]

@@ -19,6 +19,7 @@ from tests.store.rows import (
     claim,
     conversation,
     draft,
+    freeze,
     inbound,
     sent_twice,
     states,
@@ -213,7 +214,7 @@ def test_a_stop_ends_what_runs_and_what_waits_before_it(conn: Connection) -> Non
 def test_a_frozen_persons_stop_waits_too(conn: Connection) -> None:
     where = conversation(conn)
     take(conn, inbound("w1", "uno"))
-    people.freeze(conn, [where.person_id], "somebody else may hold the phone")
+    freeze(conn, where.person_id)
     take(conn, inbound("w2", "/stop"), kind="stop")
     assert turns.stop(conn, where.id, "t1", T) is None
 

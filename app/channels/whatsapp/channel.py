@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.channels.whatsapp.client import TEXT_LIMIT, GraphClient
-from app.channels.whatsapp.formatting import render_parts
+from app.channels.whatsapp.formatting import render_whatsapp
 from app.channels.whatsapp.marks import literal, raw, revealed, settle, without_signs
 from app.channels.whatsapp.splitting import split_message
 from app.messages import Address, Button, MediaFile, Outgoing, Refused, SendResult
@@ -29,7 +29,7 @@ class WhatsAppChannel:
         self._uploads = asyncio.Semaphore(UPLOADS_AT_ONCE)
 
     def render(self, markdown: str) -> list[Outgoing]:
-        return [Outgoing(part) for part in render_parts(markdown, TEXT_LIMIT)]
+        return [Outgoing(part) for part in split_message(render_whatsapp(markdown), TEXT_LIMIT)]
 
     def ask(self, text: str, question: str, buttons: Sequence[Button]) -> list[Outgoing]:
         text = without_signs(text)

@@ -1,4 +1,4 @@
-"""Markdown in WhatsApp's formatting, and its splitting into messages."""
+"""Markdown in WhatsApp's formatting."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,9 +8,6 @@ from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
 from app.channels.whatsapp.marks import BROKEN_FENCE, JOINER, literal, marked, raw, settle, without_signs
-from app.channels.whatsapp.splitting import split_message
-
-__all__ = ["render_parts", "render_whatsapp", "split_message"]
 
 NESTING_LIMIT = 60
 INDENT = "  "
@@ -34,11 +31,6 @@ class _Line:
 
 
 _EMPTY = _Line("")
-
-
-def render_parts(markdown: str, limit: int = 4096) -> list[str]:
-    """Return Markdown as WhatsApp messages of at most `limit` characters."""
-    return split_message(render_whatsapp(markdown), limit)
 
 
 def render_whatsapp(markdown: str) -> str:

@@ -1,25 +1,22 @@
 """Splitting WhatsApp text into messages that each read well alone."""
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from app.channels.whatsapp.marks import MARKS
 
 FENCE = "```"
-_OPEN_FENCE, _CLOSE_FENCE = FENCE + "\n", "\n" + FENCE
 _RESERVE = 8  # characters that close a part: a fence, or up to four inline marks
 _SMALLEST = 32  # below this limit no mark is reopened: a part would hold little else
-_LONGEST_CLUSTER = 64
+_AROUND = 10_000  # characters on each side of a cut in which formatting is looked for
 # One to a reader: a flag, or a character with its accents, its skin tone and what is joined to it.
 _CLUSTER = re.compile(
-    "\r\n|[\U0001f1e6-\U0001f1ff]{2}"
+    "[\U0001f1e6-\U0001f1ff]{2}"
     "|.(?:[\u0300-\u036f\ufe0f\u20e3\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]|\u200d.?)*",
     re.DOTALL,
 )
 _SENTENCE_END = re.compile(r"[.!?…。！？][\"'»”’)\]]*\s")
-_SPACE = re.compile(r"\s*")
+_SPACE = re.compile(r"\s")
 _SPAN = re.compile(r"(?<![^\W_])([*_~`])(?!\s)(?:(?!\1).)+(?<!\s)\1(?![^\W_])")
 _BLANK_LINES = re.compile(r"(?:[^\S\n]*\n)+")
 
@@ -34,162 +31,102 @@ def split_message(text: str, limit: int = 4096) -> list[str]:
     """
     if limit < 1:
         raise ValueError(f"a message holds at least one character; the limit was {limit}")
-    text = text.strip("\n").rstrip()
-    if not text:
-        return []
-    if len(text) <= limit:
-        return [text]
-    parts, start, prefix = [], 0, ""
-    splitter = _Splitter(text, limit)
-    while start < len(text):
-        if len(text) - start + len(prefix) <= limit:
-            parts.append(prefix + text[start:])
+    parts, rest = [], text.strip("\n").rstrip()
+    while len(rest) > limit:
+        part, rest = (_split_with_marks if limit >= _SMALLEST else _split)(rest, limit)
+        if part:
+            parts.append(part)
+    return [*parts, rest] if rest else parts
+
+
+def _split(text: str, limit: int) -> tuple[str, str]:
+    cut = _best_cut(text, limit)
+    return text[:cut].rstrip(), _next_text(text, cut)
+
+
+def _next_text(text: str, cut: int) -> str:
+    """Return what follows a cut without empty lines; the indentation of a new line stays."""
+    if blank := _BLANK_LINES.match(text, cut):
+        return text[blank.end() :]
+    return text[cut:] if text[cut - 1] == "\n" else text[cut:].lstrip()
+
+
+def _split_with_marks(text: str, limit: int) -> tuple[str, str]:
+    """Split off the first part; marks that are open at the cut are closed before and reopened after it.
+
+    A fence or a formatted stretch that fits into the next part goes there whole.
+    """
+    cut = limit - _RESERVE
+    fence = _fence_at(text, cut)
+    if fence is None:
+        cut = _best_cut(text, cut)
+        fence = _fence_at(text, cut)
+    if fence is not None:
+        return _split_in_fence(text, cut, *fence, limit)
+    marks = ""
+    for begins, ends, mark in _spans_at(text, cut):
+        if ends - begins <= limit and text[:begins].strip(MARKS + " \n"):
+            cut = begins
             break
-        cut = splitter.cut(start, limit - len(prefix) - splitter.reserve)
-        body = text[start:cut].rstrip()
-        if body:
-            parts.append(prefix + body + splitter.closing(cut))
-        start, prefix = splitter.resume(cut)
-    return parts
+        if not text[cut : ends - 1].strip(MARKS):
+            cut = ends
+            break
+        marks += mark
+    return text[:cut].rstrip() + marks[::-1], marks + _next_text(text, cut)
 
 
-@dataclass(slots=True)
-class _Splitter:
-    """Places where a text may be cut, and the marks that are open there."""
-
-    text: str
-    limit: int
-    reserve: int = 0
-    _fences: list[tuple[int, int]] = field(default_factory=list)
-    _line_end: int = -1
-    _spans: list[tuple[int, int, str]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        if self.limit >= _SMALLEST:
-            self.reserve = _RESERVE
-            self._fences = _fences(self.text)
-
-    def cut(self, start: int, room: int) -> int:
-        """Return the best end of a part that begins at `start` and holds at most `room` characters."""
-        end = start + max(room, 1)
-        fence = self._fence_at(end)
-        cut = self._cut_at_fence(start, end, fence) if fence else 0
-        cut = cut or self._cut_between_lines(start, end) or self._cut_in_line(start, end)
-        cut = self._clear_of_marks(cut, start)
-        return cut if cut > start else end
-
-    def closing(self, cut: int) -> str:
-        if self._fence_at(cut):
-            return _CLOSE_FENCE
-        return "".join(mark for _, _, mark in reversed(self._open_at(cut)))
-
-    def resume(self, cut: int) -> tuple[int, str]:
-        """Return where the next part begins (after empty lines; indentation stays) and what it reopens."""
-        fence = self._fence_at(cut)
-        if fence and self._after_space(cut) >= fence[1] - len(FENCE):
-            return self.resume(fence[1])  # no code is left: a reopened fence would be empty
-        opening = _OPEN_FENCE if fence else "".join(mark for _, _, mark in self._open_at(cut))
-        blank = _BLANK_LINES.match(self.text, cut)
-        if blank:
-            return blank.end(), opening
-        if fence or self.text[cut - 1] == "\n":
-            return cut, opening
-        return self._after_space(cut), opening
-
-    def _after_space(self, place: int) -> int:
-        found = _SPACE.match(self.text, place)
-        return found.end() if found else place
-
-    def _fence_at(self, place: int) -> tuple[int, int] | None:
-        """Return the fence whose content a cut at this place would tear."""
-        found = bisect_right(self._fences, (place, -1)) - 1
-        if found < 0:
-            return None
-        start, end = self._fences[found]
-        return (start, end) if start < place < end else None
-
-    def _cut_at_fence(self, start: int, end: int, fence: tuple[int, int]) -> int:
-        """Cut before a fence that fits into the next part whole, else at a line of its code."""
-        begins, ends = fence
-        if begins > start and self.text[start:begins].strip() and ends - begins <= self.limit:
-            return begins
-        first, last = begins + len(FENCE), min(end, ends - len(FENCE))
-        line = self.text.rfind("\n", max(first + 1, start + 1), last)
-        if line > 0 and self.text[max(first, start) : line].strip():
-            return line
-        if begins > start and self.text[start:begins].strip():
-            return begins
-        return self._clear_of_cluster(last, max(first, start)) if last > max(first, start) else 0
-
-    def _cut_between_lines(self, start: int, end: int) -> int:
-        """Cut after a paragraph or a line, if that leaves the part reasonably full."""
-        half = start + (end - start) // 2
-        quarter = start + (end - start) // 4
-        for separator, earliest in (("\n\n", half), ("\n", half), ("\n\n", quarter), ("\n", quarter)):
-            found = self._last_outside_fences(separator, earliest, end + 1)
-            if found > start:
-                return found
-        return 0
-
-    def _last_outside_fences(self, separator: str, earliest: int, latest: int) -> int:
-        found = self.text.rfind(separator, earliest, latest)
-        while found >= 0 and (fence := self._fence_at(found)):
-            found = self.text.rfind(separator, earliest, fence[0] + 1)
-        return found
-
-    def _cut_in_line(self, start: int, end: int) -> int:
-        half = start + (end - start) // 2
-        sentence = 0
-        for found in _SENTENCE_END.finditer(self.text, half, end + 1):
-            sentence = found.end() - 1
-        if sentence:
-            return sentence
-        for place in range(end, start + (end - start) // 4, -1):
-            if place < len(self.text) and self.text[place].isspace():
-                return place
-        return self._clear_of_cluster(end, start)
-
-    def _clear_of_cluster(self, cut: int, start: int) -> int:
-        """Go back to a near place where no emoji and no accented letter is torn."""
-        clear = start
-        for found in _CLUSTER.finditer(self.text, start, cut + _LONGEST_CLUSTER):
-            if found.end() > cut:
-                break
-            clear = found.end()
-        return clear if clear > start else cut
-
-    def _clear_of_marks(self, cut: int, start: int) -> int:
-        """Move a cut out of the backticks of a fence, and so that no reopened mark would hold nothing."""
-        fence = self._fence_at(cut)
-        if fence:
-            begins, ends = fence
-            if cut <= begins + len(FENCE):
-                return begins
-            return min(cut, ends - len(FENCE) - 1) if cut > ends - len(FENCE) - 1 else cut
-        for begins, ends, mark in reversed(self._open_at(cut)):
-            if not self.text[begins + 1 : cut].strip(MARKS + " "):
-                cut = begins
-            elif not self.text[cut : ends - 1].strip(MARKS + " ") and mark:
-                cut = ends
-        return cut if cut > start else 0
-
-    def _open_at(self, cut: int) -> list[tuple[int, int, str]]:
-        """Return the inline spans that a cut would tear, outermost first."""
-        if not self.reserve or cut >= len(self.text) or self.text[cut] == "\n":
-            return []
-        if cut > self._line_end:
-            begins = self.text.rfind("\n", 0, cut) + 1
-            found = self.text.find("\n", cut)
-            self._line_end = found if found >= 0 else len(self.text)
-            self._spans = list(_inline_spans(self.text, begins, self._line_end))
-        return [span for span in self._spans if span[0] < cut < span[1]]
+def _split_in_fence(text: str, place: int, begins: int, ends: int, limit: int) -> tuple[str, str]:
+    """Split before a fence that fits into the next part, else at a line of its code."""
+    code, code_ends = begins + len(FENCE), ends - len(FENCE)
+    cut = text.rfind("\n", code + 1, min(place, code_ends))
+    has_line = cut > 0 and bool(text[code:cut].strip())
+    if text[:begins].strip() and (ends - begins <= limit or not has_line):
+        return text[:begins].rstrip(), text[begins:]
+    cut = cut if has_line else max(min(place, code_ends), code + 1)
+    part = f"{text[:cut].rstrip()}\n{FENCE}"
+    if not text[cut:code_ends].strip():  # no code is left: a reopened fence would be empty
+        return part, _next_text(text, ends)
+    blank = _BLANK_LINES.match(text, cut)
+    return part, f"{FENCE}\n{text[blank.end() if blank else cut :]}"
 
 
-def _fences(text: str) -> list[tuple[int, int]]:
-    """Return the places of code between three backticks; a last one without a partner is none."""
-    places = [found.start() for found in re.finditer(FENCE, text)]
-    pairs = zip(places[::2], places[1::2], strict=False)
-    return [(begins, ends + len(FENCE)) for begins, ends in pairs]
+def _fence_at(text: str, place: int) -> tuple[int, int] | None:
+    """Return where the fence begins and ends that a cut at this place would tear."""
+    marks = [found.start() for found in re.finditer(FENCE, text[: place + 2]) if found.start() < place]
+    if marks and len(marks) % 2 == 0 and place < marks[-1] + len(FENCE):
+        return marks[-2], marks[-1] + len(FENCE)
+    ends = text.find(FENCE, marks[-1] + len(FENCE)) if len(marks) % 2 else -1
+    return (marks[-1], ends + len(FENCE)) if ends >= 0 else None
+
+
+def _best_cut(text: str, room: int) -> int:
+    """Return the best end of a part of at most `room` characters, outside fences where there is one.
+
+    After a paragraph or a line if that leaves the part reasonably full, else after a sentence or a word.
+    """
+    half, quarter = room // 2, room // 4
+    for separator, earliest in (("\n\n", half), ("\n", half), ("\n\n", quarter), ("\n", quarter)):
+        found = text.rfind(separator, earliest, room + 1)
+        while found > 0 and (fence := _fence_at(text, found)):
+            found = text.rfind(separator, earliest, fence[0] + 1)
+        if found > 0:
+            return found
+    if sentences := [found.end() - 1 for found in _SENTENCE_END.finditer(text, half, room + 1)]:
+        return sentences[-1]
+    if spaces := [found.start() for found in _SPACE.finditer(text, quarter + 1, room + 1)]:
+        return spaces[-1]
+    clusters = (found.end() for found in _CLUSTER.finditer(text, 0, room + _RESERVE))
+    return max((end for end in clusters if end <= room), default=room)
+
+
+def _spans_at(text: str, cut: int) -> list[tuple[int, int, str]]:
+    """Return the inline spans that a cut would tear as (start, end, mark), the outermost first."""
+    if text[cut] == "\n":
+        return []
+    begins = text.rfind("\n", max(cut - _AROUND, 0), cut) + 1
+    ends = text.find("\n", cut, cut + _AROUND)
+    spans = _inline_spans(text, begins, ends if ends >= 0 else cut + _AROUND)
+    return [span for span in spans if span[0] < cut < span[1]]
 
 
 def _inline_spans(text: str, begins: int, ends: int) -> Iterator[tuple[int, int, str]]:

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.channels.whatsapp import render_whatsapp
-from app.channels.whatsapp.formatting import render_parts
+from app.channels.whatsapp import render_whatsapp, split_message
 
 from .whatsapp_text import formatted, plain
 
@@ -131,6 +130,6 @@ def test_pathological_markdown_keeps_its_words(markdown: str) -> None:
 
 def test_parts_keep_to_the_limit() -> None:
     markdown = "# T\n\n" + "**word** and *more* words.\n\n" * 400
-    parts = render_parts(markdown)
+    parts = split_message(render_whatsapp(markdown))
     assert all(len(part) <= 4096 for part in parts)
     assert sum(part.count("*word* and _more_ words.") for part in parts) == 400
