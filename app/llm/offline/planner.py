@@ -282,7 +282,7 @@ class Planner:
         return self._best(clause)
 
     def _splits_a_list(self, right: str, step: Step, rest: Step) -> bool:
-        """Tell whether a split tears off a list's last thing: "2 kg of rice to the list", "da to the list"."""
+        """Tell whether a split tears off a list's last thing, as "da to the list" ("give"), "2 kg … list"."""
         said, is_vague = words(right), rest.phrase is not None and rest.phrase.is_vague
         closings = (one.closing for one in self._templates if one.tool == step.tool != rest.tool)
         return any(
@@ -570,7 +570,8 @@ class Planner:
             return []  # it may be named: "sort the shopping list"
         if len({str(value.value) for value in found.values()}) < len(found):
             return []  # one day is not both ends of a time
-        return [self.completed(offer, {name: value.value for name, value in found.items()})]
+        step = self.completed(offer, {name: value.value for name, value in found.items()})
+        return [step] if step.missing is None else []
 
 
 def _takes(offer: Offer, kind: Kind) -> bool:
