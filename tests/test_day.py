@@ -276,9 +276,9 @@ DAY: list[Scene] = [
     ),
     (
         "tools",
-        ("que herramientas tenes para notas", "save note"),
-        ("que ferramentas vc tem pra notas", "save note"),
-        ("what tools do you have for notes", "save note"),
+        ("que herramientas tenes para notas", "Encontré .*/ayuda"),
+        ("que ferramentas vc tem pra notas", "Encontrei .*/ajuda"),
+        ("what tools do you have for notes", "I found .*/help"),
     ),
     (
         "abilities",

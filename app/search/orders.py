@@ -191,6 +191,7 @@ _LEFT_OVER = re.compile(
 _NO_NAME = re.compile(
     r"(?:que|y|e|and|porque|because|before|we|i|antes|senao|viu|ne|hein) .*|(?:.* )?(?:viu|ne|hein)"
     r"|.* (?:que|senao|porque|because|antes|before|eu|yo) .*|.*\b(?:on|in|en|em|a|na|no) (?:the|la|el|o) .*"
+    r"|.* to (?:the|my)"
     r"|(?:pra|para|for) (?:mim|mi|me|hoje|hoy|today)|rapid(?:inho|ito|o)|(?:por )?favor|porfa|please|ahora"
     r"|agora|now|urgente|(?:(?:l[ao]s?|el|[ao]s?|the) )?(?:dos|dois|duas|two|both)"
 )
@@ -198,6 +199,16 @@ _NO_THING = re.compile(
     r"\b(?:aunque|pero|se bem que|but|although|ya no|no (?:la|lo|quiero|estoy)|nao (?:to|estou|quero)|if|si"
     r"|porque|because|to|digo|perdon|quise decir|quis dizer|i mean)\b"
 )
+# What stands for no plain thing where nobody says "list": a clause, a place, a time, somebody, everything.
+_NOT_PLAIN = re.compile(
+    r"\b(?:is|are|was|were|am|s|has|have|had|will|can|gets?|got|came|comes?|coming|went|goes|going|rang|left|said"
+    r"|says|died|i|you|he|she|it|we|they|me|us|my|mis?|meus?|minhas?|sorry|wrong|perdon|desculpa|buy|compr\w+"
+    r"|esta[no]?|estao|ta|es|son|sao|era|fue|foi|hay|hace|tem|tiene|vai|va|vino|veio|llamo|ya|ja|already"
+    r"|in|into|on|at|to|en|em|n[ao]s?|al|aos?|everything|all|tod[oa]s?|tudo|more|another|mas|mais|otr[oa]s?"
+    r"|outr[oa]s?)\b|\b\w{3,}(?<!se)ed$|\b\w{3,}ou$"
+)
+_NAME_WITH_ARTICLE = re.compile(r"\W*(?:a|o|la|el) [A-ZÁÉÍÓÚÂÊÔÃÕÑ]")
+_MOST_WORDS = 5  # of a plain thing, its amount included
 # A text that says where to put it, or repeats an order: "en pendientes: …", "… en esa nota", "vez los fideos"
 _ELSEWHERE = re.compile(
     r"(?:vez\b|(?:tambien|tambem|also|de nuevo|de novo|otra vez|outra vez|again) )"
@@ -308,6 +319,13 @@ def names_no_thing(item: str) -> bool:
     """Tell whether an item of an order stands for other things or none, or holds words around it."""
     said = fold(item).strip(" .,;:!?")
     return bool(_STANDS_FOR_OTHERS.match(said) or _LEFT_OVER.match(said) or _NO_THING.search(said))
+
+
+def is_plain_thing(item: str) -> bool:
+    """Tell whether it can only be a thing for a list: a few words that are no clause, place or somebody."""
+    said = fold(item).strip(" .,;:!?")
+    is_short = len(spans(said)) <= _MOST_WORDS
+    return is_short and not _NOT_PLAIN.search(said) and not _NAME_WITH_ARTICLE.match(item)
 
 
 def is_no_name(text: str) -> bool:

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -105,17 +105,18 @@ class Template:
         last = self.parts[-1] if self.parts else None
         return last.names[0] if isinstance(last, _Slot) and len(last.names) == 1 else ""
 
+    @property
+    def closing(self) -> tuple[str, ...]:
+        """Return its words after the first slot."""
+        after = dropwhile(lambda part: isinstance(part, Literal), self.parts)
+        return tuple(part.text for part in after if isinstance(part, Literal))
+
     def begins_with(self, word: str) -> bool:
         return bool(self.parts) and isinstance(self.parts[0], Literal) and self.parts[0].text == word
 
     @property
     def begins_in_a_slot(self) -> bool:
         return bool(self.parts) and isinstance(self.parts[0], _Slot)
-
-    def ends_like(self, text: str) -> bool:
-        """Tell whether both end in the same word that tells something: "add {items} to the list"."""
-        last, said = self.parts[-1] if self.parts else None, spans(text)
-        return isinstance(last, Literal) and last.is_content and stem(said[-1].text) == stem(last.text)
 
     @property
     def points(self) -> bool:
@@ -197,11 +198,16 @@ def align(text: str, templates: Iterable[Template]) -> list[Alignment]:
 
 
 def trimmed(raw: str) -> str:
-    """Return a slot's text without the punctuation around it and without quotes that hold all of it."""
+    """Return a slot's text without the punctuation around it."""
     text = _PLEASE.sub("", raw.strip().lstrip(_OPENING)).rstrip()
+    return text.rstrip("'’") if text[:1] not in _QUOTES else text  # "Sofía's birthday"
+
+
+def unquoted(text: str) -> str:
+    """Return a slot's text without quotes that hold all of it."""
     if len(text) > 2 and text[0] in _QUOTES and text.rstrip(_CLOSING).endswith(_QUOTES[text[0]]):
         return text.rstrip(_CLOSING)[1:-1].strip()
-    return text.rstrip("'’") if text[:1] not in _QUOTES else text  # "Sofía's birthday"
+    return text
 
 
 def can_fill(phrases: Iterable[str], required: Iterable[str]) -> bool:
@@ -379,7 +385,7 @@ def _as_tu(word: str) -> str:
 
 def _is_near(one: str, other: str) -> bool:
     """Tell whether two longer words differ by one letter: left out, added, changed, or swapped."""
-    if one[0] != other[0] or abs(len(one) - len(other)) > 1 or min(len(one), len(other)) < 5:
+    if one[0] != other[0] or abs(len(one) - len(other)) > 1 or min(len(one), len(other)) < 6:
         return False
     if len(one) != len(other):
         return other in _with_one_left_out(one) or one in _with_one_left_out(other)

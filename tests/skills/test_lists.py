@@ -70,6 +70,34 @@ def test_what_only_looks_alike_is_another_thing(ana) -> None:
     assert told["open"] == ["café con azúcar", "café sin azúcar", "agua", "agua con gas", "pan", "miel"]
 
 
+def test_things_that_are_written_differently_are_two(ana) -> None:
+    things = ["pila 9", "pila 12", "1º año", "2º año", "lija 80 gruesa", "lija 120 gruesa", "bolso", "bolsa"]
+    assert add(things, context=ana)["open"] == things
+    assert add(["2 latas de atún", "1 kg de atún"], "otra", context=ana)["open"] == [
+        "2 latas de atún",
+        "1 kg de atún",
+    ]
+    assert add(["3 latas de atún"], "otra", context=ana)["open"] == ["3 latas de atún", "1 kg de atún"]
+
+
+@pytest.mark.parametrize(
+    ("had", "said"),
+    [
+        ("3 jabones", "1 jabón"),
+        ("2 velas", "una vela"),
+        ("paquete de arroz", "medio paquete de arroz"),
+        ("arroz", "la mitad del arroz"),
+        ("2 kg de papa", "1 kg de papa"),
+    ],
+)
+def test_a_part_of_an_amount_changes_nothing(had: str, said: str, ana) -> None:
+    add([had, "pan"], context=ana)
+    for act in (check, take):
+        told = act([said], context=ana)["error"]
+        assert (told["code"], had in told["hint"]) == ("NOT_FOUND", True)
+    assert check([had], context=ana)["done"] == [had]
+
+
 def test_a_checked_thing_that_is_said_again_is_open_again(ana) -> None:
     add(["leche", "pan"], context=ana)
     check(["leche"], context=ana)

@@ -340,7 +340,8 @@ def _variant(planner: Planner, parameter: Parameter, had: JSON, rest: str, bare:
         case Kind.UNIT if had is not None and is_name:
             return convert(bare, parameter, reader)
         case Kind.LIST if had is not None and not reader.is_moment(rest) and not is_conditional(rest):
-            return convert(_TOO.sub("", rest), parameter, reader)
+            value = convert(_TOO.sub("", rest), parameter, reader)
+            return value if planner.is_plain(value) else None
         case Kind.WHEN if reader.is_moment(rest) and not reader.is_moment(bare):
             return convert(rest, parameter, reader)
         case Kind.WHEN if reader.is_moment(bare) or (isinstance(had, str) and is_name):  # "and for new year?"

@@ -33,6 +33,7 @@ from app.search.phrases import (
     align,
     read_template,
     trimmed,
+    unquoted,
     without_slots,
 )
 from app.search.words import (
@@ -48,7 +49,7 @@ from app.text import fold
 
 LONGEST_PLANNED = 2_000  # characters; the rest of a longer message only continues a text
 _MAX_STEPS = 12
-_ALREADY = frozenset(("ya", "ja", "already"))
+_NO_THINGS = frozenset(("me", "us", "it", "this", "that", "them", "eso", "esto", "isso", "isto", "nos"))
 _MAX_PARTS = 16
 _MAX_SPLIT_WORDS = 240  # once so many words were read no sentence is split at an "and"
 _ENOUGH_COVERED = 0.6
@@ -176,16 +177,19 @@ class Planner:
             or orders.is_withdrawn(said[:LONGEST_PLANNED])
         ):
             return None
-        if step.missing.kind is Kind.LIST and _ALREADY & set(words(said)):
-            return None  # "Sam already bought it" tells of something, and names nothing to put on a list
         if step.missing.kind is Kind.WHEN:
             reading = self.reader.when(said)
             if not reading.words or set(words(reading.rest)) - ALL_STOP_WORDS - WORDS["courtesies"]:
                 return None
         value = convert(said, step.missing, self.reader)
-        if value is None:
+        if value is None or not self.is_plain(value):
             return None
         return self.completed(self.offers[step.tool], {**step.arguments, step.missing.name: value})
+
+    def is_plain(self, value: JSON) -> bool:
+        """Tell whether a value is no list, or a list of plain things that nobody has to call a list."""
+        items = [str(item) for item in value] if isinstance(value, list) else []
+        return all(orders.is_plain_thing(item) and not self._is_moment(item) for item in items)
 
     def renamed(self, step: Step, name: str) -> Step | None:
         """Return the step with its one text that names a thing replaced by `name`; None if it has none."""
@@ -267,22 +271,22 @@ class Planner:
                 first = self._best(left)
                 if not _are_sure(first):
                     continue
+                is_list = isinstance(first[-1].arguments.get(first[-1].open), list)
                 if first[-1].open and _TELLS.match(fold(right)):
                     continue  # "note I got paid and bought shoes" is one note
+                if is_list and ":" in left and clause[len(left) :].startswith(","):
+                    continue  # "new list sizes: shoes 9, waist 32"
                 rest = self._clause(right, depth + 1)
-                if _are_sure(rest) and not self._splits_a_phrase(clause, left, rest):
+                if _are_sure(rest) and not (is_list and self._splits_a_list(right, first[-1], rest[0])):
                     return [*first, *rest]
         return self._best(clause)
 
-    def _splits_a_phrase(self, clause: str, left: str, rest: Sequence[Step]) -> bool:
-        """Tell whether a vague phrase fits only what a split tears off: "…, and 2 kg of rice to the list"."""
-        if not any(step.phrase is not None and step.phrase.is_vague for step in rest):
-            return False
-        wholes = [clause, *(longer for longer, _ in splits(clause) if len(longer) > len(left))]
+    def _splits_a_list(self, right: str, step: Step, rest: Step) -> bool:
+        """Tell whether a split tears off a list's last thing, as "da to the list" ("give"), "2 kg … list"."""
+        said, is_vague = words(right), rest.phrase is not None and rest.phrase.is_vague
+        closings = (one.closing for one in self._templates if one.tool == step.tool != rest.tool)
         return any(
-            step.phrase is not None and step.phrase.ends_like(whole)
-            for whole in wholes
-            for step in self._best(whole)
+            said[-1] == one[-1] and (is_vague or said[1:2] == [one[0]]) for one in closings if len(one) > 1
         )
 
     def _best(self, clause: str) -> list[Step]:
@@ -334,6 +338,9 @@ class Planner:
                 continue
             if arguments is None:
                 continue
+            told = (arguments.get(name) for names in alignment.values for name in names)
+            if alignment.template.points and not all(map(self.is_plain, told)):
+                continue
             if offer.name in self._read_only and self._is_misunderstood(offer, arguments, alignment, clause):
                 continue
             if orders.points_away(clause) and self._lacks_place(offer, arguments):
@@ -345,6 +352,8 @@ class Planner:
                     *self._one_for_each_place(offer, step),
                     *self._of_same_phrase(step, alignment, aligned, clause),
                 ]
+            if step.missing.kind is Kind.LIST and not _NO_THINGS.isdisjoint(alignment.skipped):
+                continue  # "add me to the list"
             if not asking:
                 asking, asked_at = [step], alignment.strength
         return asking
@@ -374,6 +383,8 @@ class Planner:
         arguments: dict[str, JSON] = {}
         for names, raw in taken.items():
             wanted = [parameter for name in names if (parameter := offer.parameter(name)) is not None]
+            if not any(one.kind is Kind.LIST for one in wanted):
+                raw = unquoted(raw)
             if any(self._takes_anything(one, raw, template) for one in wanted):
                 return None
             if self._is_misread(offer, wanted, raw, named):
@@ -555,9 +566,12 @@ class Planner:
             return []
         if not found and re.search(r"\d", text):
             return []  # a number that no parameter takes
+        if any(one.kind is Kind.TEXT and one.name not in found for one in offer.parameters):
+            return []  # it may be named: "sort the shopping list"
         if len({str(value.value) for value in found.values()}) < len(found):
             return []  # one day is not both ends of a time
-        return [self.completed(offer, {name: value.value for name, value in found.items()})]
+        step = self.completed(offer, {name: value.value for name, value in found.items()})
+        return [step] if step.missing is None else []
 
 
 def _takes(offer: Offer, kind: Kind) -> bool:

@@ -20,7 +20,10 @@ from app.text import fold
 ADDRESS = r"https?://\S+|\b[\w-]+(?:\.[\w-]+)+/\S*|\bwww\.\S+"
 _EMAIL = r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
 _FILE = r"(?<!\S)(?:[\w.-]*/)*[\w-]+\.[A-Za-z]\w{0,4}(?!\w)|(?<!\S)/?(?:[\w.-]+/)+[\w.-]*"
-_BETWEEN_ITEMS = re.compile(r",(?!\d)|(?<!\d),|;|\n|\s(?:y|e|and|n|&|\+|o|ou|or)\s", re.IGNORECASE)
+_BETWEEN_ITEMS = re.compile(  # but not within quotes, nor at the "and" of "a card for mum and dad"
+    r"""("[^"]*"|“[^”]*”|«[^»]*»)|,(?!\d)|(?<!\d),|;|\n|\s(?:y|e|and|n|\+|o|ou|or)\s""", re.IGNORECASE
+)
+_FOR = re.compile(r"\b(?:for|para|pra|pro)\s", re.IGNORECASE)
 _TIME_AFTER_PLACE = re.compile(
     r"[\s,]+(?:right now|now|today|tonight|tomorrow|hoy|ahora|ahorita|mañana|hoje|agora|amanhã|please"
     r"|por favor)\b.*$",
@@ -374,11 +377,21 @@ def _with_point(number: str, thousands: str) -> str | None:
 def _list(text: str, parameter: Parameter, reader: Reader) -> JSON:
     items = parameter.schema.get("items")
     inner = Parameter(parameter.name, items if isinstance(items, Mapping) else {}, True)
-    parts = [_ALSO.sub("", part.strip()) for part in _BETWEEN_ITEMS.split(text) if part.strip()]
+    parts = [_ALSO.sub("", part.strip()) for part in _items(text) if part.strip()]
     if any(map(names_no_thing, parts)):
         return None
     values = [convert(part, inner, reader) for part in parts]
     return [value for value in values if value is not None] or None
+
+
+def _items(text: str) -> list[str]:
+    found, start = [], 0
+    for match in _BETWEEN_ITEMS.finditer(text):
+        is_and = match.group()[:1].isspace()
+        if match[1] is None and not (is_and and _FOR.search(text, start, match.start())):
+            found.append(text[start : match.start()])
+            start = match.end()
+    return [*found, text[start:]]
 
 
 def _expression(text: str, parameter: Parameter) -> JSON:

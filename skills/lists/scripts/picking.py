@@ -8,7 +8,7 @@ from .choosing import the_list
 from .lines import MOST_TOLD, named, numbered, texts
 from .sentences import MAX_THINGS
 from .shelf import bare
-from .things import LONGEST, clean, core, found, means_done, means_everything, means_place
+from .things import LONGEST, clean, found, means_done, means_everything, means_place, thing
 
 
 class Picked:
@@ -21,7 +21,7 @@ class Picked:
     def __init__(self, say, shelf, items, list_name, *, is_open):
         self._say, self._shelf, self._is_open = say, shelf, is_open
         self.by_list = {}
-        self._core = cache(core)  # of this call alone: what somebody wrote does not outlive its rows
+        self._thing = cache(thing)  # of this call alone: what somebody wrote does not outlive its rows
         self._missing = []
         self._unclear = []
         self._key, self.failure = the_list(say, shelf, bare(list_name))
@@ -77,7 +77,7 @@ class Picked:
         if means_everything(wanted):
             return entries
         return found(
-            entries, wanted if means_place(wanted) else clean(wanted, self._say.language), self._core
+            entries, wanted if means_place(wanted) else clean(wanted, self._say.language), self._thing
         )
 
     def _none(self):

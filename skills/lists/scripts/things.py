@@ -1,6 +1,7 @@
 """Things on a list: cleaned as they are kept, compared by their core, found by what people call them."""
 
 import re
+from typing import NamedTuple
 
 from app.search.words import spaced, stem, words
 
@@ -38,19 +39,25 @@ _SMALL = spaced(
     my mi mis meu meus minha minhas x ya ja
     """
 )
-_AMOUNTS = spaced(
+_ONE = spaced("a an one um uma un una uno")
+_NUMERALS = spaced(
+    """
+    half media medio meia meio metade mitad cuarto quarto quarter cinco cuatro dez diez doce dois dos doze
+    duas eight five four nine nove nueve ocho oito quatro seis sete seven siete six ten three tres twelve two
+    """
+)
+_UNITS = spaced(
     """
     kg kgs kilo kilos quilo quilos g gr grs gramo gramos grama gramas l lt lts litro litros liter liters
     litre litres ml lb lbs libra libras pound pounds oz onza onzas galon galones galao gallon gallons docena
-    docenas duzia duzias dozen par pares pair pairs medio media meio meia half cuarto quarto quarter
+    docenas duzia duzias dozen par pares pair pairs
     paquete paquetes pacote pacotes pack packs package packages packet packets bolsa bolsas saco sacos
     sacola bag bags lata latas can cans tin tins botella botellas garrafa garrafas bottle bottles caja cajas
     caixa caixas box boxes pieza piezas unidad unidades unidade unit units frasco frascos pote potes jar
     jars rollo rollos rolo rolos roll rolls manojo manojos maco macos atado bunch loaf loaves carton cartones
-    dos tres cuatro cinco seis siete ocho nueve diez doce dois duas quatro sete oito nove dez doze
-    two three four five six seven eight nine ten twelve
     """
 )
+_COUNT = re.compile(r"\d+([a-z]*)")  # "2", "2kg"
 _BULLET = re.compile(r"^\s*(?:[-*•·–—☐☑✓]|\d{1,2}[.)](?=\s))\s*")
 _LEADING = re.compile(
     r"(?:(?:y|e|and|tamb[ií][eé]n|tamb[eé]m|also|adem[aá]s|m[aá]s|some|the|el|la|los|las|unos|unas|os|uns|umas)"
@@ -80,17 +87,36 @@ def names_nothing(text):
     return set(words(text)) <= _IT | _AGAIN | _NOTHING
 
 
-def core(text):
-    """Return a thing without amount, accents, case and endings: "2 kg de arroz" is "Arroz"."""
+class Thing(NamedTuple):
+    """A thing as it is compared: its leading amount, all other words, and the stems of those that tell.
+
+    "2 kg de arroz" has the amount "2 kg" and is the same as "arroz"; "chave 10" is not "chave 13".
+    """
+
+    amount: tuple[str, ...]
+    rest: tuple[str, ...]
+    core: frozenset[str]
+
+    def is_same(self, other):
+        """Tell whether both are one thing on a list, of which an amount may be said anew."""
+        units = [[word for word in one.amount if word in _UNITS] for one in (self, other)]
+        return self.rest == other.rest and (units[0] == units[1] or not self.amount or not other.amount)
+
+    def is_part(self, other):
+        """Tell whether it names a number that is not the other's own: "1 candle" of "2 candles"."""
+        if self.amount == other.amount or (self.amount == ("1",) and not other.amount):
+            return False
+        return any(word in _NUMERALS or word[0].isdigit() for word in self.amount)
+
+
+def thing(text):
+    """Read a thing that was cleaned."""
     said = words(text)
-    telling = [word for word in said if word not in _SMALL]
-    named = [word for word in telling if word not in _AMOUNTS and not word[0].isdigit()]
-    return frozenset(stem(word) for word in named or telling or said)
-
-
-def has_amount(text):
-    """Tell whether it says how much of it: "2 kg de arroz"."""
-    return any(word in _AMOUNTS or word[0].isdigit() for word in words(text))
+    first = next((at for at, word in enumerate(said) if not _is_amount(word)), 0)
+    telling = [word for word in said[first:] if word not in _SMALL]
+    amount = ("1" if word in _ONE else word for word in said[:first] if word in _ONE or word not in _SMALL)
+    rest = tuple(word.removesuffix("s") for word in said[first:])
+    return Thing(tuple(map(_singular, amount)), rest, frozenset(map(stem, telling or said)))
 
 
 def means_everything(wanted):
@@ -110,10 +136,11 @@ def means_place(wanted):
     return _number(wanted) > 0 or _place(wanted) is not None or _is_it(wanted)
 
 
-def found(entries, wanted, core=core):
+def found(entries, wanted, thing=thing):
     """The entries, in the order of the list, that somebody may mean; several where it is not clear which.
 
-    `core` may be one that remembers, for a call that looks for many things.
+    None where a number is named that is not their own. `thing` may be one that remembers, for a call that
+    looks for many things.
     """
     if number := _number(wanted):
         return [entry for entry in entries if entry.number == number]
@@ -121,10 +148,21 @@ def found(entries, wanted, core=core):
         return entries[place:][:1]
     if _is_it(wanted):
         return list(entries)
-    asked = core(wanted)
-    cores = [(entry, core(entry.text)) for entry in entries]
-    same = [entry for entry, has in cores if has == asked]
-    return same or [entry for entry, has in cores if asked and asked <= has]
+    asked = thing(wanted)
+    known = [(entry, thing(entry.text)) for entry in entries]
+    same = [(entry, one) for entry, one in known if one.rest == asked.rest]
+    same = same or [(entry, one) for entry, one in known if one.core == asked.core]
+    same = same or [(entry, one) for entry, one in known if asked.core and asked.core <= one.core]
+    return [entry for entry, one in same if not asked.is_part(one)]
+
+
+def _is_amount(word):
+    count = _COUNT.fullmatch(word)
+    return word in _SMALL | _ONE | _NUMERALS | _UNITS or (count is not None and count[1] in _UNITS | {""})
+
+
+def _singular(word):
+    return word.removesuffix("s") if word.removesuffix("s") in _UNITS else word
 
 
 def _without(leading, line):

@@ -2,14 +2,14 @@
 
 import time
 
-from app.tools.authoring import Sentences, means_all
+from app.tools.authoring import Sentences, folded, means_all
 
 from .choosing import list_to_fill, the_list
 from .lines import left, named, overview, put_back, shown, texts, told
 from .picking import Picked
 from .sentences import MAX_NAME, MAX_TEXT, MAX_THINGS, SAID
 from .shelf import LISTS, Shelf, bare
-from .things import LONGEST, clean, core, has_amount, means_everything, names_nothing
+from .things import LONGEST, clean, means_everything, names_nothing, thing
 
 
 def add_to_list(items: list[str], list_name: str = "", context=None) -> dict:
@@ -153,9 +153,9 @@ def _opened(context):
 
 
 def _cleaned(items, language):
-    """Return the things, each once: what was said of it last counts."""
+    """Return the things, those once that are written alike."""
     cleaned = (clean(one, language) for one in items)
-    return list({core(one): one for one in cleaned if one and not names_nothing(one)}.values())
+    return list({folded(one): one for one in cleaned if one and not names_nothing(one)}.values())
 
 
 def _fault(things, name):
@@ -168,17 +168,24 @@ def _fault(things, name):
 def _filled(say, shelf, key, things):
     """Put things on a list; known ones get the new amount and are open again."""
     ledger = shelf.ledger(key)
-    there = {core(one.text): one for one in shelf.entries(key)}
-    new = [one for one in things if core(one) not in there]
-    if len(there) + len(new) > MAX_THINGS:
+    there = [(thing(one.text), one) for one in shelf.entries(key)]
+    known = {}
+    for text in things:
+        read = thing(text)
+        alike = [one for one in there if read.is_same(one[0])]
+        alike = [one for one in alike if one[0].amount == read.amount][:1] or alike
+        if len(alike) == 1:
+            there.remove(*alike)  # what is said next is another thing
+            known[text] = alike[0][1]
+    if len(shelf.entries(key)) + len(things) - len(known) > MAX_THINGS:
         return say.failed("TOO_MANY")
     added, before, same = [], [], []
     for text in things:
-        entry = there.get(core(text))
+        entry = known.get(text)
         if entry is None:
             ledger.add(text=text)
         else:
-            better = text if has_amount(text) else entry.text
+            better = text if thing(text).amount else entry.text
             if better == entry.text and not entry.fields.get("done"):
                 same.append(entry.text)
                 continue

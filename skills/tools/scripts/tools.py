@@ -8,25 +8,25 @@ CATEGORIES_NAMED = 40
 
 SAID = {
     "es": {
-        "found": "Encontré {count} para «{query}»: {names}.",
+        "found": "Encontré {count} para «{query}». Escribe /ayuda para ver todo lo que puedo hacer.",
         "found_none": "No encontré ninguna herramienta para «{query}».",
-        "categories": "Hay {count} categorías: {names}.",
+        "categories": "Escribe /ayuda para ver todo lo que puedo hacer.",
         "categories_none": "No hay ninguna categoría todavía.",
         "EMPTY_QUERY": "Falta decir para qué.",
         "hint_EMPTY_QUERY": "Describe la tarea en pocas palabras.",
     },
     "pt": {
-        "found": "Encontrei {count} para “{query}”: {names}.",
+        "found": "Encontrei {count} para “{query}”. Escreva /ajuda para ver tudo o que eu faço.",
         "found_none": "Não encontrei nenhuma ferramenta para “{query}”.",
-        "categories": "Há {count} categorias: {names}.",
+        "categories": "Escreva /ajuda para ver tudo o que eu faço.",
         "categories_none": "Ainda não há nenhuma categoria.",
         "EMPTY_QUERY": "Falta dizer para quê.",
         "hint_EMPTY_QUERY": "Descreva a tarefa em poucas palavras.",
     },
     "en": {
-        "found": "I found {count} for “{query}”: {names}.",
+        "found": "I found {count} for “{query}”. Write /help for everything I can do.",
         "found_none": "I found no tool for “{query}”.",
-        "categories": "There are {count} categories: {names}.",
+        "categories": "Write /help for everything I can do.",
         "categories_none": "There is no category yet.",
         "EMPTY_QUERY": "It does not say what for.",
         "hint_EMPTY_QUERY": "Describe the task in a few words.",
@@ -49,7 +49,7 @@ async def search_tools(query: str, limit: int = 5, context=None) -> dict:
     if not words:
         return say.failed("EMPTY_QUERY")
     found = context.services.search.search(words, context.person, max(1, min(limit, MOST_FOUND)))
-    summary = _summary(say, "found", found, len(found), query=words)
+    summary = say("found" if found else "found_none", count=len(found), query=words)
     return _listed({"tools": found, "summary": summary}, {one["category"] for one in found}, context)
 
 
@@ -61,7 +61,7 @@ async def list_categories(context=None) -> dict:
     """
     categories = context.services.search.categories(context.person)
     shown = categories[:CATEGORIES_NAMED]
-    summary = _summary(Sentences(SAID, context), "categories", shown, len(categories))
+    summary = Sentences(SAID, context)("categories" if shown else "categories_none")
     data = {"count": len(categories), "categories": shown, "summary": summary}
     return _listed(data, {one["name"] for one in shown}, context)
 
@@ -70,8 +70,3 @@ def _listed(data, skills, context):
     """Return the data, marked where it holds what the author of a skill from elsewhere wrote."""
     by_others = context.services.search.names_others(skills)
     return {"ok": True, "data": data, "meta": {"outside": True}} if by_others else data
-
-
-def _summary(say, name, listed, count, **values):
-    names = ", ".join(one["name"].replace("_", " ") for one in listed)
-    return say(name if listed else f"{name}_none", count=count, names=names, **values)
