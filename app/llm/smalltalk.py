@@ -30,9 +30,10 @@ _ABOUT = (
     "help me", "i need help", "what do you do", "how do you work", "what is your name",
     "what s your name", "are you a bot", "are you an ai", "eres un bot", "o que voce faz",
     "o que voce pode fazer", "o que voce sabe fazer", "quem e voce", "ajuda", "me ajuda",
-    "preciso de ajuda", "qual e o seu nome", "quem es tu", "como voce funciona", "are you a real person",
-    "are you real", "are you human", "eres una persona real", "sos una persona real", "eres real",
-    "que cosas sabes hacer", "que cosas haces", "que puedes hacer por mi", "en que me puedes ayudar",
+    "preciso de ajuda", "qual e o seu nome", "quem es tu", "como voce funciona",
+    "are you a real person", "are you real", "are you human", "are you a human", "eres una persona real",
+    "sos una persona real", "eres real", "que cosas sabes hacer", "que cosas haces",
+    "que puedes hacer por mi", "en que me puedes ayudar",
     "en que puedes ayudarme", "en que me ayudas", "con quien hablo", "quien es", "quien habla",
     "com quem eu falo", "com quem estou falando", "quem esta falando", "quem e", "o que voce consegue fazer",
     "em que voce pode me ajudar", "qual seu nome", "qual o seu nome", "who am i talking to", "who is this",
@@ -47,7 +48,8 @@ _HOW_ARE_YOU = (
 _NEVER_MIND = (
     "nvm", "never mind", "nevermind", "forget it", "forget about it", "leave it", "olvidalo", "olvidate",
     "deja", "dejalo", "dejalo asi", "no importa", "da igual", "deixa", "deixa pra la", "deixa para la",
-    "deixa quieto", "esquece", "esquece isso", "nao importa",
+    "deixa quieto", "esquece", "esquece isso", "nao importa", "esquece o que eu disse",
+    "esquece o que eu falei", "olvida lo que dije", "olvida lo que te dije", "forget what i said",
 )  # fmt: skip
 _SORRY = (
     "sorry", "my bad", "perdon", "perdona", "disculpa", "disculpas", "desculpa", "desculpe", "foi mal",

@@ -86,8 +86,9 @@ _UNCLEAR = re.compile(
     r"|cross|check|take|marc|exclu)\w*(?: off| out)? (?:both|amb[oa]s"
     r"|(?:l[oa]s|[oa]s|the|all) (?:dos|dois|duas|two|tres|three|cuatro|quatro|four|cinco|five))\b"
     r"|\bthe todo list\b|\bto (?:the|my|that) note(?: \d+)? that\b"
-    r"|^\W*(?:add|put|agreg\w+|anad\w+|pon\w*|adicion\w+|acrescent\w+|coloc\w+) (?:to|en|na|no|ao"
-    r"|a(?= la | mi | minha )) (?:my |the |la |mi |minha )?(?:note|nota)\b"
+    r"|^\W*(?:add|put|agreg\w+|anad\w+|pon\w*|adicion\w+|acrescent\w+|coloc\w+) (?:(?:to|en|na|no|ao"
+    r"|a(?= la | mi | minha )) (?:my |the |th[ai][ts] |la |mi |minha |ess?a |esta )?|(?:this|that|it) .*\b"
+    r"|ness?t?a )(?:note|nota)\b"
     r"|\b(?:a la|al|ao|(?:acrescent|adicion|inclu)\w* a|en la|n[ao]) (?:nota|lembrete|recordatorio)"
     r"(?: \d+)? que\b"
     r"|\b(?:na|nessa|nesta|(?:a|en) (?:la|esa|esta)|(?:to|in|on) (?:the|that|this)) (?:nota|note)\W*$"
@@ -217,6 +218,20 @@ _ELSEWHERE = re.compile(
     r"|recordatorios?)\b"
     r"|.* (?:en (?:la|esa|esta|mi)|n(?:ess|est)?a|a (?:la|minha)|(?:to|on|in) (?:the|my|that)) "
     r"(?:lista|list|nota|note|tareas|tarefas|tasks)$"
+    # or only points: "about that", "for later", "esse arquivo pra mim", "that I am …", "all that I said"
+    r"|(?:about |from |of |de )?(?:it|es(?:o|to)|is[st]o|the following|lo siguiente|o seguinte"
+    r"|(?:th(?:at|is|ese|ose)|es[ae]|est[ea]|ess[ea])(?: [a-z]+)?)"
+    r"(?: (?:for (?:me|later)|pra mim|para mi|aqui))?$|for later$|(?:the )?message$|down$"
+    r"|(?:note )?(?:que|por favor|porfa|please)\b|(?:this|that|isso|isto|esto|eso|down):"
+    r"|(?:down )?that (?:i|we|you|he|she|they|it|my|our|the)\b|(?:(?:todo|tudo) )?(?:lo|o|what) que \w+"
+    r"|(?:eu|yo|i) (?:disse|falei|dije|said)$|all (?:that )?i \w+$|what (?:i|you|we) \w+$"
+    r"|(?:una?|uma?|el|[oa]|an?|the|es[ea]|ess[ea]|est[ea]|th[ai][ts]) "
+    r"(?:archivo|arquivo|file|texto|convers[aeo]\w*)\b"
+)
+_HOLDS_QUESTION = re.compile(
+    r"\b(?:qué|(?:cuant|quant)[oa]s?|cu[aá]l(?:es)?|quais|qual|what|which|who|whose|where|when|how|why|sabes?"
+    r"|c[oó]mo|d[oó]nde|onde|quem|qui[eé]n|cu[aá]ndo|quando|cuánt[oa]s?|oq|o que|por que)\b",
+    re.IGNORECASE,
 )
 # "I am allergic to nuts, remember it"
 _ASKS_TO_REMEMBER = re.compile(
@@ -246,6 +261,7 @@ _NO_PLACE = re.compile(
     r"^\W*(?:la|el|las|los|the|o|a) (?!paz\b|habana|plata\b|vegas|angeles|serena|rioja|salvador|alto\b|cairo"
     r"|paso\b|romana|palmas|coruna|mochis|union\b|ceiba|hague|bronx)|\b(?:of|my|mi|mis|meu|minha|con|com"
     r"|with|por|pero|mas|but|next|this|so|too|very|muy|muito|un|una|um|uma"
+    r"|than|from|where|donde|onde|under|on|in|half|one|since|desde|que|for|(?:\S+ ){5}"
     r"|an?|not|no|nao|lol|ja+|kk+|casa|fear|hoje|hoy|today|lind[ao]|bonit[ao]|pequen[ao]|longe|lejos"
     r"|hermos[ao]|fe[ao]|car[ao]|perigos[ao]|peligros[ao]|tranquil[ao]|nice|small|big|beautiful|boring)\b"
 )
@@ -352,9 +368,15 @@ def names_this_day(text: str) -> bool:
     return _THIS_DAY.search(fold(text)) is not None
 
 
-def is_of_others(text: str) -> bool:
-    """Tell whether it says where somebody else lives."""
-    return re.search(r"\b(?:viven?|moram?|lives)\b", fold(text)) is not None
+def lives_elsewhere(text: str) -> bool:
+    """Tell whether it says where somebody else lives, or where the person wants to live or will."""
+    return (
+        re.search(
+            r"\b(?:viven?|moram?|lives|vivir\w*|mudar\w*|morar|moving|(?!i |now )[a-z]+ (?:live|move))\b",
+            fold(text),
+        )
+        is not None
+    )
 
 
 def says_to_forget(text: str) -> bool:
@@ -385,6 +407,10 @@ def is_elsewhere(text: str) -> bool:
     return _ELSEWHERE.match(fold(text).strip(" .,;:!?")) is not None
 
 
-def asks_to_remember(text: str) -> bool:
-    """Tell whether a text ends in an order to remember it."""
-    return _ASKS_TO_REMEMBER.search(fold(text)) is not None
+def holds_more(text: str) -> bool:
+    """Tell whether a remark about oneself holds a question, or ends in an order to remember it."""
+    return bool(_HOLDS_QUESTION.search(text) or _ASKS_TO_REMEMBER.search(fold(text)))
+
+
+def denies(text: str) -> bool:
+    return _DENIAL.search(fold(text)) is not None

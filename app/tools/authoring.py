@@ -1,5 +1,6 @@
 """Helpers for authors of skills: sentences in the person's language, and lists with numbered rows."""
 
+import re
 import secrets
 import time
 import unicodedata
@@ -178,6 +179,14 @@ def matching(entries: Iterable[Entry], query: str, nouns: Collection[str] = ()) 
     """Return the entries that hold all the telling words, whatever their accents, case and endings."""
     wanted = set(_telling(query, nouns) or words(query[:_LONGEST_WANTED]))
     return [entry for entry in entries if wanted and _holds(entry.text, wanted)]
+
+
+def holds_more(text: str, wanted: str) -> bool:
+    """Tell whether words name a part of a text only: "my blood group" of a fact that holds two things."""
+    named = set(words(wanted))
+    parts = [set(words(part)) for part in re.split(r"[;,]\s+|\s(?:y|e|and)\s", text)]
+    is_number = any(word.isdecimal() for word in named)
+    return len(parts) > 1 and not is_number and not all(map(named.intersection, parts))
 
 
 def means_all(wanted: str, nouns: Collection[str] = ()) -> bool:

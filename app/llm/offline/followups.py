@@ -155,6 +155,10 @@ def _undone(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan:
     change = _last(earlier, lambda call: call.changed)
     if change is None:
         return Plan() if earlier else planner.plan(said)  # what a tool undoes may be of long ago
+    since = list(takewhile(lambda one: change not in one.calls, reversed(earlier)))
+    looks = all(planner.only_reads(call.tool) and call.ok for one in since for call in one.calls)
+    if not looks or not all(one.calls or small_talk(one.said) for one in since):
+        return Plan()  # what was refused since may be meant
     plan = planner.plan(change.follow_up.undo or said)
     tools = {step.tool for step in plan.steps}
     is_own = {planner.category(tool) for tool in tools} == {planner.category(change.tool)}

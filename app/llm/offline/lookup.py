@@ -23,7 +23,7 @@ _QUESTION = re.compile(
 
 def answering_facts(facts: Sequence[str], said: str) -> list[str]:
     """Return the facts that hold every telling word of a question: "gate code?", "when is my birthday"."""
-    wanted = {stem(word) for word in _telling(said)}
+    wanted = set() if orders.denies(said) else {stem(word) for word in _telling(said)}
     return [fact for fact in facts if 0 < len(wanted) <= _MOST_ASKED and holds(fact, wanted)]
 
 

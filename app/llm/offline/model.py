@@ -208,6 +208,10 @@ class OfflineModel:
         if looks:
             plan = self._looked_up(said, offers)
         calls = [step for step in plan.steps if step.missing is None]
+        if results and not replies.is_done(results[-1]):  # a place that one does not know is none for another
+            calls = [
+                step for at, step in enumerate(calls) if at < len(results) or not step.says(calls[at - 1])
+            ]
         if pending := self._next_round(calls[len(results) :], rounds):
             return _called(request, pending, len(results))
         if results and facts and all(map(replies.found_nothing, results)):
@@ -237,7 +241,7 @@ class OfflineModel:
         taken: set[str] = set()
         for at, step in enumerate(calls[:MAX_PARALLEL]):
             category = self._catalog.index.category(step.tool)
-            if category in taken and not step.beside:
+            if (category in taken and not step.beside) or (at and step.says(calls[at - 1])):
                 return calls[:at]
             taken.add(category)
         return calls[:MAX_PARALLEL]

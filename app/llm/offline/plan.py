@@ -29,6 +29,10 @@ class Step:
     def is_sure(self) -> bool:
         return self.missing is None and not self.guessed
 
+    def says(self, other: "Step") -> bool:
+        """Tell whether the same words ask for both, of two tools."""
+        return self.phrase is not None and self.phrase is other.phrase and self.arguments == other.arguments
+
 
 @dataclass(frozen=True)
 class Plan:

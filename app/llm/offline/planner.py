@@ -324,9 +324,9 @@ class Planner:
                 or _is_named(clause, alignment.template)
                 or alignment.template.is_loose(clause)
                 or not _MAY_BE_SKIPPED.issuperset(alignment.skipped)
-                or (_takes(offer, Kind.PLACE) and orders.is_of_others(clause))
+                or (_takes(offer, Kind.PLACE) and orders.lives_elsewhere(clause))
                 or (not _takes(offer, Kind.WHEN) and orders.names_this_day(clause))
-                or (alignment.template.takes_all and orders.asks_to_remember(clause))
+                or (alignment.template.takes_all and orders.holds_more(clause))
                 or (not alignment.values and _says_more(clause, alignment.template))
             ):
                 continue
@@ -348,10 +348,11 @@ class Planner:
             step = self.completed(offer, arguments, "" if alignment.values else clause)
             if step.missing is None:
                 step = replace(step, open=_open_slot(offer, alignment.template), phrase=alignment.template)
-                return [
+                steps = [
                     *self._one_for_each_place(offer, step),
                     *self._of_same_phrase(step, alignment, aligned, clause),
                 ]
+                return sorted(steps, key=lambda one: one.tool)
             if step.missing.kind is Kind.LIST and not _NO_THINGS.isdisjoint(alignment.skipped):
                 continue  # "add me to the list"
             if not asking:

@@ -156,6 +156,12 @@ def found_nothing(result: str) -> bool:
     return isinstance(data, dict) and data.get("count") == 0
 
 
+def is_done(result: str) -> bool:
+    """Tell whether a tool did what it was asked, and asks nothing itself."""
+    data = _field(result, "data")
+    return _field(result, "ok") is True and not (isinstance(data, dict) and data.get("question"))
+
+
 def is_not_set_up(result: str) -> bool:
     """Tell whether a tool has nothing to work with here, such as a search without a search engine."""
     error = _field(result, "error")

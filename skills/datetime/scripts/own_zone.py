@@ -83,11 +83,24 @@ def _of_offset(sign, hours, minutes):
 
 
 def _meant(place, key, who):
-    """Name → zone of all that the words may mean, one for each clock: of the whole, else of a part between
-    commas ("Los Angeles, California"), of which one with a single zone counts."""
-    parts = [key, *(key_of(part) for part in place[:LONGEST].split(",") if key_of(part) not in NO_PLACES)]
-    found = [meant for part in parts if (meant := _clocks(entries_of(part), who))]
-    return next((one for one in found if len(one) == 1), found[0] if found else {})
+    """Name → zone of all that the words may mean, one for each clock.
+
+    What stands behind a comma has to agree, as a country or as a region known to have that clock.
+    """
+    parts = [one for part in place[:LONGEST].split(",") if (one := key_of(part)) not in NO_PLACES]
+    entries = list(entries_of(key))
+    for at, name in enumerate(parts if not entries else ()):
+        around = [entries_of(part) for part in (*parts[:at], *parts[at + 1 :])]
+        entries += [
+            one
+            for one in entries_of(name)
+            if one[0] != "=" and all(any(_agree(one, other) for other in within) for within in around)
+        ]
+    return _clocks(entries, who)
+
+
+def _agree(one, other):
+    return one[2] == other[2] and (other[0] == "=" or _clock(one[1]) == _clock(other[1]))
 
 
 def _clocks(entries, who):

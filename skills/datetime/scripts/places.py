@@ -89,7 +89,7 @@ def entries_of(key):
     for candidate, country in _readings(key):
         entries = _index().get(candidate, ())
         if country and entries:
-            entries = [entry for entry in entries if entry[2] == country] or entries
+            entries = [entry for entry in entries if entry[2] == country]
         if entries:
             return entries
     return ()

@@ -3,7 +3,8 @@
 import re
 
 from app.search.words import spaced, words
-from app.tools.authoring import Ledger, Sentences, cut, folded, matching, meant
+from app.text import fold
+from app.tools.authoring import Ledger, Sentences, cut, folded, holds_more, matching, meant
 
 MAX_FACTS = 200
 MAX_TEXT = 300
@@ -20,6 +21,18 @@ PLACES = spaced(
 # Words that begin no sentence but a part of one.
 BEGINNINGS = spaced("en em na no con com de por para como in at with for as from a an un una um uma")
 EVERYTHING_AGAIN = {"todo de nuevo", "todo otra vez", "tudo de novo", "everything again", "everything"}
+# What is true on some days only, in folded text.
+_PASSES = re.compile(
+    r"\b(?:hoy|hoje|hj|amanha|ontem|ayer|today|tonight|tomorrow|tmrw|yesterday)\b|(?<!la )\bmanana\b"
+    r"|\b(?:next|this|last|est[ea]|ess[ea]) (?:week|month|year|weekend|semana|mes|ano|finde|noche|noite)\b"
+    r"|\b(?:que (?:viene|vem)|proxim[oa] (?:semana|mes|ano))\b"
+)
+_WEEKDAY = re.compile(
+    r"\b(?:lunes|martes|miercoles|jueves|viernes|sabado|domingo|(?:segunda|terca|quarta|quinta|sexta)-feira"
+    r"|(?:e|na|nesta|nessa|esta) (?:segunda|terca|quarta|quinta|sexta)"
+    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b"
+)
+_LASTS = re.compile(r"\b(?:every|each|cada|tod[oa]s?|los|llam\w+|cham\w+|nombre|nome|name|called)\b")
 # begin what only points at a fact: "lo del maní"
 POINTING = ("lo de ", "lo del ", "aquello de", "aquilo d", "do ", "da ", "about ")
 
@@ -41,6 +54,8 @@ SAID = {
         "hint_EMPTY_FACT": "Dilo en una frase: «recuerda que mi hija se llama Ana».",
         "PART_OF_A_FACT": "No sé de qué se trata «{text}».",
         "hint_PART_OF_A_FACT": "Dilo en una frase entera: «recuerda que vivo en Córdoba».",
+        "PASSES": "Eso es cierto solo algunos días, y lo recordaría mal.",
+        "hint_PASSES": "Dilo con la fecha («mi cumpleaños es el 3 de mayo»), o pide un recordatorio.",
         "TOO_LONG": f"Es demasiado largo: como máximo {MAX_TEXT} caracteres.",
         "hint_TOO_LONG": "Dilo en pocas palabras, o guárdalo como nota.",
         "TOO_MANY": f"Ya recuerdo {MAX_FACTS} cosas de ti, que es el máximo.",
@@ -76,6 +91,8 @@ SAID = {
         "hint_EMPTY_FACT": "Diga em uma frase: “lembra que minha filha se chama Ana”.",
         "PART_OF_A_FACT": "Não sei do que se trata “{text}”.",
         "hint_PART_OF_A_FACT": "Diga em uma frase inteira: “lembra que moro em Recife”.",
+        "PASSES": "Isso só vale por alguns dias, e eu lembraria errado.",
+        "hint_PASSES": "Diga com a data (“meu aniversário é 3 de maio”), ou peça um lembrete.",
         "TOO_LONG": f"É longo demais: no máximo {MAX_TEXT} caracteres.",
         "hint_TOO_LONG": "Diga em poucas palavras, ou salve como nota.",
         "TOO_MANY": f"Já lembro de {MAX_FACTS} coisas suas, que é o máximo.",
@@ -110,6 +127,8 @@ SAID = {
         "hint_EMPTY_FACT": 'Say it in one sentence: "remember that my daughter is called Ana".',
         "PART_OF_A_FACT": 'I do not know what "{text}" is about.',
         "hint_PART_OF_A_FACT": 'Say it in a whole sentence: "remember that I live in Leeds".',
+        "PASSES": "That is true for some days only, and I would remember it wrongly.",
+        "hint_PASSES": 'Say it with its date ("my birthday is May 3"), or ask for a reminder.',
         "TOO_LONG": f"That is too long: at most {MAX_TEXT} characters.",
         "hint_TOO_LONG": "Say it in a few words, or save it as a note.",
         "TOO_MANY": f"I already remember {MAX_FACTS} things about you, the most there can be.",
@@ -156,7 +175,13 @@ def remember(fact: str, replaces: str = "", context=None) -> dict:
     points = folded(text).startswith(POINTING)
     if points and len(same := meant(entries, text, NOUNS)) == 1:
         known = same[0]
-    elif points or (replaces and not old and _is_part(text)):
+    elif _PASSES.search(fold(text)) or (_WEEKDAY.search(fold(text)) and not _LASTS.search(fold(text))):
+        return say.failed("PASSES")
+    elif (
+        points
+        or (folded(text) and len(text.split()) == 1 and len(text) <= MAX_TEXT)
+        or (replaces and not old and _is_part(text))
+    ):
         return say.failed("PART_OF_A_FACT", text=cut(text, 80))
     if code := _fault(text, known or old, entries):
         return say.failed(code)
@@ -211,19 +236,11 @@ def forget(what: str, context=None) -> dict:
     if not found:
         name = "PLACE_NOT_HERE" if PLACES.intersection(words(what)) else "FACT_NOT_FOUND"
         return say.failed(name, code="FACT_NOT_FOUND", what=cut(what, 80))
-    if len(found) > 1 or _has_more(found[0].text, what):
+    if len(found) > 1 or holds_more(found[0].text, what):
         return say.failed("AMBIGUOUS", lines=_lines(found[:10]), numbers=[one.number for one in found[:10]])
     facts.remove(found[0])
     text = found[0].text
     return {"summary": say("forgotten", text=text), "number": found[0].number, "undo": say("undo", text=text)}
-
-
-def _has_more(fact, what):
-    """Tell whether words name a part of a fact only: "my blood group" of one that holds two things."""
-    named = set(words(what))
-    parts = [set(words(part)) for part in re.split(r"[;,]\s+|\s(?:y|e|and)\s", fact)]
-    is_number = any(word.isdecimal() for word in named)
-    return len(parts) > 1 and not is_number and not all(map(named.intersection, parts))
 
 
 def forget_everything(context=None) -> dict:

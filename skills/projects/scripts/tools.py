@@ -1,9 +1,10 @@
 """A person's projects: create, list, show, change, delete; their tasks and notes."""
 
+import re
 import time
 from typing import Literal
 
-from app.tools.authoring import Sentences, cut, folded, meant
+from app.tools.authoring import Sentences, cut, folded, holds_more, meant
 
 from .board import TASK, Board
 from .days import means_no_day, read_day
@@ -13,6 +14,11 @@ from .sentences import MAX_NAME, MAX_NOTES, MAX_PROJECTS, MAX_TASKS, MAX_TEXT, S
 MOST_SHOWN = 50
 # A task's project where its text begins with the project's name.
 NAMED_FIRST = "named first"
+_SAYS_WHERE = re.compile(
+    r"(?:to|for|in|on|al|ao|a|en|em|no|na|do|da|para|pra)\s[^:]{1,60}(?::|\bpro(?:ject|yecto|jeto)\b)",
+    re.IGNORECASE,
+)
+_SEVERAL = re.compile(r",.*\s(?:y|e|and)\s")
 
 
 def create_project(name: str, context=None) -> dict:
@@ -28,6 +34,7 @@ def create_project(name: str, context=None) -> dict:
     if board is None:
         return say.failed("NO_PERSON")
     name, tasks = _with_tasks(_clean(name))
+    name = "" if re.match(r"(?:for|para|pra)\b", name, re.IGNORECASE) else name  # whom it is for is no name
     same = board.called(name)
     if code := _fault(name, MAX_NAME, len(board.projects.entries) - bool(same), MAX_PROJECTS):
         return say.failed(code)
@@ -180,6 +187,10 @@ def add_task(task: str, project: str = "", due: str = "", context=None) -> dict:
         project, text = _named_first(board, text)
     if code := _fault(text, MAX_TEXT, len(board.tasks.entries), MAX_TASKS):
         return say.failed(code)
+    if _SAYS_WHERE.match(text):
+        return say.failed("WHICH_PROJECT", lines=_lines(board.active()[:20]))
+    if project.strip() and _SEVERAL.search(text):
+        return say.failed("SEVERAL_TASKS")
     day = read_day(due, context)
     if due.strip() and day is None:
         return say.failed("INVALID_DATE", text=cut(due, 80))
@@ -251,12 +262,13 @@ def update_task(
     if failure is not None:
         return failure
     found = _tasks_meant(board, projects, task, status)
-    if len(found) != 1:
+    if len(found) != 1 or (status != "open" and holds_more(found[0].text, task)):
         return _not_one(say, "TASK", found, task)
     text, day = _clean(text), read_day(due, context)
     if due.strip() and day is None and not means_no_day(due):
         return say.failed("INVALID_DATE", text=cut(due, 80))
-    if status is None and not text and not due.strip():
+    is_already = status is None or (status == "done" and found[0].fields.get("done"))
+    if is_already and not text and not due.strip():
         return say.failed("NOTHING_TO_CHANGE")
     if text and (code := _fault(text, MAX_TEXT)):
         return say.failed(code)
