@@ -38,7 +38,7 @@ class Server(BaseModel):
     name: str = Field(max_length=_LONGEST_NAME)
     type: Any = None
     enabled: Any = None
-    registry: str = Field("", pattern=r"^[a-zA-Z0-9.-]{1,100}/[a-zA-Z0-9._-]{1,100}$")
+    registry: str = Field("", pattern=r"^([a-zA-Z0-9.-]{1,100}/[a-zA-Z0-9._-]{1,100})?$")
     version: str = Field("", pattern=r"^[0-9A-Za-z.+_-]{0,64}$")
     url: str = ""
     headers: _Texts = {}
