@@ -170,7 +170,7 @@ def main() -> None:
     try:
         if _PACKED in tree.files:
             tree = unpack(tree.files[_PACKED], tree.source, tree.folder, tree.sent_on)
-        sys.stdout.buffer.write(_EXAMINED.dump_json(_Examined(tree, make_card(tree))))
+        sys.stdout.buffer.write(_EXAMINED.dump_json(_Examined(tree, make_card(tree)), exclude_defaults=True))
     except QuarantineError as error:
         sys.stdout.buffer.write(_REFUSED + str(error).encode())
 
