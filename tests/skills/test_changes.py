@@ -108,7 +108,7 @@ async def test_what_was_installed_or_configured_counts_at_the_next_message(tmp_p
     assistant = Assistant(settings)
     config = tmp_path / "mcp_servers.json"
     await assistant.abilities.refresh_for_message()
-    assert assistant.configuration.look() == ()
+    assert not assistant.configuration.look()
     config.write_text('{"mcpServers": {"maps": {"command": "none", "enabled": false}}}')
     assert [one.name for one in assistant.configuration.look()] == ["maps"]
     (tmp_path / "secrets").mkdir()
