@@ -25,23 +25,24 @@ from app.turns.state import TurnContext, TurnServices
 
 Command = Literal["help", "stop", "new", "member", "block", "usage", "human", "bot", "memory", "quiet"]
 
-# By language, "" for words of several: the answer comes in the language of its word.
+# By the languages that have the word, "" for all: the answer comes in the person's if it is one of them, else
+# in the first.
 _WORDS: dict[Command, dict[str, str]] = {
     "help": {"": "/help /? help menu", "es": "/ayuda ayuda menú", "pt": "/ajuda ajuda"},
     "stop": {"": "/stop /parar /para /cancelar", "es": "/detener /alto", "pt": "/pare"},
     "new": {"": "/new", "es": "/nuevo /nueva", "pt": "/novo /nova"},
     "usage": {"": "/usage /uso"},
-    "memory": {"": "/memory /memoria", "pt": "/memória"},
-    "quiet": {"": "/quiet /silencio", "pt": "/silêncio"},
+    "memory": {"": "/memory", "es pt": "/memoria", "pt": "/memória"},
+    "quiet": {"": "/quiet", "es pt": "/silencio", "pt": "/silêncio"},
     "member": {"": "/member /miembro /membro"},
     "block": {"": "/block /bloquear"},
     "human": {"": "/human /humano"},
     "bot": {"": "/bot"},
 }
 _COMMANDS = {
-    word: (command, language)
-    for command, languages in _WORDS.items()
-    for language, words in languages.items()
+    word: (command, languages)
+    for command, by_languages in _WORDS.items()
+    for languages, words in by_languages.items()
     for word in words.split()
 }
 _ABOUT_SOMEBODY = ("member", "block", "human", "bot")  # owners write whom they mean behind these
@@ -75,8 +76,9 @@ async def command_answer(turn: TurnContext, command: str, written: str, services
         return await _hand_over(turn.person, written, services, takes=command == "human")
     if command == "usage" and is_owners_own:
         return await _usage_of_month(turn.person.language, services)
-    known, word_language = _COMMANDS.get(_word(written).partition(" ")[0], (None, ""))
-    language = word_language or turn.person.language
+    known, spoken = _COMMANDS.get(_word(written).partition(" ")[0], (None, ""))
+    languages, own = spoken.split(), turn.person.language
+    language = own if not languages or own in languages else languages[0]
     if command == "memory":
         return await _memory(turn, language, written, services.store)
     if command == "quiet":

@@ -163,15 +163,6 @@ async def test_without_tools_it_answers_from_what_it_has() -> None:
     assert answer.text == "4"
 
 
-async def test_asks_for_what_is_missing_and_uses_the_answer() -> None:
-    question = await offline().complete(asked("recuérdame llamar a mamá", "es"))
-    assert question.calls == ()
-    assert question.text == say("es", "For which date or time?")
-    earlier = (Exchange("recuérdame llamar a mamá", question.text, 0.0),)
-    answer = await offline().complete(asked("mañana a las 9", "es", earlier=earlier))
-    assert [call.arguments["text"] for call in answer.calls] == ["llamar a mamá"]
-
-
 async def test_what_is_not_understood_leads_to_help() -> None:
     request = asked("write me a poem about the sea")
     owner = replace(person(), role="owner")
