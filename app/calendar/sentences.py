@@ -57,7 +57,7 @@ _LEADING = _any(
     "meses veces vezes durante faltando todo toda todos todas is are es son e sao sera starts? begins?",
     "closes? opens? lands? empieza comienza comeca termina cierra abre llega sale",
 )
-_LEADS = re.compile(rf"(?:^|\W){_LEADING}(?:\W+{_ARTICLE})*\W*$")
+_LEADS = re.compile(rf"(?:^|\W){_LEADING}(?:\W+(?:{_ARTICLE}|pr[ao]s))*\W*$")
 # Right behind a time these go on with it: "… 20 to call", "… Tokyo time", "… or 8", "… of January".
 _FURTHER = _any(
     "and or but not except before after until till by around between from starting only unless sharp",
@@ -102,6 +102,7 @@ _CHANGES = re.compile(
       |break|lunch|work|school|dinner)
     | (?:mism|mesm)a\s+hora | same\s+time | {_NUMBER}\s*(?:{_HOUR_UNIT}|{_DAY_UNIT}|veces|vezes|times)
     | (?:de\s+la|da|in\s+the|at|por\s+la|a\s+la|en\s+la|pela|na)\s+{_PART}
+    | \d+\s+(?:pras|para\s+l?as)\s+\d
     | \d{{1,2}}(?::|h)\d{{2}} | \d+\s?[ap]m | (?:mas|mais)\s+(?:tarde|cedo|temprano)
     | (?:primer|ultim|quint|penultim|tercer|first|last)\w*\s+(?:dia|day)
     | (?:dia|semana|mes|manana|manha)\s+(?:s[ie]guiente|seguinte) | (?:next|following)\s+day
@@ -123,13 +124,16 @@ _FOR = re.compile(r"(?:for|para|pra|pro|de|del|do|da|about|sobre)\b")
 # "confirm the appointment of …", "the bill that is due …": the time is a thing's own
 _OF_A_THING = re.compile(r"\b(?:de|del|d[ao]s?|of|from)\W*$|\b(?:que|that|which) \w+\W*$")
 _ENDS_IN_FOR = re.compile(r"\b(?:for|para|pra|pro|about|sobre)\W*$")  # "tickets for Saturday"
+# "buy a present for Friday": the time is the thing's, unless it may be due then
+_DUE_AFTER = re.compile(r"\b(?:for|by|to|para|pr[ao]s?|a|las?|as)\W*$")
+_DUE = re.compile(r"\W*(?:for|by|para|pr[ao]s?)\b")
 
 
-def split_time(text: str, language: str) -> tuple[str, str] | None:
+def split_time(text: str, language: str, *, is_due: bool = False) -> tuple[str, str] | None:
     """Split a sentence into its words of time and what they are about.
 
-    None unless the time stands at its ends and nothing in the rest can change it: a reminder for half of what
-    was said is worse than none.
+    `is_due`: the time may be that by which it is to be done. None unless the time stands at its ends and
+    nothing in the rest can change it: a reminder for half of what was said is worse than none.
     """
     text, end_of_all = cut_end(unicodedata.normalize("NFC", text), language)
     blocks = _blocks(text[:LONGEST_READ], language)
@@ -153,6 +157,8 @@ def split_time(text: str, language: str) -> tuple[str, str] | None:
     if is_first and (_GOES_ON.match(folded) or (language == "en" and rest.strip() and not _TO.match(folded))):
         return None
     if not is_first and _BEGINS_WITH_TIME.match(folded):
+        return None
+    if not (is_first or is_due) and (_DUE_AFTER.search(folded) or _DUE.match(fold(words))):
         return None
     if (not is_first or len(blocks) == 2) and (_LEADS.search(folded) or _OF_A_THING.search(folded)):
         return None

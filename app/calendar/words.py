@@ -25,6 +25,13 @@ from app.text import fold
 
 HOURS = {"morning": 9, "afternoon": 15, "night": 20, "dawn": 5}
 """The hour that a part of the day stands for where none is named."""
+_HOURS_OF = {
+    "dawn": range(7),
+    "morning": range(1, 12),
+    "afternoon": range(12, 21),
+    "night": (*range(17, 24), *range(6)),
+}
+"""The hours that a part of the day may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +57,15 @@ def clock_time(said: Mapping[str, str], part: str) -> Clock:
         minute = 60 - (15 if said["minus"] == "cuarto" else number(said["minus"]))
         hour = (hour - 1) or 12
     half = (said.get("ampm") or said.get("ampm2") or "")[:1]
-    if half and not 1 <= hour <= 12:
-        half = ""
-    if half == "p" or (part == "afternoon" and hour < 12) or (part == "night" and 5 <= hour < 12):
-        hour = hour % 12 + 12
-    elif half == "a" or part in ("morning", "dawn") or (part == "night" and hour in (12, 24)):
-        hour %= 12 if hour == 12 or part == "night" else 24
+    written = hour == 0 or (said.get("hour", "").startswith("0") and "part" not in said)
+    is_certain = bool(half) or hour > 12 or written
+    if half and 1 <= hour <= 12:
+        hour = hour % 12 + (12 if half == "p" else 0)
+    if part:  # "tomorrow evening at 7 am" is no time
+        halves = (hour % 24,) if is_certain else (hour % 12 + 12, hour % 12)
+        hour = next((one for one in halves if one in _HOURS_OF[part]), 99)
     time(0 if hour == 24 else hour, minute)  # raises
-    written = said.get("hour", "").startswith("0") or hour == 0
-    return Clock(hour % 24, minute, bool(half or part) or hour >= 12 or written)
+    return Clock(hour % 24, minute, bool(part) or is_certain or hour == 12)
 
 
 DEFAULT_HOUR = 9
@@ -68,7 +75,7 @@ _SMALLEST_CLEAR_HOUR = 6
 """Up to here "a las 3" may be of the night or of the afternoon."""
 _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _CLOCK_KINDS = frozenset({"clock", "noon", "midnight"})
-_JOINING = frozenset({"y", "e", "and", "o", "ou", "or", "a", "to", "hasta", "ate", "until", "till"})
+_JOINING = frozenset("y e and o ou or a to hasta ate until till para pra pras".split())  # noqa: SIM905
 
 _DAY_KINDS = frozenset(
     {"iso", "date", "weekday", "tomorrow", "day_of_month", "next_week", "next_month", "weekend"}
@@ -238,7 +245,7 @@ class _Reader:
         self._zone = zone
         self._now = now
         self._local = datetime.fromtimestamp(now, zone).replace(tzinfo=None, microsecond=0)
-        self._month_first = country == "US" and language == "en"
+        self._month_first = language == "en" and month_first(country, zone)
 
     def read(self) -> Reading:
         if (
@@ -261,21 +268,23 @@ class _Reader:
             or (len(self._days) > 1 and not repeats)
         ):
             return Reading(problem="unclear")  # how long it goes on; one of several days
-        if len(self._clocks) < 2 or reading.when is None:
+        if len(self._clocks) < 2 or reading.problem not in ("", "ambiguous"):
             return reading
-        return self._several(reading.when)
+        return self._several(reading)
 
-    def _several(self, when: When) -> Reading:
+    def _several(self, reading: Reading) -> Reading:
         """Return one rule for all named hours; unclear if no rule can say so."""
-        times = {_clock_of(piece, "") for piece in self._clocks}
+        times = {_clock_of(piece, self._part()) for piece in self._clocks}
         if len(times) == 1:
-            return Reading(when)
+            return reading
         minutes = {clock.minute for clock in times}
         in_doubt = any(not clock.is_certain and clock.hour < _SMALLEST_CLEAR_HOUR for clock in times)
         has_own_days = any(
             {"day", "days"} & piece.said.keys() for piece in self._between_clocks
         )  # "mon at 8, thu at 9"
-        if not when.rule.startswith("FREQ") or len(minutes) > 1 or in_doubt or has_own_days:
+        if (when := reading.when) is None or not when.rule.startswith("FREQ"):
+            return Reading(problem="unclear")
+        if len(minutes) > 1 or in_doubt or has_own_days:
             return Reading(problem="unclear")
         hours = ",".join(str(hour) for hour in sorted(clock.hour for clock in times))
         start = when.start.replace(hour=0, minute=minutes.pop())
@@ -336,7 +345,19 @@ class _Reader:
         return self._at(instant(datetime.combine(day, self._local.time()), self._zone))
 
     def _date(self) -> date | None:
-        """Return the named day, None if there is none."""
+        """Return the named day, None if there is none; raise ValueError if two names of it disagree."""
+        day = self._named_day()
+        dated, numbered = self._said("date"), self._said("day_of_month")
+        if day is not None and (
+            (self._days and day.weekday() not in self._days)
+            or ("today" in self._by_kind and day != self._local.date())
+            or (dated is not None and day != self._calendar_day(dated))
+            or (numbered is not None and day.day != int(numbered["day"]))
+        ):
+            raise ValueError("two names of a day disagree")
+        return day
+
+    def _named_day(self) -> date | None:
         today = self._local.date()
         if (said := self._said("tomorrow")) is not None:
             return today + timedelta(days=2 if "after" in said else 1)
@@ -358,6 +379,8 @@ class _Reader:
     def _calendar_day(self, said: Mapping[str, str]) -> date:
         if "first" in said:
             one, two = int(said["first"]), int(said["second"])
+            if self._month_first is None and one != two and max(one, two) <= 12:
+                raise ValueError("the phone and the zone write dates in different ways")
             day, month = (two, one) if self._month_first or two > 12 else (one, two)
             year = said.get("year3", "")
             year = f"20{year}" if len(year) == 2 else year
@@ -382,7 +405,7 @@ class _Reader:
         passed = clock is None or (clock.hour, clock.minute) <= (self._local.hour, self._local.minute)
         if ahead == 0 and (passed or "next" in said or "coming" in said):
             ahead = 7
-        if "next" in said and 0 < ahead <= NEXT_IS_UNCLEAR:
+        if ("next" in said or "coming" in said) and 0 < ahead <= NEXT_IS_UNCLEAR:
             raise ValueError("the next one may be this or the one after it")
         return today + timedelta(days=ahead)
 
@@ -408,12 +431,11 @@ class _Reader:
             moment += timedelta(days=1)  # "today at midnight" is the end of today
         if is_today and self._clock() is None and self._passed(moment):
             return Reading(problem="unclear")  # "today", and no hour: nobody can tell which
-        if not clock.is_certain:
-            afternoon = moment + timedelta(hours=12)
-            if is_today and self._passed(moment):
-                moment = afternoon
-            elif clock.hour < _SMALLEST_CLEAR_HOUR:
-                return Reading(problem="ambiguous", choices=(moment, afternoon))
+        afternoon, tomorrow = (moment + timedelta(hours=hours) for hours in (12, 24))
+        if not clock.is_certain and is_today and self._passed(moment) and not self._passed(afternoon):
+            return Reading(problem="ambiguous", choices=(afternoon, tomorrow))
+        if not clock.is_certain and clock.hour < _SMALLEST_CLEAR_HOUR and not self._passed(moment):
+            return Reading(problem="ambiguous", choices=(moment, afternoon))
         return self._at(instant(moment, self._zone))
 
     def _next_clock(self) -> Reading:
@@ -545,9 +567,19 @@ class _Reader:
 def _clock_of(piece: Piece, part: str) -> Clock:
     """Return the time that a piece names, in its own part of the day or else in this one."""
     if piece.kind in ("noon", "midnight"):
-        return Clock(12 if piece.kind == "noon" else 0)
-    own = piece.said.get("part")
-    return clock_time(piece.said, PARTS[own] if own else part)
+        return clock_time({"hour": "12", "ampm": "p" if piece.kind == "noon" else "a"}, part)
+    own = PARTS[piece.said["part"]] if "part" in piece.said else part
+    if part and own != part:
+        raise ValueError("two parts of the day disagree")
+    return clock_time(piece.said, own)
+
+
+def month_first(country: str, zone: ZoneInfo) -> bool | None:
+    """Return True if 3/12 is in March for people there; None if their phone and their zone disagree."""
+    from babel.core import get_global
+
+    home = get_global("zone_territories").get(zone.key, country)
+    return None if country and home != country and "US" in (home, country) else "US" in (home, country)
 
 
 def span(said: Mapping[str, str]) -> tuple[float, int, int]:

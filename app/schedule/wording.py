@@ -114,8 +114,8 @@ def city_of(zone: str, language: str) -> str:
 
 
 def _numbers(day: date, language: str) -> str:
-    """Return a date in numbers, as they are read in that language."""
-    return f"{day:%Y-%m-%d}" if language == "en" else f"{day:%d/%m/%Y}"
+    """Return a date that is read alike wherever its language is spoken."""
+    return f"{day.day} {day:%b %Y}" if language == "en" else f"{day:%d/%m/%Y}"
 
 
 def rule_text(rule: str, start: datetime, language: str) -> str:

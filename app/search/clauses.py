@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from app.search.words import spaced
+from app.search.words import WORDS, spaced
 from app.text import fold
 
 MAX_FRAGMENTS = 12
@@ -24,6 +24,8 @@ _HOURS = re.compile(r"\b(?:hours?|horas?|hrs?|h|minutes?|minutos?|min)$", re.IGN
 _AND_MINUTES = re.compile(
     r"(?:\d+|[a-zñ]+) ?(?:minutes?|minutos?|mins?|seconds|segundos|secs|segs?)\b", re.IGNORECASE
 )
+_ENDS_IN_NUMBER = re.compile(rf"\b(?:{'|'.join(WORDS['numerals'])})$")
+_BEGINS_WITH_NUMBER = re.compile(rf"\d|(?:{'|'.join(WORDS['numerals'])})\b")
 _OF_STATE = re.compile(
     r"\W*(?:(?:is|are|was|were|am i|does|did|do (?:i|we)|has|have (?:i|we)|what|which|when|where|who"
     r"|how (?:many|much|long|is|are))\b(?! (?:about|if)\b)"
@@ -60,7 +62,12 @@ def splits(clause: str) -> Iterator[tuple[str, str]]:
     """Yield the ways to take a clause apart at words such as "and", but for "1 hour and 30 minutes"."""
     for joint in list(_JOINT.finditer(clause))[:_MAX_JOINTS]:
         left, right = clause[: joint.start()].strip(), clause[joint.end() :].strip()
-        if left and right and not (_HOURS.search(left) and _AND_MINUTES.match(right)):
+        if (
+            left
+            and right
+            and not (_HOURS.search(left) and _AND_MINUTES.match(right))
+            and not (_ENDS_IN_NUMBER.search(fold(left)) and _BEGINS_WITH_NUMBER.match(fold(right)))
+        ):
             yield left, right
 
 

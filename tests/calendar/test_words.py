@@ -44,7 +44,6 @@ ONCE = [
     ("es", "el 15 a las 10", "2026-12-15 10:00"),
     ("es", "el último día del mes", "2026-11-30 09:00"),
     ("es", "el 29 de febrero a las 9", "2028-02-29 09:00"),
-    ("es", "hoy a las 8", "2026-11-22 20:00"),
     ("es", "a las 16", "2026-11-22 16:00"),
     ("es", "a las 9 pm", "2026-11-22 21:00"),
     ("es", "a medianoche", "2026-11-23 00:00"),
@@ -132,6 +131,16 @@ def test_a_repetition_and_its_first_time(language, said, rule, first) -> None:
     [
         ("a las 8", "ambiguous", ["22 20:00", "23 08:00"]),
         ("mañana a las 3", "ambiguous", ["23 03:00", "23 15:00"]),
+        ("hoy a las 8", "ambiguous", ["22 20:00", "23 08:00"]),
+        ("hoy a las 10:00", "ambiguous", ["22 22:00", "23 10:00"]),
+        ("mañana por la mañana a las 9 pm", "unclear", []),
+        ("mañana a las 21:00 de la mañana", "unclear", []),
+        ("todas las noches a las 8 am", "unclear", []),
+        ("el martes 30 de noviembre", "unclear", []),
+        ("el martes, mañana", "unclear", []),
+        ("hoy viernes", "unclear", []),
+        ("a las 10 para las 9 de la noche", "unclear", []),
+        ("el lunes que viene a las 9", "unclear", []),  # tomorrow, or in eight days
         ("hoy a las 9 de la mañana", "past", []),
         ("ayer a las 5", "past", []),
         ("el 3 de enero de 2020", "past", []),
@@ -167,11 +176,19 @@ def test_the_rest_is_what_it_is_about(language, said, rest) -> None:
     assert read(said, language).rest == rest
 
 
-def test_the_order_of_day_and_month_is_the_persons() -> None:
-    us, chile = read("5/12 at 8pm", "en", "US"), read("5/12 a las 20h", "es", "CL")
-    assert us.when is not None
-    assert chile.when is not None
-    assert (us.when.start.month, chile.when.start.month) == (5, 12)
+@pytest.mark.parametrize(
+    ("language", "country", "zone", "month"),
+    [
+        ("en", "US", "America/Denver", 5),
+        ("en", "GB", "Europe/London", 12),
+        ("en", "", "Europe/Berlin", 12),
+        ("es", "CL", "America/Santiago", 12),
+        ("en", "US", "Europe/Berlin", None),  # the one or the other
+    ],
+)
+def test_the_order_of_day_and_month_is_the_persons(language, country, zone, month) -> None:
+    when = read_when("5/12/2027", ZoneInfo(zone), NOW.timestamp(), language, country).when
+    assert (when and when.start.month) == month
 
 
 @given(st.text(max_size=80), st.sampled_from(["es", "pt", "en"]))

@@ -108,6 +108,15 @@ async def test_it_names_what_it_did_nothing_about(abilities: ToolCatalog) -> Non
     assert "asdkjh qwe zxcv" in text
 
 
+@pytest.mark.parametrize("said", ["22h30 na vdd", "9h tô saindo de casa", "7 da manhã eu já tô no hospital"])
+async def test_no_conversion_was_asked_for_where_there_is_no_such_unit(
+    abilities: ToolCatalog, said: str
+) -> None:
+    failed = {"ok": False, "error": {"code": "UNKNOWN_UNIT", "message": "Não conheço a unidade."}}
+    _, text = await answered(abilities, "pt", said, convert_units=failed)
+    assert text.startswith("Não entendi")
+
+
 TO_DO = [
     ("es", "recordame mañana llamar a Ana"),
     ("es", "recuérdame que mañana tengo dentista"),

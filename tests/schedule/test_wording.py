@@ -28,7 +28,7 @@ RULES = [
     ),
     (
         "EVERY:28800;UNTIL=2027-02-07T23:59",
-        "every 8 hours until 2027-02-07",
+        "every 8 hours until 7 Feb 2027",
         "cada 8 horas hasta el 07/02/2027",
         "a cada 8 horas até 07/02/2027",
     ),

@@ -111,7 +111,10 @@ def test_whole_dates_are_read(said: str, expected: date) -> None:
 
 
 def test_numbers_are_month_first_in_the_united_states() -> None:
-    assert weekday("12/10/1990", context=context("en", "US"))["date"] == "1990-12-10"
+    here = context("en", "US", "America/Chicago")
+    assert weekday("12/10/1990", context=here)["date"] == "1990-12-10"
+    assert weekday("12/10/1990", context=context("en", "GB", "Europe/London"))["date"] == "1990-10-12"
+    assert not weekday("12/10/1990", context=context("en", "US")).get("date")  # a phone of the US in Mexico
 
 
 @pytest.mark.parametrize(

@@ -218,8 +218,11 @@ class OfflineModel:
             return _written(request, replies.facts_text(facts, language))
         if looks and all(map(replies.found_nothing, results)):
             results = []
-        is_guess = all(step.guessed or (step.phrase and step.phrase.takes_all) for step in plan.steps)
-        if is_guess and all(map(replies.is_not_set_up, results)):
+        is_guess = all(
+            step.guessed or (step.phrase and (step.phrase.takes_all or step.phrase.is_vague))
+            for step in plan.steps
+        )
+        if is_guess and all(map(replies.is_not_meant, results)):
             results = []  # nobody asked for a tool that has nothing to work with
         told = [replies.results_text(results, language)] if results else []
         if plan.steps and plan.unknown:

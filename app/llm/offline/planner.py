@@ -493,14 +493,19 @@ class Planner:
             one.words and not is_connective(re.sub(r"\d", "", one.rest)) for one in read
         ) or orders.counts_weeks(clause):
             return True
-        if (
-            moments
-            and orders.tells_of_the_past(clause)
-            and any(one.kind is Kind.WHEN for one in offer.required)
-        ):
+        if self._means_the_past(offer, arguments, clause):
             return True
         skipped = set(alignment.skipped) - _MAY_BE_SKIPPED
         return len(skipped) > 2 or not _OF_TIME.isdisjoint(skipped) or orders.says_to_forget(clause)
+
+    def _means_the_past(self, offer: Offer, arguments: Mapping[str, JSON], clause: str) -> bool:
+        """Tell whether a day that was is asked for, and its words would be read as one to come."""
+        days = [
+            str(arguments[one.name])
+            for one in offer.required
+            if one.kind is Kind.WHEN and one.name in arguments
+        ]
+        return orders.tells_of_the_past(clause) and any(self.reader.when(day).when for day in days)
 
     def _lacks_place(self, offer: Offer, arguments: Mapping[str, JSON]) -> bool:
         places = [one.name for one in offer.parameters if one.kind is Kind.PLACE]
@@ -572,7 +577,8 @@ class Planner:
         if len({str(value.value) for value in found.values()}) < len(found):
             return []  # one day is not both ends of a time
         step = self.completed(offer, {name: value.value for name, value in found.items()})
-        return [step] if step.missing is None else []
+        is_past = self._means_the_past(offer, step.arguments, clause)
+        return [step] if step.missing is None and not is_past else []
 
 
 def _takes(offer: Offer, kind: Kind) -> bool:

@@ -162,10 +162,10 @@ def is_done(result: str) -> bool:
     return _field(result, "ok") is True and not (isinstance(data, dict) and data.get("question"))
 
 
-def is_not_set_up(result: str) -> bool:
-    """Tell whether a tool has nothing to work with here, such as a search without a search engine."""
+def is_not_meant(result: str) -> bool:
+    """Tell whether a tool had nothing to work with: no search engine, no unit of that name."""
     error = _field(result, "error")
-    return isinstance(error, dict) and error.get("code") == "NOT_SET_UP"
+    return isinstance(error, dict) and str(error.get("code")).startswith(("NOT_SET_UP", "UNKNOWN_"))
 
 
 def _field(result: str, name: str) -> JSON:

@@ -190,9 +190,9 @@ class Reader:
         zone, now = ZoneInfo(self.person.timezone), self.now().timestamp()
         return read_when(text[:_LONGEST_MOMENT], zone, now, self.person.language, self.person.country)
 
-    def split_time(self, text: str) -> tuple[str, str] | None:
+    def split_time(self, text: str, *, is_due: bool = False) -> tuple[str, str] | None:
         """Return the words of time in a text and what they are about; None where that is not sure."""
-        found = split_time(text, self.person.language)
+        found = split_time(text, self.person.language, is_due=is_due)
         return found if found is not None and self.reads_whole(found[0]) else None
 
     def reads_whole(self, text: str) -> bool:
@@ -284,7 +284,7 @@ def convert_several(raw: str, parameters: list[Parameter], reader: Reader) -> di
             values[parameter.name] = convert(_ALSO.sub("", text.strip(" ,.;:")), parameter, reader)
             continue
         if parameter.kind is Kind.WHEN and any(one.is_prose for one in parameters):
-            if (apart := reader.split_time(left)) is None:
+            if (apart := reader.split_time(left, is_due=not parameter.required)) is None:
                 if reader.when(left).words:
                     raise UnclearTimeError
                 return None

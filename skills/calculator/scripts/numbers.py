@@ -159,7 +159,12 @@ def _spelled():
     thousands = "|".join(word for names in THOUSANDS.values() for word in names.split() if word != "k")
     word = rf"(?:{'|'.join(sorted(_spoken(), key=len, reverse=True))}|{thousands})\b"
     start = rf"(?<![\d.,])\d{{1,3}} (?=(?:{thousands})\b)|(?<!\d )\b(?={word})"
-    return re.compile(rf"(?:{start}){word}(?:(?: y | e | and |-| ){word})*(?:(?<=mil) \d{{1,3}}(?![\d.,]))?")
+    # "1 milhão e 200 mil", "2 mil e 500"
+    joint, units = r"(?: y | e | and | )", r"\d{1,3}(?![\d.,])"
+    after_millions = "|".join(rf"(?<={word})" for word in THOUSANDS[1000000].split())
+    more = rf"(?:{joint}|-){word}|(?:{after_millions}){joint}{units}(?= (?:mil|thousand)\b)"
+    last = rf"(?:(?<=mil)|(?<=thousand)){joint}{units}(?! ?%| (?:{thousands})\b)"
+    return re.compile(rf"(?:{start}){word}(?:{more})*(?:{last})?")
 
 
 @lru_cache(maxsize=1)

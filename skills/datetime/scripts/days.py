@@ -5,6 +5,7 @@ from datetime import date, timedelta
 from functools import lru_cache
 
 from app.calendar.grammar import MONTHS, WEEKDAYS
+from app.calendar.words import month_first
 
 from .person import LANGUAGES, LONGEST, folded
 
@@ -187,8 +188,10 @@ def _weekdays():
 
 
 def _from_numbers(first, second, year, today, who, past):
-    month_first = who.country == "US" or (who.language == "en" and not who.country)
-    day, month = (int(second), int(first)) if month_first else (int(first), int(second))
+    is_month_first = who.language == "en" and month_first(who.country, who.zone)
+    if is_month_first is None and first != second and max(int(first), int(second)) <= 12:
+        return None  # the phone and the zone write dates in different ways
+    day, month = (int(second), int(first)) if is_month_first else (int(first), int(second))
     if month > 12 >= day:
         day, month = month, day
     if not year:

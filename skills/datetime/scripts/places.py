@@ -26,6 +26,7 @@ HERE = {
     "now",
     "agora",
 }
+OWN_ZONE = {"mi zona horaria", "meu fuso", "my time zone"}
 # What names no place to somebody who is asked for theirs.
 NO_PLACES = HERE | {"alli", "ahi", "alla", "la", "there"}
 _ARTICLE = re.compile(
@@ -127,7 +128,8 @@ def _chosen(entries, who):
     kind, value, country = next((entry for entry in entries if entry[2] == who.country), entries[0])
     country = country or next((entry[2] for entry in entries if entry[2]), "")  # "Portugal" is a zone too
     if kind != "=":
-        name = kind or city_name(value, who.language)
+        shown = [entry[0] for entry in entries if entry[1] == value]  # "Múnich", "Munich"
+        name = shown[-1 if who.language == "en" else 0] or city_name(value, who.language)
         return Found(name, (Spot(name, ZoneInfo(value)),), country)
     spots = {}
     for zone in zones_of(value):
@@ -159,7 +161,7 @@ def country_name(code, language):
 
 @lru_cache(maxsize=1)
 def _table():
-    """Read the file of places: names → (shown, zone), country → its zones in order, country → names."""
+    """Read the file of places: names → zone, country → its zones in order, country → names."""
     cities, zones, countries = [], {}, []
     for line in PLACES.read_text("utf-8").splitlines():
         if not line.strip() or line.startswith("#"):
@@ -171,8 +173,7 @@ def _table():
             countries += [(name.strip(), code) for name in names.split(",")]
             continue
         for group in right.split(","):
-            spellings = [name.strip() for name in group.split("/")]
-            cities += [(spelling, spellings[0], left) for spelling in spellings]
+            cities += [(name.strip(), left) for name in group.split("/")]
     return cities, zones, countries
 
 
@@ -191,8 +192,8 @@ def _index():
         if entry not in entries:
             entries.append(entry)
 
-    for spelling, shown, zone in cities:
-        add(spelling, (shown, zone, home.get(zone, "")))
+    for name, zone in cities:
+        add(name, (name, zone, home.get(zone, "")))
     for zone in sorted(available_timezones() & home.keys()):
         add(zone, ("", zone, home[zone]))
         for language in LANGUAGES:

@@ -31,7 +31,7 @@ from .person import (
     time_parts,
     who_asks,
 )
-from .places import HERE, country_name, find
+from .places import HERE, OWN_ZONE, country_name, find
 
 MOST_BUSINESS_DAYS = 2500
 
@@ -46,9 +46,10 @@ def current_time(place: str = "", context=None) -> dict:
     Example: que horas são em Lisboa
     """
     who = who_asks(context)
-    if folded(place) in HERE:
+    if folded(place) in HERE | OWN_ZONE:
         now = datetime.now(who.zone)
-        return {"summary": sentence(who.say("now", **time_parts(now, who))), **fields_of(now, "")}
+        text = who.say("now" if folded(place) in HERE else "own_zone", **told(str(who.zone), now, who))
+        return {"summary": sentence(text), **fields_of(now, "")}
     found = find(place, who)
     if isinstance(found, dict):
         return found
@@ -317,7 +318,8 @@ def holidays(when: str = "", place: str = "", context=None) -> dict:
 
 def _both(start, end, today, who):
     """Return the two dates, and the failure of the first that is none; an empty one where both are."""
-    first, last = read_date(start, today, who, past=not end.strip()), read_date(end, today, who)
+    last = read_date(end, today, who)
+    first = read_date(start, today, who, past=last is not None and last <= today)
     unread = [text for text, day in ((start, first), (end, last)) if day is None]
     return first, last, who.say.failed("INVALID_DATE", text=unread[0][:LONGEST]) if unread else {}
 
