@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 
-from app.i18n import say
 from app.llm.model import ModelRequest
 from app.llm.offline.slots import Parameter, Reader, convert
 from app.mcp.results import to_result
 from app.people import Person
-from app.store.turn_state import Exchange
 from tests.llm.catalogue import CATEGORIES, asked, offline, person
 
 Call = tuple[str, dict[str, Any]]
