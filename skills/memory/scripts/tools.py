@@ -22,6 +22,9 @@ PLACES = spaced(
 BEGINNINGS = spaced("en em na no con com de por para como in at with for as from a an un una um uma")
 EVERYTHING_AGAIN = {"todo de nuevo", "todo otra vez", "tudo de novo", "everything again", "everything"}
 # What is true on some days only, in folded text.
+_ORDER = re.compile(
+    r"remember (?=i\b|i'?m\b)", re.IGNORECASE
+)  # "remember I'm vegan" is a fact from its second word
 _PASSES = re.compile(
     r"\b(?:hoy|hoje|hj|amanha|ontem|ayer|today|tonight|tomorrow|tmrw|yesterday)\b|(?<!la )\bmanana\b"
     r"|\b(?:next|this|last|est[ea]|ess[ea]) (?:week|month|year|weekend|semana|mes|ano|finde|noche|noite)\b"
@@ -164,7 +167,7 @@ def remember(fact: str, replaces: str = "", context=None) -> dict:
     old = meant(entries, replaces, NOUNS) if replaces.strip(" ,;") else []
     if len(old) > 1:
         return say.failed("AMBIGUOUS", lines=_lines(old[:10]), numbers=[one.number for one in old[:10]])
-    fact = " ".join(fact.replace("\x00", "").split()).strip(" ,;")
+    fact = _ORDER.sub("", " ".join(fact.replace("\x00", "").split()).strip(" ,;"))
     if folded(fact) in EVERYTHING_AGAIN and (back := facts.set_aside_rows()):
         for row in back:
             facts.bring_back(row)
