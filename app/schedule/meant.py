@@ -16,9 +16,7 @@ _LINKING = (
     r"|a|al|ao|as|às|y|e|el|los|las|to|that|about|for|of|and|the|at)"
 )
 _LEADING = re.compile(rf"^(?:\W*\b(?:{_LINKING}|on)\b(?=\s))+\s*|^[\s,.:;–—-]+", re.IGNORECASE)
-_TRAILING = re.compile(rf"(?:\s+{_LINKING})+\W*$|[\s,:;–—-]+$", re.IGNORECASE)
-# characters at the end in which such words are looked for; the time grows with the square of them
-_TAIL = 100
+_TRAILING = re.compile(rf"(?:\s+{_LINKING})+\W*$", re.IGNORECASE)
 _LONGEST_WANTED = 300  # characters of a description; the rest is not looked for
 _LAST = frozenset(
     {
@@ -57,7 +55,7 @@ def meant(conn: Connection, person: str, wanted: str, context: ToolContext) -> S
     quoted = schedules.quoted(conn, context.conversation)
     if quoted is not None and any(one.id == quoted.id for one in found):
         return [one for one in found if one.id == quoted.id]
-    key = _folded(clean(wanted[:_LONGEST_WANTED]))
+    key = _folded(_TRAILING.sub("", clean(wanted[:_LONGEST_WANTED])))
     if number := _NUMBER.fullmatch(key):
         return [one for one in found if one.number == int(number[1])]
     words = [word for word in key.split() if word not in _FILLER]
@@ -75,6 +73,4 @@ def _folded(text: str) -> str:
 
 def clean(text: str) -> str:
     """Return a reminder's text without the words that led to it or to its time."""
-    bare = text.replace("\x00", "").strip()
-    bare = bare[:-_TAIL] + _TRAILING.sub("", bare[-_TAIL:])
-    return _LEADING.sub("", bare).strip()
+    return _LEADING.sub("", text.replace("\x00", "").strip()).strip(" \t\n,:;–—-")
