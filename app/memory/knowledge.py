@@ -1,4 +1,4 @@
-"""What a business tells everybody: files of one folder, cut into passages and found by words."""
+"""The knowledge that a business tells everybody: files of one folder, cut into passages, found by words."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""Who may use the simulator: a browser on this machine that opened the printed link."""
+"""Access to the simulator: by a browser on this machine that opened the printed link."""
 
 import secrets
 from http.cookies import CookieError, SimpleCookie

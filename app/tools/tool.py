@@ -26,7 +26,7 @@ PathCheck = Callable[[dict[str, JSON], ToolContext], None]
 
 @dataclass(eq=False, kw_only=True)
 class Traits:
-    """What the author or the host says about a tool."""
+    """Facts about a tool that its author or the host declares."""
 
     category: str = ""
     sensitive: bool = False
