@@ -74,7 +74,9 @@ _LINK = _any(
 _GOES_ON = re.compile(
     rf"""{_MARKS}*(?: \d | {_NUMBER}\b | a\s+(?:tard|noit|noch|madrug|man)\w*
     | {_LINK}\s+(?:{_ARTICLE}\s+)*(?:{_NUMBER}|{_PART}|{_MONTH})\b | about\s+\d | la\s+pelas?\b
-    | de\s+(?:la|cada|tod[ao]s?)\b | que\s+(?:viene|vem)\b | (?:{_FURTHER}|{_PART})\b )""",
+    | de\s+(?:la|cada|tod[ao]s?)\b | que\s+(?:viene|vem)\b | (?:{_FURTHER}|{_PART})\b
+    | ao?l?\s+(?:\w+[aei]r|alba|ocaso|fin\w*|fim|rato|por\s+do\s+sol|(?:ultim|primer)\w+)\b | temprani\w+
+    | \w{{3,}}[aei]ndo\s+(?:al?|del?|d[ao]s?|en|em|n[ao]|l[ao]|el|ao)\b | (?:[cq]uando|apenas|[ap]m)\b )""",
     re.VERBOSE,
 )
 _TO = re.compile(rf"{_MARKS}*[:–—-]|\s*,?\s*(?:to|that|about|for\s+(?:the|my|a|an)|of|i|we|my|the)\b")
@@ -103,7 +105,7 @@ _CHANGES = re.compile(
     | (?:mism|mesm)a\s+hora | same\s+time | {_NUMBER}\s*(?:{_HOUR_UNIT}|{_DAY_UNIT}|veces|vezes|times)
     | (?:de\s+la|da|in\s+the|at|por\s+la|a\s+la|en\s+la|pela|na)\s+{_PART}
     | \d+\s+(?:pras|para\s+l?as)\s+\d
-    | \d{{1,2}}(?::|h)\d{{2}} | \d+\s?[ap]m | (?:mas|mais)\s+(?:tarde|cedo|temprano)
+    | \d{{1,2}}(?::|h)\d{{2}} | \d+\s?[ap]m | alas?\s*{_NUMBER} | (?:mas|mais)\s+(?:tarde|cedo|temprano)
     | (?:primer|ultim|quint|penultim|tercer|first|last)\w*\s+(?:dia|day)
     | (?:dia|semana|mes|manana|manha)\s+(?:s[ie]guiente|seguinte) | (?:next|following)\s+day
     | (?:y|e|and)\s+(?:el|no|on\s+the|dia)\s+\d{{1,2}} )\b""",

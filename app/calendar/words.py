@@ -424,7 +424,9 @@ class _Reader:
         """Return the named clock time on a day."""
         clock = self._clock() or Clock(DEFAULT_HOUR)
         is_today = day == self._local.date()
-        if "midnight" in self._by_kind and not is_today:
+        named = (self._said("clock") or {}).get("hour")
+        is_midnight = clock.hour == 0 and named in ("12", "doce", "doze", "twelve")
+        if ("midnight" in self._by_kind or is_midnight) and not is_today:
             return Reading(problem="unclear")  # at the beginning of that day, or at its end?
         moment = datetime.combine(day, time(clock.hour, clock.minute))
         if is_today and clock.hour == 0 and self._passed(moment):

@@ -139,9 +139,10 @@ _POINTS_AWAY = re.compile(
     r"\b(?:alla|alli|ahi|over there|out there)\b|\bthere(?: right)?(?: now)?\W*$|\b(?:hora|horas|tempo"
     r"|sao) la\W*$"
 )
-_THIS_DAY = re.compile(
-    r"\b(?:rec[ou]e?rd|ac[ou]e?rd)\w*(?:me|nos) est[ea]"
-    rf" (?:noche|tarde|manana|semana|mes|ano|fin|finde|{_DAY})\b"
+# "remind me this evening", "remind me that I have to call": no fact follows
+_TO_RING = re.compile(
+    r"\b(?:(?:rec[ou]e?rd|ac[ou]e?rd)\w*(?:me|nos)|me lembr\w+|lembr\w+-me) (?:de )?(?:q(?:ue)?\b|"
+    rf"est[ea] (?:noche|tarde|manana|semana|mes|ano|fin|finde|{_DAY})\b)"
 )
 _ALREADY = re.compile(r"\W*(?:ya|ja) ")
 _UNDO = re.compile(
@@ -238,10 +239,18 @@ _ASKS_TO_REMEMBER = re.compile(
     r"\W(?:ac[ou]e?rdate|rec[ou]e?rdal[oa]|no (?:te |lo )?olvides|nao (?:se )?esquec\w*|remember (?:it|that)"
     r"|lembra disso)\W*$"
 )
+# "my name is Bob", and no more
+_TELLS_NAME = re.compile(r"\b(?:llam[oa]|cham[oa]|nombre es|nome e|name is|called)\b")
+_ENDS_IN_NAME = re.compile(
+    r"(?:(?!(?:y|e|and|que|q|igual|como|no|nao|not|like)\b)[^\W\d][\w'’.-]*[ !.]*){1,3}"
+)
 _REQUEST = re.compile(
     r"\b(?:(?:avisa|recuerda|recorda|acuerda|acorda)(?:me|nos)(?:l[oa]s?)?|me (?:lembr|avis)[ae]\w*"
     r"|lembre-me|remind me"
     r"|(?:y|e|and) (?:me )?(?:avisas|recuerdas|recordas|lembra|avisa)|(?:list|lista|listinha) (?:and|y|e) )\b"
+    r"|\b(?:(?:que )?me (?:recuerdes?|avises?|recordes|lembres?)|(?:recordar|avisar)(?:me|te)"
+    r"|que (?:me )?(?:borres|elimines|quites|canceles|anotes|agregues|apagues|cancele))\b"
+    r"|^(?:me )?(?:borres|elimines|quites|canceles|anotes|agregues|apagues)\b"
     r"|\b(?:na|to the|on the|en la|a la) (?:minha |mi |my |\w+ )?(?:lista|list)\b"
     r"|\b(?:y|e|and) .*\b(?:to|on|in|en|a|na|no|al|ao) (?:the |la |el |o )?(?:\w+ )?(?:list|lista)\b"
 )
@@ -363,9 +372,9 @@ def counts_weeks(text: str) -> bool:
     return re.search(r"\b(?:weeks?|fortnight) (?:on|from)\b|day week\b|\ben ocho\b", fold(text)) is not None
 
 
-def names_this_day(text: str) -> bool:
-    """Tell whether it asks to be reminded "this evening", which is not the fact that follows "this"."""
-    return _THIS_DAY.search(fold(text)) is not None
+def asks_to_ring(text: str) -> bool:
+    """Tell whether it asks for a reminder, which has a time: "remind me this evening", "remind me that"."""
+    return _TO_RING.search(fold(text)) is not None
 
 
 def lives_elsewhere(text: str) -> bool:
@@ -409,7 +418,9 @@ def is_elsewhere(text: str) -> bool:
 
 def holds_more(text: str) -> bool:
     """Tell whether a remark about oneself holds a question, or ends in an order to remember it."""
-    return bool(_HOLDS_QUESTION.search(text) or _ASKS_TO_REMEMBER.search(fold(text)))
+    named = list(_TELLS_NAME.finditer(folded := fold(text)))
+    is_more = bool(named) and not _ENDS_IN_NAME.fullmatch(folded[named[-1].end() :].strip())
+    return is_more or bool(_HOLDS_QUESTION.search(text) or _ASKS_TO_REMEMBER.search(folded))
 
 
 def denies(text: str) -> bool:

@@ -325,7 +325,7 @@ class Planner:
                 or alignment.template.is_loose(clause)
                 or not _MAY_BE_SKIPPED.issuperset(alignment.skipped)
                 or (_takes(offer, Kind.PLACE) and orders.lives_elsewhere(clause))
-                or (not _takes(offer, Kind.WHEN) and orders.names_this_day(clause))
+                or (not _takes(offer, Kind.WHEN) and orders.asks_to_ring(clause))
                 or (alignment.template.takes_all and orders.holds_more(clause))
                 or (not alignment.values and _says_more(clause, alignment.template))
             ):
