@@ -244,6 +244,7 @@ _TELLS_NAME = re.compile(r"\b(?:llam[oa]|cham[oa]|nombre es|nome e|name is|calle
 _ENDS_IN_NAME = re.compile(
     r"(?:(?!(?:y|e|and|que|q|igual|como|no|nao|not|like)\b)[^\W\d][\w'’.-]*[ !.]*){1,3}"
 )
+_ALL = re.compile(r"\b(?:tod[oa]s?|tudo|all|everything)\b")
 _REQUEST = re.compile(
     r"\b(?:(?:avisa|recuerda|recorda|acuerda|acorda)(?:me|nos)(?:l[oa]s?)?|me (?:lembr|avis)[ae]\w*"
     r"|lembre-me|remind me"
@@ -299,6 +300,11 @@ def is_withdrawn(said: str) -> bool:
 def calls_off(said: str) -> bool:
     """Tell whether a message begins by calling off what was said before, and goes on."""
     return _CALLS_OFF.match(fold(said)) is not None
+
+
+def ends_in_no(said: str) -> bool:
+    """Tell whether a message takes back at its end all that it says: "queso, mejor no"."""
+    return re.search(r"\b(?:mejor|melhor) (?:no|nao)\W*$", fold(said)) is not None
 
 
 def is_conditional(text: str) -> bool:
@@ -370,6 +376,11 @@ def points_away(text: str) -> bool:
 def counts_weeks(text: str) -> bool:
     """Tell whether a day is named by the weeks from another one: "a week on Tuesday", "Tuesday week"."""
     return re.search(r"\b(?:weeks?|fortnight) (?:on|from)\b|day week\b|\ben ocho\b", fold(text)) is not None
+
+
+def means_all(text: str, template: Template) -> bool:
+    """Tell whether a message is about all of something where its phrase is not."""
+    return bool(_ALL.search(fold(text))) and not _ALL.search(fold(template.phrase))
 
 
 def asks_to_ring(text: str) -> bool:

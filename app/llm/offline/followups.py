@@ -187,8 +187,11 @@ def _answered(planner: Planner, before: Exchange, said: str, plan: Plan) -> Step
         return None
     steps = [_without_same(step, planner) for step in planner.plan(before.said).steps]
     waiting = next((step for step in steps if step.missing is not None), None)
-    asks_more = any(not step.guessed and waiting and step.tool != waiting.tool for step in plan.steps)
-    return planner.answered(waiting, said) if waiting is not None and not asks_more else None
+    if waiting is None or any(
+        not step.guessed and (step.missing is not None or step.tool != waiting.tool) for step in plan.steps
+    ):
+        return None
+    return planner.answered(waiting, said)
 
 
 def _picked_name(names: Sequence[str], said: str) -> str:

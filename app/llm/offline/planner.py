@@ -147,7 +147,7 @@ class Planner:
 
     def plan(self, said: str) -> Plan:
         """Return the steps that `said` asks for, in its order."""
-        if orders.calls_off(said):
+        if orders.calls_off(said) or orders.ends_in_no(said):
             return Plan()
         said = _INTERJECTION.sub("", _LONG_BLANK.sub(_WIDEST_BLANK, said))
         cut = said.rfind(" ", 0, LONGEST_PLANNED) if len(said) > LONGEST_PLANNED else len(said)
@@ -327,6 +327,7 @@ class Planner:
                 or (_takes(offer, Kind.PLACE) and orders.lives_elsewhere(clause))
                 or (not _takes(offer, Kind.WHEN) and orders.asks_to_ring(clause))
                 or (alignment.template.takes_all and orders.holds_more(clause))
+                or (alignment.template.points and orders.means_all(clause, alignment.template))
                 or (not alignment.values and _says_more(clause, alignment.template))
             ):
                 continue
