@@ -32,6 +32,9 @@ _SHORT = 256
 _PIECE = re.compile(rf"\S{{1,{_SHORT}}}|\s+")
 
 
+_ENDINGS = "aeo"
+
+
 def spaced(text: str) -> frozenset[str]:
     """Return the words of a list written as running text."""
     return frozenset(text.split())
@@ -150,6 +153,13 @@ def holds(text: str, stems: Collection[str]) -> bool:
     """Return whether each of these stems is that of a word of the text."""
     plain = fold(_composed(text))
     return all(one in plain for one in stems) and {stem(word) for word in words(text)}.issuperset(stems)
+
+
+def tells_of_another(text: str, wanted: Iterable[str]) -> bool:
+    """Tell whether a text has a wanted word of somebody else alone: "hija" for "hijo", "vive" for "vivo"."""
+    there = set(words(text))
+    others = (word for word in wanted if word not in there and len(word) > 3 and word[-1] in _ENDINGS)
+    return any(word[:-1] + ending in there for word in others for ending in _ENDINGS)
 
 
 @lru_cache(maxsize=16384)

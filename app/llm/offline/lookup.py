@@ -7,7 +7,7 @@ from app.llm.offline.plan import Plan, Step
 from app.llm.offline.slots import ADDRESS, Kind, Offer
 from app.search import orders
 from app.search.phrases import read_template
-from app.search.words import ALL_STOP_WORDS, WORDS, content, holds, spans, stem, words
+from app.search.words import ALL_STOP_WORDS, WORDS, content, holds, spans, stem, tells_of_another, words
 from app.text import fold
 
 _MOST_ASKED = 8
@@ -23,8 +23,10 @@ _QUESTION = re.compile(
 
 def answering_facts(facts: Sequence[str], said: str) -> list[str]:
     """Return the facts that hold every telling word of a question: "gate code?", "when is my birthday"."""
-    wanted = set() if orders.denies(said) else {stem(word) for word in _telling(said)}
-    return [fact for fact in facts if 0 < len(wanted) <= _MOST_ASKED and holds(fact, wanted)]
+    telling = [] if orders.denies(said) else _telling(said)
+    wanted = {stem(word) for word in telling}
+    known = [fact for fact in facts if 0 < len(wanted) <= _MOST_ASKED and holds(fact, wanted)]
+    return [fact for fact in known if not tells_of_another(fact, telling)]
 
 
 def lookup(said: str, offers: Sequence[Offer], phrases: Mapping[str, Sequence[str]]) -> Plan:

@@ -3,7 +3,7 @@
 import re
 
 from .arithmetic import CONSTANTS, FUNCTIONS, Parser, outcome
-from .numbers import digits_of, localised, read_number
+from .numbers import digits_of, localised, read_number, told_decimal
 from .reading import plain, tokens_of
 from .sentences import SAID
 
@@ -13,8 +13,9 @@ SHOWN = {"*": "×", "/": "÷", "sqrt": "√", "cbrt": "∛", "pi": "π"}
 def worked_out(expression, form, language):
     """Calculate what the words ask for; both readings where a number has two. Raises Unreadable."""
     text = plain(expression)
-    tokens = tokens_of(text, form.decimal)
-    unsure = list(dict.fromkeys(token.text for token in tokens if token.unsure))
+    told_mark = told_decimal(text)
+    tokens = tokens_of(text, told_mark or form.decimal)
+    unsure = [] if told_mark else list(dict.fromkeys(token.text for token in tokens if token.unsure))
     first = _result(tokens, form, language)
     if form.known or not unsure:
         notes = _readings(tokens, form, language) if form.known else []

@@ -3,7 +3,7 @@
 import re
 
 from .arithmetic import Parser
-from .numbers import NUMBER, Unreadable, localised, read_number, readable, without_accents
+from .numbers import NUMBER, Unreadable, clear_number, localised, readable, told_decimal, without_accents
 from .reading import plain, tokens_of
 
 _LONGEST = 100
@@ -20,10 +20,14 @@ def is_money(text):
     return _CURRENCY.search(without_accents(text)) is not None
 
 
-def exchanged(quantity, rate, to_currency, form):
+def exchanged(quantity, rate, to_currency, form, language):
     """Convert at a rate, the price of one unit of the dearer currency. Raises Unreadable."""
-    amount, currency = _amount(quantity, form)
-    price = Parser(tokens_of(plain(rate), form.decimal)).value()
+    mark = told_decimal(f"{quantity} {rate}")
+    language, decimal = ("en", mark) if mark else (language, form.decimal)
+    amount, currency = _amount(quantity, decimal, language)
+    for number in re.findall(NUMBER.pattern, rate):
+        clear_number(number, decimal, language)
+    price = Parser(tokens_of(plain(rate), decimal)).value()
     if price.number <= 0:
         raise Unreadable("BAD_RATE", rate[:40])
     divides = bool(_PRICED.search(without_accents(to_currency))) and not _PRICED.search(
@@ -38,9 +42,9 @@ def exchanged(quantity, rate, to_currency, form):
     return {"summary": f"{left} {rate} {'=' if exact else '≈'} {right}", "result": shown, "exact": exact}
 
 
-def _amount(quantity, form):
+def _amount(quantity, decimal, language):
     found = re.search(NUMBER.pattern, quantity)
     if found is None or len(quantity) > _LONGEST:
         raise Unreadable("NO_QUANTITY", quantity[:40].strip())
     around = f"{quantity[: found.start()]} {quantity[found.end() :]}"
-    return read_number(found[0], form.decimal)[0], " ".join(around.split()).strip(" ?.,")
+    return clear_number(found[0], decimal, language), " ".join(around.split()).strip(" ?.,")

@@ -133,6 +133,25 @@ def read_number(text, decimal):
     ), unsure
 
 
+def told_decimal(text):
+    """Return the decimal mark that one number tells for all ("1.500.000 - 480.000"), "" if none does."""
+    for found in re.findall(NUMBER.pattern, text):
+        marks = re.findall("[.,]", found)
+        if len(set(marks)) < len(marks) and len(set(marks)) == 1:
+            return "," if marks[0] == "." else "."
+        if marks and not re.fullmatch(r"[1-9]\d{0,2}[.,]\d{3}", found):
+            return marks[-1]
+    return ""
+
+
+def clear_number(text, decimal, language):
+    """Return the value of a number; raise Unreadable for 1.450 where many write so what is 1,450."""
+    value, unsure = read_number(text, decimal)
+    if unsure and language != "en" and decimal == "." and "." in text:
+        raise Unreadable("DOUBTFUL", text)
+    return value
+
+
 def _grouped(text):
     """Tell whether the marks group thousands (1.234.567, and 1,00,000 as in India)."""
     return re.fullmatch(r"\d{1,3}(?:[.,]\d{2,3})*[.,]\d{3}", text) is not None

@@ -60,7 +60,7 @@ def convert_money(quantity: str, rate: str, to_currency: str = "", context=None)
     """
     say = Sentences(SAID, context)
     try:
-        return exchanged(quantity, rate, to_currency, form_of(_country(context), say.language))
+        return exchanged(quantity, rate, to_currency, form_of(_country(context), say.language), say.language)
     except Unreadable as error:
         return _failed(say, error, say("hint_money"))
 

@@ -12,12 +12,13 @@ from .numbers import (
     NUMBER,
     Unreadable,
     approximate,
+    clear_number,
     decimals,
     digits_of,
     localised,
-    read_number,
     readable,
     small_counted,
+    told_decimal,
     without_accents,
 )
 
@@ -78,7 +79,7 @@ class Unit:
 
 def conversion(quantity, to_unit, form, language, country):
     """Return a quantity in another unit of its kind. Raises Unreadable."""
-    parts = _parts(quantity, form, country)
+    parts = _parts(quantity, form, country, language)
     target = unit_named(to_unit, country)
     for _, unit in parts:
         if unit.kind != target.kind:
@@ -116,14 +117,14 @@ def near_units(text):
     return difflib.get_close_matches(_folded(text), others, n=3, cutoff=0.75)
 
 
-def _parts(quantity, form, country):
+def _parts(quantity, form, country, language):
     """Return numbers with their units, as in "5 ft 11 in"; all of one kind, and a temperature alone."""
     text = _written_out(quantity)
-    found, end = [], 0
+    decimal, found, end = told_decimal(text) or form.decimal, [], 0
     for match in _PART.finditer(text):
         if text[end : match.start()].strip(" ,") or len(found) == MOST_PARTS:
             raise Unreadable("NO_QUANTITY", quantity.strip())
-        number = _number(match["number"], form) * MULTIPLES.get(match["multiple"] or "", 1)
+        number = _number(match["number"], decimal, language) * MULTIPLES.get(match["multiple"] or "", 1)
         found.append((number, unit_named(match["unit"].strip(" ,.?"), country)))
         end = match.end()
     if not found or text[end:].strip(" .?"):
@@ -148,11 +149,11 @@ def _in_feet(found):
     return f"{found[1]} ft {found[2]} in" if found[2] else f"{found[1]} ft "
 
 
-def _number(text, form):
+def _number(text, decimal, language):
     sign = -1 if text.startswith("-") else 1
     bare = text.lstrip("+-")
     if "/" not in bare:
-        return sign * read_number(bare, form.decimal)[0]
+        return sign * clear_number(bare, decimal, language)
     *whole, top, bottom = re.findall(r"\d+", bare)
     if max(map(len, (*whole, top, bottom))) > LONGEST_DECIMALS:
         raise Unreadable("TOO_BIG")

@@ -2,7 +2,7 @@
 
 import re
 
-from app.search.words import spaced, words
+from app.search.words import spaced, tells_of_another, words
 from app.text import fold
 from app.tools.authoring import Ledger, Sentences, cut, folded, holds_more, matching, meant
 
@@ -213,6 +213,7 @@ def recall(about: str = "", context=None) -> dict:
         return say.failed("NO_PERSON")
     entries = facts.entries
     found = matching(entries, about, NOUNS) if about.strip() else entries
+    found = [one for one in found if not tells_of_another(one.text, words(about))]
     shown = [{"number": entry.number, "fact": entry.text} for entry in found[:MOST_SHOWN]]
     if not found:
         summary = say("nothing", about=cut(about, 80)) if about.strip() else say("none")
@@ -236,6 +237,7 @@ def forget(what: str, context=None) -> dict:
     if facts is None:
         return say.failed("NO_PERSON")
     found = meant(facts.entries, what, NOUNS)
+    found = [one for one in found if not tells_of_another(one.text, words(what))]
     if not found:
         name = "PLACE_NOT_HERE" if PLACES.intersection(words(what)) else "FACT_NOT_FOUND"
         return say.failed(name, code="FACT_NOT_FOUND", what=cut(what, 80))
