@@ -326,15 +326,20 @@ def _both(start, end, today, who):
 
 def _calendar_of(place, who):
     """Return the holidays of a place's country and its code; or a failure and ""."""
+    from babel.core import get_global
+
     found = find(place, who)
     if isinstance(found, dict):
         return found, ""
-    if not found.country:
+    country = found.country
+    if folded(place) in HERE:  # where they said that they live, rather than where their phone is from
+        country = get_global("zone_territories").get(str(who.zone), country)
+    if not country:
         return who.say.failed("NO_COUNTRY"), ""
-    calendar = calendar_of(found.country, who.language)
+    calendar = calendar_of(country, who.language)
     if calendar is None:
         return who.say.failed("NO_CALENDAR", hint=who.say("hint_NO_COUNTRY"), place=found.name), ""
-    return calendar, found.country
+    return calendar, country
 
 
 def _period(when, today):

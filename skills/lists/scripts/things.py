@@ -60,13 +60,15 @@ _UNITS = spaced(
 _COUNT = re.compile(r"\d+([a-z]*)")  # "2", "2kg"
 _BULLET = re.compile(r"^\s*(?:[-*•·–—☐☑✓]|\d{1,2}[.)](?=\s))\s*")
 _LEADING = re.compile(
-    r"(?:(?:y|e|and|tamb[ií][eé]n|tamb[eé]m|also|adem[aá]s|m[aá]s|some|the|el|la|los|las|unos|unas|os|uns|umas)"
+    r"(?:(?:nada m[aá]s|s[oó]lo|solamente|nom[aá]s|only|just|apenas|y|e|and"
+    r"|tamb[ií][eé]n|tamb[eé]m|also|adem[aá]s|m[aá]s|some|the|el|la|los|las|unos|unas|os|uns|umas)"
     r"\s+)+",
     re.IGNORECASE,
 )
 _LEADING_PT = re.compile(r"(?:(?:e|o|a|as)\s+)+", re.IGNORECASE)
 _TRAILING = re.compile(
-    r"[\s,]+(?:tamb[ií][eé]n|tamb[eé]m|tbm|tbn|tb|too|as well|por ?favor|porfa|please|pls|pfv?)$",
+    r"(?:[\s,]+(?:tamb[ií][eé]n|tamb[eé]m|tbm|tbn|tb|too|as well|por ?favor|porfa|porfis|please|plis|pls"
+    r"|pfv?|xfa(?:vor)?|(?:j[aei]|ha|k|rs){2,}j?|lol))+$",
     re.IGNORECASE,
 )
 # Characters of what is read; far more than anything on a list may have.
