@@ -32,7 +32,7 @@ _SHORT = 256
 _PIECE = re.compile(rf"\S{{1,{_SHORT}}}|\s+")
 
 
-_ENDINGS = "aeo"
+_LAST_VOWELS = "aeo"
 
 
 def spaced(text: str) -> frozenset[str]:
@@ -158,8 +158,8 @@ def holds(text: str, stems: Collection[str]) -> bool:
 def tells_of_another(text: str, wanted: Iterable[str]) -> bool:
     """Tell whether a text has a wanted word of somebody else alone: "hija" for "hijo", "vive" for "vivo"."""
     there = set(words(text))
-    others = (word for word in wanted if word not in there and len(word) > 3 and word[-1] in _ENDINGS)
-    return any(word[:-1] + ending in there for word in others for ending in _ENDINGS)
+    others = (word for word in wanted if word not in there and len(word) > 3 and word[-1] in _LAST_VOWELS)
+    return any(word[:-1] + ending in there for word in others for ending in _LAST_VOWELS)
 
 
 @lru_cache(maxsize=16384)
