@@ -8,7 +8,7 @@ from app.simulator.media import canned_clip
 from tests.standins.model import echo as echo_of
 from tests.test_handover import echo
 from tests.tools import papers
-from tests.world import TOKEN, wait_for
+from tests.world import TOKEN, open_work, wait_for
 
 FOR_GUESTS = {"current_time", "convert_time", "days_between", "weekday_of", "business_days_between"}
 FOR_GUESTS |= {"add_business_days", "holidays", "set_time_zone"}
@@ -159,6 +159,16 @@ def test_the_next_message_tells_it_too_when_one_without_it_was_queued_before_the
     wait_for(lambda: server.rows("SELECT 1 FROM outbox WHERE state = 'failed'"), "the late refusal")
     graph.say("guest", "que horas são em Manaus?")
     assert graph.reply("guest", 3).startswith("Sou um assistente automático (IA).")
+
+
+def test_a_first_message_that_is_sent_again_tells_it_once(make_world: Any) -> None:
+    server, graph = make_world(crowd=0, graph={"people": PEOPLE}, ACCESS="everyone", DISCLOSURE="")
+    graph.faults(fail=[{"code": 131000, "accept": True}])
+    graph.say("guest", "que horas são em Lisboa?")
+    assert graph.reply("guest", 2) == graph.reply("guest", 1)
+    wait_for(lambda: not open_work(server), "the end of it")
+    graph.say("guest", "que horas são em Manaus?")
+    assert not graph.reply("guest", 3).startswith("Sou um assistente automático (IA).")
 
 
 def test_whose_first_answer_a_person_of_the_business_took_over_is_told_in_the_next(make_world: Any) -> None:

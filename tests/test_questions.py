@@ -232,6 +232,22 @@ def test_the_same_call_again_leads_to_the_open_question_and_other_arguments_to_o
     assert (marks(skills, "sent"), parked(server)) == ([], 2)
 
 
+def test_what_is_refused_counts_as_done_by_none_of_the_calls_that_repeat_it(desk, skills):
+    def play(body):
+        if is_classifier(body):
+            return '{"categories": ["mailer"]}'
+        if any(one["role"] == "tool" for one in body["messages"]):
+            return "I sent the mail to Ana."
+        return calls(ANA, ANA)
+
+    _, graph = desk(play=play)
+    graph.say("p0", "mail, please")
+    press(graph, "p0", asked(graph, "p0"), "No")
+    wait_for(lambda: len(graph.texts("p0")) > 1, "the answer")
+    assert "I sent the mail" not in graph.texts("p0")[-1]
+    assert marks(skills, "sent") == []
+
+
 def test_one_round_asks_once_about_one_call(desk, skills):
     _, graph = desk(ANA, ANA)
     graph.say("p0", "mail, please")

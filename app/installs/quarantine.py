@@ -191,9 +191,10 @@ def _unzipped(data: bytes, folder: str) -> tuple[str, dict[str, bytes]]:
             raise QuarantineError(
                 f"it has {size} bytes unpacked; at most {MAX_BYTES // 1024**2} MiB are taken"
             )
+        folders = {parent for path, _ in chosen for parent in _parents(path)}
         files: dict[str, bytes] = {}
         for path, info in chosen:
-            if path in files:
+            if path in files or path in folders:
                 raise QuarantineError(f"two names are the same file: {_shown(path)}")
             files[path] = _read_zipped(archive, info)
         return (base[-1] if base else ""), files
@@ -207,6 +208,10 @@ def _parts(name: str) -> tuple[str, ...]:
     if ".." in parts or not parts or "\\" in name or name.startswith("/"):
         raise QuarantineError(f"the name {_shown(name)} is none of a file in the archive")
     return parts
+
+
+def _parents(path: str) -> list[str]:
+    return [path[:place] for place, sign in enumerate(path) if sign == "/"]
 
 
 def _base(files: list[tuple[str, ...]], folder: str) -> tuple[str, ...]:

@@ -143,9 +143,9 @@ def _queue_again(conn: Connection, outbox_id: str, wamid: str, now: float) -> bo
         return False
     conn.executemany(
         "INSERT INTO outbox (id, source, origin, part, person_id, conversation_id, message_id, payload,"
-        " state, due_at, created_at)"
-        " SELECT ?, ?, origin, part, person_id, conversation_id, message_id, payload, 'ready', ?, ?"
-        " FROM outbox WHERE id = ?",
+        " discloses, state, due_at, created_at)"
+        " SELECT ?, ?, origin, part, person_id, conversation_id, message_id, payload, discloses, 'ready',"
+        " ?, ? FROM outbox WHERE id = ?",
         [
             (new_id("out"), _AGAIN + row["source"], now + AGAIN_AFTER_SECONDS, now, one["id"])
             for one in (row, *later)

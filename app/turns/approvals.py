@@ -345,8 +345,8 @@ def _refusal(tool: Tool, last: Approval) -> ToolResult:
 
 
 def _same_as(call: str) -> ToolResult:
-    said = f"this is the same as call {call} of your answer and ran once: see the result of that"
-    return ToolResult.success(said, same_call_as=call)
+    said = f"this is the same as call {call} of your answer, and a call runs once"
+    return ToolResult.failure("SAME_CALL", said, f"see the result of call {call}", same_call_as=call)
 
 
 def _asked_already(tool: Tool) -> ToolResult:

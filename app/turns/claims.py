@@ -107,7 +107,9 @@ class _Evidence:
         self._prices = set(map(_value, _NUMBER.findall(self._text)))
         self._numbers = self._prices | set(map(_value, _NUMBER.findall(_TIME.sub(" ", self._now))))
         self._days = {_day(match) for match in _DATE.finditer(f"{self._text}\n{self._now}")}
-        self._hours = {hour for match in _TIME.finditer(self._text) for hour in _hours(match, EARLIEST)}
+        times = [match for match in _TIME.finditer(self._text) if _is_time(match)]
+        self._hours = {hour for match in times for hour in _hours(match, EARLIEST)}
+        self._clocks = {(hour, _minute(match)) for match in times for hour in _hours(match, EARLIEST)}
         self._digits = re.sub(r"[ ().–-]", "", self._text)
 
     def holds(self, said: str) -> bool:
@@ -135,12 +137,13 @@ class _Evidence:
     def _holds_time(self, match: "re.Match[str]") -> bool:
         if match["minute"] and f"{match['hour']}{match['minute']}" in self._now:
             return True
+        if minute := _minute(match):
+            return any((hour, minute) in self._clocks for hour in _hours(match, NOON))
         return not self._hours.isdisjoint(_hours(match, NOON))
 
     def _holds_amount(self, match: "re.Match[str]") -> bool:
         value, text, end = _value(match[0]), match.string, match.end()
-        before = text[max(match.start() - 5, 0) : match.start()]
-        if _MONEY_BEFORE.search(before) or _MONEY_AFTER.match(text, end):
+        if _is_money(text, match.start(), end):
             return value in self._prices
         is_few = match[0].isdigit() and len(match[0]) < 3 and int(match[0]) <= SMALL
         return is_few or _COUNTED.match(text, end) is not None or value in self._numbers
@@ -179,11 +182,28 @@ def _value(number: str) -> str:
     return f"{whole.replace('.', '').lstrip('0') or 0}.{cents.rstrip('0')}".rstrip(".")
 
 
+def _is_money(text: str, start: int, end: int) -> bool:
+    """Tell whether a sign or a word of money stands beside a number."""
+    before = text[max(start - 5, 0) : start]
+    return bool(_MONEY_BEFORE.search(before) or _MONEY_AFTER.match(text, end))
+
+
 def _is_time(match: "re.Match[str]") -> bool:
     """Tell a time from another small number: by its own signs, or by "at" unless it counts something."""
+    minute = (match["minute"] or ":0")[1:]
+    if (
+        int(match["hour"]) > 24
+        or int(minute) > 59
+        or _is_money(match.string, match.start("hour"), match.end())
+    ):
+        return False
     if match["minute"] or match["pm"] or match["am"] or match["unit"]:
         return True
     return bool(match["at"] or match["to"]) and not _COUNTED.match(match.string, match.end())
+
+
+def _minute(match: "re.Match[str]") -> int:
+    return int((match["minute"] or ":0")[1:])
 
 
 def _hours(match: "re.Match[str]", doubtful: int) -> set[int]:

@@ -88,9 +88,11 @@ class Limits:
 
         `lanes` is how many conversations may wait for the same.
         """
+        if not limits.has_waiting_messages(conn, conversation, now):
+            return None
         where = people.conversation_by_id(conn, conversation)
         person, settings = self._person(conn, where.person_id), self._settings
-        if person.is_owner or not limits.has_waiting_messages(conn, conversation, now):
+        if person.is_owner:
             return None
         guests_tokens = settings.token_limit and person.is_guest
         written, alone, together = limits.tokens_needed(conn, conversation) if guests_tokens else (0, 0, 0)
