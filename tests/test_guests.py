@@ -161,6 +161,15 @@ def test_the_next_message_tells_it_too_when_one_without_it_was_queued_before_the
     assert graph.reply("guest", 3).startswith("Sou um assistente automático (IA).")
 
 
+def test_a_message_that_waits_behind_a_first_one_that_is_refused_tells_it(make_world: Any) -> None:
+    server, graph = make_world(crowd=0, graph={"people": PEOPLE}, ACCESS="everyone", DISCLOSURE="")
+    graph.faults(fail=[{"code": 131056, "retry_after": 3.0}, {"code": 131026}])
+    graph.say("guest", "que horas são em Lisboa?")
+    wait_for(lambda: server.rows("SELECT 1 FROM outbox WHERE attempts > 0"), "a first try")
+    graph.say("guest", "que horas são em Manaus?")
+    assert graph.reply("guest").startswith("Sou um assistente automático (IA).")
+
+
 def test_a_first_message_that_is_sent_again_tells_it_once(make_world: Any) -> None:
     server, graph = make_world(crowd=0, graph={"people": PEOPLE}, ACCESS="everyone", DISCLOSURE="")
     graph.faults(fail=[{"code": 131000, "accept": True}])

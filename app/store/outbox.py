@@ -316,8 +316,29 @@ def fail(
             (code, row["source"], row["part"]),
         )
         disclosure.renew(conn, row["conversation_id"])
+        _disclose_in_next(conn, row["conversation_id"])
         if row["media"]:
             _say_not_sent(conn, row, now)
+
+
+def _disclose_in_next(conn: Connection, conversation: str) -> None:
+    """Put the sentence that was lost with a failed message into the one that waits behind it."""
+    row = conn.execute(
+        "SELECT id, payload FROM outbox WHERE conversation_id = ? AND state = 'ready' AND sending_at IS NULL"
+        " AND origin NOT IN ('business', 'callback') ORDER BY seq LIMIT 1",
+        (conversation,),
+    ).fetchone()
+    if row is None:
+        return
+    where, message = people.conversation_by_id(conn, conversation), outgoing(row["payload"])
+    parts = disclosure.with_disclosure(conn, where, (message,), people.language(conn, where.person_id))
+    if len(parts) > 1:  # it has no room for the sentence: the next new message has
+        disclosure.renew(conn, conversation)
+    elif parts[0] != message:
+        conn.execute(
+            "UPDATE outbox SET payload = ?, discloses = 1 WHERE id = ?",
+            (orjson.dumps(parts[0]).decode(), row["id"]),
+        )
 
 
 def recover(conn: Connection, due: float) -> int:

@@ -68,7 +68,7 @@ def test_days_beyond_the_calendar_are_named(said: str) -> None:
 def test_business_days_leave_weekends_and_holidays_out(
     start: str, end: str, country: str, days: int, free: list[str]
 ) -> None:
-    answer = business(start, end, context=context(country=country))
+    answer = business(start, end, context=context(country=country, timezone="UTC"))
     expected_free = free if country != "AR" else answer["holidays"]
     assert answer["holidays"] == expected_free
     assert answer["business_days"] == (days if country != "AR" else 22 - len(expected_free))
@@ -84,7 +84,7 @@ def test_business_days_leave_weekends_and_holidays_out(
     ],
 )
 def test_so_many_business_days_later(start: str, days: int, country: str, expected: str) -> None:
-    assert later(days, start, context=context(country=country))["date"] == expected
+    assert later(days, start, context=context(country=country, timezone="UTC"))["date"] == expected
 
 
 def test_of_another_country_its_own_weekend_and_holidays_count() -> None:
@@ -97,7 +97,12 @@ def test_of_another_country_its_own_weekend_and_holidays_count() -> None:
     table("calendar", "holidays"),
 )
 def test_holidays(when: str, place: str, language: str, country: str, says: str) -> None:
-    assert says in holidays(when, place, context=context(language, country))["summary"]
+    assert says in holidays(when, place, context=context(language, country, "UTC"))["summary"]
+
+
+def test_holidays_are_those_of_where_one_said_that_one_lives() -> None:
+    moved = context(country="MX", timezone="America/Argentina/Buenos_Aires")
+    assert "Argentina" in holidays("2026-12-08", context=moved)["summary"]
 
 
 def test_the_next_holidays_come_in_order_and_begin_today() -> None:
@@ -110,7 +115,7 @@ def test_the_next_holidays_come_in_order_and_begin_today() -> None:
 @pytest.mark.parametrize(
     ("answer", "code"),
     [
-        (lambda: holidays(context=context(country="")), "NO_COUNTRY"),
+        (lambda: holidays(context=context(country="", timezone="UTC")), "NO_COUNTRY"),
         (lambda: holidays(place="xyzzyq", context=context()), "LOCATION_NOT_FOUND"),
         (lambda: holidays("asdf", context=context()), "INVALID_DATE"),
         (lambda: business("1900-01-01", context=context()), "TOO_FAR"),
