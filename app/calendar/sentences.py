@@ -85,6 +85,12 @@ _BEGINNING = _any(
     r"antes despues depois hasta ate entre desde pras? pelas? las?\s+\d+ as\s+\d+ nunca nao",
 )
 _BEGINS_WITH_TIME = re.compile(rf"\W*{_BEGINNING}\b")
+# "at the end of the month pay the rent", "el día primero de enero …": a day that no pattern reads
+_PART_OF_MONTH = re.compile(
+    r"\W*(?:(?:me|el|la|a|al|o|no|on|at|by|the)\s+)*(?:dias?\s+(?:ultimo|primero|primeiro)\b"
+    r"|(?:fin|fines|fim|final|finales|finais|end|start|inicio|inicios|comienzos?|principios?|mediados|meados)"
+    r"\s+(?:del?|do|of)\s+(?:\w+\s+)?(?:mes|month|ano|year|semana|week|quincena|quinzena)\b)"
+)
 _CONDITIONS = _any(
     "except exc?ep?to salvo unless skip enquanto mientras while starting beginning empezando comecando hasta",
     "until till between horario anterior antes antecedencia anticipacion before earlier later luego prior",
@@ -158,7 +164,7 @@ def split_time(text: str, language: str, *, is_due: bool = False) -> tuple[str, 
     folded = fold(rest)
     if is_first and (_GOES_ON.match(folded) or (language == "en" and rest.strip() and not _TO.match(folded))):
         return None
-    if not is_first and _BEGINS_WITH_TIME.match(folded):
+    if _PART_OF_MONTH.match(folded) or (not is_first and _BEGINS_WITH_TIME.match(folded)):
         return None
     if not (is_first or is_due) and (_DUE_AFTER.search(folded) or _DUE.match(fold(words))):
         return None
