@@ -176,7 +176,7 @@ DAY: list[Scene] = [
         "fact",
         ("acordate que soy vegetariana", "✓ Lo recordaré: soy vegetariana"),
         ("lembra que sou alergico a camarão", "✓ Vou lembrar: sou alergico a camarão"),
-        ("remember im a nurse", "✓ I will remember: im a nurse"),
+        ("remember that im a nurse", "✓ I will remember: im a nurse"),
     ),
     (
         "another fact",

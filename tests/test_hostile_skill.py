@@ -69,7 +69,8 @@ ATTEMPTS = {
     ),
     "asks for our services": (
         "context.services.installer",
-        "AttributeError context.services.installer: only skills of the release have services",
+        "AttributeError no service is named 'installer'; "
+        "only skills of the release have services, here: none",
     ),
     "reads our settings": ("context.settings['OPENAI_API_KEY']", "KeyError 'OPENAI_API_KEY'"),
 }
