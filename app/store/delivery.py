@@ -135,6 +135,9 @@ def _queue_again(conn: Connection, outbox_id: str, wamid: str, now: float) -> bo
         return False
     if not state_of_new(conn, row["conversation_id"], row["origin"], now):
         return False
+    arrived = "SELECT 1 FROM statuses WHERE outbox_id = ? AND status IN ('delivered', 'read', 'played')"
+    if exists(conn, arrived, outbox_id):  # statuses come in any order
+        return False
     later = conn.execute(
         "SELECT * FROM outbox WHERE person_id = ? AND seq > ? AND state <> 'failed' ORDER BY seq",
         (row["person_id"], row["seq"]),
