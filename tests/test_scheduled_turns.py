@@ -51,6 +51,11 @@ class House:
         self.graph.say(self.person, said)
         return self.graph.reply(self.person, heard + 1)
 
+    def restart(self, **env: str) -> None:
+        self.server.stop()
+        self.server.env |= env
+        self.server.start()
+
     def times(self) -> list[dict[str, Any]]:
         """The model's calls for what began at its time."""
         return [body for body in self.model.main_calls if "[Nobody wrote now." in last_user_text(body)]
@@ -152,9 +157,7 @@ def test_in_quiet_hours_nothing_runs_and_afterwards_once(house: House) -> None:
 
 
 def test_a_run_that_waited_for_a_person_of_the_business_keeps_the_quiet_hours(house: House) -> None:
-    house.server.stop()
-    house.server.env["HANDOVER_HOURS"] = "3"
-    house.server.start()
+    house.restart(HANDOVER_HOURS="3")
     house.person = "p1"
     house.set(kind="task")
     now = datetime.fromtimestamp(time.time(), ZONE)
@@ -173,9 +176,7 @@ def test_a_run_that_waited_for_a_person_of_the_business_keeps_the_quiet_hours(ho
 
 
 def test_a_task_that_waits_for_a_limit_says_nothing_to_its_person(house: House) -> None:
-    house.server.stop()
-    house.server.env["TOKEN_LIMIT"] = "300/day"
-    house.server.start()
+    house.restart(TOKEN_LIMIT="300/day")
     house.person = "p1"
     house.set(kind="task")
     house.jump(HOUR + 60)
@@ -189,16 +190,13 @@ def test_who_may_not_write_any_more_is_not_written_to(house: House) -> None:
     house.person = "p1"
     house.set(kind="task")
     house.set("and every hour a word", text="a word")
-    house.server.stop()
-    allowed, house.server.env["ALLOWED_PHONE_NUMBERS"] = house.server.env["ALLOWED_PHONE_NUMBERS"], ""
-    house.server.start()
+    allowed = house.server.env["ALLOWED_PHONE_NUMBERS"]
+    house.restart(ALLOWED_PHONE_NUMBERS="")
     house.jump(HOUR + 1)
     wait_for(lambda: len(house.server.rows("SELECT 1 FROM schedules WHERE held_at IS NOT NULL")) == 2, "both")
     assert not house.times()
     assert len(house.graph.texts("p1")) == 2
-    house.server.stop()
-    house.server.env["ALLOWED_PHONE_NUMBERS"] = allowed
-    house.server.start()
+    house.restart(ALLOWED_PHONE_NUMBERS=allowed)
     house.graph.say("p1", "hello")
     house.wait_for_run(1)
 

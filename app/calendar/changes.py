@@ -4,9 +4,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from app.calendar.clock import clock_time
 from app.calendar.grammar import PARTS, UNITS, Piece, pieces
 from app.calendar.rules import CRON, EVERY, next_after
-from app.calendar.words import Reading, When, clock_time, read_when
+from app.calendar.words import Reading, When, read_when
 
 _HOUR_KINDS = frozenset({"clock", "noon", "midnight", "part"})
 """Kinds of pieces that say the hour; the others say the day."""

@@ -13,7 +13,7 @@ from itertools import dropwhile, takewhile
 from operator import itemgetter
 from typing import NamedTuple
 
-from app.search.words import ALL_STOP_WORDS, WORDS, Word, spaced, spans, stem
+from app.search.words import ALL_STOP_WORDS, WORDS, Word, content, spaced, spans, stem, words
 
 IT = "it"
 SAME = "same"
@@ -398,3 +398,19 @@ def _is_near(one: str, other: str) -> bool:
 @lru_cache(maxsize=16384)
 def _with_one_left_out(word: str) -> frozenset[str]:
     return frozenset(word[:at] + word[at + 1 :] for at in range(len(word)))
+
+
+def is_thing(clause: str, template: Template) -> bool:
+    """Tell whether the word of an order is a thing here, as in "remove diapers, wipes from the list"."""
+    first = next(iter(template.telling), "")
+    said = next((word for word in words(clause) if stem(word) == stem(first)), "")
+    return said.endswith("s") and not first.endswith("s") and template.begins_with(first)
+
+
+def says_more(clause: str, template: Template) -> bool:
+    """Tell whether a clause and a phrase without slots differ: "delete that reminder", "all reminders"."""
+    known = {stem(word) for word in words(without_slots(template.phrase))}
+    known |= {stem(word) for word in WORDS["courtesies"]}
+    said = {(stem(word), word.endswith("s")) for word in words(clause)}
+    lacks = any((stem(word), word.endswith("s")) not in said for word in template.telling)
+    return lacks or any(stem(word) not in known for word in content(words(clause)))

@@ -31,15 +31,15 @@ from app.search.phrases import (
     Alignment,
     Template,
     align,
+    is_thing,
     read_template,
+    says_more,
     trimmed,
     unquoted,
-    without_slots,
 )
 from app.search.words import (
     ALL_STOP_WORDS,
     WORDS,
-    content,
     says_something,
     stem,
     terms,
@@ -321,14 +321,14 @@ class Planner:
             names_things = not any(one.is_prose for one in offer.parameters)
             if offer.name not in self._read_only and (
                 orders.is_no_order(clause, alignment.template, names_things=names_things)
-                or _is_named(clause, alignment.template)
+                or is_thing(clause, alignment.template)
                 or alignment.template.is_loose(clause)
                 or not _MAY_BE_SKIPPED.issuperset(alignment.skipped)
                 or (_takes(offer, Kind.PLACE) and orders.lives_elsewhere(clause))
                 or (not _takes(offer, Kind.WHEN) and orders.asks_to_ring(clause))
                 or (alignment.template.takes_all and orders.holds_more(clause))
                 or (alignment.template.points and orders.means_all(clause, alignment.template))
-                or (not alignment.values and _says_more(clause, alignment.template))
+                or (not alignment.values and says_more(clause, alignment.template))
             ):
                 continue
             try:
@@ -588,22 +588,6 @@ def _takes(offer: Offer, kind: Kind) -> bool:
 
 def _are_sure(steps: Sequence[Step]) -> bool:
     return bool(steps) and all(step.is_sure for step in steps)
-
-
-def _is_named(clause: str, template: Template) -> bool:
-    """Tell whether the word of an order is a thing here, as in "remove diapers, wipes from the list"."""
-    first = next(iter(template.telling), "")
-    said = next((word for word in words(clause) if stem(word) == stem(first)), "")
-    return said.endswith("s") and not first.endswith("s") and template.begins_with(first)
-
-
-def _says_more(clause: str, template: Template) -> bool:
-    """Tell whether a clause and a phrase without slots differ: "delete that reminder", "all reminders"."""
-    known = {stem(word) for word in words(without_slots(template.phrase))}
-    known |= {stem(word) for word in WORDS["courtesies"]}
-    said = {(stem(word), word.endswith("s")) for word in words(clause)}
-    lacks = any((stem(word), word.endswith("s")) not in said for word in template.telling)
-    return lacks or any(stem(word) not in known for word in content(words(clause)))
 
 
 def _open_slot(offer: Offer, template: Template) -> str:

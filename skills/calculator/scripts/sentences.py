@@ -1,4 +1,4 @@
-"""What the calculator says, in three languages."""
+"""The calculator's sentences, in three languages."""
 
 from .arithmetic import MAX_DEPTH
 from .numbers import MAX_DIGITS
