@@ -315,6 +315,15 @@ def test_questions_and_reminders_end_as_their_own_rules_say(conn: Connection, or
     assert states(conn) == ["failed"]
 
 
+def test_what_was_delivered_is_not_sent_again_whatever_is_said_later(conn: Connection) -> None:
+    where = conversation(conn)
+    queue(conn, where, "turn:1", "a")
+    row = send(conn, where.person_id, "wamid.1", T)
+    report(conn, "wamid.1", "delivered", row)
+    report(conn, "wamid.1", "failed", row)
+    assert waiting(conn) == []
+
+
 def test_an_answer_of_long_ago_is_not_sent_again(conn: Connection) -> None:
     where = conversation(conn)
     queue(conn, where, "turn:1", "a")
