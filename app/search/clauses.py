@@ -26,6 +26,7 @@ _AND_MINUTES = re.compile(
 )
 _ENDS_IN_NUMBER = re.compile(rf"\b(?:{'|'.join(WORDS['numerals'])})$")
 _BEGINS_WITH_NUMBER = re.compile(rf"\d|(?:{'|'.join(WORDS['numerals'])})\b")
+_WHETHER = re.compile(r"\W*(?:is|are|was|were|am i|does|did|has|have (?:i|we)|esta[ns]?|estao)\b")
 _OF_STATE = re.compile(
     r"\W*(?:(?:is|are|was|were|am i|does|did|do (?:i|we)|has|have (?:i|we)|what|which|when|where|who"
     r"|how (?:many|much|long|is|are))\b(?! (?:about|if)\b)"
@@ -92,6 +93,11 @@ def asks_for_several(said: str) -> bool:
 def asks_of_state(said: str) -> bool:
     """Tell whether a message asks how something is, rather than for something to be done."""
     return _OF_STATE.match(fold(said)) is not None
+
+
+def asks_whether(said: str) -> bool:
+    """Tell whether a message asks for a yes or no about how something is: "is the light on?"."""
+    return _WHETHER.match(fold(said)) is not None
 
 
 def fragments_of(said: str) -> list[str]:

@@ -9,12 +9,14 @@ from operator import mul
 from sys import intern
 from typing import NamedTuple
 
+from app.search.clauses import asks_whether
 from app.search.lexicon import Meaning, lexicon
 from app.search.words import ALL_STOP_WORDS, content, grams, stem, words
 
 Worth = Mapping[str, float]  # how much each term counts
 
 _SMALL_WORD = 0.2  # beside words that carry meaning: little, but "turn on" is not "turn off"
+_STATE, _ASKED = "state", 0.3  # what a yes-or-no question asks for, and its worth
 _MEANT = 0.7  # worth of a meaning beside a word that the message itself holds
 _MEANT_GRAM = 0.5  # the same for 4-grams, shared by the meanings that are looked for by them
 _MEANT_BY_GRAMS = 3
@@ -46,13 +48,14 @@ def read_query(text: str, *, bridge: bool) -> Query:
     found = words(text)
     telling = content(found)
     stems = dict.fromkeys(map(stem, telling), 1.0)
+    asked = {stem(_STATE): _ASKED} if asks_whether(text) else {}
     by_place = lexicon().meanings(found) if bridge else {}
     meant = {stem(found[place]): meanings for place, meanings in by_place.items()}
     by_stem: dict[str, dict[str, float]] = {}
     for word in telling:
         by_stem.setdefault(stem(word), {}).update(dict.fromkeys(grams([word]), 1.0))
     return Query(
-        words=dict.fromkeys(map(stem, found), _SMALL_WORD) | stems,
+        words=dict.fromkeys(map(stem, found), _SMALL_WORD) | asked | stems,
         telling=stems,
         grams={**by_stem},
         meanings=meant,

@@ -135,6 +135,13 @@ def test_a_question_of_state_prefers_tools_that_read(said: str, first: str) -> N
     assert index.rank(said)[0].id == first
 
 
+def test_a_yes_or_no_question_asks_for_a_state() -> None:
+    lamps = [Document(f"lamp{n}", f"lamp_{n}", "Switches a lamp") for n in range(9)]
+    index = ToolIndex([*lamps, Document("home", "home_state", "State of things")])
+    assert "home" in ids(index, "is the lamp on?")
+    assert "home" not in ids(index, "switch the lamp on")
+
+
 def test_several_meanings_of_a_word_count_as_one() -> None:
     both = Document("both", "invoices", "Finds an invoice")
     index = ToolIndex([both, Document("verbs", "lookup", "Search, find, look up and locate a thing")])
