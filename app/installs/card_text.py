@@ -20,6 +20,7 @@ from app.installs.plans import Plan
 from app.installs.skills import SkillCandidate
 from app.llm.errors import ModelError
 from app.llm.model import Model, ModelRequest
+from app.people import Audience
 from app.settings import Settings
 from app.skills.findings import Finding, Kind
 from app.skills.servers import Server
@@ -83,21 +84,24 @@ class CardWriter:
 
     async def short(self, language: str, candidate: Candidate, room: int = PHONE_CHARACTERS) -> CardText:
         """Write what an owner must know before a yes, with the question in about `room` characters."""
-        card = self._card(language, candidate, is_short=True)
-        lines = [fact.line for fact in card.facts() if fact.is_vital]
-        lines += [self.kinds_of_yes(language, candidate), card.more_to_write]
+        words, question = _Words(language, True), _question(language, candidate)
+        lines = [fact.line for fact in self._facts(words, candidate) if fact.is_vital]
+        lines += [self.kinds_of_yes(language, candidate), _more_to_write(language, candidate)]
         rest = "\n".join(filter(None, lines))
-        about = await self._translated(language, card.description)
-        left = room - len(card.name) - len(rest) - len(card.question) - len(":  “”…\n\n\n")
+        about = await self._translated(language, candidate.description)
+        left = room - len(candidate.name) - len(rest) - len(question) - len(":  “”…\n\n\n")
         most = max(_LEAST_ABOUT, min(left, _MOST_ABOUT))
         told = quoted(about if len(about) <= most else f"{about[:most].rstrip()}…")
-        return CardText(f"{card.name}: {told}\n{rest}", card.question)
+        return CardText(f"{candidate.name}: {told}\n{rest}", question)
 
     def whole(self, language: str, candidate: Candidate) -> CardText:
         """Write all that is approved; blocks for a large skill."""
-        card = self._card(language, candidate, is_short=False)
-        lines = [card.title, *(line for fact in card.facts() for line in (fact.line, *fact.details))]
-        return CardText("\n".join(lines), f"{card.question} ({candidate.subject[:12]})")
+        facts = self._facts(_Words(language, False), candidate)
+        lines = [
+            _title(language, candidate),
+            *(line for fact in facts for line in (fact.line, *fact.details)),
+        ]
+        return CardText("\n".join(lines), f"{_question(language, candidate)} ({candidate.subject[:12]})")
 
     def detailed(self, language: str, candidate: Candidate) -> CardText:
         """Write the whole card as `whole` does, and what each kind of yes means."""
@@ -126,14 +130,10 @@ class CardWriter:
             "Install: I ask before each call. Install+trust: not before those that, as it says, only read.",
         )
 
-    def _card(self, language: str, candidate: Candidate, *, is_short: bool) -> "_SkillCard | _ServerCard":
+    def _facts(self, words: "_Words", candidate: Candidate) -> Iterator[Fact]:
         if isinstance(candidate, SkillCandidate):
-            card = candidate.card
-            return _SkillCard(
-                language, is_short, self.sandboxed, card.name, card.description, candidate, card
-            )
-        about = (candidate.name, candidate.description)
-        return _ServerCard(language, is_short, self.sandboxed, *about, candidate, self.workspace)
+            return _skill_facts(words, candidate, self.sandboxed)
+        return _server_facts(words, candidate, self.workspace if self.sandboxed else None)
 
     async def _translated(self, language: str, text: str) -> str:
         """Return the text in a language; unchanged if it is in that language, or no model translates it."""
@@ -166,28 +166,18 @@ def kind_names(language: str) -> dict[Kind, str]:
 
 
 @dataclass(frozen=True)
-class _Card:
-    """Facts that skills and servers share; values from outside are quoted, and cut on a short card."""
+class _Words:
+    """Quotes values from outside, which are cut on a short card, and says what all cards say."""
 
     language: str
     is_short: bool
-    sandboxed: bool
-    name: str
-    description: str
-
-    @property
-    def more_to_write(self) -> str:
-        return say(self.language, "Write “details” to see all of it.")
 
     def names(self, names: Sequence[str]) -> str:
-        shown = [self.cut(name, _LONGEST_NAME) for name in names[: _MOST_NAMED if self.is_short else None]]
+        shown = [self.quoted(name, _LONGEST_NAME) for name in names[: _MOST_NAMED if self.is_short else None]]
         more = len(names) - len(shown)
         return f"{', '.join(shown)} +{more}" if more else ", ".join(shown)
 
-    def address(self, address: str) -> str:
-        return self.cut(address, _LONGEST_ADDRESS)
-
-    def cut(self, text: str, most: int) -> str:
+    def quoted(self, text: str, most: int = _LONGEST_ADDRESS) -> str:
         return quoted(f"{text[: most - 1]}…" if self.is_short and len(text) > most else text)
 
     def unconfined(self) -> str:
@@ -199,7 +189,7 @@ class _Card:
     def internet(self, is_granted: bool) -> str:
         return say(self.language, "the internet") if is_granted else say(self.language, "no internet")
 
-    def audience(self, audience: str) -> Fact:
+    def audience(self, audience: Audience) -> Fact:
         if audience == "owners":
             return Fact(say(self.language, "Only owners may use it."))
         return Fact(say(self.language, "Everyone here may use it, and all share its data."))
@@ -220,191 +210,159 @@ class _Card:
         return Fact("⚠ " + say(self.language, "Worth a look: {kinds}", kinds=kinds), details)
 
 
-@dataclass(frozen=True)
-class _SkillCard(_Card):
-    candidate: SkillCandidate
-    card: SkillCard
+def _title(language: str, candidate: Candidate) -> str:
+    description = quoted(candidate.description)
+    if isinstance(candidate, SkillCandidate):
+        name = quoted(candidate.card.title)
+        return say(language, "Skill {name}: {description}", name=name, description=description)
+    name = quoted(candidate.title or candidate.name)
+    return say(language, "MCP server {name}: {description}", name=name, description=description)
 
-    @property
-    def title(self) -> str:
-        name, description = quoted(self.card.title), quoted(self.description)
-        return say(self.language, "Skill {name}: {description}", name=name, description=description)
 
-    @property
-    def question(self) -> str:
-        if self.candidate.replaces:
-            return say(self.language, "Update the skill {name}?", name=self.name)
-        return say(self.language, "Install the skill {name}?", name=self.name)
+def _question(language: str, candidate: Candidate) -> str:
+    name, is_update = candidate.name, bool(candidate.replaces)
+    if isinstance(candidate, SkillCandidate):
+        if is_update:
+            return say(language, "Update the skill {name}?", name=name)
+        return say(language, "Install the skill {name}?", name=name)
+    if is_update:
+        return say(language, "Update the server {name}?", name=name)
+    return say(language, "Install the server {name}?", name=name)
 
-    def facts(self) -> Iterator[Fact]:
-        language, card = self.language, self.card
-        yield Fact(say(language, "From: {source}", source=self.address(card.source)))
-        if card.sent_on:
-            host = urlsplit(card.sent_on).netloc if self.is_short else card.sent_on
-            yield Fact(say(language, "Its files come from: {host}", host=self.address(host)))
-        yield Fact(f"sha256: {card.sha256}", is_vital=False)
-        if before := ", ".join(map(self.address, self.candidate.came_from)):
-            yield Fact(say(language, "It came from another address before: {source}", source=before))
-        yield self.findings(card.findings, card.finding_counts)
-        yield from self._servers()
-        yield from self._tools()
-        yield from self._scripts()
-        if card.settings:
-            names = self.names(card.settings)
-            yield Fact(say(language, "Settings and secrets it asks for: {names}", names=names))
-        yield self.audience(card.audience)
-        yield self._files()
 
-    def _servers(self) -> Iterator[Fact]:
-        details = [
-            say(self.language, "MCP server {name}: {place}", name=quoted(one.name), place=_server_place(one))
-            for one in self.card.servers
-        ] + [
-            say(
-                self.language,
-                "MCP server {name} is refused: {reason}",
-                name=quoted(one.name),
-                reason=quoted(one.reason),
-            )
-            for one in self.card.refused
-        ]
-        if names := [*(one.name for one in self.card.servers), *(one.name for one in self.card.refused)]:
-            yield Fact(say(self.language, "MCP servers: {names}", names=self.names(names)), details)
+def _more_to_write(language: str, candidate: Candidate) -> str:
+    if isinstance(candidate, Plan) and candidate.grants.network:
+        return say(language, "Write “details” to see all of it, “no internet” to install it without.")
+    return say(language, "Write “details” to see all of it.")
 
-    def _tools(self) -> Iterator[Fact]:
-        language, count = self.language, len(self.card.tools)
-        if self.card.tools and not self.sandboxed:
-            yield Fact(self.unconfined())
-        tools = say_plural(language, "{n} tool", "{n} tools", count) if count else say(language, "no tools")
-        if self.card.hosts:
-            line = say(language, "{tools}, reaches {names}", tools=tools, names=self.names(self.card.hosts))
-        else:
-            is_confined = self.sandboxed or not self.card.tools
-            line = say(language, "{tools}, no internet", tools=tools) if is_confined else tools
-        details = []
-        if self.card.tools_fault:
-            fault = quoted(self.card.tools_fault)
-            details.append(say(language, "Its tools cannot be read: {fault}", fault=fault))
-        details += [f"- {quoted(tool.name)}: {quoted(tool.description)}" for tool in self.card.tools]
-        if self.card.tools and self.sandboxed:
-            details.append(self.confined())
-        yield Fact(line, details)
 
-    def _scripts(self) -> Iterator[Fact]:
-        if self.card.scripts:
-            count = say_plural(self.language, "{n} program", "{n} programs", len(self.card.scripts))
-            listed = [
-                f"- {quoted(script.path)} ({quoted(script.interpreter)})" for script in self.card.scripts
-            ]
-            yield Fact(f"{count}, {self.internet(self.card.script_network)}", listed)
-        if packages := list(dict.fromkeys(name for script in self.card.scripts for name in script.packages)):
-            names = self.names(packages)
-            yield Fact(say(self.language, "Packages that are installed for them: {names}", names=names))
-
-    def _files(self) -> Fact:
-        listed = [f"- {quoted(file.path)} {_size(file.size)}" for file in self.card.files[:_MOST_FILES]]
-        if more := len(self.card.files) - len(listed):
-            listed.append(say(self.language, "- and {n} more", n=more))
-        line = say_plural(
-            self.language,
-            "{n} file, {size}:",
-            "{n} files, {size}:",
-            len(self.card.files),
-            size=_size(self.card.size),
+def _skill_facts(words: _Words, candidate: SkillCandidate, sandboxed: bool) -> Iterator[Fact]:
+    language, card = words.language, candidate.card
+    yield Fact(say(language, "From: {source}", source=words.quoted(card.source)))
+    if card.sent_on:
+        yield Fact(say(language, "Its files come from: {host}", host=words.quoted(card.sent_on)))
+    yield Fact(f"sha256: {card.sha256}", is_vital=False)
+    if before := ", ".join(map(words.quoted, candidate.came_from)):
+        yield Fact(say(language, "It came from another address before: {source}", source=before))
+    yield words.findings(card.findings, card.finding_counts)
+    if names := [*(one.name for one in card.servers), *(one.name for one in card.refused)]:
+        yield Fact(
+            say(language, "MCP servers: {names}", names=words.names(names)), list(_servers(language, card))
         )
-        return Fact(line, listed, is_vital=False)
+    yield from _tools(words, card, sandboxed)
+    if card.scripts:
+        count = say_plural(language, "{n} program", "{n} programs", len(card.scripts))
+        listed = [f"- {quoted(script.path)} ({quoted(script.interpreter)})" for script in card.scripts]
+        yield Fact(f"{count}, {words.internet(card.script_network)}", listed)
+    if packages := list(dict.fromkeys(name for script in card.scripts for name in script.packages)):
+        named = words.names(packages)
+        yield Fact(say(language, "Packages that are installed for them: {names}", names=named))
+    if card.settings:
+        named = words.names(card.settings)
+        yield Fact(say(language, "Settings and secrets it asks for: {names}", names=named))
+    yield words.audience(card.audience)
+    listed = [f"- {quoted(file.path)} {_size(file.size)}" for file in card.files[:_MOST_FILES]]
+    if more := len(card.files) - len(listed):
+        listed.append(say(language, "- and {n} more", n=more))
+    size = _size(card.size)
+    yield Fact(
+        say_plural(language, "{n} file, {size}:", "{n} files, {size}:", len(card.files), size=size),
+        listed,
+        is_vital=False,
+    )
 
 
-@dataclass(frozen=True)
-class _ServerCard(_Card):
-    plan: Plan
-    workspace: Path
+def _servers(language: str, card: SkillCard) -> Iterator[str]:
+    for one in card.servers:
+        name, place = quoted(one.name), _server_place(one)
+        yield say(language, "MCP server {name}: {place}", name=name, place=place)
+    for refused in card.refused:
+        name, reason = quoted(refused.name), quoted(refused.reason)
+        yield say(language, "MCP server {name} is refused: {reason}", name=name, reason=reason)
 
-    @property
-    def title(self) -> str:
-        name, description = quoted(self.plan.title or self.name), quoted(self.description)
-        return say(self.language, "MCP server {name}: {description}", name=name, description=description)
 
-    @property
-    def question(self) -> str:
-        if self.plan.replaces:
-            return say(self.language, "Update the server {name}?", name=self.name)
-        return say(self.language, "Install the server {name}?", name=self.name)
+def _tools(words: _Words, card: SkillCard, sandboxed: bool) -> Iterator[Fact]:
+    language, count = words.language, len(card.tools)
+    if card.tools and not sandboxed:
+        yield Fact(words.unconfined())
+    tools = say_plural(language, "{n} tool", "{n} tools", count) if count else say(language, "no tools")
+    if card.hosts:
+        tools = say(language, "{tools}, reaches {names}", tools=tools, names=words.names(card.hosts))
+    elif sandboxed or not card.tools:
+        tools = say(language, "{tools}, no internet", tools=tools)
+    details = []
+    if card.tools_fault:
+        details.append(say(language, "Its tools cannot be read: {fault}", fault=quoted(card.tools_fault)))
+    details += [f"- {quoted(tool.name)}: {quoted(tool.description)}" for tool in card.tools]
+    if card.tools and sandboxed:
+        details.append(words.confined())
+    yield Fact(tools, details)
 
-    @property
-    def more_to_write(self) -> str:
-        if self.plan.grants.network:
-            return say(
-                self.language, "Write “details” to see all of it, “no internet” to install it without."
-            )
-        return super().more_to_write
 
-    def facts(self) -> Iterator[Fact]:
-        language, plan = self.language, self.plan
-        yield self._origin()
-        yield self.findings(plan.findings, Counter(one.kind for one in plan.findings))
-        if plan.url:
-            said = say(
-                language,
-                "It runs elsewhere: what you ask it goes to {address}",
-                address=quoted(urlsplit(plan.url).hostname or plan.url),
-            )
-            yield Fact(said, [f"- {quoted(plan.url)}", *_pairs(plan.headers)])
-        else:
-            yield self._rights()
-        if plan.secrets:
-            names = self.names([one.key for one in plan.secrets])
-            said = say(language, "It asks for {names}: never here, but in a shell.", names=names)
-            yield Fact(said, list(self._secrets()))
-        yield self.audience(plan.audience)
-        if plan.edited:
-            yield Fact(say(language, "What you changed in its entry in the file of servers is gone then."))
+def _server_facts(words: _Words, plan: Plan, workspace: Path | None) -> Iterator[Fact]:
+    """Yield the facts of a server; without a `workspace` it would run unconfined."""
+    language = words.language
+    yield _origin(language, plan)
+    yield words.findings(plan.findings, Counter(one.kind for one in plan.findings))
+    if plan.url:
+        host = quoted(urlsplit(plan.url).hostname or plan.url)
+        said = say(language, "It runs elsewhere: what you ask it goes to {address}", address=host)
+        yield Fact(said, [f"- {quoted(plan.url)}", *_pairs(plan.headers)])
+    elif workspace is None:
+        yield Fact(words.unconfined())
+    else:
+        yield _rights(words, plan, workspace)
+    if plan.secrets:
+        names = words.names([one.key for one in plan.secrets])
+        said = say(language, "It asks for {names}: never here, but in a shell.", names=names)
+        yield Fact(said, list(_secrets(language, plan)))
+    yield words.audience(plan.audience)
+    if plan.edited:
+        yield Fact(say(language, "What you changed in its entry in the file of servers is gone then."))
 
-    def _origin(self) -> Fact:
-        language, plan = self.language, self.plan
-        is_plain = _PLAIN_VERSION.fullmatch(plan.version)
-        which = f"{plan.registry_id} {plan.version if is_plain else quoted(plan.version)}"
-        if plan.url:
-            return Fact(say(language, "By {publisher}: {which}", publisher=plan.namespace, which=which))
-        command = quoted(plan.command_line)
-        details = [say(language, "What is started, whole: {command}", command=command)]
-        if plan.env:
-            details += [say(language, "Variables it is given:"), *_pairs(plan.env)]
-        line = say(
-            language,
-            "By {publisher}: {which}, from {registry}",
-            publisher=plan.namespace,
-            which=which,
-            registry=_REGISTRIES.get(plan.kind, plan.kind),
-        )
-        return Fact(line, details)
 
-    def _rights(self) -> Fact:
-        language, grants = self.language, self.plan.grants
-        if not self.sandboxed:
-            return Fact(self.unconfined())
-        if self.workspace in grants.folders_write:
-            uses = [say(language, "all of your files")]
-        elif grants.folders_write:
-            names = self.names([_below(one, self.workspace) for one in grants.folders_write])
-            uses = [say(language, "your folder {names}", names=names)]
-        else:
-            uses = [say(language, "only a folder of its own")]
-        uses.append(self.internet(grants.network))
-        if grants.programs:
-            uses.append(say(language, "other programs"))
-        details = [self.confined()]
-        if grants.network:
-            details.append(say(language, "Network: yes, the internet and the network of this machine."))
-        return Fact(say(language, "It may use: {things}.", things=", ".join(uses)), details)
+def _origin(language: str, plan: Plan) -> Fact:
+    is_plain = _PLAIN_VERSION.fullmatch(plan.version)
+    which = f"{plan.registry_id} {plan.version if is_plain else quoted(plan.version)}"
+    if plan.url:
+        return Fact(say(language, "By {publisher}: {which}", publisher=plan.namespace, which=which))
+    details = [say(language, "What is started, whole: {command}", command=quoted(plan.command_line))]
+    if plan.env:
+        details += [say(language, "Variables it is given:"), *_pairs(plan.env)]
+    line = say(
+        language,
+        "By {publisher}: {which}, from {registry}",
+        publisher=plan.namespace,
+        which=which,
+        registry=_REGISTRIES[plan.kind],
+    )
+    return Fact(line, details)
 
-    def _secrets(self) -> Iterator[str]:
-        for secret in self.plan.secrets:
-            is_needed = secret.required
-            needed = say(self.language, "needed") if is_needed else say(self.language, "not always needed")
-            described = f": {quoted(secret.description)}" if secret.description else ""
-            yield f"- {secret.key} ({needed}){described}"
-            yield f"   recado mcp secret {self.plan.name} {secret.key}"
+
+def _rights(words: _Words, plan: Plan, workspace: Path) -> Fact:
+    language, grants = words.language, plan.grants
+    if workspace in grants.folders_write:
+        uses = [say(language, "all of your files")]
+    elif grants.folders_write:
+        below = [one.relative_to(workspace) for one in grants.folders_write]
+        uses = [say(language, "your folder {names}", names=words.names(list(map(str, below))))]
+    else:
+        uses = [say(language, "only a folder of its own")]
+    uses.append(words.internet(grants.network))
+    if grants.programs:
+        uses.append(say(language, "other programs"))
+    details = [words.confined()]
+    if grants.network:
+        details.append(say(language, "Network: yes, the internet and the network of this machine."))
+    return Fact(say(language, "It may use: {things}.", things=", ".join(uses)), details)
+
+
+def _secrets(language: str, plan: Plan) -> Iterator[str]:
+    for secret in plan.secrets:
+        needed = say(language, "needed") if secret.required else say(language, "not always needed")
+        described = f": {quoted(secret.description)}" if secret.description else ""
+        yield f"- {secret.key} ({needed}){described}"
+        yield f"   recado mcp secret {plan.name} {secret.key}"
 
 
 def _server_place(server: Server) -> str:
@@ -412,10 +370,6 @@ def _server_place(server: Server) -> str:
     texts += [f"{name}: {value}" for name, value in server.headers.items()]
     texts += [f"{name}={value}" for name, value in server.env.items()]
     return ", ".join(map(quoted, texts))
-
-
-def _below(folder: Path, workspace: Path) -> str:
-    return str(folder.relative_to(workspace) if folder.is_relative_to(workspace) else folder)
 
 
 def _pairs(settings: Sequence[tuple[str, str]]) -> list[str]:

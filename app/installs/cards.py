@@ -1,7 +1,7 @@
 """The card of a skill: what an owner is asked to approve, read from its bytes in a process of its own.
 
-Unpacking, Python's parser and the searches can be held up for seconds by a file made for it; there they
-delay no other work, and end at their limits.
+Python's parser and the searches can be held up for seconds by a file made for it; there they delay no other
+work, and end at their limits.
 """
 
 import os
@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ConfigDict, TypeAdapter, with_config
+from pydantic import TypeAdapter
 
 from app.installs.errors import QuarantineError
-from app.installs.quarantine import Quarantined, unpack
+from app.installs.quarantine import Quarantined, kept
 from app.people import Audience
 from app.skills.findings import Finding, Kind, find, hosts
 from app.skills.manifest import audience_of, may_use_network
@@ -33,7 +33,6 @@ EXAMINE_SECONDS = 20  # a hundred times what an honest skill takes
 EXAMINE_MEMORY = 1024 * 1024 * 1024
 
 _TOOLS = "scripts/tools.py"
-_PACKED = ""  # the name of an archive among the files that are examined
 _REFUSED = b"refused: "
 _ROOT = Path(__file__).resolve().parents[2]
 _PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); import app.installs.cards as cards; cards.main()"
@@ -59,7 +58,7 @@ class CardTool:
 class SkillCard:
     """The content of a skill as an owner is asked to approve it, and what is conspicuous in it.
 
-    `source` is the address that the person wrote, `sent_on` the one on another host that it redirected to.
+    `source` is the address that the person wrote, `sent_on` the other host that it redirected to.
     Texts from outside are unchanged: to show them, use `quoted`. `settings` are variables that it asks for
     and would be given. Of `findings` some of each kind are listed, and all counted. `scripts` are programs
     that its instructions may tell to run, with internet where `script_network`.
@@ -90,24 +89,45 @@ class SkillCard:
         return sum(file.size for file in self.files)
 
 
-def examine_archive(
-    data: bytes, source: str, folder: str = "", sent_on: str = "", seconds: float = EXAMINE_SECONDS
-) -> tuple[Quarantined, SkillCard]:
-    """Unpack a skill as `unpack` does and make its card. Blocks its thread for so long at most.
+def examine(data_dir: Path, sha256: str, seconds: float = EXAMINE_SECONDS) -> SkillCard:
+    """Make the card of a skill in quarantine. Blocks its thread for so long at most.
 
     Raises `QuarantineError` for a skill that no card can show, or that takes more than it may.
     """
-    examined = _examine(Quarantined(source, folder, {_PACKED: data}, sent_on), seconds)
-    return examined.tree, examined.card
+    try:
+        done = subprocess.run(  # noqa: S603
+            [sys.executable, "-I", "-X", "utf8", "-c", _PROGRAM, str(_ROOT), str(data_dir), sha256],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={},
+            timeout=seconds,
+            check=True,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise QuarantineError(f"it cannot be looked through within {seconds:g} seconds") from error
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise QuarantineError("it cannot be looked through: that took more than it may") from error
+    if done.stdout.startswith(_REFUSED):
+        raise QuarantineError(done.stdout.removeprefix(_REFUSED).decode())
+    return _CARD.validate_json(done.stdout)
 
 
-def examine(tree: Quarantined, seconds: float = EXAMINE_SECONDS) -> SkillCard:
-    """Make the card of files that were unpacked before; limits and errors as in `examine_archive`."""
-    return _examine(tree, seconds).card
+def main() -> None:
+    """Print the card of a skill in quarantine, or why there is none; in a process of its own."""
+    os.nice(10)
+    resource.setrlimit(resource.RLIMIT_AS, (EXAMINE_MEMORY, EXAMINE_MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (EXAMINE_SECONDS, EXAMINE_SECONDS))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _, _, data_dir, sha256 = sys.argv
+    try:
+        card = make_card(kept(Path(data_dir), sha256))
+        sys.stdout.buffer.write(_CARD.dump_json(card, exclude_defaults=True))
+    except QuarantineError as error:
+        sys.stdout.buffer.write(_REFUSED + str(error).encode())
 
 
 def make_card(tree: Quarantined) -> SkillCard:
-    """Make the card in this process: for tests and the process of `examine` only.
+    """Make the card in this process, which it may hold up.
 
     Raises `QuarantineError` if there are more hosts, tools or variables than a person would read.
     """
@@ -146,53 +166,7 @@ def quoted(text: str) -> str:
     return f"“{escape_text(' '.join(text.split()))}”"
 
 
-@dataclass(frozen=True)
-class _Examined:
-    tree: Quarantined
-    card: SkillCard
-
-
-_BASE64 = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
-_TREE: TypeAdapter[Quarantined] = TypeAdapter(with_config(_BASE64)(Quarantined))
-_EXAMINED: TypeAdapter[_Examined] = TypeAdapter(with_config(_BASE64)(_Examined))
-
-
-def main() -> None:
-    """Read a skill from stdin and write its files and card, or why there is none.
-
-    Runs in a process of its own.
-    """
-    os.nice(10)
-    resource.setrlimit(resource.RLIMIT_AS, (EXAMINE_MEMORY, EXAMINE_MEMORY))
-    resource.setrlimit(resource.RLIMIT_CPU, (EXAMINE_SECONDS, EXAMINE_SECONDS))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    tree = _TREE.validate_json(sys.stdin.buffer.read())
-    try:
-        if _PACKED in tree.files:
-            tree = unpack(tree.files[_PACKED], tree.source, tree.folder, tree.sent_on)
-        sys.stdout.buffer.write(_EXAMINED.dump_json(_Examined(tree, make_card(tree)), exclude_defaults=True))
-    except QuarantineError as error:
-        sys.stdout.buffer.write(_REFUSED + str(error).encode())
-
-
-def _examine(tree: Quarantined, seconds: float) -> _Examined:
-    try:
-        done = subprocess.run(  # noqa: S603
-            [sys.executable, "-I", "-X", "utf8", "-c", _PROGRAM, str(_ROOT)],
-            input=_TREE.dump_json(tree),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={},
-            timeout=seconds,
-            check=True,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise QuarantineError(f"it cannot be looked through within {seconds:g} seconds") from error
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise QuarantineError("it cannot be looked through: that took more than it may") from error
-    if done.stdout.startswith(_REFUSED):
-        raise QuarantineError(done.stdout.removeprefix(_REFUSED).decode())
-    return _EXAMINED.validate_json(done.stdout)
+_CARD = TypeAdapter(SkillCard)
 
 
 def _require_readable(**counts: int) -> None:

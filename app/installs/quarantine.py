@@ -59,8 +59,8 @@ _DAMAGE = (
 class Quarantined:
     """A tree of files that passed every check and waits for approval.
 
-    `source` is the person's address with the wanted folder behind a `#`; `sent_on` is the address on another
-    host that it redirected to, or "".
+    `source` is the person's address with the wanted folder behind a `#`; `sent_on` is the other host that it
+    redirected to, or "".
     """
 
     source: str
@@ -88,8 +88,7 @@ def unpack(data: bytes, source: str, folder: str = "", sent_on: str = "") -> Qua
     """Return the skill in a zip archive or in a single SKILL.md that came from `source`.
 
     `folder` names the wanted one where an archive holds several; a single folder around everything, as in
-    GitHub's archives, is ignored. Call it through `examine_archive`, which has limits. Raises
-    `QuarantineError`.
+    GitHub's archives, is ignored. Raises `QuarantineError`.
     """
     if len(data) > MAX_PACKED:
         raise QuarantineError(f"it has {len(data)} bytes; at most {MAX_PACKED // 1024**2} MiB are taken")

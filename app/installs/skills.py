@@ -12,11 +12,11 @@ from urllib.parse import unquote, urlsplit
 
 from app.http.address import Address, FetchError
 from app.http.transport import Transport
-from app.installs.cards import SkillCard, examine, examine_archive
+from app.installs.cards import SkillCard, examine
 from app.installs.errors import InstallError, QuarantineError
 from app.installs.packages import install_script_packages, packages_wanted
 from app.installs.pipeline import Approval, InstallPipeline
-from app.installs.quarantine import MAX_PACKED, Quarantined, keep, kept
+from app.installs.quarantine import MAX_PACKED, Quarantined, discard, keep, kept, unpack
 from app.mcp.configuration import forget_unused_secrets, secret_names
 from app.security import write_private
 from app.skills.file_tree import TreeError, remove_tree, write_tree
@@ -27,7 +27,6 @@ from app.skills.skill import RELEASE_SKILLS, bundled_names
 from app.store.disk_space import Disk
 
 FETCH_SECONDS = 30.0
-_MAX_ADDRESS = 1000  # characters that are kept of an address that a site redirected to
 
 _GITHUB = re.compile(
     r"https://(?:www\.)?github\.com/(?P<repository>[\w.-]+/[\w.-]+?)(?:\.git)?"
@@ -43,8 +42,7 @@ _AROUND = ".,;:!?)]}'\"*_~`»”’"
 class SkillCandidate:
     """A skill in quarantine; for an update `replaces` is the hash of the version before.
 
-    `came_from` has the address that version came from, and the host that its bytes came from by a redirect,
-    where those are others now.
+    `came_from` has the address and the host that version came from, if one of them is another now.
     """
 
     card: SkillCard
@@ -54,6 +52,10 @@ class SkillCandidate:
     @property
     def name(self) -> str:
         return self.card.name
+
+    @property
+    def description(self) -> str:
+        return self.card.description
 
     @property
     def subject(self) -> str:
@@ -96,12 +98,18 @@ class SkillInstaller(InstallPipeline[str, SkillCandidate, Installed]):
         fetched = await self._transport.fetch(fetched_from, limit_bytes=MAX_PACKED, seconds=FETCH_SECONDS)
         if fetched.status != 200:
             raise FetchError("BAD_STATUS", f"the site answers with status {fetched.status}")
-        sent_on = _sent_on(fetched_from, fetched.url)
+        asked, came = Address.parse(fetched_from), Address.parse(fetched.url)
+        sent_on = "" if asked.origin == came.origin else urlsplit(came.url).netloc
         return await asyncio.to_thread(self._keep, fetched.body, source, folder, sent_on)
 
     def load(self, subject: str) -> SkillCandidate:
-        tree = kept(self.data_dir, subject.partition("/")[0])
-        return self._candidate(tree, examine(tree))
+        card = examine(self.data_dir, subject.partition("/")[0])
+        before = self._current(card.name)
+        if before is None:
+            return SkillCandidate(card)
+        place = (before.source, urlsplit(before.sent_on).netloc or before.sent_on)
+        came_from = tuple(filter(None, place)) if place != (card.source, card.sent_on) else ()
+        return SkillCandidate(card, came_from, before.sha256)
 
     def installed(self, name: str) -> Installed:
         found = self._current(name)
@@ -133,14 +141,13 @@ class SkillInstaller(InstallPipeline[str, SkillCandidate, Installed]):
     def _install(self, candidate: SkillCandidate, approval: Approval) -> Installed:
         sha256, name, replaces = approval.subject.split("/")
         tree = kept(self.data_dir, sha256)
-        if tree.source != _places(approval.address)[0]:
-            raise QuarantineError("what was looked at came from another address; fetch it again")
-        if tree.name != name:
-            raise QuarantineError("what was looked at had another name; fetch it again")
+        if (tree.source, tree.name) != (_places(approval.address)[0], name):
+            raise QuarantineError("what was looked at came from another address or had another name")
         if candidate.replaces not in (replaces, sha256):
             raise InstallError("UNAVAILABLE", f"{name} was changed meanwhile; ask again")
+        _check_free(name, self._reserved())
         secrets = secret_names(self.data_dir, name)
-        installed = write_skill(self.data_dir, tree, candidate.card, approval, self._reserved())
+        installed = write_skill(self.data_dir, tree, candidate.card, approval)
         forget_unused_secrets(self.data_dir, name, secrets)
         return installed
 
@@ -148,24 +155,17 @@ class SkillInstaller(InstallPipeline[str, SkillCandidate, Installed]):
         remove_skill(self.data_dir, record.name)
 
     def _keep(self, data: bytes, source: str, folder: str, sent_on: str) -> SkillCandidate:
-        tree, card = examine_archive(data, source, folder, sent_on)
+        tree = unpack(data, source, folder, sent_on)
         _check_free(tree.name, self._reserved())
-        candidate = self._candidate(tree, card)
         try:
             keep(self.data_dir, tree)
         except (OSError, TreeError) as error:
             raise InstallError("UNAVAILABLE", f"{tree.name} could not be kept: {error}") from error
-        return candidate
-
-    def _candidate(self, tree: Quarantined, card: SkillCard) -> SkillCandidate:
-        before = self._current(tree.name)
-        if before is None:
-            return SkillCandidate(card)
-        came_from = [before.source] if before.source != card.source else []
-        host, host_before = _host(card.source, card.sent_on), _host(before.source, before.sent_on)
-        if (before.sent_on or card.sent_on) and host != host_before:
-            came_from.append(host_before)
-        return SkillCandidate(card, tuple(came_from), before.sha256)
+        try:
+            return self.load(tree.sha256)
+        except QuarantineError:
+            discard(self.data_dir, tree.sha256)
+            raise
 
     def _current(self, name: str) -> Installed | None:
         return next((one for one in current(self.data_dir) if one.name == name), None)
@@ -175,21 +175,12 @@ class SkillInstaller(InstallPipeline[str, SkillCandidate, Installed]):
         return bundled_names(self._release) | {folder.name for folder in own}
 
 
-def write_skill(
-    data_dir: Path,
-    tree: Quarantined,
-    card: SkillCard,
-    approval: Approval,
-    reserved: frozenset[str] = frozenset(),
-) -> Installed:
+def write_skill(data_dir: Path, tree: Quarantined, card: SkillCard, approval: Approval) -> Installed:
     """Write the tree to DATA_DIR/skills/<name>/<sha256>/ and make it the current version of that name.
 
-    `card` is the approved one; `reserved` are names of skills that came another way. A crash leaves the
-    version before or this one, whole. Raises `InstallError`.
+    `card` is the one of these bytes. A crash leaves the version before or this one, whole. Raises
+    `InstallError`.
     """
-    if card.sha256 != tree.sha256 or card.name != tree.name:
-        raise InstallError("CHANGED", "these are not the bytes that the card was made from; ask again")
-    _check_free(tree.name, reserved)
     installed = Installed(
         name=tree.name,
         folder=_home(data_dir, tree.name) / tree.sha256,
@@ -250,15 +241,9 @@ def is_written_in(address: str, texts: Iterable[str]) -> bool:
 
     The folder behind a `#` chooses what is fetched: it must stand there too.
     """
-    try:
-        wanted = Address.parse(address).url
-    except FetchError:
-        return False
-    folder = address.partition("#")[2]
-    return any(
-        _is_address(found, wanted) and found.partition("#")[2].rstrip(_AROUND) == folder.rstrip(_AROUND)
-        for text in texts
-        for found in _addresses_in(text)
+    wanted = _normal(address)
+    return wanted is not None and any(
+        _normal(found) == wanted for text in texts for found in _addresses_in(text)
     )
 
 
@@ -284,11 +269,12 @@ def _addresses_in(text: str) -> Iterator[str]:
         yield found.rstrip(_AROUND)
 
 
-def _is_address(text: str, wanted: str) -> bool:
+def _normal(address: str) -> tuple[str, str] | None:
+    """Return an address and the folder behind its `#` in the one way to write them; None if it is none."""
     try:
-        return Address.parse(text).url == wanted
+        return Address.parse(address).url, address.partition("#")[2].rstrip(_AROUND)
     except FetchError:
-        return False
+        return None
 
 
 def _places(address: str) -> tuple[str, str, str]:
@@ -307,19 +293,3 @@ def _places(address: str) -> tuple[str, str, str]:
     path = unquote(page["path"] or "").strip("/").removesuffix("SKILL.md").strip("/")
     archive = f"https://codeload.github.com/{page['repository']}/zip/{page['ref'] or 'HEAD'}"
     return source, archive, folder or path
-
-
-def _host(source: str, sent_on: str) -> str:
-    return urlsplit(sent_on or source).netloc
-
-
-def _sent_on(asked: str, came: str) -> str:
-    """Return the address that the bytes came from if that is on another host than was asked, else "".
-
-    Its query is left out: on release pages that is a key which holds for minutes.
-    """
-    first, last = Address.parse(asked), Address.parse(came)
-    if (first.host, first.port) == (last.host, last.port):
-        return ""
-    plain, query, _ = last.url.partition("?")
-    return f"{plain[:_MAX_ADDRESS]}{'?…' if query else ''}"

@@ -13,17 +13,16 @@ import pytest
 from app.http.answers import Fetched
 from app.http.transport import Transport
 from app.installs.card_text import CardWriter
-from app.installs.cards import examine, examine_archive, make_card
+from app.installs.cards import examine, make_card
 from app.installs.errors import InstallError, QuarantineError
 from app.installs.pipeline import Approval
-from app.installs.quarantine import Quarantined, unpack
+from app.installs.quarantine import Quarantined, keep, unpack
 from app.installs.skills import (
     SkillCandidate,
     SkillInstaller,
     is_written_in,
     remove_skill,
     tidy_skills,
-    write_skill,
 )
 from app.settings import Settings
 from app.skills.file_tree import TreeError, read_tree
@@ -160,20 +159,20 @@ async def test_a_card_and_the_record_name_the_host_that_a_site_sent_us_on_to(tmp
     site = Archives({"": zipped({"SKILL.md": SKILL})}, "https://cdn.example.net/files/tides.zip?key=secret")
     installer = SkillInstaller(site, tmp_path, tmp_path / "own", tmp_path)
     candidate = await installer.propose(ADDRESS)
-    shown = "https://cdn.example.net/files/tides.zip?…"
+    shown = "cdn.example.net"
     assert f"From: “{ADDRESS}”\nIts files come from: “{shown}”" in whole(candidate)
     made = await approve(installer, candidate.subject)
     assert (made.source, made.sent_on) == (ADDRESS, shown)
     assert installer.installed("demo") == made
     for to, before in (
-        ("https://cdn.example.net/other", ""),
-        ("https://example.org/v2/tides.zip", "cdn.example.net"),
+        ("https://cdn.example.net/other", ()),
+        ("https://example.org/v2/tides.zip", (ADDRESS, shown)),
     ):
         site.redirect = to
         candidate = await installer.propose(ADDRESS)
-        assert candidate.came_from == ((before,) if before else ())
+        assert candidate.came_from == before
     assert candidate.card.sent_on == ""  # a redirect within a site is no news
-    assert "It came from another address before: “cdn.example.net”" in whole(candidate)
+    assert f"It came from another address before: “{ADDRESS}”, “{shown}”" in whole(candidate)
 
 
 def whole(candidate: SkillCandidate) -> str:
@@ -198,6 +197,11 @@ async def test_a_name_that_is_taken_is_refused_before_anybody_is_asked(
     with pytest.raises(InstallError, match="came another way"):
         await installer.propose(ADDRESS)
     assert not (tmp_path / "quarantine").exists()
+    (tmp_path / "own" / "demo").rmdir()
+    candidate = await installer.propose(ADDRESS)
+    (tmp_path / "own" / "demo").mkdir()
+    with pytest.raises(InstallError, match="came another way"):
+        await approve(installer, candidate.subject)
 
 
 COSTLY = {
@@ -223,12 +227,20 @@ async def test_no_file_is_parsed_in_the_process_that_serves_people(tmp_path: Pat
     assert b"1" in parsed
 
 
-def test_what_takes_longer_than_it_may_is_refused() -> None:
-    with pytest.raises(QuarantineError, match="cannot be looked through within"):
-        examine_archive(SKILL, ADDRESS, seconds=0.001)
+def test_what_takes_longer_than_it_may_is_refused(tmp_path: Path) -> None:
     tree = unpack(SKILL, ADDRESS)
-    assert examine_archive(SKILL, ADDRESS) == (tree, make_card(tree))
-    assert examine(tree) == make_card(tree)
+    keep(tmp_path, tree)
+    with pytest.raises(QuarantineError, match="cannot be looked through within"):
+        examine(tmp_path, tree.sha256, seconds=0.001)
+    assert examine(tmp_path, tree.sha256) == make_card(tree)
+
+
+async def test_what_no_card_can_show_does_not_stay(tmp_path: Path) -> None:
+    files = {"a.md": b"".join(b"https://h%d.net/\n" % n for n in range(101))}
+    installer = installer_of(tmp_path, {"": zipped({"SKILL.md": SKILL, **files})})
+    with pytest.raises(QuarantineError, match="101 hosts"):
+        await installer.propose(ADDRESS)
+    assert not list((tmp_path / "quarantine").iterdir())
 
 
 @pytest.mark.parametrize(
@@ -265,16 +277,6 @@ def test_exactly_the_approved_bytes_are_installed_read_only(tmp_path: Path) -> N
     assert not made.folder.stat().st_mode & 0o077
     made.check()
     assert not install_tree(tmp_path, tree).trusted
-
-
-def test_other_bytes_than_those_on_the_card_and_reserved_names_are_refused(tmp_path: Path) -> None:
-    approved, other = tree_of(), tree_of(b"More.\n")
-    approval = Approval("", "person_1")
-    with pytest.raises(InstallError, match="not the bytes"):
-        write_skill(tmp_path, other, make_card(approved), approval)
-    with pytest.raises(InstallError, match="another way"):
-        write_skill(tmp_path, other, make_card(other), approval, frozenset({"demo"}))
-    assert current(tmp_path) == []
 
 
 CHANGES: dict[str, Callable[[Path], object]] = {
