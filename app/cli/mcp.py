@@ -410,15 +410,12 @@ def mcp_approve(name: ServerName, yes: Yes = False) -> None:
 
     Shows what differs from what was approved, and asks.
     """
-    from app.mcp.client import approve, probe
-
     settings = command_settings("ERROR")
-    definition = definition_of(configuration(settings), name)
+    definition_of(configuration(settings), name)
     server = find_server(settings.data_dir)
-    if server is None:  # it is started just to read its tools
-        state = asyncio.run(probe(definition, Sandbox(settings), settings.data_dir))
-    else:
-        state = _told(server, name)
+    if server is None:
+        raise RecadoError("its tools are known while Recado runs: recado serve")
+    state = _told(server, name)
     if state.phase != "ready":
         raise RecadoError(f"{name} does not run: {state.reason or state.phase}; see: recado doctor")
     if not state.held_back:
@@ -430,10 +427,7 @@ def mcp_approve(name: ServerName, yes: Yes = False) -> None:
     if not yes and not agreed(f"\n{held_back_question('en', name)}"):
         raise RecadoError("nothing was approved")
     shown = hashes(state.held_back)
-    if server is not None:
-        server.ask("servers/approve", {"name": name, "hashes": shown})
-    else:
-        approve(settings.data_dir, state)
+    server.ask("servers/approve", {"name": name, "hashes": shown})
     show(f"Approved for {name}: {', '.join(shown)}. They can be used at the next message.")
 
 

@@ -12,6 +12,7 @@ from app.doctor.finding import FAIL, WARN, Finding, Level, fail, ok, warn
 from app.errors import RecadoError
 from app.mcp.configuration import Configuration
 from app.mcp.definitions import ServerDefinition
+from app.mcp.servers import try_servers
 from app.messages import JSON
 from app.processes.confine import closes_ports
 from app.processes.sandbox import Sandbox
@@ -137,9 +138,7 @@ def _rows(settings: Settings, written: Configuration) -> Sequence[Mapping[str, J
             return list(server.ask("servers")["servers"])
     except RecadoError:  # the line about the server says so
         pass
-    from app.mcp.client import probe_all
-
-    states = asyncio.run(probe_all(written.look(), Sandbox(settings), settings.data_dir))
+    states = asyncio.run(try_servers(written, Sandbox(settings), settings.data_dir))
     return list(written.report(states)["servers"])
 
 

@@ -4,15 +4,9 @@ Importing this loads the SDK (0.6 s, 45 MB): it is imported when the first serve
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from contextlib import (
-    AsyncExitStack,
-    asynccontextmanager,
-    contextmanager,
-    suppress,
-)
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import structlog
@@ -35,12 +29,11 @@ from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from app import __version__
-from app.mcp.adapter import MAX_NAME, offered_name, why_unusable
-from app.mcp.definitions import ServerDefinition, ServerState, state_at_rest
-from app.mcp.pins import PINNED, Comparison, Pins, hashes
+from app.mcp.adapter import MAX_NAME, why_unusable
+from app.mcp.definitions import ServerDefinition
+from app.mcp.pins import PINNED
 from app.mcp.remote import RemoteLink, open_remote
 from app.mcp.stdio import run_program
-from app.mcp.supervisor import Limits, show_reason
 from app.mcp.wire import (
     BROKEN,
     NOT_SENT,
@@ -307,41 +300,3 @@ def _describe(error: Exception) -> str:
         where = ".".join(str(part) for part in first["loc"])
         return f"{where}: {first['msg']}"
     return str(error)
-
-
-async def probe_all(
-    definitions: Iterable[ServerDefinition], sandbox: Sandbox, data_dir: Path
-) -> list[ServerState]:
-    """Return the state of each; takes as long as the slowest, 25 s at most."""
-    return list(await asyncio.gather(*(probe(one, sandbox, data_dir) for one in definitions)))
-
-
-async def probe(definition: ServerDefinition, sandbox: Sandbox, data_dir: Path) -> ServerState:
-    """Return a server's state; nothing is approved or kept. Never raises for what becomes of it."""
-    if (rest := state_at_rest(definition)) is not None:
-        return rest
-    name, limit = definition.name, Limits().connect
-    try:
-        async with asyncio.timeout(limit), connect(definition, sandbox) as connection:
-            listing, revision = await connection.list_tools(), connection.revision
-            connection.link.grace = True
-    except (TimeoutError, Unreachable, ConnectionLost, Refused) as error:
-        why = f"it was not ready within {limit:g} s" if isinstance(error, TimeoutError) else str(error)
-        return ServerState(name, "broken", show_reason(definition, why), definition)
-    pins = Pins(data_dir, name)
-
-    def compare() -> Comparison:
-        # As at its first start: all of it is approved if nothing ever was.
-        return pins.compare(listing.tools) if pins.exists() else Comparison(approved=listing.tools)
-
-    compared = await asyncio.to_thread(compare)
-    tools = tuple(offered_name(name, raw["name"]) for raw in compared.approved)
-    return ServerState(
-        name, "ready", pins.fault, definition, revision, tools, compared.held_back, listing.dropped
-    )
-
-
-def approve(data_dir: Path, state: ServerState) -> None:
-    """Approve the tools held back, as they are in this state."""
-    held_back = state.held_back
-    Pins(data_dir, state.name).approve([one.after for one in held_back], hashes(held_back))

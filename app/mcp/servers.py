@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 STOP_SECONDS = 5.0
+TRY_SECONDS = 25.0
 
 
 class ConfiguredServers(Protocol):
@@ -54,6 +55,18 @@ def build_mcp(
     return configuration, McpServers(configuration, sandbox, settings.data_dir, alerts)
 
 
+async def try_servers(
+    configuration: ConfiguredServers, sandbox: Sandbox, data_dir: Path
+) -> list[ServerState]:
+    """Start each server, where no assistant runs that has started them; return the states and end them."""
+    servers = McpServers(configuration, sandbox, data_dir, limits=Limits(pauses=(0.5,)))
+    await servers.refresh()
+    names = [state.name for state in servers.states()]
+    states = await asyncio.gather(*(servers.settled(name, TRY_SECONDS) for name in names))
+    await servers.stop()
+    return states
+
+
 class McpServers:
     """Every MCP server; the app starts and goes on whatever becomes of one."""
 
@@ -62,7 +75,7 @@ class McpServers:
         configuration: ConfiguredServers,
         sandbox: Sandbox,
         data_dir: Path,
-        alerts: ServerAlerts,
+        alerts: ServerAlerts | None = None,
         *,
         limits: Limits = Limits(),  # noqa: B008 (frozen)
     ) -> None:
@@ -191,15 +204,15 @@ class McpServers:
 
     def _alert(self, state: ServerState) -> None:
         trouble = (state.phase if state.reason else "", state.reason, *(one.tool for one in state.held_back))
-        if self._told.get(state.name, ("", "")) == trouble:
+        if self._alerts is None or self._told.get(state.name, ("", "")) == trouble:
             return
         self._told[state.name] = trouble
-        self._start_task(self._alert_now(state))
+        self._start_task(self._alert_now(state, self._alerts))
 
-    async def _alert_now(self, state: ServerState) -> None:
+    async def _alert_now(self, state: ServerState, alerts: ServerAlerts) -> None:
         async with self._alerting:  # one after the other, in their order
             try:
-                await self._alerts.server_changed(state)
+                await alerts.server_changed(state)
             except Exception as error:  # the log has it; the servers go on
                 log.error("could not tell of a server", server=state.name, error=own_words(error))
 

@@ -72,7 +72,6 @@ class Supervisor:
         # Its first start is under way and still worth waiting for.
         self.is_new = True
         self._made = time.monotonic()
-        self._calls: set[asyncio.Task[dict[str, JSON]]] = set()
         self._comparing = asyncio.Lock()
 
     async def run(self, before: Awaitable[object] | None = None) -> None:
@@ -99,14 +98,13 @@ class Supervisor:
             if not any(raw["name"] == tool for raw in self.approved):
                 return self._unavailable(f"it offers no tool {tool} that was approved")
             try:
-                result = await self._call_in_task(connection, tool, args)
+                result = await self._call_in_time(connection, tool, args)
             except ConnectionLost as lost:
                 why = show_reason(self.definition, str(lost))
                 if lost.sent:
                     return _unknown(tool, f"its server broke off ({why})")
                 if is_last:
                     return self._unavailable(why)
-                await self._wait_for_another(connection)
             except TimeoutError:
                 connection.changed.set()
                 return _unknown(tool, "it did not answer in time and was given up")
@@ -131,7 +129,7 @@ class Supervisor:
         """Wait until it is neither starting nor about to, or for that long."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while self.state.phase in ("starting", "waiting"):
+                while self.state.phase in ("starting", "waiting") or self._has_lost_connection():
                     await self._news.wait()
 
     async def first_start(self) -> None:
@@ -235,25 +233,8 @@ class Supervisor:
         dropped = self._listing.dropped if self._listing else ()
         self.state = replace(self.state, held_back=comparison.held_back, dropped=dropped)
 
-    async def _wait_for_another(self, connection: "Connection") -> None:
-        """Wait until a connection that has ended is not the one in use any more."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._limits.connect):
-                while connection.link.ended.is_set() and self._connection is connection:
-                    await self._news.wait()
-
-    async def _call_in_task(
-        self, connection: "Connection", tool: str, args: dict[str, JSON]
-    ) -> dict[str, JSON]:
-        """Call in a task of its own, so that giving up does not wait until the server was told so."""
-        call = asyncio.create_task(self._call_in_time(connection, tool, args))
-        self._calls.add(call)
-        call.add_done_callback(self._forget)
-        try:
-            return await asyncio.shield(call)
-        except asyncio.CancelledError:
-            call.cancel()
-            raise
+    def _has_lost_connection(self) -> bool:
+        return self._connection is not None and self._connection.link.ended.is_set()
 
     async def _call_in_time(
         self, connection: "Connection", tool: str, args: dict[str, JSON]
@@ -267,11 +248,6 @@ class Supervisor:
                     limit.reschedule(min(now() + self._limits.call, latest))
 
             return await connection.call(tool, args, extend)
-
-    def _forget(self, call: "asyncio.Task[dict[str, JSON]]") -> None:
-        self._calls.discard(call)
-        if not call.cancelled():
-            call.exception()  # after a cancellation nobody awaits it
 
     async def _to_result(self, tool: str, result: dict[str, JSON]) -> ToolResult:
         if result.get("resultType", "complete") != "complete":
