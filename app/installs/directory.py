@@ -132,10 +132,8 @@ class Directory:
 
     async def _hosted(self, words: str) -> list[Entry]:
         """Search Smithery, whose failure takes nothing from the registry's answer."""
-        if self._smithery is None:
-            return []
         try:
-            return await self._smithery.search(words[:WORDS_CHARACTERS])
+            return await self._smithery.search(words[:WORDS_CHARACTERS]) if self._smithery else []
         except RegistryError as error:
             log.warning("Smithery is left out: %s", error)
             return []
@@ -148,9 +146,8 @@ class Directory:
         if synced_at is None:
             await asyncio.wait([fetching], timeout=FIRST_SECONDS)
             if self.trouble or not fetching.done():
-                raise RegistryError(
-                    self.trouble or "the list of servers has not come yet: ask again in a minute"
-                )
+                late = "the list of servers has not come yet: ask again in a minute"
+                raise RegistryError(self.trouble or late)
 
     def _found(self, words: str, limit: int) -> list[Entry]:
         wanted = with_topics(search_words(words[:WORDS_CHARACTERS]))
@@ -165,22 +162,19 @@ class Directory:
         return self._refreshing
 
     async def _fetch(self) -> None:
+        began = self._clock()
         try:
-            await self._fetch_pages()
+            synced_at = await self.synced_at()
+            since = _rfc3339(synced_at - OVERLAP_SECONDS) if synced_at is not None else ""
+            async for page in self._registry.pages(since):
+                if not await asyncio.to_thread(self._mirror.take, page):
+                    log.warning("the list of servers is too large: the rest of it is left out")
+                    break
+            await asyncio.to_thread(self._mirror.finish, began)
             self.trouble = ""
         except RegistryError as error:
             self.trouble = str(error)
             log.warning("the list of servers was not brought up to date: %s", error)
-
-    async def _fetch_pages(self) -> None:
-        began = self._clock()
-        synced_at = await self.synced_at()
-        since = _rfc3339(synced_at - OVERLAP_SECONDS) if synced_at is not None else ""
-        async for page in self._registry.pages(since):
-            if not await asyncio.to_thread(self._mirror.take, page):
-                log.warning("the list of servers is too large: the rest of it is left out")
-                break
-        await asyncio.to_thread(self._mirror.finish, began)
 
 
 def build_directory(settings: Settings, transport: Transport) -> Directory:
@@ -210,10 +204,10 @@ async def resolve(directory: Directory, said: str) -> Entry | list[Entry]:
 def resolve_local(said: str, names: Iterable[str]) -> str:
     """Find the one of the names of servers here that is meant; "" if none or several are."""
     name, known = said.strip(_AROUND), list(names)
-    same = [one for one in known if one == name]
-    alike = [one for one in known if one.casefold() == name.casefold()]
-    whole = [one for one in known if _is_whole_name(one, name)]
-    return next((found[0] for found in (same, alike, whole) if len(found) == 1), "")
+    if name in known:
+        return name
+    alike = [one for one in known if one.casefold() == name.casefold() or _is_whole_name(one, name)]
+    return alike[0] if len(alike) == 1 else ""
 
 
 def search_words(query: str) -> list[str]:
@@ -279,13 +273,12 @@ def _topics() -> tuple[Topic, ...]:
 def _names_all(name: str, said: str) -> bool:
     """Tell whether each of the words said is in a name, as it is or in English."""
     telling = [word for word in search_words(said.lower()) if word not in ALL_STOP_WORDS]
-    return bool(telling) and all(_own_stems(name) & _topic_stems(word) for word in telling)
+    return bool(telling) and all(_own_stems(name) & _topic_stems([word]) for word in telling)
 
 
 def _is_whole_name(name: str, said: str) -> bool:
     """Tell whether the words said are a name, and leave nothing of it out."""
-    stems = frozenset[str]().union(*map(_topic_stems, search_words(said.lower())))
-    return _names_all(name, said) and _own_stems(name) <= stems
+    return _names_all(name, said) and _own_stems(name) <= _topic_stems(search_words(said.lower()))
 
 
 def _own_stems(name: str) -> frozenset[str]:
@@ -293,5 +286,5 @@ def _own_stems(name: str) -> frozenset[str]:
     return frozenset(stem(word) for word in own if word not in _SERVER_WORDS)
 
 
-def _topic_stems(word: str) -> frozenset[str]:
-    return frozenset(map(stem, with_topics([word])))
+def _topic_stems(said: Iterable[str]) -> frozenset[str]:
+    return frozenset(map(stem, with_topics(said)))

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 from app.http.address import Address, FetchError
 from app.http.transport import Transport
@@ -18,6 +18,7 @@ from app.installs.entries import Entry, read_entry
 from app.installs.errors import RegistryError
 from app.messages import JSON
 from app.search.words import stem, terms
+from app.skills.servers import remote_fault
 
 PAGE_ENTRIES = 100  # the API's own limit
 MAX_PAGES = 200
@@ -238,9 +239,9 @@ class Smithery:
         servers = page.get("servers") if isinstance(page, dict) else None
         if not isinstance(servers, list):
             raise RegistryError("Smithery answered something else than a list of servers")
-        listed = [_name(one.get("qualifiedName")) for one in servers if isinstance(one, dict)][:MAX_HOSTED]
-        found = await asyncio.gather(*(self._looked_up(name) for name in listed if name))
-        return [entry for entry in found if entry is not None]
+        names = [_name(one.get("qualifiedName")) for one in servers if isinstance(one, dict)][:MAX_HOSTED]
+        found = await asyncio.gather(*map(self.get, names), return_exceptions=True)
+        return [entry for entry in found if isinstance(entry, Entry)]
 
     async def get(self, name: str) -> Entry | None:
         """Return the server of that name, None for none. Raises `RegistryError`, after 10 s at most."""
@@ -254,13 +255,6 @@ class Smithery:
             if isinstance(detail, dict):
                 return read_entry(_server_json(name, detail))
         return None
-
-    async def _looked_up(self, name: str) -> Entry | None:
-        try:
-            return await self.get(name)
-        except RegistryError as error:
-            log.info("%s is left out: %s", name, error)
-            return None
 
 
 def _name(qualified: JSON) -> str:
@@ -276,23 +270,17 @@ def _server_json(name: str, detail: Mapping[str, JSON]) -> JSON:
     connections = detail.get("connections")
     kinds = [one for one in connections if isinstance(one, dict)] if isinstance(connections, list) else []
     hosted = next((one for one in kinds if one.get("type") == "http"), None)
-    ways: dict[str, JSON]
-    if hosted is not None:
-        ways = {"remotes": [_remote(str(hosted.get("deploymentUrl", "")), hosted.get("configSchema"))]}
-    else:
+    described = {"name": name, "title": detail.get("displayName"), "description": detail.get("description")}
+    if hosted is None:
         ways = {"packages": [{"registryType": "mcpb", "identifier": detail.get("qualifiedName")}]}
-    return {
-        "name": name,
-        "title": detail.get("displayName"),
-        "description": detail.get("description"),
-        "version": "latest",
-        **ways,
-    }
+    else:
+        ways = {"remotes": [_remote(str(hosted.get("deploymentUrl", "")), hosted.get("configSchema"))]}
+    return {**described, "version": "latest", **ways}
 
 
 def _remote(url: str, schema: JSON) -> JSON:
     """Put what its author's schema requires into its address or headers, as secrets, and nothing optional."""
-    host = _host(url)
+    host = "" if remote_fault(url) else urlsplit(url).netloc
     if host == "server.smithery.ai" and not url.endswith("/mcp"):
         url = f"{url.rstrip('/')}/mcp"
     headers: list[JSON] = []
@@ -301,21 +289,13 @@ def _remote(url: str, schema: JSON) -> JSON:
     query: list[str] = []
     for name, wanted in _required(schema):
         blank = "{" + re.sub(r"^(?=\d)|\W", "_", name, flags=re.ASCII) + "}"
-        place = wanted.get("x-from")
-        where = place if isinstance(place, dict) else {}
+        where = place if isinstance(place := wanted.get("x-from"), dict) else {}
         if header := where.get("header"):
             headers.append({"name": header, "value": blank})
         else:
             query.append(f"{quote(str(where.get('query') or name), safe='')}={blank}")
     asked = f"{'&' if '?' in url else '?'}{'&'.join(query)}" if query else ""
     return {"type": "streamable-http", "url": url + asked, "headers": headers}
-
-
-def _host(url: str) -> str:
-    try:
-        return Address.parse(url).host
-    except FetchError:
-        return ""
 
 
 def _required(schema: JSON) -> list[tuple[str, dict[str, JSON]]]:
