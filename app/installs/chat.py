@@ -16,6 +16,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 from app.errors import RecadoError
 from app.http.transport import Transport
 from app.i18n import say
+from app.installs import sentences
 from app.installs.card_text import PHONE_CHARACTERS, Candidate, CardText, CardWriter
 from app.installs.cards import quoted
 from app.installs.directory import MAX_CHOICES, Directory, build_directory, resolve, resolve_local
@@ -23,27 +24,6 @@ from app.installs.errors import InstallError
 from app.installs.pipeline import Approval
 from app.installs.plans import Plan
 from app.installs.quarantine import discard_old
-from app.installs.sentences import (
-    changed_meanwhile,
-    choices_text,
-    found_text,
-    held_back_question,
-    held_back_text,
-    installed_text,
-    needs_folder,
-    not_asked,
-    not_found,
-    not_installable,
-    not_installed,
-    not_written_by_them,
-    nothing_held_back,
-    nothing_installed,
-    refusal,
-    state_text,
-    states_text,
-    undo_words,
-    unknown_here,
-)
 from app.installs.servers import ServerInstaller, ServerRequest, SkillNames
 from app.installs.skills import SkillInstaller, is_written_in, tidy_skills
 from app.llm.model import Model
@@ -146,7 +126,7 @@ def _in_words(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Corout
         except RecadoError as error:
             context = args[-1]
             assert isinstance(context, ToolContext)
-            raise Refused(refusal(context.language, error)) from error
+            raise Refused(sentences.refusal(context.language, error)) from error
 
     return call
 
@@ -167,18 +147,34 @@ def _answered(
     return call
 
 
-class SkillInstalls:
+class _ChatInstalls:
+    """Asks about what an installer proposes."""
+
+    def __init__(self, installer: SkillInstaller | ServerInstaller, writer: CardWriter) -> None:
+        self._candidates = installer
+        self._writer = writer
+
+    def whole_card(self, question: approvals.Approval) -> str:
+        """Write the card of an install for the console, in English and of any length. Blocks."""
+        try:
+            text = self._writer.detailed("en", self._candidates.load(question.subject)).text
+        except RecadoError as error:
+            text = visible(str(error))
+        return with_sources("en", text, question.sources)
+
+
+class SkillInstalls(_ChatInstalls):
     """Previews, installs and removes skills for an owner; every method may raise `Refused`."""
 
     def __init__(self, installer: SkillInstaller, writer: CardWriter, catalog: Catalog) -> None:
-        self._installer = installer
-        self._writer = writer
+        super().__init__(installer, writer)
+        self.installer = installer
         self._catalog = catalog
 
     @_answered
     async def preview(self, url: str, context: ToolContext) -> ToolResult:
         """Show the card of the skill at an address. Nothing is installed."""
-        candidate = await self._installer.propose(url)
+        candidate = await self.installer.propose(url)
         text = await asyncio.to_thread(self._writer.whole, context.language, candidate)
         return _previewed(context.language, candidate.name, text)
 
@@ -186,8 +182,7 @@ class SkillInstalls:
     async def install(self, url: str, context: ToolContext) -> ToolResult:
         """Install the skill whose card the person said yes to."""
         language = context.language
-        _require_consent(context, "recado skills add ADDRESS")
-        installed = await self._installer.commit(_approval(context, url))
+        installed = await self.installer.commit(_consent(context, "recado skills add ADDRESS", url))
         self._catalog.refresh_soon()
         said = say(language, "✓ Installed: {name} ({hash})", name=installed.name, hash=installed.sha256[:12])
         return ToolResult.success({"name": installed.name, "summary": said})
@@ -196,20 +191,16 @@ class SkillInstalls:
     async def remove(self, name: str, context: ToolContext) -> ToolResult:
         """Remove the version of a skill that the person was asked about."""
         language = context.language
-        _require_consent(context, "recado skills remove NAME")
-        await self._installer.remove(name, context.subject)
+        _consent(context, "recado skills remove NAME")
+        await self.installer.remove(name, context.subject)
         self._catalog.refresh_soon()
         return ToolResult.success({"name": name, "summary": say(language, "✓ Removed: {name}", name=name)})
-
-    def whole_card(self, question: approvals.Approval) -> str:
-        """Write the card of an install for the console. Blocks."""
-        return _whole_card(self._writer, self._installer, question)
 
     @_in_words
     async def install_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
         await self.refuse_foreign_address(arguments, context)
         language = context.language
-        candidate = await self._installer.propose(str(arguments["url"]))
+        candidate = await self.installer.propose(str(arguments["url"]))
         whole = await asyncio.to_thread(self._writer.detailed, language, candidate)
         if "details" in context.shown_again or len(whole.text.encode()) > CARD_LIMIT:
             return _install_card(candidate, whole)
@@ -219,22 +210,22 @@ class SkillInstalls:
     @_in_words
     async def removal_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
         language = context.language
-        installed = await asyncio.to_thread(self._installer.installed, str(arguments["name"]))
+        installed = await asyncio.to_thread(self.installer.installed, str(arguments["name"]))
         said = say(
             language, "Remove the skill {name}? ({hash})", name=installed.name, hash=installed.sha256[:12]
         )
         return _once_card(
-            [said, quoted(installed.source)], installed.name, self._installer.removal_subject(installed)
+            [said, quoted(installed.source)], installed.name, self.installer.removal_subject(installed)
         )
 
     async def refuse_foreign_address(self, arguments: Mapping[str, JSON], context: ToolContext) -> None:
         """Refuse an address that the person did not write, before anything is fetched."""
         address = str(arguments.get("url", ""))
         if not is_written_in(address, context.own_words):
-            raise Refused(not_written_by_them(context.language, address))
+            raise Refused(sentences.not_written_by_them(context.language, address))
 
 
-class ServerInstalls:
+class ServerInstalls(_ChatInstalls):
     """Finds, installs, switches and removes servers for an owner; every card may raise `Refused`."""
 
     def __init__(
@@ -245,11 +236,11 @@ class ServerInstalls:
         settings: Settings,
         writer: CardWriter,
     ) -> None:
+        super().__init__(installer, writer)
         self.installer = installer
         self._directory = directory
         self._servers = servers
         self._config_path = settings.mcp_config_path
-        self._writer = writer
 
     async def close(self) -> None:
         """End a fetch of the registry that is under way."""
@@ -261,9 +252,9 @@ class ServerInstalls:
         language = context.language
         found = await self._directory.search(words, MAX_CHOICES)
         if not found:
-            return not_found(language, words, await self._directory.nearest_topics(words, language))
+            return sentences.not_found(language, words, await self._directory.nearest_topics(words, language))
         names = [entry.name for entry in found]
-        return ToolResult.success({"names": names, "summary": found_text(language, found)})
+        return ToolResult.success({"names": names, "summary": sentences.found_text(language, found)})
 
     @_answered
     async def info(self, name: str, context: ToolContext) -> ToolResult:
@@ -271,7 +262,7 @@ class ServerInstalls:
         language = context.language
         state = self._state(name)
         if state is not None:
-            return ToolResult.success({"name": state.name, "summary": state_text(language, state)})
+            return ToolResult.success({"name": state.name, "summary": sentences.state_text(language, state)})
         plan = await self._plan({"name": name}, language)
         return _previewed(language, plan.name, self._writer.whole(language, plan))
 
@@ -279,13 +270,12 @@ class ServerInstalls:
     async def install(self, context: ToolContext) -> ToolResult:
         """Install and start the server whose card the person said yes to."""
         language = context.language
-        _require_consent(context, "recado mcp add NAME --registry ID")
-        record = await self.installer.commit(_approval(context))
+        record = await self.installer.commit(_consent(context, "recado mcp add NAME --registry ID"))
         await self._servers.refresh()
         state = await self._servers.settled(record.name, START_SECONDS)
-        summary = installed_text(language, record, state)
+        summary = sentences.installed_text(language, record, state)
         data = {"name": record.name, "tools": list(state.tools), "summary": summary}
-        undo = "" if record.updated_from else undo_words(language, record)
+        undo = "" if record.updated_from else sentences.undo_words(language, record)
         # names and last words are the server's
         return ToolResult.success(data, outside=True, undo=undo)
 
@@ -293,13 +283,13 @@ class ServerInstalls:
     async def remove(self, context: ToolContext) -> ToolResult:
         """Remove the server that the person was asked about; one that is gone already counts as removed."""
         language = context.language
-        _require_consent(context, "recado mcp remove NAME")
+        _consent(context, "recado mcp remove NAME")
         name = context.subject.partition("/")[0]
         try:
             await self.installer.remove(name, context.subject)
         except InstallError as error:
             if error.code == "CHANGED":
-                raise Refused(changed_meanwhile(language)) from error
+                raise Refused(sentences.changed_meanwhile(language)) from error
             if error.code != "UNKNOWN":
                 raise
         await self._servers.refresh()
@@ -310,47 +300,43 @@ class ServerInstalls:
         """List every server that is here with its state."""
         states = self._servers.states()
         listed = [{"name": one.name, "state": one.phase, "tools": list(one.tools)} for one in states]
-        return ToolResult.success({"servers": listed, "summary": states_text(context.language, states)})
+        return ToolResult.success(
+            {"servers": listed, "summary": sentences.states_text(context.language, states)}
+        )
 
     @_answered
-    async def enable(self, name: str, context: ToolContext) -> ToolResult:
-        """Turn a server on again, and tell its state."""
+    async def switch(self, name: str, on: bool, context: ToolContext) -> ToolResult:
+        """Turn a server on and tell its state, or off; it stays installed."""
         language = context.language
-        found = await self._switch(name, True, language)
-        state = await self._servers.settled(found, START_SECONDS)
-        done = say(language, "✓ Turned on: {name}", name=found)
-        data = {"name": found, "summary": f"{done}\n{state_text(language, state)}"}
-        return ToolResult.success(data, outside=True)
-
-    @_answered
-    async def disable(self, name: str, context: ToolContext) -> ToolResult:
-        """Turn a server off; it stays installed."""
-        found = await self._switch(name, False, context.language)
-        said = say(context.language, "✓ Turned off: {name}", name=found)
-        return ToolResult.success({"name": found, "summary": said})
+        known = self._known(name, language).name
+        await asyncio.to_thread(set_enabled, self._config_path, known, on)
+        await self._servers.refresh()
+        if not on:
+            said = say(language, "✓ Turned off: {name}", name=known)
+            return ToolResult.success({"name": known, "summary": said})
+        state = await self._servers.settled(known, START_SECONDS)
+        said = say(language, "✓ Turned on: {name}", name=known)
+        summary = f"{said}\n{sentences.state_text(language, state)}"
+        return ToolResult.success({"name": known, "summary": summary}, outside=True)
 
     @_answered
     async def approve(self, name: str, context: ToolContext) -> ToolResult:
         """Approve exactly the definitions that the card showed."""
         language = context.language
-        _require_consent(context, "recado mcp approve NAME")
+        _consent(context, "recado mcp approve NAME")
         state = await self._started(name)
         if state is None or subject_of(state) != context.subject:
-            return changed_meanwhile(language)
+            return sentences.changed_meanwhile(language)
         await self._servers.approve(state.name, hashes(state.held_back))
         await self._servers.settled(state.name, START_SECONDS)
         said = say(language, "✓ Approved: the tools of {name}", name=state.name)
         return ToolResult.success({"name": state.name, "summary": said})
 
-    def whole_card(self, question: approvals.Approval) -> str:
-        """Write the card of an install for the console. Blocks."""
-        return _whole_card(self._writer, self.installer, question)
-
     def whole_approval_card(self, question: approvals.Approval) -> str:
         """Write the card of tools that are held back for the console."""
         state = self._state(str(loads(question.arguments)["name"]))
         is_there = state is not None and subject_of(state) == question.subject
-        text = held_back_text("en", state) if is_there and state else "what was asked about is gone"
+        text = sentences.held_back_text("en", state) if is_there and state else "what was asked about is gone"
         return with_sources("en", text, question.sources)
 
     @_in_words
@@ -377,7 +363,7 @@ class ServerInstalls:
     @_in_words
     async def removal_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
         language = context.language
-        record = await self._record(str(arguments.get("name") or ""), language)
+        record = await self._record(str(arguments["name"]), language)
         which = f"{record.registry_id} {record.version}"
         asked = say(language, "Remove the server {name}? ({which})", name=record.name, which=which)
         lines = [asked, say(language, "Its data and its secrets go with it.")]
@@ -386,14 +372,12 @@ class ServerInstalls:
     @_in_words
     async def approval_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
         language, name = context.language, str(arguments["name"])
-        state = await self._started(name)
-        if state is None:
-            raise Refused(self._unknown(name, language))
+        state = await self._started(name) or self._known(name, language)
         if not state.held_back:
-            raise Refused(nothing_held_back(language, state.name))
-        text = await asyncio.to_thread(held_back_text, language, state)
+            raise Refused(sentences.nothing_held_back(language, state.name))
+        text = await asyncio.to_thread(sentences.held_back_text, language, state)
         card = _once_card([text], state.name, subject_of(state))
-        return replace(card, question=held_back_question(language, state.name))
+        return replace(card, question=sentences.held_back_question(language, state.name))
 
     async def _plan(self, arguments: Mapping[str, JSON], language: str) -> Plan:
         """Plan the install that is meant, or raise `Refused` with what to choose from, or why not."""
@@ -401,15 +385,15 @@ class ServerInstalls:
         found = await resolve(self._directory, name)
         if isinstance(found, list) and found:
             names = [entry.name for entry in found]
-            data = {"names": names, "summary": choices_text(language, found)}
+            data = {"names": names, "summary": sentences.choices_text(language, found)}
             to_pick = names if any(entry.reason is None for entry in found) else []
             # the words are their authors'
             raise Refused(ToolResult.success(data, outside=True, choices=to_pick))
         if isinstance(found, list):
             topics = await self._directory.nearest_topics(name, language)
-            raise Refused(not_found(language, name, topics))
+            raise Refused(sentences.not_found(language, name, topics))
         if (reason := found.reason) is not None:
-            raise Refused(not_installable(language, found.name, reason))
+            raise Refused(sentences.not_installable(language, found.name, reason))
         request = ServerRequest(
             found,
             values=arguments.get("values") or {},
@@ -422,7 +406,7 @@ class ServerInstalls:
             if error.code != "NEEDS_FOLDER":
                 raise
             folders = await asyncio.to_thread(_folder_names, self._writer.workspace)
-            raise Refused(needs_folder(language, name, folders)) from error
+            raise Refused(sentences.needs_folder(language, name, folders)) from error
 
     def _state(self, name: str) -> ServerState | None:
         states = {state.name: state for state in self._servers.states()}
@@ -437,56 +421,32 @@ class ServerInstalls:
         return None
 
     async def _record(self, name: str, language: str) -> InstalledServer:
-        """Return the record of the server that is meant, the newest one for no name. Raises `Refused`."""
+        """Return the record of the server that is meant. Raises `Refused`."""
         known = {one.name: one for one in await asyncio.to_thread(records, self.installer.data_dir)}
-        if not name.strip():
-            newest = max(known.values(), key=lambda one: one.installed_at, default=None)
-            if newest is None:
-                raise Refused(nothing_installed(language))
-            return newest
-        record = known.get(resolve_local(name, known))
-        if record is not None:
+        if record := known.get(resolve_local(name, known)):
             return record
-        state = self._state(name)
-        raise Refused(
-            not_installed(language, state.name) if state is not None else self._unknown(name, language)
-        )
+        raise Refused(sentences.not_installed(language, self._known(name, language).name))
 
-    def _unknown(self, name: str, language: str) -> ToolResult:
+    def _known(self, name: str, language: str) -> ServerState:
+        """Return the state of the server here that is meant. Raises `Refused`."""
+        if state := self._state(name):
+            return state
         known = ", ".join(state.name for state in self._servers.states())
-        return unknown_here(language, name, known)
-
-    async def _switch(self, name: str, on: bool, language: str) -> str:
-        """Turn a server on or off and return its name. Raises `Refused`."""
-        state = self._state(name)
-        if state is None:
-            raise Refused(self._unknown(name, language))
-        await asyncio.to_thread(set_enabled, self._config_path, state.name, on)
-        await self._servers.refresh()
-        return state.name
+        raise Refused(sentences.unknown_here(language, name, known))
 
 
-def _require_consent(context: ToolContext, command: str) -> None:
-    """Raise `Refused` at a terminal without a server, where no card was shown."""
+def _consent(context: ToolContext, command: str, address: str = "") -> Approval:
+    """Return the yes to the call's card. Raises `Refused` at a terminal without a server: it shows none."""
     if not context.subject:
-        raise Refused(not_asked(context.language, command))
+        raise Refused(sentences.not_asked(context.language, command))
+    assert context.person is not None
+    return Approval(context.subject, context.person.id, context.choice == "trust", address)
 
 
 def _folder_names(workspace: Path) -> list[str]:
     """Return the names of the folders in the workspace that a person may mean. Blocks."""
     found = (one.name for one in workspace.glob("[!.]*/"))
     return sorted(name for name in found if name != "people")[:MAX_CHOICES]
-
-
-def _whole_card(
-    writer: CardWriter, installer: SkillInstaller | ServerInstaller, question: approvals.Approval
-) -> str:
-    """Write a whole card in English, of any length, or why there is none."""
-    try:
-        text = writer.detailed("en", installer.load(question.subject)).text
-    except RecadoError as error:
-        text = visible(str(error))
-    return with_sources("en", text, question.sources)
 
 
 def _room(context: ToolContext) -> int:
@@ -515,11 +475,6 @@ def _previewed(language: str, name: str, text: CardText) -> ToolResult:
         card=text.text,
     )
     return ToolResult.success({"name": name, "summary": said})
-
-
-def _approval(context: ToolContext, address: str = "") -> Approval:
-    assert context.person is not None
-    return Approval(context.subject, context.person.id, context.choice == "trust", address)
 
 
 def _without_secrets(name: str) -> str:

@@ -159,19 +159,20 @@ def pypi_program(package: Package, folder: Path) -> tuple[str, ...]:
 
 
 class Downloads:
-    """Runs npm and pip in `folder`: with little of our environment, in limits of time and room, ended whole.
+    """Runs npm and pip, which fill `folder`: with little of our environment, within limits, ended whole.
 
-    `disk` keeps its least free space.
+    `scratch` is a folder for what they need meanwhile; `disk` keeps its least free space.
     """
 
-    def __init__(self, folder: Path, disk: Disk, cache: Path) -> None:
+    def __init__(self, folder: Path, scratch: Path, disk: Disk, cache: Path) -> None:
         self._folder = folder
+        self._scratch = scratch
         self._disk = disk
-        self._environment = _environment(folder, cache)
+        self._environment = _environment(scratch, cache)
 
     async def run(self, command: Sequence[str]) -> None:
         """Run a program; a cancel ends it whole. Raises `InstallError` if it fails or needs too much."""
-        process = await HostedProcess.start(Command(command, self._environment, self._folder))
+        process = await HostedProcess.start(Command(command, self._environment, self._scratch))
         try:
             while process.status is None:
                 await asyncio.to_thread(self._check_room)
@@ -192,6 +193,7 @@ class Downloads:
             )
         try:
             check_room(self._folder)
+            check_room(self._scratch)
         except FileNotFoundError:  # it is being worked on
             return
         except PackageTreeError as error:
@@ -213,19 +215,19 @@ async def install_script_packages(packages: Sequence[str], data_dir: Path, disk:
         raise InstallError("NO_PIP", f"{program} is not installed on the machine of this assistant")
     folder = packages_folder(data_dir, packages)
     await asyncio.to_thread(_clear, folder)
-    staging = folder.with_name(f".staging-{secrets.token_hex(4)}")
+    scratch = folder.with_name(f".staging-{secrets.token_hex(4)}")
     cache = folder.parent.with_name(".cache")
-    staging.mkdir(mode=0o700)
+    scratch.mkdir(mode=0o700)
     try:
         async with asyncio.timeout(SCRIPT_PACKAGES_SECONDS):
-            await install_requirements(packages, folder, Downloads(staging, disk, cache))
+            await install_requirements(packages, folder, Downloads(folder, scratch, disk, cache))
         (folder / READY).touch()
     except TimeoutError as error:
         raise InstallError("TOO_SLOW", f"it took more than {SCRIPT_PACKAGES_SECONDS:.0f} s") from error
     except (OSError, ValueError, LookupError) as error:
         raise InstallError("FAILED", str(error)) from error
     finally:
-        await asyncio.to_thread(_clear, staging)
+        await asyncio.to_thread(_clear, scratch)
 
 
 def _chosen_file(programs: JSON, own: str) -> str:
@@ -288,11 +290,9 @@ def _no_program(why: str) -> InstallError:
     return InstallError("NO_PROGRAM", f"nothing of the package can be started: {why}")
 
 
-def _environment(folder: Path, cache: Path) -> dict[str, str]:
+def _environment(scratch: Path, cache: Path) -> dict[str, str]:
     """Keep what the operator set up for npm and pip (addresses, certificates, caches) and nothing else."""
     kept = {name: text for name, text in os.environ.items() if _PASSED.fullmatch(name) and not is_own(name)}
-    scratch = folder / "tmp"
-    scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
     return {"npm_config_cache": str(cache / "npm"), **kept, "TMPDIR": str(scratch), "CI": "1"}
 
 

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
@@ -85,16 +85,12 @@ class Plan:
         return Package(self.kind, self.identifier, self.version)
 
     @property
-    def package_words(self) -> str:
-        """The package's name and version, as its registry writes them."""
-        return f"{self.identifier}{'@' if self.kind == 'npm' else '=='}{self.version}"
-
-    @property
     def command_line(self) -> str:
         """The whole command: the package's own program with its arguments; "" for a remote."""
         if self.url:
             return ""
-        return shlex.join([self.runtime, self.package_words, *self.args])
+        joint = "@" if self.kind == "npm" else "=="
+        return shlex.join([self.runtime, f"{self.identifier}{joint}{self.version}", *self.args])
 
     @cached_property
     def text(self) -> str:
@@ -137,41 +133,38 @@ def make_plan(
     for key, value in values.items():
         _check_value(inputs.get(key), key, value)
     filler = _Filler(home, workspace, values, folder)
+    grants = Grants()
+    started: dict[str, Any] = {"version": entry.version}
+    if isinstance(choice, Remote):
+        filler.ask(choice.secrets)
+        started |= {"url": choice.url, "headers": tuple(filler.settings(choice.headers))}
+    else:
+        started |= {"kind": choice.kind, "identifier": choice.identifier, "version": choice.version}
+        started |= {
+            "args": tuple(_arguments(choice, filler)),
+            "env": tuple(filler.settings(choice.environment)),
+        }
+        started |= {"home": str(home)}
+        grants = Grants(
+            network=not entry.offline if network is None else network,
+            programs=bool(_RUNS_PROGRAMS & set(_words(choice.identifier))),
+            folders_write=tuple(sorted(filler.granted)),
+        )
+    secrets = tuple(filler.asked.values())
     texts = {"title": entry.title, "description": entry.description}
     texts |= {one.name: one.description for one in inputs.values()}
-    plan = Plan(
+    return Plan(
         name=name,
         registry_id=entry.name,
         title=entry.title,
         description=entry.description,
-        version=entry.version,
-        findings=find({place: text.encode() for place, text in texts.items() if text.strip()}),
-        replaces=replaces,
-        edited=edited,
-    )
-    if isinstance(choice, Remote):
-        filler.ask(choice.secrets)
-        headers, secrets = tuple(filler.settings(choice.headers)), tuple(filler.asked.values())
-        audience: Audience = "owners" if secrets else "members"
-        return dataclasses.replace(plan, url=choice.url, headers=headers, secrets=secrets, audience=audience)
-    env, args = tuple(filler.settings(choice.environment)), tuple(_arguments(choice, filler))
-    grants = Grants(
-        network=not entry.offline if network is None else network,
-        programs=bool(_RUNS_PROGRAMS & set(_words(choice.identifier))),
-        folders_write=tuple(sorted(filler.granted)),
-    )
-    secrets = tuple(filler.asked.values())
-    return dataclasses.replace(
-        plan,
-        kind=choice.kind,
-        identifier=choice.identifier,
-        version=choice.version,
-        args=args,
-        env=env,
-        home=str(home),
+        **started,
         secrets=secrets,
         grants=grants,
         audience="owners" if secrets or grants.folders_write else "members",
+        findings=find({place: text.encode() for place, text in texts.items() if text.strip()}),
+        replaces=replaces,
+        edited=edited,
     )
 
 
@@ -270,23 +263,17 @@ def _arguments(package: Package, filler: _Filler) -> Iterator[str]:
 
 def _check_value(variable: Variable | None, key: str, value: str) -> None:
     """Raise `InstallError` for a value that does not fit its variable, or could be more than a value."""
+    fault = ""
     if variable is None:
-        raise InstallError("BAD_VALUE", f"it has no variable {visible(key)[:80]}", key)
-    is_visible = value == visible(value) and "${" not in value
-    faults = (
-        (variable.secret, "is a secret, which is given in the terminal or the console alone"),
-        (
-            not (0 < len(value) <= _LONGEST_VALUE and is_visible),
-            f"is a text of 1 to {_LONGEST_VALUE} characters, all of them visible",
-        ),
-        (
-            value.startswith("-") and not _NUMBER.fullmatch(value),
-            "does not begin with a hyphen: it would be read as an option",
-        ),
-    )
-    for is_faulty, rule in faults:
-        if is_faulty:
-            raise InstallError("BAD_VALUE", f"{key} {rule}", key)
+        fault = f"it has no variable {visible(key)[:80]}"
+    elif variable.secret:
+        fault = f"{key} is a secret, which is given in the terminal or the console alone"
+    elif not 0 < len(value) <= _LONGEST_VALUE or value != visible(value) or "${" in value:
+        fault = f"{key} is a text of 1 to {_LONGEST_VALUE} characters, all of them visible"
+    elif value.startswith("-") and not _NUMBER.fullmatch(value):
+        fault = f"{key} does not begin with a hyphen: it would be read as an option"
+    if fault:
+        raise InstallError("BAD_VALUE", fault, key)
 
 
 def _words(name: str) -> list[str]:

@@ -120,11 +120,6 @@ def not_installed(language: str, name: str) -> ToolResult:
     return ToolResult.failure("UNAVAILABLE", said)
 
 
-def nothing_installed(language: str) -> ToolResult:
-    said = say(language, "No MCP server was installed here lately, so there is nothing to undo.")
-    return ToolResult.failure("SERVER_NOT_FOUND", said)
-
-
 def nothing_held_back(language: str, name: str) -> ToolResult:
     said = say(language, "Nothing of {name} waits to be approved.", name=quoted(name))
     return ToolResult.failure("UNAVAILABLE", said)

@@ -9,7 +9,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -42,7 +42,7 @@ from app.text import visible
 log = logging.getLogger(__name__)
 
 INSTALL_SECONDS = 180.0
-_STAGING = ".staging-"
+_SCRATCH = ".staging-"
 
 
 @dataclass(frozen=True)
@@ -160,19 +160,14 @@ class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
         return record if record and record.name in read_mapping(self._config) else None
 
     async def _commit(self, candidate: Plan, approval: Approval) -> InstalledServer:
-        home = home_of(self.data_dir, candidate.name)
-        staging = home / f"{_STAGING}{secrets.token_hex(4)}"
+        home, token = home_of(self.data_dir, candidate.name), secrets.token_hex(4)
+        folder, scratch = home / f"package-{token}", home / f"{_SCRATCH}{token}"
         try:
             async with asyncio.timeout(INSTALL_SECONDS):
-                await asyncio.to_thread(_begin, home, staging, candidate.grants.folders_write)
-                if candidate.kind:
-                    record = await self._fetch(candidate, staging)
-                else:
-                    record = _record(candidate)
-            record = replace(
-                record, approved_by=approval.approved_by, trusted=approval.trusted, installed_at=time.time()
-            )
-            return await asyncio.shield(asyncio.to_thread(self._keep, record, candidate, staging))
+                await asyncio.to_thread(_make_folders, folder, scratch, *candidate.grants.folders_write)
+                program = await self._fetch(candidate, folder, scratch) if candidate.kind else ()
+                record = await asyncio.to_thread(_record, candidate, approval, folder, program)
+            return await asyncio.shield(asyncio.to_thread(self._keep, record, candidate))
         except InstallError:
             raise
         except TimeoutError as error:
@@ -182,20 +177,17 @@ class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
         finally:
             await asyncio.shield(asyncio.to_thread(self._tidy_one, home))
 
-    async def _fetch(self, plan: Plan, staging: Path) -> InstalledServer:
-        """Install the package in `staging`, and return its record for the folder where it will lie."""
+    async def _fetch(self, plan: Plan, folder: Path, scratch: Path) -> tuple[str, ...]:
+        """Install the package in `folder`, and return what starts it."""
         await asyncio.to_thread(self._check_possible, plan)
-        downloads = Downloads(staging, self._disk, self.data_dir.absolute() / ".cache")
-        package, folder = plan.package, staging / "package"
+        downloads = Downloads(folder, scratch, self._disk, self.data_dir.absolute() / ".cache")
         if plan.kind == "npm":
-            await install_npm(package, folder, downloads)
-            program = npm_program(package, folder)
-        else:
-            await install_pypi(package, folder, downloads)
-            program = pypi_program(package, folder)
-        return await asyncio.to_thread(_package_record, plan, staging, program)
+            await install_npm(plan.package, folder, downloads)
+            return npm_program(plan.package, folder)
+        await install_pypi(plan.package, folder, downloads)
+        return pypi_program(plan.package, folder)
 
-    def _keep(self, record: InstalledServer, plan: Plan, staging: Path) -> InstalledServer:
+    def _keep(self, record: InstalledServer, plan: Plan) -> InstalledServer:
         """Write the record, from which moment it is installed, and return it."""
         home = home_of(self.data_dir, record.name)
         with self._files:
@@ -208,8 +200,6 @@ class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
                 (home / "pins.json").unlink(missing_ok=True)
             elif plan.replaces:
                 record = replace(record, updated_from=before.version)
-            if record.folder:
-                (staging / "package").rename(record.folder)
             write_private(home / installed.RECORD, installed.to_json(record))
             add_server(self._config, record.name, entry_of(record))
         return record
@@ -231,7 +221,7 @@ class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
         try:
             with self._files:
                 record = read(self.data_dir, home.name)
-                for place in (*home.glob("package-*"), *home.glob(f"{_STAGING}*"), *home.glob(".package-*")):
+                for place in (*home.glob("package-*"), *home.glob(f"{_SCRATCH}*"), *home.glob(".package-*")):
                     if record is None or place.name != Path(record.folder).name:
                         remove_tree(place)
                 if not any(home.iterdir()):
@@ -248,35 +238,31 @@ def _remove_rest(home: Path) -> None:
         log.warning("something of a removed server stays: %s", error)
 
 
-def _begin(home: Path, staging: Path, granted: Iterable[Path]) -> None:
-    """Make its folders, and those of the workspace that it may write where the person named new ones."""
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    (staging / "package").mkdir(parents=True)
-    for folder in granted:
+def _make_folders(*folders: Path) -> None:
+    """Make its own folders, and those of the workspace that it may write where the person named new ones."""
+    for folder in folders:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
-def _package_record(plan: Plan, staging: Path, program: tuple[str, ...]) -> InstalledServer:
-    """Return the record of a package in `staging`, for the place that it will have. Raises `InstallError`."""
-    folder = staging / "package"
+def _record(plan: Plan, approval: Approval, folder: Path, program: tuple[str, ...]) -> InstalledServer:
+    """Return the record of a package in `folder` that `program` starts, or of a remote server.
+
+    Raises `InstallError`.
+    """
     try:
-        sha256 = digest(folder)
+        sha256 = digest(folder) if program else ""
     except PackageTreeError as error:
         raise InstallError("NOT_INSTALLABLE", str(error)) from error
-    place = staging.with_name(staging.name.replace(_STAGING, "package-", 1))
-    there = tuple(word.replace(str(folder), str(place), 1) for word in program)
-    record = _record(plan, str(place), there)
-    return replace(record, sha256=sha256)
-
-
-def _record(plan: Plan, folder: str = "", program: tuple[str, ...] = ()) -> InstalledServer:
-    """Return the record of a remote server, or of a package in `folder` that `program` starts."""
     return InstalledServer(
         name=plan.name,
         registry_id=plan.registry_id,
         version=plan.version,
         subject=plan.subject,
-        folder=folder,
+        approved_by=approval.approved_by,
+        trusted=approval.trusted,
+        installed_at=time.time(),
+        folder=str(folder) if program else "",
+        sha256=sha256,
         command=program[0] if program else "",
         args=(*program[1:], *plan.args),
         env=plan.env,

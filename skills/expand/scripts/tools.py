@@ -89,11 +89,11 @@ async def install_mcp_server(
     return await context.services.servers.install(context)
 
 
-async def remove_mcp_server(name: str = "", context=None):
-    """Removes an installed MCP server, or undoes the last install. The person is asked first.
+async def remove_mcp_server(name: str, context=None):
+    """Removes an installed MCP server, or undoes its install. The person is asked first.
 
     Args:
-        name: The server's name here, such as time; empty for the one that was installed last.
+        name: The server's name here, such as time.
 
     Example: remove the server time
     Ejemplo: quita el server time
@@ -119,7 +119,7 @@ async def enable_mcp_server(name: str, context=None):
     Example: turn on the server time
     Ejemplo: activa el server time
     """
-    return await context.services.servers.enable(name, context)
+    return await context.services.servers.switch(name, True, context)
 
 
 async def disable_mcp_server(name: str, context=None):
@@ -131,7 +131,7 @@ async def disable_mcp_server(name: str, context=None):
     Example: turn off the server time
     Ejemplo: desactiva el server time
     """
-    return await context.services.servers.disable(name, context)
+    return await context.services.servers.switch(name, False, context)
 
 
 async def approve_mcp_tools(name: str, context=None):
