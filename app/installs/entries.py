@@ -6,7 +6,7 @@ one makes its package unusable.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -113,17 +113,13 @@ class Variable:
 
 @dataclass(frozen=True)
 class Package:
-    """A package of npm, PyPI or another kind.
-
-    A package with a `fault` has no arguments and no environment: it is only shown.
-    """
+    """A package of npm or PyPI."""
 
     kind: str
     identifier: str
     version: str
     arguments: tuple[Variable, ...] = ()
     environment: tuple[Variable, ...] = ()
-    fault: Reason | None = None
 
     @property
     def inputs(self) -> tuple[Variable, ...]:
@@ -135,11 +131,9 @@ class Package:
 class Remote:
     """A server on the web; `url` refers to `secrets` as `${KEY}`, but not for its host."""
 
-    kind: str
     url: str
     headers: tuple[Variable, ...] = ()
     secrets: tuple[Variable, ...] = ()
-    fault: Reason | None = None
 
     @property
     def inputs(self) -> tuple[Variable, ...]:
@@ -151,17 +145,16 @@ class Remote:
 class Entry:
     """A server of a registry. Its texts are its author's; only `namespace` says who that is.
 
-    `offline`: its publisher says that it needs no network.
+    `choice` is what would be installed, a package before a remote; else there is a `reason` why nothing can
+    be. `offline`: its publisher says that it needs no network.
     """
 
     name: str
     title: str
     description: str
     version: str
-    packages: tuple[Package, ...] = ()
-    remotes: tuple[Remote, ...] = ()
-    status: str = "active"
-    status_message: str = ""
+    choice: Package | Remote | None = None
+    reason: Reason | None = None
     repository: str = ""
     offline: bool = False
     is_latest: bool = True
@@ -181,29 +174,6 @@ class Entry:
     def own_name(self) -> str:
         """The name without its namespace."""
         return self.name.partition("/")[2]
-
-    @property
-    def _ways(self) -> Sequence[Package | Remote]:
-        return (*self.packages, *self.remotes)
-
-    @property
-    def choice(self) -> Package | Remote | None:
-        """The package that would be installed, else the remote; None if nothing can be."""
-        if self.status in ("deleted", "deprecated"):
-            return None
-        return next((way for way in self._ways if way.fault is None), None)
-
-    @property
-    def reason(self) -> Reason | None:
-        """The reason why nothing can be installed; None if something can."""
-        if self.choice is not None:
-            return None
-        if self.status == "deleted":
-            return Reason("DELETED", self.status_message)
-        if self.status == "deprecated":
-            return Reason("DEPRECATED", self.status_message)
-        faults = [way.fault for way in self._ways if way.fault is not None]
-        return min(faults, key=lambda one: one.code == "OTHER_KIND", default=Reason("NO_PACKAGE"))
 
 
 def _inputs(values: Iterable[Variable]) -> tuple[Variable, ...]:
@@ -230,34 +200,49 @@ def read_entry(raw: JSON) -> Entry | None:
     name = server.get("name")
     if not isinstance(name, str) or not NAME.fullmatch(name):
         return None
+    choice, reason = _choice(server, meta)
     return Entry(
         name=name,
         title=_text(server.get("title"), TITLE_CHARACTERS),
         description=_text(server.get("description"), DESCRIPTION_CHARACTERS),
         version=_text(server.get("version"), TITLE_CHARACTERS),
-        packages=tuple(map(_package, _objects(server.get("packages"))[:MAX_WAYS])),
-        remotes=tuple(map(_remote, _objects(server.get("remotes"))[:MAX_WAYS])),
-        status=_text(meta.get("status") or server.get("status"), 20) or "active",
-        status_message=_text(meta.get("statusMessage"), DETAIL_CHARACTERS),
+        choice=choice,
+        reason=reason,
         repository=_text(_object(server.get("repository")).get("url"), DETAIL_CHARACTERS),
         offline=needs.get("network") is False,
         is_latest=meta.get("isLatest") is not False,
     )
 
 
+def _choice(
+    server: Mapping[str, JSON], meta: Mapping[str, JSON]
+) -> tuple[Package | Remote | None, Reason | None]:
+    """Return what would be installed, or why nothing can be."""
+    status = _text(meta.get("status") or server.get("status"), 20)
+    if status in ("deleted", "deprecated"):
+        code: ReasonCode = "DELETED" if status == "deleted" else "DEPRECATED"
+        return None, Reason(code, _text(meta.get("statusMessage"), DETAIL_CHARACTERS))
+    reasons: list[Reason] = []
+    for read, key in ((_package, "packages"), (_remote, "remotes")):
+        for raw in _objects(server.get(key))[:MAX_WAYS]:
+            try:
+                return read(raw), None
+            except _Unusable as unusable:
+                reasons.append(unusable.reason)
+    return None, min(reasons, key=lambda one: one.code == "OTHER_KIND", default=Reason("NO_PACKAGE"))
+
+
 def _package(raw: Mapping[str, JSON]) -> Package:
+    """Read a package. Raise `_Unusable` for one that cannot be installed here."""
     package = Package(
         kind=_text(raw.get("registryType"), 20).lower(),
         identifier=_text(raw.get("identifier"), DETAIL_CHARACTERS),
         version=_text(raw.get("version"), TITLE_CHARACTERS),
     )
-    try:
-        _check_package(package, raw)
-        arguments = [_argument(number, one) for number, one in enumerate(_few(raw, "packageArguments"), 1)]
-        environment = map(_environment_variable, _few(raw, "environmentVariables"))
-        return replace(package, arguments=tuple(arguments), environment=tuple(environment))
-    except _Unusable as unusable:
-        return replace(package, fault=unusable.reason)
+    _check_package(package, raw)
+    arguments = [_argument(number, one) for number, one in enumerate(_few(raw, "packageArguments"), 1)]
+    environment = map(_environment_variable, _few(raw, "environmentVariables"))
+    return replace(package, arguments=tuple(arguments), environment=tuple(environment))
 
 
 def _check_package(package: Package, raw: Mapping[str, JSON]) -> None:
@@ -309,17 +294,14 @@ def _environment_variable(raw: Mapping[str, JSON]) -> Variable:
 
 
 def _remote(raw: Mapping[str, JSON]) -> Remote:
-    remote = Remote(kind=_text(raw.get("type"), 40), url=_text(raw.get("url"), VALUE_CHARACTERS))
-    try:
-        if remote.kind != "streamable-http":
-            raise _Unusable(remote.kind, "OTHER_KIND")
-        if remote.url != raw.get("url") or remote_fault(remote.url):
-            raise _Unusable(remote.url)
-        url, secrets = _with_references(remote.url, is_remote=True)
-        headers = tuple(map(_header, _few(raw, "headers")))
-        return replace(remote, url=url, headers=headers, secrets=secrets)
-    except _Unusable as unusable:
-        return replace(remote, fault=unusable.reason)
+    """Read a remote. Raise `_Unusable` for one that cannot be used."""
+    kind, shown = _text(raw.get("type"), 40), _text(raw.get("url"), VALUE_CHARACTERS)
+    if kind != "streamable-http":
+        raise _Unusable(kind, "OTHER_KIND")
+    if shown != raw.get("url") or remote_fault(shown):
+        raise _Unusable(shown)
+    url, secrets = _with_references(shown, is_remote=True)
+    return Remote(url, tuple(map(_header, _few(raw, "headers"))), secrets)
 
 
 def _header(raw: Mapping[str, JSON]) -> Variable:

@@ -26,21 +26,19 @@ class Approval:
     address: str = ""
 
 
-RequestT = TypeVar("RequestT")
 CandidateT = TypeVar("CandidateT")
 RecordT = TypeVar("RecordT")
 
 
-class InstallPipeline(ABC, Generic[RequestT, CandidateT, RecordT]):
-    """Proposes, commits and removes one kind of thing; every error is a `RecadoError`."""
+class InstallPipeline(ABC, Generic[CandidateT, RecordT]):
+    """Commits and removes one kind of thing; every error is a `RecadoError`.
+
+    Its `propose` fetches what is asked for into the quarantine, and runs nothing of it.
+    """
 
     def __init__(self, data_dir: Path) -> None:
         self.data_dir = data_dir
         self._lock = asyncio.Lock()
-
-    @abstractmethod
-    async def propose(self, request: RequestT) -> CandidateT:
-        """Fetch what was asked for into the quarantine. Nothing of it runs."""
 
     async def commit(self, approval: Approval) -> RecordT:
         """Install exactly what was approved; a second time is the same as once.

@@ -206,7 +206,7 @@ class Mirror:
 
 def _index(connection: sqlite3.Connection, id: int, entry: Entry) -> None:
     connection.execute("DELETE FROM stems WHERE rowid = ?", (id,))
-    if entry.status != "deleted":
+    if entry.reason is None or entry.reason.code != "DELETED":
         title, description = (NAMESPACE.sub(" ", text) for text in (entry.title, entry.description))
         texts = (entry.own_name, title, description, entry.publisher)
         stems = (" ".join([*terms(text.lower()), *terms(text)]) for text in texts)  # github, and git, hub

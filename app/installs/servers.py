@@ -67,7 +67,7 @@ class SkillNames(Protocol):
     def skill_names(self) -> Collection[str]: ...
 
 
-class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
+class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
     """Installs servers of the registry."""
 
     def __init__(self, settings: Settings, sandbox: Sandbox, skills: SkillNames | None = None) -> None:
@@ -164,7 +164,7 @@ class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
         folder, scratch = home / f"package-{token}", home / f"{_SCRATCH}{token}"
         try:
             async with asyncio.timeout(INSTALL_SECONDS):
-                await asyncio.to_thread(_make_folders, folder, scratch, *candidate.grants.folders_write)
+                await asyncio.to_thread(_make_folders, home, folder, scratch, *candidate.grants.folders_write)
                 program = await self._fetch(candidate, folder, scratch) if candidate.kind else ()
                 record = await asyncio.to_thread(_record, candidate, approval, folder, program)
             return await asyncio.shield(asyncio.to_thread(self._keep, record, candidate))

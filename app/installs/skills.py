@@ -67,7 +67,7 @@ class SkillCandidate:
         return f"{self.name} ({self.card.sha256[:12]})"
 
 
-class SkillInstaller(InstallPipeline[str, SkillCandidate, Installed]):
+class SkillInstaller(InstallPipeline[SkillCandidate, Installed]):
     """Installs skills; the names of folders in `skills_dir` and of bundled skills are never taken.
 
     What is asked for is an https address; behind a `#` it may name the folder in an archive. Packages of

@@ -111,12 +111,9 @@ async def _open(
         connection = Connection(definition, link)
         session = await attempt.enter_async_context(connection.session)
         await _greet(session, link, newest)
-    except Unreachable:
+    except BaseException:
         with suppress(Unreachable):
             await attempt.aclose()
-        raise
-    except BaseException:
-        await attempt.aclose()
         raise
     opened.push_async_exit(attempt)
     return connection

@@ -224,9 +224,4 @@ def _foreign_entries(path: Path) -> Iterable[tuple[str, JSON]]:
         return ()
     except OSError as error:
         raise MappingError(f"{path} cannot be read: {error.strerror or error}") from error
-    return [
-        (one.name, {"url": one.url, "headers": one.headers})
-        if one.url
-        else (one.name, {"registry": one.registry, "version": one.version})
-        for one in servers
-    ]
+    return [(one.name, {"url": one.url, "headers": one.headers}) for one in servers if one.url]

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -99,20 +100,13 @@ class ServerDefinition:
         program = self.command.rpartition("/")[2]
         return not _FETCHING_COMMANDS.isdisjoint({program, " ".join([program, *self.args[:1]])})
 
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        """The values that must not be shown: those of `env` and `headers`."""
-        return tuple(value for _, value in (*self.env, *self.headers) if value)
-
     def mask(self, text: str) -> str:
-        """Remove the server's secrets from a text of its own; to be done before the text is cut."""
-        tokens = (value.rpartition(" ")[2] for _, value in self.headers)  # of "Bearer …"
-        return _without((*self.secrets, *tokens), _MIN_SECRET, text)
+        """Remove the values of `env` and `headers` from a text of its own; before the text is cut."""
+        return _without((value for _, value in (*self.env, *self.headers)), _MIN_SECRET, text)
 
     def redact(self, text: str) -> str:
         """Remove the secrets that the server was given from what one of its tools says."""
-        tokens = (value.rpartition(" ")[2] for value in self.hidden)
-        return _without((*self.hidden, *tokens), _MIN_SECRET_IN_RESULTS, text)
+        return _without(self.hidden, _MIN_SECRET_IN_RESULTS, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,15 +146,16 @@ def state_at_rest(definition: ServerDefinition) -> ServerState | None:
 
 
 def _without(secrets: Iterable[str], shortest: int, text: str) -> str:
-    long = [secret for secret in secrets if len(secret) >= shortest]
-    for secret in sorted({form for one in long for form in _forms(one)}, key=len, reverse=True):
-        text = text.replace(secret, "…")
+    """Remove secrets, also the last word of each (of "Bearer …"), in plain text and inside of JSON."""
+    words = {word for secret in secrets for word in (secret, secret.rpartition(" ")[2])}
+    forms = (
+        (word, json.dumps(word)[1:-1], json.dumps(word, ensure_ascii=False)[1:-1])
+        for word in words
+        if len(word) >= shortest
+    )
+    for form in sorted(set(chain.from_iterable(forms)), key=len, reverse=True):
+        text = text.replace(form, "…")
     return text
-
-
-def _forms(secret: str) -> tuple[str, ...]:
-    """Return it in plain text and inside of JSON: a key's file has quotes and line ends."""
-    return secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]
 
 
 LONGEST_TEXT = 32 * 1024

@@ -76,10 +76,6 @@ class Pins:
         self.fault = ""
         self._path = data_dir / "mcp" / server / "pins.json"
 
-    def exists(self) -> bool:
-        """Tell whether anything was ever approved."""
-        return self._path.exists()
-
     def compare(self, raws: Sequence[Definition]) -> Comparison:
         """Tell which of these may be offered. Raises ValueError for one that is nested too deeply."""
         pinned = self._read() or {}

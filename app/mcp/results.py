@@ -4,7 +4,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
@@ -48,7 +48,9 @@ def to_result(raw: JSON, server: ServerDefinition = _NO_SERVER) -> ToolResult:
     if is_small(structured, MAX_TEXT):
         structured = _redact(structured, server)
     if raw.get("isError") is True:
-        return _failed(read.text.strip() or (server.redact(dumps(structured).decode()) if structured else ""))
+        said = read.text.strip() or (server.redact(dumps(structured).decode()) if structured else "")
+        reason = _message(said) or "the tool reported an error and gave no reason"
+        return ToolResult.failure("TOOL_ERROR", reason, _READ_IT)
     return _succeeded(read, structured)
 
 
@@ -128,7 +130,7 @@ def _succeeded(read: _Content, structured: JSON) -> ToolResult:
     if structured is not None and not is_small(structured, MAX_TEXT):
         text, data = read.server.redact(dumps(structured).decode()), None
     elif structured is not None:
-        text = "\n".join(_without_copies(read.texts, structured))
+        text = "\n".join(one for one in read.texts if not _is_copy(one, structured))
     meta: dict[str, JSON] = {}
     if len(text) > MAX_TEXT:
         meta = {"truncated": True, "size": len(text)}
@@ -141,30 +143,20 @@ def _succeeded(read: _Content, structured: JSON) -> ToolResult:
     return ToolResult(ok=True, data=alone, meta=meta, attachments=tuple(read.files))
 
 
-def _without_copies(texts: Iterable[str], structured: JSON) -> Iterable[str]:
-    """Return the texts that are no copy of the structured content, as servers add for older hosts."""
+def _is_copy(text: str, structured: JSON) -> bool:
+    """Tell whether a text only repeats a part of the structured content, as servers add for older hosts."""
     inner = _parts(structured)  # such as of {"result": [one text for each]}
-    every = (structured, *inner, *(one for part in inner for one in _parts(part)))
-    copies = {json.dumps(part, sort_keys=True) for part in every}
-    return [text for text in texts if text.strip() and not copies.intersection(_spellings(text))]
+    copied = [structured, *inner, *(one for part in inner for one in _parts(part))]
+    readings: list[JSON] = [text]
+    with suppress(ValueError, RecursionError):
+        readings.append(json.loads(text))
+    return not text.strip() or any(reading in copied for reading in readings)
 
 
 def _parts(value: JSON) -> list[JSON]:
     if isinstance(value, dict):
         return list(value.values())
     return value if isinstance(value, list) else []
-
-
-def _spellings(text: str) -> Iterator[str]:
-    """Yield a text as JSON writes it, and what it is if it is JSON itself."""
-    yield json.dumps(text)
-    with suppress(ValueError, RecursionError):
-        yield json.dumps(json.loads(text), sort_keys=True)
-
-
-def _failed(text: str) -> ToolResult:
-    said = _message(text) or "the tool reported an error and gave no reason"
-    return ToolResult.failure("TOOL_ERROR", said, _READ_IT)
 
 
 def _message(text: JSON) -> str:

@@ -15,13 +15,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from app.mcp.definitions import ServerDefinition
-from app.mcp.wire import (
-    MESSAGE_BYTES,
-    RateLimiter,
-    ServerLink,
-    Unreachable,
-    Unstartable,
-)
+from app.mcp.wire import MESSAGE_BYTES, RateLimiter, ServerLink, Unreachable, Unstartable
 from app.messages import JSON
 from app.processes.host import PIECE_BYTES, Command, HostedProcess, kept_environment
 from app.processes.sandbox import Sandbox
@@ -60,7 +54,7 @@ async def run_program(definition: ServerDefinition, sandbox: Sandbox) -> AsyncIt
     try:
         yield link
     finally:
-        await process.end(GRACE_SECONDS if link.grace else 0.0)
+        await process.end(GRACE_SECONDS)
         if definition.downloads:
             await asyncio.to_thread(_remove_half_install, definition, str(process.printed))
 
@@ -146,21 +140,17 @@ class StdioLink(ServerLink, ObjectReceiveStream[SessionMessage], ObjectSendStrea
                 return None
             self._begun += data
             if len(self._begun) > MESSAGE_BYTES:
-                self._give_up(f"it wrote a message of more than {MESSAGE_BYTES // 1024**2} MiB")
+                self._fault = f"it wrote a message of more than {MESSAGE_BYTES // 1024**2} MiB"
         if self._fault:
             return None
         line = bytes(self._begun[:end])
         del self._begun[: end + 1]
         return line
 
-    def _give_up(self, fault: str) -> None:
-        self.grace = False
-        self._fault = fault
-
     async def send(self, item: SessionMessage) -> None:
         """Write a message. Raises BrokenResourceError if the server does not read any more."""
         if self._unread == MAX_UNREAD:
-            self._give_up("it does not read what it is sent")
+            self._fault = "it does not read what it is sent"
             raise anyio.BrokenResourceError
         message = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
         self._was_called = self._was_called or message.get("method") == "tools/call"

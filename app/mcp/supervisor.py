@@ -182,7 +182,6 @@ class Supervisor:
                 return error
             except ConnectionLost as error:
                 return Unreachable(await connection.link.end_reason() or str(error))
-            connection.link.grace = True
             self._connection = connection
             self.is_new = False
             self._enter("ready", self._pins.fault)

@@ -50,8 +50,6 @@ class ServerLink(ABC):
         self.ended = asyncio.Event()
         # The tools may be others now, or it has ended.
         self.changed = asyncio.Event()
-        # The server may take a moment to end by itself.
-        self.grace = False
 
     def end(self) -> None:
         self.ended.set()

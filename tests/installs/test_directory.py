@@ -16,7 +16,7 @@ from app.installs.directory import (
     resolve,
     resolve_local,
 )
-from app.installs.entries import Entry, read_entry
+from app.installs.entries import Entry, Remote, read_entry
 from app.installs.errors import RegistryError
 from app.settings import Settings
 from tests.standins.registry import GITHUB, OFFICIAL, RegistryServer, entry, own_entries, sample_entries
@@ -436,7 +436,8 @@ async def test_a_server_says_what_it_is_given_and_where(both: Callable[..., Dire
     found = await both().get("ai.smithery.ana/harbours")
     assert found is not None
     assert found.reason is None
-    (remote,) = found.remotes
+    remote = found.choice
+    assert isinstance(remote, Remote)
     assert remote.url == "https://server.smithery.ai/@ana/harbours/mcp?rows=${max_rows}&region=${region}"
     assert [(header.name, header.value) for header in remote.headers] == [
         ("Authorization", "Bearer ${SERVER_SMITHERY_API_KEY}"),
@@ -452,7 +453,8 @@ async def test_one_that_runs_elsewhere_gets_no_key_and_a_bundle_is_not_installed
     directory = both()
     elsewhere = await directory.get("ai.smithery.bob/moon")
     assert elsewhere is not None
-    assert elsewhere.remotes[0].headers == ()
+    assert isinstance(elsewhere.choice, Remote)
+    assert elsewhere.choice.headers == ()
     assert await reason(directory, "ai.smithery.local/shells") == "OTHER_KIND"
     assert await directory.get("ai.smithery/nothing-there") is None
 
