@@ -261,10 +261,10 @@ def _skill_facts(words: _Words, candidate: SkillCandidate, sandboxed: bool) -> I
         named = words.names(card.settings)
         yield Fact(say(language, "Settings and secrets it asks for: {names}", names=named))
     yield words.audience(card.audience)
-    listed = [f"- {quoted(file.path)} {_size(file.size)}" for file in card.files[:_MOST_FILES]]
+    listed = [f"- {quoted(path)} {_size(size)}" for path, size in [*card.files.items()][:_MOST_FILES]]
     if more := len(card.files) - len(listed):
         listed.append(say(language, "- and {n} more", n=more))
-    size = _size(card.size)
+    size = _size(sum(card.files.values()))
     yield Fact(
         say_plural(language, "{n} file, {size}:", "{n} files, {size}:", len(card.files), size=size),
         listed,
@@ -293,7 +293,7 @@ def _tools(words: _Words, card: SkillCard, sandboxed: bool) -> Iterator[Fact]:
     details = []
     if card.tools_fault:
         details.append(say(language, "Its tools cannot be read: {fault}", fault=quoted(card.tools_fault)))
-    details += [f"- {quoted(tool.name)}: {quoted(tool.description)}" for tool in card.tools]
+    details += [f"- {quoted(name)}: {quoted(description)}" for name, description in card.tools.items()]
     if card.tools and sandboxed:
         details.append(words.confined())
     yield Fact(tools, details)

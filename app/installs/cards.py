@@ -39,29 +39,14 @@ _PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); import app.installs.car
 
 
 @dataclass(frozen=True)
-class CardFile:
-    """A file with its size in bytes."""
-
-    path: str
-    size: int
-
-
-@dataclass(frozen=True)
-class CardTool:
-    """A tool as the model would read it."""
-
-    name: str
-    description: str
-
-
-@dataclass(frozen=True)
 class SkillCard:
     """The content of a skill as an owner is asked to approve it, and what is conspicuous in it.
 
     `source` is the address that the person wrote, `sent_on` the other host that it redirected to.
-    Texts from outside are unchanged: to show them, use `quoted`. `settings` are variables that it asks for
-    and would be given. Of `findings` some of each kind are listed, and all counted. `scripts` are programs
-    that its instructions may tell to run, with internet where `script_network`.
+    Texts from outside are unchanged: to show them, use `quoted`. `files` have their sizes in bytes, `tools`
+    the descriptions that a model would read. `settings` are variables that it asks for and would be given.
+    Of `findings` some of each kind are listed, and all counted. `scripts` are programs that its instructions
+    may tell to run, with internet where `script_network`.
     """
 
     name: str
@@ -69,8 +54,8 @@ class SkillCard:
     description: str
     source: str
     sha256: str
-    files: tuple[CardFile, ...]
-    tools: tuple[CardTool, ...]
+    files: Mapping[str, int]
+    tools: Mapping[str, str]
     tools_fault: str
     hosts: tuple[str, ...]
     settings: tuple[str, ...]
@@ -82,11 +67,6 @@ class SkillCard:
     sent_on: str = ""
     scripts: tuple[Script, ...] = ()
     script_network: bool = False
-
-    @property
-    def size(self) -> int:
-        """The bytes of all files."""
-        return sum(file.size for file in self.files)
 
 
 def examine(data_dir: Path, sha256: str, seconds: float = EXAMINE_SECONDS) -> SkillCard:
@@ -145,7 +125,7 @@ def make_card(tree: Quarantined) -> SkillCard:
         description=manifest.description,
         source=tree.source,
         sha256=tree.sha256,
-        files=tuple(CardFile(path, len(content)) for path, content in sorted(tree.files.items())),
+        files={path: len(content) for path, content in sorted(tree.files.items())},
         tools=tools,
         tools_fault=tools_fault,
         hosts=named,
@@ -189,14 +169,14 @@ def _listed(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     )
 
 
-def _tools(tree: Quarantined) -> tuple[tuple[CardTool, ...], str]:
+def _tools(tree: Quarantined) -> tuple[dict[str, str], str]:
     """Return the tools as the static catalogue reads them, and the fault of a file that is no Python."""
     source = tree.files.get(_TOOLS)
     if source is None:
-        return (), ""
+        return {}, ""
     try:
         found, _ = find_tools(source)
     except SyntaxError as error:
         where = f" line {error.lineno}" if error.lineno else ""
-        return (), f"{_TOOLS}{where}: {error.msg}"
-    return tuple(CardTool(one.name, str(one.definition()["description"])) for one in found), ""
+        return {}, f"{_TOOLS}{where}: {error.msg}"
+    return {one.name: str(one.definition()["description"]) for one in found}, ""

@@ -288,8 +288,6 @@ class ServerInstalls(_ChatInstalls):
         try:
             await self.installer.remove(name, context.subject)
         except InstallError as error:
-            if error.code == "CHANGED":
-                raise Refused(sentences.changed_meanwhile(language)) from error
             if error.code != "UNKNOWN":
                 raise
         await self._servers.refresh()
@@ -326,7 +324,7 @@ class ServerInstalls(_ChatInstalls):
         _consent(context, "recado mcp approve NAME")
         state = await self._started(name)
         if state is None or subject_of(state) != context.subject:
-            return sentences.changed_meanwhile(language)
+            raise InstallError("CHANGED", f"{name} was changed meanwhile; ask again")
         await self._servers.approve(state.name, hashes(state.held_back))
         await self._servers.settled(state.name, START_SECONDS)
         said = say(language, "✓ Approved: the tools of {name}", name=state.name)

@@ -125,13 +125,6 @@ def nothing_held_back(language: str, name: str) -> ToolResult:
     return ToolResult.failure("UNAVAILABLE", said)
 
 
-def changed_meanwhile(language: str) -> ToolResult:
-    said = say(
-        language, "It changed after you were asked, so I did nothing. Ask me again to see it as it is now."
-    )
-    return ToolResult.failure("CHANGED", said)
-
-
 def not_installable(language: str, name: str, reason: Reason) -> ToolResult:
     said = say(
         language,

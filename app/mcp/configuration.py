@@ -6,7 +6,7 @@ import os
 import re
 from collections import ChainMap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -112,10 +112,7 @@ class Configuration:
 
     def report(self, states: Sequence[ServerState]) -> JSON:
         """Return the servers and their states as JSON, without commands, addresses and secrets."""
-        return {
-            "servers": [_row(state) for state in states],
-            "faults": list(self.faults),
-        }
+        return {"servers": list(map(_row, states)), "faults": list(self.faults)}
 
     def _of_file(self, name: str, entry: JSON, records: Mapping[str, InstalledServer]) -> ServerDefinition:
         """Return the server of an entry; what was approved, as long as it agrees with an install's record."""
@@ -170,23 +167,14 @@ class Configuration:
 
 def _row(state: ServerState) -> JSON:
     definition = state.definition or ServerDefinition(state.name)
-    return {
-        "name": state.name,
-        "phase": state.phase,
-        "reason": state.reason,
-        "origin": definition.origin,
-        "version": definition.version,
-        "audience": definition.audience,
-        "sandboxed": definition.sandboxed,
-        "trusted": definition.trusted,
-        "revision": state.revision,
-        "tools": list(state.tools),
-        "held_back": [
-            {"tool": one.tool, "before": one.before, "after": one.after} for one in state.held_back
-        ],
-        "dropped": [{"tool": tool, "reason": reason} for tool, reason in state.dropped],
-        "missing": list(definition.missing),
+    row = {key: getattr(state, key) for key in ("name", "phase", "reason", "revision")}
+    row |= {
+        key: getattr(definition, key) for key in ("origin", "version", "audience", "sandboxed", "trusted")
     }
+    row |= {"tools": list(state.tools), "missing": list(definition.missing)}
+    row["held_back"] = [asdict(one) for one in state.held_back]
+    row["dropped"] = [{"tool": tool, "reason": reason} for tool, reason in state.dropped]
+    return row
 
 
 def secret_names(data_dir: Path, skill: str) -> frozenset[str]:

@@ -50,13 +50,12 @@ def test_the_card_says_what_the_bytes_say() -> None:
     made = card_of(mcp, scripts__tools_dot_py=TOOLS)
     assert (made.name, made.description) == ("demo", "Does things.")
     assert (made.source, len(made.sha256)) == (SOURCE, 64)
-    (tool,) = made.tools
-    assert (tool.name, tool.description) == ("tide", "Says the next tide")
+    assert made.tools == {"tide": "Says the next tide"}
     assert [server.name for server in made.servers] == ["tides", "listed"]
     assert [refused.name for refused in made.refused] == ["shell"]
     assert (made.settings, made.audience) == (("TIDES_TOKEN",), "owners")
     assert made.hosts == ("mcp.tides.net",)
-    assert made.size == sum(file.size for file in made.files)
+    assert made.files["SKILL.md"] == len(SKILL)
     assert card_of(scripts__tools_dot_py=TOOLS).audience == "members"
 
 
@@ -70,7 +69,7 @@ def test_the_card_says_what_the_bytes_say() -> None:
 )
 def test_tools_that_cannot_be_read_are_said(code: str, tools: list[str], fault: str) -> None:
     made = card_of(scripts__tools_dot_py=code)
-    assert [tool.name for tool in made.tools] == tools
+    assert list(made.tools) == tools
     assert fault in made.tools_fault
 
 

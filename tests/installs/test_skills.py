@@ -221,7 +221,7 @@ async def test_no_file_is_parsed_in_the_process_that_serves_people(tmp_path: Pat
     installer = installer_of(tmp_path, {"": zipped({"SKILL.md": SKILL, **COSTLY, **noise})})
     parsed.clear()
     made = (await installer.propose(ADDRESS)).card
-    assert {file.path for file in made.files} >= COSTLY.keys()
+    assert made.files.keys() >= COSTLY.keys()
     assert parsed.isdisjoint(COSTLY.values())
     ast.parse(b"1")
     assert b"1" in parsed
