@@ -25,7 +25,7 @@ from app.installs.entries import Entry
 from app.installs.errors import InstallError, RegistryError
 from app.installs.pipeline import Approval
 from app.installs.sentences import held_back_question, held_back_text, reason_said
-from app.installs.servers import ServerInstaller, ServerRequest
+from app.installs.servers import ServerInstaller
 from app.mcp import installed
 from app.mcp.configuration import Configuration
 from app.mcp.definitions import (
@@ -354,9 +354,8 @@ async def _install(settings: Settings, name: str, choice: RegistryChoice, *, ask
         raise RecadoError(f"{entry.name} cannot be installed: {reason_said('en', entry.reason)}")
     skills = _SkillNames(frozenset(skill.name for skill in read_skills(settings).skills))
     installer = ServerInstaller(settings, Sandbox(settings), skills)
-    request = ServerRequest(entry, name, choice.values, choice.folder, choice.network)
     try:
-        plan = await installer.propose(request)
+        plan = await installer.propose(entry, name, choice.values, choice.folder, choice.network)
     except InstallError as error:
         if error.code == "NEEDS_FOLDER":
             raise RecadoError(f"{error}: name one of the workspace with --folder, . for all of it") from error

@@ -24,7 +24,7 @@ from app.installs.errors import InstallError
 from app.installs.pipeline import Approval
 from app.installs.plans import Plan
 from app.installs.quarantine import discard_old
-from app.installs.servers import ServerInstaller, ServerRequest, SkillNames
+from app.installs.servers import ServerInstaller, SkillNames
 from app.installs.skills import SkillInstaller, is_written_in, tidy_skills
 from app.llm.model import Model
 from app.mcp.definitions import ServerState
@@ -392,14 +392,10 @@ class ServerInstalls(_ChatInstalls):
             raise Refused(sentences.not_found(language, name, topics))
         if (reason := found.reason) is not None:
             raise Refused(sentences.not_installable(language, found.name, reason))
-        request = ServerRequest(
-            found,
-            values=arguments.get("values") or {},
-            folder=str(arguments.get("folder") or ""),
-            network=arguments.get("network"),
-        )
+        values, folder = arguments.get("values"), str(arguments.get("folder") or "")
         try:
-            return await self.installer.propose(request)
+            network = arguments.get("network")
+            return await self.installer.propose(found, "", values, folder, network)
         except InstallError as error:
             if error.code != "NEEDS_FOLDER":
                 raise

@@ -157,7 +157,6 @@ class Entry:
     reason: Reason | None = None
     repository: str = ""
     offline: bool = False
-    is_latest: bool = True
 
     @property
     def namespace(self) -> str:
@@ -210,7 +209,6 @@ def read_entry(raw: JSON) -> Entry | None:
         reason=reason,
         repository=_text(_object(server.get("repository")).get("url"), DETAIL_CHARACTERS),
         offline=needs.get("network") is False,
-        is_latest=meta.get("isLatest") is not False,
     )
 
 

@@ -156,7 +156,7 @@ class Mirror:
         with self._opened() as connection:
             for one in page:
                 entry, raw = read_entry(one), json.dumps(one).encode()
-                if entry is not None and entry.is_latest and len(raw) <= ENTRY_BYTES:
+                if entry is not None and len(raw) <= ENTRY_BYTES:
                     (id,) = connection.execute(_KEEP, (entry.name, raw)).fetchone()
                     _index(connection, id, entry)
             (pages,) = connection.execute("PRAGMA page_count").fetchone()

@@ -10,7 +10,7 @@ import secrets
 import threading
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -45,21 +45,6 @@ INSTALL_SECONDS = 180.0
 _SCRATCH = ".staging-"
 
 
-@dataclass(frozen=True)
-class ServerRequest:
-    """A server to be planned; one that is installed already keeps its name.
-
-    `values` are by the keys of its variables; `folder` is for the one that needs a folder and has no value.
-    Its network grant is what the entry says if `network` is None.
-    """
-
-    entry: Entry
-    name: str = ""
-    values: Mapping[str, str] = field(default_factory=dict)
-    folder: str = ""
-    network: bool | None = None
-
-
 class SkillNames(Protocol):
     """Knows the names of skills, which no server may have."""
 
@@ -79,9 +64,21 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
         self._skills = skills
         self._files = threading.Lock()
 
-    async def propose(self, request: ServerRequest) -> Plan:
-        """Plan an install and keep the plan for a day, so that a yes can come later."""
-        return await asyncio.to_thread(self._plan, request)
+    async def propose(
+        self,
+        entry: Entry,
+        name: str = "",
+        values: Mapping[str, str] | None = None,
+        folder: str = "",
+        network: bool | None = None,
+    ) -> Plan:
+        """Plan an install and keep the plan for a day, so that a yes can come later.
+
+        `values` are by the keys of its variables; `folder` is for the one that needs a folder and has no
+        value. Its network grant is what the entry says if `network` is None. A server that is installed
+        already keeps its name.
+        """
+        return await asyncio.to_thread(self._plan, entry, name, values or {}, folder, network)
 
     def load(self, subject: str) -> Plan:
         try:
@@ -109,18 +106,19 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
             elif home.is_dir() and is_server_name(home.name):
                 self._tidy_one(home)
 
-    def _plan(self, request: ServerRequest) -> Plan:
-        entry = request.entry
+    def _plan(
+        self, entry: Entry, name: str, values: Mapping[str, str], folder: str, network: bool | None
+    ) -> Plan:
         before = next((one for one in records(self.data_dir) if one.registry_id == entry.name), None)
-        name = before.name if before is not None else self._free_name(entry, request.name)
+        name = before.name if before is not None else self._free_name(entry, name)
         plan = make_plan(
             entry,
             name,
             home=home_of(self.data_dir, name) / installed.HOME,
             workspace=self._workspace.resolve(),
-            values=request.values,
-            folder=request.folder or (self._folder_before(before) if before is not None else ""),
-            network=request.network,
+            values=values,
+            folder=folder or (self._folder_before(before) if before is not None else ""),
+            network=network,
             replaces=before.subject if before else "",
             edited=self._is_edited(name, before),
         )

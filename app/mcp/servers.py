@@ -31,12 +31,6 @@ STOP_SECONDS = 5.0
 TRY_SECONDS = 25.0
 
 
-class ConfiguredServers(Protocol):
-    """Knows the servers as they are configured now."""
-
-    def look(self) -> Sequence[ServerDefinition]: ...
-
-
 class ServerAlerts(Protocol):
     """Tells an owner of a server's trouble, and that it is over."""
 
@@ -55,9 +49,7 @@ def build_mcp(
     return configuration, McpServers(configuration, sandbox, settings.data_dir, alerts)
 
 
-async def try_servers(
-    configuration: ConfiguredServers, sandbox: Sandbox, data_dir: Path
-) -> list[ServerState]:
+async def try_servers(configuration: Configuration, sandbox: Sandbox, data_dir: Path) -> list[ServerState]:
     """Start each server, where no assistant runs that has started them; return the states and end them."""
     servers = McpServers(configuration, sandbox, data_dir, limits=Limits(pauses=(0.5,)))
     await servers.refresh()
@@ -72,7 +64,7 @@ class McpServers:
 
     def __init__(
         self,
-        configuration: ConfiguredServers,
+        configuration: Configuration,
         sandbox: Sandbox,
         data_dir: Path,
         alerts: ServerAlerts | None = None,

@@ -210,10 +210,8 @@ async def test_without_any_list_the_reason_is_said_and_the_next_search_tries_aga
 
 async def test_odd_entries_do_not_spoil_the_list(registry: RegistryServer, directory: Directory) -> None:
     huge = entry("com.example/huge", packages=[{"identifier": "x" * 70_000}])
-    old = entry("com.example/old")
-    old["_meta"][OFFICIAL]["isLatest"] = False
     good = entry("com.example/good", "a good one")
-    page: list[Any] = [None, 5, {}, {"server": {"name": "no slash"}}, huge, old, {"server": good["server"]}]
+    page: list[Any] = [None, 5, {}, {"server": {"name": "no slash"}}, huge, {"server": good["server"]}]
     registry.failing = JSONResponse({"servers": page, "metadata": {"nextCursor": 7}})
     assert await names(directory, "good one") == ["com.example/good"]
 

@@ -19,7 +19,7 @@ from app.installs.errors import InstallError
 from app.installs.pipeline import Approval
 from app.installs.plans import Plan
 from app.installs.quarantine import keep_plan
-from app.installs.servers import ServerInstaller, ServerRequest
+from app.installs.servers import ServerInstaller
 from app.mcp import installed
 from app.mcp.configuration import Configuration
 from app.mcp.files import Secrets
@@ -74,7 +74,7 @@ class Place:
         )
 
     def plan(self, entry: Any, name: str = "") -> Plan:
-        return asyncio.run(self.installer.propose(ServerRequest(entry, name)))
+        return asyncio.run(self.installer.propose(entry, name))
 
     def commit(self, plan: Plan, approved_by: str = "p0", trusted: bool = False) -> installed.InstalledServer:
         return asyncio.run(self.installer.commit(Approval(plan.subject, approved_by, trusted)))
@@ -425,7 +425,7 @@ def test_an_install_that_is_given_up_leaves_no_process_and_no_file(
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
 
     async def give_up() -> None:
-        plan = await place.installer.propose(ServerRequest(place.entry("npm", "x-mcp")))
+        plan = await place.installer.propose(place.entry("npm", "x-mcp"))
         installing = asyncio.create_task(place.installer.commit(Approval(plan.subject, "p0")))
         async with asyncio.timeout(20):
             while not pid.exists():
@@ -489,7 +489,7 @@ import asyncio, os, signal, sys
 from pathlib import Path
 from app.installs.pipeline import Approval
 from app.installs.quarantine import keep_plan
-from app.installs.servers import ServerInstaller, ServerRequest
+from app.installs.servers import ServerInstaller
 from tests.installs.test_servers import Place
 
 class Killed(ServerInstaller):
@@ -503,7 +503,7 @@ setattr(Killed, sys.argv[2], kill)
 async def main():
     place = Place(Path(sys.argv[1]))
     installer = Killed(place.settings, place.sandbox)
-    plan = await installer.propose(ServerRequest(place.entry("npm", "x-mcp")))
+    plan = await installer.propose(place.entry("npm", "x-mcp"))
     await installer.commit(Approval(plan.subject, "p0"))
 
 asyncio.run(main())
