@@ -216,7 +216,7 @@ def _add_entry(settings: Settings, name: str, entry: JSON) -> None:
     written = configuration(settings)
     if name in {one.name for one in written.look()}:
         raise RecadoError(f"there is a server {name} already; remove it first, or choose another name")
-    add_server(settings.mcp_config_path, name, entry, replace=False)
+    add_server(settings.mcp_config_path, name, entry)
     definition = definition_of(written, name)
     show(f"Added {name} to {settings.mcp_config_path}. It is started at the next message, without a restart.")
     if definition.command and shutil.which(definition.command) is None:

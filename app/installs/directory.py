@@ -167,9 +167,7 @@ class Directory:
             synced_at = await self.synced_at()
             since = _rfc3339(synced_at - OVERLAP_SECONDS) if synced_at is not None else ""
             async for page in self._registry.pages(since):
-                if not await asyncio.to_thread(self._mirror.take, page):
-                    log.warning("the list of servers is too large: the rest of it is left out")
-                    break
+                await asyncio.to_thread(self._mirror.take, page)
             await asyncio.to_thread(self._mirror.finish, began)
             self.trouble = ""
         except RegistryError as error:

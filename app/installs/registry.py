@@ -32,7 +32,6 @@ SMITHERY = "ai.smithery"
 MAX_HOSTED = 3  # of the servers that a search finds
 
 ENTRY_BYTES = 64 * 1024
-MIRROR_BYTES = 128 * 1024 * 1024
 BUSY_SECONDS = 10.0
 _SHORTEST_BEGINNING = 4
 _VERSION = 3
@@ -151,17 +150,14 @@ class Mirror:
             found: float | None = connection.execute("SELECT max(synced_at) FROM fetched").fetchone()[0]
             return found
 
-    def take(self, page: Iterable[JSON]) -> bool:
-        """Keep the newest versions of a page; return False once there is no room for more."""
+    def take(self, page: Iterable[JSON]) -> None:
+        """Keep the entries of a page."""
         with self._opened() as connection:
             for one in page:
                 entry, raw = read_entry(one), json.dumps(one).encode()
                 if entry is not None and len(raw) <= ENTRY_BYTES:
                     (id,) = connection.execute(_KEEP, (entry.name, raw)).fetchone()
                     _index(connection, id, entry)
-            (pages,) = connection.execute("PRAGMA page_count").fetchone()
-            (size,) = connection.execute("PRAGMA page_size").fetchone()
-            return bool(pages * size < MIRROR_BYTES)
 
     def finish(self, began: float) -> None:
         """Note that the last page is in, of a fetch that began at that time."""

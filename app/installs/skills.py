@@ -17,7 +17,7 @@ from app.installs.errors import InstallError, QuarantineError
 from app.installs.packages import install_script_packages, packages_wanted
 from app.installs.pipeline import Approval, InstallPipeline
 from app.installs.quarantine import MAX_PACKED, Quarantined, discard, keep, kept, unpack
-from app.mcp.configuration import forget_unused_secrets, secret_names
+from app.mcp.configuration import forget_unused_secrets
 from app.security import write_private
 from app.skills.file_tree import TreeError, remove_tree, write_tree
 from app.skills.installed import RECORD, Installed, current, read_record
@@ -146,9 +146,8 @@ class SkillInstaller(InstallPipeline[SkillCandidate, Installed]):
         if candidate.replaces not in (replaces, sha256):
             raise InstallError("UNAVAILABLE", f"{name} was changed meanwhile; ask again")
         _check_free(name, self._reserved())
-        secrets = secret_names(self.data_dir, name)
         installed = write_skill(self.data_dir, tree, candidate.card, approval)
-        forget_unused_secrets(self.data_dir, name, secrets)
+        forget_unused_secrets(self.data_dir)
         return installed
 
     def _remove(self, record: Installed) -> None:
@@ -209,13 +208,12 @@ def remove_skill(data_dir: Path, name: str) -> bool:
     Return False if none of that name was installed.
     """
     home = _home(data_dir, name)
-    secrets = secret_names(data_dir, name)
     try:
         (home / RECORD).unlink()
     except FileNotFoundError:
         return False
     remove_tree(home)
-    forget_unused_secrets(data_dir, name, secrets)
+    forget_unused_secrets(data_dir)
     return True
 
 

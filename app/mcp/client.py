@@ -32,7 +32,7 @@ from app import __version__
 from app.mcp.adapter import MAX_NAME, why_unusable
 from app.mcp.definitions import ServerDefinition
 from app.mcp.pins import PINNED
-from app.mcp.remote import RemoteLink, open_remote
+from app.mcp.remote import open_remote
 from app.mcp.stdio import run_program
 from app.mcp.wire import (
     BROKEN,
@@ -110,7 +110,7 @@ async def _open(
         link = await attempt.enter_async_context(program or open_remote(definition))
         connection = Connection(definition, link)
         session = await attempt.enter_async_context(connection.session)
-        await _greet(session, link, newest)
+        await _greet(session, link, newest=newest, is_program=bool(definition.command))
     except BaseException:
         with suppress(Unreachable):
             await attempt.aclose()
@@ -119,10 +119,10 @@ async def _open(
     return connection
 
 
-async def _greet(session: ClientSession, link: ServerLink, newest: bool) -> None:
+async def _greet(session: ClientSession, link: ServerLink, *, newest: bool, is_program: bool) -> None:
     """Agree on a revision. Raises Unreachable."""
     try:
-        async with asyncio.timeout(_DISCOVER_SECONDS if newest and isinstance(link, RemoteLink) else None):
+        async with asyncio.timeout(_DISCOVER_SECONDS if newest and not is_program else None):
             await (session.discover() if newest else session.initialize())
     except TimeoutError:
         raise Unreachable("it does not answer") from None

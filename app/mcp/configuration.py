@@ -18,9 +18,11 @@ from app.messages import JSON
 from app.processes.sandbox import Grants
 from app.settings import Settings
 from app.skills.folder import read_regular
-from app.skills.installed import current
+from app.skills.installed import RECORD, Installed, current
 from app.skills.servers import read_servers
 from app.skills.skill import Skill
+
+_KEPT_FOR_SKILL = re.compile(r"skill-[0-9a-f]{24}")
 
 log = logging.getLogger(__name__)
 
@@ -177,32 +179,24 @@ def _row(state: ServerState) -> JSON:
     return row
 
 
-def secret_names(data_dir: Path, skill: str) -> frozenset[str]:
-    """Return under which names the secrets of an installed skill's servers are kept.
-
-    Empty if there is no such skill, or its servers cannot be read. Blocks.
-    """
-    try:
-        return frozenset(_secret_names(data_dir, skill))
-    except MappingError:
-        return frozenset()
-
-
-def forget_unused_secrets(data_dir: Path, skill: str, before: frozenset[str]) -> None:
-    """After a change of a skill, forget the secrets of servers that it does not have any more. Blocks."""
+def forget_unused_secrets(data_dir: Path) -> None:
+    """Forget the secrets of servers that no installed skill has any more. Blocks."""
     secrets = Secrets(data_dir)
     try:
-        for name in before.difference(_secret_names(data_dir, skill)):
-            secrets.forget(name)
+        skills = current(data_dir)
+        if len(skills) < len(list((data_dir / "skills").glob(f"*/{RECORD}"))):
+            return  # the record of one cannot be read, whose secrets may be needed again
+        used = {name for one in skills for name in _secret_names(one)}
+        for path in secrets.folder.glob("skill-*"):
+            if _KEPT_FOR_SKILL.fullmatch(path.name) and path.name not in used:
+                secrets.forget(path.name)
     except (MappingError, SecretError) as error:
-        log.warning("secrets of the servers that %s had stay: %s", skill, error)
+        log.warning("secrets of servers that skills had stay: %s", error)
 
 
-def _secret_names(data_dir: Path, skill: str) -> Iterator[str]:
-    for one in current(data_dir):
-        if one.name == skill:
-            file = SkillFile(one.name, one.folder / "mcp.json", one.source)
-            yield from (file.secrets_name(file.server_name(name, ())) for name, _ in file.entries())
+def _secret_names(skill: Installed) -> Iterator[str]:
+    file = SkillFile(skill.name, skill.folder / "mcp.json", skill.source)
+    return (file.secrets_name(file.server_name(name, ())) for name, _ in file.entries())
 
 
 def _foreign_entries(path: Path) -> Iterable[tuple[str, JSON]]:

@@ -40,23 +40,19 @@ def read_mapping(path: Path) -> Mapping[str, JSON]:
     return found
 
 
-def add_server(path: Path, name: str, entry: Mapping[str, JSON], *, replace: bool = True) -> None:
+def add_server(path: Path, name: str, entry: Mapping[str, JSON]) -> None:
     """Write an entry, in place of the one of that name. Raises MappingError."""
     if not is_server_name(name):
         raise MappingError(f"{name[:60]!r} is no server's name: {NAME_RULE}")
     with _changing(path) as servers:
-        if not replace and name in servers:
-            raise MappingError(f"{path} has a server {name} already; remove it first, or choose another name")
         servers[name] = dict(entry)
 
 
-def remove_server(path: Path, name: str) -> bool:
-    """Take an entry out; return False if there was none. Raises MappingError."""
-    if name not in read_mapping(path):
-        return False
-    with _changing(path) as servers:
-        servers.pop(name, None)
-    return True
+def remove_server(path: Path, name: str) -> None:
+    """Take an entry out if it is there. Raises MappingError."""
+    if name in read_mapping(path):
+        with _changing(path) as servers:
+            servers.pop(name, None)
 
 
 def set_enabled(path: Path, name: str, enabled: bool) -> None:

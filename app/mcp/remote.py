@@ -34,7 +34,7 @@ _GOODBYE_TIMEOUT = httpx2.Timeout(2.0)
 async def open_remote(
     definition: ServerDefinition,
     resolve: Resolve = system_resolve,
-) -> AsyncIterator["RemoteLink"]:
+) -> AsyncIterator[ServerLink]:
     """Open the streams to a server. Raises Unstartable for an unusable address.
 
     An address that the operator did not write must be public.
@@ -71,18 +71,6 @@ async def open_remote(
         raise Unreachable(transport.link.fault or "its connection broke") from group
 
 
-class RemoteLink(ServerLink):
-    """The connection to a server behind an address."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        # What went wrong last.
-        self.fault = ""
-
-    async def end_reason(self) -> str:
-        return self.fault
-
-
 class _LimitedBody(httpx2.AsyncByteStream):
     """A streamed body, no faster than a server may send it."""
 
@@ -113,7 +101,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         is_guarded: bool,
         resolve: Resolve,
     ) -> None:
-        self.link = RemoteLink()
+        self.link = ServerLink()
         self._inner = inner
         self._is_guarded = is_guarded
         self._resolve = resolve

@@ -96,12 +96,11 @@ class StdioLink(ServerLink, ObjectReceiveStream[SessionMessage], ObjectSendStrea
         self._begun = bytearray()
         self._rate = RateLimiter()
         self._unread = 0
-        self._fault = ""
         self._was_called = False
 
     async def end_reason(self) -> str:
-        if self._fault:
-            return self._fault
+        if self.fault:
+            return self.fault
         with suppress(TimeoutError):  # a write may fail before the end of the output is read
             async with asyncio.timeout(END_SECONDS):
                 await self.ended.wait()
@@ -134,14 +133,14 @@ class StdioLink(ServerLink, ObjectReceiveStream[SessionMessage], ObjectSendStrea
     async def _line(self) -> bytes | None:
         """Return the next line, None at the end of the output and for a line that is too long."""
         await self._rate.wait()
-        while not self._fault and (end := self._begun.find(b"\n")) < 0:
+        while not self.fault and (end := self._begun.find(b"\n")) < 0:
             data = await self._process.output.read(PIECE_BYTES)
             if not data:
                 return None
             self._begun += data
             if len(self._begun) > MESSAGE_BYTES:
-                self._fault = f"it wrote a message of more than {MESSAGE_BYTES // 1024**2} MiB"
-        if self._fault:
+                self.fault = f"it wrote a message of more than {MESSAGE_BYTES // 1024**2} MiB"
+        if self.fault:
             return None
         line = bytes(self._begun[:end])
         del self._begun[: end + 1]
@@ -150,7 +149,7 @@ class StdioLink(ServerLink, ObjectReceiveStream[SessionMessage], ObjectSendStrea
     async def send(self, item: SessionMessage) -> None:
         """Write a message. Raises BrokenResourceError if the server does not read any more."""
         if self._unread == MAX_UNREAD:
-            self._fault = "it does not read what it is sent"
+            self.fault = "it does not read what it is sent"
             raise anyio.BrokenResourceError
         message = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
         self._was_called = self._was_called or message.get("method") == "tools/call"

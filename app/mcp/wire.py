@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from abc import ABC, abstractmethod
 from typing import Any
 
 from app.errors import RecadoError
@@ -40,7 +39,7 @@ class Refused(RecadoError):
         self.code = code
 
 
-class ServerLink(ABC):
+class ServerLink:
     """The way of messages to a server and back: a process's input and output, or HTTP."""
 
     # The streams that the SDK reads from and writes to.
@@ -50,14 +49,16 @@ class ServerLink(ABC):
         self.ended = asyncio.Event()
         # The tools may be others now, or it has ended.
         self.changed = asyncio.Event()
+        # What went wrong last.
+        self.fault = ""
 
     def end(self) -> None:
         self.ended.set()
         self.changed.set()
 
-    @abstractmethod
     async def end_reason(self) -> str:
         """Return what is known of why it ended; "" for nothing."""
+        return self.fault
 
 
 class RateLimiter:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from app.mcp.configuration import secret_names
+from app.mcp.configuration import SkillFile
 from app.mcp.files import Secrets
 from tests.mailer import asked, press, questions
 from tests.standins.model import ModelServer, calls, is_classifier
@@ -185,7 +185,8 @@ def test_an_update_and_a_removal_ask(house: Any, web: Web, tides: str) -> None:
     web.put("/tides.zip", {**files, "mcp.json": json.dumps(mapping)})
     install(graph, tides, count=2)
     assert "Update the skill tides?" in questions(graph, "p0")[1]["text"]
-    (kept_as,) = wait_for(lambda: secret_names(server.folder, "tides"), "the update")
+    wait_for(lambda: [*server.folder.glob("skills/tides/*/mcp.json")], "the update")
+    kept_as = SkillFile("tides", server.folder, tides).secrets_name("tides_sea")
     Secrets(server.folder).put(kept_as, "KEY", "of the sea")
     say(graph, "p0", "remove_skill", name="tides")
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.installs.quarantine import unpack
-from app.mcp.configuration import forget_unused_secrets, secret_names
+from app.mcp.configuration import SkillFile, forget_unused_secrets
 from app.mcp.files import Secrets, add_server, set_enabled
 from app.mcp.installed import RECORD, InstalledServer, entry_of, to_json
 from app.processes.sandbox import Grants
@@ -230,16 +230,16 @@ def test_an_update_of_a_skill_forgets_the_secrets_of_servers_it_dropped(tmp_path
         servers = {name: {"url": "https://example.org/mcp", "headers": {"X-Key": "${KEY}"}} for name in names}
         content = json.dumps({"mcpServers": servers}).encode()
         tree = unpack(zipped({"SKILL.md": SKILL, "mcp.json": content}), source)
-        before = secret_names(tmp_path, "demo")
         install_tree(tmp_path, tree)
-        forget_unused_secrets(tmp_path, "demo", before)
+        forget_unused_secrets(tmp_path)
 
     def have() -> list[str]:
         return sorted(path.name for path in secrets.folder.iterdir() if path.name[0] != ".")
 
     secrets = Secrets(tmp_path)
     come("https://example.org/demo.zip", "sea", "lake")
-    kept = secret_names(tmp_path, "demo")
+    file = SkillFile("demo", tmp_path, "https://example.org/demo.zip")
+    kept = [file.secrets_name(f"demo_{name}") for name in ("sea", "lake")]
     for name in ("demo_sea", *kept):
         secrets.put(name, "KEY", "kept")
     come("https://example.org/demo.zip", "sea", "pond")
@@ -250,14 +250,19 @@ def test_an_update_of_a_skill_forgets_the_secrets_of_servers_it_dropped(tmp_path
 
 def test_secrets_stay_if_the_skills_servers_cannot_be_read(tmp_path: Path) -> None:
     tree = unpack(zipped({"SKILL.md": SKILL, "mcp.json": b"{}"}), "https://example.org/demo.zip")
-    Secrets(tmp_path).put("skill-0123", "KEY", "kept")
+    name = f"skill-{'0' * 24}"
+    Secrets(tmp_path).put(name, "KEY", "kept")
     made = install_tree(tmp_path, tree)
+    record = made.folder.parent / "installed.json"
+    whole = record.read_text()
+    record.write_text("{")
+    forget_unused_secrets(tmp_path)
+    record.write_text(whole)
     made.folder.chmod(0o700)
     (made.folder / "mcp.json").unlink()
     (made.folder / "mcp.json").mkdir()
-    assert secret_names(tmp_path, "demo") == frozenset()
-    forget_unused_secrets(tmp_path, "demo", frozenset({"skill-0123"}))
-    assert Secrets(tmp_path).get("skill-0123") == {"KEY": "kept"}
+    forget_unused_secrets(tmp_path)
+    assert Secrets(tmp_path).get(name) == {"KEY": "kept"}
 
 
 def test_an_installed_skill_without_an_address_still_counts_as_installed(config: Config) -> None:
