@@ -345,10 +345,7 @@ class ServerInstalls(_ChatInstalls):
         asked = {**arguments, "name": _without_secrets(str(arguments["name"]))}
         if "offline" in context.shown_again:
             asked["network"] = False
-        try:
-            plan = await self._plan(asked, language)
-        except Refused as refused:
-            raise Refused(_with_warning(warning, refused.result)) from refused
+        plan = await self._plan(asked, language)
         written: tuple[Choice, ...] = ("offline",) if plan.grants.network else ()
         if "details" in context.shown_again:
             text = self._writer.detailed(language, plan)
@@ -474,13 +471,6 @@ def _previewed(language: str, name: str, text: CardText) -> ToolResult:
 def _without_secrets(name: str) -> str:
     """Drop secrets from search words; exact names of the registry have a slash and may look like a key."""
     return " ".join(word for word in name.split() if "/" in word or not holds_secret(word))
-
-
-def _with_warning(warning: str, result: ToolResult) -> ToolResult:
-    """Put the warning about a secret above a list to choose from."""
-    if not (warning and result.ok):
-        return result
-    return replace(result, data={**result.data, "summary": f"{warning}\n\n{result.data['summary']}"})
 
 
 def _secret_warning(language: str) -> str:

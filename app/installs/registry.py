@@ -263,41 +263,20 @@ def _name(qualified: JSON) -> str:
 
 
 def _server_json(name: str, detail: Mapping[str, JSON]) -> JSON:
+    """Write what it says of a server; one that wants to be configured, or is a bundle, is not installed."""
     connections = detail.get("connections")
     kinds = [one for one in connections if isinstance(one, dict)] if isinstance(connections, list) else []
-    hosted = next((one for one in kinds if one.get("type") == "http"), None)
+    hosted = next((one for one in kinds if one.get("type") == "http"), {})
     described = {"name": name, "title": detail.get("displayName"), "description": detail.get("description")}
-    if hosted is None:
-        ways = {"packages": [{"registryType": "mcpb", "identifier": detail.get("qualifiedName")}]}
-    else:
-        ways = {"remotes": [_remote(str(hosted.get("deploymentUrl", "")), hosted.get("configSchema"))]}
-    return {**described, "version": "latest", **ways}
-
-
-def _remote(url: str, schema: JSON) -> JSON:
-    """Put what its author's schema requires into its address or headers, as secrets, and nothing optional."""
+    schema, url = hosted.get("configSchema"), str(hosted.get("deploymentUrl", ""))
+    if not hosted or (isinstance(schema, dict) and schema.get("required")):
+        kind = "mcpb" if not hosted else "configuration"
+        ways = {"packages": [{"registryType": kind, "identifier": detail.get("qualifiedName")}]}
+        return {**described, "version": "latest", **ways}
     host = "" if remote_fault(url) else urlsplit(url).netloc
     if host == "server.smithery.ai" and not url.endswith("/mcp"):
         url = f"{url.rstrip('/')}/mcp"
-    headers: list[JSON] = []
-    if host.endswith((".smithery.ai", ".run.tools")):
-        headers.append({"name": "Authorization", "value": "Bearer {SMITHERY_API_KEY}"})
-    query: list[str] = []
-    for name, wanted in _required(schema):
-        blank = "{" + re.sub(r"^(?=\d)|\W", "_", name, flags=re.ASCII) + "}"
-        where = place if isinstance(place := wanted.get("x-from"), dict) else {}
-        if header := where.get("header"):
-            headers.append({"name": header, "value": blank})
-        else:
-            query.append(f"{quote(str(where.get('query') or name), safe='')}={blank}")
-    asked = f"{'&' if '?' in url else '?'}{'&'.join(query)}" if query else ""
-    return {"type": "streamable-http", "url": url + asked, "headers": headers}
-
-
-def _required(schema: JSON) -> list[tuple[str, dict[str, JSON]]]:
-    """Return the required properties of a configuration by name."""
-    asked = schema if isinstance(schema, dict) else {}
-    properties, required = asked.get("properties"), asked.get("required")
-    if not isinstance(properties, dict) or not isinstance(required, list):
-        return []
-    return [(name, one) for name in map(str, required) if isinstance(one := properties.get(name), dict)]
+    is_theirs = host.endswith((".smithery.ai", ".run.tools"))
+    headers = [{"name": "Authorization", "value": "Bearer {SMITHERY_API_KEY}"}] if is_theirs else []
+    remote = {"type": "streamable-http", "url": url, "headers": headers}
+    return {**described, "version": "latest", "remotes": [remote]}

@@ -333,18 +333,10 @@ def test_a_server_here_is_meant_by_its_name_or_words_for_it(said: str, name: str
     assert resolve_local(said, ["time", "github", "github-issues"]) == name
 
 
-CONFIGURED = {
-    "required": ["apiKey", "max-rows", "region"],
-    "properties": {
-        "apiKey": {"type": "string", "description": "Of the harbour", "x-from": {"header": "X-Harbour-Key"}},
-        "max-rows": {"type": "number", "default": 10, "x-from": {"query": "rows"}},
-        "region": {"type": "string", "enum": ["north", "south"]},
-        "color": {"type": "string"},
-    },
-}
 SERVERS = [
     hosted("tides", "Tides", "https://tides.run.tools"),
-    hosted("@ana/harbours", "Harbour tides", "https://server.smithery.ai/@ana/harbours", **CONFIGURED),
+    hosted("@ana/harbours", "Harbour tides", "https://server.smithery.ai/@ana/harbours"),
+    hosted("eva/piers", "Pier heights", "https://piers.run.tools", required=["apiKey"]),
     hosted("bob/moon", "Moon tides", "https://mcp.example.com/moon"),
     {
         **hosted("local/shells", "Shell tides", ""),
@@ -430,19 +422,17 @@ async def test_a_name_of_theirs_may_be_in_the_registry_and_a_failure_is_not_none
         await directory.get("ai.smithery/tides")
 
 
-async def test_a_server_says_what_it_is_given_and_where(both: Callable[..., Directory]) -> None:
+async def test_a_server_there_gets_the_owners_key_as_a_secret(both: Callable[..., Directory]) -> None:
     found = await both().get("ai.smithery.ana/harbours")
     assert found is not None
-    assert found.reason is None
     remote = found.choice
     assert isinstance(remote, Remote)
-    assert remote.url == "https://server.smithery.ai/@ana/harbours/mcp?rows=${max_rows}&region=${region}"
-    assert [(header.name, header.value) for header in remote.headers] == [
-        ("Authorization", "Bearer ${SERVER_SMITHERY_API_KEY}"),
-        ("X-Harbour-Key", "${apiKey}"),
+    assert remote.url == "https://server.smithery.ai/@ana/harbours/mcp"
+    key = ("Authorization", "Bearer ${SERVER_SMITHERY_API_KEY}")
+    assert [(header.name, header.value) for header in remote.headers] == [key]
+    assert [(one.key, one.required, one.secret) for one in remote.inputs] == [
+        ("SERVER_SMITHERY_API_KEY", True, True)
     ]
-    told = {one.key: (one.required, one.secret) for one in remote.inputs}
-    assert told == dict.fromkeys(("max_rows", "region", "SERVER_SMITHERY_API_KEY", "apiKey"), (True, True))
 
 
 async def test_one_that_runs_elsewhere_gets_no_key_and_a_bundle_is_not_installed(
@@ -454,6 +444,7 @@ async def test_one_that_runs_elsewhere_gets_no_key_and_a_bundle_is_not_installed
     assert isinstance(elsewhere.choice, Remote)
     assert elsewhere.choice.headers == ()
     assert await reason(directory, "ai.smithery.local/shells") == "OTHER_KIND"
+    assert await reason(directory, "ai.smithery.eva/piers") == "OTHER_KIND"
     assert await directory.get("ai.smithery/nothing-there") is None
 
 

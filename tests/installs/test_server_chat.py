@@ -180,9 +180,7 @@ def test_the_github_servers_are_a_list_without_the_secret_beside_it_and_the_card
     plain = _again(graph, "Instalá el server de GitHub")
     assert "io.github.github/github-mcp-server — “Connect to GitHub" in plain
     assert "¿Cuál de ellos?" in plain
-    warned = _again(graph, "instalá el server de github ghp_abcdefghijklmnop0123456789")
-    assert "No lo uso" in warned
-    assert warned.endswith(plain)
+    assert _again(graph, "instalá el server de github ghp_abcdefghijklmnop0123456789") == plain
     count = len(questions(graph, "p0"))
     graph.say("p0", "el io.github.modelcontextprotocol/server-github")
     assert "Solo lo usan los dueños" in asked(graph, "p0", count + 1)["text"]
