@@ -39,6 +39,9 @@ def to_result(raw: JSON, server: ServerDefinition = _NO_SERVER) -> ToolResult:
     """
     if not isinstance(raw, Mapping):
         return ToolResult.failure("UPSTREAM_ERROR", "the server answered with something that is no result")
+    if raw.get("resultType", "complete") != "complete":
+        said = "the server asks for more than it was given, which cannot be answered here"
+        return ToolResult.failure("UPSTREAM_ERROR", said, "go on without it")
     read = _Content(server)
     content = raw.get("content")
     blocks = content if isinstance(content, list) else []

@@ -112,7 +112,7 @@ class Supervisor:
                 return self._refused(tool, refused)
             else:
                 self.deaths = 0
-                return await self._to_result(tool, result)
+                return await asyncio.to_thread(to_result, result, self.definition)
         raise AssertionError("unreachable")
 
     async def approve(self, shown: Mapping[str, str]) -> None:
@@ -247,15 +247,6 @@ class Supervisor:
                     limit.reschedule(min(now() + self._limits.call, latest))
 
             return await connection.call(tool, args, extend)
-
-    async def _to_result(self, tool: str, result: dict[str, JSON]) -> ToolResult:
-        if result.get("resultType", "complete") != "complete":
-            return ToolResult.failure(
-                "UPSTREAM_ERROR",
-                f"{tool} asks for more than it was given, which cannot be answered here",
-                "go on without it",
-            )
-        return await asyncio.to_thread(to_result, result, self.definition)
 
     def _refused(self, tool: str, refused: Refused) -> ToolResult:
         text = show_reason(self.definition, str(refused))
