@@ -387,8 +387,6 @@ class ServerInstalls(_ChatInstalls):
         if isinstance(found, list):
             topics = await self._directory.nearest_topics(name, language)
             raise Refused(sentences.not_found(language, name, topics))
-        if (reason := found.reason) is not None:
-            raise Refused(sentences.not_installable(language, found.name, reason))
         values, folder = arguments.get("values"), str(arguments.get("folder") or "")
         try:
             network = arguments.get("network")

@@ -11,14 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from app.errors import RecadoError
+from app.installs.errors import InstallCode
 from app.messages import JSON
 from app.settings import is_own
 from app.skills.manifest import shortened
 from app.skills.servers import remote_fault
 from app.text import visible
 
-# ODD_ENTRY: it asks for what could be more than it seems; `detail` is the word at fault.
-ReasonCode = Literal["DELETED", "DEPRECATED", "NO_PACKAGE", "OTHER_KIND", "ODD_ENTRY"]
 Format = Literal["string", "boolean", "filepath"]
 
 NAME = re.compile(r"[a-zA-Z0-9.-]{1,100}/[a-zA-Z0-9._-]{1,100}")
@@ -73,7 +72,7 @@ _SECRET = re.compile(r"token|secret|passw|credential|api_?key|private_?key|acces
 class Reason:
     """The reason why something cannot be installed here; `detail` is the cleaned word at fault, or ""."""
 
-    code: ReasonCode
+    code: InstallCode
     detail: str = ""
 
 
@@ -182,7 +181,7 @@ def _inputs(values: Iterable[Variable]) -> tuple[Variable, ...]:
 class _Unusable(RecadoError):
     """A package or remote that cannot be used."""
 
-    def __init__(self, detail: str, code: ReasonCode = "ODD_ENTRY") -> None:
+    def __init__(self, detail: str, code: InstallCode = "ODD_ENTRY") -> None:
         super().__init__(code)
         self.reason = Reason(code, _text(detail, DETAIL_CHARACTERS))
 
@@ -218,7 +217,7 @@ def _choice(
     """Return what would be installed, or why nothing can be."""
     status = _text(meta.get("status") or server.get("status"), 20)
     if status in ("deleted", "deprecated"):
-        code: ReasonCode = "DELETED" if status == "deleted" else "DEPRECATED"
+        code: InstallCode = "DELETED" if status == "deleted" else "DEPRECATED"
         return None, Reason(code, _text(meta.get("statusMessage"), DETAIL_CHARACTERS))
     reasons: list[Reason] = []
     for read, key in ((_package, "packages"), (_remote, "remotes")):

@@ -5,6 +5,13 @@ from typing import Literal
 from app.errors import RecadoError
 
 InstallCode = Literal[
+    # of an entry of the registry; ODD_ENTRY: it asks for what could be more than it seems
+    "DELETED",
+    "DEPRECATED",
+    "NO_PACKAGE",
+    "OTHER_KIND",
+    "ODD_ENTRY",
+    "REGISTRY_AWAY",
     "NOT_A_SKILL",
     "SKILL_NOT_FOUND",
     "UNAVAILABLE",
@@ -47,5 +54,8 @@ class QuarantineError(InstallError):
         super().__init__("NOT_A_SKILL", text)
 
 
-class RegistryError(RecadoError):
+class RegistryError(InstallError):
     """A registry that did not answer a question; the text says why, without its address."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__("REGISTRY_AWAY", text)

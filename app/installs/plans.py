@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
-from app.installs.entries import Entry, Package, Remote, Variable
+from app.installs.entries import Entry, Package, Reason, Remote, Variable
 from app.installs.errors import InstallError
 from app.mcp.definitions import is_server_name
 from app.people import Audience
@@ -128,7 +128,8 @@ def make_plan(
     """
     choice = entry.choice
     if choice is None:
-        raise InstallError("NOT_INSTALLABLE", entry.reason.code if entry.reason else "")
+        reason = entry.reason or Reason("NO_PACKAGE")
+        raise InstallError(reason.code, f"{entry.name} cannot be installed", reason.detail)
     inputs = {one.key: one for one in choice.inputs}
     for key, value in values.items():
         _check_value(inputs.get(key), key, value)

@@ -7,8 +7,8 @@ from app.http.address import FetchError
 from app.i18n import say, say_plural
 from app.installs.card_text import kind_names
 from app.installs.cards import quoted
-from app.installs.entries import Entry, Reason, ReasonCode
-from app.installs.errors import InstallCode, InstallError, QuarantineError, RegistryError
+from app.installs.entries import Entry, Reason
+from app.installs.errors import InstallError
 from app.mcp.adapter import findings
 from app.mcp.definitions import NEEDS_SIGN_IN, HeldBack, Phase, ServerState
 from app.mcp.installed import InstalledServer
@@ -30,23 +30,15 @@ def refusal(language: str, error: RecadoError) -> ToolResult:
     if isinstance(error, FetchError):
         hint = say(language, "If you have another address, send it to me.")
         return ToolResult.failure(fetch_code(error), _not_fetched(language, error), hint)
-    detail = visible(str(error))  # in English: for the model and the log
-    if isinstance(error, QuarantineError):
-        said = say(language, "What is there is no skill, or none that I may take.")
-        hint = say(language, "If you have another address, send it to me.")
-        return ToolResult.failure("NOT_A_SKILL", said, hint, detail=detail)
-    if isinstance(error, RegistryError):
-        said = say(language, "I cannot reach the list of servers now. Try again in a while.")
-        return ToolResult.failure("UNAVAILABLE", said, outside=True, detail=detail)
     code = error.code if isinstance(error, InstallError) else "UNAVAILABLE"
-    if code == "SKILL_NOT_FOUND":
-        said = say(language, "No skill of that name was installed from an address.")
-        return ToolResult.failure(code, said)
-    said = say(language, "I could not do it just now.")
-    if isinstance(error, InstallError) and (reason := _install_reasons(language).get(error.code)):
-        about = f" ({quoted(error.about)})" if error.about else ""
-        said = say(language, "I could not do it: {reason}", reason=f"{reason}{about}")
-    return ToolResult.failure(code, said, outside=True, detail=detail)
+    about = error.about if isinstance(error, InstallError) else ""
+    if reason := _reasons(language).get(code):
+        said = say(language, "I could not do it: {reason}", reason=_with_detail(reason, about))
+    else:
+        said = say(language, "I could not do it just now.")
+    hint = say(language, "If you have another address, send it to me.") if code == "NOT_A_SKILL" else ""
+    detail = visible(str(error))  # in English: for the model and the log
+    return ToolResult.failure(code, said, hint, outside=True, detail=detail)
 
 
 def needs_folder(language: str, name: str, folders: Sequence[str]) -> ToolResult:
@@ -125,20 +117,9 @@ def nothing_held_back(language: str, name: str) -> ToolResult:
     return ToolResult.failure("UNAVAILABLE", said)
 
 
-def not_installable(language: str, name: str, reason: Reason) -> ToolResult:
-    said = say(
-        language,
-        "{name} cannot be installed here: {reason}",
-        name=quoted(name),
-        reason=reason_said(language, reason),
-    )
-    return ToolResult.failure("NOT_INSTALLABLE", said, outside=True)
-
-
 def reason_said(language: str, reason: Reason) -> str:
     """Say why something of the registry cannot be installed; the word at fault is quoted."""
-    said = _reasons(language)[reason.code]
-    return f"{said} ({quoted(reason.detail)})" if reason.detail else said
+    return _with_detail(_reasons(language)[reason.code], reason.detail)
 
 
 def choices_text(language: str, entries: Sequence[Entry]) -> str:
@@ -311,8 +292,20 @@ def _not_fetched(language: str, error: FetchError) -> str:
     return known.get(error.code, other)
 
 
-def _install_reasons(language: str) -> dict[InstallCode, str]:
+def _with_detail(reason: str, detail: str) -> str:
+    return f"{reason} ({quoted(detail)})" if detail else reason
+
+
+def _reasons(language: str) -> dict[str, str]:
     return {
+        "DELETED": say(language, "it was taken out of the registry"),
+        "DEPRECATED": say(language, "its publisher says that it should not be used any more"),
+        "NO_PACKAGE": say(language, "its entry names nothing that could be installed"),
+        "OTHER_KIND": say(language, "it comes in a form that I do not install"),
+        "ODD_ENTRY": say(language, "its entry asks for something that I do not do"),
+        "REGISTRY_AWAY": say(language, "I cannot reach the list of servers now"),
+        "NOT_A_SKILL": say(language, "what is there is no skill, or none that I may take"),
+        "SKILL_NOT_FOUND": say(language, "no skill of that name was installed from an address"),
         "NOT_FOUND": say(language, "the package is not there"),
         "AWAY": say(language, "the package registry cannot be reached"),
         "NO_PROGRAM": say(language, "the package holds nothing that I could start"),
@@ -329,14 +322,4 @@ def _install_reasons(language: str) -> dict[InstallCode, str]:
         "SECRET_ARGUMENT": say(language, "it wants a secret on its command line, where others could read it"),
         "UNKNOWN": say(language, "there is no such server"),
         "FAILED": say(language, "the package could not be installed"),
-    }
-
-
-def _reasons(language: str) -> dict[ReasonCode, str]:
-    return {
-        "DELETED": say(language, "it was taken out of the registry"),
-        "DEPRECATED": say(language, "its publisher says that it should not be used any more"),
-        "NO_PACKAGE": say(language, "its entry names nothing that could be installed"),
-        "OTHER_KIND": say(language, "it comes in a form that I do not install"),
-        "ODD_ENTRY": say(language, "its entry asks for something that I do not do"),
     }

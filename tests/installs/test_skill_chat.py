@@ -167,7 +167,7 @@ def test_what_is_no_skill_and_a_redirect_inwards_are_refused_politely(quiet: Any
     web.pages["/inwards"] = redirect("https://127.0.0.1/x.zip")
     asked_before = len(questions(graph, "p0"))
     for path, words in (
-        ("/page", "What is there is no skill"),
+        ("/page", "what is there is no skill"),
         ("/inwards", "not on the public internet"),
         ("/none", "status 404"),
     ):
