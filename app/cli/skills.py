@@ -346,13 +346,13 @@ async def _install(settings: Settings, address: str, transport: Transport) -> st
         await transport.close()
     text = CardWriter.of(settings).whole("en", candidate)
     show(text.text)
-    if candidate.card.tools:
+    if candidate.tools:
         unasked = "CONFIRMATION_MODE is yolo: its tools will run without asking."
         show(unasked if settings.confirmation_mode == "yolo" else "Its tools will ask before each call.")
     if not agreed(f"\n{text.question}"):
         raise RecadoError("nothing was installed")
     installed = await installer.commit(Approval(candidate.subject, "shell", address=address))
     lines = [f"Installed {installed.name} in {installed.folder}. It is seen at the next message."]
-    if candidate.card.tools and (refusal := sandbox.refusal()):
+    if candidate.tools and (refusal := sandbox.refusal()):
         lines.append(f"Its tools do not run here: {refusal} (recado doctor has the cure)")
     return "\n".join(lines)

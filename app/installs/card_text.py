@@ -17,7 +17,6 @@ import structlog
 from app.i18n import detect_language, say, say_plural
 from app.installs.cards import SkillCard, quoted
 from app.installs.plans import Plan
-from app.installs.skills import SkillCandidate
 from app.llm.errors import ModelError
 from app.llm.model import Model, ModelRequest
 from app.people import Audience
@@ -41,7 +40,7 @@ _TRANSLATE = (
 )
 
 # What a yes is asked for; everything that it is about is in its `subject`.
-Candidate = SkillCandidate | Plan
+Candidate = SkillCard | Plan
 
 log = structlog.get_logger(__name__)
 
@@ -110,7 +109,7 @@ class CardWriter:
 
     def kinds_of_yes(self, language: str, candidate: Candidate) -> str:
         """Say what each kind of yes means for its tools; "" for a skill without tools."""
-        if isinstance(candidate, SkillCandidate) and not candidate.card.tools:
+        if isinstance(candidate, SkillCard) and not candidate.tools:
             return ""
         if self.mode == "yolo":
             return say(
@@ -119,7 +118,7 @@ class CardWriter:
             )
         if self.mode == "confirm-all":
             return say(language, "I am set to ask about every tool: I ask before each of its calls.")
-        if isinstance(candidate, SkillCandidate):
+        if isinstance(candidate, SkillCard):
             return say(
                 language,
                 "Install: I ask before each call. Install+trust: only before those that it marks, or that go "
@@ -131,7 +130,7 @@ class CardWriter:
         )
 
     def _facts(self, words: "_Words", candidate: Candidate) -> Iterator[Fact]:
-        if isinstance(candidate, SkillCandidate):
+        if isinstance(candidate, SkillCard):
             return _skill_facts(words, candidate, self.sandboxed)
         return _server_facts(words, candidate, self.workspace if self.sandboxed else None)
 
@@ -212,8 +211,8 @@ class _Words:
 
 def _title(language: str, candidate: Candidate) -> str:
     description = quoted(candidate.description)
-    if isinstance(candidate, SkillCandidate):
-        name = quoted(candidate.card.title)
+    if isinstance(candidate, SkillCard):
+        name = quoted(candidate.title)
         return say(language, "Skill {name}: {description}", name=name, description=description)
     name = quoted(candidate.title or candidate.name)
     return say(language, "MCP server {name}: {description}", name=name, description=description)
@@ -221,7 +220,7 @@ def _title(language: str, candidate: Candidate) -> str:
 
 def _question(language: str, candidate: Candidate) -> str:
     name, is_update = candidate.name, bool(candidate.replaces)
-    if isinstance(candidate, SkillCandidate):
+    if isinstance(candidate, SkillCard):
         if is_update:
             return say(language, "Update the skill {name}?", name=name)
         return say(language, "Install the skill {name}?", name=name)
@@ -236,13 +235,13 @@ def _more_to_write(language: str, candidate: Candidate) -> str:
     return say(language, "Write “details” to see all of it.")
 
 
-def _skill_facts(words: _Words, candidate: SkillCandidate, sandboxed: bool) -> Iterator[Fact]:
-    language, card = words.language, candidate.card
+def _skill_facts(words: _Words, card: SkillCard, sandboxed: bool) -> Iterator[Fact]:
+    language = words.language
     yield Fact(say(language, "From: {source}", source=words.quoted(card.source)))
     if card.sent_on:
         yield Fact(say(language, "Its files come from: {host}", host=words.quoted(card.sent_on)))
     yield Fact(f"sha256: {card.sha256}", is_vital=False)
-    if before := ", ".join(map(words.quoted, candidate.came_from)):
+    if before := ", ".join(map(words.quoted, card.came_from)):
         yield Fact(say(language, "It came from another address before: {source}", source=before))
     yield words.findings(card.findings, card.finding_counts)
     if names := [*(one.name for one in card.servers), *(one.name for one in card.refused)]:

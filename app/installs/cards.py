@@ -46,7 +46,8 @@ class SkillCard:
     Texts from outside are unchanged: to show them, use `quoted`. `files` have their sizes in bytes, `tools`
     the descriptions that a model would read. `settings` are variables that it asks for and would be given.
     Of `findings` some of each kind are listed, and all counted. `scripts` are programs that its instructions
-    may tell to run, with internet where `script_network`.
+    may tell to run, with internet where `script_network`. For an update `replaces` is the hash of the version
+    before, and `came_from` the address and the host of that one, if they are others now.
     """
 
     name: str
@@ -67,6 +68,17 @@ class SkillCard:
     sent_on: str = ""
     scripts: tuple[Script, ...] = ()
     script_network: bool = False
+    came_from: tuple[str, ...] = ()
+    replaces: str = ""
+
+    @property
+    def subject(self) -> str:
+        """These bytes, under this name, in place of that version or of none."""
+        return f"{self.sha256}/{self.name}/{self.replaces}"
+
+    @property
+    def label(self) -> str:
+        return f"{self.name} ({self.sha256[:12]})"
 
 
 def examine(data_dir: Path, sha256: str, seconds: float = EXAMINE_SECONDS) -> SkillCard:

@@ -6,7 +6,6 @@ import json
 import re
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -38,36 +37,7 @@ _ADDRESS = re.compile(
 _AROUND = ".,;:!?)]}'\"*_~`»”’"
 
 
-@dataclass(frozen=True)
-class SkillCandidate:
-    """A skill in quarantine; for an update `replaces` is the hash of the version before.
-
-    `came_from` has the address and the host that version came from, if one of them is another now.
-    """
-
-    card: SkillCard
-    came_from: tuple[str, ...] = ()
-    replaces: str = ""
-
-    @property
-    def name(self) -> str:
-        return self.card.name
-
-    @property
-    def description(self) -> str:
-        return self.card.description
-
-    @property
-    def subject(self) -> str:
-        """These bytes, under this name, in place of that version or of none."""
-        return f"{self.card.sha256}/{self.card.name}/{self.replaces}"
-
-    @property
-    def label(self) -> str:
-        return f"{self.name} ({self.card.sha256[:12]})"
-
-
-class SkillInstaller(InstallPipeline[SkillCandidate, Installed]):
+class SkillInstaller(InstallPipeline[SkillCard, Installed]):
     """Installs skills; the names of folders in `skills_dir` and of bundled skills are never taken.
 
     What is asked for is an https address; behind a `#` it may name the folder in an archive. Packages of
@@ -89,7 +59,7 @@ class SkillInstaller(InstallPipeline[SkillCandidate, Installed]):
         self._skills_dir = skills_dir
         self._release = release
 
-    async def propose(self, request: str) -> SkillCandidate:
+    async def propose(self, request: str) -> SkillCard:
         """Fetch the skill at an address into the quarantine.
 
         Raises `FetchError`, `QuarantineError` for what no card can show, and `InstallError` for a taken name.
@@ -102,14 +72,14 @@ class SkillInstaller(InstallPipeline[SkillCandidate, Installed]):
         sent_on = "" if asked.origin == came.origin else urlsplit(came.url).netloc
         return await asyncio.to_thread(self._keep, fetched.body, source, folder, sent_on)
 
-    def load(self, subject: str) -> SkillCandidate:
+    def load(self, subject: str) -> SkillCard:
         card = examine(self.data_dir, subject.partition("/")[0])
         before = self._current(card.name)
         if before is None:
-            return SkillCandidate(card)
+            return card
         place = (before.source, urlsplit(before.sent_on).netloc or before.sent_on)
         came_from = tuple(filter(None, place)) if place != (card.source, card.sent_on) else ()
-        return SkillCandidate(card, came_from, before.sha256)
+        return dataclasses.replace(card, came_from=came_from, replaces=before.sha256)
 
     def installed(self, name: str) -> Installed:
         found = self._current(name)
@@ -132,13 +102,13 @@ class SkillInstaller(InstallPipeline[SkillCandidate, Installed]):
             return None
         return before
 
-    async def _commit(self, candidate: SkillCandidate, approval: Approval) -> Installed:
-        wanted = await asyncio.to_thread(packages_wanted, candidate.card.scripts, self.data_dir)
+    async def _commit(self, candidate: SkillCard, approval: Approval) -> Installed:
+        wanted = await asyncio.to_thread(packages_wanted, candidate.scripts, self.data_dir)
         for packages in wanted:
             await install_script_packages(packages, self.data_dir, self._disk)
         return await asyncio.to_thread(self._install, candidate, approval)
 
-    def _install(self, candidate: SkillCandidate, approval: Approval) -> Installed:
+    def _install(self, candidate: SkillCard, approval: Approval) -> Installed:
         sha256, name, replaces = approval.subject.split("/")
         tree = kept(self.data_dir, sha256)
         if (tree.source, tree.name) != (_places(approval.address)[0], name):
@@ -146,14 +116,14 @@ class SkillInstaller(InstallPipeline[SkillCandidate, Installed]):
         if candidate.replaces not in (replaces, sha256):
             raise InstallError("UNAVAILABLE", f"{name} was changed meanwhile; ask again")
         _check_free(name, self._reserved())
-        installed = write_skill(self.data_dir, tree, candidate.card, approval)
+        installed = write_skill(self.data_dir, tree, candidate, approval)
         forget_unused_secrets(self.data_dir)
         return installed
 
     def _remove(self, record: Installed) -> None:
         remove_skill(self.data_dir, record.name)
 
-    def _keep(self, data: bytes, source: str, folder: str, sent_on: str) -> SkillCandidate:
+    def _keep(self, data: bytes, source: str, folder: str, sent_on: str) -> SkillCard:
         tree = unpack(data, source, folder, sent_on)
         _check_free(tree.name, self._reserved())
         try:

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from app.errors import RecadoError
 from app.mcp.definitions import NAME_RULE, is_server_name
 from app.messages import JSON
@@ -121,6 +123,9 @@ def _key(path: Path, whole: Mapping[str, JSON]) -> str:
     return key or _KEYS[0]
 
 
+_SECRETS = TypeAdapter(dict[str, str])
+
+
 class SecretError(RecadoError):
     """A secret that cannot be kept or read; the text never holds its value."""
 
@@ -156,16 +161,13 @@ class Secrets:
     def _read(self, server: str) -> dict[str, str]:
         path = self._path(server)
         try:
-            found: JSON = json.loads(read_regular(path))
+            return _SECRETS.validate_json(read_regular(path))
         except FileNotFoundError:
             return {}
         except OSError as error:
             raise SecretError(f"{path} cannot be read: {error.strerror or error}") from error
-        except (ValueError, RecursionError):  # its text would show the content
-            raise SecretError(f"{path} is not JSON; remove it and give the secrets again") from None
-        if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
-            raise SecretError(f"{path} is no object of texts; remove it and give the secrets again")
-        return found
+        except ValueError:  # its text would show the content
+            raise SecretError(f"{path} is no object of texts; remove it and give the secrets again") from None
 
     @contextmanager
     def _writing(self, server: str) -> Iterator[Path]:

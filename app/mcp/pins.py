@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,22 +89,16 @@ class Pins:
                 held_back.append(HeldBack(name, after=raw, before=pinned.get(name)))
         return Comparison(tuple(approved), tuple(held_back))
 
-    def approve_first(self, raws: Sequence[Definition]) -> bool:
-        """Approve all of these if nothing was ever approved; tell whether it did.
+    def approve_first(self, raws: Sequence[Definition]) -> None:
+        """Approve all of these if nothing was ever approved; with a faulty file an owner is asked instead."""
+        if self._read() is None and not self.fault:
+            self._write({raw["name"]: raw for raw in raws})
 
-        With a faulty file an owner is asked instead.
-        """
-        if self._read() is not None or self.fault:
-            return False
-        self._write({raw["name"]: raw for raw in raws})
-        return True
-
-    def approve(self, raws: Sequence[Definition], shown: Mapping[str, str]) -> Collection[str]:
-        """Approve those that are what was shown (sha256 by tool); return their names. Earlier ones stay."""
+    def approve(self, raws: Sequence[Definition], shown: Mapping[str, str]) -> None:
+        """Approve those that are what was shown (sha256 by tool); earlier ones stay."""
         chosen = {raw["name"]: raw for raw in raws if shown.get(raw["name"]) == definition_hash(raw)}
         if chosen:
             self._write({**(self._read() or {}), **chosen})
-        return frozenset(chosen)
 
     def _read(self) -> dict[str, Definition] | None:
         """Return approved definitions by name; None if there is no file or it is faulty."""

@@ -1,6 +1,7 @@
 """The card of a skill: what it says of the bytes, of an update, and in which words."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,6 @@ from app.installs.cards import SkillCard, make_card, quoted
 from app.installs.entries import read_entry
 from app.installs.plans import make_plan
 from app.installs.quarantine import Quarantined, unpack
-from app.installs.skills import SkillCandidate
 from tests.installs.archives import SKILL, TOOLS, zipped
 
 SOURCE = "https://x.net/demo.zip"
@@ -35,8 +35,8 @@ def words(
     language: str = "en",
     sandboxed: bool = True,
 ) -> CardText:
-    candidate = SkillCandidate(card, came_from)
-    return CardWriter(sandboxed, "confirm-sensitive").whole(language, candidate)
+    shown = replace(card, came_from=came_from)
+    return CardWriter(sandboxed, "confirm-sensitive").whole(language, shown)
 
 
 def test_the_card_says_what_the_bytes_say() -> None:
@@ -158,9 +158,9 @@ def test_a_file_full_of_findings_hides_none_of_another_file() -> None:
     ],
 )
 def test_what_is_asked_afterwards_is_said_as_the_mode_is(mode: str, said: str) -> None:
-    candidate = SkillCandidate(card_of(scripts__tools_dot_py=TOOLS))
+    candidate = card_of(scripts__tools_dot_py=TOOLS)
     assert said in CardWriter(True, mode).kinds_of_yes("en", candidate)
-    assert CardWriter(True, mode).kinds_of_yes("en", SkillCandidate(card_of())) == ""
+    assert CardWriter(True, mode).kinds_of_yes("en", card_of()) == ""
 
 
 async def test_a_version_that_is_a_sentence_is_quoted() -> None:

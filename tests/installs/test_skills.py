@@ -13,12 +13,11 @@ import pytest
 from app.http.answers import Fetched
 from app.http.transport import Transport
 from app.installs.card_text import CardWriter
-from app.installs.cards import examine, make_card
+from app.installs.cards import SkillCard, examine, make_card
 from app.installs.errors import InstallError, QuarantineError
 from app.installs.pipeline import Approval
 from app.installs.quarantine import Quarantined, keep, unpack
 from app.installs.skills import (
-    SkillCandidate,
     SkillInstaller,
     is_written_in,
     remove_skill,
@@ -126,9 +125,9 @@ async def test_what_was_looked_at_is_installed_once_however_often_it_is_asked_fo
     assert installer.installed("demo") == first
     with pytest.raises(InstallError, match="changed meanwhile"):
         await installer.remove("demo", "0" * 64)
-    await installer.remove("demo", candidate.card.sha256)
+    await installer.remove("demo", candidate.sha256)
     with pytest.raises(InstallError, match="no skill named demo"):
-        await installer.remove("demo", candidate.card.sha256)
+        await installer.remove("demo", candidate.sha256)
     with pytest.raises(QuarantineError):
         await approve(installer, candidate.subject)
 
@@ -171,11 +170,11 @@ async def test_a_card_and_the_record_name_the_host_that_a_site_sent_us_on_to(tmp
         site.redirect = to
         candidate = await installer.propose(ADDRESS)
         assert candidate.came_from == before
-    assert candidate.card.sent_on == ""  # a redirect within a site is no news
+    assert candidate.sent_on == ""  # a redirect within a site is no news
     assert f"It came from another address before: “{ADDRESS}”, “{shown}”" in whole(candidate)
 
 
-def whole(candidate: SkillCandidate) -> str:
+def whole(candidate: SkillCard) -> str:
     return CardWriter(True, "").whole("en", candidate).text
 
 
@@ -220,7 +219,7 @@ async def test_no_file_is_parsed_in_the_process_that_serves_people(tmp_path: Pat
     noise = {"noise": os.urandom(100_000)}  # or it would be refused as a bomb
     installer = installer_of(tmp_path, {"": zipped({"SKILL.md": SKILL, **COSTLY, **noise})})
     parsed.clear()
-    made = (await installer.propose(ADDRESS)).card
+    made = await installer.propose(ADDRESS)
     assert made.files.keys() >= COSTLY.keys()
     assert parsed.isdisjoint(COSTLY.values())
     ast.parse(b"1")

@@ -323,7 +323,7 @@ def pin(shell: Shell, tools: Path) -> None:
     from app.mcp.pins import Pins
 
     pins = Pins(shell.folder / "data", "files")
-    assert pins.approve_first(json.loads(tools.read_text()))
+    pins.approve_first(json.loads(tools.read_text()))
 
 
 def at_a_terminal(shell: Shell, arguments: list[str], prompt: str, typed: str) -> tuple[int, str]:
