@@ -26,7 +26,6 @@ PAGE_SECONDS = 30.0
 PAGE_BYTES = 4 * 1024 * 1024
 ONE_SECONDS = 5.0
 ONE_BYTES = 256 * 1024
-_CURSOR_CHARACTERS = 1000
 # Smithery's names in the registry's form: exa is ai.smithery/exa, ana/clock is ai.smithery.ana/clock.
 SMITHERY = "ai.smithery"
 MAX_HOSTED = 3  # of the servers that a search finds
@@ -109,15 +108,14 @@ class Registry:
         asked = {"version": "latest", "limit": str(PAGE_ENTRIES)}
         if updated_since:
             asked["updated_since"] = updated_since
-        cursor, seen = "", {""}
+        cursor = ""
         for _ in range(MAX_PAGES):
             page = await self._page({**asked, "cursor": cursor} if cursor else asked)
             servers, metadata = page.get("servers"), page.get("metadata")
             yield servers if isinstance(servers, list) else []
             onward = metadata.get("nextCursor") if isinstance(metadata, dict) else None
-            if not isinstance(onward, str) or onward in seen or len(onward) > _CURSOR_CHARACTERS:
+            if not isinstance(onward, str) or onward in ("", cursor):
                 return
-            seen.add(onward)
             cursor = onward
         log.warning("the registry lists more than %s pages: the rest is left out", MAX_PAGES)
 

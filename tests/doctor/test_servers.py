@@ -75,6 +75,7 @@ def test_each_server_is_really_tried_and_has_a_line(
     assert "no-such-program is not found" in lines["FAIL", "gone"].cure
     assert "address" in lines["WARN", "far"].cure
     assert "does not work: the transport SSE" in lines["FAIL", "faulty"].fact
+    assert not (chosen.data_dir / "mcp").exists(), "looking approves nothing"
 
 
 def test_tools_that_are_held_back_are_named_with_the_command(written: Callable[[Any], Settings]) -> None:
