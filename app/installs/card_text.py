@@ -8,7 +8,7 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -94,18 +94,12 @@ class CardWriter:
         return CardText(f"{candidate.name}: {told}\n{rest}", question)
 
     def whole(self, language: str, candidate: Candidate) -> CardText:
-        """Write all that is approved; blocks for a large skill."""
+        """Write all that is approved, and what each kind of yes means; blocks for a large skill."""
         facts = self._facts(_Words(language, False), candidate)
-        lines = [
-            _title(language, candidate),
-            *(line for fact in facts for line in (fact.line, *fact.details)),
-        ]
-        return CardText("\n".join(lines), f"{_question(language, candidate)} ({candidate.subject[:12]})")
-
-    def detailed(self, language: str, candidate: Candidate) -> CardText:
-        """Write the whole card as `whole` does, and what each kind of yes means."""
-        card, kinds = self.whole(language, candidate), self.kinds_of_yes(language, candidate)
-        return replace(card, text="\n".join(filter(None, (card.text, kinds))))
+        told = [line for fact in facts for line in (fact.line, *fact.details)]
+        lines = [_title(language, candidate), *told, self.kinds_of_yes(language, candidate)]
+        question = f"{_question(language, candidate)} ({candidate.subject[:12]})"
+        return CardText("\n".join(filter(None, lines)), question)
 
     def kinds_of_yes(self, language: str, candidate: Candidate) -> str:
         """Say what each kind of yes means for its tools; "" for a skill without tools."""

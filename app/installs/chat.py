@@ -157,7 +157,7 @@ class _ChatInstalls:
     def whole_card(self, question: approvals.Approval) -> str:
         """Write the card of an install for the console, in English and of any length. Blocks."""
         try:
-            text = self._writer.detailed("en", self._candidates.load(question.subject)).text
+            text = self._writer.whole("en", self._candidates.load(question.subject)).text
         except RecadoError as error:
             text = visible(str(error))
         return with_sources("en", text, question.sources)
@@ -201,7 +201,7 @@ class SkillInstalls(_ChatInstalls):
         await self.refuse_foreign_address(arguments, context)
         language = context.language
         candidate = await self.installer.propose(str(arguments["url"]))
-        whole = await asyncio.to_thread(self._writer.detailed, language, candidate)
+        whole = await asyncio.to_thread(self._writer.whole, language, candidate)
         if "details" in context.shown_again or len(whole.text.encode()) > CARD_LIMIT:
             return _install_card(candidate, whole)
         text = await self._writer.short(language, candidate, _room(context))
@@ -254,7 +254,7 @@ class ServerInstalls(_ChatInstalls):
         if not found:
             return sentences.not_found(language, words, await self._directory.nearest_topics(words, language))
         names = [entry.name for entry in found]
-        return ToolResult.success({"names": names, "summary": sentences.found_text(language, found)})
+        return ToolResult.success({"names": names, "summary": sentences.list_text(language, found)})
 
     @_answered
     async def info(self, name: str, context: ToolContext) -> ToolResult:
@@ -348,7 +348,7 @@ class ServerInstalls(_ChatInstalls):
         plan = await self._plan(asked, language)
         written: tuple[Choice, ...] = ("offline",) if plan.grants.network else ()
         if "details" in context.shown_again:
-            text = self._writer.detailed(language, plan)
+            text = self._writer.whole(language, plan)
         else:
             written = ("details", *written)
             text = await self._writer.short(language, plan, _room(context) - len(warning))
@@ -380,7 +380,7 @@ class ServerInstalls(_ChatInstalls):
         found = await resolve(self._directory, name)
         if isinstance(found, list) and found:
             names = [entry.name for entry in found]
-            data = {"names": names, "summary": sentences.choices_text(language, found)}
+            data = {"names": names, "summary": sentences.list_text(language, found, asks=True)}
             to_pick = names if any(entry.reason is None for entry in found) else []
             # the words are their authors'
             raise Refused(ToolResult.success(data, outside=True, choices=to_pick))

@@ -72,7 +72,7 @@ def missing(kind: str) -> str:
     """Return the program that is missing to install or start a package of that kind, or ""."""
     if kind == "npm":
         return next((program for program in ("node", "npm") if shutil.which(program) is None), "")
-    return "" if importlib.util.find_spec("pip") else "pip"
+    return "" if _pip() else "pip"
 
 
 async def install_npm(package: Package, folder: Path, downloads: "Downloads") -> None:
@@ -102,7 +102,7 @@ async def install_requirements(
     await downloads.run([sys.executable, "-I", "-m", "venv", "--without-pip", str(folder)])
     with_pip = folder / "pip"
     with_pip.mkdir()
-    (with_pip / "pip").symlink_to(_pip())
+    (with_pip / "pip").symlink_to(_pip() or "")
     pip = [f"{folder}/bin/python", "-I", str(_PIP_ALONE), str(with_pip), "install", *_PIP_FLAGS]
     lock, report = folder / "requirements.lock", folder / "report.json"
     constraints = folder / "constraints.txt"
@@ -274,11 +274,10 @@ def _installed(folder: Path) -> Mapping[str, Distribution]:
     return {_normal(one.metadata["Name"]): one for one in distributions(path=[str(place)])}
 
 
-def _pip() -> Path:
+def _pip() -> Path | None:
+    """Return the folder of the pip beside this server."""
     found = importlib.util.find_spec("pip")
-    if found is None or found.origin is None:
-        raise InstallError("NO_PIP", "pip is not installed beside this server")
-    return Path(found.origin).parent
+    return Path(found.origin).parent if found and found.origin else None
 
 
 def _normal(name: str) -> str:

@@ -148,17 +148,15 @@ def discard(data_dir: Path, sha256: str) -> None:
     remove_tree(_place(data_dir, sha256))
 
 
-def discard_old(data_dir: Path, before: float, asked_about: Collection[str] = ()) -> int:
-    """Remove candidates kept before that time (Unix seconds), and return how many there were.
+def discard_old(data_dir: Path, before: float, asked_about: Collection[str] = ()) -> None:
+    """Remove candidates kept before that time (Unix seconds).
 
     Those whose hash begins a subject in `asked_about` stay, however old: their question is still open.
     """
     asked = {subject.partition("/")[0] for subject in asked_about}
-    old = [place for place in (data_dir / "quarantine").glob("*") if place.stat().st_mtime < before]
-    places = [place for place in old if place.name not in asked]
-    for place in places:
-        remove_tree(place)
-    return len(places)
+    for place in list((data_dir / "quarantine").glob("*")):
+        if place.stat().st_mtime < before and place.name not in asked:
+            remove_tree(place)
 
 
 def plain_name(text: str) -> str:

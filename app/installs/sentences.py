@@ -122,21 +122,8 @@ def reason_said(language: str, reason: Reason) -> str:
     return _with_detail(_reasons(language)[reason.code], reason.detail)
 
 
-def choices_text(language: str, entries: Sequence[Entry]) -> str:
-    """List servers by exact name, and ask which is meant if one of them can be installed."""
-    can_be_had = any(entry.reason is None for entry in entries)
-    question = say(language, "Which one do you mean? Answer with its number.")
-    return _list_text(language, entries, question if can_be_had else "")
-
-
-def found_text(language: str, entries: Sequence[Entry]) -> str:
-    """List servers as the answer to a search."""
-    name = next((entry.name for entry in entries if entry.reason is None), "")
-    how = say(language, "To install one, write for example: “install the server {name}”", name=name)
-    return _list_text(language, entries, how if name else "")
-
-
-def _list_text(language: str, entries: Sequence[Entry], ending: str) -> str:
+def list_text(language: str, entries: Sequence[Entry], *, asks: bool = False) -> str:
+    """List servers by exact name; where one can be installed, say how, or ask which is meant."""
     lines = [say(language, "I found these servers:")]
     for number, entry in enumerate(entries, start=1):
         text = entry.description or entry.title
@@ -144,7 +131,13 @@ def _list_text(language: str, entries: Sequence[Entry], ending: str) -> str:
         lines.append(f"{number}. {entry.name} — {quoted(shown)}")
         if (reason := entry.reason) is not None:
             lines.append("   " + say(language, "not here: {reason}", reason=reason_said(language, reason)))
-    return "\n".join([*lines, "", ending] if ending else lines)
+    name = next((entry.name for entry in entries if entry.reason is None), "")
+    if name and asks:
+        lines += ["", say(language, "Which one do you mean? Answer with its number.")]
+    elif name:
+        how = say(language, "To install one, write for example: “install the server {name}”", name=name)
+        lines += ["", how]
+    return "\n".join(lines)
 
 
 def states_text(language: str, states: Sequence[ServerState]) -> str:

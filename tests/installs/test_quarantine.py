@@ -291,10 +291,13 @@ def test_what_nobody_answered_is_discarded_unless_asked_about_or_looked_at_again
     keep(tmp_path, old)
     os.utime(tmp_path / "quarantine" / old.sha256, (1000, 1000))
     keep(tmp_path, new)
-    assert discard_old(tmp_path, before=2000, asked_about={old.sha256}) == 0
+    discard_old(tmp_path, before=2000, asked_about={old.sha256})
     assert kept(tmp_path, old.sha256).files == old.files
     keep(tmp_path, old)
-    assert discard_old(tmp_path, before=2000) == 0
+    discard_old(tmp_path, before=2000)
+    assert kept(tmp_path, old.sha256).files == old.files
     os.utime(tmp_path / "quarantine" / old.sha256, (1000, 1000))
-    assert discard_old(tmp_path, before=2000) == 1
+    discard_old(tmp_path, before=2000)
+    with pytest.raises(QuarantineError):
+        kept(tmp_path, old.sha256)
     assert kept(tmp_path, new.sha256).files == new.files

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from app.installs.entries import read_entry
-from app.installs.sentences import choices_text, found_text, installed_text, states_text
+from app.installs.sentences import installed_text, list_text, states_text
 from app.mcp.definitions import NEEDS_SIGN_IN, HeldBack, ServerState
 from app.mcp.installed import InstalledServer
 from tests.standins.registry import entry
@@ -17,10 +17,10 @@ def test_of_what_cannot_be_installed_nothing_is_to_be_chosen() -> None:
     can_be_had = read_entry(entry("com.example/open"))
     assert closed is not None
     assert can_be_had is not None
-    assert "Answer with its number." in choices_text("en", [closed, can_be_had])
-    assert "“install the server com.example/open”" in found_text("en", [closed, can_be_had])
-    assert choices_text("en", [closed]) == found_text("en", [closed])
-    assert "in a form that I do not install" in found_text("en", [closed]).splitlines()[-1]
+    assert "Answer with its number." in list_text("en", [closed, can_be_had], asks=True)
+    assert "“install the server com.example/open”" in list_text("en", [closed, can_be_had])
+    assert list_text("en", [closed], asks=True) == list_text("en", [closed])
+    assert "in a form that I do not install" in list_text("en", [closed]).splitlines()[-1]
 
 
 def test_the_receipt_of_an_update_does_not_offer_to_remove_the_server_with_its_data() -> None:
