@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -25,8 +25,6 @@ from app.processes.sandbox import Grants
 from app.skills.findings import Finding, find
 from app.text import visible
 from app.tools.paths import PathTraversalError, validate_path
-
-Runtime = Literal["node", "python", "remote"]
 
 _LONGEST_VALUE = 2000
 _NAME_LENGTH = 32
@@ -77,10 +75,6 @@ class Plan:
         return f"{self.registry_id} {self.version}"
 
     @property
-    def runtime(self) -> Runtime:
-        return "node" if self.kind == "npm" else "python" if self.kind else "remote"
-
-    @property
     def package(self) -> Package:
         return Package(self.kind, self.identifier, self.version)
 
@@ -89,8 +83,8 @@ class Plan:
         """The whole command: the package's own program with its arguments; "" for a remote."""
         if self.url:
             return ""
-        joint = "@" if self.kind == "npm" else "=="
-        return shlex.join([self.runtime, f"{self.identifier}{joint}{self.version}", *self.args])
+        runtime, joint = ("node", "@") if self.kind == "npm" else ("python", "==")
+        return shlex.join([runtime, f"{self.identifier}{joint}{self.version}", *self.args])
 
     @cached_property
     def text(self) -> str:

@@ -94,11 +94,7 @@ async def connect(definition: ServerDefinition, sandbox: Sandbox) -> AsyncIterat
 
 
 async def _open(
-    opened: AsyncExitStack,
-    definition: ServerDefinition,
-    sandbox: Sandbox,
-    *,
-    newest: bool,
+    opened: AsyncExitStack, definition: ServerDefinition, sandbox: Sandbox, *, newest: bool
 ) -> "Connection":
     """Greet a server over a link of its own: some answer nothing after a greeting that they do not know.
 
@@ -110,24 +106,19 @@ async def _open(
         link = await attempt.enter_async_context(program or open_remote(definition))
         connection = Connection(definition, link)
         session = await attempt.enter_async_context(connection.session)
-        await _greet(session, link, newest=newest, is_program=bool(definition.command))
+        try:
+            async with asyncio.timeout(_DISCOVER_SECONDS if newest and not program else None):
+                await (session.discover() if newest else session.initialize())
+        except TimeoutError:
+            raise Unreachable("it does not answer") from None
+        except (MCPError, RuntimeError, ValidationError) as error:
+            raise Unreachable(await link.end_reason() or _describe(error)) from error
     except BaseException:
         with suppress(Unreachable):
             await attempt.aclose()
         raise
     opened.push_async_exit(attempt)
     return connection
-
-
-async def _greet(session: ClientSession, link: ServerLink, *, newest: bool, is_program: bool) -> None:
-    """Agree on a revision. Raises Unreachable."""
-    try:
-        async with asyncio.timeout(_DISCOVER_SECONDS if newest and not is_program else None):
-            await (session.discover() if newest else session.initialize())
-    except TimeoutError:
-        raise Unreachable("it does not answer") from None
-    except (MCPError, RuntimeError, ValidationError) as error:
-        raise Unreachable(await link.end_reason() or _describe(error)) from error
 
 
 class Connection:

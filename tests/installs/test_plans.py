@@ -176,7 +176,7 @@ def test_a_remote_has_an_address_and_headers_and_no_command() -> None:
         "headers": [{"name": "Authorization", "value": "Bearer {token}", "isRequired": True}],
     }
     plan = plan_of(entry_of(remotes=[remote]))
-    assert (plan.runtime, plan.command_line, plan.args, plan.grants) == ("remote", "", (), Grants())
+    assert (plan.command_line, plan.args, plan.grants) == ("", (), Grants())
     assert plan.url == "https://mcp.example.com/${tenant}"
     assert plan.headers == (("Authorization", "Bearer ${token}"),)
     assert plan.audience == "owners"
