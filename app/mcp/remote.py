@@ -14,16 +14,7 @@ from app import __version__
 from app.http.address import FetchError, is_public, unmapped
 from app.http.transport import Resolve, system_resolve
 from app.mcp.definitions import NEEDS_SIGN_IN, ServerDefinition
-from app.mcp.wire import (
-    BROKEN,
-    MESSAGE_BYTES,
-    NOT_SENT,
-    TOO_LONG,
-    RateLimiter,
-    ServerLink,
-    Unreachable,
-    Unstartable,
-)
+from app.mcp.wire import BROKEN, MESSAGE_BYTES, NOT_SENT, TOO_LONG, RateLimiter, ServerLink, Unreachable
 
 # Whoever waits for an answer limits how long it may take; one stream stays open for news.
 _TIMEOUT = httpx2.Timeout(None, connect=10.0, write=30.0)
@@ -31,22 +22,10 @@ _GOODBYE_TIMEOUT = httpx2.Timeout(2.0)
 
 
 @asynccontextmanager
-async def open_remote(
-    definition: ServerDefinition,
-    resolve: Resolve = system_resolve,
-) -> AsyncIterator[ServerLink]:
-    """Open the streams to a server. Raises Unstartable for an unusable address.
-
-    An address that the operator did not write must be public.
-    """
-    try:
-        url = httpx2.URL(definition.url)
-        if url.scheme not in ("http", "https") or not url.host:
-            raise ValueError("it is no http or https address")
-    except (httpx2.InvalidURL, ValueError) as error:
-        raise Unstartable(f"its address cannot be used: {error}") from error
+async def open_remote(definition: ServerDefinition) -> AsyncIterator[ServerLink]:
+    """Open the streams to a server. An address that the operator did not write must be public."""
     inner = await asyncio.to_thread(httpx2.AsyncHTTPTransport, trust_env=False)
-    transport = GuardedTransport(inner, is_guarded=definition.origin != "operator", resolve=resolve)
+    transport = GuardedTransport(inner, is_guarded=definition.origin != "operator")
     headers = {
         "User-Agent": f"recado/{__version__}",
         **dict(definition.headers),
@@ -57,12 +36,11 @@ async def open_remote(
             httpx2.AsyncClient(
                 transport=transport, headers=headers, timeout=_TIMEOUT, trust_env=False
             ) as client,
-            streamable_http_client(definition.url, http_client=client, max_sse_event_size=MESSAGE_BYTES) as (
-                read,
-                write,
-            ),
+            streamable_http_client(
+                definition.url, http_client=client, max_sse_event_size=MESSAGE_BYTES
+            ) as streams,
         ):
-            transport.link.streams = (read, write)
+            transport.link.streams = streams
             yield transport.link
     except BaseExceptionGroup as group:  # of the SDK's tasks: what went wrong in one of them
         _, others = group.split((httpx2.HTTPError, OSError))
@@ -95,11 +73,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
     """
 
     def __init__(
-        self,
-        inner: httpx2.AsyncBaseTransport,
-        *,
-        is_guarded: bool,
-        resolve: Resolve,
+        self, inner: httpx2.AsyncBaseTransport, *, is_guarded: bool, resolve: Resolve = system_resolve
     ) -> None:
         self.link = ServerLink()
         self._inner = inner
