@@ -213,7 +213,7 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
     def _is_edited(self, name: str, record: InstalledServer | None) -> bool:
         """Tell whether the operator edited its entry; raise `MappingError` if the file cannot be read."""
         entry = read_mapping(self._config).get(name)
-        return record is not None and installed.is_edited(record, entry)
+        return record is not None and entry is not None and not installed.agrees(record, entry)
 
     def _tidy_one(self, home: Path) -> None:
         try:

@@ -69,13 +69,10 @@ def set_enabled(path: Path, name: str, enabled: bool) -> None:
 def locked(path: Path) -> Iterator[None]:
     """Hold the lock of a file that several programs change for a moment; make its folder."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with open(path.with_name(f".{path.name}.lock"), "a", opener=_private) as lock:
+    lock = os.open(path.with_name(f".{path.name}.lock"), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with open(lock, "wb"):
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_CLOEXEC, 0o600)
 
 
 @contextmanager

@@ -104,11 +104,6 @@ def entry_of(record: InstalledServer) -> dict[str, JSON]:
     return {**started, "env": dict(record.env), "sandbox": _sandbox(record.grants), "enabled": True}
 
 
-def is_edited(record: InstalledServer, entry: JSON) -> bool:
-    """Tell whether the operator edited an entry; one that was taken out is not edited."""
-    return entry is not None and not agrees(record, entry)
-
-
 def agrees(record: InstalledServer, entry: JSON) -> bool:
     """Tell whether an entry is what was approved; it may be turned off and on."""
     return isinstance(entry, dict) and {**entry, "enabled": True} == entry_of(record)

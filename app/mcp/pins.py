@@ -40,12 +40,8 @@ _FILE = TypeAdapter(_PinsFile)
 
 
 def definition_hash(raw: Definition) -> str:
-    """Return the sha256 of what is pinned of a definition. Raises ValueError if that is nested too deeply."""
-    try:
-        text = _canonical(_pinned(raw))
-    except RecursionError:
-        raise ValueError("the definition is nested too deeply") from None
-    return hashlib.sha256(text.encode()).hexdigest()
+    """Return the sha256 of what is pinned of a definition."""
+    return hashlib.sha256(_canonical(_pinned(raw)).encode()).hexdigest()
 
 
 def differences(before: Definition | None, after: Definition) -> list[tuple[str, str | None, str | None]]:
@@ -77,7 +73,7 @@ class Pins:
         self._path = data_dir / "mcp" / server / "pins.json"
 
     def compare(self, raws: Sequence[Definition]) -> Comparison:
-        """Tell which of these may be offered. Raises ValueError for one that is nested too deeply."""
+        """Tell which of these may be offered."""
         pinned = self._read() or {}
         hashes = {name: definition_hash(definition) for name, definition in pinned.items()}
         approved, held_back = [], []
