@@ -191,11 +191,6 @@ class Template:
         self.given: dict[str, str] = {}
         self.missing: dict[str, None] = {}
 
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        """The values that are secrets, by their names or by what they look like."""
-        return tuple(value for name, value in self.given.items() if is_secret(name, value))
-
     def fill(self, text: str) -> str:
         """Return the text with its values. Raises EntryError."""
         return _REFERENCE.sub(self._value, text)
@@ -308,6 +303,7 @@ def _filled(name: str, entry: _Entry, template: Template, origin: Origin, folder
     env = tuple((key, template.fill(value)) for key, value in entry.env.items())
     headers = tuple((key, template.fill(value)) for key, value in entry.headers.items())
     _check(entry, command, url, headers, is_whole=not template.missing)
+    given = (*template.given.items(), *env, *headers)
     exposed = tuple(entry.exposed())
     holds_secret = bool(template.given or template.missing or exposed)
     audience = entry.audience or ("owners" if holds_secret else "members")
@@ -328,7 +324,7 @@ def _filled(name: str, entry: _Entry, template: Template, origin: Origin, folder
         description=shortened(entry.description.strip(), 300),
         missing=tuple(template.missing),
         exposed=exposed,
-        hidden=(*template.secrets, *(value for key, value in (*env, *headers) if is_secret(key, value))),
+        hidden=tuple(value for key, value in given if is_secret(key, value)),
     )
 
 
