@@ -110,7 +110,10 @@ class Registry:
             asked["updated_since"] = updated_since
         cursor = ""
         for _ in range(MAX_PAGES):
-            page = await self._page({**asked, "cursor": cursor} if cursor else asked)
+            query = urlencode({**asked, "cursor": cursor} if cursor else asked)
+            page = await self._api.get(f"/v0.1/servers?{query}", PAGE_SECONDS, PAGE_BYTES)
+            if not isinstance(page, dict):
+                raise RegistryError("the registry answered something else than a list of servers")
             servers, metadata = page.get("servers"), page.get("metadata")
             yield servers if isinstance(servers, list) else []
             onward = metadata.get("nextCursor") if isinstance(metadata, dict) else None
@@ -123,12 +126,6 @@ class Registry:
         """Return the newest version of a server, None for none. Raises `RegistryError`, after 5 s at most."""
         path = f"/v0.1/servers/{quote(name, safe='')}/versions/latest"
         return await self._api.get(path, ONE_SECONDS, ONE_BYTES)
-
-    async def _page(self, query: dict[str, str]) -> dict[str, JSON]:
-        page = await self._api.get(f"/v0.1/servers?{urlencode(query)}", PAGE_SECONDS, PAGE_BYTES)
-        if not isinstance(page, dict):
-            raise RegistryError("the registry answered something else than a list of servers")
-        return page
 
 
 class Mirror:
