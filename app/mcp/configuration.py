@@ -13,7 +13,6 @@ from typing import Protocol
 from app.mcp import installed
 from app.mcp.definitions import LONGEST_NAME, ServerDefinition, ServerState, is_server_name, parse_entry
 from app.mcp.files import MappingError, SecretError, Secrets, read_mapping
-from app.mcp.installed import InstalledServer
 from app.messages import JSON
 from app.processes.sandbox import Grants
 from app.settings import Settings
@@ -104,8 +103,7 @@ class Configuration:
         except MappingError as error:
             kept = "; the servers that it named before stay" if self._mapping else ""
             faults.append(f"{error}{kept}")
-        records = {record.name: record for record in installed.records(self._data_dir)}
-        found = {name: self._of_file(name, entry, records) for name, entry in self._mapping.items()}
+        found = {name: self._of_file(name, entry) for name, entry in self._mapping.items()}
         self._add_of_skills(found, faults)
         for fault in set(faults) - set(self.faults):
             log.warning("%s", fault)
@@ -116,15 +114,15 @@ class Configuration:
         """Return the servers and their states as JSON, without commands, addresses and secrets."""
         return {"servers": list(map(_row, states)), "faults": list(self.faults)}
 
-    def _of_file(self, name: str, entry: JSON, records: Mapping[str, InstalledServer]) -> ServerDefinition:
+    def _of_file(self, name: str, entry: JSON) -> ServerDefinition:
         """Return the server of an entry; what was approved, as long as it agrees with an install's record."""
         own = self._own_secrets(name)
-        record = records.get(name)
-        if record is None and installed.has_record(self._data_dir, name):
+        if not installed.has_record(self._data_dir, name):
+            return parse_entry(name, entry, ChainMap(own, self._environment))
+        record = installed.read(self._data_dir, name)
+        if record is None:
             fault = "the record of what was approved cannot be read; remove it and install it again"
             return ServerDefinition(name, "installed", audience="owners", fault=fault)
-        if record is None:
-            return parse_entry(name, entry, ChainMap(own, self._environment))
         if installed.agrees(record, entry):
             return installed.to_definition(record, own, entry)
         # The operator edited it; it still gets no more than what was approved.
