@@ -6,7 +6,7 @@ from functools import partial
 from itertools import count, repeat
 from pathlib import Path
 
-from app.mcp.pins import ServerDefinition, ServerState
+from app.mcp.definitions import ServerDefinition, ServerState
 from app.mcp.servers import McpServers
 from app.processes.sandbox import Sandbox
 from app.settings import Settings
