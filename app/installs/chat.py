@@ -387,10 +387,9 @@ class ServerInstalls(_ChatInstalls):
         if isinstance(found, list):
             topics = await self._directory.nearest_topics(name, language)
             raise Refused(sentences.not_found(language, name, topics))
-        values, folder = arguments.get("values"), str(arguments.get("folder") or "")
+        folder, network = str(arguments.get("folder") or ""), arguments.get("network")
         try:
-            network = arguments.get("network")
-            return await self.installer.propose(found, "", values, folder, network)
+            return await self.installer.propose(found, "", arguments.get("values"), folder, network)
         except InstallError as error:
             if error.code != "NEEDS_FOLDER":
                 raise
