@@ -186,13 +186,12 @@ def test_what_cannot_be_used_ends_with_one_clear_line(command: str, house: House
 def test_people_are_let_in_shut_out_and_made_owners_without_a_server(house: House) -> None:
     connected = {"WHATSAPP_ACCESS_TOKEN": SECRET, "OWNER_PHONE_NUMBERS": "+34 600 111 222"}
     assert "no database" in house.call("erase", "525512345678", "--yes", status=1, **connected).stderr
-    made = house.call("people", "allow", "+52 1 55 1234 5678", **connected).stdout
-    assert f"{house.folder}/data/recado.db was made for it: a server started in another folder" in made
+    house.call("people", "allow", "+52 1 55 1234 5678", **connected)
     told = house.call("people", "block", "5491155550000", **connected).stdout
     assert told == "5491155550000 is blocked\n"
     house.call("people", "owner", "5511999990000", **connected)
     rows = {row.split()[0]: row for row in house.call("people", "list", **connected).stdout.splitlines()}
-    assert re.search(r"whatsapp +member +yes", rows["5215512345678"])
+    assert re.search(r"whatsapp +member +yes", rows["525512345678"])
     assert "blocked" in rows["5491155550000"]
     assert re.search(r"owner +yes", rows["5511999990000"])
     assert re.search(r"owner +yes +in the configuration", rows["34600111222"])
@@ -374,7 +373,7 @@ def test_the_start_tells_the_model_and_what_is_ignored(
 def test_a_machine_on_utc_is_asked_for_a_zone(house: House) -> None:
     wanted = "WARN time zone: TIMEZONE is not set and this machine is on UTC"
     assert wanted in house.run("doctor", TZ="Etc/UTC").stdout
-    assert "OK   time zone: UTC (TIMEZONE)" in house.run("doctor", TZ="Etc/UTC", TIMEZONE="UTC").stdout
+    assert "OK   time zone: UTC," in house.run("doctor", TZ="Etc/UTC", TIMEZONE="UTC").stdout
 
 
 _STARTS_SLOWLY = """
