@@ -192,7 +192,7 @@ def test_people_are_let_in_shut_out_and_made_owners_without_a_server(house: Hous
     house.call("people", "owner", "5511999990000", **connected)
     rows = {row.split()[0]: row for row in house.call("people", "list", **connected).stdout.splitlines()}
     assert re.search(r"whatsapp +member +yes", rows["525512345678"])
-    assert "blocked" in rows["5491155550000"]
+    assert "blocked" in rows["541155550000"]
     assert re.search(r"owner +yes", rows["5511999990000"])
     assert re.search(r"owner +yes +in the configuration", rows["34600111222"])
 

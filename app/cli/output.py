@@ -1,11 +1,13 @@
 """Parts that all commands share: groups, settings, output, exit statuses."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from app.messages import JSON
 from app.text import visible, visible_lines
 
 if TYPE_CHECKING:
@@ -55,10 +57,15 @@ def agreed(question: str) -> bool:
             return answer.startswith("y")
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def show_json(value: JSON) -> None:
+    """Print a value as JSON."""
+    show(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return the rows under their heads, each column as wide as its widest cell; a row is one line."""
-    lines = [tuple(head), *(tuple(map(visible, row)) for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    lines = [tuple(head), *(tuple(visible(str(cell)) for cell in row) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         for line in lines

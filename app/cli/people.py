@@ -57,8 +57,8 @@ def people_list() -> None:
     lines = without_answered(_with_configured([PersonLine(**line) for line in found], settings), settings)
     rows = [
         (
-            visible(", ".join(line.names)) or line.id,
-            visible(line.name),
+            ", ".join(line.names) or line.id,
+            line.name,
             line.realm,
             "-" if line.role == "outsider" else _role(line, settings),
             *_answered(line, settings),
@@ -217,7 +217,7 @@ def _answered(line: PersonLine, settings: Settings) -> tuple[str, str]:
     if line.frozen:
         cure = "recado people allow confirms"
         cure = cure if line.names else "the names are another's: recado erase deletes what is left"
-        return "frozen", f"{visible(line.frozen)}; {cure}"
+        return "frozen", f"{line.frozen}; {cure}"
     if line.access == "turned away":
         return line.access, f"{times(line.messages)}, last {moment(line.last_at)}"
     if not line.id:
