@@ -19,7 +19,7 @@ import typer
 from app.channels.access import access_rules
 from app.cli.database import open_database, read_records
 from app.cli.output import command_settings, group, moment, show, table
-from app.cli.server import ask_or_read, ask_or_write, find_server, needed_server
+from app.cli.server import ask_or_write, find_server, needed_server
 from app.errors import RecadoError
 from app.messages import JSON
 from app.people import Realm, Role
@@ -53,8 +53,6 @@ _DONE = {"allow": "may talk now", "block": "is blocked", "owner": "is an owner n
 def people_list() -> None:
     """Show everybody known and those turned away."""
     settings = command_settings()
-    found = ask_or_read(settings, "people", {}, people.listing, none=[])
-    lines = without_answered(_with_configured([PersonLine(**line) for line in found], settings), settings)
     rows = [
         (
             ", ".join(line.names) or line.id,
@@ -63,7 +61,7 @@ def people_list() -> None:
             "-" if line.role == "outsider" else _role(line, settings),
             *_answered(line, settings),
         )
-        for line in lines
+        for line in without_answered(listed_people(settings), settings)
     ]
     if rows:
         show(table(("WHO", "NAME", "WHERE", "ROLE", "MAY TALK", "NOTE"), rows))
@@ -165,10 +163,7 @@ def doubts(settings: Settings, numbers: Iterable[str]) -> dict[str, Doubt]:
 
 def listed_people(settings: Settings) -> list[PersonLine]:
     """Return everybody in the database and a line for each configured number not seen yet."""
-    return _with_configured(read_records(settings.database_path, people.listing, none=[]), settings)
-
-
-def _with_configured(lines: list[PersonLine], settings: Settings) -> list[PersonLine]:
+    lines: list[PersonLine] = read_records(settings.database_path, people.listing, none=[])
     seen = {name for line in lines if line.id and line.realm == "whatsapp" for name in line.names}
     configured = sorted((settings.owner_phone_numbers | settings.allowed_phone_numbers) - seen)
     return lines + [

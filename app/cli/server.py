@@ -1,4 +1,4 @@
-"""`recado serve` and `token`, and the administrator's API: asked of the server, else done in the database."""
+"""`recado serve` and `token`, and how a command reaches a running server."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from app.cli.database import make_data_folder, open_database, read_records
+from app.cli.database import make_data_folder, open_database
 from app.cli.output import command_settings, group, show
 from app.cli.settings import check_graph_address, model_line, zone_hint
 from app.errors import RecadoError
@@ -76,21 +76,6 @@ def find_server(data_dir: Path) -> RunningServer | None:
     except ServerGone:
         return None  # its process id went to another program
     return server
-
-
-def ask_or_read(
-    settings: Settings,
-    action: str,
-    body: dict[str, JSON],
-    question: Callable[[Connection], Any],
-    *,
-    none: Any = None,
-) -> JSON:
-    """Return the server's answer; without a server what `question` finds, `none` without a database."""
-    server = find_server(settings.data_dir)
-    if server is not None:
-        return server.ask(action, body)
-    return orjson.loads(orjson.dumps(read_records(settings.database_path, question, none=none)))
 
 
 def ask_or_write(
@@ -159,18 +144,15 @@ def check_address(host: str, port: int) -> None:
     """Raise RecadoError if the address cannot be listened at."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except socket.gaierror as error:
-        raise RecadoError(f"HOST={host!r} is no address of this machine: {error.strerror}") from error
-    for family, kind, protocol, _, address in found:
-        with socket.socket(family, kind, protocol) as trial:
-            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
+        for family, kind, protocol, _, address in found:
+            with socket.socket(family, kind, protocol) as trial:
+                trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 trial.bind(address)
-            except OSError as error:
-                raise RecadoError(
-                    f"cannot listen at {host} port {port}: {error.strerror}; "
-                    "stop what listens there, or choose another with --port or PORT"
-                ) from error
+    except OSError as error:
+        raise RecadoError(
+            f"cannot listen at {host} port {port}: {error.strerror}; stop what listens there, or choose "
+            "another address with --host and --port or HOST and PORT"
+        ) from error
 
 
 async def check_database(path: Path) -> None:

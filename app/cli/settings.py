@@ -8,6 +8,7 @@ from pydantic import BaseModel, SecretStr, ValidationError
 from pydantic_settings import SettingsError
 
 from app.errors import ConfigurationError
+from app.http.endpoint import url_fault
 from app.ops.logs import configure
 from app.ops.private_log import FOLDER
 from app.settings import GRAPH_API, SECRET_VARIABLES, Settings, take_settings
@@ -18,16 +19,6 @@ if TYPE_CHECKING:
 
 LONGEST_VALUE = 60
 _UTC_NAMES = frozenset({"UTC", "Etc/UTC", "UCT", "Etc/UCT", "GMT", "Etc/GMT", "Zulu", "Universal"})
-_EXPECTED = {
-    "int_parsing": "expected a whole number",
-    "int_from_float": "expected a whole number",
-    "float_parsing": "expected a number",
-    "bool_parsing": "expected true or false",
-    "missing": "is missing",
-    "extra_forbidden": "is not known",
-    "list_type": "expected a list in JSON",
-    "model_type": "expected an object in JSON",
-}
 
 
 def read_settings(**changes: object) -> Settings:
@@ -43,11 +34,9 @@ def read_settings(**changes: object) -> Settings:
     except SettingsError as error:  # its cause quotes what was given
         variable = str(error).partition('"')[2].partition('"')[0].upper()
         raise ConfigurationError(f"{variable} is no JSON; mend it in the environment or in .env") from None
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(f".env is not UTF-8 text ({error.reason}); save it as UTF-8") from None
-    except OSError as error:
+    except (UnicodeDecodeError, OSError) as error:
         raise ConfigurationError(
-            f".env cannot be read: {error.strerror or error}; let the account that runs this read it"
+            f".env is not UTF-8 text that this account may read ({error}); save it so"
         ) from None
     settings = settings.model_copy(
         update={name: value for name, value in changes.items() if value is not None}
@@ -76,7 +65,7 @@ def model_line(settings: Settings) -> str:
     """
     if settings.has_model:
         check_model_address(settings)
-        host = urlsplit(settings.openai_base_url).netloc.rpartition("@")[2] or "api.openai.com"
+        host = urlsplit(settings.openai_base_url).netloc or "api.openai.com"
         return f"Model: {settings.llm_model} at {host}"
     if settings.llm_model:
         return "LLM_MODEL is ignored: it needs OPENAI_BASE_URL, or OPENAI_API_KEY for OpenAI's own"
@@ -97,13 +86,8 @@ def check_graph_address(settings: Settings) -> None:
 
 
 def _check_address(variable: str, given: str, example: str) -> None:
-    try:
-        parts = urlsplit(given)
-        is_sound = not given or (parts.scheme in ("http", "https") and bool(parts.hostname))
-    except ValueError:
-        is_sound = False
-    if not is_sound:
-        raise ConfigurationError(f"{variable}={given!r} is no address; write it like {example}")
+    if given and (fault := url_fault(given)):
+        raise ConfigurationError(f"{variable}: {fault}; write it like {example}")
 
 
 def secrets_of(settings: BaseModel) -> Iterator[str]:
@@ -126,7 +110,6 @@ def _fault(detail: "ErrorDetails") -> str:
     variable = str(detail["loc"][0]).upper() if detail["loc"] else "configuration"
     for part in detail["loc"][1:]:
         variable += f", entry {part + 1}" if isinstance(part, int) else f", {part}"
-    expected = _EXPECTED.get(detail["type"]) or detail["msg"].removeprefix("Value error, ")
-    expected = expected.replace("Input should be", "expected")
+    expected = detail["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
     given = "" if variable.partition(",")[0] in SECRET_VARIABLES else f"={detail['input']!r}"[:LONGEST_VALUE]
     return f"{variable}{given}: {expected}; mend it in the environment or in .env"

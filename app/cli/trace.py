@@ -4,17 +4,20 @@ import json
 import re
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
 
+from app.cli.database import read_records
 from app.cli.output import AsJson, command_settings, group, moment, show, show_json, table
-from app.cli.server import ask_or_read
 from app.cli.tools import reasons_table
 from app.errors import RecadoError
 from app.messages import JSON
 from app.settings import Settings, TokenPrice
 from app.store import billing, tool_statistics, traces
+from app.store.tool_statistics import ToolFigures
+from app.store.traces import CallTrace, TurnLine
 from app.text import visible
 
 commands = group()
@@ -33,44 +36,52 @@ def trace(
 
 
 def _turns_table(settings: Settings) -> str:
-    found = ask_or_read(settings, "turns", {}, traces.recent_turns, none=[])
+    found: list[TurnLine] = read_records(settings.database_path, traces.recent_turns, none=[])
     if not found:
         return "There were no turns yet."
     head = ("TURN", "WHEN", "PERSON", "OUTCOME", "TRIES", "PROMPT", "CACHED", "ANSWER", "SECONDS")
-    names = ("person", "outcome", "attempts", "prompt_tokens", "cached_tokens", "completion_tokens")
     rows = [
-        (one["id"], moment(one["created_at"]), *(one[name] for name in names), f"{one['seconds']:.1f}")
+        (
+            one.id,
+            moment(one.created_at),
+            one.person,
+            one.outcome,
+            one.attempts,
+            one.prompt_tokens,
+            one.cached_tokens,
+            one.completion_tokens,
+            f"{one.seconds:.1f}",
+        )
         for one in found
     ]
     return table(head, rows)
 
 
 def _turn_text(settings: Settings, turn: str) -> str:
-    found = ask_or_read(settings, "turns/show", {"turn": turn}, lambda conn: traces.turn_trace(conn, turn))
-    if not found["journal"] and not found["calls"]:
+    found = read_records(settings.database_path, lambda conn: traces.turn_trace(conn, turn))
+    if not found.journal and not found.calls:
         raise RecadoError(f"there is no turn {turn!r}; recado trace lists the last ones")
     prices = {one.model: one.price for one in settings.models if one.price is not None}
     lines = [f"Journal of {turn}"]
-    for row in found["journal"]:
+    for row in found.journal:
         payload, reasons = row["payload"], []
         if isinstance(payload, dict) and payload.get("reasons"):
             reasons = reasons_table(payload["reasons"]).splitlines()
             payload = {key: value for key, value in payload.items() if key not in ("reasons", "tools")}
         lines.append(f"  {moment(row['at'])}  {row['key']}  {_compact(payload)}")
         lines += [f"    {line}" for line in reasons]
-    for call in found["calls"]:
-        lines += ["", _cost(call, prices), *map(_part, call["prompt"])]
+    for call in found.calls:
+        lines += ["", _cost(call, prices), *map(_part, call.prompt)]
     return "\n".join(lines)
 
 
-def _cost(call: JSON, prices: Mapping[str, TokenPrice]) -> str:
-    price = prices.get(call["model"])
-    tokens = (call["prompt_tokens"], call["completion_tokens"])
-    cost = "" if price is None else f", costs {price.of(*tokens):.6f}"
-    catalog = f", catalogue hash {call['catalog']}" if call["catalog"] else ""
+def _cost(call: CallTrace, prices: Mapping[str, TokenPrice]) -> str:
+    price = prices.get(call.model)
+    cost = "" if price is None else f", costs {price.of(call.prompt_tokens, call.completion_tokens):.6f}"
+    catalog = f", catalogue hash {call.catalog}" if call.catalog else ""
     return (
-        f"Model call {call['key']}: {call['model']}, {call['seconds']:.1f} s, {tokens[0]} tokens"
-        f" in ({call['cached_tokens']} cached), {tokens[1]} out{cost}{catalog}"
+        f"Model call {call.key}: {call.model}, {call.seconds:.1f} s, {call.prompt_tokens} tokens"
+        f" in ({call.cached_tokens} cached), {call.completion_tokens} out{cost}{catalog}"
     )
 
 
@@ -104,7 +115,7 @@ def usage(
     if not re.fullmatch(r"\d{4}-\d{2}", month):
         raise typer.BadParameter("write the month as YYYY-MM, such as 2026-11")
     rates = billing.read_rates(settings.data_dir)
-    used = ask_or_read(settings, "usage", {"month": month}, lambda conn: billing.usage(conn, rates, month))
+    used = read_records(settings.database_path, lambda conn: billing.usage(conn, rates, month))
     if as_json:
         show_json(used)
     else:
@@ -136,18 +147,18 @@ _DAY = 86400.0
 def show_tool_figures(settings: Settings, days: int, *, as_json: bool) -> None:
     """Print a line for each tool called in the last `days` days (UTC, today included)."""
     since = tool_statistics.day_of(time.time() - (days - 1) * _DAY)
-    figures = ask_or_read(
-        settings, "tools", {"since": since}, lambda conn: tool_statistics.summary(conn, since), none=[]
+    figures: list[ToolFigures] = read_records(
+        settings.database_path, lambda conn: tool_statistics.summary(conn, since), none=[]
     )
     if as_json:
-        show_json(figures)
+        show_json(list(map(asdict, figures)))
     elif figures:
         show(table(("TOOL", "CALLS", "SUCCESS", "P50", "P90", "P99", "ERRORS"), map(_row, figures)))
     else:
         show(f"No tool was called in the last {days} days.")
 
 
-def _row(one: Mapping[str, JSON]) -> Sequence[object]:
-    durations = ("-" if one[name] is None else f"{one[name]:.3f} s" for name in ("p50", "p90", "p99"))
-    errors = ", ".join(f"{code} {calls}" for code, calls in one["errors"].items())
-    return one["tool"], one["calls"], f"{one['success_rate']:.1%}", *durations, errors or "-"
+def _row(one: ToolFigures) -> Sequence[object]:
+    durations = ("-" if each is None else f"{each:.3f} s" for each in (one.p50, one.p90, one.p99))
+    errors = ", ".join(f"{code} {calls}" for code, calls in one.errors.items())
+    return one.tool, one.calls, f"{one.success_rate:.1%}", *durations, errors or "-"

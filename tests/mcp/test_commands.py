@@ -155,7 +155,7 @@ def test_an_entry_of_another_host_is_taken_as_it_is(content: Any, shell: Shell) 
 
 
 @pytest.mark.parametrize(("content", "word"), [
-    ("{", "not JSON"),
+    ("{", "as JSON"),
     ('{"mcpServers": {"a": {}, "b": {}}}', "no server 'files', but: a, b"),
     ('{"command": "x", "url": "https://example.org"}', "both"),
     ('{"command": "x", "env": {"A": "${OPENAI_API_KEY}"}}', "setting of this assistant"),
