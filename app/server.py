@@ -33,7 +33,7 @@ EXIT_SECONDS = 9.0
 def serve(settings: Settings, make_app: Callable[[Settings], FastAPI] = create_app) -> NoReturn:
     """Serve until a signal stops it, then end the process with 0, or another status if it could not start."""
     try:
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        with asyncio.Runner() as runner:
             status = runner.run(_serve(settings, make_app))
     except RecadoError as error:
         print(f"recado: {error}", file=sys.stderr)  # noqa: T201
@@ -44,15 +44,6 @@ def serve(settings: Settings, make_app: Callable[[Settings], FastAPI] = create_a
         with suppress(OSError):  # the terminal was closed
             stream.flush()
     os._exit(status)  # a tool's stuck thread must not keep the process: everything of ours is closed
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return uvloop's loop if it is installed, None for asyncio's own."""
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.new_event_loop
 
 
 async def _serve(settings: Settings, make_app: Callable[[Settings], FastAPI]) -> int:
@@ -145,9 +136,8 @@ def _leave() -> None:
 async def _announce(server: _Server, app: FastAPI, settings: Settings) -> None:
     """Write server.json, print the address and let statuses come, once the port listens."""
     await server.listening.wait()
-    port = _port(server) or settings.port
-    host = "127.0.0.1" if settings.host in ("0.0.0.0", "::", "") else settings.host  # noqa: S104
-    url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    port = server.servers[0].sockets[0].getsockname()[1]
+    url = settings.model_copy(update={"port": port}).own_url
     token = secrets.token_urlsafe(32)
     app.state.guard.server_token = token
     await app.state.assistant.listening()
@@ -156,21 +146,8 @@ async def _announce(server: _Server, app: FastAPI, settings: Settings) -> None:
         write_private(settings.data_dir / "server.json", orjson.dumps(record).decode())
     except OSError as error:
         log.error("server.json cannot be written: commands will not find this server", error=str(error))
-    print(_welcome(app, url), flush=True)  # noqa: T201
+    print(f"Recado is running at {url}", flush=True)  # noqa: T201
+    if app.state.simulator is not None:
+        print(f"Open the phone simulator: {app.state.simulator.link(url)}", flush=True)  # noqa: T201
     for missing in settings.missing_credentials:
         log.error("a WhatsApp credential is missing: /webhook answers 401 until it is set", variable=missing)
-
-
-def _port(server: _Server) -> int | None:
-    for listener in server.servers:
-        for sock in listener.sockets:
-            if sock.family in (socket.AF_INET, socket.AF_INET6):
-                return int(sock.getsockname()[1])
-    return None
-
-
-def _welcome(app: FastAPI, url: str) -> str:
-    lines = [f"Recado is running at {url}"]
-    if app.state.simulator is not None:
-        lines.append(f"Open the phone simulator: {app.state.simulator.link(url)}")
-    return "\n".join(lines)

@@ -174,7 +174,7 @@ def test_what_cannot_be_used_ends_with_one_clear_line(command: str, house: House
                 "not of the form http://host or https://host; write it like https://graph.",
             ),
             ({"ALLOWED_PHONE_NUMBERS": "+52 55 1234 5678, hola"}, 2, "'hola' is no phone number"),
-            ({"HOST": "no.such.host.invalid"}, 1, "no address"),
+            ({"HOST": "no.such.host.invalid"}, 1, "cannot listen at no.such.host.invalid"),
         ]
     for variables, status, told in cases:
         shown = house.call(*command.split(), status=status, TIMEZONE="America/Lima", **variables)

@@ -152,7 +152,7 @@ def admin_router(
     @router.post("/health")
     async def read_health() -> Result[dict[str, Any]]:
         """Show the state that /health shows."""
-        return Result(result=(await assistant.health.state()).to_json())
+        return Result(result=await assistant.health.state())
 
     @router.post("/servers")
     async def list_servers() -> Result[dict[str, Any]]:
