@@ -262,7 +262,7 @@ class Settings(BaseSettings):
     admin_token: SecretStr = SecretStr("")
     sandbox: Literal["auto", "off"] = "auto"
     simulator: Literal["auto", "on", "off"] = "auto"
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(str.upper)] = "INFO"
     log_json: bool = False
 
     @model_validator(mode="before")
@@ -281,11 +281,6 @@ class Settings(BaseSettings):
     def _stripped(cls, value: object) -> object:
         """Strip space: a secret read from a file ends with a line end."""
         return value.strip() if isinstance(value, str) else value
-
-    @field_validator("log_level", mode="before")
-    @classmethod
-    def _upper(cls, value: object) -> object:
-        return value.upper() if isinstance(value, str) else value
 
     @field_validator("admin_token")
     @classmethod
@@ -444,16 +439,10 @@ def _transcription_model() -> str:
     return "" if os.environ.get("TRANSCRIPTION_MODEL", written) == "" else "whisper-1"
 
 
-SECRET_VARIABLES = (
-    "WHATSAPP_ACCESS_TOKEN",
-    "WHATSAPP_VERIFY_TOKEN",
-    "WHATSAPP_APP_SECRET",
-    "OPENAI_API_KEY",
-    "MODELS",
-    "TRANSCRIPTION_API_KEY",
-    "SMITHERY_API_KEY",
-    "OUTBOUND_WEBHOOKS",
-    "ADMIN_TOKEN",
+SECRET_VARIABLES = tuple(
+    name.upper()
+    for name, field in Settings.model_fields.items()
+    if field.annotation is SecretStr or name in ("models", "outbound_webhooks")
 )
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.output import AsJson, Yes, agreed, command_settings, group, moment, show, show_json, table
+from app.cli.output import AsJson, Yes, command_settings, group, moment, need_yes, show, show_json, table
 from app.cli.server import find_server, needed_server
 from app.cli.skills import check_public, read_skills
 from app.errors import RecadoError
@@ -146,8 +146,6 @@ def mcp_add(
         )
     settings = command_settings("ERROR")
     if registry:
-        if not yes and not sys.stdin.isatty():
-            raise RecadoError("a server is installed after a yes: run this in a terminal, or with --yes")
         wanted = {
             "name": name,
             "values": _pairs(values or [], "--set", "VALUE"),
@@ -353,8 +351,8 @@ async def _install(
         raise RecadoError(f"{entry.name} is installed already, as {plan.name}; remove that one first")
     text = CardWriter.of(settings).whole("en", plan)
     show(text.text)
-    if asks and not agreed(f"\n{text.question}"):
-        raise RecadoError("nothing was installed")
+    if asks:
+        need_yes(text.question, "nothing was installed")
     show("Downloading it and what it needs …")
     record = await installer.commit(Approval(plan.subject, "shell", trusted))
     show(f"Installed {record.name} {record.version}. It is started at the next message.")
@@ -400,10 +398,8 @@ def mcp_approve(name: ServerName, yes: Yes = False) -> None:
         show(f"Nothing of {name} is held back.")
         return
     show(held_back_text("en", ServerState(name, "ready", held_back=held_back)))
-    if not yes and not sys.stdin.isatty():
-        raise RecadoError("tools are approved after a yes: run this in a terminal, or with --yes")
-    if not yes and not agreed(f"\n{held_back_question('en', name)}"):
-        raise RecadoError("nothing was approved")
+    if not yes:
+        need_yes(held_back_question("en", name), "nothing was approved")
     shown = hashes(held_back)
     running.ask("servers/approve", {"name": name, "hashes": shown})
     show(f"Approved for {name}: {', '.join(shown)}. They can be used at the next message.")

@@ -1,12 +1,14 @@
 """Parts that all commands share: groups, settings, output, exit statuses."""
 
 import json
+import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from app.errors import RecadoError
 from app.messages import JSON
 from app.text import visible, visible_lines
 
@@ -46,15 +48,12 @@ def show(text: str, *, err: bool = False) -> None:
     typer.echo(visible_lines(text), err=err)
 
 
-def agreed(question: str) -> bool:
-    """Ask at the terminal until there is an answer; the end of the input is a no."""
-    while True:
-        try:
-            answer = input(f"{question} [y/n] ").strip().lower()
-        except EOFError:
-            return False
-        if answer in ("y", "yes", "n", "no"):
-            return answer.startswith("y")
+def need_yes(question: str, refusal: str) -> None:
+    """Ask at the terminal. Raise RecadoError without one, and unless the answer is yes."""
+    if not sys.stdin.isatty():
+        raise RecadoError(f"{refusal}: this wants a yes; run it in a terminal, or with --yes")
+    if not typer.confirm(f"\n{visible_lines(question)}"):
+        raise RecadoError(refusal)
 
 
 def show_json(value: JSON) -> None:

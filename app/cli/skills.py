@@ -5,7 +5,7 @@ import os
 import re
 import socket
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from ipaddress import ip_address
 from pathlib import Path
@@ -14,9 +14,9 @@ from typing import Annotated
 import typer
 
 from app.cli.database import read_records
-from app.cli.output import FAILED, AsJson, agreed, command_settings, group, show, table
+from app.cli.output import FAILED, AsJson, command_settings, group, need_yes, show, table
 from app.cli.trace import show_tool_figures
-from app.errors import RecadoError, StoreError
+from app.errors import RecadoError
 from app.http.address import Address, FetchError, is_public
 from app.http.transport import Transport
 from app.installs.card_text import CardWriter
@@ -32,7 +32,7 @@ from app.skills.folder import is_skill
 from app.skills.loader import InstalledSkills
 from app.skills.manifest import is_standard_name, may_use_network
 from app.skills.scripts import Script, scripts_of
-from app.store.alerts import ABOUT_SKILLS, open_alerts
+from app.store.alerts import ABOUT_SKILLS, Alert, open_alerts
 from app.store.disk_space import MEGABYTE, Disk
 from app.text import visible
 
@@ -65,7 +65,7 @@ def skills_list() -> None:
             skill.name,
             _place(skill),
             ", ".join(tool.name for tool in skill.tools) or "-",
-            _state(skill, "" if skill.bundled else aside.get(_known_as(skill), ""), settings),
+            _state(skill, aside, settings),
         )
         for skill in loader.skills
     ]
@@ -88,7 +88,8 @@ def skills_check(
         with _on_disk():
             folders = _skill_folders(_folder_meant(path))
         skills = [load_skill(folder, runs_code=False) for folder in folders]
-        clashes = _clashes_of(skills, loader)
+        own = tuple(start for skill in skills for start in (f"{skill.name}: ", f"{skill.folder} "))
+        clashes = [clash for clash in loader.clashes if clash.startswith(own)]
     faulty = [skill for skill in skills if skill.faults]
     lines = [line for skill in skills for line in _report(skill, settings)]
     lines += [f"clash: {visible(clash)}" for clash in clashes]
@@ -153,7 +154,9 @@ def _add_packages(settings: Settings, skill: Skill, *, asks: bool) -> list[str]:
     named = visible("; ".join(", ".join(packages) for packages in wanted))
     if asks and not sys.stdin.isatty():
         return [f"Its scripts need packages: {named}. To install them: recado skills add FOLDER --yes"]
-    if asks and not agreed(f"Its scripts need packages of the Python Package Index: {named}. Install them?"):
+    if asks and not typer.confirm(
+        f"Its scripts need packages of the Python Package Index: {named}. Install?"
+    ):
         return ["No package was installed: scripts that need one do not run."]
     disk = Disk(settings.data_dir, settings.free_space_mb * MEGABYTE)
     for packages in wanted:
@@ -221,14 +224,6 @@ def check_public(text: str) -> None:
         raise RecadoError("only https addresses are taken: over http anybody on the way reads and changes it")
 
 
-def _clashes_of(skills: Sequence[Skill], loader: SkillLoader) -> list[str]:
-    """Return the name clashes of these skills among all that are in use."""
-    checked = {os.path.realpath(skill.folder) for skill in skills}
-    used = [skill for skill in loader.skills if os.path.realpath(skill.folder) in checked]
-    about = tuple(start for skill in used for start in (f"{skill.name}: ", f"{skill.folder} "))
-    return [clash for clash in loader.clashes if clash.startswith(about)]
-
-
 def _folder_meant(path: Path) -> Path:
     """Return the folder of a SKILL.md that was named instead of its folder."""
     return path.absolute().parent if path.name == "SKILL.md" and path.is_file() else path
@@ -254,32 +249,30 @@ def _place(skill: Skill) -> str:
     return "in process" if skill.bundled else "own process"
 
 
-def _known_as(skill: Skill) -> str:
-    """Return the name of a skill in alerts."""
-    return skill.name if skill.installed else skill.folder.name
-
-
 def _set_aside(settings: Settings) -> dict[str, str]:
-    """Map skill folders to the reason why the server stopped running their code."""
-    if not settings.database_path.is_file():
-        return {}
-    try:
-        open_ones = read_records(settings.database_path, open_alerts)
-    except StoreError:  # `recado doctor` says what is wrong with it
-        return {}
-    about = [alert for alert in open_ones if alert.code.startswith(ABOUT_SKILLS)]
+    """Map the names of skills to the reason why the server stopped running their code."""
+    opened: list[Alert] = read_records(settings.database_path, open_alerts, none=[])
+    about = [alert for alert in opened if alert.code.startswith(ABOUT_SKILLS)]
     return {alert.code.removeprefix(ABOUT_SKILLS).removesuffix(":"): alert.text for alert in about}
 
 
-def _state(skill: Skill, aside: str, settings: Settings) -> str:
+def _state(skill: Skill, aside: Mapping[str, str], settings: Settings) -> str:
+    """Say whether a skill can be used, and what it can do beside its tools."""
     if skill.faults:
         return f"faulty: {'; '.join(skill.faults)}"
-    if skill.reason or aside:
-        return skill.reason or aside
     if skill.bundled:
-        return "ready, shipped"
-    origin = f", from {skill.installed.source}" if skill.installed else ""
-    return f"ready{origin}{_abilities(skill, settings)}"
+        return skill.reason or "ready, shipped"
+    if reason := skill.reason or aside.get(skill.name if skill.installed else skill.folder.name):
+        return reason
+    told = [f"ready, from {skill.installed.source}" if skill.installed else "ready"]
+    scripts = _scripts(skill, settings)
+    if not scripts and not skill.tools:
+        told.append("instructions only")
+    if running := sorted({one.interpreter for one in scripts if not one.lacks}):
+        told.append(f"scripts with {', '.join(running)}")
+    if lacking := sorted({one.lacks for one in scripts if one.lacks}):
+        told.append(f"scripts that do not run: {'; '.join(lacking)}")
+    return ", ".join(told)
 
 
 def _report(skill: Skill, settings: Settings) -> list[str]:
@@ -302,18 +295,6 @@ def _report(skill: Skill, settings: Settings) -> list[str]:
 
 def _scripts(skill: Skill, settings: Settings) -> Sequence[Script]:
     return () if skill.bundled else scripts_of(skill.folder, settings.data_dir)
-
-
-def _abilities(skill: Skill, settings: Settings) -> str:
-    """Say what a skill can do beside its tools, after its state."""
-    scripts = _scripts(skill, settings)
-    if not scripts:
-        return "" if skill.tools else ", instructions only"
-    running = sorted({one.interpreter for one in scripts if not one.lacks})
-    lacking = sorted({one.lacks for one in scripts if one.lacks})
-    told = [f"scripts with {', '.join(running)}"] if running else []
-    told += [f"scripts that do not run: {'; '.join(lacking)}"] if lacking else []
-    return ", " + ", ".join(told)
 
 
 def install_skill(settings: Settings, address: str, *, transport: Transport | None = None) -> str:
@@ -339,8 +320,7 @@ async def _install(settings: Settings, address: str, transport: Transport) -> st
     if candidate.card.tools:
         unasked = "CONFIRMATION_MODE is yolo: its tools will run without asking."
         show(unasked if settings.confirmation_mode == "yolo" else "Its tools will ask before each call.")
-    if not agreed(f"\n{text.question}"):
-        raise RecadoError("nothing was installed")
+    need_yes(text.question, "nothing was installed")
     installed = await installer.commit(Approval(candidate.subject, "shell", address=address))
     lines = [f"Installed {installed.name} in {installed.folder}. It is seen at the next message."]
     if candidate.card.tools and (refusal := sandbox.refusal()):

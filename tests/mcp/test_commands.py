@@ -236,12 +236,12 @@ def test_a_server_of_the_registry_is_shown_whole_and_installed_after_a_yes(
     asked = ["add", "harbour", "--registry", "com.example/weather"]
     assert "--yes" in shell.mcp(*asked, status=1, **registry.settings)
     shell.variables |= registry.settings
-    status, said = at_a_terminal(shell, ["mcp", *asked], "[y/n]", "n\n")
+    status, said = at_a_terminal(shell, ["mcp", *asked], "[y/N]", "n\n")
     assert status == 1
     assert "com.example/weather" in said
     assert "nothing was installed" in said
     assert not shell.file.exists()
-    status, said = at_a_terminal(shell, ["mcp", *asked], "[y/n]", "y\n")
+    status, said = at_a_terminal(shell, ["mcp", *asked], "[y/N]", "y\n")
     assert status == 0, said
     assert "Installed harbour 1.0.0" in said
     assert "recado mcp secret harbour X_Api_Key" in said
