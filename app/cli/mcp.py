@@ -74,7 +74,6 @@ def mcp_list(as_json: AsJson = False) -> None:
 @mcp_commands.command("search")
 def mcp_search(
     words: Annotated[list[str], typer.Argument(metavar="WORDS...", help="What it should be for.")],
-    as_json: AsJson = False,
 ) -> None:
     """Search the registry.
 
@@ -86,14 +85,10 @@ def mcp_search(
         raise RecadoError(
             f"no server of the registry fits {wanted!r}; there are some for: {', '.join(topics) or 'nothing'}"
         )
-    described = [_described(one) for one in found]
-    if as_json:
-        show_json(described)
-        return
-    for one in described:
-        show(f"{one['name']}  {one['version']}\n    {one['description'] or one['title']}")
-        if one["reason"]:
-            show(f"    not here: {one['reason']}")
+    for one in found:
+        show(f"{one.name}  {one.version}\n    {one.description or one.title}")
+        if one.reason is not None:
+            show(f"    not here: {reason_said('en', one.reason)}")
     show(f"\nInstall one: recado mcp add NAME --registry ID ({as_of})")
 
 
@@ -369,17 +364,6 @@ async def _directory(settings: Settings) -> AsyncIterator[Directory]:
     finally:
         await directory.close()
         await transport.close()
-
-
-def _described(entry: Entry) -> dict[str, JSON]:
-    return {
-        "name": entry.name,
-        "version": entry.version,
-        "title": entry.title,
-        "description": entry.description,
-        "repository": entry.repository,
-        "reason": reason_said("en", entry.reason) if entry.reason is not None else "",
-    }
 
 
 @mcp_commands.command("approve")

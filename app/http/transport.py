@@ -173,22 +173,15 @@ class _PinnedBackend(httpcore2.AsyncNetworkBackend):
 
     async def _addresses(self, host: str, port: int) -> list[str]:
         try:
-            found = [unmapped(ip_address(text)) for text in await self._resolved(host, port)]
-        except OSError as error:
-            raise FetchError("NO_SUCH_HOST", "no machine of that name was found") from error
+            found = [unmapped(ip_address(text)) for text in await self._resolve(host, port)]
+        except OSError:
+            found = []
         if not found:
             raise FetchError("NO_SUCH_HOST", "no machine of that name was found")
         is_allowed = self._allowed is None or (host, port) in self._allowed
         if not is_allowed and not all(map(is_public, found)):
             raise FetchError("NOT_PUBLIC", "the name leads to an address that is not on the public internet")
         return list(dict.fromkeys(map(str, found)))
-
-    async def _resolved(self, host: str, port: int) -> Sequence[str]:
-        try:
-            ip_address(host)
-        except ValueError:
-            return await self._resolve(host, port)
-        return [host]
 
     async def _connect(self, addresses: Sequence[str], port: int) -> httpcore2.AsyncNetworkStream:
         for ip in addresses[:-1]:
