@@ -13,7 +13,6 @@ import typer
 from app.cli.database import make_data_folder, read_records
 from app.cli.output import command_settings, group
 from app.cli.server import ANSWER_SECONDS, RunningServer, check_database, find_server
-from app.cli.settings import check_model_address
 from app.errors import RecadoError
 from app.settings import Settings
 from app.store import approvals
@@ -61,8 +60,6 @@ def chat(
             f"a server runs at {server.url}, and its own CONFIRMATION_MODE and DRY_RUN count: "
             "leave out --mode and --dry-run, or stop it first"
         )
-    if server is None:
-        check_model_address(settings)
     is_terminal = sys.stdin is not None and sys.stdin.isatty()
     try:
         status = asyncio.run(_converse(settings, server, interactive=is_terminal))

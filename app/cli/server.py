@@ -5,6 +5,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Annotated, Any
@@ -14,7 +15,7 @@ import typer
 
 from app.cli.database import make_data_folder, open_database
 from app.cli.output import command_settings, group, show
-from app.cli.settings import check_graph_address, model_line, zone_hint
+from app.cli.settings import model_line, zone_hint
 from app.errors import RecadoError
 from app.messages import JSON
 from app.security import AdminToken
@@ -30,13 +31,13 @@ class ServerGone(RecadoError):
     """Raised when our server no longer listens at the address."""
 
 
+@dataclass(frozen=True, slots=True)
 class RunningServer:
     """A client of the administrator's API, with the token of server.json."""
 
-    def __init__(self, pid: int, url: str, token: str) -> None:
-        self.pid = pid
-        self.url = url
-        self._headers = {"Authorization": f"Bearer {token}"}
+    pid: int
+    url: str
+    token: str
 
     def ask(
         self, action: str, body: dict[str, JSON] | None = None, *, seconds: float = ANSWER_SECONDS
@@ -49,7 +50,8 @@ class RunningServer:
 
         try:
             # No environment: a proxy of the operator's must not see what goes to this machine.
-            with httpx2.Client(headers=self._headers, timeout=seconds, trust_env=False) as http:
+            headers = {"Authorization": f"Bearer {self.token}"}
+            with httpx2.Client(headers=headers, timeout=seconds, trust_env=False) as http:
                 response = http.post(f"{self.url}/admin/{action}", json=body or {})
         except httpx2.TimeoutException as error:
             raise RecadoError(
@@ -128,7 +130,6 @@ def serve(
 ) -> None:
     """Run the server."""
     settings = command_settings("INFO", host=host, port=port)
-    check_graph_address(settings)
     hints = [model_line(settings), zone_hint(settings)]
     check_address(settings.host, settings.port)
     asyncio.run(check_database(settings.database_path))

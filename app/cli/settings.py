@@ -45,6 +45,12 @@ def read_settings(**changes: object) -> Settings:
         _ = settings.database_path
     except ValueError as error:
         raise ConfigurationError(str(error)) from None
+    for variable, given, example in (
+        ("OPENAI_BASE_URL", settings.openai_base_url, "http://127.0.0.1:11434/v1"),
+        ("WHATSAPP_API_URL", settings.whatsapp_api_url_setting, GRAPH_API),
+    ):
+        if given and (fault := url_fault(given)):
+            raise ConfigurationError(f"{variable}: {fault}; write it like {example}")
     return settings
 
 
@@ -59,12 +65,8 @@ def zone_hint(settings: Settings) -> str:
 
 
 def model_line(settings: Settings) -> str:
-    """Return which model is asked at which host, or which setting is ignored; "" without any.
-
-    Raise ConfigurationError for a malformed address.
-    """
+    """Return which model is asked at which host, or which setting is ignored; "" without any."""
     if settings.has_model:
-        check_model_address(settings)
         host = urlsplit(settings.openai_base_url).netloc or "api.openai.com"
         return f"Model: {settings.llm_model} at {host}"
     if settings.llm_model:
@@ -73,21 +75,6 @@ def model_line(settings: Settings) -> str:
         given = "OPENAI_BASE_URL" if settings.openai_base_url else "OPENAI_API_KEY"
         return f"{given} is ignored: it needs LLM_MODEL, the name of a model there"
     return ""
-
-
-def check_model_address(settings: Settings) -> None:
-    """Raise ConfigurationError if OPENAI_BASE_URL is no http address."""
-    _check_address("OPENAI_BASE_URL", settings.openai_base_url, "http://127.0.0.1:11434/v1")
-
-
-def check_graph_address(settings: Settings) -> None:
-    """Raise ConfigurationError if WHATSAPP_API_URL is no http address."""
-    _check_address("WHATSAPP_API_URL", settings.whatsapp_api_url_setting, GRAPH_API)
-
-
-def _check_address(variable: str, given: str, example: str) -> None:
-    if given and (fault := url_fault(given)):
-        raise ConfigurationError(f"{variable}: {fault}; write it like {example}")
 
 
 def secrets_of(settings: BaseModel) -> Iterator[str]:

@@ -10,7 +10,6 @@ import httpx2
 
 from app.cli.settings import model_line
 from app.doctor.finding import Finding, fail, ok, warn
-from app.errors import ConfigurationError
 from app.llm.client import ChatModel
 from app.llm.errors import ModelError
 from app.llm.model import ModelAnswer, ModelRequest
@@ -45,12 +44,7 @@ _MESSAGES: list[dict[str, JSON]] = [
 
 def check_model(settings: Settings) -> Iterator[Finding]:
     """Name the model that answers; give each real one a sum and one tool to do it with."""
-    try:
-        told = model_line(settings)
-    except ConfigurationError as error:
-        fact, _, cure = str(error).partition("; ")
-        yield fail("model", fact, cure)
-        return
+    told = model_line(settings)
     if not settings.has_model:
         fact = "the built-in offline model answers"
         yield warn("model", f"{fact}: {told}", _CONNECT) if told else ok("model", fact, _CONNECT)
