@@ -23,7 +23,7 @@ from app.cli.server import ask_or_write, find_server, needed_server
 from app.errors import RecadoError
 from app.messages import JSON
 from app.people import Realm, Role
-from app.phones import Doubt, canonical, country_of_zone, doubt_about
+from app.phones import canonical, country_of_zone, without_country_code
 from app.settings import Settings
 from app.store import people, personal_data
 from app.store.ownership import invite as make_invitation
@@ -90,9 +90,12 @@ def owner(who: Phone) -> None:
 def _change(action: Literal["allow", "block", "owner"], who: str) -> None:
     settings = command_settings()
     sender = people.sender_named(who)
-    doubt = doubts(settings, [sender.phone]).get(sender.phone) if action != "block" and sender.phone else None
-    if doubt is not None and doubt.certain:
-        raise RecadoError(f"{who!r} is no phone number with its country code; {doubt.cure}")
+    if (
+        action != "block"
+        and sender.phone
+        and (cure := incomplete(settings, [sender.phone]).get(sender.phone))
+    ):
+        raise RecadoError(f"{who!r} is no phone number with its country code; {cure}")
     realm, now = realm_of(settings), time.time()
     ask_or_write(
         settings,
@@ -102,8 +105,6 @@ def _change(action: Literal["allow", "block", "owner"], who: str) -> None:
     )
     place = "" if realm == "whatsapp" else " in the simulator (WhatsApp is not connected)"
     show(f"{who} {_DONE[action]}{place}")
-    if doubt:
-        show(f"No country is known to use {who}: see that its country code is right")
 
 
 @people_commands.command()
@@ -152,13 +153,13 @@ def realm_of(settings: Settings) -> Realm:
     return "simulator" if settings.uses_simulator else "whatsapp"
 
 
-def doubts(settings: Settings, numbers: Iterable[str]) -> dict[str, Doubt]:
-    """Return the numbers that may lack their country code, without those that have written already."""
+def incomplete(settings: Settings, numbers: Iterable[str]) -> dict[str, str]:
+    """Return the numbers that lack their country code, with the cure; none that has written already."""
     lines: list[PersonLine] = read_records(settings.database_path, people.listing, none=[])
     written = {_plain(name) for line in lines if line.realm == realm_of(settings) for name in line.names}
     home = country_of_zone(settings.timezone or local_timezone())
-    found = {number: doubt_about(number, home) for number in numbers if canonical(number) not in written}
-    return {number: doubt for number, doubt in found.items() if doubt is not None}
+    cures = {number: without_country_code(number, home) for number in numbers}
+    return {number: cure for number, cure in cures.items() if cure and canonical(number) not in written}
 
 
 def listed_people(settings: Settings) -> list[PersonLine]:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from app.cli.output import moment
-from app.cli.people import doubts, listed_people, may_talk, owns, realm_of, times, without_answered
+from app.cli.people import incomplete, listed_people, may_talk, owns, realm_of, times, without_answered
 from app.doctor.finding import Finding, fail, ok, warn
 from app.errors import StoreError
 from app.phones import canonical
@@ -22,13 +22,9 @@ def check_people(settings: Settings) -> Iterator[Finding]:
     except StoreError:  # the database has a line of its own
         return
     for variable in ("OWNER_PHONE_NUMBERS", "ALLOWED_PHONE_NUMBERS"):
-        for number, doubt in sorted(doubts(settings, getattr(settings, variable.lower())).items()):
-            if doubt.certain:
-                fact = f"{variable} has {number}, which is no phone number with its country code"
-                yield fail("people", fact, doubt.cure)
-            else:
-                fact = f"{variable} has {number}, which no country is known to use"
-                yield warn("people", fact, "see that its country code is right")
+        for number, cure in sorted(incomplete(settings, getattr(settings, variable.lower())).items()):
+            fact = f"{variable} has {number}, which is no phone number with its country code"
+            yield fail("people", fact, cure)
     yield _allowed([line for line in lines if line.realm == "whatsapp"], settings)
     for line in lines:
         if line.frozen:
