@@ -89,12 +89,8 @@ def owner(who: Phone) -> None:
 
 def _change(action: Literal["allow", "block", "owner"], who: str) -> None:
     settings = command_settings()
-    sender = people.sender_named(who)
-    if (
-        action != "block"
-        and sender.phone
-        and (cure := incomplete(settings, [sender.phone]).get(sender.phone))
-    ):
+    phone = people.sender_named(who).phone
+    if action != "block" and phone and (cure := incomplete(settings, [phone]).get(phone)):
         raise RecadoError(f"{who!r} is no phone number with its country code; {cure}")
     realm, now = realm_of(settings), time.time()
     ask_or_write(
