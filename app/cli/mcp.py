@@ -216,7 +216,7 @@ def _add_entry(settings: Settings, name: str, entry: JSON) -> None:
     for variable in definition.missing:
         show(f"It needs {variable}: recado mcp secret {name} {variable}")
     if definition.exposed:
-        show(f"{exposed_text(definition)}: {exposed_cure(name)}")
+        show(": ".join(exposed(definition)))
 
 
 @mcp_commands.command("secret")
@@ -240,14 +240,12 @@ def mcp_secret(
         show(f"It still needs {other}: recado mcp secret {name} {other}")
 
 
-def exposed_text(definition: ServerDefinition) -> str:
-    """Say which fields of an entry hold a secret in plain text."""
-    return f"its entry holds a secret as it is ({', '.join(definition.exposed)})"
-
-
-def exposed_cure(name: str) -> str:
-    """Say how to move such a secret out of the entry."""
-    return f"write ${{NAME}} in its place, and give it with: recado mcp secret {name} NAME"
+def exposed(definition: ServerDefinition) -> tuple[str, str]:
+    """Say that fields of an entry hold a secret in plain text, and how to move it out of the entry."""
+    return (
+        f"its entry holds a secret as it is ({', '.join(definition.exposed)})",
+        f"write ${{NAME}} in its place, and give it with: recado mcp secret {definition.name} NAME",
+    )
 
 
 def _written(settings: Settings) -> JSON:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from app.cli.mcp import configuration, exposed_cure, exposed_text
+from app.cli.mcp import configuration, exposed
 from app.cli.server import find_server
 from app.doctor.finding import Finding, fail, ok, warn
 from app.errors import RecadoError
@@ -123,7 +123,8 @@ def _findings(row: Mapping[str, JSON], definition: ServerDefinition) -> Iterator
         dropped = "; ".join(f"{one['tool']}: {one['reason']}" for one in row["dropped"])
         yield warn(_PART, f"{name}: tools that cannot be used: {dropped}", "tell its authors")
     if definition.exposed:
-        yield warn(_PART, f"{name}: {exposed_text(definition)}", exposed_cure(name))
+        fact, cure = exposed(definition)
+        yield warn(_PART, f"{name}: {fact}", cure)
 
 
 def _state(row: Mapping[str, JSON], definition: ServerDefinition) -> Finding:
