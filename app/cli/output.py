@@ -35,11 +35,17 @@ def group(**options: Any) -> typer.Typer:
 
 
 def command_settings(usual_log_level: str = "WARNING", **changes: object) -> "Settings":
-    """Return the settings, with logs set up. Raise ConfigurationError for faulty ones."""
-    from app.cli.settings import configure_logs, read_settings
+    """Return the settings; log to stderr at LOG_LEVEL or, if that is not set, at the command's usual level.
+
+    Raise ConfigurationError for faulty settings.
+    """
+    from app.cli.settings import read_settings, secrets_of
+    from app.ops.logs import configure
+    from app.ops.private_log import FOLDER
 
     settings = read_settings(**changes)
-    configure_logs(settings, usual_log_level)
+    level = settings.log_level if "log_level" in settings.model_fields_set else usual_log_level
+    configure(level, settings.log_json, secrets_of(settings), settings.data_dir / FOLDER)
     return settings
 
 

@@ -172,8 +172,6 @@ def token(
         show(server.ask("token/renew" if renew else "token")["token"])
         return
     kept = AdminToken(settings.data_dir, settings.admin_token.get_secret_value())
-    if renew and kept.is_configured:
-        raise RecadoError("ADMIN_TOKEN is set in the environment: change it there")
     try:
         show(kept.renew() if renew else kept.value())
     except OSError as error:

@@ -9,8 +9,6 @@ from pydantic_settings import SettingsError
 
 from app.errors import ConfigurationError
 from app.http.endpoint import url_fault
-from app.ops.logs import configure
-from app.ops.private_log import FOLDER
 from app.settings import GRAPH_API, SECRET_VARIABLES, Settings, take_settings
 from app.turns.profiles import local_timezone
 
@@ -85,12 +83,6 @@ def secrets_of(settings: BaseModel) -> Iterator[str]:
         for one in value if isinstance(value, list) else ():
             if isinstance(one, BaseModel):
                 yield from secrets_of(one)
-
-
-def configure_logs(settings: Settings, usual: str) -> None:
-    """Log to stderr at LOG_LEVEL if it is set, else at the command's usual level."""
-    level = settings.log_level if "log_level" in settings.model_fields_set else usual
-    configure(level, settings.log_json, secrets_of(settings), settings.data_dir / FOLDER)
 
 
 def _fault(detail: "ErrorDetails") -> str:
