@@ -2,8 +2,8 @@
 
 import sqlite3
 import tempfile
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
@@ -16,8 +16,9 @@ T = TypeVar("T")
 BUSY_SECONDS = 5.0
 
 
-async def open_database(path: Path) -> Database:
-    """Open the database with its lock.
+@asynccontextmanager
+async def open_database(path: Path) -> AsyncIterator[Database]:
+    """Open the database with its lock, and close it after the block.
 
     Raise StoreLockedError if another process holds it, StoreError if the file or folder cannot be used.
     """
@@ -31,7 +32,10 @@ async def open_database(path: Path) -> Database:
             f"{path.parent} cannot be written: {error.strerror}; make room there, give this user the folder, "
             "or name another in DATABASE_URL"
         ) from error
-    return database
+    try:
+        yield database
+    finally:
+        await database.close()
 
 
 def make_data_folder(folder: Path) -> None:

@@ -287,12 +287,9 @@ async def _erase(settings: Settings, who: str) -> ErasedPerson:
     from app.erasure import Erasure
     from app.store import build_store
 
-    database = await open_database(settings.database_path)
-    try:
+    async with open_database(settings.database_path) as database:
         store = replace(build_store(settings), database=database)
         return await Erasure(store).erase(realm_of(settings), who)
-    finally:
-        await database.close()
 
 
 def _files(settings: Settings, person: str) -> dict[str, Path]:

@@ -86,11 +86,8 @@ def ask_or_write(
     """Return the server's answer once it did something; without a server do it in the database."""
 
     async def in_database() -> JSON:
-        database = await open_database(settings.database_path)
-        try:
+        async with open_database(settings.database_path) as database:
             return await database.tx(write)
-        finally:
-            await database.close()
 
     server = find_server(settings.data_dir)
     return server.ask(action, body) if server is not None else asyncio.run(in_database())
@@ -158,7 +155,8 @@ def check_address(host: str, port: int) -> None:
 
 async def check_database(path: Path) -> None:
     """Open the database and close it again. Raise StoreError as `open_database` does."""
-    await (await open_database(path)).close()
+    async with open_database(path):
+        pass
 
 
 @commands.command()
