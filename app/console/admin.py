@@ -132,17 +132,13 @@ def admin_router(
         return Result(result={"token": await asyncio.to_thread(guard.admin_token.renew)})
 
     @router.post("/terminal/type")
-    async def type_line(
-        text: Annotated[str, Body(embed=True, max_length=LONGEST_LINE)],
-    ) -> Texts:
+    async def type_line(text: Line) -> Texts:
         """Take in a line from the terminal as its person's message."""
         await assistant.intake.take_line(text)
         return Result(result={})
 
     @router.post("/terminal/replies")
-    async def terminal_replies(
-        seconds: Annotated[float, Body(embed=True)] = 0,
-    ) -> Result[dict[str, list[str]]]:
+    async def terminal_replies(seconds: Seconds = 0) -> Result[dict[str, list[str]]]:
         """Return what was sent to the terminal, waiting up to 25 seconds for it."""
         seconds = min(max(seconds, 0.0), LONGEST_WAIT)
         return Result(result={"replies": await assistant.terminal.replies(seconds)})
