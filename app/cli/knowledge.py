@@ -7,7 +7,6 @@ import typer
 
 from app.channels.templates import FILE, differences, read_templates
 from app.cli.output import AsJson, command_settings, group, show, show_json, table
-from app.doctor.graph import GraphAPI
 from app.doctor.whatsapp import Account
 from app.errors import RecadoError
 from app.memory.knowledge import Knowledge
@@ -95,8 +94,7 @@ def templates_check() -> None:
     listed = read_templates(settings.data_dir).listed
     if settings.uses_simulator or settings.missing_credentials:
         raise RecadoError("WhatsApp is not connected: there is no list of Meta's to compare with")
-    with GraphAPI(settings.whatsapp_api_url) as graph:
-        approved = Account(settings, graph).templates()
+    approved = Account(settings).templates()
     found = [(one, differences(one, approved)) for one in listed]
     if wrong := [f"{one.name} ({one.language}): {fault}" for one, fault in found if fault]:
         raise RecadoError("\n".join(wrong))

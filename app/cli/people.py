@@ -139,8 +139,8 @@ def _own_number(settings: Settings) -> str:
     from app.doctor.graph import GraphAPI
 
     token = settings.whatsapp_access_token.get_secret_value()
-    with GraphAPI(settings.whatsapp_api_url) as graph:
-        told = graph.get(settings.whatsapp_phone_number_id, token, {"fields": "display_phone_number"})
+    graph, fields = GraphAPI(settings.whatsapp_api_url), {"fields": "display_phone_number"}
+    told = graph.get(settings.whatsapp_phone_number_id, token, fields)
     return "".join(filter(str.isdigit, str(told.data.get("display_phone_number") or "")))
 
 

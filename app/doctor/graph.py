@@ -55,24 +55,22 @@ class Answer:
         yield from objects(self.data.get("data"))
 
 
+@dataclass(frozen=True, slots=True)
 class GraphAPI:
     """The Graph API at one address; redirects are not followed, so that a token goes nowhere else."""
 
-    def __init__(self, api_url: str) -> None:
-        self.url = api_url
-        self._http = httpx2.Client(timeout=ANSWER_SECONDS, trust_env=False)
-
-    def __enter__(self) -> "GraphAPI":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._http.close()
+    url: str
 
     def get(self, path: str, token: str, parameters: Mapping[str, str] | None = None) -> Answer:
         """Send one GET. Never raise for what the other side does."""
-        headers = {"Authorization": f"Bearer {token}"}
         try:
-            response = self._http.get(f"{self.url}/{path}", params=dict(parameters or {}), headers=headers)
+            response = httpx2.get(
+                f"{self.url}/{path}",
+                params=dict(parameters or {}),
+                headers={"Authorization": f"Bearer {token}"},
+                timeout=ANSWER_SECONDS,
+                trust_env=False,
+            )
         except (httpx2.InvalidURL, httpx2.HTTPError) as error:
             return Answer(0, fault=str(error) or type(error).__name__)
         return Answer(response.status_code, parse_object(response.content))

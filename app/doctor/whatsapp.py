@@ -61,15 +61,14 @@ def check_whatsapp(settings: Settings, address: str = "") -> Iterator[Finding]:
     if address and verify_token:
         yield _check_handshake(f"{base}/webhook", verify_token)
     if not settings.missing_credentials:
-        with GraphAPI(settings.whatsapp_api_url) as graph:
-            yield from Account(settings, graph).findings()
+        yield from Account(settings).findings()
 
 
 class Account:
     """One number, token and app at Meta."""
 
-    def __init__(self, settings: Settings, graph: GraphAPI) -> None:
-        self._graph = graph
+    def __init__(self, settings: Settings) -> None:
+        self._graph = GraphAPI(settings.whatsapp_api_url)
         self._number_id = settings.whatsapp_phone_number_id
         self._token = settings.whatsapp_access_token.get_secret_value()
         self._secret = settings.whatsapp_app_secret.get_secret_value()
