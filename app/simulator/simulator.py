@@ -4,7 +4,7 @@ import asyncio
 import logging
 from pathlib import Path
 
-from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi import APIRouter, Depends, Response
 from fastapi.responses import RedirectResponse
 
 from app.channels.whatsapp.credentials import Credentials
@@ -70,10 +70,8 @@ def simulator_router(graph: StandInGraph, access: SimulatorAccess) -> APIRouter:
     """Return all routes of the simulator; a request from elsewhere gets 404."""
     router = APIRouter(include_in_schema=False)
 
-    @router.get("/")
-    async def front_door(request: Request) -> Response:
-        if not access.is_local(request):
-            raise HTTPException(404, "Not Found")
+    @router.get("/", dependencies=[Depends(access.require_local)])
+    async def front_door() -> Response:
         return RedirectResponse("/simulator")
 
     router.include_router(graph_router(graph, access), prefix="/simulator/graph")
