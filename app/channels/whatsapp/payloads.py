@@ -142,7 +142,7 @@ def _read_messages(value: dict[str, JSON], found: Webhook, *, standby: bool = Fa
     items = list(_parts(block, value, "messages that are no list", found))
     senders = _completed([_sender(item) for item in items], value.get("contacts"))
     for item, sender in zip(items, senders, strict=True):
-        content = replace(read_content(item, value.get("errors")), standby=standby)
+        content = replace(read_content(item), standby=standby)
         _read_message(item, content, sender, found)
 
 
@@ -205,7 +205,7 @@ def _read_echoes(value: dict[str, JSON], found: Webhook) -> None:
         if not wamid or not (to.phone or to.user_id):
             _set_aside(found, "an echo without an id or an addressee", item)
             continue
-        content = read_content(item, value.get("errors"))
+        content = read_content(item)
         if content.kind not in _NOT_WRITTEN:
             outbox_id = identifier(item.get("biz_opaque_callback_data"))
             at = seconds(item.get("timestamp"))

@@ -30,16 +30,18 @@ def split_message(text: str, limit: int = 4096) -> list[str]:
 def _split(text: str, limit: int) -> tuple[str, str]:
     """Split off the first part; a fence that fits into the next part goes there whole."""
     if limit < _SMALLEST:
-        cut, fence = _best_cut(text, limit), None
-    else:
-        cut = limit - _RESERVE
-        fence = _fence_at(text, cut)
-        if fence is None:
-            cut = _best_cut(text, cut)
-            fence = _fence_at(text, cut)
-    if fence is not None:
-        return _split_in_fence(text, cut, *fence, limit)
-    return text[:cut].rstrip(), _next_text(text, cut)
+        cut = _best_cut(text, limit)
+        return text[:cut].rstrip(), _next_text(text, cut)
+    cut = _best_cut(text, limit - _RESERVE)
+    part, rest = text[:cut].rstrip(), _next_text(text, cut)
+    if part.count(FENCE) % 2 == 0:
+        return part, rest
+    begins, ends = part.rfind(FENCE), text.find(FENCE, cut) + len(FENCE)
+    if part[:begins].strip() and (ends - begins <= limit or not part[begins + len(FENCE) :].strip()):
+        return part[:begins].rstrip(), text[begins:]
+    if rest.lstrip().startswith(FENCE):  # no code is left: a reopened fence would be empty
+        return f"{part}\n{FENCE}", rest.lstrip().removeprefix(FENCE).lstrip("\n")
+    return f"{part}\n{FENCE}", f"{FENCE}\n{rest}"
 
 
 def _next_text(text: str, cut: int) -> str:
@@ -49,40 +51,14 @@ def _next_text(text: str, cut: int) -> str:
     return text[cut:] if text[cut - 1] == "\n" else text[cut:].lstrip()
 
 
-def _split_in_fence(text: str, place: int, begins: int, ends: int, limit: int) -> tuple[str, str]:
-    """Split before a fence that fits into the next part, else at a line of its code."""
-    code, code_ends = begins + len(FENCE), ends - len(FENCE)
-    cut = text.rfind("\n", code + 1, min(place, code_ends))
-    has_line = cut > 0 and bool(text[code:cut].strip())
-    if text[:begins].strip() and (ends - begins <= limit or not has_line):
-        return text[:begins].rstrip(), text[begins:]
-    cut = cut if has_line else max(min(place, code_ends), code + 1)
-    part = f"{text[:cut].rstrip()}\n{FENCE}"
-    if not text[cut:code_ends].strip():  # no code is left: a reopened fence would be empty
-        return part, _next_text(text, ends)
-    blank = _BLANK_LINES.match(text, cut)
-    return part, f"{FENCE}\n{text[blank.end() if blank else cut :]}"
-
-
-def _fence_at(text: str, place: int) -> tuple[int, int] | None:
-    """Return where the fence begins and ends that a cut at this place would tear."""
-    marks = [found.start() for found in re.finditer(FENCE, text[: place + 2]) if found.start() < place]
-    if marks and len(marks) % 2 == 0 and place < marks[-1] + len(FENCE):
-        return marks[-2], marks[-1] + len(FENCE)
-    ends = text.find(FENCE, marks[-1] + len(FENCE)) if len(marks) % 2 else -1
-    return (marks[-1], ends + len(FENCE)) if ends >= 0 else None
-
-
 def _best_cut(text: str, room: int) -> int:
-    """Return the best end of a part of at most `room` characters, outside fences where there is one.
+    """Return the best end of a part of at most `room` characters.
 
     After a paragraph or a line if that leaves the part reasonably full, else after a sentence or a word.
     """
     half, quarter = room // 2, room // 4
     for separator, earliest in (("\n\n", half), ("\n", half), ("\n\n", quarter), ("\n", quarter)):
         found = text.rfind(separator, earliest, room + 1)
-        while found > 0 and (fence := _fence_at(text, found)):
-            found = text.rfind(separator, earliest, fence[0] + 1)
         if found > 0:
             return found
     if sentences := [found.end() - 1 for found in _SENTENCE_END.finditer(text, half, room + 1)]:
