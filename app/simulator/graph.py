@@ -38,8 +38,6 @@ class StandInGraph:
 
     - `history_path`: a file that keeps what the phones show; what the webhook has not taken is posted again
       after a restart. Files that were sent live in memory only. `keep`: messages of each person.
-    - `test_list`: digits, in exactly this form, that may be written to, as with a test number of Meta's;
-      others get 131030. Without it every person may be written to, in either national form.
     """
 
     def __init__(
@@ -55,7 +53,6 @@ class StandInGraph:
         self.people = {person.id: person for person in people}
         self.account = Account(credentials.phone_number_id)
         self.access_token = credentials.access_token
-        self.test_list: frozenset[str] | None = None
         self.faults = Faults()
         self.history = History(history_path, keep)
         self.media = MediaShelf()
@@ -187,11 +184,10 @@ class StandInGraph:
 
     def _recipient(self, body: Mapping[str, JSON]) -> SimulatedPerson:
         if phone := body.get("to"):
-            number = digits(phone)
-            if self.test_list is None or number in self.test_list:
-                for person in self.people.values():
-                    if person.phone and canonical(person.phone) == canonical(number):
-                        return person
+            number = canonical(digits(phone))
+            for person in self.people.values():
+                if person.phone and canonical(person.phone) == number:
+                    return person
             raise Refusal(131030, "Recipient phone number not in allowed list: add it and try again.")
         for person in self.people.values():
             if person.user_id == body["recipient"]:

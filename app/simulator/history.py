@@ -18,7 +18,6 @@ from app.phones import canonical
 HISTORY_FILE = "simulator.jsonl"  # in the data folder
 KEEP = 500
 _FIELDS = {"id", "person", "by", "type", "content", "quoted", "at", "status", "told"}
-_LINES_FOR_EACH = 10  # the file is written anew when it has so many for a message
 _WAITING = 1000  # events that a page may be behind
 
 log = logging.getLogger(__name__)
@@ -33,14 +32,13 @@ class History:
     `quoted`, `at`, `status`, `told` (webhooks that were answered 200); ours also `outbox_id` and, if it
     is to fail, `failed` (a code). A send that was refused is a note: `at`, `person`, `code`, `details`.
     The last `keep` messages of each person survive a restart if there is a path: the file has a line for
-    each message and each change of one, of which the last counts.
+    each message and each change of one, of which the last counts; it is written anew at each start.
     """
 
     def __init__(self, path: Path | None, keep: int = KEEP) -> None:
         self._path = path
         self._keep = keep
         self._file: BufferedWriter | None = None
-        self._lines = 0
         self.chats: dict[str, dict[str, Message]] = defaultdict(dict)  # by person
         self.last_inbound: dict[str, float] = {}
         self.refused: deque[JSON] = deque(maxlen=keep)
@@ -115,9 +113,6 @@ class History:
             self._file.flush()
         except OSError as error:
             log.warning("the simulator's history cannot be written: %s", error)
-        self._lines += 1
-        if self._lines > _LINES_FOR_EACH * max(self._keep, len(self.messages())):
-            self._rewrite()
 
     def _rewrite(self) -> None:
         """Write a line for each message; on a full disk the old file stays."""
@@ -133,7 +128,6 @@ class History:
             self._file = self._path.open("ab")
         except OSError as error:
             log.warning("the simulator's history cannot be kept: %s", error)
-        self._lines = len(events)
 
 
 class Feed:

@@ -59,11 +59,11 @@ def test_the_printed_link_opens_the_page_and_nothing_else_does(tmp_path: Path) -
 
 
 async def test_it_stops_at_once_while_the_webhook_is_away(tmp_path: Path) -> None:
-    running = simulator(tmp_path)
-    await running.start()
-    await running.graph.inbound("ana", {"type": "text", "text": "hi"})
-    await asyncio.wait_for(running.stop(), 1)
-    assert running.graph.history.messages()
+    graph = simulator(tmp_path).graph
+    await graph.start()
+    await graph.inbound("ana", {"type": "text", "text": "hi"})
+    await asyncio.wait_for(graph.stop(), 1)
+    assert graph.history.messages()
 
 
 def test_the_client_draws_the_consequence_that_a_code_is_listed_under() -> None:

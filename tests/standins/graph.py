@@ -68,10 +68,13 @@ class RecordingGraph(StandInGraph):
 
     log: deque[dict[str, JSON]]
     templates: list[JSON]  # as Meta lists those that it approved
+    test_list: frozenset[str] | None = None  # digits that a test number of Meta's may write to
 
     def send(self, body: dict[str, JSON]) -> JSON:
         entry = self._log("send", body, outbox_id=body.get("biz_opaque_callback_data", ""), wamid="", error=0)
         try:
+            if self.test_list is not None and body.get("to") not in self.test_list:
+                raise Refusal(131030)
             answer = super().send(body)
         except Refusal as refusal:
             entry["error"] = refusal.code
