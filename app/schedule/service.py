@@ -105,8 +105,6 @@ class ScheduleService:
     ) -> ToolResult:
         """Change the time or the text of a reminder, pause it, or let it go on."""
         person, text = _asker(context), clean(text)
-        if not text and not when.strip() and paused is None:
-            return refusal(person.language, "NOTHING_TO_CHANGE")
         now = time.time()
         named = await self._on_one(reminder, context, lambda _, found: found)
         if isinstance(named, ToolResult):
@@ -537,10 +535,6 @@ _REFUSALS: dict[str, _Words] = {
     "AMBIGUOUS": lambda language, values: (
         say(language, "There are several reminders:\n{lines}", **values),
         say(language, "Which one? Say its number."),
-    ),
-    "NOTHING_TO_CHANGE": lambda language, _: (
-        say(language, "What to change is missing."),
-        say(language, "Name the new time or the new text."),
     ),
     "NOTHING_TOLD": lambda language, _: (
         say(language, "There is no reminder that came just now."),

@@ -14,23 +14,17 @@ MEDIA_KINDS = frozenset({"image", "video", "audio", "document", "sticker"})
 _SHELF = 128 * MB
 
 _LARGEST = 100 * MB  # of a document
-_KINDS = {
-    "image/jpeg": ("image", 5 * MB),
-    "image/png": ("image", 5 * MB),
-    "image/webp": ("sticker", 500 * 1024),
-    "audio/aac": ("audio", 16 * MB),
-    "audio/amr": ("audio", 16 * MB),
-    "audio/mpeg": ("audio", 16 * MB),
-    "audio/mp4": ("audio", 16 * MB),
-    "audio/ogg": ("audio", 16 * MB),
-    "video/mp4": ("video", 16 * MB),
-    "video/3gpp": ("video", 16 * MB),
+_LIMITS = {
+    **dict.fromkeys(("image/jpeg", "image/png"), 5 * MB),
+    "image/webp": 500 * 1024,
+    **dict.fromkeys(("audio/aac", "audio/amr", "audio/mpeg", "audio/mp4", "audio/ogg"), 16 * MB),
+    **dict.fromkeys(("video/mp4", "video/3gpp"), 16 * MB),
 }
 _DOCUMENTS = ("text/plain", "application/")
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 _UPLOADED = frozenset(  # as Meta's own error 100 lists them; people send each other more
     {
-        *_KINDS,
+        *_LIMITS,
         *("audio/opus", "text/plain", "application/pdf", "application/msword"),
         *("application/vnd.ms-excel", "application/vnd.ms-powerpoint"),
         f"{_OFFICE}wordprocessingml.document",
@@ -68,11 +62,11 @@ class MediaShelf:
     def put(self, data: bytes, mime_type: str, filename: str = "") -> StoredFile:
         """Keep a file. Raise Refusal for a type or size that Meta does not take."""
         bare = _bare(mime_type)
-        kind, limit = _KINDS.get(bare, ("document", _LARGEST))
-        if kind == "document" and not bare.startswith(_DOCUMENTS):
+        limit = _LIMITS.get(bare, _LARGEST)
+        if bare not in _LIMITS and not bare.startswith(_DOCUMENTS):
             raise Refusal(100, f"Param file must be a file with one of the supported types; got {bare!r}.")
         if not data or len(data) > limit:
-            raise Refusal(131053, f"A file of this type ({kind}) must have 1 to {limit} bytes.")
+            raise Refusal(131053, f"A file of the type {bare} must have 1 to {limit} bytes.")
         stored = StoredFile(str(secrets.randbelow(9 * 10**15) + 10**15), mime_type, data, filename)
         self._files[stored.id] = stored
         while sum(len(file.data) for file in self._files.values()) > _SHELF:
