@@ -11,11 +11,11 @@ from sqlite3 import Connection
 from zoneinfo import ZoneInfo
 
 from app.calendar.changes import read_change
-from app.calendar.rules import next_after, shortest_gap
+from app.calendar.rules import shortest_gap
 from app.calendar.words import Reading, When, read_when
 from app.i18n import say
 from app.people import Person
-from app.schedule.alarm import Reminders
+from app.schedule.alarm import Reminders, next_time
 from app.schedule.meant import clean, meant, to_snooze
 from app.schedule.quiet import quiet_until
 from app.schedule.wording import city_of, local_text, quoted_text, run_text, shown_text, when_text
@@ -358,10 +358,8 @@ def _new(id: str, conversation: str, person: Person, text: str, when: When, cont
 
 def _moved_on(schedule: Schedule, now: float) -> Schedule:
     """Return a repeated reminder with its next time after now; others as they are."""
-    if not schedule.rule or schedule.due_at > now:
-        return schedule
-    start, zone = datetime.fromisoformat(schedule.start), ZoneInfo(schedule.zone)
-    return replace(schedule, due_at=next_after(schedule.rule, start, zone, now) or schedule.due_at)
+    is_due = schedule.due_at <= now
+    return replace(schedule, due_at=next_time(schedule, now) or schedule.due_at) if is_due else schedule
 
 
 def _too_many(kind: Kind) -> str:

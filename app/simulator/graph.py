@@ -15,7 +15,6 @@ from app.simulator.history import KEEP, Feed, History, Message, find_people
 from app.simulator.limits import check_message
 from app.simulator.media import MEDIA_KINDS, MediaShelf, canned_clip
 from app.simulator.webhooks import (
-    Account,
     Notice,
     Pace,
     WebhookPoster,
@@ -51,7 +50,7 @@ class StandInGraph:
         pace: Pace = Pace(),  # noqa: B008 (frozen)
     ) -> None:
         self.people = {person.id: person for person in people}
-        self.account = Account(credentials.phone_number_id)
+        self.number_id = credentials.phone_number_id
         self.access_token = credentials.access_token
         self.faults = Faults()
         self.history = History(history_path, keep)
@@ -60,7 +59,7 @@ class StandInGraph:
         self.stopping = asyncio.Event()
         self._typing: dict[str, float] = {}
         self._status_pause = pace.status_pause
-        self._webhooks = WebhookPoster(webhook_url, credentials.app_secret, self.account, self.faults, pace)
+        self._webhooks = WebhookPoster(webhook_url, credentials.app_secret, self.faults, pace)
 
     async def start(self) -> None:
         """Load the history and begin to post."""
@@ -133,7 +132,7 @@ class StandInGraph:
 
     def send(self, body: dict[str, JSON]) -> JSON:
         """Accept a message to a person and return the answer's body. Raise Refusal."""
-        script = None
+        person, script = self._recipient(body), None
         if self.faults.fail:
             script = self.faults.fail.pop(0)
             self.publish_faults()
@@ -146,10 +145,9 @@ class StandInGraph:
                     retry_after=script.get("retry_after"),
                 )
             kind = check_message(body)
-            person = self._recipient(body)
             self._check_sendable(person, kind, body[kind])
         except Refusal as refusal:
-            self._note_refusal(body, refusal)
+            self._note_refusal(person, refusal)
             raise
         message = self._accept(person, kind, body, failed=script["code"] if script else 0)
         contact = {"wa_id": person.phone} if body.get("to") else {"user_id": person.user_id}
@@ -183,15 +181,12 @@ class StandInGraph:
             raise RecadoError(refusal.details) from refusal
 
     def _recipient(self, body: Mapping[str, JSON]) -> SimulatedPerson:
-        if phone := body.get("to"):
-            number = canonical(digits(phone))
-            for person in self.people.values():
-                if person.phone and canonical(person.phone) == number:
-                    return person
-            raise Refusal(131030, "Recipient phone number not in allowed list: add it and try again.")
+        number = canonical(digits(str(body.get("to") or "")))
         for person in self.people.values():
-            if person.user_id == body["recipient"]:
+            if canonical(person.phone) == number if number else person.user_id == body.get("recipient"):
                 return person
+        if number:
+            raise Refusal(131030, "Recipient phone number not in allowed list: add it and try again.")
         raise Refusal(131026, "Message undeliverable: no such user.")
 
     def _check_sendable(self, person: SimulatedPerson, kind: str, block: JSON) -> None:
@@ -228,15 +223,11 @@ class StandInGraph:
         self._announce(person, message)
         return message
 
-    def _note_refusal(self, body: Mapping[str, JSON], refusal: Refusal) -> None:
+    def _note_refusal(self, person: SimulatedPerson, refusal: Refusal) -> None:
         """Let the person's page show that a message did not reach them."""
-        try:
-            person = self._recipient(body)
-        except (Refusal, KeyError, TypeError):
-            return  # the recipient has no phone here
         self._typing.pop(person.id, None)
-        note = {"person": person.id, "code": refusal.code, "details": refusal.details}
-        note = {"event": "refused", "at": time.time(), **note}
+        what = {"person": person.id, "code": refusal.code, "details": refusal.details}
+        note = {"event": "refused", "at": time.time(), **what}
         self.history.put_refused(note)
         self.feed.publish(note)
 
@@ -250,7 +241,7 @@ class StandInGraph:
             self._webhooks.post(
                 Notice(
                     lane=f"{person.id}/messages",
-                    value=lambda: message_value(self.account, person, message),
+                    value=lambda: message_value(self.number_id, person, message),
                     taken=lambda: self._on_taken(message, "received"),
                 )
             )
@@ -258,7 +249,7 @@ class StandInGraph:
     def _status_notice(self, person: SimulatedPerson, message: Message, status: str) -> Notice:
         def value() -> JSON:
             self._set_status(message, status)
-            return status_value(self.account, person, message, status, time.time())
+            return status_value(self.number_id, person, message, status, time.time())
 
         return Notice(
             lane=f"{person.id}/statuses",

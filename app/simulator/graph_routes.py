@@ -14,6 +14,7 @@ from app.simulator.access import SimulatorAccess
 from app.simulator.faults import Refusal
 from app.simulator.graph import StandInGraph
 from app.simulator.media import StoredFile
+from app.simulator.webhooks import BUSINESS_NUMBER
 
 SILENT_SECONDS = 30.0  # of a send that is to stay unanswered: our client gives up before
 
@@ -27,7 +28,7 @@ def graph_router(graph: StandInGraph, access: SimulatorAccess) -> APIRouter:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not same_token(token.strip(), graph.access_token):
             raise Refusal(190, "The access token is missing, wrong or expired.")
-        if request.path_params.get("number", graph.account.phone_number_id) != graph.account.phone_number_id:
+        if request.path_params.get("number", graph.number_id) != graph.number_id:
             raise _unknown(request.path_params["number"])
 
     # The bodies are read by the routes themselves: after these.
@@ -64,9 +65,9 @@ def graph_router(graph: StandInGraph, access: SimulatorAccess) -> APIRouter:
 
     @router.get("/{version}/{object_id}")
     async def describe(object_id: str, request: Request) -> JSON:
-        if object_id == graph.account.phone_number_id:
-            number = graph.account.display_phone_number
-            return {"id": object_id, "display_phone_number": f"+{number}", "verified_name": "Recado"}
+        if object_id == graph.number_id:
+            shown = f"+{BUSINESS_NUMBER}"
+            return {"id": object_id, "display_phone_number": shown, "verified_name": "Recado"}
         stored = find(object_id)
         base = str(request.url.replace(query="")).rsplit("/", 2)[0]
         return {

@@ -18,17 +18,9 @@ from app.simulator.faults import Faults, status_error
 from app.simulator.media import MEDIA_KINDS
 
 ANSWER_SECONDS = 20.0
+BUSINESS_ID, BUSINESS_NUMBER = "100000000000001", "15550100100"
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    """The business that the stand-in plays: its ids and number as webhooks name them."""
-
-    phone_number_id: str
-    business_id: str = "100000000000001"
-    display_phone_number: str = "15550100100"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +53,9 @@ class Notice:
 class WebhookPoster:
     """Posts signed updates until the answer is 200: an HTTP client, and a task for each lane."""
 
-    def __init__(self, url: str, app_secret: str, account: Account, faults: Faults, pace: Pace) -> None:
+    def __init__(self, url: str, app_secret: str, faults: Faults, pace: Pace) -> None:
         self._url = url
         self._secret = app_secret
-        self._account = account
         self._faults = faults
         self._pace = pace
         self._endpoint: Endpoint | None = None
@@ -121,7 +112,7 @@ class WebhookPoster:
         del self._lanes[lane], self._tasks[lane]
 
     async def _deliver(self, notices: list[Notice], endpoint: Endpoint) -> None:
-        body = orjson.dumps(envelope(self._account, [notice.value() for notice in notices]))
+        body = orjson.dumps(envelope([notice.value() for notice in notices]))
         copies, pause = self._faults.duplicate, self._pace.first_pause
         while True:
             answers = await asyncio.gather(*(self._is_taken(body, endpoint) for _ in range(copies)))
@@ -148,16 +139,16 @@ def new_message_id() -> str:
     return "wamid." + base64.b64encode(b"\x1c\x18" + secrets.token_bytes(28)).decode()
 
 
-def envelope(account: Account, values: Sequence[JSON]) -> JSON:
+def envelope(values: Sequence[JSON]) -> JSON:
     """Return a webhook body that holds all `values`, a change each."""
     changes = [{"value": value, "field": "messages"} for value in values]
     return {
         "object": "whatsapp_business_account",
-        "entry": [{"id": account.business_id, "changes": changes}],
+        "entry": [{"id": BUSINESS_ID, "changes": changes}],
     }
 
 
-def message_value(account: Account, person: SimulatedPerson, message: Mapping[str, JSON]) -> JSON:
+def message_value(number_id: str, person: SimulatedPerson, message: Mapping[str, JSON]) -> JSON:
     """Return the `value` of a person's message; `message` as the history keeps it."""
     kind = message["type"]
     item: dict[str, JSON] = {
@@ -170,16 +161,16 @@ def message_value(account: Account, person: SimulatedPerson, message: Mapping[st
     if message.get("forwarded"):
         item["context"] = {"forwarded": True}
     if message.get("quoted"):
-        item["context"] = {"from": account.display_phone_number, "id": message["quoted"]}
+        item["context"] = {"from": BUSINESS_NUMBER, "id": message["quoted"]}
     if kind == "unsupported":
         item["errors"] = [status_error(131051)]
     else:
         item[kind] = message["content"]
-    return _value(account, person) | {"messages": [item]}
+    return _value(number_id, person) | {"messages": [item]}
 
 
 def status_value(
-    account: Account, person: SimulatedPerson, message: Mapping[str, JSON], status: str, at: float
+    number_id: str, person: SimulatedPerson, message: Mapping[str, JSON], status: str, at: float
 ) -> JSON:
     """Return the `value` of a status of a message that was sent to a person."""
     item: dict[str, JSON] = {
@@ -195,7 +186,7 @@ def status_value(
         item["errors"] = [status_error(message["failed"])]
     else:
         item["pricing"] = {"billable": True, "pricing_model": "PMP", "type": "regular", "category": "service"}
-    return _value(account, person) | {"statuses": [item]}
+    return _value(number_id, person) | {"statuses": [item]}
 
 
 def inbound_content(message: Mapping[str, JSON], media: Mapping[str, JSON]) -> tuple[str, JSON]:
@@ -237,16 +228,13 @@ def _inbound_content(kind: JSON, message: Mapping[str, JSON], media: Mapping[str
     raise KeyError("data")
 
 
-def _value(account: Account, person: SimulatedPerson) -> dict[str, JSON]:
+def _value(number_id: str, person: SimulatedPerson) -> dict[str, JSON]:
     profile = {"name": person.name} | ({"username": person.username} if person.username else {})
     contact: dict[str, JSON] = {"profile": profile, "user_id": person.user_id}
     if person.phone:
         contact["wa_id"] = person.phone
     return {
         "messaging_product": "whatsapp",
-        "metadata": {
-            "display_phone_number": account.display_phone_number,
-            "phone_number_id": account.phone_number_id,
-        },
+        "metadata": {"display_phone_number": BUSINESS_NUMBER, "phone_number_id": number_id},
         "contacts": [contact],
     }
