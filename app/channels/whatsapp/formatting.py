@@ -25,7 +25,8 @@ def _keep_within_words(state: StateInline, silent: bool) -> bool:
     scanned = state.scanDelims(state.pos, False)
     if scanned.can_open or scanned.can_close:
         return False
-    state.pending += state.src[state.pos] * scanned.length
+    if not silent:
+        state.pending += state.src[state.pos] * scanned.length
     state.pos += scanned.length
     return True
 

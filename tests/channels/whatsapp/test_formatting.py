@@ -54,6 +54,7 @@ RENDERED = [
     ("|Day|High|\n|--|--|\n|Mon|**30**|\n|Tue||", "*Day*: Mon\n*High*: *30*\n\n*Day*: Tue"),
     ("|Only|Heads|\n|--|--|", "*Only* · *Heads*"),
     ("2*3*4", "2*3*4"),
+    ("[2*3*4](https://a.example)", "2*3*4 (https://a.example)"),
     ("2**3**4 = 2^12", "2**3**4 = 2^12"),
     ("2 * 3 * 4", "2 * 3 * 4"),
     ("* item *two*", "- item _two_"),
