@@ -77,7 +77,7 @@ class Assistant:
         self.history = History(self.store)
         self.message_rates = rates = read_rates(settings.data_dir)
         built = build_channels(settings, store, rates)
-        self.access, self.credentials, self.client = built.access, built.credentials, built.client
+        self.access, self.credentials, self.whatsapp = built.access, built.credentials, built.whatsapp
         self.terminal, self.channels, self.sender = built.terminal, built.by_name, built.sender
         sender = self.sender if wakes else _NoHints()
         self.realm: Realm = self.access.realm
@@ -253,7 +253,7 @@ class Assistant:
         await self.servers.stop()
         await self.workers.close()
         await self.model.close()
-        await self.client.close()
+        await self.whatsapp.close()
         await self.transport.close()
         await self.store.close()
 

@@ -42,14 +42,14 @@ def create_app(settings: Settings, *, wakes: bool = True, transport: Transport |
         """End what keeps a connection open, for which uvicorn would wait."""
         await assistant.tool_server.close()
         if simulator is not None:
-            await simulator.stop()
+            await simulator.graph.stop()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         try:
             await assistant.start()
             if simulator is not None:
-                await simulator.start()
+                await simulator.graph.start()
             yield
         finally:
             await close_streams()
