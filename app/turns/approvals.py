@@ -18,7 +18,7 @@ from app.tools import ExecutionEngine, Tool, ToolContext, ToolResult
 from app.turns.cards import CALL, ONCE, Card, call_card, question_draft, with_sources
 from app.turns.contexts import ToolContexts
 from app.turns.state import TurnContext, TurnServices
-from app.turns.taint import foreign_addresses, own_addresses
+from app.turns.taint import leads_elsewhere, own_addresses
 
 MOST_OPEN = 20  # questions of one conversation: a model that goes on asking would fill phone and prompts
 
@@ -212,7 +212,7 @@ class Authorizer:
             tool.check(arguments, ToolContext(person=turn.person, chosen=turn.chosen_skills))
         except Exception as error:  # whatever it is, the engine meets it too, and answers for it
             raise _Unreadable from error
-        if not asks and not tool.destructive and not foreign_addresses(arguments, own, tool.input_schema):
+        if not asks and not tool.destructive and not leads_elsewhere(arguments, own, tool.input_schema):
             return None  # text of others is in the prompt, but it led the call to no address of theirs
         return NeedsApproval(call, tool, arguments, once=always_asks or is_tainted)
 
