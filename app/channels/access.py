@@ -76,7 +76,7 @@ class AccessPolicy:
             language,
             "You write faster than I may answer. I kept your messages and answer them in a moment, in order.",
         )
-        return Draft(text, (Outgoing(text),), language)
+        return Draft(text, (Outgoing(text),))
 
     def welcome(self, person: Person, message: Inbound, became: Role) -> Draft:
         """Return the message to somebody whose code made them an owner or a member."""
@@ -89,7 +89,7 @@ class AccessPolicy:
             )
         else:
             text = say(language, "Welcome! Your invitation is accepted. Write /help to see what I can do.")
-        return Draft(text, (Outgoing(text),), language)
+        return Draft(text, (Outgoing(text),))
 
     def first_contact(self, language: str, person: Person, message: Inbound) -> Draft:
         """Return what an owner is told of a stranger, with buttons to let them in or to shut them out."""

@@ -1,14 +1,12 @@
 """Find text of others in a turn's prompt, which grants no permission, and the addresses it leads to."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from urllib.parse import unquote
 
 from app.http.address import PORTS, Address, FetchError
 from app.messages import JSON
-from app.routing.tool_catalog import ToolCatalog
 from app.store.turn_state import InboxMessage, TurnState
-from app.turns.actions import CallResult, Round
 
 _PLACE_WITHOUT_WORDS = frozenset({"latitude", "longitude"})
 _URL = re.compile(r"[a-z][a-z0-9+.-]{1,20}://[^\s<>\"'`]+", re.IGNORECASE)
@@ -40,26 +38,6 @@ def message_sources(turn: TurnState) -> list[str]:
     for member in turn.members:
         found += _of_message(member, turn.quoted)
     return found
-
-
-def result_sources(
-    rounds: Sequence[Round], offered: Sequence[Collection[str]], tools: ToolCatalog
-) -> list[str]:
-    """Return codes that name the results of these rounds that hold text of others.
-
-    `offered[n]` are the tools that could run up to round n: the answer to the name of another is ours.
-    """
-    return [
-        f"tool:{call.name}"
-        for number, one in enumerate(rounds)
-        for call, result in one.finished
-        if call.name in offered[number] and (result.outside or _brings_others(call.name, result, tools))
-    ]
-
-
-def _brings_others(tool: str, result: CallResult, tools: ToolCatalog) -> bool:
-    """Tell whether a result holds text of others; a failed call of our own tools says only our sentences."""
-    return tools.is_outside(tool) and (result.ok or not tools.is_bundled(tool))
 
 
 def _of_message(member: InboxMessage, quoted: Collection[str]) -> Iterator[str]:
