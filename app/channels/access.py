@@ -10,9 +10,8 @@ from app.people import SIMULATED_PEOPLE, TERMINAL_USER, Person, Realm, Role
 from app.phones import country
 from app.settings import Settings
 from app.store.database import Database, keep_meta
-from app.store.disclosure import NO_MODEL, OWN_WORDS
 from app.store.inbox import IntakeRules
-from app.store.outbox import Draft
+from app.store.outbox import NO_MODEL, OWN_WORDS, Draft
 from app.store.ownership import AccessRules, hash_key, offer_ownership
 from app.text import visible
 from app.turns.profiles import LANGUAGE_CHARACTERS, language_of

@@ -7,7 +7,7 @@ What WhatsApp says of it afterwards stands in `delivery`.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from sqlite3 import Connection, Row
 from typing import Literal
 
@@ -17,9 +17,9 @@ from pydantic import TypeAdapter
 from app.i18n import detect_language, say
 from app.messages import Address, Outgoing
 from app.people import Conversation, Realm
-from app.store import alerts, disclosure, people
+from app.store import alerts, people
 from app.store.conditions import SILENT, UNSENT, WRITTEN
-from app.store.database import exists, insert, new_id, placeholders, scalar, update
+from app.store.database import exists, insert, meta, new_id, placeholders, scalar, update
 
 SEND_SECONDS = 150.0  # longer than any one send may take
 WINDOW_SECONDS = 24 * 3600
@@ -29,6 +29,8 @@ SENT_AS = (
     "(SELECT id FROM outbox WHERE wamid = ? UNION ALL"
     " SELECT outbox_id FROM statuses WHERE wamid = ? AND person_id IS NOT NULL)"
 )
+OWN_WORDS, NO_MODEL = "disclosure", "no_model"  # keys: the operator's own sentence; no model reads along
+LONGEST_TEXT, LONGEST_QUESTION = 4_096, 1_024  # characters of a message, and beside buttons (Meta's limits)
 WINDOW_CLOSED = 131047  # Meta's code: the person has not written for a day
 
 Origin = Literal["assistant", "reminder", "question", "business", "guest", "alert"]
@@ -164,15 +166,6 @@ def _range(prefix: str) -> tuple[str, str]:
     return prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)
 
 
-def put_files(
-    conn: Connection, conversation: Conversation, turn: str, messages: Sequence[Outgoing], now: float
-) -> None:
-    """Queue the files of a turn, each as a message of its own that may fail alone."""
-    for number, message in enumerate(messages):
-        draft = Draft(message.text, (message,))
-        put_reply(conn, conversation, f"turn:{turn}:file:{number}", draft, now, turn)
-
-
 def take(conn: Connection, person: str, now: float, sendable: Sequence[Origin] | None = None) -> NextSend:
     """Return a person's next row and mark it as on the wire; rows go in order, one at a time.
 
@@ -232,11 +225,17 @@ def _disclosing(conn: Connection, row: Row, now: float) -> Row:
     by_others = row["origin"] in ("business", "callback") or row["state"] == "unknown"
     if by_others or message.template is not None:  # a template has words of its own
         return row
-    language = people.by_id(conn, row["person_id"]).row["language"] or detect_language(message.text) or "en"
-    if not (sentence := disclosure.take_sentence(conn, row["conversation_id"], language)):
+    untold = "id = ? AND disclosed = 0 AND channel <> 'terminal'"
+    if not update(conn, "conversations", untold, row["conversation_id"], disclosed=1):
         return row
-    changed, id = disclosure.in_front(sentence, message), row["id"]
-    if changed is None:
+    language = people.by_id(conn, row["person_id"]).row["language"] or detect_language(message.text) or "en"
+    sentence = meta(conn, OWN_WORDS) or _built_in_sentence(language, reads=not meta(conn, NO_MODEL))
+    together, id = f"{sentence}\n\n{message.text}", row["id"]
+    is_plain = message == Outgoing(message.text, quoted=message.quoted)  # without buttons, rows or a link
+    fits = len(together) <= (LONGEST_TEXT if is_plain else LONGEST_QUESTION)
+    if fits and message.text and message.file is None:
+        changed = replace(message, text=together)
+    else:
         where, source = people.conversation_by_id(conn, row["conversation_id"]), f"disclosure:{id}"
         draft = Draft(sentence, (Outgoing(sentence),))
         if not put_reply(conn, where, source, draft, now, origin=row["origin"]):
@@ -245,6 +244,27 @@ def _disclosing(conn: Connection, row: Row, now: float) -> Row:
     update(conn, "outbox", "id = ?", id, payload=orjson.dumps(changed).decode(), discloses=1)
     told: Row = conn.execute("SELECT * FROM outbox WHERE id = ?", (id,)).fetchone()
     return told
+
+
+def _built_in_sentence(language: str, *, reads: bool) -> str:
+    """Return it as the EU's AI Act asks for it (article 50, in force since 2026-08-02)."""
+    if not reads:
+        return say(
+            language,
+            "I am an automatic assistant (AI). What you write is kept on the server of whoever runs me.",
+        )
+    return say(
+        language,
+        "I am an automatic assistant (AI). What you write is kept on the server of whoever runs me, "
+        "and their language model reads it.",
+    )
+
+
+def _disclose_again(conn: Connection, conversation: str) -> None:
+    """Have the next message hold the sentence again if each that held it has failed."""
+    held = "SELECT 1 FROM outbox WHERE conversation_id = conversations.id AND discloses = 1 AND state"
+    lost = f"id = ? AND EXISTS ({held} = 'failed') AND NOT EXISTS ({held} <> 'failed')"
+    update(conn, "conversations", lost, conversation, disclosed=0)
 
 
 def drop_unsent(conn: Connection, conversation: str, now: float) -> list[str]:
@@ -261,7 +281,7 @@ def drop_unsent(conn: Connection, conversation: str, now: float) -> list[str]:
         (conversation,),
     ).fetchall()
     if dropped:
-        disclosure.renew(conn, conversation)
+        _disclose_again(conn, conversation)
     return [
         row["source"].removeprefix("turn:")
         for row in dropped
@@ -316,7 +336,7 @@ def fail(
         later = f"source = ? AND part > ? AND {UNSENT}"
         over = {"sending_at": None, "due_at": None, "code": code, "error": "an earlier part failed"}
         update(conn, "outbox", later, row["source"], row["part"], state="failed", **over)
-        disclosure.renew(conn, row["conversation_id"])
+        _disclose_again(conn, row["conversation_id"])
         if row["media"]:  # the reply spoke of it
             where = people.conversation_by_id(conn, row["conversation_id"])
             language, name = people.language(conn, where.person_id), outgoing(row["payload"]).text

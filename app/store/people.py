@@ -515,14 +515,11 @@ def _confirm_claims(conn: Connection, realm: Realm, person: str, now: float) -> 
     claimed = conn.execute(
         "SELECT * FROM claimed_aliases WHERE person_id = ? ORDER BY at", (person,)
     ).fetchall()
-    since = {
-        holder: claim["at"]
-        for claim in reversed(claimed)
-        for holder in _holders(conn, realm, [Alias(claim["kind"], claim["value"])])
-        if holder != person
-    }
+    since: dict[str, float] = {}
     for claim in claimed:
         alias = Alias(claim["kind"], claim["value"])
+        for holder in _holders(conn, realm, [alias]):
+            since.setdefault(holder, claim["at"])
         conn.execute(
             "DELETE FROM aliases WHERE realm = ? AND kind = ? AND (person_id = ? OR value = ?)",
             (realm, alias.kind, person, alias.value),
@@ -533,4 +530,4 @@ def _confirm_claims(conn: Connection, realm: Realm, person: str, now: float) -> 
             " AND person_id IN (SELECT id FROM people WHERE realm = ?)",
             (alias.kind, alias.value, realm),
         )
-    return {loser: at for loser, at in since.items() if not names_of(conn, loser)}
+    return {loser: at for loser, at in since.items() if not names_of(conn, loser)}  # never the person

@@ -1,6 +1,6 @@
 """The state that a turn starts from, read from the rows in the transaction that counts the attempt."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from sqlite3 import Connection, Row
@@ -201,13 +201,14 @@ def exchanges_since(
     ).fetchall()
     shown = [row["id"] for row in rows]
     said, journals = _said(conn, shown), _journals(conn, shown)
+    results = {turn: [row.get("facts", {}) for row in kept.values()] for turn, kept in journals.items()}
     return tuple(
         Exchange(
             "\n".join(text for text, _ in said[row["id"]]),
             row["reply"],
             row["created_at"],
             tuple(row["taint"].splitlines()),
-            tuple(_found(journals[row["id"]])),
+            tuple(address for facts in results[row["id"]] for address in facts.get("found", ())),
             "\n".join(text for text, is_own in said[row["id"]] if is_own),
             tuple(_past_calls(journals[row["id"]])),
             row["outcome"] == "business",
@@ -250,13 +251,6 @@ def _past_calls(journal: dict[str, JSON]) -> list[PastCall]:
         for number, answer in answers
         for call in answer["calls"]
     ]
-
-
-def _found(journal: dict[str, JSON]) -> Iterator[str]:
-    """Return the addresses that searches listed."""
-    for key, row in journal.items():
-        if key.startswith("tool:"):
-            yield from row.get("facts", {}).get("found", ())
 
 
 def _past_call(call: JSON, result: JSON) -> PastCall:

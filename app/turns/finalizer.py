@@ -137,7 +137,9 @@ class TurnFinalizer:
                 choices.offer(conn, state.id, state.conversation, options, now)
             if outgrown:
                 summaries.ask(conn, state.conversation, person.timezone, now)
-            outbox.put_files(conn, state.conversation, state.id, files, now)
+            for number, file in enumerate(files):  # each may fail alone
+                source_of_file, message = f"turn:{state.id}:file:{number}", Draft(file.text, (file,))
+                outbox.put_reply(conn, state.conversation, source_of_file, message, now, turn=state.id)
             if fresh:
                 turns.new_conversation(conn, state.conversation.id, now)
             if alert is not None:

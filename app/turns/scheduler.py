@@ -210,7 +210,7 @@ class TurnScheduler:
         the server down from those that only ran beside it.
         """
         guests = self._guests_places if turn.for_guest else nullcontext()
-        async with guests, self._places, self._alone if turn.runs_alone else nullcontext():
+        async with self._alone if turn.runs_alone else nullcontext(), guests, self._places:
             lane.turn = turn.id
             lane.attempt = asyncio.create_task(self._attempt(turn.id, lane), name=f"turn {turn.id}")
             try:
