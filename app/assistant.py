@@ -225,7 +225,7 @@ class Assistant:
         await asyncio.to_thread(self.installs.tidy)
         await self.abilities.load()
         cut_off = await self.store.tx(turns.recover)
-        await self.store.tx(limits.release_all)
+        await self.store.tx(limits.release)
         await self.store.tx(lambda conn: summaries.recover(conn, time.time()))
         if cut_off:
             log.warning("turns were cut off by a crash and go on", turns=cut_off)
