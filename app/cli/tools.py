@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from app.cli.output import AsJson, command_settings, group, show, table
+from app.cli.output import AsJson, command_settings, group, show, show_json, table
 from app.errors import ConfigurationError
 from app.messages import JSON
 from app.people import Person
@@ -32,8 +32,6 @@ _WHY = {
     "kept": "the conversation has it",
     "reading": "reads the chosen skills",
 }
-
-_PARTS = {"words": "words", "meanings": "meanings", "grams": "4-grams"}
 
 _LEAST_SHOWN = 0.005
 
@@ -61,16 +59,10 @@ def _row(one: Mapping[str, JSON]) -> list[str]:
     fits = one["score"] > 0
     figures = [f"{one['score']:.2f}", f"{one['coverage']:.0%}", f"{one['boost']:.2f}"] if fits else ["-"] * 3
     phrase = (one["phrase"] or "the message") if fits else "-"
+    parts = [f"{name} {part:.2f}" for name, part in (one.get("parts") or {}).items() if part >= _LEAST_SHOWN]
     why = str(_WHY.get(one["why"], one["why"]))
-    return [one["name"], *figures, "yes" if one["kept"] else "-", why, phrase, _made_of(one)]
-
-
-def _made_of(one: Mapping[str, JSON]) -> str:
-    """Return the parts of a score as a sum; "" for rows of earlier versions."""
-    parts = {name: one["parts"][key] for key, name in _PARTS.items()} if one.get("parts") else {}
-    said = " + ".join(f"{name} {part:.2f}" for name, part in parts.items() if part >= _LEAST_SHOWN)
-    less = sum(parts.values()) - one["score"]
-    return f"{said} - {less:.2f}" if said and less >= _LEAST_SHOWN else said or "-"
+    kept = "yes" if one["kept"] else "-"
+    return [one["name"], *figures, kept, why, phrase, " + ".join(parts) or "-"]
 
 
 _MATCHES_SHOWN = 10
@@ -97,7 +89,7 @@ def catalog(as_json: AsJson = False) -> None:
         "promptList": prompt_list(tools),
         "functionSchema": definitions,
     }
-    show(json.dumps(whole, ensure_ascii=False, indent=2))
+    show_json(whole)
 
 
 @commands.command()

@@ -154,7 +154,6 @@ class Entry:
     version: str
     choice: Package | Remote | None = None
     reason: Reason | None = None
-    repository: str = ""
     offline: bool = False
 
     @property
@@ -206,7 +205,6 @@ def read_entry(raw: JSON) -> Entry | None:
         version=_text(server.get("version"), TITLE_CHARACTERS),
         choice=choice,
         reason=reason,
-        repository=_text(_object(server.get("repository")).get("url"), DETAIL_CHARACTERS),
         offline=needs.get("network") is False,
     )
 
