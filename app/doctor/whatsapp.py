@@ -86,12 +86,13 @@ class Account:
         token = self._token_data()
         yield _token(token)
         if app := str(token.data.get("app_id") or ""):
-            yield self._subscription(app, _account(health))
+            yield self._subscription(app, _account(health, token))
             yield from self._webhook(app, str(token.data.get("application") or app))
 
     def templates(self) -> list[dict[str, JSON]]:
         """Return Meta's list of templates. Raises RecadoError where it cannot be had."""
-        account = _account(self._number("health_status").data.get("health_status"))
+        health = self._number("health_status").data.get("health_status")
+        account = _account(health, self._token_data())
         if not account:
             raise RecadoError("Meta does not tell the number's WhatsApp account")
         answer = self._graph.get(f"{account}/message_templates", self._token, {"limit": "200"})
@@ -213,12 +214,20 @@ def _secret_finding(answer: Answer, name: str) -> Finding:
     return warn(_WEBHOOK, fact, f"try again in a few minutes, or look at {_CONFIGURATION}")
 
 
-def _account(health: JSON) -> str:
-    """Return the WhatsApp account that holds the number, "" if Meta does not tell it."""
-    entities = objects(health.get("entities") if isinstance(health, dict) else None)
-    return next(
-        (str(one["id"]) for one in entities if one.get("entity_type") == "WABA" and one.get("id")), ""
-    )
+def _account(health: JSON, token: Answer) -> str:
+    """Return the WhatsApp account that holds the number, else the token's first; "" if Meta tells none."""
+    for entity in objects(health.get("entities") if isinstance(health, dict) else None):
+        if entity.get("entity_type") == "WABA" and entity.get("id"):
+            return str(entity["id"])
+    for scope in objects(token.data.get("granular_scopes")):
+        accounts = scope.get("target_ids")
+        if (
+            str(scope.get("scope")).startswith("whatsapp_business_")
+            and isinstance(accounts, list)
+            and accounts
+        ):
+            return str(accounts[0])
+    return ""
 
 
 def _fields(subscription: dict[str, JSON]) -> set[str]:

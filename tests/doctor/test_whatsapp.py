@@ -85,8 +85,13 @@ def test_a_token_that_nobody_may_look_at_is_no_fault(connected: Callable[..., Se
     assert finding.level == "WARN"
 
 
-def test_a_number_whose_account_is_not_told_is_named(connected: Callable[..., Settings]) -> None:
+def test_the_account_is_taken_from_the_token_where_the_number_does_not_tell_it(
+    connected: Callable[..., Settings],
+) -> None:
     (finding,) = found(connected({NUMBER: meta.number(health_status=None)}), "WhatsApp app")
+    assert finding.level == "OK"
+    unknown = {NUMBER: meta.number(health_status=None), DEBUG: meta.token(granular_scopes=[])}
+    (finding,) = found(connected(unknown), "WhatsApp app")
     assert finding.level == "WARN"
     assert "whatsapp_business_management" in finding.cure
 
