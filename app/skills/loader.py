@@ -12,17 +12,9 @@ from app.people import Audience
 from app.processes.sandbox import Sandbox
 from app.settings import Settings
 from app.skills.file_tree import TreeError
-from app.skills.folder import (
-    Signature,
-    Stamp,
-    entries,
-    is_skill,
-    signature,
-    stamp,
-)
+from app.skills.folder import Signature, entries, is_skill, signature
 from app.skills.installed import Installed, current, is_installed_folder
 from app.skills.modules import is_installed
-from app.skills.phrases import phrases
 from app.skills.skill import (
     RELEASE_SKILLS,
     Skill,
@@ -197,7 +189,6 @@ class InstalledSkills:
         self._data_dir = data_dir
         self._sandbox = sandbox
         self._installed: dict[str, Installed] = {}
-        self._phrases: dict[str, Stamp] = {}
 
     @classmethod
     def of(cls, settings: Settings) -> "InstalledSkills":
@@ -224,14 +215,8 @@ class InstalledSkills:
         else:
             skill = load_skill(folder, release=release, workers=workers, version=version, is_installed=True)
         unrun = self._sandbox.refusal() if skill.tools else ""
-        self._phrases[str(folder)] = stamp(installed.phrases)
-        brought = {tool: said for tool, said in skill.phrases.items() if any(said.values())}
-        silent = {tool.name: tool.description for tool in skill.tools if tool.name not in brought}
-        written = phrases(installed.phrases, silent)
         return replace(
             skill,
-            phrases={**brought, **written},
-            written=frozenset(written),
             name=installed.name,
             audience=_audience(installed),
             tools=() if unrun else tuple(_limited(tool, installed) for tool in skill.tools),
@@ -241,11 +226,9 @@ class InstalledSkills:
         )
 
     def is_outdated(self, skill: Skill) -> bool:
-        """Tell whether it was approved anew, got other phrases, or may run now where it could not."""
+        """Tell whether it was approved anew, or may run now where it could not."""
         installed = self._installed.get(str(skill.folder))
         if installed is None or installed != skill.installed:
-            return True
-        if stamp(installed.phrases) != self._phrases.get(str(skill.folder)):
             return True
         return bool(skill.unrun) and self._sandbox.refusal() != skill.unrun
 

@@ -52,8 +52,8 @@ class Skill:
     this version of the folder.
 
     `instructions` is the body for the model, with the folder in place of `{baseDir}`. `installed` is the
-    record of an installed skill, and `unrun` says why its code does not run here; `written` are its tools
-    whose phrases a model wrote. `scripts` are the programs that its instructions may tell to run.
+    record of an installed skill, and `unrun` says why its code does not run here. `scripts` are the programs
+    that its instructions may tell to run.
     """
 
     name: str
@@ -76,7 +76,6 @@ class Skill:
     version: Signature = ()
     installed: Installed | None = None
     unrun: str = ""
-    written: frozenset[str] = frozenset()
     instructions: str = ""
     scripts: tuple[Script, ...] = ()
 
