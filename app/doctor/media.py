@@ -6,9 +6,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from app.doctor.finding import OK, WARN, Finding, Level, fail, ok, warn
+from app.doctor.finding import OK, WARN, Finding, Level, fail, ok
 from app.llm.transcription import LOCAL, EndpointTranscriber, NotTranscribed, build_transcriber
-from app.llm.vision import Vision
 from app.settings import Settings
 
 _MODELS = "docs/models.md"
@@ -41,11 +40,7 @@ def check_pictures(settings: Settings) -> Iterator[Finding]:
     """Say whether the model sees pictures, as far as that is known."""
     if not settings.has_model:
         return
-    vision = Vision(settings)
-    if vision.was_refused:
-        fact = f"{settings.llm_model} takes no pictures; people are told so"
-        yield warn("pictures", fact, "choose a model that sees, or set VISION=off to end this line")
-    elif settings.vision == "off":
+    if settings.vision == "off":
         yield ok("pictures", "are not shown to the model (VISION=off)")
     else:
         yield ok("pictures", "are shown to the model until it refuses one")
@@ -66,7 +61,4 @@ async def _try(transcriber: EndpointTranscriber) -> None:
     with tempfile.NamedTemporaryFile(suffix=".ogg") as file:
         file.write(canned_clip())
         file.flush()
-        try:
-            await transcriber.transcribe(Path(file.name), "audio/ogg", "")
-        finally:
-            await transcriber.close()
+        await transcriber.transcribe(Path(file.name), "audio/ogg", "")

@@ -134,7 +134,6 @@ class TurnScheduler:
             await asyncio.gather(*tasks, return_exceptions=True)
             await self._release()
         await self._runner.close()
-        await self._attachments.close()
 
     async def _release(self) -> None:
         """Give back what ran, as far as the disk allows: the rest is found from its rows at a start."""
