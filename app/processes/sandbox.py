@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Protocol
 
 from app.messages import JSON
-from app.processes.confine import CLOSED, FOLDER, MACHINES, MEGABYTE, PASSED
+from app.processes.confine import FOLDER, MACHINES, MEGABYTE, PASSED
 from app.settings import Settings
 
 _APP = Path(__file__).absolute().parents[1]
@@ -61,9 +61,8 @@ _ENVIRONMENT = {
 class Grants:
     """The rights that an owner allowed beyond the code's own folder; none by default.
 
-    `network` is the whole network of the machine, its services included but our own port, where the kernel
-    can close it (`confine.closes_ports`): no name of a host is checked. `programs`: to start other programs.
-    The folders are there under their own paths.
+    `network` is the whole network of the machine, its services included: no name of a host is checked.
+    `programs`: to start other programs. The folders are there under their own paths.
     """
 
     network: bool = False
@@ -112,7 +111,6 @@ class Sandbox:
     def __init__(self, settings: Settings) -> None:
         self.off = settings.sandbox == "off"
         self._workspace = settings.workspace_dir.resolve()
-        self._port = settings.port
         places = (settings.data_dir, settings.database_path, settings.mcp_config_path, Path(".env"))
         self._private = tuple(place.resolve() for place in places)
         self._own = tuple(place.resolve() for place in settings.own_places)
@@ -211,8 +209,6 @@ class Sandbox:
 
     def _rights(self, grants: Grants) -> list[str]:
         rights = [name for name in ("network", "programs") if getattr(grants, name)]
-        if grants.network and self._port:
-            rights.append(f"{CLOSED}{self._port}")
         return [*rights, *(self._checked(one) for one in (*grants.folders_read, *grants.folders_write))]
 
     def _check_own(self, folder: Path) -> None:
