@@ -97,13 +97,12 @@ def load_skill(
     workers: Workers | None = None,
     version: Signature | None = None,
     is_installed: bool = False,
-    runs_code: bool = True,
 ) -> Skill:
     """Read one skill folder. Only a skill named in `release`/bundled.txt has its code imported here.
 
     The tools of the others run in `workers`; without them each call has a worker of its own, but an installed
-    skill does not run. Without `runs_code` no tool's code does: all have their schemas only. `version` is the
-    folder's signature, where it is known. Not all that an installed skill says of itself is believed.
+    skill does not run. `version` is the folder's signature, where it is known. Not all that an installed
+    skill says of itself is believed.
     """
     folder = Path(os.path.abspath(folder))
     version = signature(folder) if version is None else version
@@ -112,21 +111,12 @@ def load_skill(
         manifest = _manifest(folder)
     except ManifestError as error:
         return broken_skill(folder, str(error), bundled=bundled, version=version)
-    runs_here = bundled and runs_code
-    if not os.path.exists(f"{folder}/scripts/tools.py") or (runs_here and missing(manifest.requirements)):
+    if not os.path.exists(f"{folder}/scripts/tools.py"):
         found = SkillTools()
-    elif runs_here:
+    elif bundled:
         found = bundled_tools(folder, manifest)
     else:
-        found = described_tools(
-            folder,
-            manifest,
-            workers,
-            version,
-            bundled=bundled,
-            is_installed=is_installed,
-            runs_code=runs_code,
-        )
+        found = described_tools(folder, manifest, workers, version, is_installed=is_installed)
     lacks = machine_lacks(manifest.requirements, found.packages)
     aside = workers.aside(folder, version) if workers is not None else ""
     names = frozenset(tool.name for tool in found.tools)

@@ -58,17 +58,12 @@ def described_tools(
     workers: Workers | None,
     version: Signature,
     *,
-    bundled: bool = False,
     is_installed: bool = False,
-    runs_code: bool = True,
 ) -> SkillTools:
     """Return the tools of a folder as its text describes them, with calls to `workers`.
 
     Without workers a call has one of its own that ends with it, so that a test that loads one skill has
-    nothing to close. An installed or bundled skill does not run so, for nothing confines it, nor does
-    anything without `runs_code`.
-
-    Only a bundled skill is believed that its tools are harmless. The results of an installed one count as
+    nothing to close. An installed skill does not run so, for nothing confines it, and its results count as
     text of others, whatever its metadata says.
     """
     from app.tools.source import find_tools
@@ -81,15 +76,16 @@ def described_tools(
     except SyntaxError as error:
         where = f" line {error.lineno}" if error.lineno else ""
         return SkillTools(faults=(f"scripts/tools.py{where}: {error.msg}",), broken=True)
-    options = _Options(manifest, [one.name for one in found], bundled=bundled, is_installed=is_installed)
-    code = "" if bundled else code_hash(folder)
-    alone = runs_code and not (bundled or is_installed)
+    options = _Options(manifest, [one.name for one in found], is_installed=is_installed)
+    code = code_hash(folder)
     tools = [
         Tool(
             one.name,
             one.description,
             one.schema,
-            _call(workers, folder, version, one.function, options.has("idempotent-tools", one.name), alone),
+            _call(workers, folder, version, one.function, options.has("idempotent-tools", one.name))
+            if workers is not None or not is_installed
+            else _unavailable,
             wants_context=True,
             examples=one.examples,
             warnings=one.warnings,
@@ -113,13 +109,9 @@ def _hooks(function: Callable[..., object]) -> dict[str, Any]:
 
 
 def _call(
-    workers: Workers | None, folder: Path, version: Signature, function: str, idempotent: bool, alone: bool
+    workers: Workers | None, folder: Path, version: Signature, function: str, idempotent: bool
 ) -> Callable[[dict[str, JSON], ToolContext], Awaitable[ToolResult]]:
     async def call(args: dict[str, JSON], context: ToolContext) -> ToolResult:
-        if workers is None and not alone:
-            return ToolResult.failure(
-                "UNAVAILABLE", f"{function} runs only in the server", "start: recado serve"
-            )
         used = workers or Workers()
         try:
             return await used.call(folder, version, function, args, context)
@@ -130,6 +122,10 @@ def _call(
                 await used.close()
 
     return call
+
+
+async def _unavailable(args: dict[str, JSON], context: ToolContext) -> ToolResult:
+    return ToolResult.failure("UNAVAILABLE", "it runs only in the server", "start: recado serve")
 
 
 def _died(function: str, fault: WorkerFault, idempotent: bool) -> ToolResult:
@@ -157,7 +153,7 @@ class _Options:
     """The options for tools in `metadata`, and those that cannot be followed."""
 
     def __init__(
-        self, manifest: Manifest, tools: Collection[str], *, bundled: bool, is_installed: bool = False
+        self, manifest: Manifest, tools: Collection[str], *, bundled: bool = False, is_installed: bool = False
     ) -> None:
         self._manifest = manifest
         self._lists = {key: frozenset(manifest.words(key)) for key in (*_STARRED, *_NAMED)}

@@ -39,7 +39,7 @@ from app.skills.frames import (
 from app.skills.proxies import answer_ask, serialize_context
 from app.tools.context import ToolContext
 from app.tools.masking import mask_text
-from app.tools.result import ToolError, ToolResult
+from app.tools.result import ToolResult
 
 # For running a folder's code, with its imports.
 START_SECONDS = 60.0
@@ -210,7 +210,7 @@ class Worker:
             case Ask(call=number) if number in self._calls:
                 self._calls[number].put_nowait(message)
             case Result(id=number) if number in self._calls:
-                self._calls[number].put_nowait(_result(message.result))
+                self._calls[number].put_nowait(ToolResult.of(message.result))
             case Ask() | Result():
                 return
             case _:
@@ -238,20 +238,6 @@ async def _read(reader: asyncio.StreamReader) -> tuple[Message, int]:
     """Return the next message and its size in bytes."""
     size = length(await reader.readexactly(HEADER), FROM_WORKER)
     return decode(await reader.readexactly(size)), size
-
-
-def _result(form: dict[str, JSON]) -> ToolResult:
-    """Read a result. Raises FrameError for another form than our workers write."""
-    match form:
-        case {"ok": True, "meta": dict(meta)}:
-            return ToolResult(True, form.get("data"), meta=meta)
-        case {
-            "ok": False,
-            "error": {"code": str(code), "message": str(message), "hint": str(hint)},
-            "meta": dict(meta),
-        }:
-            return ToolResult(False, form.get("data"), ToolError(code, message, hint), meta)
-    raise FrameError("a result that is none")
 
 
 def _answer_frame(answer: Answer) -> bytes:

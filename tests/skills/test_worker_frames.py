@@ -59,8 +59,6 @@ NESTED = "[" * 900 + "]" * 900
         '["Ask", {"id": NaN, "call": 1, "method": "store.get", "args": ["k"]}]',
         '["Ask", {"id": NESTED, "call": 1, "method": "store.get", "args": ["k"]}]',
         '["Ask", {"id": 1, "call": 1, "method": "store.get", "args": "k"}]',
-        '["Result", {"id": 1, "result": {"ok": false, "error": {"code": NESTED}}}]',
-        '["Result", {"id": 1, "result": {"ok": true, "meta": 5}}]',
         '[["Ask"], {}]',
         "no JSON",
     ],
