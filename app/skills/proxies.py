@@ -4,22 +4,19 @@ import asyncio
 import inspect
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from dataclasses import asdict
 from functools import partial
 from typing import Any, Protocol
 
 from app.http.address import FetchError
 from app.http.answers import Fetched
-from app.http.client import BYTES, MARGIN_SECONDS, SECONDS, SECONDS_MOST, HttpClient
+from app.http.client import BYTES, SECONDS, SECONDS_MOST, HttpClient
 from app.messages import JSON
 from app.people import Person
 from app.skills.frames import TO_WORKER, Answer, Ask
 from app.store.skill_data import SkillStore
 from app.tools.context import PersonStore, ToolContext
 
-# The server ends every request before that.
-ANSWER_SECONDS = SECONDS_MOST + MARGIN_SECONDS
 # Of keys and values in one list.
 LIST_BYTES = TO_WORKER - 1024 * 1024
 _STORE = frozenset({"store.get", "store.put", "store.list", "store.delete"})
@@ -28,9 +25,9 @@ _ABSENT = object()
 
 
 class Asker(Protocol):
-    """Asks the server something for one call."""
+    """Asks the server something for one call, and waits for the answer."""
 
-    def __call__(self, method: str, *args: JSON) -> "Future[Any]": ...
+    def __call__(self, method: str, *args: JSON) -> Any: ...
 
 
 def serialize_context(context: ToolContext) -> dict[str, JSON]:
@@ -48,10 +45,10 @@ async def answer_ask(ask: Ask, store: PersonStore | None, http: object | None) -
     """Answer an ask in the server, with the store and client of the call it belongs to."""
     try:
         if ask.method in _HTTP and isinstance(http, HttpClient):
-            return Answer(ask.id, await _fetch(ask, http))
-        return Answer(ask.id, await _value(ask, store))
+            return Answer(await _fetch(ask, http))
+        return Answer(await _value(ask, store))
     except Exception as error:  # raised again in the worker, where the tool's function called
-        return Answer(ask.id, error=f"{ask.method}: {str(error)[:1000] or type(error).__name__}")
+        return Answer(error=f"{ask.method}: {str(error)[:1000] or type(error).__name__}")
 
 
 async def _value(ask: Ask, store: PersonStore | None) -> JSON:
@@ -107,13 +104,12 @@ def build_context(given: Mapping[str, JSON], ask: Asker, *, is_async: bool) -> T
 
 
 def _asked(ask: Asker, read: Callable[[Any], Any], method: str, *args: JSON) -> Any:
-    return read(ask(method, *args).result(ANSWER_SECONDS))
+    return read(ask(method, *args))
 
 
 async def context_call(ask: Asker, read: Callable[[Any], Any], method: str, *args: JSON) -> Any:
     """Do the same for an `async def` tool; whose author reads this name where it was not awaited."""
-    async with asyncio.timeout(ANSWER_SECONDS):
-        return read(await asyncio.wrap_future(ask(method, *args)))
+    return read(await asyncio.to_thread(ask, method, *args))
 
 
 class StoreProxy:
