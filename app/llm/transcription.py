@@ -17,8 +17,6 @@ log = structlog.get_logger(__name__)
 
 SECONDS = 60.0
 LOCAL_SECONDS = 120.0  # on a small machine, to load the model too
-ATTEMPTS = 2
-PAUSE_SECONDS = 1.0
 LONGEST_TRANSCRIPT = 20_000  # characters: an hour of speech
 LOCAL = "local:"
 _PROGRAM = Path(__file__).absolute().with_name("whisper_program.py")
@@ -63,27 +61,19 @@ class EndpointTranscriber:
         self._model = settings.transcription_model
 
     async def transcribe(self, file: Path, mime_type: str, language: str) -> str:
-        data = await asyncio.to_thread(file.read_bytes)
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                return (await self._post(f"voice{_ending(mime_type)}", data, language))[:LONGEST_TRANSCRIPT]
-            except NotTranscribed as error:
-                log.warning("a voice note was not transcribed", reason=Private(error), attempt=attempt)
-                if error.final or attempt == ATTEMPTS:
-                    raise
-            await asyncio.sleep(PAUSE_SECONDS)
-        raise AssertionError("unreachable")
-
-    async def _post(self, name: str, data: bytes, language: str) -> str:
         from openai import APIError, APIStatusError, omit
 
         from app.llm.connection import open_client
 
-        opening = asyncio.to_thread(open_client, self._url, self._key)
+        data = await asyncio.to_thread(file.read_bytes)
+        opening = asyncio.to_thread(open_client, self._url, self._key, max_retries=1)
         try:
             async with asyncio.timeout(SECONDS), await opening as client:
                 answer = await client.audio.transcriptions.create(
-                    file=(name, data), model=self._model, language=language or omit, response_format="json"
+                    file=(f"voice{_ending(mime_type)}", data),
+                    model=self._model,
+                    language=language or omit,
+                    response_format="json",
                 )
         except APIStatusError as error:
             final = 400 <= error.status_code < 500 and error.status_code not in {*_NO_SUCH_SERVICE, 408, 429}
@@ -95,7 +85,7 @@ class EndpointTranscriber:
         text = getattr(answer, "text", None)
         if not isinstance(text, str):
             raise NotTranscribed("the answer holds no text")
-        return text.strip()
+        return text.strip()[:LONGEST_TRANSCRIPT]
 
 
 class LocalTranscriber:

@@ -109,7 +109,7 @@ class SkillLoader:
         paths = [os.path.join(release, name) for name in sorted(bundled_names(self._release))]
         paths += [entry.path for entry in entries(own) if _is_folder(entry)]
         if self._store is not None:
-            self._records = self._store.look()
+            self._records = self._store.records()
         yield from dict.fromkeys((*paths, *self._records))
 
     def _current(self, path: str, version: Signature) -> Skill:
@@ -135,7 +135,9 @@ class SkillLoader:
 
     def _outdated(self, skill: Skill) -> bool:
         """Tell whether something outside its folder changed: requirements, set aside, its record."""
-        if skill.installed and self._store is not None and self._store.is_outdated(skill):
+        if self._records.get(str(skill.folder)) != skill.installed:
+            return True
+        if skill.unrun and self._store is not None and self._store.refusal() != skill.unrun:
             return True
         missing = [name for name in skill.packages if not is_installed(name)]
         if machine_lacks(skill.manifest.requirements, missing) != skill.lacks:
@@ -178,7 +180,6 @@ class InstalledSkills:
     def __init__(self, data_dir: Path, sandbox: Sandbox) -> None:
         self._data_dir = data_dir
         self._sandbox = sandbox
-        self._installed: dict[str, Installed] = {}
 
     @classmethod
     def of(cls, settings: Settings) -> "InstalledSkills":
@@ -189,10 +190,13 @@ class InstalledSkills:
         """Return the sandbox that the worker of an installed skill starts in; others have none."""
         return self._sandbox.command(folder) if is_installed_folder(self._data_dir, folder) else ()
 
-    def look(self) -> Mapping[str, Installed]:
+    def records(self) -> Mapping[str, Installed]:
         """Return what is installed, by its folder's absolute path."""
-        self._installed = {os.path.abspath(one.folder): one for one in current(self._data_dir)}
-        return self._installed
+        return {os.path.abspath(one.folder): one for one in current(self._data_dir)}
+
+    def refusal(self) -> str:
+        """Say why their code does not run here; "" where it does."""
+        return self._sandbox.refusal()
 
     def load(self, installed: Installed, *, release: Path, workers: Workers | None) -> Skill:
         """Load one, taking no more than was approved."""
@@ -204,7 +208,7 @@ class InstalledSkills:
             skill = broken_skill(folder, str(error), version=version)
         else:
             skill = load_skill(folder, release=release, workers=workers, version=version, is_installed=True)
-        unrun = self._sandbox.refusal() if skill.tools else ""
+        unrun = self.refusal() if skill.tools else ""
         return replace(
             skill,
             name=installed.name,
@@ -214,13 +218,6 @@ class InstalledSkills:
             unrun=unrun,
             installed=installed,
         )
-
-    def is_outdated(self, skill: Skill) -> bool:
-        """Tell whether it was approved anew, or may run now where it could not."""
-        installed = self._installed.get(str(skill.folder))
-        if installed is None or installed != skill.installed:
-            return True
-        return bool(skill.unrun) and self._sandbox.refusal() != skill.unrun
 
 
 def _precedence(skill: Skill) -> tuple[bool, ...]:

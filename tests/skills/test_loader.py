@@ -179,10 +179,13 @@ def test_what_only_skills_of_the_release_may_say_of_themselves_is_not_believed(t
     ]
     assert [skill.tools[0].permits_addresses for skill in (own, elsewhere)] == [False, False]
     assert own.warnings == (
-        "harmless-tools is for skills of the release",
-        "search-results is for skills of the release",
+        "harmless-tools is only believed of a skill of the release",
+        "search-results is only believed of a skill of the release",
     )
-    assert elsewhere.warnings == (*own.warnings, "own-results is not believed of a skill from elsewhere")
+    assert elsewhere.warnings == (
+        *own.warnings,
+        "own-results is only believed of a skill that is not from elsewhere",
+    )
 
 
 @pytest.mark.parametrize("name", ["SKILL.md", "scripts/tools.py", "mcp.json"])
