@@ -11,7 +11,6 @@ from app.messages import JSON
 from app.people import Audience, Person, may_use
 from app.search.index import Document
 from app.search.lexicon import phrases_of
-from app.skills.disclosure import readable_files
 from app.skills.skill import Skill
 from app.tools import Tool
 from app.tools.catalog import stamp
@@ -64,16 +63,15 @@ class Catalog:
 class CatalogSnapshot:
     """The skills, servers and tools at one moment; it never changes, so a turn never sees half of a reload.
 
-    `servers` are by category; `files` are those that can be read of each skill; `sizes` are the bytes of each
-    tool's definition; `categories` are those of each tool that has one, in the order of the tools' names;
-    `trusted` are the skills and servers that are the release's or the operator's own.
+    `servers` are by category; `sizes` are the bytes of each tool's definition; `categories` are those of each
+    tool that has one, in the order of the tools' names; `trusted` are the skills and servers that are the
+    release's or the operator's own.
     """
 
     skills: Mapping[str, Skill] = field(default_factory=dict)
     servers: Mapping[str, ServerTools] = field(default_factory=dict)
     tools: Mapping[str, Tool] = field(default_factory=dict)
     phrases: Phrases = field(default_factory=dict)
-    files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     catalog: Catalog = field(default_factory=Catalog)
     definitions: Mapping[str, Schema] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
@@ -115,7 +113,7 @@ def build_snapshot(
     servers: Servers | None = None,
     guest_tools: Collection[str] = (),
 ) -> CatalogSnapshot:
-    """Return a snapshot of the skills in use, their tools and phrases, and servers. It blocks on folders.
+    """Return a snapshot of the skills in use, their tools and phrases, and servers.
 
     `guest_tools`: names of tools, skills and servers that guests may use though only members could.
     """
@@ -139,7 +137,6 @@ def build_snapshot(
         servers=served,
         tools=offered,
         phrases=phrases,
-        files={name: () if one.bundled else readable_files(one) for name, one in by_name.items()},
         catalog=Catalog(*stamp([*functions.values()]), f"[{b','.join(bodies.values()).decode()}]"),
         definitions=definitions,
         sizes={name: len(body) for name, body in bodies.items()},

@@ -32,7 +32,6 @@ from app.skills.disclosure import (
     narrowed,
     place,
     reading_tools,
-    text_of,
 )
 from app.skills.script_tool import RUN_SKILL_SCRIPT, ScriptRunner
 from app.skills.script_tool import SENTENCES as SCRIPT_SENTENCES
@@ -51,16 +50,6 @@ _FITTING = 2
 _FITTING_COVERAGE = 0.34
 _NEARLY_AS_GOOD = 0.7
 _SLOT = re.compile(r"\{\w+\}")
-
-
-@dataclass(frozen=True, slots=True)
-class Instructions:
-    """The text of a skill in the prompt; `files` can be read with a tool."""
-
-    name: str
-    description: str
-    body: str
-    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +277,7 @@ class ToolCatalog:
         """
         usable = self._snapshot.usable(person)
         about = self._about(intent, said, usable)
-        lengths = {name: len(text_of(usable[name])) for name in {*active, *about} if name in usable}
+        lengths = {name: len(usable[name].instructions) for name in {*active, *about} if name in usable}
         shown = place(active, about, lengths)
         longest = max((lengths[name] for name in about if name in shown), default=0)
         tools = self.tool_categories(person)
@@ -333,13 +322,9 @@ class ToolCatalog:
         """Return the definitions of all tools that a person may be offered."""
         return self.offer(list(self.tool_categories(person)), person).schemas
 
-    def instructions(self, names: Sequence[str]) -> list[Instructions]:
-        """Return the texts of these skills; those gone meanwhile are left out."""
-        skills = [skill for name in names if (skill := self.skill(name)) is not None]
-        return [
-            Instructions(one.name, one.description, text_of(one), self._snapshot.files[one.name])
-            for one in skills
-        ]
+    def instructions(self, names: Sequence[str]) -> list[Skill]:
+        """Return these skills; those gone meanwhile are left out."""
+        return [skill for name in names if (skill := self.skill(name)) is not None]
 
     def settings(self, category: str) -> dict[str, str]:
         """Return the variables that a skill declared; none for an installed skill."""
@@ -400,28 +385,27 @@ class ToolCatalog:
 
     def _reading_for(self, about: Sequence[str], shown: Sequence[str]) -> list[str]:
         """Return which of our own tools are of use: for a text not in the prompt, for files, for scripts."""
-        named = dict.fromkeys((*about, *shown))
+        skills = self.instructions(list(dict.fromkeys((*about, *shown))))
         wanted = {
             LOAD_SKILL: any(name not in shown for name in about),
-            READ_SKILL_FILE: any(self._snapshot.files[name] for name in named),
-            RUN_SKILL_SCRIPT: RUN_SKILL_SCRIPT in self._reading and any(map(self._has_scripts, named)),
+            READ_SKILL_FILE: any(skill.files for skill in skills),
+            RUN_SKILL_SCRIPT: RUN_SKILL_SCRIPT in self._reading and any(map(_has_scripts, skills)),
         }
         return [name for name, useful in wanted.items() if useful]
 
     def _narrowed(self, name: str, about: Sequence[str], shown: Sequence[str]) -> Tool | None:
         """Return one of our own tools narrowed to the skills it may be asked for, None without any."""
-        names = about if name == LOAD_SKILL else dict.fromkeys((*about, *shown))
-        skills = [skill for one in names if (skill := self.skill(one)) is not None]
+        skills = self.instructions(list(dict.fromkeys(about if name == LOAD_SKILL else (*about, *shown))))
         if name == READ_SKILL_FILE:
-            skills = [skill for skill in skills if self._snapshot.files[skill.name]]
+            skills = [skill for skill in skills if skill.files]
         if name == RUN_SKILL_SCRIPT:
-            skills = [skill for skill in skills if self._has_scripts(skill.name)]
+            skills = list(filter(_has_scripts, skills))
         parameter = "name" if name == LOAD_SKILL else "skill"
         return narrowed(self._reading[name], parameter, skills) if skills else None
 
-    def _has_scripts(self, name: str) -> bool:
-        skill = self.skill(name)
-        return skill is not None and any(not script.lacks for script in skill.scripts)
+
+def _has_scripts(skill: Skill) -> bool:
+    return any(not script.lacks for script in skill.scripts)
 
 
 def _add(index: ToolIndex, documents: Iterable[Document]) -> None:

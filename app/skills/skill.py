@@ -14,7 +14,7 @@ from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 from app.messages import JSON
 from app.people import Audience
 from app.settings import skill_environment
-from app.skills.folder import Signature, check_size, read_file, signature
+from app.skills.folder import KNOWN_FILES, Signature, check_size, read_file, signature, walk
 from app.skills.installed import Installed
 from app.skills.manifest import Manifest, ManifestError, Requirements, audience_of, load_yaml, read_manifest
 from app.skills.scripts import Script, scripts_of
@@ -34,6 +34,8 @@ _Phrase = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, 
 _InLanguage = Annotated[tuple[_Phrase, ...], Field(max_length=200)]
 _PHRASES_FILE: TypeAdapter[Any] = TypeAdapter(dict[str, dict[Literal["es", "pt", "en"], _InLanguage]])
 
+MOST_FILES = 60
+_OF_THE_CODE = ("scripts/", "assets/", "tests/")
 _SYSTEMS = {"macos": "darwin", "osx": "darwin", "windows": "win32"}
 
 _TOOL_LISTS = ("sensitive", "destructive", "read-only", "idempotent", "harmless", "include")
@@ -51,7 +53,8 @@ class Skill:
     machine would need, `packages` the Python packages among it; `aside` says why its code is no longer run in
     this version of the folder.
 
-    `instructions` is the body for the model, with the folder in place of `{baseDir}`. `installed` is the
+    `instructions` is the body for the model, with the folder in place of `{baseDir}`; `files` are those that
+    it may want to read, by their paths in the folder. `installed` is the
     record of an installed skill, and `unrun` says why its code does not run here. `scripts` are the programs
     that its instructions may tell to run.
     """
@@ -77,6 +80,7 @@ class Skill:
     installed: Installed | None = None
     unrun: str = ""
     instructions: str = ""
+    files: tuple[str, ...] = ()
     scripts: tuple[Script, ...] = ()
 
     @property
@@ -149,6 +153,7 @@ def load_skill(
         audience=audience_of(manifest),
         version=version,
         instructions=manifest.body.replace("{baseDir}", str(folder)),
+        files=() if bundled else _readable_files(folder, manifest.body),
         scripts=() if bundled else scripts_of(folder),
     )
 
@@ -214,6 +219,23 @@ def _manifest(folder: Path) -> Manifest:
     except OSError as error:
         raise ManifestError(f"the folder cannot be read: {error.strerror or error}") from error
     return read_manifest(read_file(folder, "SKILL.md"), folder.name)
+
+
+def _readable_files(folder: Path, body: str) -> tuple[str, ...]:
+    """Return the files of a folder, sorted; those of its code only where the instructions name them."""
+    try:
+        found = [one.path for one in walk(str(folder)) if not os.path.isdir(one.path)]
+    except OSError:
+        return ()
+    has_code = (folder / "scripts" / "tools.py").exists()
+    paths = [
+        path
+        for path in sorted(os.path.relpath(path, folder) for path in found)
+        if path.isprintable()
+        and path not in KNOWN_FILES
+        and (not (has_code and path.startswith(_OF_THE_CODE)) or path in body)
+    ]
+    return tuple(paths[:MOST_FILES])
 
 
 def _asset(folder: Path, path: str) -> tuple[JSON, Sequence[str]]:
