@@ -36,7 +36,6 @@ class ChatModel:
         self._limit_name = "max_tokens" if settings.openai_base_url else "max_completion_tokens"
         # then tools are written into the prompt
         self.tools_refused = bool(settings.models) and not settings.models[0].tools
-        self.failure = ""
 
     async def close(self) -> None:
         if self._connection is not None:
@@ -45,15 +44,6 @@ class ChatModel:
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
         """Return the answer to one call; the caller retries. Raises ModelError."""
-        try:
-            answer = await self._with_pictures_or_words(request)
-        except ModelError as error:
-            self.failure = str(error)
-            raise
-        self.failure = ""
-        return answer
-
-    async def _with_pictures_or_words(self, request: ModelRequest) -> ModelAnswer:
         if not has_pictures(request.messages):
             return await self._with_tools_or_text(request)
         words = replace(request, messages=in_words(request.messages))

@@ -48,7 +48,7 @@ class IntentRequest:
 
     `categories`: all that exist for this person; `earlier`: the last few turns of the conversation; `asked`:
     its last line asks the person something; `sticky`: the categories it has used; `timeout`: seconds the
-    model may take; `catalog`: hash of the catalogue behind the categories.
+    model may take.
     """
 
     said: str
@@ -58,7 +58,6 @@ class IntentRequest:
     asked: bool = False
     sticky: tuple[str, ...] = ()
     timeout: float = 20.0
-    catalog: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +114,6 @@ async def _answer(
         person=request.person,
         categories=shown,
         earlier=request.earlier,
-        catalog=request.catalog,
     )
     try:
         async with asyncio.timeout(request.timeout):

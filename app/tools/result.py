@@ -1,6 +1,5 @@
 """The outcome of a tool call, in the one shape that everything reads."""
 
-import asyncio
 import dataclasses
 from bisect import bisect_right
 from collections.abc import Mapping
@@ -114,10 +113,6 @@ class ToolResult:
         if limit is None or len(text) <= limit:
             return text.decode()
         return self._cut(limit, len(text)).decode()
-
-    async def text(self) -> str:
-        """Return `to_json`, written in a thread."""
-        return await asyncio.to_thread(self.to_json)
 
     @property
     def form(self) -> dict[str, JSON]:
