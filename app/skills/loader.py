@@ -14,14 +14,12 @@ from app.settings import Settings
 from app.skills.file_tree import TreeError
 from app.skills.folder import Signature, entries, is_skill, signature
 from app.skills.installed import Installed, current, is_installed_folder
-from app.skills.modules import is_installed
 from app.skills.skill import (
     RELEASE_SKILLS,
     Skill,
     broken_skill,
     bundled_names,
     load_skill,
-    machine_lacks,
 )
 from app.skills.workers import FailureReporter, Workers
 from app.tools import Tool
@@ -134,13 +132,10 @@ class SkillLoader:
             return broken_skill(folder, fault, version=version)
 
     def _outdated(self, skill: Skill) -> bool:
-        """Tell whether something outside its folder changed: requirements, set aside, its record."""
+        """Tell whether its record or the sandbox changed, or whether it is set aside."""
         if self._records.get(str(skill.folder)) != skill.installed:
             return True
         if skill.unrun and self._store is not None and self._store.refusal() != skill.unrun:
-            return True
-        missing = [name for name in skill.packages if not is_installed(name)]
-        if machine_lacks(skill.manifest.requirements, missing) != skill.lacks:
             return True
         return self._workers is not None and self._workers.aside(skill.folder, skill.version) != skill.aside
 

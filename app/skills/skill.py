@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -49,9 +49,8 @@ class Skill:
     """A folder with a SKILL.md.
 
     `faults` do not work, `warnings` a careful author would mend, `left_out` are the public functions that are
-    no tools, and why. Nothing is offered unless `available`; `reason` says why not. `lacks` is what the
-    machine would need, `packages` the Python packages among it; `aside` says why its code is no longer run in
-    this version of the folder.
+    no tools, and why. Nothing is offered unless `available`; `reason` says why not. `aside` says why its code
+    is no longer run in this version of the folder.
 
     `instructions` is the body for the model, with the folder in place of `{baseDir}`; `files` are those that
     it may want to read, by their paths in the folder. `installed` is the
@@ -71,8 +70,6 @@ class Skill:
     left_out: tuple[str, ...] = ()
     available: bool = True
     reason: str = ""
-    lacks: str = ""
-    packages: tuple[str, ...] = ()
     aside: str = ""
     bundled: bool = False
     audience: Audience = "members"
@@ -121,7 +118,8 @@ def load_skill(
         found = bundled_tools(folder, manifest)
     else:
         found = described_tools(folder, manifest, workers, version, is_installed=is_installed)
-    lacks = machine_lacks(manifest.requirements, found.packages)
+    wanted = (f"it needs the package {name}, which is not installed" for name in found.packages)
+    lacks = "; ".join(filter(None, (missing(manifest.requirements), *wanted)))
     aside = workers.aside(folder, version) if workers is not None else ""
     names = frozenset(tool.name for tool in found.tools)
     phrases, phrase_warnings = _phrases(folder, names)
@@ -146,8 +144,6 @@ def load_skill(
         left_out=found.left_out,
         available=not (lacks or found.broken or aside),
         reason=lacks or (found.faults[0] if found.broken else aside),
-        lacks=lacks,
-        packages=found.packages,
         aside=aside,
         bundled=bundled,
         audience=audience_of(manifest),
@@ -190,12 +186,6 @@ def is_bundled(folder: Path, release: Path) -> bool:
     except OSError:
         return False
     return os.path.basename(os.path.realpath(folder)) in bundled_names(release)
-
-
-def machine_lacks(needs: Requirements, packages: Collection[str]) -> str:
-    """Say which programs, variables and packages are missing; "" where nothing is."""
-    wanted = (f"it needs the package {name}, which is not installed" for name in packages)
-    return "; ".join(filter(None, (missing(needs), *wanted)))
 
 
 def missing(needs: Requirements) -> str:
