@@ -40,7 +40,6 @@ _TOO_LONG = re.compile(
     r"|(prompt|input|request).{0,40}too (long|large)",
     re.IGNORECASE | re.DOTALL,
 )
-_ANSWER_TOO_LONG = re.compile(r"max_(completion_|new_)?tokens|in the completion", re.IGNORECASE)
 
 
 class ModelError(RecadoError):
@@ -97,11 +96,6 @@ class ModelError(RecadoError):
     def refuses_pictures(self) -> bool:
         """Tell whether no picture will ever be taken, rather than this one."""
         return self.may_refuse_pictures and bool(_NO_PICTURES.search(self.reason))
-
-    @property
-    def wants_shorter_answer(self) -> bool:
-        """Tell whether the answer's length limit was refused."""
-        return self.status in _REFUSALS and bool(_ANSWER_TOO_LONG.search(self.reason))
 
 
 class RetryBudget:
