@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import orjson
 
@@ -31,7 +30,8 @@ class ChatModel:
         self._connection: Connection | None = None
         self._opening = asyncio.Lock()
         self._url = settings.openai_base_url or OPENAI_URL
-        is_openai = "openai" in (urlsplit(self._url).hostname or "")  # whose models refuse the older name
+        # whose models refuse the older name
+        is_openai = any(host in self._url for host in ("api.openai.com", "openai.azure.com"))
         self._limit_name = "max_completion_tokens" if is_openai else "max_tokens"
         # then tools are written into the prompt
         self.tools_refused = bool(settings.models) and not settings.models[0].tools
