@@ -105,10 +105,9 @@ def rank_tools(intent: Intent, said: str, index: ToolIndex, tools: Mapping[str, 
         named = f"{text} web page" if intent.source == "sticky" and _ADDRESS.search(text) else text
         phrase = "" if text == said else text
         hits = index.spread(named, among=tools.keys(), apart=own, limit=depth)
+        worth = {hit.id: hit.score * (_BOOST if hit.id in own else 1.0) for hit in hits}
         ranked = (
-            Ranked(hit.id, tools[hit.id], phrase, hit.score, hit.score * boost, hit.coverage)
-            for hit in hits
-            for boost in [_BOOST if hit.id in own else 1.0]
+            Ranked(hit.id, tools[hit.id], phrase, hit.score, worth[hit.id], hit.coverage) for hit in hits
         )
         rankings.append(sorted(ranked, key=_order))
     return Rankings([ranking for ranking in rankings if ranking], tools)

@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 START_SECONDS = 60.0
 IDLE_SECONDS = 300.0
 # Calls of one folder, each in a worker of its own; further ones wait.
-CALLS_AT_ONCE = 4
+CALLS_AT_ONCE = 8
 # In a row, after which a skill is set aside.
 FAILURES = 3
 
