@@ -4,22 +4,20 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
-from app.messages import JSON
 from app.people import Audience
 from app.settings import skill_environment
 from app.skills.folder import KNOWN_FILES, Signature, check_size, read_file, signature, walk
 from app.skills.installed import Installed
 from app.skills.manifest import Manifest, ManifestError, Requirements, audience_of, load_yaml, read_manifest
 from app.skills.scripts import Script, scripts_of
-from app.skills.sentences import FILE as SENTENCES
-from app.skills.sentences import Sentences, describe_fault, read_sentences
+from app.skills.sentences import SENTENCES_FILE, ToolSentences, describe_fault
 from app.skills.tools import SkillTools, bundled_tools, described_tools
 from app.skills.workers import Workers
 from app.tools import Tool
@@ -30,6 +28,7 @@ RELEASE_SKILLS = Path(__file__).resolve().parents[2] / "skills"
 # Example phrases: tool → language → what people write.
 Phrases = Mapping[str, Mapping[str, tuple[str, ...]]]
 PHRASES = "assets/phrases.yaml"
+SENTENCES = "assets/sentences.yaml"
 _Phrase = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 _InLanguage = Annotated[tuple[_Phrase, ...], Field(max_length=200)]
 _PHRASES_FILE: TypeAdapter[Any] = TypeAdapter(dict[str, dict[Literal["es", "pt", "en"], _InLanguage]])
@@ -64,7 +63,7 @@ class Skill:
     manifest: Manifest
     tools: tuple[Tool, ...] = ()
     phrases: Phrases = field(default_factory=dict)
-    sentences: Sentences = field(default_factory=dict)
+    sentences: Mapping[str, ToolSentences] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
@@ -122,8 +121,8 @@ def load_skill(
     lacks = "; ".join(filter(None, (missing(manifest.requirements), *wanted)))
     aside = workers.aside(folder, version) if workers is not None else ""
     names = frozenset(tool.name for tool in found.tools)
-    phrases, phrase_warnings = _phrases(folder, names)
-    sentences, sentence_warnings = _sentences(folder, names)
+    phrases, phrase_warnings = _asset(folder, PHRASES, _PHRASES_FILE, names)
+    sentences, sentence_warnings = _asset(folder, SENTENCES, SENTENCES_FILE, names)
     return Skill(
         name=manifest.name,
         description=manifest.line,
@@ -228,31 +227,20 @@ def _readable_files(folder: Path, body: str) -> tuple[str, ...]:
     return tuple(paths[:MOST_FILES])
 
 
-def _asset(folder: Path, path: str) -> tuple[JSON, Sequence[str]]:
-    """Return the value of a YAML file, None where there is none, and a warning where it cannot be read."""
+def _asset(
+    folder: Path, path: str, form: TypeAdapter[Any], tools: Collection[str]
+) -> tuple[dict[str, Any], list[str]]:
+    """Return what a YAML file says of these tools, and warnings of what is left out."""
     if not os.path.exists(f"{folder}/{path}"):
-        return None, []
+        return {}, []
     try:
-        return load_yaml(read_file(folder, path).decode("utf-8-sig")), []
-    except (OSError, ValueError, ManifestError) as error:
-        return None, [f"{path} is left out: {' '.join(str(error).split())}"]
-
-
-def _sentences(folder: Path, tools: frozenset[str]) -> tuple[Sentences, Sequence[str]]:
-    value, warnings = _asset(folder, SENTENCES)
-    return ({}, warnings) if value is None else read_sentences(value, tools)
-
-
-def _phrases(folder: Path, tools: frozenset[str]) -> tuple[Phrases, Sequence[str]]:
-    value, warnings = _asset(folder, PHRASES)
-    if value is None:
-        return {}, warnings
-    try:
-        file = _PHRASES_FILE.validate_python(value)
+        said = form.validate_python(load_yaml(read_file(folder, path).decode("utf-8-sig")))
     except ValidationError as error:
-        return {}, [f"{PHRASES} is left out: {describe_fault(error)}"]
-    unknown = [f"{PHRASES} names the tool {tool!r}, which there is not" for tool in file if tool not in tools]
-    return {tool: file[tool] for tool in file if tool in tools}, unknown
+        return {}, [f"{path} is left out: {describe_fault(error)}"]
+    except (OSError, ValueError, ManifestError) as error:
+        return {}, [f"{path} is left out: {' '.join(str(error).split())}"]
+    unknown = [f"{path} names the tool {tool!r}, which there is not" for tool in said if tool not in tools]
+    return {tool: said[tool] for tool in said if tool in tools}, unknown
 
 
 def _metadata_warnings(manifest: Manifest) -> list[str]:
