@@ -48,8 +48,8 @@ _T = TypeVar("_T")
 
 
 def read_skills(settings: Settings) -> SkillLoader:
-    """Load all skills as a server does; no tool runs."""
-    loader = SkillLoader(settings.skills_dir, installed=InstalledSkills.of(settings))
+    """Load all skills as a server does, without running their code."""
+    loader = SkillLoader(settings.skills_dir, installed=InstalledSkills.of(settings), runs_code=False)
     loader.refresh()
     return loader
 
@@ -89,7 +89,7 @@ def skills_check(
     clashes: Sequence[str] = loader.clashes
     if path is not None:
         folders = _on_disk(lambda: _skill_folders(_folder_meant(path)))
-        skills = [load_skill(folder) for folder in folders]
+        skills = [load_skill(folder, runs_code=False) for folder in folders]
         clashes = _clashes_of(skills, loader)
     faulty = [skill for skill in skills if skill.faults]
     lines = [line for skill in skills for line in _report(skill, settings)]
@@ -136,7 +136,7 @@ def skills_add(
     meant = _folder_meant(Path(source))
     lines: list[str] = []
     if meant.absolute().parent == settings.skills_dir.absolute():
-        skill = load_skill(meant)
+        skill = load_skill(meant, runs_code=False)
     else:
         skill = _on_disk(lambda: _own(settings).add(meant))
         lines.append(f"Added {visible(skill.name)} to {settings.skills_dir / skill.folder.name}. {_SEEN}")

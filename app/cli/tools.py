@@ -66,7 +66,7 @@ _MATCHES_SHOWN = 10
 def catalog(as_json: AsJson = False) -> None:
     """Show the tool catalogue.
 
-    It is read, and no tool runs.
+    It is read without running any tool code.
     """
     settings = command_settings()
     abilities = _abilities(settings)
@@ -115,8 +115,8 @@ def route(message: Annotated[str, typer.Argument(help="What a person might write
 
 
 def _abilities(settings: Settings) -> ToolCatalog:
-    """Load skills and servers as a server does; no tool runs."""
-    loader = SkillLoader(settings.skills_dir, installed=InstalledSkills.of(settings))
+    """Load skills and servers as a server does, without running any tool's code."""
+    loader = SkillLoader(settings.skills_dir, installed=InstalledSkills.of(settings), runs_code=False)
     abilities = ToolCatalog(loader, ToolRegistry(), skill_environment(), patience=60.0)
     asyncio.run(abilities.refresh())
     return abilities

@@ -97,12 +97,13 @@ def load_skill(
     workers: Workers | None = None,
     version: Signature | None = None,
     is_installed: bool = False,
+    runs_code: bool = True,
 ) -> Skill:
     """Read one skill folder. Only a skill named in `release`/bundled.txt has its code imported here.
 
     The tools of the others run in `workers`; without them each call has a worker of its own, but an installed
-    skill does not run. `version` is the folder's signature, where it is known. Not all that an installed
-    skill says of itself is believed.
+    skill does not run. Without `runs_code` no tool's code does: all have their schemas only. `version` is the
+    folder's signature, where it is known. Not all that an installed skill says of itself is believed.
     """
     folder = Path(os.path.abspath(folder))
     version = signature(folder) if version is None else version
@@ -113,10 +114,13 @@ def load_skill(
         return broken_skill(folder, str(error), bundled=bundled, version=version)
     if not os.path.exists(f"{folder}/scripts/tools.py"):
         found = SkillTools()
-    elif bundled:
+    elif bundled and runs_code:
         found = bundled_tools(folder, manifest)
     else:
-        found = described_tools(folder, manifest, workers, version, is_installed=is_installed)
+        can_run = workers is not None or (runs_code and not is_installed)
+        found = described_tools(
+            folder, manifest, workers, version, bundled=bundled, is_installed=is_installed, can_run=can_run
+        )
     wanted = (f"it needs the package {name}, which is not installed" for name in found.packages)
     lacks = "; ".join(filter(None, (missing(manifest.requirements), *wanted)))
     aside = workers.aside(folder, version) if workers is not None else ""

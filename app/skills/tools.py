@@ -58,7 +58,9 @@ def described_tools(
     workers: Workers | None,
     version: Signature,
     *,
-    is_installed: bool = False,
+    bundled: bool,
+    is_installed: bool,
+    can_run: bool,
 ) -> SkillTools:
     """Return the tools of a folder as its text describes them, with calls to `workers`.
 
@@ -76,15 +78,15 @@ def described_tools(
     except SyntaxError as error:
         where = f" line {error.lineno}" if error.lineno else ""
         return SkillTools(faults=(f"scripts/tools.py{where}: {error.msg}",), broken=True)
-    options = _Options(manifest, [one.name for one in found], is_installed=is_installed)
-    code = code_hash(folder)
+    options = _Options(manifest, [one.name for one in found], bundled=bundled, is_installed=is_installed)
+    code = "" if bundled else code_hash(folder)
     tools = [
         Tool(
             one.name,
             one.description,
             one.schema,
             _call(workers, folder, version, one.function, options.has("idempotent-tools", one.name))
-            if workers is not None or not is_installed
+            if can_run
             else _unavailable,
             wants_context=True,
             examples=one.examples,

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from app.skills import RELEASE_SKILLS, SkillLoader, load_skill
+from app.skills import RELEASE_SKILLS, Skill, SkillLoader, load_skill
 from app.skills.folder import signature
 from app.skills.modules import ToolsModuleError, tool_functions
 from app.tools import ToolContext
+from app.tools.catalog import stamp
 from tests.skills.folders import write
 from tests.world import ROOT
 
@@ -58,6 +59,17 @@ def test_the_skills_of_the_release_load_without_a_fault() -> None:
             assert slots <= tool.input_schema["properties"].keys(), tool.name
 
 
+def test_what_is_read_of_the_release_is_what_runs() -> None:
+    """The shell shows the bundled skills from their texts, the server from their code."""
+    live, read = (loaded(RELEASE_SKILLS, RELEASE_SKILLS, runs_code=runs) for runs in (True, False))
+    for runs, told in zip(live.skills, read.skills, strict=True):
+        assert _facts(runs) == _facts(told)
+    assert stamp(tool.get_schema() for tool in live.tools()) == stamp(
+        tool.get_schema() for tool in read.tools()
+    )
+    assert live.phrases() == read.phrases()
+
+
 def test_a_file_is_seen_that_came_in_the_moment_in_which_its_folder_was_read(tmp_path: Path) -> None:
     """File times are as coarse as the kernel's ticks: for some milliseconds a folder's shows no change."""
     for number in range(500):
@@ -69,6 +81,27 @@ def test_a_file_is_seen_that_came_in_the_moment_in_which_its_folder_was_read(tmp
             assert signature(scripts.parent) != known
             return
     pytest.skip("every change of a folder shows in its time here")
+
+
+def _facts(skill: Skill) -> list[object]:
+    return [
+        (skill.name, skill.bundled, skill.available, skill.faults, skill.warnings, skill.left_out),
+        *((tool.definition_hash, tool.description, tool.examples, tool.category) for tool in skill.tools),
+        *((tool.sensitive, tool.idempotent, tool.harmless, tool.outside) for tool in skill.tools),
+        *((tool.timeout, tool.audience) for tool in skill.tools),
+    ]
+
+
+def test_nothing_of_a_bundled_skill_runs_where_it_is_only_read(tmp_path: Path, release: Path) -> None:
+    trap = tmp_path / "ran"
+    code, front = f"open({str(trap)!r}, 'w')\n{HELLO}", "metadata:\n  harmless-tools: hello\n"
+    write(release / "first", code, front=front)
+    loader = loaded(tmp_path / "own", release, runs_code=False)
+    (hello,) = loader.tools()
+    assert (loader.skills[0].bundled, hello.name, hello.harmless) == (True, "hello", True)
+    assert not trap.exists()
+    SkillLoader(tmp_path / "own", release).refresh()
+    assert trap.exists()
 
 
 def _slots(text: str) -> list[str]:
