@@ -114,7 +114,7 @@ def make_card(tree: Quarantined) -> SkillCard:
     manifest = tree.manifest
     tools, tools_fault = _tools(tree)
     servers, refused = read_servers(tree.files["mcp.json"]) if "mcp.json" in tree.files else ((), ())
-    asked = (*manifest.words("settings"), *manifest.requirements.env)
+    asked = (*manifest.words("settings"), *manifest.needs("env"))
     settings = tuple(dict.fromkeys((*asked, *(name for server in servers for name in server.secrets))))
     named = hosts(tree.files)
     _require_readable(hosts=len(named), tools=len(tools), variables=len(settings))

@@ -36,16 +36,6 @@ class ManifestError(RecadoError):
 
 
 @dataclass(frozen=True, slots=True)
-class Requirements:
-    """The programs, variables and systems a skill needs, as metadata of other assistants names them."""
-
-    bins: tuple[str, ...] = ()
-    any_bins: tuple[str, ...] = ()
-    env: tuple[str, ...] = ()
-    systems: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Manifest:
     """One SKILL.md. `fields` is the whole frontmatter as YAML gave it, unknown keys included."""
 
@@ -56,7 +46,6 @@ class Manifest:
     body: str = ""
     warnings: tuple[str, ...] = ()
     fields: Mapping[str, JSON] = field(default_factory=dict)
-    requirements: Requirements = field(default_factory=Requirements)
 
     @property
     def line(self) -> str:
@@ -71,6 +60,14 @@ class Manifest:
         """Return one string of `metadata`, "" where it is absent."""
         value = self.metadata.get(key) if isinstance(self.metadata, dict) else None
         return "" if value is None or isinstance(value, dict | list) else str(value).strip()
+
+    def needs(self, key: str) -> tuple[str, ...]:
+        """Return the `bins`, `anyBins`, `env` or `os` that it needs, as metadata of other assistants says."""
+        known = self.metadata if isinstance(self.metadata, dict) else {}
+        blocks = [block for name in GATING_NAMESPACES if isinstance(block := known.get(name), dict)]
+        if key != "os":
+            blocks = [needed for block in blocks if isinstance(needed := block.get("requires"), dict)]
+        return tuple(dict.fromkeys(word for block in blocks for word in _words(block.get(key))))
 
 
 def may_use_network(manifest: Manifest) -> bool:
@@ -114,7 +111,6 @@ def read_manifest(content: bytes, folder: str) -> Manifest:
         body=body.strip(),
         warnings=tuple(warnings),
         fields=fields,
-        requirements=_requirements(fields.get("metadata")),
     )
 
 
@@ -230,16 +226,3 @@ def _words(value: JSON) -> tuple[str, ...]:
             text for item in value if not isinstance(item, dict | list) and (text := str(item).strip())
         )
     return () if value is None or isinstance(value, dict) else tuple(str(value).replace(",", " ").split())
-
-
-def _requirements(metadata: JSON) -> Requirements:
-    known = metadata if isinstance(metadata, dict) else {}
-    blocks = [block for name in GATING_NAMESPACES if isinstance(block := known.get(name), dict)]
-    needs = [needed for block in blocks if isinstance(needed := block.get("requires"), dict)]
-
-    def listed(key: str, found: list[dict[str, JSON]]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(word for one in found for word in _words(one.get(key))))
-
-    return Requirements(
-        listed("bins", needs), listed("anyBins", needs), listed("env", needs), listed("os", blocks)
-    )

@@ -2,11 +2,11 @@
 
 import json
 import os
-import shutil
 import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from shutil import which
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
@@ -15,7 +15,7 @@ from app.people import Audience
 from app.settings import skill_environment
 from app.skills.folder import KNOWN_FILES, Signature, check_size, read_file, signature, walk
 from app.skills.installed import Installed
-from app.skills.manifest import Manifest, ManifestError, Requirements, audience_of, load_yaml, read_manifest
+from app.skills.manifest import Manifest, ManifestError, audience_of, load_yaml, read_manifest
 from app.skills.scripts import Script, scripts_of
 from app.skills.sentences import SENTENCES_FILE, ToolSentences, describe_fault
 from app.skills.tools import SkillTools, bundled_tools, described_tools
@@ -122,7 +122,7 @@ def load_skill(
             folder, manifest, workers, version, bundled=bundled, is_installed=is_installed, can_run=can_run
         )
     wanted = (f"it needs the package {name}, which is not installed" for name in found.packages)
-    lacks = "; ".join(filter(None, (missing(manifest.requirements), *wanted)))
+    lacks = "; ".join(filter(None, (missing(manifest), *wanted)))
     aside = workers.aside(folder, version) if workers is not None else ""
     names = frozenset(tool.name for tool in found.tools)
     phrases, phrase_warnings = _asset(folder, PHRASES, _PHRASES_FILE, names)
@@ -191,18 +191,19 @@ def is_bundled(folder: Path, release: Path) -> bool:
     return os.path.basename(os.path.realpath(folder)) in bundled_names(release)
 
 
-def missing(needs: Requirements) -> str:
-    """Say which of these requirements the machine does not meet; "" where it meets all."""
-    environment = skill_environment() if needs.env else {}
-    reasons = [f"the program {name} is not installed" for name in needs.bins if not shutil.which(name)]
-    if needs.any_bins and not any(shutil.which(name) for name in needs.any_bins):
-        reasons.append(f"none of these programs is installed: {', '.join(needs.any_bins)}")
+def missing(manifest: Manifest) -> str:
+    """Say which of its requirements the machine does not meet; "" where it meets all."""
+    any_bins, systems, environment = manifest.needs("anyBins"), manifest.needs("os"), skill_environment()
+    reasons = [f"the program {name} is not installed" for name in manifest.needs("bins") if not which(name)]
+    if any_bins and not any(map(which, any_bins)):
+        reasons.append(f"none of these programs is installed: {', '.join(any_bins)}")
     reasons += [
-        f"the environment variable {name} is not set" for name in needs.env if not environment.get(name)
+        f"the environment variable {name} is not set"
+        for name in manifest.needs("env")
+        if not environment.get(name)
     ]
-    wanted = [_SYSTEMS.get(name.lower(), name.lower()) for name in needs.systems]
-    if wanted and sys.platform not in wanted:
-        reasons.append(f"it is for {', '.join(needs.systems)}, and this is {sys.platform}")
+    if systems and sys.platform not in {_SYSTEMS.get(name.lower(), name.lower()) for name in systems}:
+        reasons.append(f"it is for {', '.join(systems)}, and this is {sys.platform}")
     return "; ".join(reasons)
 
 

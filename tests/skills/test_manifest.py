@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from app.skills.manifest import ManifestError, Requirements, parse_frontmatter, read_manifest, shortened
+from app.skills.manifest import ManifestError, parse_frontmatter, read_manifest, shortened
 from app.skills.skill import missing
 
 GOOD = b"---\nname: demo\ndescription: Does things.\n---\n# Body\n"
@@ -130,7 +130,7 @@ def test_lists_in_metadata_are_strings_or_lists() -> None:
 )
 def test_metadata_of_any_shape_is_kept(metadata: str) -> None:
     manifest = read_manifest(f"---\nname: demo\ndescription: x\nmetadata: {metadata}\n---\n".encode(), "demo")
-    assert manifest.requirements == Requirements()
+    assert manifest.needs("bins") == ()
     assert manifest.words("sensitive-tools") == ()
 
 
@@ -138,11 +138,11 @@ def test_requirements_of_other_assistants_are_told_in_words() -> None:
     requires = '{"bins": ["no-gh"], "anyBins": ["no-a", "no-b"], "env": ["K"]}'
     metadata = f'{{"openclaw": {{"os": ["solaris"], "requires": {requires}}}}}'
     manifest = read_manifest(f"---\nname: demo\ndescription: x\nmetadata: {metadata}\n---\n".encode(), "demo")
-    needs = manifest.requirements
-    assert needs == Requirements(("no-gh",), ("no-a", "no-b"), ("K",), ("solaris",))
     for part in ("no-gh is not installed", "no-a, no-b", "variable K", "for solaris"):
-        assert part in missing(needs)
-    assert missing(Requirements(("sh",), ("no-a", "sh"), systems=("macOS", "Linux"))) == ""
+        assert part in missing(manifest)
+    here = '{"openclaw": {"os": ["macOS", "Linux"], "requires": {"bins": "sh", "anyBins": ["no-a", "sh"]}}}'
+    met = read_manifest(f"---\nname: demo\ndescription: x\nmetadata: {here}\n---\n".encode(), "demo")
+    assert missing(met) == ""
 
 
 def test_shortening_ends_at_a_word() -> None:
