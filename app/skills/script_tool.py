@@ -126,9 +126,8 @@ class ScriptRunner:
             raise ValueError(
                 f"args: at most {MOST_ARGUMENTS} of {LONGEST_ARGUMENT} characters each, none with a NUL"
             )
-        verdict = self._sandbox.probe()
-        if not verdict.works:
-            raise ValueError(f"scripts of skills run in the sandbox alone, and {verdict.reason}")
+        if fault := self._sandbox.probe():
+            raise ValueError(f"scripts of skills run in the sandbox alone, and {fault}")
 
     def _find(self, skill: str, script: str) -> tuple[Skill, Script]:
         """Return a script that can run. Raises ValueError."""
