@@ -143,7 +143,7 @@ class SkillLoader:
 
     def _outdated(self, skill: Skill) -> bool:
         """Tell whether its record or the sandbox changed, or whether it is set aside."""
-        if self._records.get(str(skill.folder)) != skill.installed:
+        if skill.installed is not None and self._records.get(str(skill.folder)) != skill.installed:
             return True
         if skill.unrun and self._store is not None and self._store.refusal() != skill.unrun:
             return True
