@@ -117,6 +117,6 @@ def route(message: Annotated[str, typer.Argument(help="What a person might write
 def _abilities(settings: Settings) -> ToolCatalog:
     """Load skills and servers as a server does, without running any tool's code."""
     loader = SkillLoader(settings.skills_dir, installed=InstalledSkills.of(settings), runs_code=False)
-    abilities = ToolCatalog(loader, ToolRegistry(), skill_environment(), patience=60.0)
+    abilities = ToolCatalog(loader, ToolRegistry(), skill_environment())
     asyncio.run(abilities.refresh())
     return abilities
