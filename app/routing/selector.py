@@ -10,6 +10,7 @@ from app.routing.rankings import KNOWS_BETTER, Rankings, rank_tools
 from app.search.index import ToolIndex
 
 ROOM = 3_300  # bytes of definitions that come with a change, beside what is needed
+_MORE_ROOM = 1.25  # factor if several categories were chosen, or none
 _RANKED = 4  # times the limit: the tools that are ranked for each phrase
 _NO_SIZES: Mapping[str, int] = {}
 # all are offered · best of a chosen category · in every call · a chosen skill asks for it · its words fit ·
@@ -66,6 +67,8 @@ def select_tools(
     had = [name for name in sticky if name in tools]
     wanted = _wanted(intent, rankings, had, fixed, [name for name in beside if name in tools], limit)
     names = had
+    if not intent.is_clear or len(intent.categories) != 1:
+        room = round(room * _MORE_ROOM)
     if not had or len(had) > limit or not wanted.vital.issubset(had):
         names = _renewed(had, wanted, sizes, room, limit)
     return tuple(_explained(name, wanted.reasons.get(name, "kept"), rankings, had) for name in names)
