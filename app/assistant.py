@@ -76,13 +76,12 @@ class Assistant:
         self.history = History(self.store)
         self.message_rates = rates = read_rates(settings.data_dir)
         built = build_channels(settings, store, rates)
-        self.access, self.credentials, self.client = built.access, built.credentials, built.client
+        self.access, self.credentials, self.whatsapp = built.access, built.credentials, built.whatsapp
         self.terminal, self.channels, self.sender = built.terminal, built.by_name, built.sender
         sender = self.sender if wakes else _NoHints()
-        self.troubles = AlertReporter(
-            self.store, settings.data_dir, self.access.access_rules(self.access.realm), sender
-        )
         self.realm: Realm = self.access.realm
+        rules = self.access.access_rules(self.realm)
+        self.troubles = AlertReporter(self.store, settings.data_dir, rules, sender)
         self.metrics = Metrics()
         self.admin_token = AdminToken(settings.data_dir, settings.admin_token.get_secret_value())
         registry = ToolRegistry()
@@ -134,7 +133,6 @@ class Assistant:
         )
         self.handovers = Handovers(settings, self.store, self.access, sender)
         self.contexts = self._contexts()
-        self.tool_server = self._tool_server()
         services = TurnServices(
             self.store,
             self.model,
@@ -158,6 +156,9 @@ class Assistant:
             built.limits,
             asks=not settings.dry_run,
         )
+        unasked = self._engine(ConfirmationPolicy(settings.confirmation_mode, refuse_confirmation))
+        calls = OperatorCalls(services, unasked, self.contexts, self.access)
+        self.tool_server = ToolServer(self.admin_token, calls)
         hints = Wakes(self.carrier, self.sender, services.look_again) if wakes else None
         self.intake = Intake(self.store, self.access, self.metrics, hints)
         self.sweep = Sweep(
@@ -210,18 +211,6 @@ class Assistant:
             int(self.settings.data_quota_mb * MEGABYTE),
         )
 
-    def _tool_server(self) -> ToolServer:
-        policy = ConfirmationPolicy(self.settings.confirmation_mode, refuse_confirmation)
-        calls = OperatorCalls(
-            self.store,
-            self._engine(policy),
-            self.abilities,
-            self.contexts,
-            self.profiles,
-            self.access,
-        )
-        return ToolServer(self.admin_token, calls)
-
     async def start(self) -> None:
         """Open the database and go on with unfinished work; needs no network."""
         await self.store.open()
@@ -232,7 +221,7 @@ class Assistant:
         await asyncio.to_thread(self.installs.tidy)
         await self.abilities.refresh()
         cut_off = await self.store.tx(turns.recover)
-        await self.store.tx(limits.release_all)
+        await self.store.tx(limits.release)
         await self.store.tx(lambda conn: summaries.recover(conn, time.time()))
         if cut_off:
             log.warning("turns were cut off by a crash and go on", turns=cut_off)
@@ -259,7 +248,7 @@ class Assistant:
         await self.servers.stop()
         await self.workers.close()
         await self.model.close()
-        await self.client.close()
+        await self.whatsapp.close()
         await self.transport.close()
         await self.store.close()
 

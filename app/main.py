@@ -42,14 +42,14 @@ def create_app(settings: Settings, *, wakes: bool = True, transport: Transport |
         """End what keeps a connection open, for which uvicorn would wait."""
         await assistant.tool_server.close()
         if simulator is not None:
-            await simulator.stop()
+            await simulator.graph.stop()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         try:
             await assistant.start()
             if simulator is not None:
-                await simulator.start()
+                await simulator.graph.start()
             yield
         finally:
             await close_streams()
@@ -64,9 +64,7 @@ def create_app(settings: Settings, *, wakes: bool = True, transport: Transport |
         exception_handlers={
             HTTPException: _refused,
             RequestValidationError: _invalid,
-            StoreError: _not_stored,
-            RecadoError: _failed,
-            ClientDisconnect: _broken_off,
+            **dict.fromkeys(_STATUSES, _failed),
         },
     )
     app.add_middleware(StripTrailingSlash)
@@ -108,14 +106,10 @@ async def _invalid(request: Request, error: RequestValidationError) -> JSONRespo
     return JSONResponse({"error": "; ".join(faults)}, 400)
 
 
-async def _not_stored(request: Request, error: StoreError) -> JSONResponse:
-    return JSONResponse({"error": str(error)}, 503)
+async def _failed(request: Request, error: Exception) -> JSONResponse:
+    status = next(status for kind, status in _STATUSES.items() if isinstance(error, kind))
+    return JSONResponse({"error": str(error) or "the body did not arrive"}, status)
 
 
-async def _failed(request: Request, error: RecadoError) -> JSONResponse:
-    return JSONResponse({"error": str(error)}, 400)
-
-
-async def _broken_off(request: Request, error: ClientDisconnect) -> JSONResponse:
-    """Answer a caller who is gone. It keeps an interrupted upload from filling the log with errors."""
-    return JSONResponse({"error": "the body did not arrive"}, 408)
+# An answer to a caller who is gone keeps an interrupted upload from filling the log with errors.
+_STATUSES: dict[type[Exception], int] = {StoreError: 503, RecadoError: 400, ClientDisconnect: 408}

@@ -12,7 +12,6 @@ from app.errors import StoreError
 from app.llm.model import ToolCall
 from app.messages import JSON
 from app.people import Conversation, Person
-from app.routing.tool_catalog import ToolCatalog
 from app.store import journal, people
 from app.store.database import Database, new_id
 from app.store.journal import UncertainCall
@@ -22,7 +21,7 @@ from app.tools.context import CallTerms
 from app.turns.approvals import call_identity
 from app.turns.call_recorder import CallRecorder, is_unknown
 from app.turns.contexts import ToolContexts
-from app.turns.profiles import Profiles
+from app.turns.state import TurnServices
 
 SOURCE = "MCP"
 """The source of such a call's words: a model outside wrote them, after content that we cannot see."""
@@ -43,19 +42,13 @@ class OperatorCalls:
     """
 
     def __init__(
-        self,
-        store: Database,
-        engine: ExecutionEngine,
-        abilities: ToolCatalog,
-        contexts: ToolContexts,
-        profiles: Profiles,
-        access: AccessPolicy,
+        self, services: TurnServices, engine: ExecutionEngine, contexts: ToolContexts, access: AccessPolicy
     ) -> None:
-        self._store = store
+        self._store = services.store
         self._engine = engine
-        self._abilities = abilities
+        self._abilities = services.tools
         self._contexts = contexts
-        self._profiles = profiles
+        self._profiles = services.profiles
         self._access = access
         self._locks = WeakValueDictionary[UncertainCall, asyncio.Lock]()
 

@@ -1,7 +1,6 @@
 """Phone numbers: digits, national forms of the same line, masks, countries, time zones."""
 
 import re
-from dataclasses import dataclass
 
 import phonenumbers
 from babel.core import get_global
@@ -43,14 +42,6 @@ _MOST_POPULOUS = {
 }
 # a prefix with more zones than this is a whole country's
 _MOST_ZONES_OF_AREA = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Doubt:
-    """A number that no known country uses. `certain`: its country code is missing."""
-
-    certain: bool
-    cure: str
 
 
 def digits(number: str) -> str:
@@ -96,20 +87,20 @@ def country(number: str) -> str:
     return "" if region in {None, "ZZ", "001"} else str(region)
 
 
-def doubt_about(number: str, home: str) -> Doubt | None:
-    """Return why a number may lack its country code, None if some country uses it.
+def without_country_code(number: str, home: str) -> str:
+    """Return how to write a number that lacks its country code, "" if some country may use it as it is.
 
     `home` is the ISO 3166 code of the country whose national number it may be, "" if that is not known.
     """
     number = canonical(number)
     written, national = _parsed("+" + number, None), _parsed(number, home)
     if _OLD_BRAZILIAN.fullmatch(number) or (written and phonenumbers.is_valid_number(written)):
-        return None
+        return ""
     if national and phonenumbers.is_valid_number(national):
         whole = phonenumbers.format_number(national, phonenumbers.PhoneNumberFormat.INTERNATIONAL)
-        return Doubt(True, f"put +{national.country_code} before it: {whole}")
+        return f"put +{national.country_code} before it: {whole}"
     is_possible = written is not None and phonenumbers.is_possible_number(written)
-    return Doubt(not is_possible or len(number) <= _LONGEST_NATIONAL, "write it like +52 55 1234 5678")
+    return "" if is_possible and len(number) > _LONGEST_NATIONAL else "write it like +52 55 1234 5678"
 
 
 def _parsed(number: str, region: str | None) -> PhoneNumber | None:

@@ -9,6 +9,8 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from app.errors import RecadoError
+
 if TYPE_CHECKING:
     from starlette.requests import Request
 
@@ -31,11 +33,6 @@ class AdminToken:
         self._guesses = asyncio.Lock()
         self._waiting = 0
 
-    @property
-    def is_configured(self) -> bool:
-        """Return True if ADMIN_TOKEN is set: then only the operator can change it."""
-        return bool(self._configured)
-
     def value(self) -> str:
         """Return the token, which the first call makes. Raise OSError if its file cannot be written."""
         if self._configured:
@@ -46,7 +43,9 @@ class AdminToken:
             return self.renew()
 
     def renew(self) -> str:
-        """Replace the token by a new one and return it."""
+        """Replace the token by a new one and return it. Raise RecadoError if it is configured."""
+        if self._configured:
+            raise RecadoError("ADMIN_TOKEN is set in the environment: change it there and restart")
         token = secrets.token_urlsafe(32)
         write_private(self._path, token + "\n")
         return token

@@ -7,9 +7,8 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import NoReturn
 
 import orjson
@@ -28,12 +27,13 @@ log = structlog.get_logger(__name__)
 
 DRAIN_SECONDS = 2
 EXIT_SECONDS = 9.0
+SERVER_FILE = "server.json"
 
 
 def serve(settings: Settings, make_app: Callable[[Settings], FastAPI] = create_app) -> NoReturn:
     """Serve until a signal stops it, then end the process with 0, or another status if it could not start."""
     try:
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        with asyncio.Runner() as runner:
             status = runner.run(_serve(settings, make_app))
     except RecadoError as error:
         print(f"recado: {error}", file=sys.stderr)  # noqa: T201
@@ -44,15 +44,6 @@ def serve(settings: Settings, make_app: Callable[[Settings], FastAPI] = create_a
         with suppress(OSError):  # the terminal was closed
             stream.flush()
     os._exit(status)  # a tool's stuck thread must not keep the process: everything of ours is closed
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return uvloop's loop if it is installed, None for asyncio's own."""
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.new_event_loop
 
 
 async def _serve(settings: Settings, make_app: Callable[[Settings], FastAPI]) -> int:
@@ -77,18 +68,17 @@ async def _serve(settings: Settings, make_app: Callable[[Settings], FastAPI]) ->
         timeout_keep_alive=15,
         limit_concurrency=CONNECTIONS + 128,
     )
-    server = _Server(config, app.state.close_streams)
+    server = _Server(config, app, settings)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             loop.add_signal_handler(number, server.stop)
     async with app.router.lifespan_context(app):
-        announcement = asyncio.create_task(_announce(server, app, settings), name="announce")
         try:
             await server.serve()
         finally:
-            announcement.cancel()
-            _forget(settings.data_dir)
+            with suppress(OSError):
+                (settings.data_dir / SERVER_FILE).unlink(missing_ok=True)
     return 0 if server.started else 1
 
 
@@ -97,24 +87,16 @@ def _is_worth_a_line(record: logging.LogRecord) -> bool:
     return record.msg != "Invalid HTTP request received."
 
 
-def _forget(data_dir: Path) -> None:
-    """Remove server.json if it is ours."""
-    record = data_dir / "server.json"
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        if orjson.loads(record.read_bytes())["pid"] == os.getpid():
-            record.unlink()
-
-
 class _Server(uvicorn.Server):
     """uvicorn with our own signal handlers and time limit.
 
     `uvicorn.run` ends with 143 after SIGTERM and waits for open event streams.
     """
 
-    def __init__(self, config: uvicorn.Config, close_streams: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, config: uvicorn.Config, app: FastAPI, settings: Settings) -> None:
         super().__init__(config)
-        self.listening = asyncio.Event()
-        self._close_streams = close_streams
+        self._app = app
+        self._settings = settings
         self._closing: asyncio.Future[None] | None = None
 
     @contextmanager
@@ -125,52 +107,36 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
-            self.listening.set()
+            await self._announce()
 
     def stop(self) -> None:
         if self.should_exit:
             self.force_exit = True
             return
         self.should_exit = True
-        self._closing = asyncio.ensure_future(self._close_streams())  # uvicorn would wait for them
+        self._closing = asyncio.ensure_future(self._app.state.close_streams())  # uvicorn would wait for them
         asyncio.get_running_loop().call_later(EXIT_SECONDS, _leave)
+
+    async def _announce(self) -> None:
+        """Write server.json, print the address and let statuses come, now that the port listens."""
+        state = self._app.state
+        port = self.servers[0].sockets[0].getsockname()[1]
+        url = self._settings.model_copy(update={"port": port}).own_url
+        state.guard.server_token = secrets.token_urlsafe(32)
+        await state.assistant.listening()
+        record = {"pid": os.getpid(), "url": url, "token": state.guard.server_token}
+        try:
+            write_private(self._settings.data_dir / SERVER_FILE, orjson.dumps(record))
+        except OSError as error:
+            log.error("server.json cannot be written: commands will not find this server", error=str(error))
+        link = f"\nOpen the phone simulator: {state.simulator.link(url)}" if state.simulator else ""
+        with suppress(OSError):  # nobody reads the output any more
+            print(f"Recado is running at {url}{link}", flush=True)  # noqa: T201
+        for name in self._settings.missing_credentials:
+            log.error("a WhatsApp credential is missing: /webhook answers 401 until it is set", variable=name)
 
 
 def _leave() -> None:
     """End the process: the time to drain is used up, and everything unfinished is in its rows."""
     log.warning("stopping took too long, leaving", seconds=EXIT_SECONDS)
     os._exit(0)
-
-
-async def _announce(server: _Server, app: FastAPI, settings: Settings) -> None:
-    """Write server.json, print the address and let statuses come, once the port listens."""
-    await server.listening.wait()
-    port = _port(server) or settings.port
-    host = "127.0.0.1" if settings.host in ("0.0.0.0", "::", "") else settings.host  # noqa: S104
-    url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    token = secrets.token_urlsafe(32)
-    app.state.guard.server_token = token
-    await app.state.assistant.listening()
-    record = {"pid": os.getpid(), "url": url, "token": token}
-    try:
-        write_private(settings.data_dir / "server.json", orjson.dumps(record).decode())
-    except OSError as error:
-        log.error("server.json cannot be written: commands will not find this server", error=str(error))
-    print(_welcome(app, url), flush=True)  # noqa: T201
-    for missing in settings.missing_credentials:
-        log.error("a WhatsApp credential is missing: /webhook answers 401 until it is set", variable=missing)
-
-
-def _port(server: _Server) -> int | None:
-    for listener in server.servers:
-        for sock in listener.sockets:
-            if sock.family in (socket.AF_INET, socket.AF_INET6):
-                return int(sock.getsockname()[1])
-    return None
-
-
-def _welcome(app: FastAPI, url: str) -> str:
-    lines = [f"Recado is running at {url}"]
-    if app.state.simulator is not None:
-        lines.append(f"Open the phone simulator: {app.state.simulator.link(url)}")
-    return "\n".join(lines)

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Literal
+from zoneinfo import available_timezones
 
 from dotenv import dotenv_values
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -53,15 +55,6 @@ class Limit:
         return bool(self.hour or self.day or self.month)
 
 
-def _limit(value: object) -> Limit:
-    if not isinstance(value, str | Limit):
-        raise ValueError(f"{value!r} is no limit; write it as text, such as 200000/day")
-    return Limit.parse(value) if isinstance(value, str) else value
-
-
-ReadLimit = Annotated[Limit, NoDecode, BeforeValidator(_limit)]
-
-
 @dataclass(frozen=True, slots=True)
 class MessageBudget:
     """A number of messages, or an amount in a currency (ISO 4217), for a month; 0: none."""
@@ -78,6 +71,46 @@ class MessageBudget:
                 f"{text!r} is no budget; write a number of messages, or an amount such as 25 USD"
             )
         return cls(Decimal(found[1]), (found[2] or "").upper())
+
+
+def _limit(value: object) -> Limit:
+    if not isinstance(value, str | Limit):
+        raise ValueError(f"{value!r} is no limit; write it as text, such as 200000/day")
+    return Limit.parse(value) if isinstance(value, str) else value
+
+
+def _phones(value: object) -> object:
+    """Read numbers with commas between."""
+    if not isinstance(value, str):
+        return value
+    written = [part.strip() for part in value.split(",") if part.strip()]
+    for part in written:
+        if not 0 < len(canonical(part)) <= _LONGEST_NUMBER or any(map(str.isalpha, part)):
+            raise ValueError(
+                f"{part!r} is no phone number; write +52 55 1234 5678, several with commas between"
+            )
+    return frozenset(map(canonical, written))
+
+
+def _names(value: object) -> object:
+    """Read names with commas or spaces between."""
+    return frozenset(value.replace(",", " ").split()) if isinstance(value, str) else value
+
+
+def _budget(value: object) -> object:
+    return MessageBudget.parse(value) if isinstance(value, str) else value
+
+
+def _at_home(path: Path) -> Path:
+    """Expand `~` in a path: no shell has read what is in `.env`."""
+    return Path(os.path.expanduser(path))
+
+
+ReadLimit = Annotated[Limit, NoDecode, BeforeValidator(_limit)]
+Phones = Annotated[frozenset[str], NoDecode, BeforeValidator(_phones)]
+Names = Annotated[frozenset[str], NoDecode, BeforeValidator(_names)]
+ReadBudget = Annotated[MessageBudget, NoDecode, BeforeValidator(_budget)]
+Place = Annotated[Path, AfterValidator(_at_home)]
 
 
 class TokenPrice(BaseModel):
@@ -161,7 +194,7 @@ class Settings(BaseSettings):
     host: str = "127.0.0.1"
     port: int = Field(8000, ge=0, le=65535)
     database_url: str = "sqlite:///data/recado.db"
-    data_dir_setting: Path | None = Field(None, alias="DATA_DIR")
+    data_dir_setting: Place | None = Field(None, alias="DATA_DIR")
 
     whatsapp_access_token: SecretStr = SecretStr("")
     whatsapp_phone_number_id: str = ""
@@ -169,20 +202,20 @@ class Settings(BaseSettings):
     whatsapp_app_secret: SecretStr = SecretStr("")
     whatsapp_reminder_template: str = Field("", pattern=r"^([a-z0-9_]+(:[a-z]{2,3}(_[A-Z]{2})?)?)?$")
     whatsapp_api_url_setting: str = Field("", alias="WHATSAPP_API_URL")
-    allowed_phone_numbers: Annotated[frozenset[str], NoDecode] = frozenset()
-    owner_phone_numbers: Annotated[frozenset[str], NoDecode] = frozenset()
+    allowed_phone_numbers: Phones = frozenset()
+    owner_phone_numbers: Phones = frozenset()
     access: Literal["listed", "everyone", "code"] = "listed"
     disclosure: str = Field("", max_length=500)
     guest_limit: ReadLimit = Limit(hour=30, day=100)
     guests_limit: ReadLimit = Limit(hour=1_000, day=5_000)
     token_limit: ReadLimit = Limit()
     send_limit: ReadLimit = Limit()
-    monthly_message_budget: Annotated[MessageBudget, NoDecode] = MessageBudget()
+    monthly_message_budget: ReadBudget = MessageBudget()
     outbound_webhooks: list[OutboundWebhook] = []
     handover_hours: float = Field(12, gt=0, le=24 * 365)
     handover_minutes: float = Field(15, gt=0, le=24 * 60)
     opening_hours: str = ""
-    guest_tools: Annotated[frozenset[str], NoDecode] = frozenset()
+    guest_tools: Names = frozenset()
 
     openai_base_url: str = ""
     openai_api_key: SecretStr = SecretStr("")
@@ -199,19 +232,19 @@ class Settings(BaseSettings):
     speech_voice: str = ""
     vision: Literal["auto", "on", "off"] = "auto"
 
-    skills_dir: Path = Path("skills")
+    skills_dir: Place = Path("skills")
     max_tools_per_call: int = Field(8, ge=1, le=128)
     max_tool_rounds: int = Field(5, ge=0, le=50)
-    mcp_config_path: Path = Path("data/mcp_servers.json")
+    mcp_config_path: Place = Path("data/mcp_servers.json")
     mcp_registry_url: str = "https://registry.modelcontextprotocol.io"
     smithery_url: str = "https://api.smithery.ai"
     smithery_api_key: SecretStr = SecretStr("")
     agent_write_enabled: bool = False
     confirmation_mode: Literal["yolo", "confirm-sensitive", "confirm-all"] = "confirm-sensitive"
     dry_run: bool = False
-    workspace_dir_setting: Path | None = Field(None, alias="WORKSPACE_DIR")
+    workspace_dir_setting: Place | None = Field(None, alias="WORKSPACE_DIR")
     allow_delete: bool = False
-    knowledge_dir_setting: Path | None = Field(None, alias="KNOWLEDGE_DIR")
+    knowledge_dir_setting: Place | None = Field(None, alias="KNOWLEDGE_DIR")
     data_quota_mb: float = Field(50, ge=0)
     files_quota_mb: float = Field(500, ge=0)
     free_space_mb: int = Field(500, ge=0, le=_MOST)
@@ -229,7 +262,7 @@ class Settings(BaseSettings):
     admin_token: SecretStr = SecretStr("")
     sandbox: Literal["auto", "off"] = "auto"
     simulator: Literal["auto", "on", "off"] = "auto"
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(str.upper)] = "INFO"
     log_json: bool = False
 
     @model_validator(mode="before")
@@ -249,30 +282,6 @@ class Settings(BaseSettings):
         """Strip space: a secret read from a file ends with a line end."""
         return value.strip() if isinstance(value, str) else value
 
-    @field_validator("allowed_phone_numbers", "owner_phone_numbers", mode="before")
-    @classmethod
-    def _phones(cls, value: object) -> object:
-        if isinstance(value, str):
-            return frozenset(_phone(part.strip()) for part in value.split(",") if part.strip())
-        return value
-
-    @field_validator("guest_tools", mode="before")
-    @classmethod
-    def _names(cls, value: object) -> object:
-        return frozenset(value.replace(",", " ").split()) if isinstance(value, str) else value
-
-    @field_validator("log_level", mode="before")
-    @classmethod
-    def _upper(cls, value: object) -> object:
-        return value.upper() if isinstance(value, str) else value
-
-    @field_validator(
-        "data_dir_setting", "skills_dir", "mcp_config_path", "workspace_dir_setting", "knowledge_dir_setting"
-    )
-    @classmethod
-    def _from_home(cls, value: Path | None) -> Path | None:
-        return value and _at_home(value)
-
     @field_validator("admin_token")
     @classmethod
     def _hard_to_guess(cls, value: SecretStr) -> SecretStr:
@@ -286,21 +295,9 @@ class Settings(BaseSettings):
     @field_validator("timezone")
     @classmethod
     def _known_zone(cls, value: str) -> str:
-        from zoneinfo import ZoneInfo
-
-        if value:
-            try:
-                ZoneInfo(value)
-            except (KeyError, ValueError, OSError) as error:
-                raise ValueError(
-                    f"{value!r} is not a time zone; use a name such as America/Santiago"
-                ) from error
+        if value and value not in available_timezones():
+            raise ValueError(f"{value!r} is not a time zone; use a name such as America/Santiago")
         return value
-
-    @field_validator("monthly_message_budget", mode="before")
-    @classmethod
-    def _budget(cls, value: object) -> object:
-        return MessageBudget.parse(value) if isinstance(value, str) else value
 
     @field_validator("opening_hours")
     @classmethod
@@ -442,33 +439,10 @@ def _transcription_model() -> str:
     return "" if os.environ.get("TRANSCRIPTION_MODEL", written) == "" else "whisper-1"
 
 
-def _at_home(path: Path) -> Path:
-    """Expand `~` in a path: no shell has read what is in `.env`."""
-    try:
-        return path.expanduser()
-    except RuntimeError as error:
-        raise ValueError(f"{str(path)!r} names the home of an account that there is not") from error
-
-
-def _phone(written: str) -> str:
-    number = canonical(written)
-    if not 0 < len(number) <= _LONGEST_NUMBER or any(character.isalpha() for character in written):
-        raise ValueError(
-            f"{written!r} is no phone number; write +52 55 1234 5678, several with commas between"
-        )
-    return number
-
-
-SECRET_VARIABLES = (
-    "WHATSAPP_ACCESS_TOKEN",
-    "WHATSAPP_VERIFY_TOKEN",
-    "WHATSAPP_APP_SECRET",
-    "OPENAI_API_KEY",
-    "MODELS",
-    "TRANSCRIPTION_API_KEY",
-    "SMITHERY_API_KEY",
-    "OUTBOUND_WEBHOOKS",
-    "ADMIN_TOKEN",
+SECRET_VARIABLES = tuple(
+    name.upper()
+    for name, field in Settings.model_fields.items()
+    if field.annotation is SecretStr or name in ("models", "outbound_webhooks")
 )
 
 

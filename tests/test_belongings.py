@@ -205,7 +205,7 @@ def test_everything_of_a_person_is_given_out_and_nothing_of_another(lived_in):
 
 def test_files_are_given_out_in_an_archive_that_replaces_nothing(lived_in):
     server, _ = lived_in
-    assert "2 messages, 1 files" in recado(server, "export", BETO, "--to", "beto.zip")
+    assert "beto.zip: 1 files" in recado(server, "export", BETO, "--to", "beto.zip")
     with zipfile.ZipFile(server.folder / "beto.zip") as archive:
         assert archive.read("workspace/plan.txt").decode() == f"of {BETOS}"
         assert json.loads(archive.read("data.json"))["names"][0] == BETO

@@ -1,9 +1,8 @@
 """Choices: the person presses, numbers or writes an option; old ones say so; none approves anything."""
 
-import pytest
-
-from app.channels.whatsapp.channel import choice_messages, cut_by_words
+from app.channels.whatsapp.channel import WhatsAppChannel
 from app.messages import Button
+from app.store.media import MediaFolder
 from tests.standins.model import calls, is_classifier, last_user_text
 from tests.world import wait_for
 
@@ -92,22 +91,11 @@ def test_a_location_is_asked_for_with_a_button(town):
     }
 
 
-@pytest.mark.parametrize(
-    ("text", "width", "cut"),
-    [
-        ("Ensalada", 20, "Ensalada"),
-        ("Tacos al pastor con piña", 20, "Tacos al pastor…"),
-        ("Supercalifragilisticoespialidoso", 20, "Supercalifragilisti…"),
-    ],
-)
-def test_titles_are_cut_by_whole_words(text, width, cut):
-    assert cut_by_words(text, width) == cut
-
-
-def test_titles_that_became_the_same_are_told_apart():
+def test_titles_that_have_no_room_are_numbered(tmp_path):
     options = [Button("a", "Consulta de cardiología lunes"), Button("b", "Consulta de cardiología martes")]
-    [message] = choice_messages("¿Cuál?", options, "Opciones")
-    assert [one.title for one in message.buttons] == ["1. Consulta de…", "2. Consulta de…"]
+    channel = WhatsAppChannel("https://graph.example/v25.0", "1", "token", MediaFolder(tmp_path))
+    [message] = channel.choose("¿Cuál?", options, "Opciones")
+    assert [one.title for one in message.buttons] == ["1. Consulta de card…", "2. Consulta de card…"]
     assert "Consulta de cardiología martes" in message.text
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import time
 
 import pytest
@@ -505,14 +506,11 @@ def test_the_prompt_of_a_turn_and_its_cost_can_be_looked_up(make_world, model):
     server, graph = make_world(model=model(echo))
     graph.say("p0", "remember the prompt")
     graph.reply("p0")
-    running = json.loads((server.folder / "server.json").read_text())
-    header = {"Authorization": f"Bearer {running['token']}"}
-    (turn,) = server.http.post("/admin/turns", json={}, headers=header).json()["result"]
-    assert (turn["prompt_tokens"], turn["completion_tokens"]) == (200, 20)
-    shown = server.http.post("/admin/turns/show", json={"turn": turn["id"]}, headers=header).json()["result"]
-    assert [call["key"] for call in shown["calls"]] == ["route", "llm:0"]
-    assert "remember the prompt" in json.dumps(shown["calls"][1]["prompt"])
-    assert server.http.post("/admin/turns", json={}).status_code == 401
+    turn = server.recado("trace").splitlines()[1].split()
+    assert (turn[-4], turn[-2]) == ("200", "20")  # prompt and answer
+    shown = server.recado("trace", turn[0])
+    assert re.findall(r"^Model call (\S+):", shown, re.MULTILINE) == ["route", "llm:0"]
+    assert "remember the prompt" in shown.partition("Model call llm:0")[2]
 
 
 def test_signatures_are_checked_before_anything_happens(make_world, model):

@@ -75,14 +75,9 @@ def test_a_file_may_be_as_windows_writes_it(files: list[str], tmp_path: Path) ->
     assert (after["queries"], after["recall_at_8"]) == (before["queries"], before["recall_at_8"])
 
 
-def test_a_table_has_a_line_for_each_language_and_one_for_all(files: list[str]) -> None:
+def test_figures_are_shown_a_line_each(files: list[str]) -> None:
     lines = evaluate(*files).stdout.splitlines()
-    assert [line.split()[:3] for line in lines[1:4]] == [
-        ["en", "2", "100.0"],
-        ["es", "2", "50.0"],
-        ["all", "4", "75.0"],
-    ]
-    assert lines[-1].startswith("23 tools, indexed in ")
+    assert lines[:2] == ["queries: 4", "complete at 8: 75.0"]
 
 
 def test_queries_for_tools_that_are_not_there_count_as_missed_and_are_told(tmp_path: Path) -> None:
@@ -90,7 +85,7 @@ def test_queries_for_tools_that_are_not_there_count_as_missed_and_are_told(tmp_p
     queries = jsonl(tmp_path / "q.jsonl", [{"query": "rain", "relevant": ["snow"]}])
     arguments = ["--catalog", catalog, "--queries", queries]
     assert figures(*arguments)["complete_at_8"] == 0
-    assert "1 queries need tools that the catalogue does not have" in evaluate(*arguments).stdout
+    assert "unknown tools: 1" in evaluate(*arguments).stdout
 
 
 @pytest.mark.parametrize(
@@ -100,7 +95,6 @@ def test_queries_for_tools_that_are_not_there_count_as_missed_and_are_told(tmp_p
         ("catalog", '{"tool_id": "a", "name": "b", "parameters": ["x"]}', "parameters: "),
         ("catalog", "{", "Invalid JSON"),
         ("catalog", "[]", "write one JSON object a line"),
-        ("catalog", '"' + "x" * 2**20 + '"', "Invalid JSON"),
         ("queries", '{"query": "hi", "relevant": []}', "relevant: "),
         ("queries", '{"query": "hi"}', "must name one tool or more"),
         ("queries", '{"query": "hi", "groups": [["a"], []]}', "groups.1: "),

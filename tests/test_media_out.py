@@ -506,14 +506,14 @@ async def test_the_terminal_shows_where_a_file_lies(tmp_path):
     assert media.absolute(file.path).read_bytes() == PNG
 
 
-FILES = "SELECT 1 FROM journal WHERE key LIKE 'files:0:%'"
+RESULT = "SELECT 1 FROM journal WHERE key LIKE 'tool:0:%'"
 INTENT = "SELECT 1 FROM journal WHERE key LIKE 'intent:0:%'"
 ROW = "SELECT 1 FROM outbox WHERE media <> '' AND state = 'ready'"
 WIRE = "SELECT 1 FROM outbox WHERE media <> '' AND sending_at IS NOT NULL"
 SENT = "SELECT 1 FROM outbox WHERE media <> '' AND state = 'sent'"
 DEATHS = {
-    "drawn, result lost": (FILES, "BEFORE"),
-    "result recorded": (FILES, "AFTER"),
+    "drawn, result lost": (RESULT, "BEFORE"),
+    "result recorded": (RESULT, "AFTER"),
     "reply lost": (ROW, "BEFORE"),
     "reply committed": (ROW, "AFTER"),
     "before the upload": (WIRE, "AFTER"),

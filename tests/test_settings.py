@@ -79,7 +79,6 @@ def test_the_line_end_of_a_file_is_no_part_of_a_secret(monkeypatch: pytest.Monke
         ("RATE_LIMIT_MAX", "9" * 23),
         ("ALLOWED_PHONE_NUMBERS", "5215512345678;5215587654321"),
         ("OWNER_PHONE_NUMBERS", "+52 55 1234 5678 +52 55 8765 4321"),
-        ("SKILLS_DIR", "~nobody-of-this-name/skills"),
     ],
 )
 def test_what_nothing_could_be_done_with_is_refused(

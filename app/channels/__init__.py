@@ -6,7 +6,6 @@ from app.channels.access import AccessPolicy
 from app.channels.sender import Sender
 from app.channels.terminal import TerminalChannel
 from app.channels.whatsapp.channel import WhatsAppChannel
-from app.channels.whatsapp.client import GraphClient
 from app.channels.whatsapp.credentials import Credentials, credentials_of
 from app.messages import Channel
 from app.settings import Settings
@@ -21,7 +20,7 @@ class Channels:
 
     access: AccessPolicy
     credentials: Credentials
-    client: GraphClient
+    whatsapp: WhatsAppChannel
     terminal: TerminalChannel
     by_name: dict[str, Channel]
     sender: Sender
@@ -32,13 +31,12 @@ def build_channels(settings: Settings, store: Store, rates: RateTable) -> Channe
     """Return the channels as the settings say: WhatsApp or its simulator, and the terminal."""
     access = AccessPolicy(settings, store.database)
     credentials = credentials_of(settings)
-    client = GraphClient(settings.whatsapp_api_url, credentials.phone_number_id, credentials.access_token)
+    whatsapp = WhatsAppChannel(
+        settings.whatsapp_api_url, credentials.phone_number_id, credentials.access_token, store.media
+    )
     terminal = TerminalChannel(store.media)
-    by_name: dict[str, Channel] = {
-        access.realm: WhatsAppChannel(client, store.media),
-        "terminal": terminal,
-    }
+    by_name: dict[str, Channel] = {access.realm: whatsapp, "terminal": terminal}
     limits = Limits(settings, access, rates, access.realm)
     wait = settings.send_reconcile_seconds
     sender = Sender(store.database, by_name, limits, reconcile_seconds=wait)
-    return Channels(access, credentials, client, terminal, by_name, sender, limits)
+    return Channels(access, credentials, whatsapp, terminal, by_name, sender, limits)

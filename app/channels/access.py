@@ -10,9 +10,8 @@ from app.people import SIMULATED_PEOPLE, TERMINAL_USER, Person, Realm, Role
 from app.phones import country
 from app.settings import Settings
 from app.store.database import Database, keep_meta
-from app.store.disclosure import NO_MODEL, OWN_WORDS
 from app.store.inbox import IntakeRules
-from app.store.outbox import Draft
+from app.store.outbox import NO_MODEL, OWN_WORDS, Draft
 from app.store.ownership import AccessRules, hash_key, offer_ownership
 from app.text import visible
 from app.turns.profiles import LANGUAGE_CHARACTERS, language_of
@@ -76,7 +75,7 @@ class AccessPolicy:
             language,
             "You write faster than I may answer. I kept your messages and answer them in a moment, in order.",
         )
-        return Draft(text, (Outgoing(text),), language)
+        return Draft(text, (Outgoing(text),))
 
     def welcome(self, person: Person, message: Inbound, became: Role) -> Draft:
         """Return the message to somebody whose code made them an owner or a member."""
@@ -89,7 +88,7 @@ class AccessPolicy:
             )
         else:
             text = say(language, "Welcome! Your invitation is accepted. Write /help to see what I can do.")
-        return Draft(text, (Outgoing(text),), language)
+        return Draft(text, (Outgoing(text),))
 
     def first_contact(self, language: str, person: Person, message: Inbound) -> Draft:
         """Return what an owner is told of a stranger, with buttons to let them in or to shut them out."""

@@ -8,7 +8,7 @@ from sqlite3 import Connection
 
 import structlog
 
-from app.channels.whatsapp.errors import DOWNLOAD_FAILED, PAIR_RATE, UPLOAD_FAILED, send_alert
+from app.channels.whatsapp.errors import PAIR_RATE, send_alert
 from app.errors import StoreError
 from app.messages import Accepted, Channel, Refused, SendResult, Unknown
 from app.store import alerts, delivery, handovers, outbox, people
@@ -25,7 +25,6 @@ LONGEST_BACKOFF = 300.0
 MOST_STEPS = 10  # attempts after which every back-off is the longest; bounds the power
 LONGEST_ASKED = 3600.0
 ATTEMPTS_BEFORE_ALERT = 4
-TRIED_TWICE = frozenset({DOWNLOAD_FAILED, UPLOAD_FAILED})
 FILE_ATTEMPTS = 6  # of a file that Meta refuses: half a minute, then the messages behind it go on
 STORE_RETRY_SECONDS = 2.0
 LONGEST_PAUSE = 30.0
@@ -124,13 +123,6 @@ class Sender:
             return True
 
     async def _next(self, person: str) -> NextSend:
-        try:
-            return await self._take(person)
-        except Exception as error:  # a lane that died would leave its person without answers
-            log.error("the outbox cannot be read", error=f"{type(error).__name__}: {error}")
-            return NextSend(at=time.time() + STORE_RETRY_SECONDS)
-
-    async def _take(self, person: str) -> NextSend:
         now = time.time()
 
         def take(conn: Connection) -> tuple[NextSend, list[str]]:
@@ -139,7 +131,11 @@ class Sender:
             row = next_send.row
             return next_send, [] if row is None else self._limits.count_send(conn, row, now)
 
-        next_send, told = await self._store.tx(take)
+        try:
+            next_send, told = await self._store.tx(take)
+        except Exception as error:  # a lane that died would leave its person without answers
+            log.error("the outbox cannot be read", error=f"{type(error).__name__}: {error}")
+            return NextSend(at=now + STORE_RETRY_SECONDS)
         for owner in told:
             self.wake(owner)
         return next_send
@@ -192,7 +188,8 @@ class Sender:
         detail = Private(result.detail)
         log.warning("send refused", outbox=row.id, code=result.code, then=result.then, detail=detail)
         alert = f"send:{result.code}"
-        if result.then == "retry" and not _was_tried_enough(result, row):
+        is_refused_file = row.message.file is not None and bool(result.code)
+        if result.then == "retry" and not (is_refused_file and row.attempts >= FILE_ATTEMPTS):
             due = now + backoff(result, row.attempts)
             outbox.retry(conn, row.id, due, result.code, result.detail)
             if row.attempts < ATTEMPTS_BEFORE_ALERT:
@@ -204,12 +201,6 @@ class Sender:
             outbox.fail(conn, row.id, result.code, result.detail, now)
             alert = f"undelivered:{result.code}"
         alerts.raise_alert(conn, alert, send_alert(result), now)
-
-
-def _was_tried_enough(result: Refused, row: OutboxRow) -> bool:
-    if result.code in TRIED_TWICE:
-        return row.attempts > 2
-    return row.message.file is not None and bool(result.code) and row.attempts >= FILE_ATTEMPTS
 
 
 def backoff(result: Refused, attempts: int) -> float:

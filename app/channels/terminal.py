@@ -1,7 +1,6 @@
 """The terminal as a channel: a typed line comes in like any message, a reply waits to be read."""
 
 import asyncio
-from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,8 +8,6 @@ from app.messages import Accepted, Address, Button, FetchFailed, Inbound, Outgoi
 from app.people import TERMINAL_USER
 from app.store.database import new_id
 from app.store.media import MediaFolder
-
-REPLIES_KEPT = 100
 
 
 class TerminalChannel:
@@ -20,8 +17,7 @@ class TerminalChannel:
 
     def __init__(self, media: MediaFolder | None = None) -> None:
         self._media = media
-        self._replies: deque[str] = deque(maxlen=REPLIES_KEPT)
-        self._arrived = asyncio.Event()
+        self._replies: asyncio.Queue[str] = asyncio.Queue()
 
     def render(self, markdown: str) -> list[Outgoing]:
         return [Outgoing(markdown)] if markdown.strip() else []
@@ -36,10 +32,9 @@ class TerminalChannel:
 
     async def send(self, to: Address, message: Outgoing, outbox_id: str) -> SendResult:
         if message.file is not None and self._media is not None:
-            self._replies.append(f"{message.text}: {self._media.absolute(message.file.path)}")
+            self._replies.put_nowait(f"{message.text}: {self._media.absolute(message.file.path)}")
         else:
-            self._replies.append(message.text)
-        self._arrived.set()
+            self._replies.put_nowait(message.text)
         return Accepted(f"terminal.{outbox_id}")
 
     async def fetch(self, media_id: str, target: Path, limit: int) -> None:
@@ -53,13 +48,10 @@ class TerminalChannel:
         """Return what was sent since the last call; wait up to `seconds` for the first."""
         try:
             async with asyncio.timeout(seconds):
-                await self._arrived.wait()
+                first = await self._replies.get()
         except TimeoutError:
             return []
-        self._arrived.clear()
-        found = list(self._replies)
-        self._replies.clear()
-        return found
+        return [first, *(self._replies.get_nowait() for _ in range(self._replies.qsize()))]
 
 
 def typed_line(text: str) -> Inbound:

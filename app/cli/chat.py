@@ -3,28 +3,23 @@
 import asyncio
 import sys
 import threading
-from collections.abc import AsyncIterator, Coroutine
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
 from sqlite3 import Connection
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TextIO, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import typer
 
 from app.cli.database import make_data_folder, read_records
 from app.cli.output import command_settings, group
 from app.cli.server import ANSWER_SECONDS, RunningServer, check_database, find_server
-from app.cli.settings import check_model_address
 from app.errors import RecadoError
 from app.settings import Settings
 from app.store import approvals
 from app.text import visible_lines
 
-if TYPE_CHECKING:
-    from app.assistant import Assistant
-
 T = TypeVar("T")
 
-LONGEST_LINE = 1024 * 1024
 EXTRA_SECONDS = 60.0
 LISTEN_SECONDS = 0.5
 """Short, and never cut off: a server would hand the next reply to a listener that has gone."""
@@ -34,14 +29,14 @@ _LEAVE = frozenset({"exit", "quit", "/exit", "/quit", "salir", "sair"})
 commands = group()
 
 
-class Talk(Protocol):
-    """The assistant that a terminal talks to."""
+class Talk(NamedTuple):
+    """The assistant that a terminal talks to.
 
-    async def say(self, text: str) -> None:
-        """Send what was typed. Raise RecadoError if it was not taken."""
+    `replies` gives those since its last call, waiting so many seconds for the first.
+    """
 
-    async def replies(self, seconds: float) -> list[str]:
-        """Return the replies since the last call, waiting up to `seconds` for the first."""
+    say: Callable[[str], Awaitable[object]]
+    replies: Callable[[float], Coroutine[Any, Any, list[str]]]
 
 
 @commands.command()
@@ -65,19 +60,54 @@ def chat(
             f"a server runs at {server.url}, and its own CONFIRMATION_MODE and DRY_RUN count: "
             "leave out --mode and --dry-run, or stop it first"
         )
-    if server is None:
-        check_model_address(settings)
-    talk = _with_server(server) if server is not None else _in_process(settings)
+    is_terminal = sys.stdin is not None and sys.stdin.isatty()
     try:
-        status = asyncio.run(_converse(settings, talk))
+        status = asyncio.run(_converse(settings, server, interactive=is_terminal))
     except KeyboardInterrupt:
         print()  # noqa: T201
-        status = 0 if _is_terminal(sys.stdin) else INTERRUPTED
+        status = 0 if is_terminal else INTERRUPTED
     raise typer.Exit(status)
 
 
+async def _converse(settings: Settings, server: RunningServer | None, *, interactive: bool) -> int:
+    async with _in_process(settings) if server is None else _with_server(server) as talk:
+        if interactive:
+            _note("Write a message; exit or Ctrl-D leaves.")
+        return await Conversation(settings, talk, interactive=interactive).run()
+
+
+@asynccontextmanager
+async def _in_process(settings: Settings) -> AsyncIterator[Talk]:
+    """Start an assistant in this process."""
+    from app.assistant import Assistant
+
+    await check_database(settings.database_path)
+    make_data_folder(settings.data_dir)
+    assistant = Assistant(settings.model_copy(update={"burst_quiet_seconds": 0.0}))
+    try:
+        await assistant.start()
+        await assistant.listening()
+        yield Talk(assistant.intake.take_line, assistant.terminal.replies)
+    finally:
+        await assistant.stop()
+
+
+@asynccontextmanager
+async def _with_server(server: RunningServer) -> AsyncIterator[Talk]:
+    async def say(text: str) -> None:
+        await asyncio.to_thread(server.ask, "terminal/type", {"text": text})
+
+    async def replies(seconds: float) -> list[str]:
+        asked, limit = {"seconds": seconds}, seconds + ANSWER_SECONDS
+        answer = await asyncio.to_thread(server.ask, "terminal/replies", asked, seconds=limit)
+        return [str(reply) for reply in answer["replies"]]
+
+    _note(f"Talking to the server at {server.url}.")
+    yield Talk(say, replies)
+
+
 class Conversation:
-    """A loop of one line, its answer, the next line."""
+    """A loop of one line, its answer, the next line; what comes unasked is shown at the prompt."""
 
     def __init__(self, settings: Settings, talk: Talk, *, interactive: bool) -> None:
         self._database = settings.database_path
@@ -87,45 +117,33 @@ class Conversation:
         self._interactive = interactive
         self._heard = asyncio.Event()
         self._at_prompt = False
-        self._leaving = False
-        self._listening: asyncio.Task[None] | None = None
+        self._coming: asyncio.Task[list[str]] | None = None
 
     async def run(self) -> int:
         """Talk until the input ends; return 1 if a line got no answer, 130 if an "a" aborted a turn."""
-        self._listening = asyncio.create_task(self._listen(), name="listen")
         status = 0
         try:
-            if await self._waits():  # what an earlier session left open
-                await self._answered()
-            while (line := await self._next_line()) is not None:
+            if await self._read(open_lines):  # what an earlier session left open
+                await self._show_replies_until(self._answered())
+            while (line := await self._show_replies_until(self._next_line())) is not None:
                 self._heard.clear()
-                aborts = await self._aborts(line)
+                is_a = line.strip().casefold() == "a" and not self._interactive
+                aborts = is_a and await self._read(lambda conn: approvals.has_open_on(conn, "terminal"))
                 await self._talk.say(line)
-                if not await self._answered():
+                if not await self._show_replies_until(self._answered()):
                     status = 1
                 if aborts:
                     return INTERRUPTED
         finally:
-            self._leaving = True
-            await asyncio.gather(self._listening, return_exceptions=True)
+            if self._coming is not None:
+                await asyncio.gather(self._coming, return_exceptions=True)
         return status
-
-    async def _waits(self) -> int:
-        return await asyncio.to_thread(read_records, self._database, open_lines)
-
-    async def _aborts(self, line: str) -> bool:
-        """Return True for the "a" of [y/n/a] in input that is no terminal."""
-        if line.strip().casefold() != "a" or self._interactive:
-            return False
-        return await asyncio.to_thread(
-            read_records, self._database, lambda conn: approvals.has_open_on(conn, "terminal")
-        )
 
     async def _next_line(self) -> str | None:
         """Return the next line that is not empty; None at the end or on a word to leave."""
         while True:
             self._prompt()
-            line = await self._beside_listening(self._lines.get())
+            line = await self._lines.get()
             self._at_prompt = False
             if line is None and self._interactive:
                 print()  # noqa: T201
@@ -139,39 +157,43 @@ class Conversation:
         try:
             async with asyncio.timeout(self._patience):
                 while True:
-                    await self._beside_listening(self._heard.wait())
+                    await self._heard.wait()
                     self._heard.clear()
-                    if not await self._waits():
+                    if not await self._read(open_lines):
                         return True
         except TimeoutError:
             _note(f"No answer within {self._patience:g} s; it will be shown when it comes.")
             return False
 
-    async def _listen(self) -> None:
-        while not self._leaving:
-            for reply in await self._talk.replies(LISTEN_SECONDS):
-                shown = _harmless(reply)
-                print(f"\n{shown}" if self._at_prompt else shown, flush=True)  # noqa: T201
-                self._heard.set()
-                if self._at_prompt:
-                    self._prompt()
-
-    async def _beside_listening(self, work: Coroutine[Any, Any, T]) -> T:
-        """Wait for `work`, but end with the error of the listener if the server goes away."""
-        assert self._listening is not None
+    async def _show_replies_until(self, work: Coroutine[Any, Any, T]) -> T:
+        """Show what comes while some work is done; end with the error of a server that goes away."""
         task = asyncio.create_task(work)
         try:
-            await asyncio.wait({task, self._listening}, return_when=asyncio.FIRST_COMPLETED)
-            if not task.done():
-                await self._listening
+            while not task.done():
+                self._coming = self._coming or asyncio.create_task(self._talk.replies(LISTEN_SECONDS))
+                await asyncio.wait({task, self._coming}, return_when=asyncio.FIRST_COMPLETED)
+                if self._coming.done():
+                    came, self._coming = self._coming, None
+                    for reply in came.result():
+                        self._show(reply)
             return await task
         finally:
             task.cancel()
+
+    def _show(self, reply: str) -> None:
+        shown = "\u200d".join(map(visible_lines, reply.expandtabs().split("\u200d")))  # emoji keep joiners
+        print(f"\n{shown}" if self._at_prompt else shown, flush=True)  # noqa: T201
+        self._heard.set()
+        if self._at_prompt:
+            self._prompt()
 
     def _prompt(self) -> None:
         if self._interactive:
             self._at_prompt = True
             print("> ", end="", flush=True)  # noqa: T201
+
+    async def _read(self, question: Callable[[Connection], T]) -> T:
+        return await asyncio.to_thread(read_records, self._database, question)
 
 
 def read_lines() -> "asyncio.Queue[str | None]":
@@ -186,73 +208,15 @@ def read_lines() -> "asyncio.Queue[str | None]":
     def read() -> None:
         try:
             # A file of its own: at exit Python would wait for the lock of sys.stdin, which a read holds.
-            with open(0, "rb", closefd=False) as stream:
-                while line := stream.readline(LONGEST_LINE):
-                    put(line.decode("utf-8", "replace").rstrip("\r\n"))
-        except OSError:  # the terminal went away
+            with open(0, encoding="utf-8", errors="replace", closefd=False) as stream:
+                for line in stream:
+                    put(line.rstrip("\r\n"))
+        except OSError:  # the terminal went away, or there is no input
             pass
         put(None)
 
-    if sys.stdin is None:
-        put(None)
-    else:
-        threading.Thread(target=read, name="input", daemon=True).start()
+    threading.Thread(target=read, name="input", daemon=True).start()
     return lines
-
-
-async def _converse(settings: Settings, talk: AbstractAsyncContextManager[Talk]) -> int:
-    interactive = _is_terminal(sys.stdin)
-    async with talk as other_end:
-        if interactive:
-            _note("Write a message; exit or Ctrl-D leaves.")
-        return await Conversation(settings, other_end, interactive=interactive).run()
-
-
-@asynccontextmanager
-async def _in_process(settings: Settings) -> AsyncIterator[Talk]:
-    """Start an assistant in this process."""
-    from app.assistant import Assistant
-
-    await check_database(settings.database_path)
-    make_data_folder(settings.data_dir)
-    assistant = Assistant(settings.model_copy(update={"burst_quiet_seconds": 0.0}))
-    try:
-        await assistant.start()
-        await assistant.listening()
-        yield _Inside(assistant)
-    finally:
-        await assistant.stop()
-
-
-@asynccontextmanager
-async def _with_server(server: RunningServer) -> AsyncIterator[Talk]:
-    _note(f"Talking to the server at {server.url}.")
-    yield _Outside(server)
-
-
-class _Inside:
-    """A `Talk` with an assistant of this process."""
-
-    def __init__(self, assistant: "Assistant") -> None:
-        self.say = assistant.intake.take_line
-        self.replies = assistant.terminal.replies
-
-
-class _Outside:
-    """A `Talk` with a running server."""
-
-    def __init__(self, server: RunningServer) -> None:
-        self._server = server
-
-    async def say(self, text: str) -> None:
-        await asyncio.to_thread(self._server.ask, "terminal/type", {"text": text})
-
-    async def replies(self, seconds: float) -> list[str]:
-        wait = {"seconds": seconds}
-        answer = await asyncio.to_thread(
-            self._server.ask, "terminal/replies", wait, seconds=seconds + ANSWER_SECONDS
-        )
-        return [str(reply) for reply in answer["replies"]]
 
 
 def open_lines(conn: Connection) -> int:
@@ -263,18 +227,6 @@ def open_lines(conn: Connection) -> int:
         " WHERE c.channel = 'terminal' AND i.done_at IS NULL AND coalesce(t.state, '') <> 'parked'"
     ).fetchone()
     return int(row[0])
-
-
-def _is_terminal(stream: TextIO | None) -> bool:
-    try:
-        return stream is not None and stream.isatty()
-    except ValueError:  # it was closed
-        return False
-
-
-def _harmless(reply: str) -> str:
-    """Escape everything in a reply that a terminal would obey; emoji keep their joiners."""
-    return "\u200d".join(map(visible_lines, reply.expandtabs().split("\u200d")))
 
 
 def _note(text: str) -> None:

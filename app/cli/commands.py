@@ -1,6 +1,5 @@
 """The `recado` command: each of its commands is in the module of its subject, loaded when it is asked for."""
 
-import gc
 import os
 import signal
 import sys
@@ -80,7 +79,6 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal that knows no emoji shows the rest
     if sys.argv[1:2] == ["serve"]:
-        gc.disable()  # what loads now stays; the server enables it again: a tenth of the start
         _leave_when_told()
     app()
 

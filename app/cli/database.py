@@ -1,24 +1,24 @@
 """The database for a command: read without its lock, or opened with it."""
 
-import os
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
 
 from app.errors import StoreError
 from app.store.database import Database
-from app.store.disk_space import is_full
 
 T = TypeVar("T")
 
 BUSY_SECONDS = 5.0
 
 
-async def open_database(path: Path) -> Database:
-    """Open the database with its lock.
+@asynccontextmanager
+async def open_database(path: Path) -> AsyncIterator[Database]:
+    """Open the database with its lock, and close it after the block.
 
     Raise StoreLockedError if another process holds it, StoreError if the file or folder cannot be used.
     """
@@ -28,30 +28,26 @@ async def open_database(path: Path) -> Database:
     except sqlite3.Error as error:
         raise StoreError(f"{path} cannot be opened: {error}; recado doctor says more") from error
     except OSError as error:
-        cure = (
-            "make room there"
-            if is_full(error)
-            else "give this user the folder, or name another in DATABASE_URL"
-        )
-        raise StoreError(f"{path.parent} cannot be written: {error.strerror}; {cure}") from error
-    return database
+        raise StoreError(
+            f"{path.parent} cannot be written: {error.strerror}; make room there, give this user the folder, "
+            "or name another in DATABASE_URL"
+        ) from error
+    try:
+        yield database
+    finally:
+        await database.close()
 
 
 def make_data_folder(folder: Path) -> None:
     """Create the data folder if it is missing. Raise StoreError if nothing can be kept in it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        reason = "it is no folder"
+        tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
-        reason = error.strerror or str(error)
-    else:
-        if os.access(folder, os.W_OK | os.X_OK):
-            return
-        reason = "this user may not write there"
-    raise StoreError(
-        f"{folder} cannot hold the data: {reason}; give this user the folder, or name another in DATA_DIR"
-    )
+        raise StoreError(
+            f"{folder} cannot hold the data: {error.strerror or error}; give this user the folder, "
+            "or name another in DATA_DIR"
+        ) from error
 
 
 def read_records(path: Path, question: Callable[[sqlite3.Connection], T], *, none: T | None = None) -> T:
@@ -64,13 +60,9 @@ def read_records(path: Path, question: Callable[[sqlite3.Connection], T], *, non
     if not path.is_file():
         raise StoreError(f"there is no database at {path} yet; recado serve makes it")
     try:
-        with closing(sqlite3.connect(read_only(path), uri=True, timeout=BUSY_SECONDS)) as connection:
+        uri = f"file:{quote(str(path))}?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS)) as connection:
             connection.row_factory = sqlite3.Row
             return question(connection)
     except sqlite3.Error as error:
         raise StoreError(f"{path} cannot be read: {error}; recado doctor says more") from error
-
-
-def read_only(path: Path) -> str:
-    """Return the URI by which SQLite opens a file for reading only."""
-    return f"file:{quote(str(path))}?mode=ro"

@@ -1,24 +1,23 @@
 """`recado eval routing` and `recado eval recall`: quality of both indexes on JSONL files."""
 
 import asyncio
-import json
 import math
 import tempfile
 import time
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from sqlite3 import Connection
-from statistics import median
+from statistics import fmean, median
 from typing import Annotated, Any, TypeVar
 
 import typer
-from pydantic import BaseModel, BeforeValidator, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
-from app.cli.output import AsJson, group, show, table
+from app.cli.output import AsJson, group, show, show_json
 from app.errors import RecadoError
 from app.memory.history import AT_ONCE
 from app.memory.recall import rank, read_question, weights
@@ -34,11 +33,13 @@ commands.add_typer(eval_commands, name="eval")
 R = TypeVar("R", bound=BaseModel)
 
 OFFERED = 8
-LONGEST_LINE = 1024 * 1024
-_HEAD = ("LANGUAGE", "QUERIES", "COMPLETE@8", "RECALL@8", "HIT@1", "MS P50")
+RECALLED = 10
 Text = Annotated[str, Field(min_length=1)]
 Ids = Annotated[list[str], Field(min_length=1)]
 RowId = Annotated[Text, BeforeValidator(lambda id: str(id) if isinstance(id, int) else id)]
+Moment = Annotated[
+    float, BeforeValidator(lambda at: datetime.fromisoformat(at).timestamp() if isinstance(at, str) else at)
+]
 
 
 class _Row(BaseModel):
@@ -58,17 +59,6 @@ class _Tool(_Row):
     description: str = ""
     server: str = ""
     parameters: dict[str, str | None] = {}
-
-    def document(self, examples: Sequence[str]) -> Document:
-        parameters = {name: text or "" for name, text in self.parameters.items()}
-        return Document(
-            id=self.tool_id,
-            name=self.name,
-            description=self.description,
-            category=self.server,
-            parameters=parameters,
-            examples=tuple(examples),
-        )
 
 
 class _Example(_Row):
@@ -97,14 +87,9 @@ class Message(_Row):
 
     person: Text
     id: RowId
-    at: float = 0.0
+    at: Moment = 0.0
     who: str = ""
     text: str = ""
-
-    @field_validator("at", mode="before")
-    @classmethod
-    def _read_time(cls, at: Any) -> Any:
-        return datetime.fromisoformat(at).timestamp() if isinstance(at, str) else at
 
 
 class _RecallQuery(_Row):
@@ -113,31 +98,14 @@ class _RecallQuery(_Row):
     relevant: Annotated[list[RowId], Field(min_length=1)]
 
 
-@dataclass(slots=True)
-class _Tally:
-    """Sums over queries."""
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """The share of a query's groups that were met, and whether the first tool is of one of them."""
 
-    complete: int = 0
-    recall: float = 0.0
-    first: int = 0
-    milliseconds: list[float] = field(default_factory=list)
-
-    def count(self, query: _Query, found: Sequence[str], milliseconds: float) -> None:
-        met = sum(not set(group).isdisjoint(found) for group in query.groups)
-        self.complete += met == len(query.groups)
-        self.recall += met / len(query.groups)
-        self.first += any(found[0] in group for group in query.groups) if found else False
-        self.milliseconds.append(milliseconds)
-
-    def figures(self) -> dict[str, JSON]:
-        count = len(self.milliseconds)
-        return {
-            "queries": count,
-            "complete_at_8": round(100 * self.complete / count, 2),
-            "recall_at_8": round(100 * self.recall / count, 2),
-            "hit_at_1": round(100 * self.first / count, 2),
-            "ms_p50": round(median(self.milliseconds), 3),
-        }
+    language: str
+    share: float
+    is_hit: bool
+    milliseconds: float
 
 
 @eval_commands.command("routing")
@@ -149,10 +117,10 @@ def eval_routing(
 ) -> None:
     """Measure how well tools are found.
 
-    Shares in percent, for each language. What the index finds for the message alone: no model is asked.
+    Shares in percent, in JSON also for each language. What the index finds for the message alone: no model
+    is asked.
     """
-    figures = routing_figures(catalog, queries, examples)
-    show(json.dumps(figures, ensure_ascii=False, indent=2) if as_json else _shown(figures))
+    _show(routing_figures(catalog, queries, examples), as_json=as_json)
 
 
 def routing_figures(catalog: Path, queries: Path, examples: Path | None) -> dict[str, JSON]:
@@ -164,36 +132,47 @@ def routing_figures(catalog: Path, queries: Path, examples: Path | None) -> dict
     started = time.perf_counter()
     index = ToolIndex(documents)
     build_s = time.perf_counter() - started
-    tallies: dict[str, _Tally] = {}
-    overall = _Tally()
+    outcomes: list[_Outcome] = []
     unknown = 0
     for query in _rows(queries, _Query):
         started = time.perf_counter()
         found = [hit.id for hit in index.spread(query.query, limit=OFFERED)]
         milliseconds = 1000 * (time.perf_counter() - started)
+        met = sum(not set(group).isdisjoint(found) for group in query.groups)
+        is_hit = any(id in group for id in found[:1] for group in query.groups)
+        outcomes.append(_Outcome(query.lang, met / len(query.groups), is_hit, milliseconds))
         unknown += not all(any(id in index for id in group) for group in query.groups)
-        for tally in (overall, tallies.setdefault(query.lang, _Tally())):
-            tally.count(query, found, milliseconds)
-    if not tallies:
+    if not outcomes:
         raise RecadoError(f"{queries} holds no query")
-    languages = {language: tallies[language].figures() for language in sorted(tallies)}
-    figures = overall.figures() | {"build_s": round(build_s, 3), "tools": len(index)}
-    return figures | {"unknown_tools": unknown, "languages": languages}
+    return _figures(outcomes) | {
+        "build_s": round(build_s, 3),
+        "tools": len(index),
+        "unknown_tools": unknown,  # queries that need tools which the catalogue does not have
+        "languages": {
+            language: _figures([one for one in outcomes if one.language == language])
+            for language in sorted({one.language for one in outcomes})
+        },
+    }
 
 
-def _shown(figures: Mapping[str, JSON]) -> str:
-    rows = [_row(language, each) for language, each in figures["languages"].items()]
-    if len(rows) > 1:
-        rows.append(_row("all", figures))
-    lines = [table(_HEAD, rows), "", f"{figures['tools']} tools, indexed in {figures['build_s']:.2f} s"]
-    if figures["unknown_tools"]:
-        lines.append(f"{figures['unknown_tools']} queries need tools that the catalogue does not have")
-    return "\n".join(lines)
+def _figures(outcomes: Sequence[_Outcome]) -> dict[str, JSON]:
+    return {
+        "queries": len(outcomes),
+        "complete_at_8": round(100 * fmean(one.share == 1 for one in outcomes), 2),
+        "recall_at_8": round(100 * fmean(one.share for one in outcomes), 2),
+        "hit_at_1": round(100 * fmean(one.is_hit for one in outcomes), 2),
+        "ms_p50": round(median(one.milliseconds for one in outcomes), 3),
+    }
 
 
-def _row(language: str, figures: Mapping[str, JSON]) -> tuple[str, ...]:
-    shares = (f"{figures[name]:.1f}" for name in ("complete_at_8", "recall_at_8", "hit_at_1"))
-    return language or "-", str(figures["queries"]), *shares, f"{figures['ms_p50']:.2f}"
+def _show(figures: Mapping[str, JSON], *, as_json: bool) -> None:
+    """Print figures as JSON, or those of all languages together a line each."""
+    if as_json:
+        show_json(dict(figures))
+        return
+    for name, value in figures.items():
+        if not isinstance(value, dict):
+            show(f"{name.replace('_', ' ')}: {value}")
 
 
 def _documents(catalog: Path, examples: Path | None) -> Iterator[Document]:
@@ -204,26 +183,31 @@ def _documents(catalog: Path, examples: Path | None) -> Iterator[Document]:
     for example in _rows(examples, _Example) if examples else ():
         phrases.setdefault(example.tool_id, []).append(example.query)
     for id, tool in tools.items():
-        yield tool.document(phrases.get(id, ()))
+        yield Document(
+            id=id,
+            name=tool.name,
+            description=tool.description,
+            category=tool.server,
+            parameters={name: text or "" for name, text in tool.parameters.items()},
+            examples=tuple(phrases.get(id, ())),
+        )
 
 
 def _rows(path: Path, form: type[R]) -> Iterator[R]:
     """Yield each line of a file as a row of that form; empty lines are skipped."""
     try:
-        with path.open("rb") as file:
-            for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), b""), start=1):
-                row = line.removeprefix(BOM_UTF8) if number == 1 else line
-                if row.strip():
-                    yield form.model_validate_json(row)
+        lines = path.read_bytes().removeprefix(BOM_UTF8).splitlines()
     except OSError as error:
         raise RecadoError(f"{path} cannot be read: {error.strerror}; name a JSONL file") from error
-    except ValidationError as error:
-        fault = error.errors()[0]
-        place = ".".join(map(str, fault["loc"])) or "write one JSON object a line"
-        raise RecadoError(f"{path}, line {number}: {place}: {fault['msg']}") from None
-
-
-_RECALLED = 10
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            yield form.model_validate_json(line)
+        except ValidationError as error:
+            fault = error.errors()[0]
+            place = ".".join(map(str, fault["loc"])) or "write one JSON object a line"
+            raise RecadoError(f"{path}, line {number}: {place}: {fault['msg']}") from None
 
 
 @eval_commands.command("recall")
@@ -235,10 +219,7 @@ def eval_recall(
     """Measure how well past messages are found: shares of those wanted among the first ten, in percent."""
     with tempfile.TemporaryDirectory() as folder:
         figures = asyncio.run(_recall_figures(Path(folder) / "recado.db", history, queries))
-    if as_json:
-        show(json.dumps(figures, indent=2))
-    else:
-        show("\n".join(f"{name.replace('_', ' ')}: {value}" for name, value in figures.items()))
+    _show(figures, as_json=as_json)
 
 
 async def _recall_figures(database: Path, history: Path, queries: Path) -> dict[str, JSON]:
@@ -258,7 +239,7 @@ async def _recall_figures(database: Path, history: Path, queries: Path) -> dict[
             started = time.perf_counter()
             ranked = await store.tx(partial(rank, person=query.person, question=question))
             milliseconds.append(1000 * (time.perf_counter() - started))
-            found = {ids[id] for id, _ in ranked[:_RECALLED]}
+            found = {ids[id] for id, _ in ranked[:RECALLED]}
             shares.append(len(relevant & found) / len(relevant))
     finally:
         await store.close()
@@ -267,8 +248,8 @@ async def _recall_figures(database: Path, history: Path, queries: Path) -> dict[
     slowest = sorted(milliseconds)[math.ceil(0.95 * len(milliseconds)) - 1]
     return {
         "queries": len(shares),
-        "recall_at_10": round(100 * sum(shares) / len(shares), 2),
-        "complete_at_10": round(100 * sum(share == 1 for share in shares) / len(shares), 2),
+        "recall_at_10": round(100 * fmean(shares), 2),
+        "complete_at_10": round(100 * fmean(share == 1 for share in shares), 2),
         "ms_p95": round(slowest, 3),
         "build_s": round(build_s, 3),
     }
@@ -281,16 +262,15 @@ def write_messages(conn: Connection, messages: Sequence[Message]) -> dict[int, s
         insert(conn, "conversations", id=person, person_id=person, channel="simulator", created_at=0)
     rows = {}
     for one in sorted(messages, key=lambda one: one.at):
-        rows[
-            insert(
-                conn,
-                "messages",
-                person_id=one.person,
-                conversation_id=one.person,
-                direction="out" if one.who == "assistant" else "in",
-                kind="text",
-                text=f"{one.who}: {one.text}",
-                at=one.at,
-            )
-        ] = one.id
+        row = insert(
+            conn,
+            "messages",
+            person_id=one.person,
+            conversation_id=one.person,
+            direction="out" if one.who == "assistant" else "in",
+            kind="text",
+            text=f"{one.who}: {one.text}",
+            at=one.at,
+        )
+        rows[row] = one.id
     return rows

@@ -1,14 +1,12 @@
 """`recado knowledge` and `recado templates`: what customers may be told, and the messages Meta approved."""
 
-import json
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
 from app.channels.templates import FILE, differences, read_templates
-from app.cli.output import AsJson, command_settings, group, show, table
-from app.doctor.graph import GraphAPI
+from app.cli.output import AsJson, command_settings, group, show, show_json, table
 from app.doctor.whatsapp import Account
 from app.errors import RecadoError
 from app.memory.knowledge import Knowledge
@@ -34,9 +32,9 @@ def knowledge_list(as_json: AsJson = False) -> None:
     settings = command_settings("ERROR")
     files = _knowledge(settings).files()
     if as_json:
-        show(json.dumps([asdict(one) for one in files], ensure_ascii=False, indent=2))
+        show_json([asdict(one) for one in files])
     elif files:
-        rows = [(visible(one.name), str(one.passages), visible(one.fault)) for one in files]
+        rows = [(one.name, one.passages, one.fault) for one in files]
         show(table(("FILE", "PASSAGES", "FAULT"), rows))
     else:
         show(f"{settings.knowledge_dir} has no files: put Markdown, PDF, Word, Excel or CSV files there.")
@@ -68,7 +66,7 @@ def knowledge_ask(
             }
             for one in found
         ]
-        show(json.dumps(rows, ensure_ascii=False, indent=2))
+        show_json(rows)
         return
     known = [one for one in found if one.is_enough]
     if not known:
@@ -83,7 +81,7 @@ def templates_list() -> None:
     settings = command_settings("ERROR")
     listed = read_templates(settings.data_dir).listed
     if listed:
-        rows = [(one.name, one.language, ", ".join(one.variables), visible(one.text)) for one in listed]
+        rows = [(one.name, one.language, ", ".join(one.variables), one.text) for one in listed]
         show(table(("NAME", "LANGUAGE", "VARIABLES", "TEXT"), rows))
     else:
         show(f"There are no templates: {settings.data_dir / FILE} would list those that Meta approved.")
@@ -96,8 +94,7 @@ def templates_check() -> None:
     listed = read_templates(settings.data_dir).listed
     if settings.uses_simulator or settings.missing_credentials:
         raise RecadoError("WhatsApp is not connected: there is no list of Meta's to compare with")
-    with GraphAPI(settings.whatsapp_api_url) as graph:
-        approved = Account(settings, graph).templates()
+    approved = Account(settings).templates()
     found = [(one, differences(one, approved)) for one in listed]
     if wrong := [f"{one.name} ({one.language}): {fault}" for one, fault in found if fault]:
         raise RecadoError("\n".join(wrong))

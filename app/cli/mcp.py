@@ -5,22 +5,21 @@ import getpass
 import json
 import shutil
 import sys
-import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from app.cli.output import AsJson, Yes, agreed, command_settings, group, moment, show, table
-from app.cli.server import RunningServer, find_server
+from app.cli.output import AsJson, Yes, command_settings, group, moment, need_yes, show, show_json, table
+from app.cli.server import find_server, needed_server
 from app.cli.skills import check_public, read_skills
 from app.errors import RecadoError
 from app.http.transport import Transport
 from app.installs.card_text import CardWriter
-from app.installs.directory import FIRST_SECONDS, FRESH_SECONDS, MAX_CHOICES, Directory, build_directory
+from app.installs.directory import FIRST_SECONDS, MAX_CHOICES, Directory, build_directory
 from app.installs.entries import Entry
 from app.installs.errors import InstallError, RegistryError
 from app.installs.pipeline import Approval
@@ -50,8 +49,6 @@ commands.add_typer(mcp_commands, name="mcp")
 
 ServerName = Annotated[str, typer.Argument(metavar="NAME", help="As `recado mcp list` shows it.")]
 
-LONGEST_FILE = 1024 * 1024
-
 _ORIGINS = {"operator": "you", "installed": "registry", "skill": "a skill"}
 
 
@@ -62,7 +59,7 @@ def mcp_list(as_json: AsJson = False) -> None:
     server = find_server(settings.data_dir)
     known = server.ask("servers") if server is not None else _written(settings)
     if as_json:
-        show(json.dumps(known, ensure_ascii=False, indent=2))
+        show_json(known)
         return
     if known["servers"]:
         head = ("SERVER", "STATE", "TOOLS", "FROM", "VERSION", "FOR")
@@ -77,7 +74,6 @@ def mcp_list(as_json: AsJson = False) -> None:
 @mcp_commands.command("search")
 def mcp_search(
     words: Annotated[list[str], typer.Argument(metavar="WORDS...", help="What it should be for.")],
-    as_json: AsJson = False,
 ) -> None:
     """Search the registry.
 
@@ -89,11 +85,10 @@ def mcp_search(
         raise RecadoError(
             f"no server of the registry fits {wanted!r}; there are some for: {', '.join(topics) or 'nothing'}"
         )
-    if as_json:
-        show(json.dumps([_as_json(one) for one in found], ensure_ascii=False, indent=2))
-        return
     for one in found:
-        show("\n".join(_listed(one)))
+        show(f"{one.name}  {one.version}\n    {one.description or one.title}")
+        if one.reason is not None:
+            show(f"    not here: {reason_said('en', one.reason)}")
     show(f"\nInstall one: recado mcp add NAME --registry ID ({as_of})")
 
 
@@ -146,11 +141,13 @@ def mcp_add(
         )
     settings = command_settings("ERROR")
     if registry:
-        if not yes and not sys.stdin.isatty():
-            raise RecadoError("a server is installed after a yes: run this in a terminal, or with --yes")
-        network = False if no_network else None
-        choice = RegistryChoice(registry, folder, _pairs(values or [], "--set", "VALUE"), network, trust)
-        asyncio.run(_install(settings, name, choice, asks=not yes))
+        wanted = {
+            "name": name,
+            "values": _pairs(values or [], "--set", "VALUE"),
+            "folder": folder,
+            "network": False if no_network else None,
+        }
+        asyncio.run(_install(settings, registry, wanted, trusted=trust, asks=not yes))
     elif command:
         _add_entry(settings, name, command_entry(command, env or []))
     elif json_file is not None:
@@ -192,20 +189,15 @@ def file_entry(path: Path, name: str) -> JSON:
     Raise RecadoError if it has none, or none of that name among several.
     """
     try:
-        content = sys.stdin.buffer.read(LONGEST_FILE) if str(path) == "-" else path.read_bytes()
-        whole: JSON = json.loads(content[:LONGEST_FILE])
-    except OSError as error:
-        raise RecadoError(f"{path} cannot be read: {error.strerror or error}") from error
-    except (ValueError, RecursionError) as error:
-        raise RecadoError(f"{path} is not JSON: {error}") from error
+        whole: JSON = json.loads(sys.stdin.read() if str(path) == "-" else path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise RecadoError(f"{path} cannot be read as JSON: {error}") from error
     servers = whole.get("mcpServers", whole.get("servers")) if isinstance(whole, dict) else None
     if not isinstance(servers, dict):
         return whole
-    if name in servers or len(servers) != 1:
-        if name not in servers:
-            raise RecadoError(f"{path} has no server {name!r}, but: {', '.join(servers) or 'none'}")
-        return servers[name]
-    return next(iter(servers.values()))
+    if name not in servers and len(servers) != 1:
+        raise RecadoError(f"{path} has no server {name!r}, but: {', '.join(servers) or 'none'}")
+    return servers.get(name) or next(iter(servers.values()))
 
 
 def _add_entry(settings: Settings, name: str, entry: JSON) -> None:
@@ -224,7 +216,7 @@ def _add_entry(settings: Settings, name: str, entry: JSON) -> None:
     for variable in definition.missing:
         show(f"It needs {variable}: recado mcp secret {name} {variable}")
     if definition.exposed:
-        show(f"{exposed_text(definition)}: {exposed_cure(name)}")
+        show(": ".join(exposed(definition)))
 
 
 @mcp_commands.command("secret")
@@ -241,21 +233,19 @@ def mcp_secret(
     if sys.stdin.isatty():
         value = getpass.getpass(f"{variable} of {name} (it is not shown): ").strip()
     else:
-        value = sys.stdin.read(LONGEST_FILE).rstrip("\r\n")
+        value = sys.stdin.read().rstrip("\r\n")
     written.secrets.put(kept_as or name, variable, value)
     show(f"{variable} is kept for {name}. It counts from the next message on.")
     for other in definition_of(written, name).missing:
         show(f"It still needs {other}: recado mcp secret {name} {other}")
 
 
-def exposed_text(definition: ServerDefinition) -> str:
-    """Say which fields of an entry hold a secret in plain text."""
-    return f"its entry holds a secret as it is ({', '.join(definition.exposed)})"
-
-
-def exposed_cure(name: str) -> str:
-    """Say how to move such a secret out of the entry."""
-    return f"write ${{NAME}} in its place, and give it with: recado mcp secret {name} NAME"
+def exposed(definition: ServerDefinition) -> tuple[str, str]:
+    """Say that fields of an entry hold a secret in plain text, and how to move it out of the entry."""
+    return (
+        f"its entry holds a secret as it is ({', '.join(definition.exposed)})",
+        f"write ${{NAME}} in its place, and give it with: recado mcp secret {definition.name} NAME",
+    )
 
 
 def _written(settings: Settings) -> JSON:
@@ -297,17 +287,6 @@ class _SkillNames:
     skill_names: frozenset[str]
 
 
-@dataclass(frozen=True)
-class RegistryChoice:
-    """A server of the registry and what it is given: a folder of the workspace, values."""
-
-    registry_id: str
-    folder: str
-    values: dict[str, str]
-    network: bool | None
-    trusted: bool
-
-
 @mcp_commands.command("remove")
 def mcp_remove(name: ServerName) -> None:
     """Take a server out, with its secrets."""
@@ -330,11 +309,9 @@ def mcp_remove(name: ServerName) -> None:
 async def _search(settings: Settings, words: str) -> tuple[Sequence[Entry], Sequence[str], str]:
     """Return the best matches, without any the nearest topics, and the date of the list they come from."""
     async with _directory(settings) as directory:
-        synced_at = await directory.synced_at()
-        if synced_at is not None and time.time() - synced_at > FRESH_SECONDS:
-            with suppress(RegistryError, TimeoutError):
-                async with asyncio.timeout(FIRST_SECONDS):
-                    await directory.refresh()
+        with suppress(RegistryError, TimeoutError):  # the list as it came last is searched
+            async with asyncio.timeout(FIRST_SECONDS):
+                await directory.refresh()
         found = await directory.search(words, MAX_CHOICES)
         topics = [] if found else await directory.nearest_topics(words, "en")
         synced_at = await directory.synced_at()
@@ -342,37 +319,38 @@ async def _search(settings: Settings, words: str) -> tuple[Sequence[Entry], Sequ
     return found, topics, f"{as_of}; {directory.trouble}" if directory.trouble else as_of
 
 
-async def _install(settings: Settings, name: str, choice: RegistryChoice, *, asks: bool) -> None:
-    """Show what an entry would install, ask, and install it. Raise RecadoError where it is not installed."""
+async def _install(
+    settings: Settings, registry_id: str, wanted: dict[str, Any], *, trusted: bool, asks: bool
+) -> None:
+    """Show what an entry would install, ask, and install it; `wanted` are fields of `ServerRequest`.
+
+    Raise RecadoError where it is not installed.
+    """
     async with _directory(settings) as directory:
-        entry = await directory.get(choice.registry_id)
+        entry = await directory.get(registry_id)
     if entry is None:
-        raise RecadoError(
-            f"the registry has no server {choice.registry_id!r}; find one: recado mcp search WORDS"
-        )
+        raise RecadoError(f"the registry has no server {registry_id!r}; find one: recado mcp search WORDS")
     if entry.reason is not None:
         raise RecadoError(f"{entry.name} cannot be installed: {reason_said('en', entry.reason)}")
     skills = _SkillNames(frozenset(skill.name for skill in read_skills(settings).skills))
     installer = ServerInstaller(settings, Sandbox(settings), skills)
-    request = ServerRequest(entry, name, choice.values, choice.folder, choice.network)
     try:
-        plan = await installer.propose(request)
+        plan = await installer.propose(ServerRequest(entry, **wanted))
     except InstallError as error:
         if error.code == "NEEDS_FOLDER":
             raise RecadoError(f"{error}: name one of the workspace with --folder, . for all of it") from error
         raise
-    if plan.name != name:
+    if plan.name != wanted["name"]:
         raise RecadoError(f"{entry.name} is installed already, as {plan.name}; remove that one first")
     text = CardWriter.of(settings).whole("en", plan)
     show(text.text)
-    if asks and not agreed(f"\n{text.question}"):
-        raise RecadoError("nothing was installed")
-    approval = Approval(plan.subject, "shell", choice.trusted)
+    if asks:
+        need_yes(text.question, "nothing was installed")
     show("Downloading it and what it needs …")
-    record = await installer.commit(approval)
+    record = await installer.commit(Approval(plan.subject, "shell", trusted))
     show(f"Installed {record.name} {record.version}. It is started at the next message.")
-    for variable in definition_of(configuration(settings), name).missing:
-        show(f"It needs {variable}: recado mcp secret {name} {variable}")
+    for variable in definition_of(configuration(settings), record.name).missing:
+        show(f"It needs {variable}: recado mcp secret {record.name} {variable}")
 
 
 @asynccontextmanager
@@ -386,61 +364,24 @@ async def _directory(settings: Settings) -> AsyncIterator[Directory]:
         await transport.close()
 
 
-def _listed(entry: Entry) -> Iterator[str]:
-    yield f"{entry.name}  {entry.version}"
-    yield f"    {entry.description or entry.title}"
-    if entry.reason is not None:
-        yield f"    not here: {reason_said('en', entry.reason)}"
-
-
-def _as_json(entry: Entry) -> JSON:
-    return {
-        "name": entry.name,
-        "version": entry.version,
-        "title": entry.title,
-        "description": entry.description,
-        "repository": entry.repository,
-        "reason": reason_said("en", entry.reason) if entry.reason is not None else "",
-    }
-
-
 @mcp_commands.command("approve")
 def mcp_approve(name: ServerName, yes: Yes = False) -> None:
     """Approve tools that are new or changed.
 
-    Shows what differs from what was approved, and asks.
+    Shows what differs from what was approved, and asks. A server has to run.
     """
-    from app.mcp.client import approve, probe
-
-    settings = command_settings("ERROR")
-    definition = definition_of(configuration(settings), name)
-    server = find_server(settings.data_dir)
-    if server is None:  # it is started just to read its tools
-        state = asyncio.run(probe(definition, Sandbox(settings), settings.data_dir))
-    else:
-        state = _told(server, name)
-    if state.phase != "ready":
-        raise RecadoError(f"{name} does not run: {state.reason or state.phase}; see: recado doctor")
-    if not state.held_back:
+    running = needed_server(command_settings("ERROR"))
+    known = {one["name"]: one for one in running.ask("servers")["servers"]}
+    if name not in known or known[name]["phase"] != "ready":
+        reason = known[name]["reason"] if name in known else "it is not known yet; try again"
+        raise RecadoError(f"{name} does not run: {reason}; see: recado doctor")
+    held_back = tuple(HeldBack(**held) for held in known[name]["held_back"])
+    if not held_back:
         show(f"Nothing of {name} is held back.")
         return
-    show(held_back_text("en", state))
-    if not yes and not sys.stdin.isatty():
-        raise RecadoError("tools are approved after a yes: run this in a terminal, or with --yes")
-    if not yes and not agreed(f"\n{held_back_question('en', name)}"):
-        raise RecadoError("nothing was approved")
-    shown = hashes(state.held_back)
-    if server is not None:
-        server.ask("servers/approve", {"name": name, "hashes": shown})
-    else:
-        approve(settings.data_dir, state)
+    show(held_back_text("en", ServerState(name, "ready", held_back=held_back)))
+    if not yes:
+        need_yes(held_back_question("en", name), "nothing was approved")
+    shown = hashes(held_back)
+    running.ask("servers/approve", {"name": name, "hashes": shown})
     show(f"Approved for {name}: {', '.join(shown)}. They can be used at the next message.")
-
-
-def _told(server: RunningServer, name: str) -> ServerState:
-    """Return the state that the running server reports. Raise RecadoError for an unknown name."""
-    for one in server.ask("servers")["servers"]:
-        if one["name"] == name:
-            held_back = tuple(HeldBack(**held) for held in one["held_back"])
-            return ServerState(name, one["phase"], one["reason"], held_back=held_back)
-    raise RecadoError(f"the running server does not know {name} yet; try again")

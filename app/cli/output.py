@@ -1,11 +1,15 @@
 """Parts that all commands share: groups, settings, output, exit statuses."""
 
-from collections.abc import Sequence
+import json
+import sys
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from app.errors import RecadoError
+from app.messages import JSON
 from app.text import visible, visible_lines
 
 if TYPE_CHECKING:
@@ -31,11 +35,17 @@ def group(**options: Any) -> typer.Typer:
 
 
 def command_settings(usual_log_level: str = "WARNING", **changes: object) -> "Settings":
-    """Return the settings, with logs set up. Raise ConfigurationError for faulty ones."""
-    from app.cli.settings import configure_logs, read_settings
+    """Return the settings; log to stderr at LOG_LEVEL or, if that is not set, at the command's usual level.
+
+    Raise ConfigurationError for faulty settings.
+    """
+    from app.cli.settings import read_settings, secrets_of
+    from app.ops.logs import configure
+    from app.ops.private_log import FOLDER
 
     settings = read_settings(**changes)
-    configure_logs(settings, usual_log_level)
+    level = settings.log_level if "log_level" in settings.model_fields_set else usual_log_level
+    configure(level, settings.log_json, secrets_of(settings), settings.data_dir / FOLDER)
     return settings
 
 
@@ -44,21 +54,23 @@ def show(text: str, *, err: bool = False) -> None:
     typer.echo(visible_lines(text), err=err)
 
 
-def agreed(question: str) -> bool:
-    """Ask at the terminal until there is an answer; the end of the input is a no."""
-    while True:
-        try:
-            answer = input(f"{question} [y/n] ").strip().lower()
-        except EOFError:
-            return False
-        if answer in ("y", "yes", "n", "no"):
-            return answer.startswith("y")
+def need_yes(question: str, refusal: str) -> None:
+    """Ask at the terminal. Raise RecadoError without one, and unless the answer is yes."""
+    if not sys.stdin.isatty():
+        raise RecadoError(f"{refusal}: this wants a yes; run it in a terminal, or with --yes")
+    if not typer.confirm(f"\n{visible_lines(question)}"):
+        raise RecadoError(refusal)
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def show_json(value: JSON) -> None:
+    """Print a value as JSON."""
+    show(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return the rows under their heads, each column as wide as its widest cell; a row is one line."""
-    lines = [tuple(head), *(tuple(map(visible, row)) for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    lines = [tuple(head), *(tuple(visible(str(cell)) for cell in row) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         for line in lines

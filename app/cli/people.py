@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from sqlite3 import Connection
-from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
+from typing import Annotated, Literal
 
 import orjson
 import typer
@@ -19,21 +19,18 @@ import typer
 from app.channels.access import access_rules
 from app.cli.database import open_database, read_records
 from app.cli.output import command_settings, group, moment, show, table
-from app.cli.server import ask_or_read, ask_or_write, find_server, needed_server
+from app.cli.server import ask_or_write, find_server, needed_server
 from app.errors import RecadoError
 from app.messages import JSON
 from app.people import Realm, Role
-from app.phones import Doubt, canonical, country_of_zone, doubt_about
+from app.phones import canonical, country_of_zone, without_country_code
 from app.settings import Settings
 from app.store import people, personal_data
 from app.store.ownership import invite as make_invitation
 from app.store.people import PersonLine
-from app.store.personal_data import DataSubject, PersonFolders
+from app.store.personal_data import DataSubject, ErasedPerson, PersonFolders
 from app.text import visible
 from app.turns.profiles import local_timezone
-
-if TYPE_CHECKING:
-    from app.store.personal_data import ErasedPerson
 
 commands = group()
 people_commands = group(help="Who may talk, and who owns.")
@@ -56,10 +53,16 @@ _DONE = {"allow": "may talk now", "block": "is blocked", "owner": "is an owner n
 def people_list() -> None:
     """Show everybody known and those turned away."""
     settings = command_settings()
-    found = ask_or_read(settings, "people", {}, people.listing, none=[])
-    addresses = _addresses(settings.database_path)
-    lines = without_answered(_with_configured([PersonLine(**line) for line in found], settings), settings)
-    rows = [_row(line, settings, addresses) for line in lines]
+    rows = [
+        (
+            ", ".join(line.names) or line.id,
+            line.name,
+            line.realm,
+            "-" if line.role == "outsider" else _role(line, settings),
+            *_answered(line, settings),
+        )
+        for line in without_answered(listed_people(settings), settings)
+    ]
     if rows:
         show(table(("WHO", "NAME", "WHERE", "ROLE", "MAY TALK", "NOTE"), rows))
     else:
@@ -86,12 +89,10 @@ def owner(who: Phone) -> None:
 
 def _change(action: Literal["allow", "block", "owner"], who: str) -> None:
     settings = command_settings()
-    sender = people.sender_named(who)
-    doubt = doubts(settings, [sender.phone]).get(sender.phone) if action != "block" and sender.phone else None
-    if doubt is not None and doubt.certain:
-        raise RecadoError(f"{who!r} is no phone number with its country code; {doubt.cure}")
-    path, realm, now = settings.database_path, realm_of(settings), time.time()
-    was_there = path.is_file()
+    phone = people.sender_named(who).phone
+    if action != "block" and phone and (cure := incomplete(settings, [phone]).get(phone)):
+        raise RecadoError(f"{who!r} is no phone number with its country code; {cure}")
+    realm, now = realm_of(settings), time.time()
     ask_or_write(
         settings,
         "people/change",
@@ -100,10 +101,6 @@ def _change(action: Literal["allow", "block", "owner"], who: str) -> None:
     )
     place = "" if realm == "whatsapp" else " in the simulator (WhatsApp is not connected)"
     show(f"{who} {_DONE[action]}{place}")
-    if doubt:
-        show(f"No country is known to use {who}: see that its country code is right")
-    if not was_there:
-        show(f"{path.absolute()} was made for it: a server started in another folder does not see this")
 
 
 @people_commands.command()
@@ -123,10 +120,10 @@ def invite(
         {"role": role, "uses": uses, "hours": hours},
         lambda conn: {"code": make_invitation(conn, role, uses, until)},
     )["code"]
-    used = "once" if uses == 1 else f"{uses} times"
     becomes = "an owner" if role == "owner" else "a member"
-    show(f"{code}\n\nWho sends this to the assistant is {becomes}; it works {used}, for {hours:g} hours.")
-    if number := own_number(settings):
+    works = f"it works {times(uses)}, for {hours:g} hours"
+    show(f"{code}\n\nWho sends this to the assistant is {becomes}; {works}.")
+    if number := _own_number(settings):
         import segno
 
         link = f"https://wa.me/{number}?text={code}"
@@ -135,15 +132,15 @@ def invite(
         show(f"\n{link}\n\n{drawn.getvalue()}")
 
 
-def own_number(settings: Settings) -> str:
+def _own_number(settings: Settings) -> str:
     """Return the digits of the assistant's own number as the Graph API tells it, "" where it does not."""
     if settings.uses_simulator or settings.missing_credentials:
         return ""
     from app.doctor.graph import GraphAPI
 
     token = settings.whatsapp_access_token.get_secret_value()
-    with GraphAPI(settings.whatsapp_api_url) as graph:
-        told = graph.get(settings.whatsapp_phone_number_id, token, {"fields": "display_phone_number"})
+    graph, fields = GraphAPI(settings.whatsapp_api_url), {"fields": "display_phone_number"}
+    told = graph.get(settings.whatsapp_phone_number_id, token, fields)
     return "".join(filter(str.isdigit, str(told.data.get("display_phone_number") or "")))
 
 
@@ -152,21 +149,18 @@ def realm_of(settings: Settings) -> Realm:
     return "simulator" if settings.uses_simulator else "whatsapp"
 
 
-def doubts(settings: Settings, numbers: Iterable[str]) -> dict[str, Doubt]:
-    """Return the numbers that may lack their country code, without those that have written already."""
+def incomplete(settings: Settings, numbers: Iterable[str]) -> dict[str, str]:
+    """Return the numbers that lack their country code, with the cure; none that has written already."""
     lines: list[PersonLine] = read_records(settings.database_path, people.listing, none=[])
     written = {_plain(name) for line in lines if line.realm == realm_of(settings) for name in line.names}
     home = country_of_zone(settings.timezone or local_timezone())
-    found = {number: doubt_about(number, home) for number in numbers if canonical(number) not in written}
-    return {number: doubt for number, doubt in found.items() if doubt is not None}
+    cures = {number: without_country_code(number, home) for number in numbers}
+    return {number: cure for number, cure in cures.items() if cure and canonical(number) not in written}
 
 
 def listed_people(settings: Settings) -> list[PersonLine]:
     """Return everybody in the database and a line for each configured number not seen yet."""
-    return _with_configured(read_records(settings.database_path, people.listing, none=[]), settings)
-
-
-def _with_configured(lines: list[PersonLine], settings: Settings) -> list[PersonLine]:
+    lines: list[PersonLine] = read_records(settings.database_path, people.listing, none=[])
     seen = {name for line in lines if line.id and line.realm == "whatsapp" for name in line.names}
     configured = sorted((settings.owner_phone_numbers | settings.allowed_phone_numbers) - seen)
     return lines + [
@@ -184,18 +178,13 @@ def may_talk(line: PersonLine, settings: Settings) -> bool:
     """Return True if a message of this person would be answered now."""
     if line.frozen or line.access not in ("allowed", "listed"):
         return False
-    if line.realm == "simulator" and not has_simulator(settings):
+    if line.realm == "simulator" and (not settings.uses_simulator or settings.simulator == "off"):
         return False
     return access_rules(settings, line.realm).guests or _role(line, settings) != "guest"
 
 
 def _role(line: PersonLine, settings: Settings) -> Role:
     return people.role_of(access_rules(settings, line.realm), line.role, line.access, line.names)
-
-
-def has_simulator(settings: Settings) -> bool:
-    """Return True if the simulator's people can write."""
-    return settings.uses_simulator and settings.simulator != "off"
 
 
 def without_answered(lines: Sequence[PersonLine], settings: Settings) -> list[PersonLine]:
@@ -215,50 +204,26 @@ def _plain(name: str) -> str:
     return canonical(name) if name.isdigit() else name
 
 
-def _addresses(path: Path) -> Mapping[tuple[str, str], str]:
-    """Map (realm, canonical digits) to a phone as WhatsApp delivered it or somebody typed it."""
-
-    def read(conn: Connection) -> Mapping[tuple[str, str], str]:
-        rows = conn.execute("SELECT realm, value, address FROM aliases WHERE kind = 'phone'")
-        return {(row["realm"], row["value"]): row["address"] for row in rows if row["address"]}
-
-    return read_records(path, read, none={})
-
-
-def _row(line: PersonLine, settings: Settings, addresses: Mapping[tuple[str, str], str]) -> Sequence[str]:
-    role = "-" if line.role == "outsider" else _role(line, settings)
-    names = [addresses.get((line.realm, name), name) for name in line.names]
-    return (
-        visible(", ".join(names)) or line.id,
-        visible(line.name),
-        line.realm,
-        role,
-        _answered(line, settings),
-        _note(line, settings),
-    )
-
-
-def _answered(line: PersonLine, settings: Settings) -> str:
+def _answered(line: PersonLine, settings: Settings) -> tuple[str, str]:
+    """Return whether a person may talk, in a word, and a note about it."""
     if line.frozen:
-        return "frozen"
-    if line.access in ("blocked", "turned away"):
-        return line.access
-    return "yes" if may_talk(line, settings) else "no"
-
-
-def _note(line: PersonLine, settings: Settings) -> str:
-    if line.frozen and not line.names:
-        return f"{visible(line.frozen)}; the names are another's: recado erase deletes what is left"
-    if line.frozen:
-        return f"{visible(line.frozen)}; recado people allow confirms"
+        cure = "recado people allow confirms"
+        cure = cure if line.names else "the names are another's: recado erase deletes what is left"
+        return "frozen", f"{line.frozen}; {cure}"
     if line.access == "turned away":
-        times = "once" if line.messages == 1 else f"{line.messages} times"
-        return f"{times}, last {moment(line.last_at)}"
+        return line.access, f"{times(line.messages)}, last {moment(line.last_at)}"
     if not line.id:
-        return "in the configuration, has not written yet"
-    if line.access == "blocked" or may_talk(line, settings):
-        return ""
-    return "the simulator is off" if line.realm == "simulator" else "no longer in the configuration"
+        return "yes" if may_talk(line, settings) else "no", "in the configuration, has not written yet"
+    if line.access == "blocked":
+        return line.access, ""
+    if may_talk(line, settings):
+        return "yes", ""
+    return "no", "the simulator is off" if line.realm == "simulator" else "no longer in the configuration"
+
+
+def times(count: int) -> str:
+    """Say how often something happened."""
+    return "once" if count == 1 else f"{count} times"
 
 
 @commands.command("export")
@@ -283,15 +248,17 @@ def export_person(
         show(text)
         return
     try:
-        with to.open("xb") as made:
-            _write_archive(made, text, files)
+        with zipfile.ZipFile(to, "x", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
+            archive.writestr("data.json", text)
+            for name, path in files.items():
+                with suppress(FileNotFoundError):  # it went meanwhile
+                    archive.write(path, name)
     except FileExistsError as error:
         raise RecadoError(f"{to} is there already, and is not replaced") from error
     except OSError as error:
         to.unlink(missing_ok=True)
         raise RecadoError(f"{to} cannot be written: {error.strerror or error}") from error
-    messages = len(document.get("messages", ()))
-    show(f"{to}: {messages} messages, {len(files)} files, and whatever else is kept of {who}")
+    show(f"{to}: {len(files)} files, and whatever else is kept of {who}")
 
 
 @commands.command("erase")
@@ -304,7 +271,7 @@ def erase_person(
     if sys.stdin.isatty() and not yes:
         typer.confirm(f"Erase everything of {who}? It cannot be undone", abort=True)
     # Without a database "nobody is known" would sound as if they were gone already.
-    lines = _with_configured(read_records(settings.database_path, people.listing), settings)
+    lines = read_records(settings.database_path, people.listing)
     owners = {line.id for line in lines if owns(line, settings)}
     server = find_server(settings.data_dir)
     if server is not None:
@@ -316,16 +283,13 @@ def erase_person(
         show(f"They were an owner: files of owners lie together in {settings.workspace_dir}, and stay")
 
 
-async def _erase(settings: Settings, who: str) -> "ErasedPerson":
+async def _erase(settings: Settings, who: str) -> ErasedPerson:
     from app.erasure import Erasure
     from app.store import build_store
 
-    database = await open_database(settings.database_path)
-    try:
+    async with open_database(settings.database_path) as database:
         store = replace(build_store(settings), database=database)
         return await Erasure(store).erase(realm_of(settings), who)
-    finally:
-        await database.close()
 
 
 def _files(settings: Settings, person: str) -> dict[str, Path]:
@@ -336,14 +300,6 @@ def _files(settings: Settings, person: str) -> dict[str, Path]:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and not path.is_symlink()
     }
-
-
-def _write_archive(made: BinaryIO, text: str, files: Mapping[str, Path]) -> None:
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
-        archive.writestr("data.json", text)
-        for name, path in files.items():
-            with suppress(FileNotFoundError):  # it went meanwhile
-                archive.write(path, name)
 
 
 @approvals_commands.command("list")

@@ -1,10 +1,11 @@
-"""`recado serve` and `token`, and the administrator's API: asked of the server, else done in the database."""
+"""`recado serve` and `token`, and how a command reaches a running server."""
 
 import asyncio
 import os
 import socket
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Annotated, Any
@@ -12,9 +13,9 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from app.cli.database import make_data_folder, open_database, read_records
+from app.cli.database import make_data_folder, open_database
 from app.cli.output import command_settings, group, show
-from app.cli.settings import check_graph_address, model_line, zone_hint
+from app.cli.settings import model_line, zone_hint
 from app.errors import RecadoError
 from app.messages import JSON
 from app.security import AdminToken
@@ -30,13 +31,13 @@ class ServerGone(RecadoError):
     """Raised when our server no longer listens at the address."""
 
 
+@dataclass(frozen=True, slots=True)
 class RunningServer:
     """A client of the administrator's API, with the token of server.json."""
 
-    def __init__(self, pid: int, url: str, token: str) -> None:
-        self.pid = pid
-        self.url = url
-        self._headers = {"Authorization": f"Bearer {token}"}
+    pid: int
+    url: str
+    token: str
 
     def ask(
         self, action: str, body: dict[str, JSON] | None = None, *, seconds: float = ANSWER_SECONDS
@@ -49,7 +50,8 @@ class RunningServer:
 
         try:
             # No environment: a proxy of the operator's must not see what goes to this machine.
-            with httpx2.Client(headers=self._headers, timeout=seconds, trust_env=False) as http:
+            headers = {"Authorization": f"Bearer {self.token}"}
+            with httpx2.Client(headers=headers, timeout=seconds, trust_env=False) as http:
                 response = http.post(f"{self.url}/admin/{action}", json=body or {})
         except httpx2.TimeoutException as error:
             raise RecadoError(
@@ -78,32 +80,14 @@ def find_server(data_dir: Path) -> RunningServer | None:
     return server
 
 
-def ask_or_read(
-    settings: Settings,
-    action: str,
-    body: dict[str, JSON],
-    question: Callable[[Connection], Any],
-    *,
-    none: Any = None,
-) -> JSON:
-    """Return the server's answer; without a server what `question` finds, `none` without a database."""
-    server = find_server(settings.data_dir)
-    if server is not None:
-        return server.ask(action, body)
-    return orjson.loads(orjson.dumps(read_records(settings.database_path, question, none=none)))
-
-
 def ask_or_write(
     settings: Settings, action: str, body: dict[str, JSON], write: Callable[[Connection], Any]
 ) -> JSON:
     """Return the server's answer once it did something; without a server do it in the database."""
 
     async def in_database() -> JSON:
-        database = await open_database(settings.database_path)
-        try:
+        async with open_database(settings.database_path) as database:
             return await database.tx(write)
-        finally:
-            await database.close()
 
     server = find_server(settings.data_dir)
     return server.ask(action, body) if server is not None else asyncio.run(in_database())
@@ -143,7 +127,6 @@ def serve(
 ) -> None:
     """Run the server."""
     settings = command_settings("INFO", host=host, port=port)
-    check_graph_address(settings)
     hints = [model_line(settings), zone_hint(settings)]
     check_address(settings.host, settings.port)
     asyncio.run(check_database(settings.database_path))
@@ -159,23 +142,21 @@ def check_address(host: str, port: int) -> None:
     """Raise RecadoError if the address cannot be listened at."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except socket.gaierror as error:
-        raise RecadoError(f"HOST={host!r} is no address of this machine: {error.strerror}") from error
-    for family, kind, protocol, _, address in found:
-        with socket.socket(family, kind, protocol) as trial:
-            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
+        for family, kind, protocol, _, address in found:
+            with socket.socket(family, kind, protocol) as trial:
+                trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 trial.bind(address)
-            except OSError as error:
-                raise RecadoError(
-                    f"cannot listen at {host} port {port}: {error.strerror}; "
-                    "stop what listens there, or choose another with --port or PORT"
-                ) from error
+    except OSError as error:
+        raise RecadoError(
+            f"cannot listen at {host} port {port}: {error.strerror}; stop what listens there, or choose "
+            "another address with --host and --port or HOST and PORT"
+        ) from error
 
 
 async def check_database(path: Path) -> None:
     """Open the database and close it again. Raise StoreError as `open_database` does."""
-    await (await open_database(path)).close()
+    async with open_database(path):
+        pass
 
 
 @commands.command()
@@ -189,8 +170,6 @@ def token(
         show(server.ask("token/renew" if renew else "token")["token"])
         return
     kept = AdminToken(settings.data_dir, settings.admin_token.get_secret_value())
-    if renew and kept.is_configured:
-        raise RecadoError("ADMIN_TOKEN is set in the environment: change it there")
     try:
         show(kept.renew() if renew else kept.value())
     except OSError as error:

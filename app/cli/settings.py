@@ -8,8 +8,7 @@ from pydantic import BaseModel, SecretStr, ValidationError
 from pydantic_settings import SettingsError
 
 from app.errors import ConfigurationError
-from app.ops.logs import configure
-from app.ops.private_log import FOLDER
+from app.http.endpoint import url_fault
 from app.settings import GRAPH_API, SECRET_VARIABLES, Settings, take_settings
 from app.turns.profiles import local_timezone
 
@@ -18,16 +17,6 @@ if TYPE_CHECKING:
 
 LONGEST_VALUE = 60
 _UTC_NAMES = frozenset({"UTC", "Etc/UTC", "UCT", "Etc/UCT", "GMT", "Etc/GMT", "Zulu", "Universal"})
-_EXPECTED = {
-    "int_parsing": "expected a whole number",
-    "int_from_float": "expected a whole number",
-    "float_parsing": "expected a number",
-    "bool_parsing": "expected true or false",
-    "missing": "is missing",
-    "extra_forbidden": "is not known",
-    "list_type": "expected a list in JSON",
-    "model_type": "expected an object in JSON",
-}
 
 
 def read_settings(**changes: object) -> Settings:
@@ -43,11 +32,9 @@ def read_settings(**changes: object) -> Settings:
     except SettingsError as error:  # its cause quotes what was given
         variable = str(error).partition('"')[2].partition('"')[0].upper()
         raise ConfigurationError(f"{variable} is no JSON; mend it in the environment or in .env") from None
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(f".env is not UTF-8 text ({error.reason}); save it as UTF-8") from None
-    except OSError as error:
+    except (UnicodeDecodeError, OSError) as error:
         raise ConfigurationError(
-            f".env cannot be read: {error.strerror or error}; let the account that runs this read it"
+            f".env is not UTF-8 text that this account may read ({error}); save it so"
         ) from None
     settings = settings.model_copy(
         update={name: value for name, value in changes.items() if value is not None}
@@ -56,6 +43,12 @@ def read_settings(**changes: object) -> Settings:
         _ = settings.database_path
     except ValueError as error:
         raise ConfigurationError(str(error)) from None
+    for variable, given, example in (
+        ("OPENAI_BASE_URL", settings.openai_base_url, "http://127.0.0.1:11434/v1"),
+        ("WHATSAPP_API_URL", settings.whatsapp_api_url_setting, GRAPH_API),
+    ):
+        if given and (fault := url_fault(given)):
+            raise ConfigurationError(f"{variable}: {fault}; write it like {example}")
     return settings
 
 
@@ -70,13 +63,9 @@ def zone_hint(settings: Settings) -> str:
 
 
 def model_line(settings: Settings) -> str:
-    """Return which model is asked at which host, or which setting is ignored; "" without any.
-
-    Raise ConfigurationError for a malformed address.
-    """
+    """Return which model is asked at which host, or which setting is ignored; "" without any."""
     if settings.has_model:
-        check_model_address(settings)
-        host = urlsplit(settings.openai_base_url).netloc.rpartition("@")[2] or "api.openai.com"
+        host = urlsplit(settings.openai_base_url).netloc or "api.openai.com"
         return f"Model: {settings.llm_model} at {host}"
     if settings.llm_model:
         return "LLM_MODEL is ignored: it needs OPENAI_BASE_URL, or OPENAI_API_KEY for OpenAI's own"
@@ -84,26 +73,6 @@ def model_line(settings: Settings) -> str:
         given = "OPENAI_BASE_URL" if settings.openai_base_url else "OPENAI_API_KEY"
         return f"{given} is ignored: it needs LLM_MODEL, the name of a model there"
     return ""
-
-
-def check_model_address(settings: Settings) -> None:
-    """Raise ConfigurationError if OPENAI_BASE_URL is no http address."""
-    _check_address("OPENAI_BASE_URL", settings.openai_base_url, "http://127.0.0.1:11434/v1")
-
-
-def check_graph_address(settings: Settings) -> None:
-    """Raise ConfigurationError if WHATSAPP_API_URL is no http address."""
-    _check_address("WHATSAPP_API_URL", settings.whatsapp_api_url_setting, GRAPH_API)
-
-
-def _check_address(variable: str, given: str, example: str) -> None:
-    try:
-        parts = urlsplit(given)
-        is_sound = not given or (parts.scheme in ("http", "https") and bool(parts.hostname))
-    except ValueError:
-        is_sound = False
-    if not is_sound:
-        raise ConfigurationError(f"{variable}={given!r} is no address; write it like {example}")
 
 
 def secrets_of(settings: BaseModel) -> Iterator[str]:
@@ -116,17 +85,10 @@ def secrets_of(settings: BaseModel) -> Iterator[str]:
                 yield from secrets_of(one)
 
 
-def configure_logs(settings: Settings, usual: str) -> None:
-    """Log to stderr at LOG_LEVEL if it is set, else at the command's usual level."""
-    level = settings.log_level if "log_level" in settings.model_fields_set else usual
-    configure(level, settings.log_json, secrets_of(settings), settings.data_dir / FOLDER)
-
-
 def _fault(detail: "ErrorDetails") -> str:
     variable = str(detail["loc"][0]).upper() if detail["loc"] else "configuration"
     for part in detail["loc"][1:]:
         variable += f", entry {part + 1}" if isinstance(part, int) else f", {part}"
-    expected = _EXPECTED.get(detail["type"]) or detail["msg"].removeprefix("Value error, ")
-    expected = expected.replace("Input should be", "expected")
+    expected = detail["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
     given = "" if variable.partition(",")[0] in SECRET_VARIABLES else f"={detail['input']!r}"[:LONGEST_VALUE]
     return f"{variable}{given}: {expected}; mend it in the environment or in .env"

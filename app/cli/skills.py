@@ -1,22 +1,22 @@
 """`recado skills`: check, begin, add and remove folders with a SKILL.md."""
 
 import asyncio
-import errno
 import os
 import re
 import socket
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import typer
 
 from app.cli.database import read_records
-from app.cli.output import FAILED, AsJson, agreed, command_settings, group, show, table
-from app.cli.trace import tool_figures
-from app.errors import RecadoError, StoreError
+from app.cli.output import FAILED, AsJson, command_settings, group, need_yes, show, table
+from app.cli.trace import show_tool_figures
+from app.errors import RecadoError
 from app.http.address import Address, FetchError, is_public
 from app.http.transport import Transport
 from app.installs.card_text import CardWriter
@@ -32,7 +32,7 @@ from app.skills.folder import is_skill
 from app.skills.loader import InstalledSkills
 from app.skills.manifest import is_standard_name, may_use_network
 from app.skills.scripts import Script, scripts_of
-from app.store.alerts import ABOUT_SKILLS, open_alerts
+from app.store.alerts import ABOUT_SKILLS, Alert, open_alerts
 from app.store.disk_space import MEGABYTE, Disk
 from app.text import visible
 
@@ -40,11 +40,8 @@ commands = group()
 skills_commands = group(help="The skills: folders with a SKILL.md.")
 commands.add_typer(skills_commands, name="skills")
 
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|git@")
 _NEAR = (".localhost", ".local", ".internal", ".lan", ".home.arpa")
-_SEEN = "It is seen at the next message, without a restart."
-
-_T = TypeVar("_T")
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|git@")
 
 
 def read_skills(settings: Settings) -> SkillLoader:
@@ -65,10 +62,10 @@ def skills_list() -> None:
     aside = _set_aside(settings)
     rows = [
         (
-            visible(skill.name),
+            skill.name,
             _place(skill),
-            visible(", ".join(tool.name for tool in skill.tools)) or "-",
-            _state(skill, "" if skill.bundled else aside.get(_known_as(skill), ""), settings),
+            ", ".join(tool.name for tool in skill.tools) or "-",
+            _state(skill, aside, settings),
         )
         for skill in loader.skills
     ]
@@ -88,9 +85,11 @@ def skills_check(
     skills: Sequence[Skill] = loader.skills
     clashes: Sequence[str] = loader.clashes
     if path is not None:
-        folders = _on_disk(lambda: _skill_folders(_folder_meant(path)))
+        with _on_disk():
+            folders = _skill_folders(_folder_meant(path))
         skills = [load_skill(folder, runs_code=False) for folder in folders]
-        clashes = _clashes_of(skills, loader)
+        own = tuple(start for skill in skills for start in (f"{skill.name}: ", f"{skill.folder} "))
+        clashes = [clash for clash in loader.clashes if clash.startswith(own)]
     faulty = [skill for skill in skills if skill.faults]
     lines = [line for skill in skills for line in _report(skill, settings)]
     lines += [f"clash: {visible(clash)}" for clash in clashes]
@@ -105,7 +104,8 @@ def skills_new(name: Annotated[str, typer.Argument(help="Such as tide-tables.")]
     Made in SKILLS_DIR, with two tools, phrases and tests to change.
     """
     settings = command_settings("ERROR")
-    _on_disk(lambda: _own(settings).new(name))
+    with _on_disk():
+        _own(settings).new(name)
     folder = settings.skills_dir / name
     show(f"Made {folder}: it works from the next message on, without a restart.")
     show(f'Write to the assistant: "{starter_sentence(name)}". Then change scripts/tools.py.')
@@ -138,8 +138,10 @@ def skills_add(
     if meant.absolute().parent == settings.skills_dir.absolute():
         skill = load_skill(meant, runs_code=False)
     else:
-        skill = _on_disk(lambda: _own(settings).add(meant))
-        lines.append(f"Added {visible(skill.name)} to {settings.skills_dir / skill.folder.name}. {_SEEN}")
+        with _on_disk():
+            skill = _own(settings).add(meant)
+        lines.append(f"Added {visible(skill.name)} to {settings.skills_dir / skill.folder.name}.")
+        lines.append("It is seen at the next message, without a restart.")
     lines += _add_packages(settings, skill, asks=not yes)
     show("\n".join([*lines, *_report(skill, settings)]))
 
@@ -152,7 +154,9 @@ def _add_packages(settings: Settings, skill: Skill, *, asks: bool) -> list[str]:
     named = visible("; ".join(", ".join(packages) for packages in wanted))
     if asks and not sys.stdin.isatty():
         return [f"Its scripts need packages: {named}. To install them: recado skills add FOLDER --yes"]
-    if asks and not agreed(f"Its scripts need packages of the Python Package Index: {named}. Install them?"):
+    if asks and not typer.confirm(
+        f"Its scripts need packages of the Python Package Index: {named}. Install?"
+    ):
         return ["No package was installed: scripts that need one do not run."]
     disk = Disk(settings.data_dir, settings.free_space_mb * MEGABYTE)
     for packages in wanted:
@@ -167,10 +171,11 @@ def skills_remove(name: Annotated[str, typer.Argument(help="As `recado skills li
     Its folder is kept in DATA_DIR/skills-removed, the last ten of them.
     """
     settings = command_settings("ERROR")
-    if is_standard_name(name) and _on_disk(lambda: remove_installed(settings.data_dir, name)):
-        show(f"Removed {name}, which came from an address; it is gone at the next message.")
-        return
-    place = _on_disk(lambda: _own(settings).remove(name))
+    with _on_disk():
+        if is_standard_name(name) and remove_installed(settings.data_dir, name):
+            show(f"Removed {name}, which came from an address; it is gone at the next message.")
+            return
+        place = _own(settings).remove(name)
     show(f"Removed {name}; it is gone at the next message. The folder is kept in {place}")
 
 
@@ -183,24 +188,23 @@ def skills_stats(
 
     Calls, success, durations and errors of each tool that was called.
     """
-    show(tool_figures(command_settings(), days, as_json=as_json))
+    show_tool_figures(command_settings(), days, as_json=as_json)
 
 
 def _own(settings: Settings) -> OwnSkills:
     return OwnSkills(settings.skills_dir, settings.data_dir / "skills-removed")
 
 
-def _on_disk(change: Callable[[], _T]) -> _T:
+@contextmanager
+def _on_disk() -> Iterator[None]:
     try:
-        return change()
+        yield
     except OSError as error:
-        if error.filename and error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise AuthoringError(
-                f"{Path(error.filename).parent} cannot be written: {error.strerror}; give this account the "
-                "folder, or change it by hand (with Docker Compose it is ./skills beside docker-compose.yml)"
-            ) from error
-        place = f"{error.filename}: " if error.filename else ""
-        raise AuthoringError(f"{place}{error.strerror or error}") from error
+        place = error.filename or "the folder of the skills"
+        raise AuthoringError(
+            f"{place} cannot be read or written: {error.strerror or error}; give this account the folder, or "
+            "change it by hand (with Docker Compose it is ./skills beside docker-compose.yml)"
+        ) from error
 
 
 def check_public(text: str) -> None:
@@ -209,29 +213,15 @@ def check_public(text: str) -> None:
         address = Address.parse(text)
     except FetchError as error:
         raise RecadoError(f"that address is not taken: {error}") from error
-    if address.host == "localhost" or address.host.endswith(_NEAR) or not all(map(is_public, _ips(address))):
+    try:
+        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    except OSError:  # no network: the connection checks it again
+        found = []
+    ips = [ip_address(str(place[4][0]).partition("%")[0]) for place in found]
+    if address.host.endswith(_NEAR) or not all(map(is_public, ips)):
         raise RecadoError(f"{address.host} is this machine or its own network: only public ones are taken")
     if address.scheme != "https":
         raise RecadoError("only https addresses are taken: over http anybody on the way reads and changes it")
-
-
-def _ips(address: Address) -> Iterable[IPv4Address | IPv6Address]:
-    """Resolve an address; empty without a network, since the connection checks it again."""
-    if address.ip is not None:
-        return [address.ip]
-    try:
-        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-    except OSError:
-        return []
-    return [ip_address(str(place[4][0]).partition("%")[0]) for place in found]
-
-
-def _clashes_of(skills: Sequence[Skill], loader: SkillLoader) -> list[str]:
-    """Return the name clashes of these skills among all that are in use."""
-    checked = {os.path.realpath(skill.folder) for skill in skills}
-    used = [skill for skill in loader.skills if os.path.realpath(skill.folder) in checked]
-    about = tuple(start for skill in used for start in (f"{skill.name}: ", f"{skill.folder} "))
-    return [clash for clash in loader.clashes if clash.startswith(about)]
 
 
 def _folder_meant(path: Path) -> Path:
@@ -259,71 +249,52 @@ def _place(skill: Skill) -> str:
     return "in process" if skill.bundled else "own process"
 
 
-def _known_as(skill: Skill) -> str:
-    """Return the name of a skill in alerts."""
-    return skill.name if skill.installed else skill.folder.name
-
-
 def _set_aside(settings: Settings) -> dict[str, str]:
-    """Map skill folders to the reason why the server stopped running their code."""
-    if not settings.database_path.is_file():
-        return {}
-    try:
-        open_ones = read_records(settings.database_path, open_alerts)
-    except StoreError:  # `recado doctor` says what is wrong with it
-        return {}
-    about = [alert for alert in open_ones if alert.code.startswith(ABOUT_SKILLS)]
+    """Map the names of skills to the reason why the server stopped running their code."""
+    opened: list[Alert] = read_records(settings.database_path, open_alerts, none=[])
+    about = [alert for alert in opened if alert.code.startswith(ABOUT_SKILLS)]
     return {alert.code.removeprefix(ABOUT_SKILLS).removesuffix(":"): alert.text for alert in about}
 
 
-def _state(skill: Skill, aside: str, settings: Settings) -> str:
+def _state(skill: Skill, aside: Mapping[str, str], settings: Settings) -> str:
+    """Say whether a skill can be used, and what it can do beside its tools."""
     if skill.faults:
-        return f"faulty: {visible('; '.join(skill.faults))}"
-    if skill.reason or aside:
-        return visible(skill.reason or aside)
+        return f"faulty: {'; '.join(skill.faults)}"
     if skill.bundled:
-        return "ready, shipped"
-    origin = f", from {skill.installed.source}" if skill.installed else ""
-    return visible(f"ready{origin}") + _abilities(skill, settings)
+        return skill.reason or "ready, shipped"
+    if reason := skill.reason or aside.get(skill.name if skill.installed else skill.folder.name):
+        return reason
+    told = [f"ready, from {skill.installed.source}" if skill.installed else "ready"]
+    scripts = _scripts(skill, settings)
+    if not scripts and not skill.tools:
+        told.append("instructions only")
+    if running := sorted({one.interpreter for one in scripts if not one.lacks}):
+        told.append(f"scripts with {', '.join(running)}")
+    if lacking := sorted({one.lacks for one in scripts if one.lacks}):
+        told.append(f"scripts that do not run: {'; '.join(lacking)}")
+    return ", ".join(told)
 
 
-def _report(skill: Skill, settings: Settings) -> Iterator[str]:
-    """Yield a skill's tools and scripts, left-out functions, warnings and faults."""
-    yield f"{visible(skill.name)} ({visible(str(skill.folder))})"
-    for tool in skill.tools:
-        yield f"  tool: {visible(tool.name)}"
-    for line in skill.left_out:
-        yield f"  left out: {visible(line)}"
-    for script in _scripts(skill, settings):
-        needs = f"; packages: {', '.join(script.packages)}" if script.packages else ""
-        state = (
-            f"does not run here: it {script.lacks}" if script.lacks else "runs in the sandbox, after a yes"
-        )
-        yield f"  script: {visible(f'{script.path} ({script.interpreter}{needs})')} {visible(state)}"
+def _report(skill: Skill, settings: Settings) -> list[str]:
+    """Return a skill's tools and scripts, left-out functions, warnings and faults, a line each."""
+    lines = [f"{skill.name} ({skill.folder})"]
+    lines += [f"  tool: {tool.name}" for tool in skill.tools]
+    lines += [f"  left out: {line}" for line in skill.left_out]
+    for one in _scripts(skill, settings):
+        needs = f"; packages: {', '.join(one.packages)}" if one.packages else ""
+        state = f"does not run here: it {one.lacks}" if one.lacks else "runs in the sandbox, after a yes"
+        lines.append(f"  script: {one.path} ({one.interpreter}{needs}) {state}")
     if skill.scripts and may_use_network(skill.manifest):
-        yield "  its scripts may use the internet (script-network)"
-    for line in skill.warnings:
-        yield f"  warning: {visible(line)}"
+        lines.append("  its scripts may use the internet (script-network)")
+    lines += [f"  warning: {line}" for line in skill.warnings]
     if skill.reason and skill.reason not in skill.faults:
-        yield f"  not in use: {visible(skill.reason)}"
-    for line in skill.faults:
-        yield f"  FAULT: {visible(line)}"
+        lines.append(f"  not in use: {skill.reason}")
+    lines += [f"  FAULT: {line}" for line in skill.faults]
+    return list(map(visible, lines))
 
 
 def _scripts(skill: Skill, settings: Settings) -> Sequence[Script]:
     return () if skill.bundled else scripts_of(skill.folder, settings.data_dir)
-
-
-def _abilities(skill: Skill, settings: Settings) -> str:
-    """Say what a skill can do beside its tools, after its state."""
-    scripts = _scripts(skill, settings)
-    if not scripts:
-        return "" if skill.tools or skill.bundled else ", instructions only"
-    running = sorted({one.interpreter for one in scripts if not one.lacks})
-    lacking = sorted({one.lacks for one in scripts if one.lacks})
-    told = [f"scripts with {', '.join(running)}"] if running else []
-    told += [f"scripts that do not run: {'; '.join(lacking)}"] if lacking else []
-    return visible(", " + ", ".join(told))
 
 
 def install_skill(settings: Settings, address: str, *, transport: Transport | None = None) -> str:
@@ -349,8 +320,7 @@ async def _install(settings: Settings, address: str, transport: Transport) -> st
     if candidate.card.tools:
         unasked = "CONFIRMATION_MODE is yolo: its tools will run without asking."
         show(unasked if settings.confirmation_mode == "yolo" else "Its tools will ask before each call.")
-    if not agreed(f"\n{text.question}"):
-        raise RecadoError("nothing was installed")
+    need_yes(text.question, "nothing was installed")
     installed = await installer.commit(Approval(candidate.subject, "shell", address=address))
     lines = [f"Installed {installed.name} in {installed.folder}. It is seen at the next message."]
     if candidate.card.tools and (refusal := sandbox.refusal()):

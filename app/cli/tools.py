@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from app.cli.output import AsJson, command_settings, group, show, table
+from app.cli.output import AsJson, command_settings, group, show, show_json, table
 from app.errors import ConfigurationError
 from app.messages import JSON
 from app.people import Person
@@ -83,7 +83,7 @@ def catalog(as_json: AsJson = False) -> None:
         "promptList": prompt_list(tools),
         "functionSchema": definitions,
     }
-    show(json.dumps(whole, ensure_ascii=False, indent=2))
+    show_json(whole)
 
 
 @commands.command()

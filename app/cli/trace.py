@@ -3,18 +3,21 @@
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
 
-from app.cli.output import AsJson, command_settings, group, moment, show, table
-from app.cli.server import ask_or_read
+from app.cli.database import read_records
+from app.cli.output import AsJson, command_settings, group, moment, show, show_json, table
 from app.cli.tools import reasons_table
 from app.errors import RecadoError
 from app.messages import JSON
 from app.settings import Settings, TokenPrice
 from app.store import billing, tool_statistics, traces
+from app.store.tool_statistics import ToolFigures
+from app.store.traces import CallTrace, TurnLine
 from app.text import visible
 
 commands = group()
@@ -33,21 +36,21 @@ def trace(
 
 
 def _turns_table(settings: Settings) -> str:
-    found = ask_or_read(settings, "turns", {}, traces.recent_turns, none=[])
+    found: list[TurnLine] = read_records(settings.database_path, traces.recent_turns, none=[])
     if not found:
         return "There were no turns yet."
     head = ("TURN", "WHEN", "PERSON", "OUTCOME", "TRIES", "PROMPT", "CACHED", "ANSWER", "SECONDS")
     rows = [
         (
-            one["id"],
-            moment(one["created_at"]),
-            visible(one["person"]),
-            one["outcome"],
-            str(one["attempts"]),
-            str(one["prompt_tokens"]),
-            str(one["cached_tokens"]),
-            str(one["completion_tokens"]),
-            f"{one['seconds']:.1f}",
+            one.id,
+            moment(one.created_at),
+            one.person,
+            one.outcome,
+            one.attempts,
+            one.prompt_tokens,
+            one.cached_tokens,
+            one.completion_tokens,
+            f"{one.seconds:.1f}",
         )
         for one in found
     ]
@@ -55,42 +58,31 @@ def _turns_table(settings: Settings) -> str:
 
 
 def _turn_text(settings: Settings, turn: str) -> str:
-    found = ask_or_read(settings, "turns/show", {"turn": turn}, lambda conn: traces.turn_trace(conn, turn))
-    if not found["journal"] and not found["calls"]:
+    found = read_records(settings.database_path, lambda conn: traces.turn_trace(conn, turn))
+    if not found.journal and not found.calls:
         raise RecadoError(f"there is no turn {turn!r}; recado trace lists the last ones")
     prices = {one.model: one.price for one in settings.models if one.price is not None}
     lines = [f"Journal of {turn}"]
-    for row in found["journal"]:
-        reasons, payload = _reasons(row["payload"])
+    for row in found.journal:
+        payload, reasons = row["payload"], []
+        if isinstance(payload, dict) and payload.get("reasons"):
+            reasons = reasons_table(payload["reasons"]).splitlines()
+            payload = {key: value for key, value in payload.items() if key not in ("reasons", "tools")}
         lines.append(f"  {moment(row['at'])}  {row['key']}  {_compact(payload)}")
         lines += [f"    {line}" for line in reasons]
-    for call in found["calls"]:
-        lines += ["", _cost(call, prices)]
-        for part in call["prompt"]:
-            lines.append(_part(part))
+    for call in found.calls:
+        lines += ["", _cost(call, prices), *map(_part, call.prompt)]
     return "\n".join(lines)
 
 
-def _reasons(payload: JSON) -> tuple[list[str], JSON]:
-    """Return the reasons of a route as a table, and the payload without them."""
-    if not isinstance(payload, dict) or not payload.get("reasons"):
-        return [], payload
-    rest = {key: value for key, value in payload.items() if key not in ("reasons", "tools")}
-    return reasons_table(payload["reasons"]).splitlines(), rest
-
-
-def _cost(call: JSON, prices: Mapping[str, TokenPrice]) -> str:
-    price = prices.get(call["model"])
-    tokens = (call["prompt_tokens"], call["completion_tokens"])
-    cost = "" if price is None else f", costs {price.of(*tokens):.6f}"
+def _cost(call: CallTrace, prices: Mapping[str, TokenPrice]) -> str:
+    price = prices.get(call.model)
+    cost = "" if price is None else f", costs {price.of(call.prompt_tokens, call.completion_tokens):.6f}"
+    catalog = f", catalogue hash {call.catalog}" if call.catalog else ""
     return (
-        f"Model call {call['key']}: {call['model']}, {call['seconds']:.1f} s, {tokens[0]} tokens"
-        f" in ({call['cached_tokens']} cached), {tokens[1]} out{cost}{_catalog(call['catalog'])}"
+        f"Model call {call.key}: {call.model}, {call.seconds:.1f} s, {call.prompt_tokens} tokens"
+        f" in ({call.cached_tokens} cached), {call.completion_tokens} out{cost}{catalog}"
     )
-
-
-def _catalog(hash: str) -> str:
-    return f", catalogue {hash[:12]} (hash {hash})" if hash else ""
 
 
 def _part(part: JSON) -> str:
@@ -123,65 +115,50 @@ def usage(
     if not re.fullmatch(r"\d{4}-\d{2}", month):
         raise typer.BadParameter("write the month as YYYY-MM, such as 2026-11")
     rates = billing.read_rates(settings.data_dir)
-    used = ask_or_read(settings, "usage", {"month": month}, lambda conn: billing.usage(conn, rates, month))
-    show(json.dumps(used, indent=2) if as_json else _usage_text(used))
+    used = read_records(settings.database_path, lambda conn: billing.usage(conn, rates, month))
+    if as_json:
+        show_json(used)
+    else:
+        show(_usage_text(used))
 
 
 def _usage_text(used: Mapping[str, Any]) -> str:
     head = ("MESSAGES", "TOKENS", f"COST ({used['currency']})")
-    lines = [f"{used['month']}: {_sums(used)}"]
+    lines = [f"{used['month']}: {used['messages']} messages, {used['tokens']} tokens, {used['cost']:.3f}"]
     lines += [f"  {category}: {count}" for category, count in used["categories"].items()]
     if used["unpriced"]:
         lines.append(f"  {used['unpriced']} messages have no known price (rates.yaml)")
     lines += [f"  {count} messages wait for a limit: {limit}" for limit, count in used["waiting"].items()]
-    people = [(visible(one["name"]) or one["person"], *_cells(one)) for one in used["people"]]
-    days = [(one["day"], *_cells(one)) for one in used["days"]]
-    tables = [table((first, *head), rows) for first, rows in (("PERSON", people), ("DAY", days)) if rows]
-    if models := [(one["model"], str(one["tokens"]), f"{one['cost']:.3f}") for one in used["models"]]:
-        tables.append(table(("MODEL", "TOKENS", "COST"), models))
-    return "\n\n".join(("\n".join(lines), *tables))
-
-
-def _sums(sums: Mapping[str, Any]) -> str:
-    return f"{sums['messages']} messages, {sums['tokens']} tokens, {sums['cost']:.3f}"
-
-
-def _cells(sums: Mapping[str, Any]) -> tuple[str, str, str]:
-    return str(sums["messages"]), str(sums["tokens"]), f"{sums['cost']:.3f}"
+    tables = [
+        ("PERSON", [(one["name"] or one["person"], one) for one in used["people"]]),
+        ("DAY", [(one["day"], one) for one in used["days"]]),
+        ("MODEL", [(one["model"], {"messages": "-", **one}) for one in used["models"]]),
+    ]
+    for first, rows in tables:
+        if rows:
+            cells = [(name, one["messages"], one["tokens"], f"{one['cost']:.3f}") for name, one in rows]
+            lines += ["", table((first, *head), cells)]
+    return "\n".join(lines)
 
 
 _DAY = 86400.0
-_ERRORS_SHOWN = 3
 
 
-def tool_figures(settings: Settings, days: int, *, as_json: bool) -> str:
-    """Return a line for each tool called in the last `days` days (UTC, today included)."""
+def show_tool_figures(settings: Settings, days: int, *, as_json: bool) -> None:
+    """Print a line for each tool called in the last `days` days (UTC, today included)."""
     since = tool_statistics.day_of(time.time() - (days - 1) * _DAY)
-    figures = ask_or_read(
-        settings, "tools", {"since": since}, lambda conn: tool_statistics.summary(conn, since), none=[]
+    figures: list[ToolFigures] = read_records(
+        settings.database_path, lambda conn: tool_statistics.summary(conn, since), none=[]
     )
     if as_json:
-        return json.dumps(figures, ensure_ascii=False, indent=2)
-    if not figures:
-        return f"No tool was called in the last {days} days."
-    head = ("TOOL", "CALLS", "SUCCESS", "P50", "P90", "P99", "ERRORS")
-    return table(head, [_row(one) for one in figures])
+        show_json(list(map(asdict, figures)))
+    elif figures:
+        show(table(("TOOL", "CALLS", "SUCCESS", "P50", "P90", "P99", "ERRORS"), map(_row, figures)))
+    else:
+        show(f"No tool was called in the last {days} days.")
 
 
-def _row(one: Mapping[str, JSON]) -> tuple[str, ...]:
-    durations = (_duration(one[name]) for name in ("p50", "p90", "p99"))
-    return visible(one["tool"]), str(one["calls"]), f"{one['success_rate']:.1%}", *durations, _errors(one)
-
-
-def _duration(seconds: float | None) -> str:
-    """Format a duration with two or three digits and its unit."""
-    if seconds is None:
-        return "-"
-    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1000:.3g} ms"
-
-
-def _errors(one: Mapping[str, JSON]) -> str:
-    codes = list(one["errors"].items())
-    shown = [f"{visible(code)} {calls}" for code, calls in codes[:_ERRORS_SHOWN]]
-    rest = sum(calls for _, calls in codes[_ERRORS_SHOWN:])
-    return ", ".join([*shown, *([f"others {rest}"] if rest else [])]) or "-"
+def _row(one: ToolFigures) -> Sequence[object]:
+    durations = ("-" if each is None else f"{each:.3f} s" for each in (one.p50, one.p90, one.p99))
+    errors = ", ".join(f"{code} {calls}" for code, calls in one.errors.items())
+    return one.tool, one.calls, f"{one.success_rate:.1%}", *durations, errors or "-"

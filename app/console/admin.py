@@ -1,8 +1,7 @@
-"""The administrator's API under /admin, which the `recado` commands and the console use."""
+"""The administrator's API under /admin: what a command asks of a running server."""
 
 import asyncio
 import time
-from datetime import date
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from fastapi import APIRouter, Body, Depends, Request
@@ -13,13 +12,9 @@ from app.erasure import Erasure
 from app.errors import RecadoError
 from app.http.dependencies import Guard
 from app.simulator.simulator import Simulator
-from app.store import alerts, approvals, billing, people, tool_statistics, traces
-from app.store.alerts import Alert
+from app.store import approvals
 from app.store.ownership import invite
-from app.store.people import PersonLine
 from app.store.personal_data import ErasedPerson
-from app.store.tool_statistics import ToolFigures
-from app.store.traces import TurnLine, TurnTrace
 
 LONGEST_WAIT = 25.0
 LONGEST_LINE = 100_000
@@ -27,7 +22,6 @@ LONGEST_LINE = 100_000
 T = TypeVar("T")
 Choice = Literal["yes", "trust", "no"]
 Text = Annotated[str, Body(embed=True)]
-Month = Annotated[str, Body(embed=True, pattern=r"^\d{4}-\d{2}$")]
 Line = Annotated[str, Body(embed=True, max_length=LONGEST_LINE)]
 Seconds = Annotated[float, Body(embed=True)]
 
@@ -36,6 +30,9 @@ class Result(BaseModel, Generic[T]):
     """The form of every answer; a failure is `{"error": sentence}` with a status of 4xx or 5xx instead."""
 
     result: T
+
+
+Texts = Result[dict[str, str]]
 
 
 class PersonChange(BaseModel):
@@ -72,24 +69,19 @@ def admin_router(
     store = assistant.store
 
     @router.post("/simulator")
-    async def simulator_link(request: Request) -> Result[dict[str, str]]:
+    async def simulator_link(request: Request) -> Texts:
         """Return the link that opens the phone simulator."""
         if simulator is None:
             raise RecadoError("the simulator is off: a WHATSAPP_… credential is set, or SIMULATOR=off")
         return Result(result={"link": simulator.link(str(request.base_url).rstrip("/"))})
 
-    @router.post("/people")
-    async def list_people() -> Result[list[PersonLine]]:
-        """List everybody known, and those who were turned away."""
-        return Result(result=await store.read(people.listing))
-
     @router.post("/people/change")
-    async def change_person(change: PersonChange) -> Result[dict[str, str]]:
+    async def change_person(change: PersonChange) -> Texts:
         """Let a person in, shut them out, or make them an owner."""
         return Result(result={"person": await assistant.change_access(change.action, change.who)})
 
     @router.post("/people/invite")
-    async def invite_people(invitation: Invitation) -> Result[dict[str, str]]:
+    async def invite_people(invitation: Invitation) -> Texts:
         """Make an invitation code."""
         until = time.time() + invitation.hours * 3600
         code = await store.tx(lambda conn: invite(conn, invitation.role, invitation.uses, until))
@@ -99,19 +91,6 @@ def admin_router(
     async def erase_person(who: Text) -> Result[ErasedPerson]:
         """Erase everything that is kept of a person."""
         return Result(result=await erasure.erase(assistant.realm, who))
-
-    @router.post("/usage")
-    async def read_usage(
-        month: Month,
-    ) -> Result[dict[str, Any]]:
-        """Count the messages, tokens and costs of a month."""
-        rates = await asyncio.to_thread(billing.read_rates, assistant.settings.data_dir)
-        return Result(result=await store.read(lambda conn: billing.usage(conn, rates, month)))
-
-    @router.post("/alerts")
-    async def list_alerts() -> Result[list[Alert]]:
-        """List what the operator should know of."""
-        return Result(result=await store.read(alerts.open_alerts))
 
     @router.post("/approvals")
     async def list_approvals() -> Result[list[OpenApproval]]:
@@ -131,7 +110,7 @@ def admin_router(
         )
 
     @router.post("/approvals/answer")
-    async def answer_approval(id: Text, choice: Annotated[Choice, Body()]) -> Result[dict[str, str]]:
+    async def answer_approval(id: Text, choice: Annotated[Choice, Body()]) -> Texts:
         """Answer a question in place of the person who was asked."""
         now = time.time()
         conversation = await store.tx(
@@ -142,45 +121,24 @@ def admin_router(
             raise RecadoError(f"no open question {id[:100]!r} can be answered with {choice!r}")
         return Result(result={})
 
-    @router.post("/turns")
-    async def list_turns() -> Result[list[TurnLine]]:
-        """List the newest turns."""
-        return Result(result=await store.read(traces.recent_turns))
-
-    @router.post("/turns/show")
-    async def show_turn(turn: Text) -> Result[TurnTrace]:
-        """Show one turn: its journal and its model calls."""
-        return Result(result=await store.read(lambda conn: traces.turn_trace(conn, turn)))
-
-    @router.post("/tools")
-    async def tool_figures(since: Annotated[date, Body(embed=True)]) -> Result[list[ToolFigures]]:
-        """Show calls, success, durations and errors of each tool since a day."""
-        return Result(result=await store.read(lambda conn: tool_statistics.summary(conn, since.isoformat())))
-
     @router.post("/token")
-    async def show_token() -> Result[dict[str, str]]:
+    async def show_token() -> Texts:
         """Show the administrator's token."""
         return Result(result={"token": await asyncio.to_thread(guard.admin_token.value)})
 
     @router.post("/token/renew")
-    async def renew_token() -> Result[dict[str, str]]:
+    async def renew_token() -> Texts:
         """Replace the administrator's token."""
-        if guard.admin_token.is_configured:
-            raise RecadoError("ADMIN_TOKEN is set in the environment: change it there and restart")
         return Result(result={"token": await asyncio.to_thread(guard.admin_token.renew)})
 
     @router.post("/terminal/type")
-    async def type_line(
-        text: Line,
-    ) -> Result[dict[str, str]]:
+    async def type_line(text: Line) -> Texts:
         """Take in a line from the terminal as its person's message."""
         await assistant.intake.take_line(text)
         return Result(result={})
 
     @router.post("/terminal/replies")
-    async def terminal_replies(
-        seconds: Seconds = 0,
-    ) -> Result[dict[str, list[str]]]:
+    async def terminal_replies(seconds: Seconds = 0) -> Result[dict[str, list[str]]]:
         """Return what was sent to the terminal, waiting up to 25 seconds for it."""
         seconds = min(max(seconds, 0.0), LONGEST_WAIT)
         return Result(result={"replies": await assistant.terminal.replies(seconds)})
@@ -188,7 +146,7 @@ def admin_router(
     @router.post("/health")
     async def read_health() -> Result[dict[str, Any]]:
         """Show the state that /health shows."""
-        return Result(result=(await assistant.health.state()).to_json())
+        return Result(result=await assistant.health.state())
 
     @router.post("/servers")
     async def list_servers() -> Result[dict[str, Any]]:
@@ -197,7 +155,7 @@ def admin_router(
         return Result(result=assistant.configuration.report(assistant.servers.states()))
 
     @router.post("/servers/approve")
-    async def approve_tools(name: Text, hashes: Annotated[dict[str, str], Body()]) -> Result[dict[str, str]]:
+    async def approve_tools(name: Text, hashes: Annotated[dict[str, str], Body()]) -> Texts:
         """Approve the tools of a server exactly as they were shown: a hash for each tool."""
         if name not in {state.name for state in assistant.servers.states()}:
             raise RecadoError(f"there is no server {name[:100]!r} whose tools could be approved")

@@ -68,8 +68,7 @@ def description_router(guard: Guard) -> APIRouter:
 def console_router(assistant: Assistant) -> APIRouter:
     """Return the routes under /console; without a session each shows the sign-in page instead."""
     sessions = Sessions(assistant.admin_token, assistant.store)
-    views = Views(assistant)
-    pages = Pages(assistant, views, sessions)
+    pages = Pages(assistant, sessions)
     router = APIRouter(include_in_schema=False)
 
     @router.get("/console/static/console.css")
@@ -81,9 +80,9 @@ def console_router(assistant: Assistant) -> APIRouter:
         form, answer = await _form(request), RedirectResponse("/console", 303, _HEADERS)
         if await sessions.sign_in(form.get("token", "").strip(), request, answer):
             return answer
-        return views.render(request, "sign_in.html", 401, failed=True)
+        return pages.render(request, "sign_in.html", 401, failed=True)
 
-    signed_in = APIRouter(route_class=_route_class(sessions, views))
+    signed_in = APIRouter(route_class=_route_class(sessions, pages))
 
     signed_in.add_api_route("/console", pages.conversations)
     signed_in.add_api_route("/console/conversations/{id}", pages.thread)
@@ -102,17 +101,34 @@ def console_router(assistant: Assistant) -> APIRouter:
 class Pages:
     """Renders the pages and carries out their forms."""
 
-    def __init__(self, assistant: Assistant, views: "Views", sessions: Sessions) -> None:
+    def __init__(self, assistant: Assistant, sessions: Sessions) -> None:
         self._assistant = assistant
         self._sessions = sessions
         self._store = assistant.store
-        self._views = views
+        self._zone = ZoneInfo(assistant.settings.timezone or local_timezone())
+        self._templates = Environment(loader=FileSystemLoader(_HERE / "templates"), autoescape=True)
+        self._templates.globals.update(
+            say=say, say_plural=say_plural, shown_name=shown_name, shown_address=shown_address
+        )
+
+    def render(self, request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+        """Render a template in the language of the browser, with times of the assistant's own zone."""
+        language, session = _language(request), getattr(request.state, "session", None)
+        page = self._templates.get_template(template).render(
+            language=language,
+            csrf=session.csrf if session is not None else "",
+            when=lambda at: local_text(
+                datetime.fromtimestamp(at, self._zone), datetime.now(self._zone).date(), language
+            ),
+            **values,
+        )
+        return HTMLResponse(page, status, _HEADERS)
 
     async def conversations(self, request: Request, words: str = "") -> Response:
         """Show the newest conversations; those that ask for a person come first."""
         words, now = " ".join(words.split())[:100], time.time()
         lines = await self._store.read(lambda conn: threads.newest(conn, words, now))
-        return self._views.render(request, "conversations.html", lines=lines, words=words)
+        return self.render(request, "conversations.html", lines=lines, words=words)
 
     async def thread(self, request: Request, id: str) -> Response:
         """Show one conversation, with its form to reply."""
@@ -129,7 +145,7 @@ class Pages:
                 "may_take": self._may_be_taken(conn, where),
             }
 
-        return self._views.render(request, "thread.html", **await self._store.read(read))
+        return self.render(request, "thread.html", **await self._store.read(read))
 
     async def change_conversation(
         self, request: Request, id: str, action: Literal["reply", "take", "give"]
@@ -174,9 +190,7 @@ class Pages:
             for line in lines
         ]
         shown = list(zip(lines, roles, strict=True))
-        return self._views.render(
-            request, "people.html", lines=shown, words=words, page=page, is_last=is_last
-        )
+        return self.render(request, "people.html", lines=shown, words=words, page=page, is_last=is_last)
 
     async def change_person(self, request: Request, action: Literal["allow", "block", "owner"]) -> Response:
         """Let a person in, shut them out, or make them an owner."""
@@ -191,12 +205,12 @@ class Pages:
         rates = await asyncio.to_thread(billing.read_rates, settings.data_dir)
         used = await self._store.read(lambda conn: billing.usage(conn, rates, month))
         budget = settings.monthly_message_budget
-        return self._views.render(request, "costs.html", used=used, budget=budget)
+        return self.render(request, "costs.html", used=used, budget=budget)
 
     async def sessions(self, request: Request) -> Response:
         """Show the browsers that are signed in."""
         lines = await self._sessions.all()
-        return self._views.render(request, "sessions.html", lines=lines, own=request.state.session.id)
+        return self.render(request, "sessions.html", lines=lines, own=request.state.session.id)
 
     async def end_session(self, request: Request) -> Response:
         """Sign a browser out: the one that a form names, else this one."""
@@ -209,30 +223,7 @@ class Pages:
         return is_here and where.person_id not in people.owners(conn, rules)
 
 
-class Views:
-    """Renders the templates in the language of the browser, with times of the assistant's own zone."""
-
-    def __init__(self, assistant: Assistant) -> None:
-        self._zone = ZoneInfo(assistant.settings.timezone or local_timezone())
-        self._templates = Environment(loader=FileSystemLoader(_HERE / "templates"), autoescape=True)
-        self._templates.globals.update(
-            say=say, say_plural=say_plural, shown_name=shown_name, shown_address=shown_address
-        )
-
-    def render(self, request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
-        language, session = _language(request), getattr(request.state, "session", None)
-        page = self._templates.get_template(template).render(
-            language=language,
-            csrf=session.csrf if session is not None else "",
-            when=lambda at: local_text(
-                datetime.fromtimestamp(at, self._zone), datetime.now(self._zone).date(), language
-            ),
-            **values,
-        )
-        return HTMLResponse(page, status, _HEADERS)
-
-
-def _route_class(sessions: Sessions, views: Views) -> type[APIRoute]:
+def _route_class(sessions: Sessions, pages: Pages) -> type[APIRoute]:
     """Return a route that wants a session, and of a form also the secret that its page put in."""
 
     class ConsoleRoute(APIRoute):
@@ -242,12 +233,12 @@ def _route_class(sessions: Sessions, views: Views) -> type[APIRoute]:
             async def answer(request: Request) -> Response:
                 session = await sessions.find(request)
                 if session is None:
-                    return views.render(request, "sign_in.html", 401)
+                    return pages.render(request, "sign_in.html", 401)
                 request.state.session = session
                 if request.method == "POST":
                     request.state.form = await _form(request)
                     if await sessions.find(request) is None:  # it was ended while the form came
-                        return views.render(request, "sign_in.html", 401)
+                        return pages.render(request, "sign_in.html", 401)
                     if not session.allows(request.state.form):
                         raise HTTPException(403, "this form is of another session: reload its page")
                 return await handle(request)

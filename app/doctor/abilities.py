@@ -4,12 +4,15 @@ import asyncio
 import shutil
 import socket
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from app.cli.mcp import configuration, exposed_cure, exposed_text
+from app.cli.mcp import configuration, exposed
 from app.cli.server import find_server
-from app.doctor.finding import FAIL, WARN, Finding, Level, fail, ok, warn
+from app.doctor.finding import Finding, fail, ok, warn
 from app.errors import RecadoError
+from app.mcp.client import probe_all
 from app.mcp.configuration import Configuration
 from app.mcp.definitions import ServerDefinition
 from app.messages import JSON
@@ -21,22 +24,19 @@ from app.skills.skill import bundled_names
 
 
 def check_skills(settings: Settings) -> Iterator[Finding]:
-    """Report faults of skills, those that cannot be used and why, and missing bundled ones."""
+    """Report the skills that work, missing bundled ones, faults, and those that cannot be used and why."""
     folder = settings.skills_dir
     if "skills_dir" in settings.model_fields_set and not folder.is_dir():
         fact = f"SKILLS_DIR={folder} is no folder: no skill of your own is there"
         yield fail("skills", fact, "make it, or mend SKILLS_DIR")
     loader = SkillLoader(folder, installed=InstalledSkills.of(settings))
     loader.refresh()
-    yield _shipped(loader)
-    own = [skill for skill in loader.skills if not (skill.bundled or skill.installed)]
-    if own:
-        apart = sum(bool(skill.tools) and skill.available for skill in own)
-        fact = f"{len(own)} more in {settings.skills_dir}, {apart} with tools, each in a process of its own"
-        yield ok("skills", fact)
-    if installed := [skill for skill in loader.skills if skill.installed]:
-        fact = f"{len(installed)} installed from addresses: {', '.join(skill.name for skill in installed)}"
-        yield ok("skills", fact)
+    working = [skill for skill in loader.skills if skill.available]
+    yield ok("skills", f"{len(working)} work: {', '.join(skill.name for skill in working)}")
+    missing = bundled_names(RELEASE_SKILLS) - {skill.folder.name for skill in working if skill.bundled}
+    if missing:
+        fact = f"of the release's skills these do not work: {', '.join(sorted(missing))}"
+        yield fail("skills", fact, "bring back their folders from the release")
     for skill in loader.skills:
         where = f"{skill.name} ({skill.folder})"
         for fault in skill.faults:
@@ -47,21 +47,8 @@ def check_skills(settings: Settings) -> Iterator[Finding]:
         yield warn("skills", clash, "rename one of the two")
 
 
-def _shipped(loader: SkillLoader) -> Finding:
-    wanted = bundled_names(RELEASE_SKILLS)
-    there = {skill.folder.name for skill in loader.skills if skill.bundled and skill.available}
-    if not wanted:
-        fact = f"the skills of the release are not in {RELEASE_SKILLS}"
-        return warn("skills", fact, "install Recado from its folder: make run")
-    if wanted - there:
-        fact = f"of the release's skills these do not work: {', '.join(sorted(wanted - there))}"
-        return fail("skills", fact, "bring back their folders from the release")
-    return ok("skills", f"the release's {len(wanted)} work: {', '.join(sorted(wanted))}")
-
-
 _MORE = "Code from elsewhere in docs/operating.md"
 _APT = "sudo apt install bubblewrap, version 0.7 or newer (Debian 12, Ubuntu 24.04)"
-_IN_CONTAINERS = (Path("/.dockerenv"), Path("/run/.containerenv"))
 # A setting of the kernel, the value with which it forbids user namespaces, and the cure.
 _FORBIDDING = (
     ("user/max_user_namespaces", "0", "sudo sysctl user.max_user_namespaces=15000"),
@@ -92,45 +79,35 @@ def check_sandbox(settings: Settings) -> Iterator[Finding]:
 def _sandbox_cure(reason: str) -> str:
     if "not installed" in reason or "Unknown option" in reason:
         return _APT
-    if any(mark.exists() for mark in _IN_CONTAINERS):
-        return f"a container has to be allowed to make namespaces: {_MORE}"
     for name, forbidden, cure in _FORBIDDING:
         setting = Path("/proc/sys", name)
         if setting.is_file() and setting.read_text().strip() == forbidden:
             return cure
-    return _MORE
+    return f"a container has to be allowed to make namespaces: {_MORE}"
 
 
 _PART = "MCP servers"
-_NODE = frozenset({"node", "npx", "npm"})
 
 
 def check_servers(settings: Settings) -> Iterator[Finding]:
     """Report faults of the configuration, then each server's state."""
     written = configuration(settings)
-    definitions = written.look()
+    definitions = {one.name: one for one in written.look()}
     for fault in written.faults:
         fact, _, cure = fault.partition("; ")
         yield fail(_PART, fact, cure or "mend the file; it counts at the next message")
     if not definitions and not written.faults:
         yield ok(_PART, "none", "find one: recado mcp search WORDS")
-    by_name = {one.name: one for one in definitions}
     for row in _rows(settings, written) if definitions else ():
-        definition = by_name.get(row["name"])
-        if definition is not None:
+        if definition := definitions.get(row["name"]):
             yield from _findings(row, definition)
 
 
 def _rows(settings: Settings, written: Configuration) -> Sequence[Mapping[str, JSON]]:
     """Ask the running server, because some cannot run twice; else start each."""
-    try:
-        server = find_server(settings.data_dir)
-        if server is not None:
+    with suppress(RecadoError):  # the line about the server says so
+        if server := find_server(settings.data_dir):
             return list(server.ask("servers")["servers"])
-    except RecadoError:  # the line about the server says so
-        pass
-    from app.mcp.client import probe_all
-
     states = asyncio.run(probe_all(written.look(), Sandbox(settings), settings.data_dir))
     return list(written.report(states)["servers"])
 
@@ -142,54 +119,39 @@ def _findings(row: Mapping[str, JSON], definition: ServerDefinition) -> Iterator
         tools = ", ".join(one["tool"] for one in row["held_back"])
         yield warn(_PART, f"{name}: new or changed, and held back: {tools}", f"recado mcp approve {name}")
     if row["dropped"]:
-        dropped = "; ".join(f"{one['tool']}: {one['reason']}" for one in row["dropped"][:3])
-        more = f" and {len(row['dropped']) - 3} more" if len(row["dropped"]) > 3 else ""
-        fact = f"{name}: tools that cannot be used: {dropped}{more}"
-        yield warn(_PART, fact, "tell its authors")
+        dropped = "; ".join(f"{one['tool']}: {one['reason']}" for one in row["dropped"])
+        yield warn(_PART, f"{name}: tools that cannot be used: {dropped}", "tell its authors")
     if definition.exposed:
-        yield warn(_PART, f"{name}: {exposed_text(definition)}", exposed_cure(name))
+        fact, cure = exposed(definition)
+        yield warn(_PART, f"{name}: {fact}", cure)
 
 
 def _state(row: Mapping[str, JSON], definition: ServerDefinition) -> Finding:
     name, phase, reason = definition.name, row["phase"], row["reason"]
     if phase == "off":
         return ok(_PART, f"{name} is turned off")
-    if phase == "starting":
-        fact = f"{name} is starting" + (f" again: {reason}" if reason else "")
-        return warn(_PART, fact, "look again in a moment")
     if phase == "ready":
-        tools = f"{len(row['tools'])} tools" if len(row["tools"]) != 1 else "1 tool"
-        fact = (
-            f"{name} answers: {tools}, protocol {row['revision']}, {_place(definition)}, {_for(definition)}"
-        )
+        place = "elsewhere" if definition.url else "without a sandbox"
+        place = "in the sandbox" if definition.sandboxed else place
+        fact = f"{name} answers: {len(row['tools'])} tools, protocol {row['revision']}, {place}"
+        fact += f", for {definition.audience}"
         return warn(_PART, f"{fact}; {reason}", _cure(definition)) if reason else ok(_PART, fact)
     if definition.missing and not definition.fault:
         fact = f"{name} needs {', '.join(definition.missing)}"
         return warn(_PART, fact, f"recado mcp secret {name} {definition.missing[0]}")
-    if phase == "waiting":
-        return warn(_PART, f"{name} ended and is started again: {reason}", _cure(definition, reason))
-    level: Level = WARN if definition.url and not definition.fault else FAIL
-    return Finding(level, _PART, f"{name} does not work: {reason}", _cure(definition, reason))
-
-
-def _place(definition: ServerDefinition) -> str:
-    if definition.url:
-        return "elsewhere"
-    return "in the sandbox" if definition.sandboxed else "without a sandbox"
-
-
-def _for(definition: ServerDefinition) -> str:
-    return "for owners" if definition.audience == "owners" else "for members"
+    if phase in ("starting", "waiting"):
+        return warn(_PART, f"{name} is being started: {reason or 'look again'}", _cure(definition, reason))
+    told = warn if definition.url and not definition.fault else fail
+    return told(_PART, f"{name} does not work: {reason}", _cure(definition, reason))
 
 
 def _cure(definition: ServerDefinition, reason: str = "") -> str:
     if "sandbox" in reason:
         return "see the line about the sandbox"
-    program = definition.command.rpartition("/")[2]
-    if program in _NODE and shutil.which("node") is None:
-        return "install Node.js 20 or newer, or remove the server"
-    if definition.command and shutil.which(definition.command) is None:
-        return f"{definition.command} is not found: install it, or write its whole path"
+    program = definition.command
+    if program and shutil.which(program) is None:
+        node = " (Node.js 20 or newer)" if program in ("node", "npx", "npm") else ""
+        return f"{program} is not found: install it{node}, or write its whole path"
     if definition.url:
         return "see that its address and secrets are right and it is reached; then turn it off and on"
     if definition.downloads and "was not ready" in reason:
@@ -216,15 +178,14 @@ def check_server(settings: Settings) -> Iterator[Finding]:
     where = f"runs at {server.url} (process {server.pid})"
     if state.get("status") == "ok":
         yield ok("server", where)
-        return
-    level: Level = FAIL if state.get("status") == "down" else WARN
-    yield Finding(level, "server", f"{where}, {state.get('status')}: {state.get('reason')}")
+    else:
+        told = fail if state.get("status") == "down" else warn
+        yield told("server", f"{where}, {state.get('status')}: {state.get('reason')}")
 
 
 def _absent(settings: Settings) -> Finding:
-    host = "127.0.0.1" if settings.host in ("0.0.0.0", "::", "") else settings.host  # noqa: S104
     try:
-        with socket.create_connection((host, settings.port), timeout=1):
+        with socket.create_connection((urlsplit(settings.own_url).hostname, settings.port), timeout=1):
             pass
     except OSError:
         return ok("server", "is not running", "start it with: recado serve")

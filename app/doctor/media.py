@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from app.doctor.finding import OK, WARN, Finding, Level, fail, ok
+from app.doctor.finding import Finding, fail, ok, warn
 from app.llm.transcription import LOCAL, EndpointTranscriber, NotTranscribed, build_transcriber
 from app.settings import Settings
 
@@ -28,22 +28,10 @@ def check_voice(settings: Settings) -> Iterator[Finding]:
         asyncio.run(_try(transcriber))
     except NotTranscribed as error:
         cure = f"set TRANSCRIPTION_BASE_URL, or TRANSCRIPTION_MODEL= for none: {_MODELS}"
-        # few servers of models transcribe, too
-        level: Level = WARN if settings.transcription_base_url else OK
-        fact = f"{settings.transcription_url} does not transcribe: {error}"
-        yield Finding(level, "voice notes", fact, cure)
+        told = warn if settings.transcription_base_url else ok  # few servers of models transcribe, too
+        yield told("voice notes", f"{settings.transcription_url} does not transcribe: {error}", cure)
     else:
         yield ok("voice notes", f"{model} transcribes them")
-
-
-def check_pictures(settings: Settings) -> Iterator[Finding]:
-    """Say whether the model sees pictures, as far as that is known."""
-    if not settings.has_model:
-        return
-    if settings.vision == "off":
-        yield ok("pictures", "are not shown to the model (VISION=off)")
-    else:
-        yield ok("pictures", "are shown to the model until it refuses one")
 
 
 def _local(folder: Path) -> Finding:

@@ -4,15 +4,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from app.cli.output import moment
-from app.cli.people import (
-    doubts,
-    has_simulator,
-    listed_people,
-    may_talk,
-    owns,
-    realm_of,
-    without_answered,
-)
+from app.cli.people import incomplete, listed_people, may_talk, owns, realm_of, times, without_answered
 from app.doctor.finding import Finding, fail, ok, warn
 from app.errors import StoreError
 from app.phones import canonical
@@ -29,52 +21,38 @@ def check_people(settings: Settings) -> Iterator[Finding]:
         lines = listed_people(settings)
     except StoreError:  # the database has a line of its own
         return
-    yield from _doubtful("OWNER_PHONE_NUMBERS", settings.owner_phone_numbers, settings)
-    yield from _doubtful("ALLOWED_PHONE_NUMBERS", settings.allowed_phone_numbers, settings)
-    known = [line for line in lines if line.access != "turned away"]
-    yield _allowed([line for line in known if line.realm == "whatsapp"], settings)
-    for line in known:
+    for variable in ("OWNER_PHONE_NUMBERS", "ALLOWED_PHONE_NUMBERS"):
+        for number, cure in sorted(incomplete(settings, getattr(settings, variable.lower())).items()):
+            fact = f"{variable} has {number}, which is no phone number with its country code"
+            yield fail("people", fact, cure)
+    yield _allowed([line for line in lines if line.realm == "whatsapp"], settings)
+    for line in lines:
         if line.frozen:
-            who = _name(line)
             cure = f"the names are another's now; to delete what is left: recado erase {line.id}"
             if line.names:
                 cure = f"if it is the same person: recado people allow {line.names[0]}"
-            yield warn("people", f"{who} is frozen: {line.frozen}", cure)
+            yield warn("people", f"{_name(line)} is frozen: {line.frozen}", cure)
     yield from _turned_away(lines, settings)
 
 
 def _allowed(lines: Sequence[PersonLine], settings: Settings) -> Finding:
-    if settings.uses_simulator and not has_simulator(settings):
+    if settings.uses_simulator and settings.simulator == "off":
         return warn("people", "nobody can write, except in the terminal", "see WhatsApp above")
     if settings.uses_simulator:
         return ok("people", "everybody in the simulator may talk; its first person is the owner")
-    owners = [line for line in lines if owns(line, settings)]
-    talking = [line for line in lines if may_talk(line, settings)]
+    owners = sum(owns(line, settings) for line in lines)
+    others = sum(may_talk(line, settings) for line in lines) - owners
     if not owners:
         return warn(
             "people",
-            "nobody owns this assistant yet" if talking else "nobody may talk to it, and nobody owns it yet",
+            "nobody owns this assistant yet" if others else "nobody may talk to it, and nobody owns it yet",
             "send the code that recado serve prints at its start from your WhatsApp, "
             "or set OWNER_PHONE_NUMBERS, or: recado people owner PHONE",
         )
-    others = len(talking) - len(owners)
-    if others <= 0:
-        return ok(
-            "people",
-            f"only owners may talk ({len(owners)})",
-            "let others in with ALLOWED_PHONE_NUMBERS or: recado people allow PHONE",
-        )
-    return ok("people", f"{len(owners)} owners and {others} others may talk")
-
-
-def _doubtful(variable: str, numbers: frozenset[str], settings: Settings) -> Iterator[Finding]:
-    for number, doubt in sorted(doubts(settings, numbers).items()):
-        if doubt.certain:
-            fact = f"{variable} has {number}, which is no phone number with its country code"
-            yield fail("people", fact, doubt.cure)
-        else:
-            fact = f"{variable} has {number}, which no country is known to use"
-            yield warn("people", fact, "see that its country code is right")
+    if not others:
+        cure = "let others in with ALLOWED_PHONE_NUMBERS or: recado people allow PHONE"
+        return ok("people", f"only owners may talk ({owners})", cure)
+    return ok("people", f"{owners} owners and {others} others may talk")
 
 
 def _turned_away(lines: Sequence[PersonLine], settings: Settings) -> Iterator[Finding]:
@@ -90,8 +68,7 @@ def _turned_away(lines: Sequence[PersonLine], settings: Settings) -> Iterator[Fi
         and settled.isdisjoint({line.names[0], canonical(line.names[0])})
     ]
     for line in found[:MOST_SHOWN]:
-        times = "once" if line.messages == 1 else f"{line.messages} times"
-        fact = f"{_name(line)} was turned away {times}, last {moment(line.last_at)}"
+        fact = f"{_name(line)} was turned away {times(line.messages)}, last {moment(line.last_at)}"
         yield warn("people", fact, f"to let them in: recado people allow {line.names[0]}")
     if len(found) > MOST_SHOWN:
         fact = f"{len(found) - MOST_SHOWN} more were turned away"

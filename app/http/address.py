@@ -23,27 +23,12 @@ IPAddress = IPv4Address | IPv6Address
 Origin = tuple[str, str, int]
 """Scheme, host and port."""
 
-# https://www.iana.org/assignments/iana-ipv4-special-registry; `is_global` of Python changes between versions.
-_SPECIAL_IPV4 = tuple(
-    IPv4Network(network)
-    for network in (
-        "0.0.0.0/8",
-        "10.0.0.0/8",
-        "100.64.0.0/10",  # carriers' NAT, and a cloud's metadata
-        "127.0.0.0/8",
-        "168.63.129.16/32",  # Azure's host, as its guests see it
-        "169.254.0.0/16",
-        "172.16.0.0/12",
-        "192.0.0.0/24",
-        "192.0.2.0/24",
-        "192.88.99.0/24",
-        "192.168.0.0/16",
-        "198.18.0.0/15",
-        "198.51.100.0/24",
-        "203.0.113.0/24",
-        "224.0.0.0/4",
-        "240.0.0.0/4",
-    )
+# https://www.iana.org/assignments/iana-ipv4-special-registry; the rest of it is not global to any Python
+_SPECIAL_IPV4 = (
+    IPv4Network("168.63.129.16/32"),  # Azure's host, as its guests see it
+    IPv4Network("192.0.0.0/24"),
+    IPv4Network("192.88.99.0/24"),
+    IPv4Network("224.0.0.0/4"),
 )
 _GLOBAL_IPV6 = IPv6Network("2000::/3")
 _SPECIAL_IPV6 = tuple(
@@ -107,7 +92,7 @@ class Address:
         try:
             parts = urlsplit(text)
             port, host = parts.port, _host(parts.hostname or "", bracketed="[" in parts.netloc)
-        except ValueError as error:
+        except (ValueError, OSError) as error:
             raise FetchError("BAD_ADDRESS", "the address cannot be read") from error
         if "@" in parts.netloc:
             raise FetchError("BAD_ADDRESS", "an address with a user's name or password is not fetched")
@@ -159,7 +144,7 @@ def is_public(ip: IPAddress) -> bool:
     if isinstance(ip, IPv6Address) and ip in _NAT64:
         return is_public(IPv4Address(ip.packed[-4:]))
     if isinstance(ip, IPv4Address):
-        special = any(ip in network for network in _SPECIAL_IPV4)
+        special = not ip.is_global or any(ip in network for network in _SPECIAL_IPV4)
     else:
         special = ip not in _GLOBAL_IPV6 or any(ip in network for network in _SPECIAL_IPV6)
     return not special and not is_ours(ip)
@@ -182,7 +167,7 @@ def unmapped(ip: IPAddress) -> IPAddress:
 
 
 def _host(text: str, bracketed: bool) -> str:
-    """A host in the one spelling that is checked, connected to and named to TLS. Raises ValueError."""
+    """A host in the one spelling that is checked, connected to and named to TLS. May raise OSError."""
     if bracketed:
         if "%" in text:
             raise ValueError("an address with a zone")
@@ -197,12 +182,5 @@ def _host(text: str, bracketed: bool) -> str:
     if not _NAME.fullmatch(name) or len(name) > NAME_CHARACTERS:
         raise ValueError("neither a name nor an IP address")
     if _ENDS_IN_NUMBER.fullmatch(name):  # 2130706433, 0x7f.1, 0177.0.0.1: what the system takes for an IP
-        return str(IPv4Address(_packed(name)))
+        return str(IPv4Address(socket.inet_aton(name)))
     return name
-
-
-def _packed(text: str) -> bytes:
-    try:
-        return socket.inet_aton(text)
-    except OSError as error:
-        raise ValueError("a number that is no IP address") from error

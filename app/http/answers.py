@@ -4,20 +4,19 @@ import codecs
 import re
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 import orjson
 
 from app.http.address import FetchError, too_large
 from app.messages import JSON
 
-ACCEPTED = "gzip, deflate"
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
 _BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16-be"), (b"\xff\xfe", "utf-16-le"))
 _HEAD_BYTES = 1024
-_SLOW_CODECS = frozenset(("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"))
-"""Costly with hostile bytes, or no text at all."""
+# Codecs of text; others are costly with hostile bytes, or turn bytes into bytes.
+_TEXT_CODEC = re.compile(r"utf-(?:8|16|32).*|iso8859-.*|cp\d+|koi8.*|gb.*|big5.*|euc_.*|shift_jis.*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,24 +45,24 @@ class Fetched:
         become �.
         """
         mark, codec = next((one for one in _BYTE_ORDER_MARKS if self.body.startswith(one[0])), (b"", ""))
-        return self.body[len(mark) :].decode(codec or self._codec, "replace")
+        body, codec = self.body[len(mark) :], codec or self._named_codec
+        if not codec and "html" in self.content_type:
+            with suppress(UnicodeDecodeError):
+                return body.decode()
+            codec = "cp1252"
+        return body.decode(codec or "utf-8", "replace")
 
     @property
-    def _codec(self) -> str:
-        is_html = "html" in self.content_type
+    def _named_codec(self) -> str:
         named = _CHARSET.search(self.headers.get("content-type", ""))
-        if named is None and is_html:
+        if named is None and "html" in self.content_type:
             named = _CHARSET.search(self.body[:_HEAD_BYTES].decode("ascii", "replace"))
-        try:
+        codec = ""
+        with suppress(LookupError):
             codec = codecs.lookup(named[1]).name if named else ""
-            "".encode(codec or "utf-8")  # LookupError for "zip": bytes to bytes
-        except LookupError:
-            codec = ""
         if codec in ("ascii", "iso8859-1"):
             return "cp1252"  # https://encoding.spec.whatwg.org/#names-and-labels
-        if codec and codec not in _SLOW_CODECS:
-            return codec
-        return "cp1252" if is_html and not _is_utf8(self.body) else "utf-8"
+        return codec if _TEXT_CODEC.fullmatch(codec) else ""
 
     def json(self) -> JSON:
         """Raises ValueError where the body is no JSON."""
@@ -71,51 +70,23 @@ class Fetched:
         return value
 
 
-class Decoder:
-    """Unpacks a body piece by piece, to `limit` bytes and no further."""
+def unpacked(body: bytes, encoding: str, limit: int) -> bytes:
+    """Return a body without its content encoding, at most `limit` bytes.
 
-    def __init__(self, encoding: str, limit: int) -> None:
-        encoding = encoding.strip().lower()
-        if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
-            raise FetchError("BAD_ANSWER", "the answer comes in an encoding that was not asked for")
-        self._encoding = encoding
-        self._inflater: Any = None  # of `zlib.decompressobj`, whose type has no public name
-        self._limit = limit
-        self._made = 0
-
-    def feed(self, piece: bytes) -> bytes:
-        """Unpack a piece. Raise FetchError TOO_LARGE or BAD_ANSWER."""
-        if self._encoding in ("", "identity"):
-            return piece
-        if self._inflater is None:
-            self._inflater = zlib.decompressobj(_window(self._encoding, piece))
-        try:
-            made: bytes = self._inflater.decompress(piece, self._limit - self._made + 1)
-        except zlib.error as error:
-            raise FetchError("BAD_ANSWER", "the answer cannot be unpacked") from error
-        self._made += len(made)
-        if self._made > self._limit:
-            raise too_large(self._limit)
-        if self._inflater.unused_data:
-            raise FetchError("BAD_ANSWER", "the answer goes on after its end")
-        return made
-
-    def end(self) -> None:
-        """Raises FetchError BAD_ANSWER where the last piece was not the end."""
-        if self._inflater is not None and not self._inflater.eof:
-            raise FetchError("BAD_ANSWER", "the answer broke off")
-
-
-def _window(encoding: str, start: bytes) -> int:
-    """Return zlib's parameter; "deflate" comes with zlib's header, or bare from some servers."""
-    if encoding != "deflate":
-        return zlib.MAX_WBITS + 16
-    return zlib.MAX_WBITS if start[0] & 0x0F == 8 else -zlib.MAX_WBITS
-
-
-def _is_utf8(body: bytes) -> bool:
+    Raise FetchError TOO_LARGE or BAD_ANSWER.
+    """
+    encoding = encoding.strip().lower()
+    if encoding in ("", "identity"):
+        return body
+    if encoding not in ("gzip", "x-gzip"):
+        raise FetchError("BAD_ANSWER", "the answer comes in an encoding that was not asked for")
+    inflater = zlib.decompressobj(zlib.MAX_WBITS + 16)
     try:
-        body.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+        made = inflater.decompress(body, limit + 1)
+    except zlib.error as error:
+        raise FetchError("BAD_ANSWER", "the answer cannot be unpacked") from error
+    if len(made) > limit:
+        raise too_large(limit)
+    if not inflater.eof or inflater.unused_data:
+        raise FetchError("BAD_ANSWER", "the answer broke off, or goes on after its end")
+    return made

@@ -27,7 +27,8 @@ class HttpClient:
 
     Every status is an answer; raises FetchError (`.code`, text) where none came. This is the awaitable face
     (`async def` tools); `sync()` gives the one for `def` tools. `hosts`: the only ones that are asked;
-    `trusted`: origins that the operator wrote, which may be private, unless a request is `public`.
+    `trusted`: origins that the operator wrote, which may be private, unless a request is `public`: somebody
+    else wrote its address. The other options of a request are `seconds` and `limit_bytes`.
     """
 
     def __init__(
@@ -46,16 +47,16 @@ class HttpClient:
         *,
         params: Parameters | None = None,
         headers: Mapping[str, str] | None = None,
-        seconds: float = SECONDS,
-        limit_bytes: int = BYTES,
-        public: bool = False,
+        **options: Any,
     ) -> Fetched:
         """Return the answer; `params` are added to the address.
 
-        Redirects are followed, without `headers` to another host. `public`: for an address that somebody else
-        wrote: none of the operator's own is asked.
+        Redirects are followed, without `headers` to another host.
         """
-        return await self._fetch(_with_params(url, params), None, headers, seconds, limit_bytes, public)
+        if params:
+            url, mark, fragment = url.partition("#")
+            url = f"{url}{'&' if '?' in url else '?'}{urlencode(params)}{mark}{fragment}"
+        return await self._fetch(url, None, headers, **options)
 
     async def post(
         self,
@@ -64,14 +65,12 @@ class HttpClient:
         json: JSON = None,
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
-        seconds: float = SECONDS,
-        limit_bytes: int = BYTES,
-        public: bool = False,
+        **options: Any,
     ) -> Fetched:
         """Send `body`, or `json` where there is none; a redirect is not followed, it is the answer."""
         if body is None:
             body, headers = orjson.dumps(json), {"Content-Type": "application/json", **(headers or {})}
-        return await self._fetch(url, body, headers, seconds, limit_bytes, public)
+        return await self._fetch(url, body, headers, **options)
 
     def sync(self) -> "SyncHttpClient":
         return SyncHttpClient(self, asyncio.get_running_loop())
@@ -81,9 +80,10 @@ class HttpClient:
         url: str,
         body: bytes | None,
         headers: Mapping[str, str] | None,
-        seconds: float,
-        limit_bytes: int,
-        public: bool,
+        *,
+        seconds: float = SECONDS,
+        limit_bytes: int = BYTES,
+        public: bool = False,
     ) -> Fetched:
         return await self._transport.fetch(
             url,
@@ -113,10 +113,3 @@ class SyncHttpClient:
 
     def _wait(self, asked: Coroutine[Any, Any, Fetched]) -> Fetched:
         return asyncio.run_coroutine_threadsafe(asked, self._loop).result(SECONDS_MOST + MARGIN_SECONDS)
-
-
-def _with_params(url: str, params: Parameters | None) -> str:
-    if not params:
-        return url
-    url, mark, fragment = url.partition("#")
-    return f"{url}{'&' if '?' in url else '?'}{urlencode(params)}{mark}{fragment}"

@@ -30,7 +30,7 @@ class TimedOut(NoAnswer):
 
 
 class TooLong(NoAnswer):
-    """The body is larger than was asked for."""
+    """The body is larger than was asked for, or than any answer."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,9 @@ class Endpoint:
         """
         async with self._answered("GET", url, seconds, self._headers) as response:
             if response.status_code == 200:
-                await _save(response, target, limit)
+                with target.open("wb") as file:
+                    async for piece in _pieces(response, limit):
+                        await asyncio.to_thread(file.write, piece)
             return Answer(response.status_code, b"", response.headers.get("Retry-After"))
 
     @asynccontextmanager
@@ -118,27 +120,19 @@ class Endpoint:
             raise NoAnswer(f"no answer: {str(error) or type(error).__name__}") from error
 
 
-async def _save(response: httpx2.Response, target: Path, limit: int) -> None:
-    """Write a body into a file as it comes, never whole in memory."""
+async def _pieces(response: httpx2.Response, limit: int) -> AsyncIterator[bytes]:
+    """Yield a body as it comes. Raise TooLong where it has more than `limit` bytes."""
     size = 0
-    with target.open("wb") as file:
-        async for chunk in response.aiter_raw():
-            size += len(chunk)
-            if size > limit:
-                raise TooLong(f"the body has more than {limit} bytes")
-            await asyncio.to_thread(file.write, chunk)
+    async for piece in response.aiter_raw():
+        size += len(piece)
+        if size > limit:
+            raise TooLong(f"the body has more than {limit} bytes")
+        yield piece
 
 
 async def _read(response: httpx2.Response) -> Answer:
-    """Read an answer; a body that is too large to be one is not read to its end."""
-    chunks: list[bytes] = []
-    size = 0
-    async for chunk in response.aiter_raw():
-        chunks.append(chunk)
-        size += len(chunk)
-        if size > ANSWER_BYTES:
-            raise NoAnswer(f"the answer has more than {ANSWER_BYTES} bytes")
-    return Answer(response.status_code, b"".join(chunks), response.headers.get("Retry-After"))
+    body = b"".join([piece async for piece in _pieces(response, ANSWER_BYTES)])
+    return Answer(response.status_code, body, response.headers.get("Retry-After"))
 
 
 def url_fault(url: str) -> str:

@@ -54,9 +54,6 @@ class BodyReader:
 
     async def read(self, request: Request) -> bytes:
         """Return the body. Raise HTTPException 413 or 503 over a limit, ClientDisconnect if it broke off."""
-        declared = request.headers.get("content-length", "")
-        if declared.isdigit() and int(declared) > self._body_bytes:
-            raise self._too_large()
         body = bytearray()
         given_up = asyncio.timeout(None)
         try:
@@ -64,7 +61,7 @@ class BodyReader:
                 async for chunk in request.stream():
                     body += chunk
                     if len(body) > self._body_bytes:
-                        raise self._too_large()
+                        raise HTTPException(413, f"a body has at most {self._body_bytes} bytes")
                     if len(body) > SMALL_BODY:
                         self._large[given_up] = len(body)
                         self._make_room(given_up)
@@ -79,9 +76,6 @@ class BodyReader:
             oldest = next(one for one in self._large if one is not newcomer or len(self._large) == 1)
             del self._large[oldest]
             oldest.reschedule(asyncio.get_running_loop().time())
-
-    def _too_large(self) -> HTTPException:
-        return HTTPException(413, f"a body has at most {self._body_bytes} bytes")
 
 
 class ImpatientConnection(HttpToolsProtocol):

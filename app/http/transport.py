@@ -16,7 +16,7 @@ import httpcore2
 
 from app import __version__
 from app.http.address import PORTS, Address, FetchError, Origin, is_public, too_large, unmapped
-from app.http.answers import ACCEPTED, Decoder, Fetched
+from app.http.answers import Fetched, unpacked
 
 CONNECT_SECONDS = 10.0
 ONE_OF_MANY_SECONDS = 3.0  # before the next address of a name is tried
@@ -99,7 +99,7 @@ class Transport:
     def _request(
         self, address: Address, is_trusted: bool, headers: Mapping[str, str], body: bytes | None
     ) -> AbstractAsyncContextManager[httpcore2.Response]:
-        sent = {**headers, "Host": urlsplit(address.url).netloc, "Accept-Encoding": ACCEPTED}
+        sent = {**headers, "Host": urlsplit(address.url).netloc, "Accept-Encoding": "gzip"}
         sent |= {"User-Agent": AGENT, "Connection": "close"}  # a POST on a kept one could be lost
         scheme, host, target = address.scheme.encode(), address.host.encode(), address.target.encode()
         return self._pool(is_trusted).stream(
@@ -173,22 +173,15 @@ class _PinnedBackend(httpcore2.AsyncNetworkBackend):
 
     async def _addresses(self, host: str, port: int) -> list[str]:
         try:
-            found = [unmapped(ip_address(text)) for text in await self._resolved(host, port)]
-        except OSError as error:
-            raise FetchError("NO_SUCH_HOST", "no machine of that name was found") from error
+            found = [unmapped(ip_address(text)) for text in await self._resolve(host, port)]
+        except OSError:
+            found = []
         if not found:
             raise FetchError("NO_SUCH_HOST", "no machine of that name was found")
         is_allowed = self._allowed is None or (host, port) in self._allowed
         if not is_allowed and not all(map(is_public, found)):
             raise FetchError("NOT_PUBLIC", "the name leads to an address that is not on the public internet")
         return list(dict.fromkeys(map(str, found)))
-
-    async def _resolved(self, host: str, port: int) -> Sequence[str]:
-        try:
-            ip_address(host)
-        except ValueError:
-            return await self._resolve(host, port)
-        return [host]
 
     async def _connect(self, addresses: Sequence[str], port: int) -> httpcore2.AsyncNetworkStream:
         for ip in addresses[:-1]:
@@ -217,18 +210,16 @@ def _as_fetch_errors(seconds: float) -> Iterator[None]:
 
 async def _whole(address: Address, response: httpcore2.Response, limit: int) -> Fetched:
     """Read and unpack a body; more than `limit` bytes are neither believed nor read."""
-    headers = _headers(response)
+    headers, body = _headers(response), bytearray()
     length = headers.get("content-length", "0")
     if length.isdecimal() and int(length[:20]) > limit:
         raise too_large(limit)
-    decoder, body, came = Decoder(headers.get("content-encoding", ""), limit), bytearray(), 0
     async for piece in response.aiter_stream():
-        came += len(piece)
-        if came > limit:
+        body += piece
+        if len(body) > limit:
             raise too_large(limit)
-        body += decoder.feed(piece)
-    decoder.end()
-    return Fetched(address.url, response.status, headers, bytes(body))
+    whole = unpacked(bytes(body), headers.get("content-encoding", ""), limit)
+    return Fetched(address.url, response.status, headers, whole)
 
 
 def _headers(response: httpcore2.Response) -> dict[str, str]:

@@ -37,7 +37,7 @@ from pydantic import ValidationError
 from app import __version__
 from app.mcp.adapter import MAX_NAME, offered_name, why_unusable
 from app.mcp.definitions import ServerDefinition, ServerState, state_at_rest
-from app.mcp.pins import PINNED, Comparison, Pins, hashes
+from app.mcp.pins import PINNED, Comparison, Pins
 from app.mcp.remote import RemoteLink, open_remote
 from app.mcp.stdio import run_program
 from app.mcp.supervisor import Limits, show_reason
@@ -339,9 +339,3 @@ async def probe(definition: ServerDefinition, sandbox: Sandbox, data_dir: Path) 
     return ServerState(
         name, "ready", pins.fault, definition, revision, tools, compared.held_back, listing.dropped
     )
-
-
-def approve(data_dir: Path, state: ServerState) -> None:
-    """Approve the tools held back, as they are in this state."""
-    held_back = state.held_back
-    Pins(data_dir, state.name).approve([one.after for one in held_back], hashes(held_back))

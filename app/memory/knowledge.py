@@ -5,6 +5,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from app.memory.passages import Passage, cut
@@ -100,7 +101,7 @@ class Knowledge:
 
     def _refresh(self) -> None:
         with self._lock:
-            stamps = dict(self._scan())
+            stamps = dict(islice(self._scan(), MOST_FILES))
             for name in self._stamps.keys() - stamps.keys():
                 self._forget(name)
             for name, stamp in stamps.items():
@@ -111,16 +112,12 @@ class Knowledge:
 
     def _scan(self) -> Iterator[tuple[str, _Stamp]]:
         """Yield name and stamp of each file that may hold words; links and hidden files are passed over."""
-        found = 0
         for folder, folders, names in os.walk(self.folder):
             folders[:] = sorted(one for one in folders if not one.startswith("."))
             for name in sorted(names):
                 path = Path(folder, name)
                 if name.startswith(".") or path.suffix.casefold() not in _READ or path.is_symlink():
                     continue
-                found += 1
-                if found > MOST_FILES:
-                    return
                 state = path.stat()
                 yield path.relative_to(self.folder).as_posix(), (state.st_mtime_ns, state.st_size)
 

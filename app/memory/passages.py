@@ -11,12 +11,12 @@ LONGEST = 1_200  # characters of a passage; a longer section is cut at its parag
 MOST_OF_A_FILE = 20_000  # passages
 
 _HEADING = re.compile(r"(#{1,6})\s+(.+?)\s*#*\s*")
-_QUESTION = re.compile(
-    r"(?:\*\*)?(?:(?:p|q)\s*[:)]|(?:pregunta|pergunta|question)\s*[:.)])\s*(?:\*\*)?\s*(.+)", re.IGNORECASE
-)
-_ANSWER = re.compile(
-    r"(?:\*\*)?(?:(?:r|a)\s*[:)]|(?:respuesta|resposta|answer)\s*[:.)])\s*(?:\*\*)?\s*(.*)", re.IGNORECASE
-)
+_ASKS = r"(?:\*\*)?(?:[pq]\s*[:)]|(?:pregunta|pergunta|question)\s*[:.)])"
+_ANSWERS = r"(?:\*\*)?(?:[ra]\s*[:)]|(?:respuesta|resposta|answer)\s*[:.)])"
+_QUESTION = re.compile(_ASKS, re.IGNORECASE)
+_MARK = re.compile(rf"^(?:{_ASKS}|{_ANSWERS})\s*(?:\*\*)?\s*", re.IGNORECASE | re.MULTILINE)
+# An answer may stand below an empty line; a question begins a paragraph of its own.
+_PARAGRAPH = re.compile(rf"\n\s*\n(?!\s*{_ANSWERS})|\n(?={_ASKS})", re.IGNORECASE)
 _RULE = re.compile(r"\|?[\s:|-]*-[\s:|-]*\|?")
 _SEPARATORS = (",", ";", "\t")
 
@@ -51,7 +51,7 @@ def _prose(text: str) -> Iterator[Passage]:
     def section() -> Iterator[Passage]:
         title = headings[-1][1] if headings else ""
         place = " › ".join(heading for _, heading in headings)
-        yield from _section(title, place, lines)
+        yield from _tables(title, place, lines)
         lines.clear()
 
     for line in text.splitlines():
@@ -65,29 +65,8 @@ def _prose(text: str) -> Iterator[Passage]:
     yield from section()
 
 
-def _section(title: str, place: str, lines: Sequence[str]) -> Iterator[Passage]:
-    """Yield the tables, the questions with their answers, and the paragraphs under one heading."""
-    block: list[str] = []
-    question, answer = "", list[str]()
-    for line in [*lines, ""]:
-        asked, answered = _QUESTION.match(line.strip()), _ANSWER.match(line.strip())
-        if asked is not None or (question and not line.strip() and answer):
-            if question and answer:
-                yield Passage(question, "\n".join([question, *answer]).strip(), place)
-            elif question:
-                block.append(question)
-            question, answer = (asked[1].strip("* ") if asked is not None else ""), []
-        elif question:
-            if line.strip():
-                answer.append(answered[1] if answered is not None and not answer else line.strip())
-        else:
-            block.append(line)
-    if question:
-        block.append(question)
-    yield from _tables(title, place, block)
-
-
 def _tables(title: str, place: str, lines: Sequence[str]) -> Iterator[Passage]:
+    """Yield the tables, the questions with their answers, and the paragraphs under one heading."""
     prose: list[str] = []
     table: list[list[str]] = []
     for line in [*lines, ""]:
@@ -103,9 +82,13 @@ def _tables(title: str, place: str, lines: Sequence[str]) -> Iterator[Passage]:
 
 
 def _paragraphs(title: str, place: str, text: str) -> Iterator[Passage]:
-    """Yield a section whole where it is short, else so many of its paragraphs together as fit."""
+    """Yield each question with its answer, and as many of the other paragraphs together as fit."""
     part = ""
-    for paragraph in filter(None, (one.strip() for one in re.split(r"\n\s*\n", text))):
+    for paragraph in filter(None, (one.strip() for one in _PARAGRAPH.split(text))):
+        if _QUESTION.match(paragraph):
+            whole = _MARK.sub("", paragraph, count=2)  # that of the question and that of its answer
+            yield Passage(whole.partition("\n")[0].strip("* "), whole, place)
+            continue
         for piece in _pieces(paragraph):
             if part and len(part) + len(piece) > LONGEST:
                 yield Passage(title or _first_words(part), part, place)

@@ -133,9 +133,7 @@ def _bounded(parts: Parts) -> Parts:
     room = SUMMARY_CHARACTERS
     kept: dict[str, list[str]] = {}
     for name, lines in parts.items():
-        ends = accumulate(len(line) + 4 for line in lines)
-        kept[name] = [line for line, end in zip(lines, ends, strict=True) if end <= room]
-        room -= sum(len(line) + 4 for line in kept[name])
+        kept[name] = [line for line in lines if (room := room - len(line) - 4) >= 0]
     return kept
 
 

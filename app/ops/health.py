@@ -2,8 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 from fastapi import APIRouter, Depends, Response
 from fastapi.responses import JSONResponse
@@ -28,21 +27,6 @@ class Part(Protocol):
         """Say in a few words what is wrong now; empty if nothing is."""
 
 
-@dataclass(frozen=True, slots=True)
-class HealthState:
-    """The answer of `/health`: `down` means that messages cannot be taken, `degraded` that a part is away."""
-
-    status: Literal["ok", "degraded", "down"]
-    reasons: tuple[str, ...] = ()
-
-    @property
-    def http_status(self) -> int:
-        return 503 if self.status == "down" else 200
-
-    def to_json(self) -> dict[str, JSON]:
-        return {"status": self.status} | ({"reason": "; ".join(self.reasons)} if self.reasons else {})
-
-
 class Health:
     """Reads the store, the open alerts and the failures of watched parts."""
 
@@ -56,22 +40,28 @@ class Health:
         """Report failures of a part; `told_as` stands for a failure whose words are not for everybody."""
         self._watched.append((part, told_as))
 
-    async def state(self) -> HealthState:
-        """Return the state now; a failed commit counts until one succeeds."""
+    async def state(self) -> dict[str, JSON]:
+        """Return the answer of `/health`; a failed commit counts until one succeeds.
+
+        "down" means that messages cannot be taken, "degraded" that a part is away.
+        """
         if self._store.last_failure:
-            return HealthState("down", (f"the database takes no writes: {self._store.last_failure}",))
+            reason = f"the database takes no writes: {self._store.last_failure}"
+            return {"status": "down", "reason": reason}
         try:
             alerts = await self._store.all(
                 "SELECT code FROM alerts WHERE mended_at IS NULL"
                 " AND (code = 'model' OR code LIKE 'send:%' OR code LIKE 'space:%' OR code LIKE 'server:%')"
             )
         except StoreError as error:
-            return HealthState("down", (str(error),))
+            return {"status": "down", "reason": str(error)}
         reasons = [_public_reason(alert["code"]) for alert in alerts]
         if self._missing:
             reasons.append(f"WhatsApp is not connected: {', '.join(self._missing)} missing")
         reasons += [told_as or part.failure for part, told_as in self._watched if part.failure]
-        return HealthState("degraded" if reasons else "ok", tuple(dict.fromkeys(reasons)))
+        if not reasons:
+            return {"status": "ok"}
+        return {"status": "degraded", "reason": "; ".join(dict.fromkeys(reasons))}
 
     async def metrics(self, metrics: Metrics, turns: TurnScheduler) -> bytes:
         """Return the metrics with the lengths of the queues as they are now."""
@@ -112,7 +102,7 @@ def health_router(health: Health, metrics: Metrics, turns: TurnScheduler, guard:
     @router.get("/health")
     async def read_health() -> Response:
         state = await health.state()
-        return JSONResponse(state.to_json(), state.http_status)
+        return JSONResponse(state, 503 if state["status"] == "down" else 200)
 
     @router.get("/metrics", dependencies=[Depends(guard.local_or_token)])
     async def read_metrics() -> Response:

@@ -3,11 +3,11 @@
 import platform
 import re
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from pydantic import SecretStr
 
+from app import __version__
 from app.messages import JSON
 from app.ops.health import Health
 from app.ops.logs import recent_lines
@@ -31,11 +31,7 @@ class Introspection:
 
     def version(self) -> dict[str, str]:
         """Return the versions of the project, Python and the system."""
-        try:
-            own = version("recado")
-        except PackageNotFoundError:
-            own = "unknown"
-        return {"recado": own, "python": platform.python_version(), "system": platform.system()}
+        return {"recado": __version__, "python": platform.python_version(), "system": platform.system()}
 
     def configuration(self) -> dict[str, str]:
         """Return every setting by its variable; secrets and people only as set or not set."""
@@ -46,7 +42,7 @@ class Introspection:
         }
 
     async def health(self) -> dict[str, JSON]:
-        return (await self._health.state()).to_json()
+        return await self._health.state()
 
     def skill(self, name: str) -> dict[str, JSON] | None:
         """Describe a skill; None if no skill has that name."""
@@ -57,7 +53,7 @@ class Introspection:
             "name": skill.name,
             "description": skill.description,
             "folder": skill.folder.name,
-            "origin": _origin(skill.bundled, skill.installed is not None),
+            "origin": "installed" if skill.installed else "the release" if skill.bundled else "a folder here",
             "audience": skill.audience,
             "available": skill.available,
             "reason": skill.reason or skill.aside or skill.unrun,
@@ -86,9 +82,3 @@ def _shown(value: object) -> str:
         scheme, _, rest = value.partition("://")
         return f"{scheme}://{re.split(r'[?#]', rest)[0].rpartition('@')[2]}"
     return "" if value is None else str(value)
-
-
-def _origin(bundled: bool, installed: bool) -> str:
-    if bundled:
-        return "of the release"
-    return "installed from an address" if installed else "a folder on this machine"

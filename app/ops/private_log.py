@@ -1,9 +1,9 @@
 """Texts that may hold people's words, kept apart from the log: for the operator alone, for a week."""
 
-import os
 import re
 import time
 from collections.abc import MutableMapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -36,22 +36,13 @@ class PrivateLog:
             kept["exception"] = event["exception"]
             event["exception"] = _without_messages(event["exception"])
         if kept and self._folder is not None:
-            self._write({"at": event.get("timestamp", ""), "event": event.get("event", ""), **kept})
+            entry = {"at": event.get("timestamp", ""), "event": event.get("event", ""), **kept}
+            with suppress(OSError):  # a full disk: the log itself still says what happened
+                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                with (self._folder / f"{datetime.now(UTC):%Y-%m-%d}.jsonl").open("ab") as file:
+                    if file.tell() < DAY_BYTES:
+                        file.write(orjson.dumps(entry, default=str) + b"\n")
         return event
-
-    def _write(self, entry: dict[str, Any]) -> None:
-        assert self._folder is not None
-        path = self._folder / f"{datetime.now(UTC):%Y-%m-%d}.jsonl"
-        try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-            try:
-                if os.fstat(file).st_size < DAY_BYTES:
-                    os.write(file, orjson.dumps(entry, default=str) + b"\n")
-            finally:
-                os.close(file)
-        except OSError:  # a full disk: the log itself still says what happened
-            return
 
 
 def forget_old(data_dir: Path, now: float) -> None:

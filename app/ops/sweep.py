@@ -87,10 +87,9 @@ class Sweep:
     async def _run(self) -> None:
         while True:
             self._asked.clear()
-            is_woken, is_forgotten = await self._attempt(self._look), await self._attempt(self._forget)
-            await self._attempt(self._due.history.index)
-            failed = "" if is_forgotten else "what is old cannot be deleted: see the log"
-            self.failure = failed if is_woken else "what is due cannot be looked through: see the log"
+            parts = (self._look, self._forget, self._due.history.index)
+            failed = [part for part in parts if not await self._attempt(part)]
+            self.failure = "what is due or old cannot be looked through: see the log" if failed else ""
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._seconds):
                     await self._asked.wait()

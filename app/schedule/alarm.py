@@ -164,12 +164,12 @@ class Reminders:
 
     def _firing(self, due: Due, way: Way, now: float) -> Firing:
         schedule = due.schedule
-        start, zone = datetime.fromisoformat(schedule.start), ZoneInfo(schedule.zone)
-        next_due = next_after(schedule.rule, start, zone, now) if schedule.rule else None
+        next_due = next_time(schedule, now)
         if schedule.runs_turn:
             return Firing(due, None, next_due)
         missed = 0
         if schedule.rule:
+            start, zone = datetime.fromisoformat(schedule.start), ZoneInfo(schedule.zone)
             missed = moments_between(schedule.rule, start, zone, schedule.due_at, now, MOST_COUNTED)
         late = now - schedule.due_at > LATE_SECONDS
         text = reminder_text(schedule, due.language, now, late=late, missed=missed, own_zone=due.own_zone)
@@ -193,6 +193,14 @@ class Reminders:
         self.look()
 
 
+def next_time(schedule: Schedule, after: float) -> float | None:
+    """Return when a repeated reminder comes next after a time; None for another one, or if it is over."""
+    if not schedule.rule:
+        return None
+    start, zone = datetime.fromisoformat(schedule.start), ZoneInfo(schedule.zone)
+    return next_after(schedule.rule, start, zone, after)
+
+
 def _quiet_until(due: Due, now: float) -> float | None:
     """Return when the quiet hours end that keep a turn from running now; a reminder's hour was asked for."""
     if not due.schedule.runs_turn:
@@ -205,10 +213,9 @@ def _due_again(ahead: Sequence[Schedule], now: float) -> list[tuple[Schedule, fl
     found = []
     for schedule in ahead:
         due = schedule.due_at
-        if schedule.rule and schedule.active and due > now:
+        if schedule.active and due > now:
             try:
-                start, zone = datetime.fromisoformat(schedule.start), ZoneInfo(schedule.zone)
-                due = next_after(schedule.rule, start, zone, max(now, schedule.told_due or 0.0)) or due
+                due = next_time(schedule, max(now, schedule.told_due or 0.0)) or due
             except Exception as error:  # it keeps its time, and stops no other
                 log.error("a reminder was not set back", schedule=schedule.id, error=type(error).__name__)
         found.append((schedule, due))

@@ -60,7 +60,7 @@ def meant(conn: Connection, person: str, wanted: str, context: ToolContext) -> S
         return [one for one in found if one.number == int(number[1])]
     words = [word for word in key.split() if word not in _FILLER]
     if key in _LAST or not words:
-        return found[-1:] if len(found) == 1 else found
+        return found
     folded = ((one, _folded(one.text)) for one in found)
     return [one for one, text in folded if all(word in text for word in words)]
 

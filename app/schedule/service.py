@@ -5,16 +5,17 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from hashlib import blake2b
 from sqlite3 import Connection
 from zoneinfo import ZoneInfo
 
 from app.calendar.changes import read_change
-from app.calendar.rules import next_after, shortest_gap
+from app.calendar.rules import shortest_gap
 from app.calendar.words import Reading, When, read_when
 from app.i18n import say
 from app.people import Person
-from app.schedule.alarm import Reminders
+from app.schedule.alarm import Reminders, next_time
 from app.schedule.meant import clean, meant, to_snooze
 from app.schedule.quiet import quiet_until
 from app.schedule.wording import city_of, local_text, quoted_text, run_text, shown_text, when_text
@@ -103,51 +104,36 @@ class ScheduleService:
         self, reminder: str, text: str, when: str, context: ToolContext, *, paused: bool | None = None
     ) -> ToolResult:
         """Change the time or the text of a reminder, pause it, or let it go on."""
-        person = _asker(context)
-        if not text.strip() and not when.strip() and paused is None:
-            return refusal(person.language, "NOTHING_TO_CHANGE")
-        key, now = context.idempotency_key, time.time()
-
-        def find(conn: Connection) -> Sequence[Schedule]:
-            done = schedules.changed_by(conn, person.id, key)
-            return [done] if done is not None else meant(conn, person.id, reminder, context)
-
-        named = await self._store.tx(find)
-        if len(named) != 1:
-            return _not_one(person, reminder, named)
-        said = await self._read_change(person, when, named[0]) if when.strip() else None
-        if refused := await asyncio.to_thread(_refused, person, clean(text) or "…", said):
+        person, text = _asker(context), clean(text)
+        now = time.time()
+        named = await self._on_one(reminder, context, lambda _, found: found)
+        if isinstance(named, ToolResult):
+            return named
+        said = await self._read_change(person, when, named) if when.strip() else None
+        if refused := await asyncio.to_thread(_refused, person, text or "…", said):
             return refused
-        if named[0].kind == "watch" and said is not None and said.when is not None and not said.when.rule:
+        if named.kind == "watch" and said is not None and said.when is not None and not said.when.rule:
             return refusal(person.language, "NO_PERIOD")
 
-        def write(conn: Connection) -> Schedule | Sequence[Schedule] | str:
-            if (done := schedules.changed_by(conn, person.id, key)) is not None:
-                return done
-            found = meant(conn, person.id, reminder, context)
-            if len(found) != 1:
-                return found
-            if found[0].runs_turn and (text.strip() or when.strip()):
+        def change(conn: Connection, found: Schedule) -> Schedule | str:
+            if found.runs_turn and (text or said):
                 if schedules.is_scheduled_turn(conn, context.conversation):
                     return "IN_A_TASK"
                 if not _in_own_words(text, context):
                     return "NOT_THEIR_WORDS"
-            changed = _changed(found[0], clean(text), said.when if said else None, person, context)
+            changed = _changed(found, text, said.when if said else None, person, context)
             if paused is not None:
                 changed = replace(_moved_on(changed, now), paused_at=now if paused else None)
             schedules.change(conn, changed, now)
             return changed
 
-        changed = await self._store.tx(write)
-        if isinstance(changed, str):
-            return refusal(person.language, changed)
-        if not isinstance(changed, Schedule):
-            return _not_one(person, reminder, changed)
-        self._reminders.look()
+        changed = await self._on_one(reminder, context, change)
+        if isinstance(changed, ToolResult):
+            return changed
         if paused:
-            text = quoted_text(changed, person.language)
+            quoted = quoted_text(changed, person.language)
             return _success(
-                changed, say(person.language, "✓ Paused, until you want it again: {text}", text=text)
+                changed, say(person.language, "✓ Paused, until you want it again: {text}", text=quoted)
             )
         shown, notes = await self._receipt(changed, person, context, now)
         return _success(changed, say(person.language, "✓ Reminder now {when}: {text}", **shown) + notes)
@@ -162,58 +148,39 @@ class ScheduleService:
         if refused := await asyncio.to_thread(_refused, person, "…", said, may_repeat=False):
             return refused
         assert said.when is not None
-        later, key, now = said.when, context.idempotency_key, time.time()
+        later, now = said.when, time.time()
 
-        def write(conn: Connection) -> Schedule | Sequence[Schedule] | str:
-            if (done := schedules.changed_by(conn, person.id, key)) is not None:
-                return done
-            found = to_snooze(conn, person.id, reminder, context, now)
-            if len(found) != 1:
-                return found
-            if found[0].runs_turn and schedules.is_scheduled_turn(conn, context.conversation):
+        def snooze(conn: Connection, found: Schedule) -> Schedule | str:
+            if found.runs_turn and schedules.is_scheduled_turn(conn, context.conversation):
                 return "IN_A_TASK"
-            if found[0].rule:  # it goes on as before; this time alone comes once more
-                again = _new(_id(context), found[0].conversation_id, person, found[0].text, later, context)
-                again = replace(again, taint=_tainted(found[0], context), kind=found[0].kind)
+            if found.rule:  # it goes on as before; this time alone comes once more
+                again = _new(_id(context), found.conversation_id, person, found.text, later, context)
+                again = replace(again, taint=_tainted(found, context), kind=found.kind)
                 most = MOST_TASKS if again.runs_turn else MOST_ACTIVE
                 return schedules.add(conn, again, most, now) or _too_many(again.kind)
-            changed = replace(_changed(found[0], "", later, person, context), paused_at=None)
+            changed = replace(_changed(found, "", later, person, context), paused_at=None)
             schedules.change(conn, changed, now)
             return changed
 
-        snoozed = await self._store.tx(write)
-        if isinstance(snoozed, str):
-            return refusal(person.language, snoozed)
-        if not isinstance(snoozed, Schedule):
-            if not snoozed and not reminder:
-                return refusal(person.language, "NOTHING_TOLD")
-            return _not_one(person, reminder, snoozed)
-        self._reminders.look()
+        snoozed = await self._on_one(reminder, context, snooze, partial(to_snooze, now=now))
+        if isinstance(snoozed, ToolResult):
+            return snoozed
         shown, notes = await self._receipt(snoozed, person, context, now)
         return _success(snoozed, say(person.language, "✓ Once more {when}: {text}", **shown) + notes)
 
     async def cancel(self, reminder: str, context: ToolContext) -> ToolResult:
         """Cancel one reminder."""
-        person = _asker(context)
-        key, now = context.idempotency_key, time.time()
+        language, key, now = _asker(context).language, context.idempotency_key, time.time()
 
-        def write(conn: Connection) -> Schedule | Sequence[Schedule]:
-            if (done := schedules.changed_by(conn, person.id, key)) is not None:
-                return done
-            found = meant(conn, person.id, reminder, context)
-            if len(found) != 1:
-                return found
-            schedules.cancel(conn, person.id, found[0].id, key, now)
-            return found[0]
+        def cancel(conn: Connection, found: Schedule) -> Schedule:
+            schedules.cancel(conn, found.person_id, found.id, key, now)
+            return found
 
-        ended = await self._store.tx(write)
-        if not isinstance(ended, Schedule):
-            return _not_one(person, reminder, ended)
-        self._reminders.look()
-        text = shown_text(ended, person.language)
-        said = say(person.language, "✓ Reminder cancelled: {text}", text=text)
-        undo = say(person.language, "set my reminders again")
-        told = say(person.language, "Undo: “{words}”", words=undo)
+        ended = await self._on_one(reminder, context, cancel)
+        if isinstance(ended, ToolResult):
+            return ended
+        said = say(language, "✓ Reminder cancelled: {text}", text=shown_text(ended, language))
+        undo, told = _undo(language)
         return _success(ended, f"{said}. {told}").with_meta(undo=undo)
 
     async def cancel_all(self, context: ToolContext) -> ToolResult:
@@ -229,13 +196,12 @@ class ScheduleService:
         if not ended:
             return ToolResult.success({"count": 0, "summary": say(person.language, "You have no reminders.")})
         self._reminders.look()
-        texts = "\n".join(shown_text(one, person.language) for one in ended[:_MOST_LISTED])
-        summary = say(
-            person.language, "✓ Reminders cancelled ({count}):\n{lines}", count=len(ended), lines=texts
+        lines = _texts(ended, person.language)
+        said = say(
+            person.language, "✓ Reminders cancelled ({count}):\n{lines}", count=len(ended), lines=lines
         )
-        undo = say(person.language, "set my reminders again")
-        told = say(person.language, "Undo: “{words}”", words=undo)
-        data = {"count": len(ended), "summary": f"{summary}\n{told}"}
+        undo, told = _undo(person.language)
+        data = {"count": len(ended), "summary": f"{said}\n{told}"}
         return _marked(ToolResult.success(data), ended).with_meta(undo=undo)
 
     async def restore(self, context: ToolContext) -> ToolResult:
@@ -243,29 +209,54 @@ class ScheduleService:
         person = _asker(context)
         key, now = context.idempotency_key, time.time()
 
-        def write(conn: Connection) -> Sequence[Schedule]:
-            restored = schedules.restore(conn, person.id, key, now)
-            running = sum(one.runs_turn for one in schedules.active(conn, person.id))
-            in_a_task, back = schedules.is_scheduled_turn(conn, context.conversation), []
-            for one in restored:
-                if one.runs_turn and (running > MOST_TASKS or in_a_task):
-                    schedules.cancel(conn, person.id, one.id, key, now)
-                    running -= 1
-                    continue
-                back.append(replace(_moved_on(one, now), taint=_tainted(one, context)))
-                schedules.change(conn, back[-1], now)
+        def write(conn: Connection) -> Sequence[Schedule] | None:
+            if schedules.is_scheduled_turn(conn, context.conversation):
+                return None
+            back = [
+                replace(_moved_on(one, now), taint=_tainted(one, context))
+                for one in schedules.restore(conn, person.id, key, now)
+            ]
+            for one in back:
+                schedules.change(conn, one, now)
             return back
 
         back = await self._store.tx(write)
+        if back is None:
+            return refusal(person.language, "IN_A_TASK")
         if not back:
             nothing = say(person.language, "There is no cancelled reminder that could be set again.")
             return ToolResult.success({"count": 0, "summary": nothing})
         self._reminders.look()
-        texts = "\n".join(shown_text(one, person.language) for one in back[:_MOST_LISTED])
-        summary = say(
-            person.language, "✓ Reminders set again ({count}):\n{lines}", count=len(back), lines=texts
-        )
-        return _marked(ToolResult.success({"count": len(back), "summary": summary}), back)
+        lines = _texts(back, person.language)
+        said = say(person.language, "✓ Reminders set again ({count}):\n{lines}", count=len(back), lines=lines)
+        return _marked(ToolResult.success({"count": len(back), "summary": said}), back)
+
+    async def _on_one(
+        self,
+        reminder: str,
+        context: ToolContext,
+        act: Callable[[Connection, Schedule], Schedule | str],
+        find: Callable[[Connection, str, str, ToolContext], Sequence[Schedule]] = meant,
+    ) -> Schedule | ToolResult:
+        """Act on the one reminder that is meant, once for each call.
+
+        `act` returns it as it is then, or the code of a refusal. Return why, if nothing was done.
+        """
+        person, key = _asker(context), context.idempotency_key
+
+        def write(conn: Connection) -> Schedule | Sequence[Schedule] | str:
+            if (done := schedules.changed_by(conn, person.id, key)) is not None:
+                return done
+            found = find(conn, person.id, reminder, context)
+            return act(conn, found[0]) if len(found) == 1 else found
+
+        done = await self._store.tx(write)
+        if isinstance(done, str):
+            return refusal(person.language, done)
+        if not isinstance(done, Schedule):
+            return _not_one(person, reminder, done)
+        self._reminders.look()
+        return done
 
     async def _read(self, person: Person, when: str) -> Reading:
         """Read a time in a thread, because a library may load for the first time."""
@@ -367,10 +358,8 @@ def _new(id: str, conversation: str, person: Person, text: str, when: When, cont
 
 def _moved_on(schedule: Schedule, now: float) -> Schedule:
     """Return a repeated reminder with its next time after now; others as they are."""
-    if not schedule.rule or schedule.due_at > now:
-        return schedule
-    start, zone = datetime.fromisoformat(schedule.start), ZoneInfo(schedule.zone)
-    return replace(schedule, due_at=next_after(schedule.rule, start, zone, now) or schedule.due_at)
+    is_due = schedule.due_at <= now
+    return replace(schedule, due_at=next_time(schedule, now) or schedule.due_at) if is_due else schedule
 
 
 def _too_many(kind: Kind) -> str:
@@ -383,19 +372,16 @@ def _in_own_words(text: str, context: ToolContext) -> bool:
     return not context.sources or said.issuperset(content(words(text)))
 
 
-def _tainted(schedule: Schedule, context: ToolContext) -> str:
-    """Return where a task's text of others came from: its own sources and those of this turn."""
-    if not schedule.runs_turn:
-        return schedule.taint
-    return "\n".join(dict.fromkeys((*schedule.taint.splitlines(), *context.sources)))
+def _tainted(schedule: Schedule, context: ToolContext, text: str = "") -> str:
+    """Return where its text of others came from, this turn's too if it runs turns or has a new text."""
+    new = context.sources if text or schedule.runs_turn else ()
+    return "\n".join(dict.fromkeys((*schedule.taint.splitlines(), *new)))
 
 
 def _changed(
     schedule: Schedule, text: str, when: When | None, person: Person, context: ToolContext
 ) -> Schedule:
-    taint = "\n".join(
-        dict.fromkeys((*_tainted(schedule, context).splitlines(), *(context.sources if text else ())))
-    )
+    taint = _tainted(schedule, context, text)
     changed = replace(schedule, text=text or schedule.text, taint=taint, changed_by=context.idempotency_key)
     if when is None:
         return changed
@@ -435,6 +421,16 @@ def _lines(found: Sequence[Schedule], person: Person, runs: Mapping[str, LastRun
     return "\n".join(lines)
 
 
+def _texts(found: Sequence[Schedule], language: str) -> str:
+    return "\n".join(shown_text(one, language) for one in found[:_MOST_LISTED])
+
+
+def _undo(language: str) -> tuple[str, str]:
+    """Return the words that set cancelled reminders again, and the sentence that tells them."""
+    words = say(language, "set my reminders again")
+    return words, say(language, "Undo: “{words}”", words=words)
+
+
 def _fields(schedule: Schedule) -> dict[str, object]:
     due = datetime.fromtimestamp(schedule.next_at, ZoneInfo(schedule.zone))
     fields: dict[str, object] = {
@@ -460,6 +456,8 @@ def _marked(result: ToolResult, shown: Sequence[Schedule]) -> ToolResult:
 
 
 def _not_one(person: Person, wanted: str, found: Sequence[Schedule]) -> ToolResult:
+    if not found and not wanted:
+        return refusal(person.language, "NOTHING_TOLD")
     if not found:
         return refusal(person.language, "REMINDER_NOT_FOUND", reminder=wanted[:80])
     refused = refusal(person.language, "AMBIGUOUS", lines=_lines(found[:_MOST_NAMED], person))
@@ -535,10 +533,6 @@ _REFUSALS: dict[str, _Words] = {
     "AMBIGUOUS": lambda language, values: (
         say(language, "There are several reminders:\n{lines}", **values),
         say(language, "Which one? Say its number."),
-    ),
-    "NOTHING_TO_CHANGE": lambda language, _: (
-        say(language, "What to change is missing."),
-        say(language, "Name the new time or the new text."),
     ),
     "NOTHING_TOLD": lambda language, _: (
         say(language, "There is no reminder that came just now."),

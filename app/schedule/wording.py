@@ -3,7 +3,7 @@
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from babel.dates import format_date, format_skeleton, get_timezone_location
+from babel.dates import format_date, format_skeleton, get_day_names, get_timezone_location
 from babel.lists import format_list
 
 from app.calendar.rules import CRON, EVERY, UNTIL, shown_zone
@@ -13,7 +13,6 @@ from app.text import escape_text
 
 _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _WORKDAYS = "MO,TU,WE,TH,FR"
-_MONDAY = date(2024, 1, 1)
 RESULT_CHARACTERS = 80
 
 
@@ -181,8 +180,5 @@ def _day_of_year(month: int, day: int, language: str) -> str:
 
 
 def _listed(days: str, language: str) -> str:
-    names = [
-        format_date(_MONDAY + timedelta(days=_DAYS.index(day)), "EEEE", locale=language)
-        for day in days.split(",")
-    ]
-    return str(format_list(names, locale=language))
+    names = get_day_names("wide", locale=language)
+    return str(format_list([names[_DAYS.index(day)] for day in days.split(",")], locale=language))

@@ -1,9 +1,8 @@
 """Access to the simulator: by a browser on this machine that opened the printed link."""
 
 import secrets
-from http.cookies import CookieError, SimpleCookie
 
-from fastapi import Request, Response
+from fastapi import HTTPException, Request, Response
 
 from app.security import is_local, same_token
 
@@ -20,16 +19,19 @@ class SimulatorAccess:
         self.key = secrets.token_urlsafe(24)
         self._published = published
 
-    def is_local(self, request: Request) -> bool:
-        return is_local(request, published=self._published)
+    def require_local(self, request: Request) -> None:
+        """Answer 404 to a request from elsewhere."""
+        if not is_local(request, published=self._published):
+            raise HTTPException(404, "Not Found")
+
+    def require_key(self, request: Request) -> None:
+        """Answer 401 to a browser that did not open the link."""
+        if not self.has_key(request):
+            raise HTTPException(401, "open the link that the start printed: recado simulator")
 
     def has_key(self, request: Request) -> bool:
-        """Return True if the cookie that the link set is there. Browsers send cookies of every port."""
-        try:
-            cookies = SimpleCookie(request.headers.get("cookie", ""))
-        except CookieError:
-            return False
-        return _COOKIE in cookies and same_token(cookies[_COOKIE].value, self.key)
+        """Return True if the cookie that the link set is there."""
+        return self.opens(request.cookies.get(_COOKIE, ""))
 
     def opens(self, given: str) -> bool:
         """Return True if this is the key of the link."""

@@ -1,24 +1,20 @@
 """The stand-in for Meta's Graph API: a business number with people's phones on its other side."""
 
 import asyncio
-import re
 import time
-from collections import deque
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 
 from app.channels.whatsapp.credentials import Credentials
+from app.errors import RecadoError
 from app.messages import JSON
 from app.people import SimulatedPerson
-from app.phones import canonical
+from app.phones import canonical, digits
 from app.simulator.faults import Faults, Refusal
-from app.simulator.history import KEEP, Feed, History
-from app.simulator.limits import SendRates, check_message
-from app.simulator.media import MEDIA_KINDS, MediaShelf
-from app.simulator.people import find_people
+from app.simulator.history import KEEP, Feed, History, Message, find_people
+from app.simulator.limits import check_message
+from app.simulator.media import MEDIA_KINDS, MediaShelf, canned_clip
 from app.simulator.webhooks import (
-    Account,
     Notice,
     Pace,
     WebhookPoster,
@@ -41,10 +37,6 @@ class StandInGraph:
 
     - `history_path`: a file that keeps what the phones show; what the webhook has not taken is posted again
       after a restart. Files that were sent live in memory only. `keep`: messages of each person.
-    - `test_list`: digits, in exactly this form, that may be written to, as with a test number of Meta's;
-      others get 131030. Without it every person may be written to, in either national form.
-    - `log`: everything received, oldest first; each entry has `n`, `at`, `kind` (send, read, typing),
-      `body`, and for a send `person`, `outbox_id`, `wamid` ("" if refused) and `error` (code or 0).
     """
 
     def __init__(
@@ -58,33 +50,25 @@ class StandInGraph:
         pace: Pace = Pace(),  # noqa: B008 (frozen)
     ) -> None:
         self.people = {person.id: person for person in people}
-        self.account = Account(credentials.phone_number_id)
+        self.number_id = credentials.phone_number_id
         self.access_token = credentials.access_token
-        self.test_list: frozenset[str] | None = None
-        self.templates: list[dict[str, JSON]] = []  # as Meta lists those that it approved
         self.faults = Faults()
         self.history = History(history_path, keep)
         self.media = MediaShelf()
         self.feed = Feed()
-        self.log: deque[dict[str, JSON]] = deque(maxlen=20 * keep)
         self.stopping = asyncio.Event()
         self._typing: dict[str, float] = {}
-        self._rates = SendRates()
         self._status_pause = pace.status_pause
-        self._webhooks = WebhookPoster(webhook_url, credentials.app_secret, self.account, self.faults, pace)
+        self._webhooks = WebhookPoster(webhook_url, credentials.app_secret, self.faults, pace)
 
     async def start(self) -> None:
         """Load the history and begin to post."""
-        self.stopping.clear()
-        self.feed.open()
         self.history.load()
-        self.people = {**self.people, **self.history.people}
-        for stranger in self.history.last_inbound.keys() - self.people.keys():
+        for stranger in self.history.chats.keys() - self.people.keys():
             self.history.forget(stranger)
-        await self._webhooks.start()
-        for message in list(self.history.messages.values()):
-            if person := self.people.get(message["person"]):
-                self._announce(person, message)
+        self._webhooks.start()
+        for message in self.history.messages():
+            self._announce(self.people[message["person"]], message)
 
     async def stop(self) -> None:
         """End hanging sends, streams and posting; webhooks that were not taken stay in the history."""
@@ -98,24 +82,14 @@ class StandInGraph:
         """Return how many webhooks were not yet answered 200."""
         return self._webhooks.waiting
 
-    async def idle(self) -> None:
-        """Return when every webhook was taken (held statuses apart)."""
-        await self._webhooks.idle()
-
-    def add_person(self, person: SimulatedPerson) -> None:
-        """Give a person a phone, which is there after a restart too."""
-        self.people[person.id] = person
-        self._record({"event": "person", "person": asdict(person)})
-
     def forget(self, names: Collection[str]) -> None:
         """Empty the phones of these numbers or user ids."""
         for person in find_people(self.people.values(), names):
             self.history.forget(person.id)
-            self.feed.publish({"event": "gone", "person": person.id})
-            self.feed.publish({"event": "person", "person": asdict(person)})
+            self.feed.publish({"event": "forgotten", "person": person.id})
 
     def set_faults(self, changes: Mapping[str, JSON]) -> None:
-        """Switch faults on and off. Raise ValueError for an unknown name or value."""
+        """Switch faults on and off. Raise RecadoError for an unknown name or value."""
         self.faults.update(changes)
         self.publish_faults()
         self._webhooks.release()
@@ -135,13 +109,12 @@ class StandInGraph:
         contacts {`contacts`}; reaction {`reaction`: {message_id, emoji}}; image, video, audio, document,
         sticker {`data` bytes, `mime_type`, `caption`, `filename`}; voice {} (a canned clip, or `data`);
         edit {`original` (a message id), `text`}; revoke {`original`}; unsupported {}.
-        With each: `quoted` (a message id), `forwarded`, `id` (else a new one). Raise ValueError.
+        With each: `quoted` (a message id), `forwarded`, `id` (else a new one). Raise RecadoError.
         """
         if person not in self.people:
-            raise ValueError(f"{person!r} is none of the simulator's people")
-        stored = self.media.take(message)
-        kind, content = inbound_content(message, stored.webhook_block if stored else None)
-        record: dict[str, JSON] = {
+            raise RecadoError(f"{person!r} is none of the simulator's people")
+        kind, content = inbound_content(message, self._keep_file(message))
+        record: Message = {
             "id": message.get("id") or new_message_id(),
             "person": person,
             "by": "person",
@@ -153,16 +126,15 @@ class StandInGraph:
             "status": "sent",
             "told": [],
         }
-        self._record({"event": "message", "message": record})
+        self._put(record)
         self._announce(self.people[person], record)
         return str(record["id"])
 
     def send(self, body: dict[str, JSON]) -> JSON:
         """Accept a message to a person and return the answer's body. Raise Refusal."""
-        entry = self._log("send", body, outbox_id=body.get("biz_opaque_callback_data", ""), wamid="", error=0)
-        is_scripted = bool(self.faults.fail)
-        script = self.faults.next_script()
-        if is_scripted:
+        person, script = self._recipient(body), None
+        if self.faults.fail:
+            script = self.faults.fail.pop(0)
             self.publish_faults()
         try:
             if script and not script.get("accept"):
@@ -173,15 +145,11 @@ class StandInGraph:
                     retry_after=script.get("retry_after"),
                 )
             kind = check_message(body)
-            person = self._recipient(body)
-            entry["person"] = person.id
             self._check_sendable(person, kind, body[kind])
         except Refusal as refusal:
-            entry["error"] = refusal.code
-            self._note_refusal(body, refusal)
+            self._note_refusal(person, refusal)
             raise
         message = self._accept(person, kind, body, failed=script["code"] if script else 0)
-        entry["wamid"] = message["id"]
         contact = {"wa_id": person.phone} if body.get("to") else {"user_id": person.user_id}
         return {
             "messaging_product": "whatsapp",
@@ -191,50 +159,53 @@ class StandInGraph:
 
     def mark_read(self, body: Mapping[str, JSON]) -> None:
         """Mark a person's messages as read up to one, and show them that we type if asked. Raise Refusal."""
-        typing = body.get("typing_indicator")
-        self._log("typing" if typing else "read", body)
-        message = self.history.messages.get(str(body.get("message_id")))
+        message = self.history.find(str(body.get("message_id")))
         if message is None or message["by"] != "person":
             raise Refusal(100, "Param message_id is not the id of a message that was received.")
-        person = message["person"]
-        for message_id in self.history.unread_until(message["id"]):
-            self._record({"event": "status", "id": message_id, "status": "read"})
-        if typing:
-            self._typing[person] = time.time() + TYPING_SECONDS
-            self.feed.publish({"event": "typing", "person": person, "seconds": TYPING_SECONDS})
+        for one in self.history.unread_until(message):
+            self._set_status(one, "read")
+        if body.get("typing_indicator"):
+            self._typing[message["person"]] = time.time() + TYPING_SECONDS
+            self.feed.publish({"event": "typing", "person": message["person"], "seconds": TYPING_SECONDS})
+
+    def _keep_file(self, message: Mapping[str, JSON]) -> dict[str, JSON]:
+        """Keep the file of a person's message; return its id, mime_type and sha256, {} if there is none."""
+        data, mime_type = message.get("data"), str(message.get("mime_type", ""))
+        if message.get("type") == "voice" and data is None:
+            data, mime_type = canned_clip(), "audio/ogg; codecs=opus"
+        if not isinstance(data, bytes):
+            return {}
+        try:
+            return self.media.put(data, mime_type, str(message.get("filename", ""))).webhook_block
+        except Refusal as refusal:
+            raise RecadoError(refusal.details) from refusal
 
     def _recipient(self, body: Mapping[str, JSON]) -> SimulatedPerson:
-        if phone := body.get("to"):
-            number = re.sub(r"\D", "", phone)
-            if self.test_list is None or number in self.test_list:
-                for person in self.people.values():
-                    if person.phone and canonical(person.phone) == canonical(number):
-                        return person
-            raise Refusal(131030, "Recipient phone number not in allowed list: add it and try again.")
+        number = canonical(digits(str(body.get("to") or "")))
         for person in self.people.values():
-            if person.user_id == body["recipient"]:
+            if canonical(person.phone) == number if number else person.user_id == body.get("recipient"):
                 return person
+        if number:
+            raise Refusal(131030, "Recipient phone number not in allowed list: add it and try again.")
         raise Refusal(131026, "Message undeliverable: no such user.")
 
     def _check_sendable(self, person: SimulatedPerson, kind: str, block: JSON) -> None:
-        if self.faults.rates:
-            self._rates.take(person.id)
         if kind != "template":
             silent_for = time.time() - self.history.last_inbound.get(person.id, 0.0)
             if silent_for + self.faults.clock_ahead > WINDOW_SECONDS:
                 raise Refusal(131047, "More than 24 hours have passed since the person last wrote.")
-        if kind in MEDIA_KINDS and block.get("id") and self.media.get(block["id"]) is None:
+        if kind in MEDIA_KINDS and self.media.get(block["id"]) is None:
             raise Refusal(100, f"There is no media with the id {block['id'][:40]!r}.")
-        if kind == "reaction" and block["message_id"] not in self.history.messages:
+        if kind == "reaction" and self.history.find(block["message_id"]) is None:
             raise Refusal(131009, "reaction.message_id is not a message of this conversation.")
 
     def _accept(
         self, person: SimulatedPerson, kind: str, body: Mapping[str, JSON], *, failed: int
-    ) -> dict[str, JSON]:
+    ) -> Message:
         content = body[kind]
-        if kind in MEDIA_KINDS and (stored := self.media.get(content.get("id", ""))):
+        if kind in MEDIA_KINDS and (stored := self.media.get(content["id"])):
             content = {"filename": stored.filename, "mime_type": stored.mime_type, **content}
-        message = {
+        message: Message = {
             "id": new_message_id(),
             "person": person.id,
             "by": "business",
@@ -248,21 +219,19 @@ class StandInGraph:
             "failed": failed,
         }
         self._typing.pop(person.id, None)
-        self._record({"event": "message", "message": message})
+        self._put(message)
         self._announce(person, message)
         return message
 
-    def _note_refusal(self, body: Mapping[str, JSON], refusal: Refusal) -> None:
+    def _note_refusal(self, person: SimulatedPerson, refusal: Refusal) -> None:
         """Let the person's page show that a message did not reach them."""
-        try:
-            person = self._recipient(body)
-        except (Refusal, KeyError, TypeError):
-            return  # the recipient has no phone here
         self._typing.pop(person.id, None)
-        note = {"person": person.id, "code": refusal.code, "details": refusal.details}
-        self._record({"event": "refused", "at": time.time(), **note})
+        what = {"person": person.id, "code": refusal.code, "details": refusal.details}
+        note = {"event": "refused", "at": time.time(), **what}
+        self.history.put_refused(note)
+        self.feed.publish(note)
 
-    def _announce(self, person: SimulatedPerson, message: dict[str, JSON]) -> None:
+    def _announce(self, person: SimulatedPerson, message: Message) -> None:
         """Queue every webhook about a message that was not taken yet."""
         if message["by"] == "business":
             for status in ("failed",) if message.get("failed") else ("sent", "delivered", "read"):
@@ -272,36 +241,36 @@ class StandInGraph:
             self._webhooks.post(
                 Notice(
                     lane=f"{person.id}/messages",
-                    value=lambda: message_value(self.account, person, message),
-                    taken=lambda: self._on_taken(message["id"], "received"),
+                    value=lambda: message_value(self.number_id, person, message),
+                    taken=lambda: self._on_taken(message, "received"),
                 )
             )
 
-    def _status_notice(self, person: SimulatedPerson, message: dict[str, JSON], status: str) -> Notice:
+    def _status_notice(self, person: SimulatedPerson, message: Message, status: str) -> Notice:
         def value() -> JSON:
-            self._record({"event": "status", "id": message["id"], "status": status})
-            return status_value(self.account, person, message, status, time.time())
+            self._set_status(message, status)
+            return status_value(self.number_id, person, message, status, time.time())
 
         return Notice(
             lane=f"{person.id}/statuses",
             value=value,
-            taken=lambda: self._on_taken(message["id"], status),
+            taken=lambda: self._on_taken(message, status),
             is_status=True,
             pause=0.0 if status == "sent" else self._status_pause,
         )
 
-    def _on_taken(self, message_id: str, what: str) -> None:
-        self._record({"event": "told", "id": message_id, "what": what})
-        message = self.history.messages.get(message_id)
-        if what == "received" and message is not None and message["status"] == "sent":
-            self._record({"event": "status", "id": message_id, "status": "delivered"})
+    def _on_taken(self, message: Message, what: str) -> None:
+        message["told"].append(what)
+        if what == "received" and message["status"] == "sent":
+            self._set_status(message, "delivered")
+        else:
+            self.history.put_change(message)
 
-    def _record(self, event: JSON) -> None:
-        self.history.record(event)
-        self.feed.publish(event)
+    def _set_status(self, message: Message, status: str) -> None:
+        message["status"] = status
+        self.history.put_change(message)
+        self.feed.publish({"event": "status", "id": message["id"], "status": status})
 
-    def _log(self, kind: str, body: JSON, **more: JSON) -> dict[str, JSON]:
-        number = self.log[-1]["n"] + 1 if self.log else 1
-        entry = {"n": number, "at": time.time(), "kind": kind, "body": body, **more}
-        self.log.append(entry)
-        return entry
+    def _put(self, message: Message) -> None:
+        self.history.put(message)
+        self.feed.publish({"event": "message", "message": message})

@@ -1,302 +1,105 @@
-"""Limits of the Graph API: the form of a message, and how many may be sent in a time."""
+"""The form that the Graph API wants of a message: what must be there, and how long it may be."""
 
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal
-
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from collections.abc import Mapping
 
 from app.messages import JSON
 from app.simulator.faults import Refusal
 
-NUMBER_PER_SECOND: Final = 80
-PAIR_BURST: Final = 45
-PAIR_SECONDS: Final = 6.0
-
 _INVALID, _MISSING, _BAD_VALUE = 100, 131008, 131009  # Meta's codes
 
+Bounds = Mapping[str, tuple[int, int]]  # by path: the least and the most characters, or parts of a list
 
-def check_message(body: JSON) -> str:
+_ENVELOPE: Bounds = {
+    "to": (0, 32),
+    "recipient": (0, 200),
+    "context.message_id": (0, 512),
+    "biz_opaque_callback_data": (0, 512),
+}
+_MEDIA: Bounds = {"id": (1, 200), "caption": (0, 1024)}
+_KINDS: Mapping[str, Bounds] = {
+    "text": {"body": (1, 4096)},
+    "image": _MEDIA,
+    "video": _MEDIA,
+    "document": _MEDIA,
+    "sticker": {"id": (1, 200)},
+    "audio": {"id": (1, 200)},
+    "location": {},
+    "contacts": {},
+    "reaction": {"message_id": (1, 512)},
+    "template": {"name": (1, 512), "language.code": (1, 40)},
+    "interactive": {"body.text": (1, 1024), "header.text": (0, 60), "footer.text": (0, 60)},
+}
+_ACTIONS: Mapping[str, Bounds] = {  # of interactive messages
+    "button": {
+        "buttons": (1, 3),
+        "buttons.reply.id": (1, 256),
+        "buttons.reply.title": (1, 20),
+    },
+    "list": {
+        "button": (1, 20),
+        "sections": (1, 10),
+        "sections.title": (0, 24),
+        "sections.rows": (1, 10),
+        "sections.rows.id": (1, 200),
+        "sections.rows.title": (1, 24),
+        "sections.rows.description": (0, 72),
+    },
+    "location_request_message": {"name": (1, 20)},
+    "cta_url": {"parameters.display_text": (1, 20), "parameters.url": (1, 2000)},
+}
+_DISTINCT = ("buttons.reply.id", "buttons.reply.title", "sections.rows.id")
+_MOST_ROWS = 10  # of all sections together
+
+
+def check_message(body: Mapping[str, JSON]) -> str:
     """Return the type of a message whose form the Graph API accepts, or raise Refusal.
 
     The recipient, the 24-hour window and media ids are not looked at.
     """
-    try:
-        kind: Kind = _Message.model_validate(body).type
-    except ValidationError as error:
-        fault = error.errors()[0]
-        raise Refusal(_INVALID, f"Param {_place(fault)}: {fault['msg']}.") from None
-    if body.get(kind) is None:
+    _check(body, _ENVELOPE, _INVALID)
+    if body.get("messaging_product") != "whatsapp" or not (body.get("to") or body.get("recipient")):
+        raise Refusal(_INVALID, "The parameters messaging_product and to are required.")
+    kind = body.get("type", "text")
+    if kind not in _KINDS:
+        raise Refusal(_INVALID, f"Param type must be one of {', '.join(_KINDS)}.")
+    block = body.get(kind)
+    if block is None:
         raise Refusal(_MISSING, f"Required parameter is missing: {kind}")
-    try:
-        _Block.model_validate({kind: body[kind]})
-    except ValidationError as error:
-        fault = error.errors()[0]
-        is_missing = fault["type"] in ("missing", "model_type", "list_type")
-        code = _MISSING if is_missing else _INVALID if kind == "text" else _BAD_VALUE
-        raise Refusal(code, f"{_place(fault)}: {fault['msg']}.") from None
-    return kind
-
-
-class SendRates:
-    """Token buckets for Meta's two rate limits: of the whole number, and of one person."""
-
-    def __init__(self) -> None:
-        self._number = _Bucket(NUMBER_PER_SECOND, NUMBER_PER_SECOND)
-        self._pairs: dict[str, _Bucket] = {}
-
-    def take(self, person: str) -> None:
-        """Count one send to a person. Raise Refusal 130429 or 131056 over a limit."""
-        pair = self._pairs.setdefault(person, _Bucket(PAIR_BURST, 1 / PAIR_SECONDS))
-        if not pair.has_token():
-            raise Refusal(131056, "Too many messages to this person in a short time; wait and try again.")
-        if not self._number.has_token():
-            raise Refusal(130429, "Cloud API message throughput has been reached.")
-        pair.tokens -= 1
-        self._number.tokens -= 1
-
-
-def _words(most: int) -> Any:
-    return Field(min_length=1, max_length=most, pattern=r"\S")
-
-
-_ANY_WORDS: Any = Field(min_length=1, pattern=r"\S")
-
-
-class _Context(BaseModel):
-    message_id: str = _ANY_WORDS
-
-
-Kind = Literal[
-    "text",
-    "image",
-    "video",
-    "document",
-    "sticker",
-    "audio",
-    "interactive",
-    "location",
-    "contacts",
-    "reaction",
-    "template",
-]
-
-
-class _Message(BaseModel):
-    messaging_product: Literal["whatsapp"]
-    to: str | None = None
-    recipient: str | None = None
-    recipient_type: Literal["individual"] = "individual"
-    context: _Context | None = None
-    biz_opaque_callback_data: str = Field("", max_length=512)
-    type: Kind = "text"
-
-    @model_validator(mode="after")
-    def _has_recipient(self) -> "_Message":
-        if not (self.to or "").strip() and not (self.recipient or "").strip():
-            raise ValueError("the parameter to is required")
-        return self
-
-
-class _Text(BaseModel):
-    body: str = _words(4096)
-
-
-class _Media(BaseModel):
-    id: str = ""
-    link: str = ""
-    caption: str = Field("", max_length=1024)
-
-    @model_validator(mode="after")
-    def _has_one_source(self) -> "_Media":
-        if bool(self.id.strip()) == bool(self.link.strip()):
-            raise Refusal(_INVALID, "Exactly one of id and link is required.")
-        if self.link and not self.link.startswith(("https://", "http://")):
-            raise Refusal(_INVALID, "Param link must be an http or https address.")
-        return self
-
-
-class _Audio(_Media):
-    @model_validator(mode="after")
-    def _has_no_caption(self) -> "_Audio":
-        if "caption" in self.model_fields_set:
-            raise Refusal(_INVALID, "Unexpected key 'caption' on param 'audio'.")
-        return self
-
-
-class _Reply(BaseModel):
-    id: str = _words(256)
-    title: str = _words(20)
-
-
-class _Button(BaseModel):
-    type: Literal["reply"]
-    reply: _Reply
-
-
-class _Row(BaseModel):
-    id: str = _words(200)
-    title: str = _words(24)
-    description: str = Field("", max_length=72)
-
-
-class _Section(BaseModel):
-    title: str = Field("", max_length=24)
-    rows: list[_Row] = Field(min_length=1, max_length=10)
-
-
-class _Buttons(BaseModel):
-    buttons: list[_Button] = Field(min_length=1, max_length=3)
-
-    @model_validator(mode="after")
-    def _are_distinct(self) -> "_Buttons":
-        _require_distinct("button id", [one.reply.id for one in self.buttons])
-        _require_distinct("button title", [one.reply.title for one in self.buttons])
-        return self
-
-
-class _Rows(BaseModel):
-    button: str = _words(20)
-    sections: list[_Section] = Field(min_length=1, max_length=10)
-
-    @model_validator(mode="after")
-    def _are_distinct(self) -> "_Rows":
-        rows = [row for section in self.sections for row in section.rows]
-        if len(rows) > 10:
-            raise ValueError("total row count exceeds max allowed count: 10")
-        if len(self.sections) > 1 and not all(section.title.strip() for section in self.sections):
-            raise ValueError("each of several sections needs a title")
-        _require_distinct("row id", [row.id for row in rows])
-        return self
-
-
-class _Body(BaseModel):
-    text: str = _words(1024)
-
-
-class _Footer(BaseModel):
-    text: str = _words(60)
-
-
-class _Header(BaseModel):
-    type: str = ""
-    text: str | None = Field(None, max_length=60)
-
-    @model_validator(mode="after")
-    def _has_text(self) -> "_Header":
-        if self.type == "text" and not (self.text or "").strip():
-            raise ValueError("a header of type text needs a text")
-        return self
-
-
-class _Interactive(BaseModel):
-    type: str
-    body: _Body
-    header: _Header | None = None
-    footer: _Footer | None = None
-
-
-class _ButtonMessage(_Interactive):
-    type: Literal["button"]
-    action: _Buttons
-
-
-class _ListMessage(_Interactive):
-    type: Literal["list"]
-    action: _Rows
-
-
-class _SendLocation(BaseModel):
-    name: Literal["send_location"]
-
-
-class _LocationRequest(_Interactive):
-    type: Literal["location_request_message"]
-    action: _SendLocation
-
-
-class _LinkParameters(BaseModel):
-    display_text: str = _words(20)
-    url: str = Field(pattern=r"^https?://")
-
-
-class _OpenLink(BaseModel):
-    name: Literal["cta_url"]
-    parameters: _LinkParameters
-
-
-class _LinkMessage(_Interactive):
-    type: Literal["cta_url"]
-    action: _OpenLink
-
-
-class _Location(BaseModel):
-    latitude: float = Field(ge=-90, le=90)
-    longitude: float = Field(ge=-180, le=180)
-
-
-class _Name(BaseModel):
-    formatted_name: str = _ANY_WORDS
-
-
-class _Contact(BaseModel):
-    name: _Name
-
-
-class _Reaction(BaseModel):
-    message_id: str = _ANY_WORDS
-    emoji: str = ""
-
-
-class _Language(BaseModel):
-    code: str = _ANY_WORDS
-
-
-class _Template(BaseModel):
-    name: str = _ANY_WORDS
-    language: _Language
-
-
-class _Block(BaseModel):
-    """The one part of a message that its type names."""
-
-    text: _Text | None = None
-    image: _Media | None = None
-    video: _Media | None = None
-    document: _Media | None = None
-    sticker: _Media | None = None
-    audio: _Audio | None = None
-    interactive: _ButtonMessage | _ListMessage | _LocationRequest | _LinkMessage | None = Field(
-        None, discriminator="type"
-    )
-    location: _Location | None = None
-    contacts: list[_Contact] | None = Field(None, min_length=1, max_length=257)
-    reaction: _Reaction | None = None
-    template: _Template | None = None
-
-
-@dataclass(slots=True)
-class _Bucket:
-    size: float
-    per_second: float
-    tokens: float = field(init=False)
-    at: float = field(default_factory=time.monotonic)
-
-    def __post_init__(self) -> None:
-        self.tokens = self.size
-
-    def has_token(self) -> bool:
-        now = time.monotonic()
-        self.tokens = min(self.size, self.tokens + (now - self.at) * self.per_second)
-        self.at = now
-        return self.tokens >= 1
-
-
-def _require_distinct(what: str, values: Sequence[str]) -> None:
-    if len(set(values)) < len(values):
-        raise ValueError(f"{what} must be unique within a message")
-
-
-def _place(fault: Any) -> str:
-    return ".".join(map(str, fault["loc"])) or "body"
+    _check(block, _KINDS[kind], _INVALID if kind == "text" else _BAD_VALUE)
+    if kind == "interactive":
+        _check_action(block)
+    return str(kind)
+
+
+def _check_action(block: Mapping[str, JSON]) -> None:
+    action, bounds = block.get("action"), _ACTIONS.get(str(block.get("type")))
+    if bounds is None:
+        raise Refusal(_BAD_VALUE, f"Param interactive.type must be one of {', '.join(_ACTIONS)}.")
+    _check(action, bounds, _BAD_VALUE)
+    for path in _DISTINCT:
+        values = [str(value) for value in _at(action, path) if value is not None]
+        if len(set(values)) < len(values):
+            raise Refusal(_BAD_VALUE, f"{path} must be unique within a message.")
+    if len(_at(action, "sections.rows.id")) > _MOST_ROWS:
+        raise Refusal(_BAD_VALUE, f"There are more than {_MOST_ROWS} rows.")
+
+
+def _check(block: JSON, bounds: Bounds, code: int) -> None:
+    for path, (least, most) in bounds.items():
+        for value in _at(block, path):
+            if value is None and least:
+                raise Refusal(_MISSING, f"Required parameter is missing: {path}")
+            is_text = isinstance(value, str) and (value.strip() or not least)
+            if value is not None and not (
+                (is_text or isinstance(value, list)) and least <= len(value) <= most
+            ):
+                raise Refusal(code, f"Param {path} must have {least} to {most} characters or parts.")
+
+
+def _at(block: JSON, path: str) -> list[JSON]:
+    """Return the values at a path, through every part of the lists on the way; None where there is none."""
+    found = [block]
+    for name in path.split("."):
+        parts = [part for one in found for part in (one if isinstance(one, list) else [one])]
+        found = [part.get(name) if isinstance(part, dict) else None for part in parts]
+    return found

@@ -2,38 +2,29 @@
 
 import base64
 import hashlib
-import io
 import secrets
 import zlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.messages import JSON
 from app.simulator.faults import Refusal
-from app.simulator.people import Objection
 
 MB = 1024 * 1024
-LARGEST = 100 * MB
 MEDIA_KINDS = frozenset({"image", "video", "audio", "document", "sticker"})
 _SHELF = 128 * MB
 
-_KINDS = {
-    "image/jpeg": ("image", 5 * MB),
-    "image/png": ("image", 5 * MB),
-    "image/webp": ("sticker", 500 * 1024),
-    "audio/aac": ("audio", 16 * MB),
-    "audio/amr": ("audio", 16 * MB),
-    "audio/mpeg": ("audio", 16 * MB),
-    "audio/mp4": ("audio", 16 * MB),
-    "audio/ogg": ("audio", 16 * MB),
-    "video/mp4": ("video", 16 * MB),
-    "video/3gpp": ("video", 16 * MB),
+_LARGEST = 100 * MB  # of a document
+_LIMITS = {
+    **dict.fromkeys(("image/jpeg", "image/png"), 5 * MB),
+    "image/webp": 500 * 1024,
+    **dict.fromkeys(("audio/aac", "audio/amr", "audio/mpeg", "audio/mp4", "audio/ogg"), 16 * MB),
+    **dict.fromkeys(("video/mp4", "video/3gpp"), 16 * MB),
 }
 _DOCUMENTS = ("text/plain", "application/")
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 _UPLOADED = frozenset(  # as Meta's own error 100 lists them; people send each other more
     {
-        *_KINDS,
+        *_LIMITS,
         *("audio/opus", "text/plain", "application/pdf", "application/msword"),
         *("application/vnd.ms-excel", "application/vnd.ms-powerpoint"),
         f"{_OFFICE}wordprocessingml.document",
@@ -67,20 +58,18 @@ class MediaShelf:
 
     def __init__(self) -> None:
         self._files: dict[str, StoredFile] = {}
-        self._size = 0
 
     def put(self, data: bytes, mime_type: str, filename: str = "") -> StoredFile:
         """Keep a file. Raise Refusal for a type or size that Meta does not take."""
         bare = _bare(mime_type)
-        kind, limit = _KINDS.get(bare, ("document", LARGEST))
-        if kind == "document" and not bare.startswith(_DOCUMENTS):
+        limit = _LIMITS.get(bare, _LARGEST)
+        if bare not in _LIMITS and not bare.startswith(_DOCUMENTS):
             raise Refusal(100, f"Param file must be a file with one of the supported types; got {bare!r}.")
         if not data or len(data) > limit:
-            raise Refusal(131053, f"A file of this type ({kind}) must have 1 to {limit} bytes.")
+            raise Refusal(131053, f"A file of the type {bare} must have 1 to {limit} bytes.")
         stored = StoredFile(str(secrets.randbelow(9 * 10**15) + 10**15), mime_type, data, filename)
         self._files[stored.id] = stored
-        self._size += len(data)
-        while self._size > _SHELF:
+        while sum(len(file.data) for file in self._files.values()) > _SHELF:
             self.remove(next(iter(self._files)))
         return stored
 
@@ -91,35 +80,11 @@ class MediaShelf:
             raise Refusal(100, f"Param file must be a file with one of the following types: {kinds}.")
         return self.put(data, mime_type, filename)
 
-    def take(self, message: Mapping[str, JSON]) -> StoredFile | None:
-        """Keep the file of a person's message; return None if it has none. Raise Objection."""
-        kind, data = message.get("type"), message.get("data")
-        if kind == "voice" and data is None:
-            return self.put(canned_clip(), "audio/ogg; codecs=opus")
-        if kind not in MEDIA_KINDS | {"voice"} or not isinstance(data, bytes):
-            return None
-        try:
-            return self.put(data, str(message.get("mime_type", "")), str(message.get("filename", "")))
-        except Refusal as refusal:
-            raise Objection("file") from refusal
-
     def get(self, media_id: str) -> StoredFile | None:
         return self._files.get(media_id)
 
     def remove(self, media_id: str) -> None:
-        stored = self._files.pop(media_id, None)
-        if stored is not None:
-            self._size -= len(stored.data)
-
-
-def pages_of(pdf: bytes) -> int:
-    """Return how many pages a PDF has, 0 where that cannot be read."""
-    from pypdf import PdfReader
-
-    try:
-        return len(PdfReader(io.BytesIO(pdf)).pages)
-    except Exception:  # whatever a broken file makes the library raise
-        return 0
+        del self._files[media_id]
 
 
 def canned_clip() -> bytes:

@@ -1,32 +1,25 @@
 """The phone page and the small API behind it."""
 
-import asyncio
 import base64
 import binascii
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import orjson
-from fastapi import APIRouter, HTTPException, Request, Response
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, JSONResponse, RedirectResponse, StreamingResponse
-from fastapi.routing import APIRoute
-from pydantic import BaseModel, ConfigDict, Field
+from fastapi import APIRouter, Depends, HTTPException, Request, Response
+from fastapi.responses import FileResponse, RedirectResponse, StreamingResponse
 
-from app.http.limits import bounded_receive
+from app.http.limits import BodyReader
 from app.messages import JSON
-from app.people import SimulatedPerson
 from app.simulator.access import SimulatorAccess
-from app.simulator.faults import CONSEQUENCES, Faults, fault_bounds
+from app.simulator.faults import CONSEQUENCES, Faults
 from app.simulator.graph import StandInGraph
-from app.simulator.media import MB, pages_of
-from app.simulator.people import Objection, new_person
+from app.simulator.graph_routes import read_object
+from app.simulator.media import MB
 
-HEARTBEAT_SECONDS = 15.0
 LARGEST_BODY = 8 * MB
 
 _STATIC = Path(__file__).parent / "static"
@@ -45,74 +38,70 @@ _HEADERS = {
 _SHOWN_TYPES = ("image/", "audio/", "video/")
 
 
-class InboundMessage(BaseModel):
-    """A message that a person sends; its other parts are those of `StandInGraph.inbound`."""
-
-    model_config = ConfigDict(extra="allow")
-
-    person: str
-    text: str = Field("", max_length=65_536)
-    data: str | None = None  # a file, as base64
-
-
-class NewPerson(BaseModel):
-    name: str = ""
-    phone: str | None = None
-    username: str | None = None
-    language: Literal["es", "pt", "en"] = "en"
-
-
 def page_router(graph: StandInGraph, access: SimulatorAccess) -> APIRouter:
     """Return the page's routes; a request from elsewhere gets 404, one to the API without the key 401."""
-    routes = _PageRoutes(graph, access)
-    router = APIRouter(route_class=_route_class(access), include_in_schema=False)
-    for path in ("", "/"):
-        router.add_api_route(path, routes.page)
-    router.add_api_route("/static/{name}", routes.static)
-    router.add_api_route("/api/state", routes.state)
-    router.add_api_route("/api/events", routes.events)
-    router.add_api_route("/api/media/{media_id}", routes.media)
-    router.add_api_route("/api/send", routes.send, methods=["POST"])
-    router.add_api_route("/api/people", routes.add_person, methods=["POST"])
-    router.add_api_route("/api/faults", routes.set_faults, methods=["POST"])
+    router = APIRouter(dependencies=[Depends(access.require_local)], include_in_schema=False)
+
+    @router.get("")
+    async def page(request: Request, key: str = "") -> Response:
+        """Return the phones; the link's key becomes a cookie, and leaves the address."""
+        if access.opens(key):
+            response = RedirectResponse("/simulator", 303)
+            access.remember(response)
+            return response
+        name = "page.html" if access.has_key(request) else "locked.html"
+        return FileResponse(_STATIC / name, media_type="text/html", headers=_HEADERS)
+
+    @router.get("/static/{name}")
+    async def static(name: str) -> Response:
+        if name not in _FILES:
+            raise HTTPException(404, "Not Found")
+        return FileResponse(_STATIC / name, media_type=_FILES[name], headers=_HEADERS)
+
+    router.include_router(_api(graph), prefix="/api", dependencies=[Depends(access.require_key)])
     return router
 
 
-def _route_class(access: SimulatorAccess) -> type[APIRoute]:
-    """Return a route that lets a request in before its body is read, and explains what is wrong with it."""
+def _api(graph: StandInGraph) -> APIRouter:
+    """Return what the page asks for and what it sends; the bodies are read after all checks."""
+    router = APIRouter()
+    bodies = BodyReader(LARGEST_BODY, 4 * LARGEST_BODY)
 
-    class PageRoute(APIRoute):
-        def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-            handle = super().get_route_handler()
+    @router.get("/state")
+    async def state() -> Response:
+        return Response(orjson.dumps(_snapshot(graph)), media_type="application/json", headers=_HEADERS)
 
-            async def answer(request: Request) -> Response:
-                if not access.is_local(request):
-                    raise HTTPException(404, "Not Found")
-                try:
-                    if "/simulator/api/" in request.url.path and not access.has_key(request):
-                        raise HTTPException(401, "open the link that the start printed: recado simulator")
-                    if request.method == "POST":
-                        _require_own_page(request)
-                    response = await handle(
-                        Request(request.scope, bounded_receive(request.receive, LARGEST_BODY))
-                    )
-                except RequestValidationError as error:
-                    fault = error.errors()[0]
-                    place = ".".join(map(str, fault["loc"]))
-                    response = JSONResponse({"error": f"{place}: {fault['msg']}"}, 400)
-                except Objection as objection:
-                    response = JSONResponse(objection.as_json(), 400)
-                except ValueError as error:
-                    response = JSONResponse({"error": str(error)}, 400)
-                except HTTPException as error:
-                    response = JSONResponse({"error": error.detail}, error.status_code)
-                for name, value in _HEADERS.items():
-                    response.headers.setdefault(name, value)
-                return response
+    @router.get("/events")
+    async def events() -> Response:
+        return StreamingResponse(_stream(graph), media_type="text/event-stream", headers=_HEADERS)
 
-            return answer
+    @router.get("/media/{media_id}")
+    async def media(media_id: str) -> Response:
+        stored = graph.media.get(media_id)
+        if stored is None:
+            raise HTTPException(404, "Not Found")
+        headers = {**_HEADERS, "Content-Security-Policy": "default-src 'none'; sandbox"}
+        if not stored.mime_type.startswith(_SHOWN_TYPES):
+            headers["Content-Disposition"] = "attachment"
+        return Response(stored.data, media_type=stored.mime_type, headers=headers)
 
-    return PageRoute
+    @router.post("/send", dependencies=[Depends(_require_own_page)])
+    async def send(request: Request) -> JSON:
+        """Take what a person sends: `person`, and the parts that `StandInGraph.inbound` names."""
+        message = read_object(await bodies.read(request))
+        try:
+            if "data" in message:
+                message["data"] = base64.b64decode(message["data"], validate=True)
+        except (binascii.Error, TypeError, ValueError):
+            raise HTTPException(400, "'data' must be base64") from None
+        return {"id": await graph.inbound(str(message.pop("person", "")), message)}
+
+    @router.post("/faults", dependencies=[Depends(_require_own_page)])
+    async def set_faults(request: Request) -> Faults:
+        graph.set_faults(read_object(await bodies.read(request)))
+        return graph.faults
+
+    return router
 
 
 def _require_own_page(request: Request) -> None:
@@ -124,95 +113,27 @@ def _require_own_page(request: Request) -> None:
         raise HTTPException(415, "the body must be application/json")
 
 
-class _PageRoutes:
-    def __init__(self, graph: StandInGraph, access: SimulatorAccess) -> None:
-        self._graph = graph
-        self._access = access
-
-    async def page(self, request: Request, key: str = "") -> Response:
-        """Return the phones; the link's key becomes a cookie, and leaves the address."""
-        if self._access.opens(key):
-            response = RedirectResponse("/simulator", 303)
-            self._access.remember(response)
-            return response
-        name = "page.html" if self._access.has_key(request) else "locked.html"
-        return FileResponse(_STATIC / name, media_type="text/html")
-
-    async def static(self, name: str) -> Response:
-        if name not in _FILES:
-            raise HTTPException(404, "Not Found")
-        return FileResponse(_STATIC / name, media_type=_FILES[name])
-
-    async def state(self) -> Response:
-        return Response(_dumps(self._snapshot()), media_type="application/json")
-
-    async def events(self) -> Response:
-        return StreamingResponse(self._stream(), media_type="text/event-stream")
-
-    async def _stream(self) -> AsyncIterator[bytes]:
-        """Yield the whole state, then each event; a comment now and then keeps the connection open."""
-        events = self._graph.feed.follow(HEARTBEAT_SECONDS)
-        yield b"retry: 1000\n\n" + _event({"event": "state", **self._snapshot()})
-        async for event in events:
-            yield _event(event) if event is not None else b": still here\n\n"
-
-    async def media(self, media_id: str) -> Response:
-        stored = self._graph.media.get(media_id)
-        if stored is None:
-            raise HTTPException(404, "Not Found")
-        headers = {"Content-Security-Policy": "default-src 'none'; sandbox"}
-        if not stored.mime_type.startswith(_SHOWN_TYPES):
-            headers["Content-Disposition"] = "attachment"
-        if stored.mime_type == "application/pdf":
-            headers["X-Pages"] = str(await asyncio.to_thread(pages_of, stored.data))
-        return Response(stored.data, media_type=stored.mime_type, headers=headers)
-
-    async def send(self, said: InboundMessage) -> dict[str, str]:
-        message = said.model_dump(exclude={"person", "id"}, exclude_unset=True)
-        if said.data is not None:
-            message["data"] = _decoded(said.data)
-        return {"id": await self._graph.inbound(said.person, message)}
-
-    async def add_person(self, wanted: NewPerson) -> SimulatedPerson:
-        person = new_person(
-            wanted.name,
-            wanted.phone or "",
-            wanted.username or "",
-            wanted.language,
-            self._graph.people.values(),
-        )
-        self._graph.add_person(person)
-        return person
-
-    async def set_faults(self, changes: dict[str, Any]) -> Faults:
-        self._graph.set_faults(changes)
-        return self._graph.faults
-
-    def _snapshot(self) -> dict[str, JSON]:
-        graph, now = self._graph, time.time()
-        typing = {person: graph.typing_until(person) - now for person in graph.people}
-        return {
-            "people": [asdict(person) for person in graph.people.values()],
-            "messages": list(graph.history.messages.values()),
-            "typing": {person: seconds for person, seconds in typing.items() if seconds > 0},
-            "faults": graph.faults.model_dump(),
-            "off": Faults().model_dump(),
-            "bounds": fault_bounds(),
-            "refused": list(graph.history.refused),
-            "errors": CONSEQUENCES,
-        }
+async def _stream(graph: StandInGraph) -> AsyncIterator[bytes]:
+    """Yield the whole state, then each event."""
+    with graph.feed.follow() as events:
+        event: JSON = {"event": "state", **_snapshot(graph)}
+        yield b"retry: 1000\n\n"
+        while event is not None:
+            yield b"data: " + orjson.dumps(event) + b"\n\n"
+            event = await events.get()
 
 
-def _decoded(data: str) -> bytes:
-    try:
-        return base64.b64decode(data, validate=True)
-    except binascii.Error:
-        raise ValueError("'data' must be base64") from None
-
-
-def _event(event: JSON) -> bytes:
-    return b"data: " + _dumps(event) + b"\n\n"
-
-
-def _dumps(value: JSON) -> bytes:
-    return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
+def _snapshot(graph: StandInGraph) -> dict[str, JSON]:
+    now = time.time()
+    typing = {person: graph.typing_until(person) - now for person in graph.people}
+    return {
+        "people": [asdict(person) for person in graph.people.values()],
+        "messages": graph.history.messages(),
+        "typing": {person: seconds for person, seconds in typing.items() if seconds > 0},
+        "faults": graph.faults.model_dump(),
+        "off": Faults().model_dump(),
+        "refused": list(graph.history.refused),
+        "errors": {
+            kind: {str(code): title for code, title in known.items()} for kind, known in CONSEQUENCES.items()
+        },
+    }

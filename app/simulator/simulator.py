@@ -1,10 +1,8 @@
 """The page and the stand-in Graph API, tied together."""
 
-import asyncio
-import logging
 from pathlib import Path
 
-from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi import APIRouter, Depends, Response
 from fastapi.responses import RedirectResponse
 
 from app.channels.whatsapp.credentials import Credentials
@@ -17,10 +15,7 @@ from app.simulator.history import HISTORY_FILE
 from app.simulator.page import page_router
 from app.simulator.webhooks import Pace
 
-STOP_SECONDS = 2.0
 _STATUS_PAUSE = 0.35  # an eye can follow the ticks
-
-log = logging.getLogger(__name__)
 
 
 def build_simulator(settings: Settings, credentials: Credentials) -> "Simulator | None":
@@ -55,25 +50,13 @@ class Simulator:
         """Return the link that opens the page, for a server at this address."""
         return f"{url}/simulator?key={self._access.key}"
 
-    async def start(self) -> None:
-        await self.graph.start()
-
-    async def stop(self) -> None:
-        """Close every stream and end every task, within two seconds."""
-        try:
-            await asyncio.wait_for(self.graph.stop(), STOP_SECONDS)
-        except TimeoutError:
-            log.warning("the simulator did not stop within %g s", STOP_SECONDS)
-
 
 def simulator_router(graph: StandInGraph, access: SimulatorAccess) -> APIRouter:
     """Return all routes of the simulator; a request from elsewhere gets 404."""
     router = APIRouter(include_in_schema=False)
 
-    @router.get("/")
-    async def front_door(request: Request) -> Response:
-        if not access.is_local(request):
-            raise HTTPException(404, "Not Found")
+    @router.get("/", dependencies=[Depends(access.require_local)])
+    async def front_door() -> Response:
         return RedirectResponse("/simulator")
 
     router.include_router(graph_router(graph, access), prefix="/simulator/graph")

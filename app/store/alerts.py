@@ -7,7 +7,7 @@ import orjson
 
 from app.messages import JSON
 from app.people import Realm
-from app.store.database import insert, keep_meta, meta, read_row
+from app.store.database import insert, keep_meta, meta, read_row, update
 
 ABOUT_SENDING = ("send:", "undelivered:")
 ABOUT_SKILLS = "skill:"
@@ -37,10 +37,8 @@ def raise_alert(conn: Connection, code: str, text: str, now: float) -> None:
 
 def close_alerts(conn: Connection, prefix: str, now: float) -> int:
     """Close the open alerts whose code starts with `prefix`; return how many there were."""
-    return conn.execute(
-        "UPDATE alerts SET mended_at = ? WHERE mended_at IS NULL AND substr(code, 1, ?) = ?",
-        (now, len(prefix), prefix),
-    ).rowcount
+    begins_so = "mended_at IS NULL AND substr(code, 1, ?) = ?"
+    return update(conn, "alerts", begins_so, len(prefix), prefix, mended_at=now)
 
 
 def open_alerts(conn: Connection) -> list[Alert]:

@@ -131,7 +131,9 @@ def _take_named(conn: Connection, conversation: str, message: _Message, now: flo
         meant = [one for one in asked if message.button in orjson.loads(one["choices"])]
         choice = orjson.loads(meant[0]["choices"])[message.button] if meant else None
     else:
-        meant = [one for one in asked if _is_quoted(conn, one, message.quoted) and _offers(one, choice)]
+        quoted = f"SELECT 1 FROM outbox WHERE id IN {SENT_AS} AND source = 'approval:' || ?"
+        ids = (message.quoted, message.quoted)
+        meant = [one for one in asked if _offers(one, choice) and exists(conn, quoted, *ids, one["id"])]
     if message.kind != "answer" and not meant:
         return None
     _take(conn, [message], now)
@@ -189,11 +191,10 @@ def _came_before(asked: Row, received: float, written: float | None) -> bool:
     If that clock is sure, ours is not asked: a send that a crash cut off is known as sent only once its
     status comes in, perhaps together with the words.
     """
-    if written is not None and asked["told_at"] is not None and asked["told_at"] < written:
-        return True
-    if asked["sent_at"] is None or asked["sent_at"] > received:
-        return False
-    return written is None or asked["told_at"] is None or asked["told_at"] <= written
+    told, sent = asked["told_at"], asked["sent_at"]
+    if written is None or told is None or told == written:
+        return sent is not None and sent <= received
+    return bool(told < written)
 
 
 def _take(conn: Connection, messages: Sequence[_Message], now: float) -> None:
@@ -214,17 +215,12 @@ def _spoke_since(conn: Connection, approval: Row, only_last: bool, choice: Choic
     if only_last and choice != "no":
         may_be += " OR NOT EXISTS (SELECT 1 FROM journal j WHERE j.turn_id = turns.id AND j.kind = 'intent')"
     where, since = approval["conversation_id"], approval["created_at"]
-    return exists(
-        conn,
+    answers = (
         "SELECT 1 FROM turns WHERE conversation_id = ? AND done_at >= ? AND state = 'done'"
-        f" AND outcome IN ('answered', 'failed') AND ({may_be})",
-        *(where, since),
-    ) or exists(
-        conn,
-        "SELECT 1 FROM schedules WHERE conversation_id = ? AND told_at >= ? AND kind = 'reminder'",
-        where,
-        since,
+        f" AND outcome IN ('answered', 'failed') AND ({may_be})"
     )
+    reminders = "SELECT 1 FROM schedules WHERE conversation_id = ? AND told_at >= ? AND kind = 'reminder'"
+    return exists(conn, answers, where, since) or exists(conn, reminders, where, since)
 
 
 def _asked(conn: Connection, conversation: str, by: _Message, since: float | None = None) -> list[Row]:
@@ -238,8 +234,3 @@ def _asked(conn: Connection, conversation: str, by: _Message, since: float | Non
         f" AND o.state <> 'ready' AND NOT {FAILED} ORDER BY o.seq",
         (by.person, conversation, since),
     ).fetchall()
-
-
-def _is_quoted(conn: Connection, approval: Row, wamid: str) -> bool:
-    sql = f"SELECT 1 FROM outbox WHERE id IN {SENT_AS} AND source = ?"
-    return exists(conn, sql, wamid, wamid, f"approval:{approval['id']}")

@@ -10,7 +10,7 @@ import orjson
 
 from app.people import Conversation
 from app.store import outbox
-from app.store.database import Database, exists, insert, read_row
+from app.store.database import Database, exists, insert, read_row, scalar, update
 from app.store.journal import TurnGone
 from app.store.outbox import SENT_AS, Draft
 
@@ -92,12 +92,8 @@ def park(
         _ask(conn, turn, conversation, question, now)
     waits = exists(conn, "SELECT 1 FROM approvals WHERE turn_id = ? AND state = 'open'", turn)
     state = "parked" if waits else "queued"  # answered since the turn looked: it goes on at once
-    parked = conn.execute(
-        "UPDATE turns SET state = ?, due_at = NULL, attempts = 0, crowded = 0, taint = ?"
-        " WHERE id = ? AND state = 'running'",
-        (state, "\n".join(sources), turn),
-    ).rowcount
-    if not parked:
+    changes = {"state": state, "due_at": None, "attempts": 0, "taint": "\n".join(sources)}
+    if not update(conn, "turns", "id = ? AND state = 'running'", turn, **changes):
         raise TurnGone(f"turn {turn} has ended")
 
 
@@ -105,7 +101,7 @@ def _ask(conn: Connection, turn: str, conversation: Conversation, question: Ques
     """Queue the question's messages and add its row, which names the last of them: it has the buttons."""
     source = f"approval:{question.id}"
     outbox.put_reply(conn, conversation, source, question.draft, now, turn=turn, origin="question")
-    last = conn.execute("SELECT id FROM outbox WHERE source = ? ORDER BY part DESC LIMIT 1", (source,))
+    last = scalar(conn, "SELECT id FROM outbox WHERE source = ? ORDER BY part DESC LIMIT 1", source)
     insert(
         conn,
         "approvals",
@@ -114,7 +110,7 @@ def _ask(conn: Connection, turn: str, conversation: Conversation, question: Ques
         turn_id=turn,
         choices=orjson.dumps(question.choices).decode(),
         state="open",
-        outbox_id=last.fetchone()["id"],
+        outbox_id=last,
         created_at=now,
         due_at=now + ANSWER_SECONDS,
     )
@@ -153,14 +149,10 @@ async def open_subjects(store: Database) -> frozenset[str]:
     return frozenset(row["subject"] for row in rows)
 
 
-def has_standing_consent(conn: Connection, conversation: Conversation, tool: str, tool_hash: str) -> bool:
-    """Return whether the person said "always here" to the tool as it is now."""
-    return exists(
-        conn,
-        "SELECT 1 FROM standing_consents WHERE conversation_id = ? AND person_id = ? AND tool = ?"
-        " AND tool_hash = ?",
-        *(conversation.id, conversation.person_id, tool, tool_hash),
-    )
+def standing_consents(conn: Connection, conversation: Conversation) -> frozenset[tuple[str, str]]:
+    """Return the tools, by name and hash, to which the person said "always here"."""
+    sql = "SELECT tool, tool_hash FROM standing_consents WHERE conversation_id = ? AND person_id = ?"
+    return frozenset(map(tuple, conn.execute(sql, (conversation.id, conversation.person_id))))
 
 
 def is_open_question(conn: Connection, conversation: str, wamid: str) -> bool:
@@ -204,34 +196,26 @@ def expire(conn: Connection, now: float) -> None:
         (now,),
     ).fetchall()
     for row in rows:
-        (last,) = conn.execute(
-            "SELECT max(received_at) FROM inbox WHERE person_id = ?", (row["person_id"],)
-        ).fetchone()
+        last = scalar(conn, "SELECT max(received_at) FROM inbox WHERE person_id = ?", row["person_id"])
         until = (last or row["created_at"]) + ANSWER_SECONDS
         if not row["failed"] and until > now:
             conn.execute("UPDATE approvals SET due_at = ? WHERE id = ?", (until, row["id"]))
             continue
         state = "failed" if row["failed"] else "expired"
-        conn.execute("UPDATE approvals SET state = ?, answered_at = ? WHERE id = ?", (state, now, row["id"]))
+        update(conn, "approvals", "id = ?", row["id"], state=state, answered_at=now)
         _resume(conn, row["turn_id"], now)
 
 
 def expire_of_turn(conn: Connection, turn: str, now: float) -> None:
     """Expire the open questions of a turn that has ended."""
-    conn.execute(
-        "UPDATE approvals SET state = 'expired', answered_at = ? WHERE turn_id = ? AND state = 'open'",
-        (now, turn),
-    )
+    update(conn, "approvals", "turn_id = ? AND state = 'open'", turn, state="expired", answered_at=now)
 
 
 def settle(conn: Connection, approval: Row, choice: Choice, by: str, now: float) -> None:
     """Close a question with an answer, and let its turn go on."""
     state: State = "expired" if choice in ASKS_AGAIN else "no" if choice == "no" else "yes"
-    conn.execute(
-        "UPDATE approvals SET state = ?, choice = ?, answered_at = ?, answered_by = ?"
-        " WHERE id = ? AND state = 'open'",
-        (state, choice, now, by, approval["id"]),
-    )
+    answer = {"choice": choice, "answered_at": now, "answered_by": by}
+    update(conn, "approvals", "id = ? AND state = 'open'", approval["id"], state=state, **answer)
     if choice == "always":
         conn.execute(
             "INSERT INTO standing_consents SELECT person_id, conversation_id, tool, tool_hash, ?"
@@ -242,9 +226,7 @@ def settle(conn: Connection, approval: Row, choice: Choice, by: str, now: float)
 
 
 def _resume(conn: Connection, turn: str, now: float) -> None:
-    conn.execute(
-        "UPDATE turns SET state = 'queued', due_at = ? WHERE id = ? AND state = 'parked'", (now, turn)
-    )
+    update(conn, "turns", "id = ? AND state = 'parked'", turn, state="queued", due_at=now)
 
 
 def approval_of(row: Row) -> Approval:

@@ -15,7 +15,7 @@ import orjson
 from app.messages import JSON, Inbound
 from app.people import Conversation
 from app.store.conditions import MAY_TALK, UNCLAIMED
-from app.store.database import exists, insert, placeholders, read_row
+from app.store.database import exists, insert, placeholders, read_row, scalar, update
 from app.store.people import by_id
 
 READABLE = frozenset({"audio", "voice", "image", "sticker", "document"})
@@ -87,12 +87,13 @@ def waiting(conn: Connection, messages: Sequence[int]) -> list[WaitingFile]:
 
 def count_read(conn: Connection, messages: Sequence[int]) -> int:
     """Return how many files of these messages were read, or tried in vain."""
-    (read,) = conn.execute(
+    read: int = scalar(
+        conn,
         f"SELECT count(*) FROM attachments WHERE message_id IN ({placeholders(messages)})"
         " AND state NOT IN ('new', 'kept') AND reason <> 'too_many'",
-        tuple(messages),
-    ).fetchone()
-    return int(read)
+        *messages,
+    )
+    return read
 
 
 def begin(conn: Connection, message: int) -> bool:
@@ -128,10 +129,7 @@ def _file(conn: Connection, row: Row) -> WaitingFile:
 
 def keep(conn: Connection, message: int, path: str) -> None:
     """Note that the bytes of a file are at `path` below DATA_DIR/media."""
-    conn.execute(
-        "UPDATE attachments SET state = 'kept', path = ? WHERE message_id = ? AND state = 'new'",
-        (path, message),
-    )
+    update(conn, "attachments", "message_id = ? AND state = 'new'", message, state="kept", path=path)
 
 
 def finish(conn: Connection, message: int, found: Mapping[str, JSON], transcript: str = "") -> bool:
@@ -143,7 +141,7 @@ def finish(conn: Connection, message: int, found: Mapping[str, JSON], transcript
         return False
     _tell(conn, message, {**found, "state": "read"})
     if transcript:
-        conn.execute("UPDATE messages SET text = ?, recalled = 0 WHERE id = ?", (transcript, message))
+        update(conn, "messages", "id = ?", message, text=transcript, recalled=0)
     return True
 
 
@@ -154,12 +152,8 @@ def fail(conn: Connection, message: int, reason: Reason) -> None:
 
 
 def _end(conn: Connection, message: int, state: Literal["read", "failed"], reason: str = "") -> bool:
-    ended = conn.execute(
-        "UPDATE attachments SET state = ?, reason = ?, path = ''"
-        " WHERE message_id = ? AND state IN ('new', 'kept', 'unheard')",
-        (state, reason, message),
-    )
-    return bool(ended.rowcount)
+    is_open = "message_id = ? AND state IN ('new', 'kept', 'unheard')"
+    return bool(update(conn, "attachments", is_open, message, state=state, reason=reason, path=""))
 
 
 def give_up_old(conn: Connection, before: float, most: int) -> int:
@@ -181,10 +175,6 @@ def give_up_old(conn: Connection, before: float, most: int) -> int:
 
 def _tell(conn: Connection, message: int, found: Mapping[str, JSON]) -> None:
     """Add what was found to the attachment in the message's own row."""
-    row = conn.execute("SELECT payload FROM messages WHERE id = ?", (message,)).fetchone()
-    payload = orjson.loads(row["payload"])
+    payload = orjson.loads(scalar(conn, "SELECT payload FROM messages WHERE id = ?", message))
     payload["attachment"] = {**(payload.get("attachment") or {}), **found}
-    conn.execute(
-        "UPDATE messages SET payload = ?, recalled = 0 WHERE id = ?",
-        (orjson.dumps(payload).decode(), message),
-    )
+    update(conn, "messages", "id = ?", message, payload=orjson.dumps(payload).decode(), recalled=0)

@@ -95,16 +95,6 @@ def may_ask_model(conn: Connection, name: str, limit: Limit, budget: float, now:
     return not budget or limits.used(conn, _COST_OF + name, now)["month"] < budget * MILLION
 
 
-def _model_use(conn: Connection, month: str) -> list[dict[str, JSON]]:
-    query = "SELECT what, sum(amount) FROM used WHERE hour LIKE ? GROUP BY what"
-    amounts: dict[str, int] = dict(conn.execute(query, (f"{month}%",)).fetchall())
-    return [
-        {"model": name, "tokens": amount, "cost": amounts[_COST_OF + name] / MILLION}
-        for what, amount in sorted(amounts.items())
-        if (name := what.removeprefix(_TOKENS_OF)) != what
-    ]
-
-
 def usage(conn: Connection, rates: RateTable, month: str) -> dict[str, JSON]:
     """Return the messages, tokens and costs of a month (YYYY-MM): in all, by category, person and day.
 
@@ -126,14 +116,20 @@ def usage(conn: Connection, rates: RateTable, month: str) -> dict[str, JSON]:
     for row in conn.execute("SELECT * FROM token_use WHERE day BETWEEN ? AND ?", (first, last)):
         for sums in (total, people[row["person_id"]], days[row["day"]]):
             sums.tokens += row["tokens"]
-    names = {row["id"]: row["name"] for row in conn.execute("SELECT id, name FROM people")}
+    names: dict[str, str] = dict(conn.execute("SELECT id, name FROM people").fetchall())
+    query = "SELECT what, sum(amount) FROM used WHERE hour LIKE ? GROUP BY what"
+    amounts: dict[str, int] = dict(conn.execute(query, (f"{month}%",)).fetchall())
     return {
         "month": month,
         "currency": rates.currency,
         **total.told(),
         "categories": dict(sorted(categories.items())),
         "people": [{"person": one, "name": names[one], **sums.told()} for one, sums in people.items()],
-        "models": _model_use(conn, month),
+        "models": [
+            {"model": name, "tokens": amount, "cost": amounts[_COST_OF + name] / MILLION}
+            for what, amount in sorted(amounts.items())
+            if (name := what.removeprefix(_TOKENS_OF)) != what
+        ],
         "waiting": limits.held_back(conn),
         "days": [{"day": day, **days[day].told()} for day in sorted(days)],
     }

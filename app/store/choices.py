@@ -13,7 +13,7 @@ import orjson
 from app.messages import in_own_words
 from app.people import Conversation
 from app.store.conditions import UNCLAIMED
-from app.store.database import insert
+from app.store.database import insert, update
 
 PRESSED = "choice:"  # begins the id of each option: "choice:<id>:<number>"
 OPEN_SECONDS = 23 * 3600.0
@@ -43,9 +43,7 @@ def offer(
 
 def withdraw(conn: Connection, conversation: str) -> None:
     """End what was asked in a conversation that starts anew."""
-    conn.execute(
-        "UPDATE choices SET state = 'over' WHERE conversation_id = ? AND state = 'open'", (conversation,)
-    )
+    update(conn, "choices", "conversation_id = ? AND state = 'open'", conversation, state="over")
 
 
 def take_answers(
@@ -73,7 +71,16 @@ def _take(
     payload = orjson.loads(message["payload"])
     button = str(payload.get("button") or "")
     if button.startswith(PRESSED):
-        return _take_press(conn, conversation, message, button, now)
+        choice, _, place = button.removeprefix(PRESSED).rpartition(":")
+        pressed = conn.execute(
+            "SELECT * FROM choices WHERE id = ? AND conversation_id = ? AND state = 'open'"
+            " AND created_at > ?",
+            (choice, conversation, now - OPEN_SECONDS),
+        ).fetchone()
+        if pressed is not None and place.isdecimal() and _answer(conn, pressed, int(place), message["id"]):
+            return True
+        update(conn, "inbox", "seq = ?", message["seq"], done_at=now)
+        return False
     if not in_own_words(message["kind"], payload):
         return True
     asked = conn.execute(
@@ -88,32 +95,14 @@ def _take(
     return True
 
 
-def _take_press(conn: Connection, conversation: str, message: Row, button: str, now: float) -> bool:
-    choice, _, number = button.removeprefix(PRESSED).rpartition(":")
-    asked = conn.execute(
-        "SELECT * FROM choices WHERE id = ? AND conversation_id = ?", (choice, conversation)
-    ).fetchone()
-    is_open = asked is not None and asked["state"] == "open" and asked["created_at"] > now - OPEN_SECONDS
-    if is_open and number.isdecimal() and _answer(conn, asked, int(number), message["id"]):
-        return True
-    conn.execute("UPDATE inbox SET done_at = ? WHERE seq = ?", (now, message["seq"]))
-    return False
-
-
 def _answer(conn: Connection, asked: Row, number: int, message: int) -> bool:
     """Close a choice and write the option into the message; return False if there is no such option."""
     options = orjson.loads(asked["options"])
     if not 1 <= number <= len(options):
         return False
     option = options[number - 1]
-    conn.execute(
-        "UPDATE choices SET state = 'answered', answer = ? WHERE id = ? AND state = 'open'",
-        (option, asked["id"]),
-    )
+    update(conn, "choices", "id = ? AND state = 'open'", asked["id"], state="answered", answer=option)
     row = conn.execute("SELECT text, payload FROM messages WHERE id = ?", (message,)).fetchone()
     payload = {**orjson.loads(row["payload"]), "chosen": asked["id"], "written": row["text"]}
-    conn.execute(
-        "UPDATE messages SET text = ?, payload = ?, recalled = 0 WHERE id = ?",
-        (option, orjson.dumps(payload).decode(), message),
-    )
-    return True
+    told = {"text": option, "payload": orjson.dumps(payload).decode(), "recalled": 0}
+    return bool(update(conn, "messages", "id = ?", message, **told))

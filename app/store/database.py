@@ -42,6 +42,18 @@ def insert(conn: sqlite3.Connection, table: str, *, or_skip: bool = False, **val
     return added.lastrowid or 0 if added.rowcount else 0
 
 
+def update(conn: sqlite3.Connection, table: str, where: str, *parameters: object, **values: object) -> int:
+    """Change the rows that a condition with these parameters names; return how many there were."""
+    sql = f"UPDATE {table} SET {', '.join(f'{name} = ?' for name in values)} WHERE {where}"
+    return conn.execute(sql, (*values.values(), *parameters)).rowcount
+
+
+def scalar(conn: sqlite3.Connection, sql: str, *parameters: object) -> Any:
+    """Return the first column of the first row that a query finds, None if it finds none."""
+    row = conn.execute(sql, parameters).fetchone()
+    return None if row is None else row[0]
+
+
 def exists(conn: sqlite3.Connection, sql: str, *parameters: object) -> bool:
     """Return whether a query finds a row."""
     return conn.execute(sql, parameters).fetchone() is not None
@@ -49,8 +61,8 @@ def exists(conn: sqlite3.Connection, sql: str, *parameters: object) -> bool:
 
 def meta(conn: sqlite3.Connection, key: str) -> str | None:
     """Return a value that belongs to the whole database, None if it was never kept."""
-    row = conn.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-    return None if row is None else str(row["value"])
+    value: str | None = scalar(conn, "SELECT value FROM meta WHERE key = ?", key)
+    return value
 
 
 def keep_meta(conn: sqlite3.Connection, key: str, value: str) -> None:

@@ -5,16 +5,15 @@ unless anything was queued for the person after it. Questions and reminders neve
 when the person writes.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from sqlite3 import Connection
 
 import orjson
 
-from app.messages import Status
+from app.messages import JSON, Status
 from app.store import billing
 from app.store.conditions import UNSENT
-from app.store.database import exists, new_id
+from app.store.database import exists, new_id, update
 from app.store.outbox import fail, outgoing, state_of_new
 
 PASSING = frozenset({1, 2, 4, 80007, 130429, 131000, 131016, 131056, 131057})  # Meta's codes for "try again"
@@ -53,10 +52,8 @@ def mark_sent(conn: Connection, outbox_id: str, wamid: str, now: float) -> None:
     early = conn.execute(
         "SELECT status, errors, pricing FROM statuses WHERE wamid = ? AND person_id IS NULL", (wamid,)
     ).fetchall()
-    conn.execute(
-        "UPDATE statuses SET outbox_id = ?, person_id = ? WHERE wamid = ? AND person_id IS NULL",
-        (outbox_id, row["person_id"], wamid),
-    )
+    whose = {"outbox_id": outbox_id, "person_id": row["person_id"]}
+    update(conn, "statuses", "wamid = ? AND person_id IS NULL", wamid, **whose)
     for status in early:
         if (pricing := billing.from_json(status["pricing"])) is not None:
             billing.record(conn, wamid, row["person_id"], pricing, now)
@@ -158,8 +155,6 @@ def _queue_again(conn: Connection, outbox_id: str, wamid: str, now: float) -> bo
 
 
 def _first_error(errors: str) -> tuple[int, str]:
-    found: Sequence[dict[str, object]] = orjson.loads(errors)
-    if not found:
-        return 0, "no reason given"
-    first = found[0]
+    listed: list[dict[str, JSON]] = orjson.loads(errors)
+    first = listed[0] if listed else {"code": 0, "detail": "", "title": ""}
     return int(str(first["code"])), str(first["detail"] or first["title"] or "no reason given")

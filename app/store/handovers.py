@@ -1,11 +1,11 @@
 """Hand-overs: conversations that a person of the business answers, in which the assistant is silent."""
 
-from sqlite3 import Connection, Row
+from sqlite3 import Connection
 
 from app.messages import Echo
 from app.people import Conversation
 from app.store import delivery, events, outbox, people, turns
-from app.store.database import exists, insert, new_id
+from app.store.database import exists, insert, new_id, scalar
 from app.store.outbox import Draft
 from app.store.ownership import AccessRules
 
@@ -60,26 +60,18 @@ def settle(conn: Connection, person: str, now: float) -> None:
             was_given_back = echo["until"] <= echo["at"]
             if not was_given_back:
                 begin(conn, where, echo["until"], now)
-            _keep(conn, where, echo, now, takes_what_waits=not was_given_back)
-
-
-def _keep(conn: Connection, where: Conversation, echo: Row, now: float, *, takes_what_waits: bool) -> None:
-    said = echo["text"] or f"[{echo['kind']}]"
-    turn = turns.answered_by_business(
-        conn, where, new_id("turn"), said, now, takes_what_waits=takes_what_waits
-    )
-    insert(
-        conn,
-        "messages",
-        or_skip=True,
-        **where.columns,
-        direction="out",
-        wamid=echo["wamid"],
-        kind=echo["kind"],
-        text=echo["text"],
-        turn_id=turn,
-        at=now,
-    )
+            turn, said, takes = new_id("turn"), echo["text"] or f"[{echo['kind']}]", not was_given_back
+            turns.answered_by_business(conn, where, turn, said, now, takes_what_waits=takes)
+            insert(
+                conn,
+                "messages",
+                or_skip=True,
+                **where.columns,
+                **{name: echo[name] for name in ("wamid", "kind", "text")},
+                direction="out",
+                turn_id=turn,
+                at=now,
+            )
 
 
 def answer(conn: Connection, where: Conversation, turn: str, draft: Draft, until: float, now: float) -> None:
@@ -88,8 +80,8 @@ def answer(conn: Connection, where: Conversation, turn: str, draft: Draft, until
     `turn` is the id of a new turn.
     """
     begin(conn, where, until, now, told=True)
-    answered = turns.answered_by_business(conn, where, turn, draft.text, now)
-    outbox.put_reply(conn, where, f"human:{turn}", draft, now, answered, origin="business")
+    turns.answered_by_business(conn, where, turn, draft.text, now)
+    outbox.put_reply(conn, where, f"human:{turn}", draft, now, turn, origin="business")
 
 
 def begin(conn: Connection, where: Conversation, until: float, now: float, *, told: bool = False) -> None:
@@ -141,10 +133,8 @@ def ask(conn: Connection, where: Conversation, until: float, now: float) -> bool
 
 def last_answered(conn: Connection, conversation: str) -> float:
     """Return when a person of the business last answered in a conversation, 0 for never."""
-    (at,) = conn.execute(
-        "SELECT max(done_at) FROM turns WHERE conversation_id = ? AND outcome = 'business'", (conversation,)
-    ).fetchone()
-    return float(at or 0)
+    sql = "SELECT max(done_at) FROM turns WHERE conversation_id = ? AND outcome = 'business'"
+    return scalar(conn, sql, conversation) or 0.0
 
 
 def take_untold(conn: Connection, now: float) -> list[Conversation]:

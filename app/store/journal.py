@@ -9,7 +9,7 @@ from app.errors import RecadoError
 from app.messages import JSON
 from app.people import Conversation
 from app.store import limits
-from app.store.database import insert
+from app.store.database import insert, scalar
 
 ADMIN_CALL = "mcp"  # outcome of a turn that is one call of the administrator's, and no conversation
 
@@ -55,9 +55,16 @@ def record(
     if not added:
         raise TurnGone(f"turn {turn} has ended, or has {key} already")
     if kind != "intent":
-        reset = "UPDATE turns SET attempts = 1, crowded = 0 WHERE id = ? AND (attempts > 1 OR crowded > 0)"
-        conn.execute(reset, (turn,))
-    return None if tokens is None else _count(conn, turn, tokens, day, now)
+        conn.execute("UPDATE turns SET attempts = 1 WHERE id = ? AND attempts > 1", (turn,))
+    if tokens is None:
+        return None
+    person = scalar(
+        conn,
+        "UPDATE turns SET prompt_tokens = prompt_tokens + ?, completion_tokens = completion_tokens + ?,"
+        " cached_tokens = cached_tokens + ? WHERE id = ? RETURNING person_id",
+        *(tokens.prompt, tokens.completion, tokens.cached, turn),
+    )
+    return count_tokens(conn, person, tokens, day, now)
 
 
 def record_admin_call(
@@ -76,10 +83,7 @@ def record_admin_call(
 
 def tokens_used(conn: Connection, person: str, day: str) -> int:
     """Return the tokens a person used on a day (YYYY-MM-DD)."""
-    row = conn.execute(
-        "SELECT tokens FROM token_use WHERE person_id = ? AND day = ?", (person, day)
-    ).fetchone()
-    return 0 if row is None else int(row["tokens"])
+    return scalar(conn, "SELECT tokens FROM token_use WHERE person_id = ? AND day = ?", person, day) or 0
 
 
 def mark_uncertain(conn: Connection, person: str, call: UncertainCall, now: float) -> None:
@@ -105,19 +109,12 @@ def uncertain_calls(conn: Connection, person: str) -> frozenset[UncertainCall]:
 
 def count_tokens(conn: Connection, person: str, tokens: Tokens, day: str, now: float) -> int:
     """Count a person's tokens, and return how many they used on this day."""
-    limits.add(conn, "tokens", tokens.prompt + tokens.completion, now)
-    row = conn.execute(
+    used = tokens.prompt + tokens.completion
+    limits.add(conn, "tokens", used, now)
+    today: int = scalar(
+        conn,
         "INSERT INTO token_use (person_id, day, tokens) VALUES (?, ?, ?)"
         " ON CONFLICT (person_id, day) DO UPDATE SET tokens = tokens + excluded.tokens RETURNING tokens",
-        (person, day, tokens.prompt + tokens.completion),
-    ).fetchone()
-    return int(row["tokens"])
-
-
-def _count(conn: Connection, turn: str, tokens: Tokens, day: str, now: float) -> int:
-    person = conn.execute(
-        "UPDATE turns SET prompt_tokens = prompt_tokens + ?, completion_tokens = completion_tokens + ?,"
-        " cached_tokens = cached_tokens + ? WHERE id = ? RETURNING person_id",
-        (tokens.prompt, tokens.completion, tokens.cached, turn),
-    ).fetchone()["person_id"]
-    return count_tokens(conn, person, tokens, day, now)
+        *(person, day, used),
+    )
+    return today

@@ -6,7 +6,7 @@ from typing import Literal
 
 from app.settings import Limit
 from app.store.conditions import RUNNABLE, SILENT, UNCLAIMED, UNSENT
-from app.store.database import exists
+from app.store.database import exists, scalar, update
 
 Period = Literal["hour", "day", "month"]
 LAST_TURNS = 20  # tell what a turn may cost
@@ -42,13 +42,8 @@ def used(conn: Connection, what: str, now: float) -> dict[Period, int]:
 
 def answers_to(conn: Connection, person: str, now: float) -> dict[Period, int]:
     """Return how many turns of a person began in this hour, on this day and in this month."""
-    return {
-        period: conn.execute(
-            "SELECT count(*) FROM turns WHERE person_id = ? AND created_at >= ? AND created_at <= ?",
-            (person, _begins(period, now), now),
-        ).fetchone()[0]
-        for period in PERIODS
-    }
+    sql = "SELECT count(*) FROM turns WHERE person_id = ? AND created_at BETWEEN ? AND ?"
+    return {period: scalar(conn, sql, person, _begins(period, now), now) for period in PERIODS}
 
 
 def reached(limit: Limit, amounts: dict[Period, int], share: float = 1.0) -> Period | None:
@@ -74,19 +69,14 @@ def period_ends(period: Period, now: float) -> float:
 
 def hold_back(conn: Connection, conversation: str, reason: str, until: float) -> None:
     """Make the messages of a conversation that no turn has taken up wait until a limit's period is over."""
-    conn.execute(
-        f"UPDATE inbox SET due_at = ?, waits_for = ? WHERE conversation_id = ? AND {UNCLAIMED}",
-        (until, reason, conversation),
-    )
+    waits = f"conversation_id = ? AND {UNCLAIMED}"
+    update(conn, "inbox", waits, conversation, due_at=until, waits_for=reason)
 
 
 def refuse(conn: Connection, conversation: str, now: float) -> bool:
     """Close the messages of a conversation that wait for no limit; return whether there were any."""
-    closed = conn.execute(
-        f"UPDATE inbox SET done_at = ? WHERE conversation_id = ? AND waits_for = '' AND {UNCLAIMED}",
-        (now, conversation),
-    )
-    return closed.rowcount > 0
+    waits = f"conversation_id = ? AND waits_for = '' AND {UNCLAIMED}"
+    return bool(update(conn, "inbox", waits, conversation, done_at=now))
 
 
 def has_waiting_messages(conn: Connection, conversation: str, now: float) -> bool:
@@ -106,15 +96,12 @@ def has_written(conn: Connection, conversation: str) -> bool:
 
 def count_queued(conn: Connection) -> int:
     """Return how many messages wait for their first send, with one for each turn that is not over."""
-    (queued,) = conn.execute(
-        f"SELECT (SELECT count(*) FROM outbox WHERE attempts = 0 AND {UNSENT})"
-        f" + (SELECT count(*) FROM turns WHERE {RUNNABLE})"
-    ).fetchone()
-    return int(queued)
+    queued: int = scalar(conn, f"SELECT count(*) FROM outbox WHERE attempts = 0 AND {UNSENT}")
+    return queued + int(scalar(conn, f"SELECT count(*) FROM turns WHERE {RUNNABLE}"))
 
 
 def tokens_needed(conn: Connection, conversation: str) -> tuple[int, int, int]:
-    """Return the tokens of what a guest wrote, those that their next turn needs, and it with the open turns.
+    """Return the tokens of what a guest wrote, those that their next turn needs, and those of open turns.
 
     A turn alone is thought to cost as much as the last turns on average, beside others as much as the
     costliest of them; both times with what was written for it.
@@ -125,37 +112,30 @@ def tokens_needed(conn: Connection, conversation: str) -> tuple[int, int, int]:
         " ORDER BY done_at DESC LIMIT ?) AS last",
         (LAST_TURNS,),
     ).fetchone()
-    (waiting,) = conn.execute(
+    waiting = scalar(
+        conn,
         "SELECT sum(length(m.text) + length(m.payload)) FROM inbox JOIN messages m ON m.id = inbox.message_id"
         f" WHERE inbox.conversation_id = ? AND {UNCLAIMED}",
-        (conversation,),
-    ).fetchone()
+        conversation,
+    )
     taken_up = conn.execute(
         "SELECT sum(length(m.text) + length(m.payload)) AS characters FROM turns"
         f" LEFT JOIN messages m ON m.turn_id = turns.id AND m.direction = 'in' WHERE {RUNNABLE}"
         " GROUP BY turns.id"
     ).fetchall()
-    written = [_tokens_of(row["characters"]) for row in taken_up]
-    own, costliest = _tokens_of(waiting), last["costliest"] or TOKENS_OF_A_TURN
-    alone = own + int(last["average"] or TOKENS_OF_A_TURN)
-    return own, alone, own + sum(written) + costliest * (len(written) + 1) if written else alone
+    each = int(last["costliest" if taken_up else "average"] or TOKENS_OF_A_TURN)
+    own = _tokens_of(waiting)
+    return own, own + each, sum(each + _tokens_of(row["characters"]) for row in taken_up)
 
 
 def _tokens_of(characters: int | None) -> int:
     return min(characters or 0, GUESTS_CHARACTERS) * CALLS_OF_A_TURN // CHARACTERS_PER_TOKEN
 
 
-def release_all(conn: Connection) -> None:
-    """Look anew at what waits for a limit: the limits may be others since this start."""
-    conn.execute(f"UPDATE inbox SET due_at = received_at, waits_for = '' WHERE {_HELD_BACK}")
-
-
-def release(conn: Connection, person: str) -> None:
-    """Answer what a person wrote while a limit held it back: they are no guest any more."""
-    conn.execute(
-        f"UPDATE inbox SET due_at = received_at, waits_for = '' WHERE person_id = ? AND {_HELD_BACK}",
-        (person,),
-    )
+def release(conn: Connection, person: str = "") -> None:
+    """Look anew at what waits for a limit: a person's, who is no guest any more, or everybody's."""
+    whose = f"{_HELD_BACK} AND ? IN ('', person_id)"
+    conn.execute(f"UPDATE inbox SET due_at = received_at, waits_for = '' WHERE {whose}", (person,))
 
 
 def held_back(conn: Connection) -> dict[str, int]:

@@ -9,8 +9,7 @@ import os
 import re
 import shutil
 import threading
-from collections.abc import Collection, Iterator
-from contextlib import suppress
+from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
@@ -96,7 +95,11 @@ class MediaFolder:
         path = f"{person}/{hashlib.sha256(data).hexdigest()}{ending}"
         try:
             with self._lock:
-                self._write(path, data)
+                if (file := self._folder / path).exists():
+                    os.utime(file)  # it has the same content, and only becomes newer
+                else:
+                    self.make_room(path, len(data))
+                    write_private(file, data)
         except OSError as error:
             raise NotKept(f"it could not be kept: {error.strerror or type(error).__name__}") from error
         return MediaFile(path, true_type, called, kind, len(data))
@@ -106,7 +109,8 @@ class MediaFolder:
         folder = (self._folder / path).parent
         if not self._disk.has_room_for("traces"):
             raise NotKept("the disk is nearly full, so no file is kept")
-        if self._quota and _size(folder) + size > self._quota:
+        kept = sum(path.stat().st_size for path in folder.glob("*"))
+        if self._quota and kept + size > self._quota:
             raise NotKept(f"this person's files may have {self._quota / MEGABYTE:g} MB in all")
         for one in (self._folder, folder):
             one.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -127,7 +131,7 @@ class MediaFolder:
 
         The empty folder of a known person stays: a file may be on its way into it.
         """
-        for folder in list(self._folders()):
+        for folder in [one for one in self._folder.glob("*") if one.is_dir()]:
             with self._lock:
                 if folder.name not in people and folder.stat().st_mtime < now - NEW_SECONDS:
                     shutil.rmtree(folder)
@@ -136,19 +140,6 @@ class MediaFolder:
                     old = path.stat().st_mtime < now - KEPT_SECONDS
                     if old and f"{folder.name}/{path.name}" not in used:
                         path.unlink()
-
-    def _folders(self) -> Iterator[Path]:
-        with suppress(FileNotFoundError):
-            yield from (path for path in self._folder.iterdir() if path.is_dir())
-
-    def _write(self, name: str, data: bytes) -> None:
-        """Write the file whole or not at all; one that exists has the same content and only becomes newer."""
-        path = self._folder / name
-        if path.exists():
-            os.utime(path)
-            return
-        self.make_room(name, len(data))
-        write_private(path, data)
 
 
 async def sweep(store: Database, media: MediaFolder, now: float) -> None:
@@ -164,7 +155,7 @@ async def in_use(store: Database, now: float) -> tuple[frozenset[str], frozenset
     """
     waiting = await store.all(
         "SELECT j.payload FROM turns t JOIN journal j ON j.turn_id = t.id"
-        " WHERE t.state <> 'done' AND j.key > 'files:' AND j.key < 'files;'"
+        " WHERE t.state <> 'done' AND j.key > 'tool:' AND j.key < 'tool;'"
     )
     going = await store.all(
         "SELECT media FROM outbox WHERE media <> '' AND (due_at IS NOT NULL"
@@ -173,7 +164,8 @@ async def in_use(store: Database, now: float) -> tuple[frozenset[str], frozenset
         now - KEPT_SECONDS,
     )
     people = await store.all("SELECT id FROM people")
-    kept = {file["path"] for row in waiting for file in orjson.loads(row["payload"])}
+    results = [orjson.loads(row["payload"]) for row in waiting]
+    kept = {file["path"] for result in results for file in result.get("facts", {}).get("files", ())}
     return frozenset(kept | {row["media"] for row in going}), frozenset(row["id"] for row in people)
 
 
@@ -220,7 +212,3 @@ def _is_text(data: bytes) -> bool:
         return "\0" not in data.decode()
     except UnicodeDecodeError:
         return False
-
-
-def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.iterdir()) if folder.is_dir() else 0

@@ -7,19 +7,19 @@ What WhatsApp says of it afterwards stands in `delivery`.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from sqlite3 import Connection, Row
 from typing import Literal
 
 import orjson
 from pydantic import TypeAdapter
 
-from app.i18n import say
+from app.i18n import detect_language, say
 from app.messages import Address, Outgoing
 from app.people import Conversation, Realm
-from app.store import alerts, disclosure, people
+from app.store import alerts, people
 from app.store.conditions import SILENT, UNSENT, WRITTEN
-from app.store.database import exists, insert, new_id, placeholders
+from app.store.database import exists, insert, meta, new_id, placeholders, scalar, update
 
 SEND_SECONDS = 150.0  # longer than any one send may take
 WINDOW_SECONDS = 24 * 3600
@@ -29,6 +29,8 @@ SENT_AS = (
     "(SELECT id FROM outbox WHERE wamid = ? UNION ALL"
     " SELECT outbox_id FROM statuses WHERE wamid = ? AND person_id IS NOT NULL)"
 )
+OWN_WORDS, NO_MODEL = "disclosure", "no_model"  # keys: the operator's own sentence; no model reads along
+LONGEST_TEXT, LONGEST_QUESTION = 4_096, 1_024  # characters of a message, and beside buttons (Meta's limits)
 WINDOW_CLOSED = 131047  # Meta's code: the person has not written for a day
 
 Origin = Literal["assistant", "reminder", "question", "business", "guest", "alert"]
@@ -42,14 +44,10 @@ _BEGINS_SO = "source >= ? AND source < ?"  # SQL for a source with a prefix; see
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A text for a person, and the messages it becomes on their channel.
-
-    `language`: of the text, where the person's own is not known yet.
-    """
+    """A text for a person, and the messages it becomes on their channel."""
 
     text: str
     parts: tuple[Outgoing, ...]
-    language: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,20 +87,14 @@ def put_reply(
     state = state_of_new(conn, conversation.id, origin, now)
     if not state or exists(conn, "SELECT 1 FROM outbox WHERE source = ?", source):
         return False
-    parts: Sequence[Outgoing] = draft.parts
-    if origin != "business":
-        language = draft.language or people.language(conn, conversation.person_id)
-        parts = disclosure.with_disclosure(conn, conversation, parts, language)
-    said = [one.text for one in draft.parts] if len(parts) == len(draft.parts) else []
-    discloses = parts is not draft.parts  # the first does
-    for part, message in enumerate(parts):
+    for part, message in enumerate(draft.parts):
         message_id = insert(
             conn,
             "messages",
             **conversation.columns,
             direction="out",
             kind=_kind(message),
-            text=said[part] if part < len(said) else message.text,
+            text=message.text,
             turn_id=turn,
             at=now,
         )
@@ -118,11 +110,10 @@ def put_reply(
             payload=orjson.dumps(message).decode(),
             media=message.file.path if message.file else "",
             state=state,
-            discloses=int(discloses and part == 0),
             due_at=now,
             created_at=now,
         )
-    return bool(parts)
+    return bool(draft.parts)
 
 
 def put_for(conn: Connection, realm: Realm, to: str, source: str, draft: Draft, now: float) -> str:
@@ -155,35 +146,24 @@ def first_of(conn: Connection, source: str) -> Row | None:
 
 def last_source(conn: Connection, person: str, prefix: str) -> str:
     """Return the source of the person's newest row whose source begins so; "" for none."""
-    row = conn.execute(
-        f"SELECT source FROM outbox WHERE person_id = ? AND {_BEGINS_SO} ORDER BY seq DESC LIMIT 1",
-        (person, *_range(prefix)),
-    ).fetchone()
-    return "" if row is None else str(row["source"])
+    sql = f"SELECT source FROM outbox WHERE person_id = ? AND {_BEGINS_SO} ORDER BY seq DESC LIMIT 1"
+    return scalar(conn, sql, person, *_range(prefix)) or ""
 
 
 def count_since(conn: Connection, person: str, prefix: str, since: float, *, failed_too: bool = True) -> int:
     """Return how many rows of a person were queued since then whose source begins so."""
-    row = conn.execute(
+    counted: int = scalar(
+        conn,
         f"SELECT count(*) FROM outbox WHERE person_id = ? AND {_BEGINS_SO} AND created_at > ?"
         " AND (? OR state <> 'failed')",
-        (person, *_range(prefix), since, failed_too),
-    ).fetchone()
-    return int(row[0])
+        *(person, *_range(prefix), since, failed_too),
+    )
+    return counted
 
 
 def _range(prefix: str) -> tuple[str, str]:
     """Return what `_BEGINS_SO` compares the source with: an index answers a range, but no LIKE or substr."""
     return prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)
-
-
-def put_files(
-    conn: Connection, conversation: Conversation, turn: str, messages: Sequence[Outgoing], now: float
-) -> None:
-    """Queue the files of a turn, each as a message of its own that may fail alone."""
-    for number, message in enumerate(messages):
-        draft = Draft(message.text, (message,))
-        put_reply(conn, conversation, f"turn:{turn}:file:{number}", draft, now, turn)
 
 
 def take(conn: Connection, person: str, now: float, sendable: Sequence[Origin] | None = None) -> NextSend:
@@ -203,25 +183,33 @@ def take(conn: Connection, person: str, now: float, sendable: Sequence[Origin] |
     while True:
         row = conn.execute(
             f"SELECT * FROM outbox WHERE person_id = ? AND {UNSENT} AND {may_be_sent}"
-            f" AND ({_IS_SENT_IN_SILENCE} OR conversation_id NOT IN"
-            f" ({SILENT})) ORDER BY seq LIMIT 1",
+            f" AND ({_IS_SENT_IN_SILENCE} OR conversation_id NOT IN ({SILENT}))"
+            " ORDER BY substr(source, 1, 11) = 'disclosure:' DESC, seq LIMIT 1",
             (person, *(sendable or ()), now),
         ).fetchone()
-        if row is None:
-            return NextSend(at=_echo_settles_at(conn, person))
+        if row is None:  # sends that are on their way, for which an echo waits
+            settles = (
+                f"SELECT max(due_at) FROM outbox WHERE person_id = ? AND state = 'unknown' AND {UNSENT}"
+                " AND EXISTS (SELECT 1 FROM echoes WHERE echoes.person_id = outbox.person_id)"
+            )
+            return NextSend(at=scalar(conn, settles, person))
         clock_set_back = not row["attempts"] and now < row["created_at"]
         if row["due_at"] > now and not clock_set_back:
             return NextSend(at=row["due_at"])
         if row["state"] == "unknown" and row["resends"]:
-            conn.execute("UPDATE outbox SET due_at = NULL, sending_at = NULL WHERE id = ?", (row["id"],))
+            update(conn, "outbox", "id = ?", row["id"], due_at=None, sending_at=None)
             text = f"message {row['id']} was sent twice without an answer; whether it arrived is not known"
             alerts.raise_alert(conn, "undelivered:unknown", text, now)
             continue
-        if row["state"] == "held" and _window_closed(conn, row, now):
+        is_template = outgoing(row["payload"]).template is not None  # which needs no window
+        written = written_at(conn, row["conversation_id"]) or row["created_at"]
+        window_closed = bool(row["attempts"]) and not is_template and now > written + WINDOW_SECONDS
+        if row["state"] == "held" and window_closed:
             error = row["error"] or "the 24-hour window closed"
             fail(conn, row["id"], row["code"] or WINDOW_CLOSED, error, now)
             continue
         break
+    row = _disclosing(conn, row, now)
     conn.execute(
         "UPDATE outbox SET state = CASE state WHEN 'ready' THEN 'sending' ELSE state END, sending_at = ?,"
         " attempts = attempts + 1, resends = CASE state WHEN 'unknown' THEN resends + 1 ELSE resends END,"
@@ -231,16 +219,61 @@ def take(conn: Connection, person: str, now: float, sendable: Sequence[Origin] |
     return NextSend(row=_outbox_row(conn, row))
 
 
+def _disclosing(conn: Connection, row: Row, now: float) -> Row:
+    """Put the sentence that an automatic assistant answers into a row, or return one that goes before it."""
+    message = outgoing(row["payload"])
+    by_others = row["origin"] in ("business", "callback") or row["state"] == "unknown"
+    if by_others or message.template is not None:  # a template has words of its own
+        return row
+    untold = "id = ? AND disclosed = 0 AND channel <> 'terminal'"
+    if not update(conn, "conversations", untold, row["conversation_id"], disclosed=1):
+        return row
+    language = people.by_id(conn, row["person_id"]).row["language"] or detect_language(message.text) or "en"
+    sentence = meta(conn, OWN_WORDS) or _built_in_sentence(language, reads=not meta(conn, NO_MODEL))
+    together, id = f"{sentence}\n\n{message.text}", row["id"]
+    is_plain = message == Outgoing(message.text, quoted=message.quoted)  # without buttons, rows or a link
+    fits = len(together) <= (LONGEST_TEXT if is_plain else LONGEST_QUESTION)
+    if fits and message.text and message.file is None:
+        changed = replace(message, text=together)
+    else:
+        where, source = people.conversation_by_id(conn, row["conversation_id"]), f"disclosure:{id}"
+        draft = Draft(sentence, (Outgoing(sentence),))
+        if not put_reply(conn, where, source, draft, now, origin=row["origin"]):
+            return row  # it failed before
+        changed, id = Outgoing(sentence), scalar(conn, "SELECT id FROM outbox WHERE source = ?", source)
+    update(conn, "outbox", "id = ?", id, payload=orjson.dumps(changed).decode(), discloses=1)
+    told: Row = conn.execute("SELECT * FROM outbox WHERE id = ?", (id,)).fetchone()
+    return told
+
+
+def _built_in_sentence(language: str, *, reads: bool) -> str:
+    """Return it as the EU's AI Act asks for it (article 50, in force since 2026-08-02)."""
+    if not reads:
+        return say(
+            language,
+            "I am an automatic assistant (AI). What you write is kept on the server of whoever runs me.",
+        )
+    return say(
+        language,
+        "I am an automatic assistant (AI). What you write is kept on the server of whoever runs me, "
+        "and their language model reads it.",
+    )
+
+
+def _disclose_again(conn: Connection, conversation: str) -> None:
+    """Have the next message hold the sentence again if each that held it has failed."""
+    held = "SELECT 1 FROM outbox WHERE conversation_id = conversations.id AND discloses = 1 AND state"
+    lost = f"id = ? AND EXISTS ({held} = 'failed') AND NOT EXISTS ({held} <> 'failed')"
+    update(conn, "conversations", lost, conversation, disclosed=0)
+
+
 def drop_unsent(conn: Connection, conversation: str, now: float) -> list[str]:
     """Drop what waits to be sent in a conversation, but for the business's own words; reminders are held.
 
     Return the turns whose replies were dropped before anything of them was sent.
     """
-    conn.execute(
-        "UPDATE outbox SET state = 'held' WHERE conversation_id = ? AND state = 'ready'"
-        " AND origin = 'reminder' AND sending_at IS NULL",
-        (conversation,),
-    )
+    reminders = "conversation_id = ? AND state = 'ready' AND origin = 'reminder' AND sending_at IS NULL"
+    update(conn, "outbox", reminders, conversation, state="held")
     dropped = conn.execute(
         "UPDATE outbox SET state = 'failed', due_at = NULL, error = 'a person of the business answers'"
         f" WHERE conversation_id = ? AND sending_at IS NULL AND {UNSENT}"
@@ -248,7 +281,7 @@ def drop_unsent(conn: Connection, conversation: str, now: float) -> list[str]:
         (conversation,),
     ).fetchall()
     if dropped:
-        disclosure.renew(conn, conversation)
+        _disclose_again(conn, conversation)
     return [
         row["source"].removeprefix("turn:")
         for row in dropped
@@ -263,21 +296,14 @@ def has_open(conn: Connection, person: str) -> bool:
 
 def retry(conn: Connection, outbox_id: str, due: float, code: int, error: str) -> None:
     """Leave a row that was refused before it was sent in its place until `due`."""
-    conn.execute(
-        "UPDATE outbox SET sending_at = NULL, resends = 0, due_at = ?, code = ?, error = ?"
-        f" WHERE id = ? AND {UNSENT}",
-        (due, code, error[:500], outbox_id),
-    )
+    cause = {"code": code, "error": error[:500]}
+    update(conn, "outbox", f"id = ? AND {UNSENT}", outbox_id, sending_at=None, resends=0, due_at=due, **cause)
 
 
 def hold(conn: Connection, outbox_id: str, code: int, error: str, now: float) -> None:
     """Hold a row for the operator; it is tried again now and then, and when `release_held` makes it due."""
-    conn.execute(
-        "UPDATE outbox SET state = CASE state WHEN 'unknown' THEN 'unknown' ELSE 'held' END,"
-        " sending_at = NULL, resends = 0, due_at = ?, code = ?, error = ?"
-        f" WHERE id = ? AND {UNSENT}",
-        (now + HOLD_SECONDS, code, error[:500], outbox_id),
-    )
+    retry(conn, outbox_id, now + HOLD_SECONDS, code, error)
+    update(conn, "outbox", f"id = ? AND state <> 'unknown' AND {UNSENT}", outbox_id, state="held")
 
 
 def release_held(conn: Connection, now: float) -> list[str]:
@@ -291,11 +317,8 @@ def release_held(conn: Connection, now: float) -> list[str]:
 
 def mark_unknown(conn: Connection, outbox_id: str, error: str, due: float) -> None:
     """Mark a send without an answer; its status is awaited until `due`."""
-    conn.execute(
-        "UPDATE outbox SET state = 'unknown', sending_at = NULL, due_at = ?, error = ?"
-        f" WHERE id = ? AND {UNSENT}",
-        (due, error[:500], outbox_id),
-    )
+    changes = {"sending_at": None, "due_at": due, "error": error[:500]}
+    update(conn, "outbox", f"id = ? AND {UNSENT}", outbox_id, state="unknown", **changes)
 
 
 def fail(
@@ -310,53 +333,27 @@ def fail(
         (code, error[:500], outbox_id),
     ).fetchone()
     if row is not None:
-        conn.execute(
-            "UPDATE outbox SET state = 'failed', sending_at = NULL, due_at = NULL, code = ?,"
-            f" error = 'an earlier part failed' WHERE source = ? AND part > ? AND {UNSENT}",
-            (code, row["source"], row["part"]),
-        )
-        disclosure.renew(conn, row["conversation_id"])
-        _disclose_in_next(conn, row["conversation_id"])
-        if row["media"]:
-            _say_not_sent(conn, row, now)
-
-
-def _disclose_in_next(conn: Connection, conversation: str) -> None:
-    """Put the sentence that was lost with a failed message into the one that waits behind it."""
-    row = conn.execute(
-        "SELECT id, payload FROM outbox WHERE conversation_id = ? AND state = 'ready' AND sending_at IS NULL"
-        " AND origin NOT IN ('business', 'callback') ORDER BY seq LIMIT 1",
-        (conversation,),
-    ).fetchone()
-    if row is None:
-        return
-    where, message = people.conversation_by_id(conn, conversation), outgoing(row["payload"])
-    parts = disclosure.with_disclosure(conn, where, (message,), people.language(conn, where.person_id))
-    if len(parts) > 1:  # it has no room for the sentence: the next new message has
-        disclosure.renew(conn, conversation)
-    elif parts[0] != message:
-        conn.execute(
-            "UPDATE outbox SET payload = ?, discloses = 1 WHERE id = ?",
-            (orjson.dumps(parts[0]).decode(), row["id"]),
-        )
+        later = f"source = ? AND part > ? AND {UNSENT}"
+        over = {"sending_at": None, "due_at": None, "code": code, "error": "an earlier part failed"}
+        update(conn, "outbox", later, row["source"], row["part"], state="failed", **over)
+        _disclose_again(conn, row["conversation_id"])
+        if row["media"]:  # the reply spoke of it
+            where = people.conversation_by_id(conn, row["conversation_id"])
+            language, name = people.language(conn, where.person_id), outgoing(row["payload"]).text
+            text = say(language, "I could not send you this file: {name}", name=name)
+            put_reply(conn, where, f"unsent:{row['id']}", Draft(text, (Outgoing(text),)), now)
 
 
 def recover(conn: Connection, due: float) -> int:
     """Mark what was on the wire when the process ended as of unknown outcome until `due`."""
-    return conn.execute(
-        "UPDATE outbox SET state = 'unknown', sending_at = NULL, due_at = ?"
-        f" WHERE sending_at IS NOT NULL AND {UNSENT}",
-        (due,),
-    ).rowcount
+    on_the_wire = f"sending_at IS NOT NULL AND {UNSENT}"
+    return update(conn, "outbox", on_the_wire, state="unknown", sending_at=None, due_at=due)
 
 
 def await_statuses(conn: Connection, due: float) -> None:
     """Give what is unknown until `due` for its status: the webhook listens from now on."""
-    conn.execute(
-        "UPDATE outbox SET due_at = ? WHERE state = 'unknown' AND sending_at IS NULL AND due_at < ?"
-        f" AND {UNSENT}",
-        (due, due),
-    )
+    sooner = f"state = 'unknown' AND sending_at IS NULL AND due_at < ? AND {UNSENT}"
+    update(conn, "outbox", sooner, due, due_at=due)
 
 
 def mend_clock(conn: Connection, now: float) -> None:
@@ -364,8 +361,7 @@ def mend_clock(conn: Connection, now: float) -> None:
 
     What would be tried again is due; an unknown send has `SEND_SECONDS` left for its status.
     """
-    newest = conn.execute("SELECT at FROM messages ORDER BY id DESC LIMIT 1").fetchone()
-    if newest is None or newest["at"] <= now:
+    if (scalar(conn, "SELECT at FROM messages ORDER BY id DESC LIMIT 1") or 0) <= now:
         return
     conn.execute(
         "UPDATE outbox SET due_at ="
@@ -399,32 +395,11 @@ def _may_be_sent_to(conn: Connection, person: str, now: float) -> bool:
     return False
 
 
-def _echo_settles_at(conn: Connection, person: str) -> float | None:
-    """Return when the sends are settled for which an echo waits; None if no echo waits."""
-    row = conn.execute(
-        f"SELECT max(due_at) FROM outbox WHERE person_id = ? AND state = 'unknown' AND {UNSENT}"
-        " AND EXISTS (SELECT 1 FROM echoes WHERE echoes.person_id = outbox.person_id)",
-        (person,),
-    ).fetchone()
-    at: float | None = row[0]
-    return at
-
-
-def _window_closed(conn: Connection, row: Row, now: float) -> bool:
-    """Return whether the person wrote too long ago for this row; a template needs no window."""
-    if outgoing(row["payload"]).template is not None:
-        return False
-    since = written_at(conn, row["conversation_id"]) or row["created_at"]
-    return bool(row["attempts"]) and now > since + WINDOW_SECONDS
-
-
 def written_at(conn: Connection, conversation: str) -> float | None:
     """Return when the person wrote their newest message there, None for none."""
-    row = conn.execute(
-        f"SELECT at FROM messages WHERE conversation_id = ? AND {WRITTEN} ORDER BY id DESC LIMIT 1",
-        (conversation,),
-    ).fetchone()
-    return None if row is None else row["at"]
+    sql = f"SELECT at FROM messages WHERE conversation_id = ? AND {WRITTEN} ORDER BY id DESC LIMIT 1"
+    at: float | None = scalar(conn, sql, conversation)
+    return at
 
 
 def _outbox_row(conn: Connection, row: Row) -> OutboxRow:
@@ -451,11 +426,3 @@ def _kind(message: Outgoing) -> str:
         return message.file.kind
     is_interactive = message.buttons or message.rows or message.link or message.asks_location
     return "interactive" if is_interactive else "text"
-
-
-def _say_not_sent(conn: Connection, row: Row, now: float) -> None:
-    """Tell the person that a file which the reply spoke of does not come."""
-    conversation = people.conversation_by_id(conn, row["conversation_id"])
-    language = people.language(conn, conversation.person_id)
-    text = say(language, "I could not send you this file: {name}", name=outgoing(row["payload"]).text)
-    put_reply(conn, conversation, f"unsent:{row['id']}", Draft(text, (Outgoing(text),)), now)

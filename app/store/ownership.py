@@ -54,21 +54,15 @@ def offer_ownership(conn: Connection, rules: AccessRules, now: float) -> str | N
 
 def takes_ownership(conn: Connection, rules: AccessRules, text: str, now: float) -> bool:
     """Return whether the text is the one-time code; a wrong text of a code's form uses up a try."""
-    written = text.strip()
-    if not _WRITTEN_CODE.fullmatch(written):
-        return False
-    kept = meta(conn, _CODE)
-    if kept is None or has_owner(conn, rules):
+    written, kept = text.strip(), meta(conn, _CODE)
+    if not _WRITTEN_CODE.fullmatch(written) or kept is None or has_owner(conn, rules):
         return False
     expected, until, tries = kept.split()
-    is_right = hmac.compare_digest(expected, _code_hash(rules.code_key, written))
     if now > float(until) or int(tries) <= 0:
         return False
-    if is_right:
-        withdraw_code(conn)
-        return True
-    keep_meta(conn, _CODE, f"{expected} {until} {int(tries) - 1}")
-    return False
+    is_right = hmac.compare_digest(expected, _code_hash(rules.code_key, written))
+    keep_meta(conn, _CODE, "" if is_right else f"{expected} {until} {int(tries) - 1}")
+    return is_right
 
 
 def withdraw_code(conn: Connection) -> None:

@@ -12,7 +12,7 @@ from app.people import Alias, Conversation, Person, Realm, Role
 from app.phones import canonical
 from app.store import limits
 from app.store.conditions import MAY_TALK, UNCLAIMED
-from app.store.database import exists, insert, new_id, placeholders, read_row
+from app.store.database import exists, insert, new_id, placeholders, read_row, scalar, update
 from app.store.ownership import AccessRules, accept_invitation, takes_ownership, withdraw_code
 
 OUTSIDERS_KEPT = 1000
@@ -105,7 +105,7 @@ def admit(
         return _turn_away(conn, rules.realm, sender, "outsider", now)
     name = sender.name[:200] or row["name"]
     if name != row["name"]:
-        conn.execute("UPDATE people SET name = ? WHERE id = ?", (name, known.id))
+        update(conn, "people", "id = ?", known.id, name=name)
         person = replace(person, name=name)
     return Admitted(person, became, bool(row["frozen"]), is_new)
 
@@ -115,11 +115,10 @@ def addressee(conn: Connection, rules: AccessRules, to: Sender, now: float) -> s
     aliases = aliases_of(to)
     known = _find(conn, rules.realm, aliases, to, now)
     if known is None:
-        may_come = rules.guests or _is_listed(rules, [alias.value for alias in aliases])
-        return _create(conn, rules.realm, to, now).id if may_come else None
-    person = person_of(known.row, rules, known.names)
-    is_outsider = person.is_guest and not rules.guests
-    return None if person.is_owner or is_outsider or known.row["access"] == "blocked" else person.id
+        is_let_in = rules.guests or _is_listed(rules, [alias.value for alias in aliases])
+        return _create(conn, rules.realm, to, now).id if is_let_in else None
+    is_owner = person_of(known.row, rules, known.names).is_owner
+    return None if is_owner or not may_come(conn, rules, known.id) else known.id
 
 
 def may_come(conn: Connection, rules: AccessRules, person: str) -> bool:
@@ -188,11 +187,7 @@ def allow(conn: Connection, realm: Realm, who: str, now: float) -> str:
     person = _known_or_new(conn, realm, who, now)
     for nameless, since in _confirm_claims(conn, realm, person, now).items():
         _hand_over(conn, nameless, person, since, now)
-    conn.execute(
-        "UPDATE people SET access = 'allowed', epoch = CASE WHEN frozen = '' THEN epoch ELSE epoch + 1 END,"
-        " frozen = '' WHERE id = ?",
-        (person,),
-    )
+    update(conn, "people", "id = ?", person, access="allowed", frozen="")
     conn.execute("DELETE FROM outsiders WHERE realm = ? AND value IN (?, ?)", (realm, canonical(who), who))
     limits.release(conn, person)
     return person
@@ -209,11 +204,10 @@ def _hand_over(conn: Connection, nameless: str, person: str, since: float, now: 
         f" WHERE inbox.person_id = ? AND {UNCLAIMED} AND inbox.received_at >= ?",
         (nameless, since),
     ).fetchall()
-    to = "SET person_id = ?, conversation_id = ?"
     for row in rows:
-        there = conversation(conn, person, row["channel"], row["group_id"], now).id
-        conn.execute(f"UPDATE messages {to} WHERE id = ?", (person, there, row["message_id"]))
-        conn.execute(f"UPDATE inbox {to} WHERE seq = ?", (person, there, row["seq"]))
+        there = conversation(conn, person, row["channel"], row["group_id"], now)
+        update(conn, "messages", "id = ?", row["message_id"], **there.columns)
+        update(conn, "inbox", "seq = ?", row["seq"], **there.columns)
 
 
 def reachable(conn: Connection, realm: Realm, who: str, now: float) -> str:
@@ -257,12 +251,10 @@ def listing(conn: Connection) -> list[PersonLine]:
 
 def conversation(conn: Connection, person: str, channel: str, group: str, now: float) -> Conversation:
     """Return the person's conversation on a channel, made if there is none."""
-    row = conn.execute(
-        "SELECT id FROM conversations WHERE person_id = ? AND channel = ? AND group_id = ?",
-        (person, channel, group),
-    ).fetchone()
-    id = new_id("conv") if row is None else row["id"]
-    if row is None:
+    sql = "SELECT id FROM conversations WHERE person_id = ? AND channel = ? AND group_id = ?"
+    id = scalar(conn, sql, person, channel, group)
+    if id is None:
+        id = new_id("conv")
         insert(
             conn, "conversations", id=id, person_id=person, channel=channel, group_id=group, created_at=now
         )
@@ -297,8 +289,7 @@ def shown_as(conn: Connection, person: str) -> tuple[str, str]:
 
 def language(conn: Connection, person: str) -> str:
     """Return the language that a person writes, English while it is not known."""
-    row = conn.execute("SELECT language FROM people WHERE id = ?", (person,)).fetchone()
-    return row["language"] or "en"
+    return scalar(conn, "SELECT language FROM people WHERE id = ?", person) or "en"
 
 
 def settle(conn: Connection, person: str, language: str, country: str) -> None:
@@ -306,26 +297,20 @@ def settle(conn: Connection, person: str, language: str, country: str) -> None:
     conn.execute("UPDATE people SET language = ?, country = ? WHERE id = ?", (language, country, person))
 
 
-# what quiet hours put off may be due by now
-_LOOK_AGAIN = "UPDATE schedules SET put_off_until = NULL WHERE person_id = ?"
-
-
 def set_zone(conn: Connection, person: str, zone: str) -> bool:
     """Keep the time zone that a person said ("" forgets it); return False if they are gone."""
-    is_known = conn.execute("UPDATE people SET timezone = ? WHERE id = ?", (zone, person)).rowcount
-    conn.execute(_LOOK_AGAIN, (person,))
-    return bool(is_known)
+    update(conn, "schedules", "person_id = ?", person, put_off_until=None)  # it may be due by now
+    return bool(update(conn, "people", "id = ?", person, timezone=zone))
 
 
 def set_quiet_hours(conn: Connection, person: str, hours: str) -> None:
     """Keep the hours in which no task and no watch of a person runs, such as "22:00-07:00"; "" for none."""
-    conn.execute("UPDATE people SET quiet_hours = ? WHERE id = ?", (hours, person))
-    conn.execute(_LOOK_AGAIN, (person,))
+    update(conn, "people", "id = ?", person, quiet_hours=hours)
+    update(conn, "schedules", "person_id = ?", person, put_off_until=None)
 
 
 def quiet_hours(conn: Connection, person: str) -> str:
-    row = conn.execute("SELECT quiet_hours FROM people WHERE id = ?", (person,)).fetchone()
-    return row["quiet_hours"] if row is not None else ""
+    return scalar(conn, "SELECT quiet_hours FROM people WHERE id = ?", person) or ""
 
 
 def is_first_zone_note(conn: Connection, person: str, call: str) -> bool:
@@ -333,10 +318,7 @@ def is_first_zone_note(conn: Connection, person: str, call: str) -> bool:
 
     `call` is its idempotency key: the answer is the same when it is repeated after a crash.
     """
-    conn.execute(
-        "UPDATE people SET zone_told_by = ? WHERE id = ? AND timezone = '' AND zone_told_by = ''",
-        (call, person),
-    )
+    update(conn, "people", "id = ? AND timezone = '' AND zone_told_by = ''", person, zone_told_by=call)
     return exists(conn, "SELECT 1 FROM people WHERE id = ? AND zone_told_by = ?", person, call)
 
 
@@ -446,10 +428,8 @@ def names_of(conn: Connection, person: str) -> list[str]:
 
 def remember_address(conn: Connection, person: str, phone: str) -> None:
     """Keep the national form of a phone number that was found to work."""
-    conn.execute(
-        "UPDATE aliases SET address = ? WHERE person_id = ? AND kind = 'phone' AND value = ?",
-        (phone, person, canonical(phone)),
-    )
+    is_it = "person_id = ? AND kind = 'phone' AND value = ?"
+    update(conn, "aliases", is_it, person, canonical(phone), address=phone)
 
 
 def _find(
@@ -466,8 +446,8 @@ def _find(
 def _holders(conn: Connection, realm: Realm, aliases: Sequence[Alias]) -> list[str]:
     """Return the ids of those who hold these aliases, each once, in the order of the aliases."""
     sql = "SELECT person_id FROM aliases WHERE realm = ? AND kind = ? AND value = ?"
-    rows = [conn.execute(sql, (realm, alias.kind, alias.value)).fetchone() for alias in aliases]
-    return list(dict.fromkeys(row["person_id"] for row in rows if row is not None))
+    held = (scalar(conn, sql, realm, alias.kind, alias.value) for alias in aliases)
+    return list(dict.fromkeys(filter(None, held)))
 
 
 def _learn(conn: Connection, realm: Realm, known: KnownPerson, sender: Sender, now: float) -> None:
@@ -526,14 +506,11 @@ def _confirm_claims(conn: Connection, realm: Realm, person: str, now: float) -> 
     claimed = conn.execute(
         "SELECT * FROM claimed_aliases WHERE person_id = ? ORDER BY at", (person,)
     ).fetchall()
-    since = {
-        holder: claim["at"]
-        for claim in reversed(claimed)
-        for holder in _holders(conn, realm, [Alias(claim["kind"], claim["value"])])
-        if holder != person
-    }
+    since: dict[str, float] = {}
     for claim in claimed:
         alias = Alias(claim["kind"], claim["value"])
+        for holder in _holders(conn, realm, [alias]):
+            since.setdefault(holder, claim["at"])
         conn.execute(
             "DELETE FROM aliases WHERE realm = ? AND kind = ? AND (person_id = ? OR value = ?)",
             (realm, alias.kind, person, alias.value),
@@ -544,4 +521,4 @@ def _confirm_claims(conn: Connection, realm: Realm, person: str, now: float) -> 
             " AND person_id IN (SELECT id FROM people WHERE realm = ?)",
             (alias.kind, alias.value, realm),
         )
-    return {loser: at for loser, at in since.items() if not names_of(conn, loser)}
+    return {loser: at for loser, at in since.items() if not names_of(conn, loser)}  # never the person

@@ -12,7 +12,7 @@ from app.messages import JSON
 from app.people import Realm
 from app.phones import canonical, digits, other_form
 from app.rmtree import rmtree
-from app.store.database import Database, placeholders
+from app.store.database import Database, placeholders, scalar, update
 from app.store.people import names_of
 
 _NOT_IN_A_NUMBER = re.compile(r"[^\d\s+().-]")
@@ -81,7 +81,18 @@ def find(conn: Connection, realm: Realm, who: str) -> DataSubject:
     Raises RecadoError if there is none, or if there are several of other realms.
     """
     name = who.strip(" ,")  # the list of people separates several names with commas
-    found = [*_people(conn, name), *_turned_away(conn, name)]
+    spellings = _spellings(name)
+    any_of_them = f"IN ({placeholders(spellings)})"
+    known = conn.execute(
+        "SELECT id, realm FROM people WHERE id = ? OR id IN (SELECT person_id FROM aliases"
+        f" WHERE value {any_of_them}) ORDER BY created_at",
+        (name, *spellings),
+    ).fetchall()
+    turned_away = conn.execute(f"SELECT realm, value FROM outsiders WHERE value {any_of_them}", spellings)
+    found = [
+        *(DataSubject(row["id"], row["realm"], names_of(conn, row["id"])) for row in known),
+        *(DataSubject("", row["realm"], [row["value"]]) for row in turned_away),
+    ]
     found.sort(key=lambda one: one.realm != realm)
     if not found:
         raise RecadoError(f"nobody is known as {who!r}; recado people list shows who is")
@@ -118,14 +129,18 @@ def erase(conn: Connection, realm: Realm, who: str, now: float) -> ErasedPerson:
     """
     subject = find(conn, realm, who)
     conversations = _rows(conn, "SELECT id FROM conversations WHERE person_id = ?", subject.id)
-    (messages,) = conn.execute("SELECT count(*) FROM messages WHERE person_id = ?", (subject.id,)).fetchone()
+    messages = scalar(conn, "SELECT count(*) FROM messages WHERE person_id = ?", subject.id)
     spellings = _all_spellings(subject.names)
     conn.execute(
         f"DELETE FROM outsiders WHERE realm = ? AND value IN ({placeholders(spellings)})",
         (subject.realm, *spellings),
     )
     conn.execute(f"DELETE FROM dead_letters WHERE {_names_any(spellings)}", spellings)
-    _remove_names(conn, subject)
+    for name in subject.names:  # of others too, who came with it once and stay frozen without it
+        in_realm = "person_id IN (SELECT id FROM people WHERE realm = ?)"
+        conn.execute(f"DELETE FROM claimed_aliases WHERE value = ? AND {in_realm}", (name, subject.realm))
+        shares = "realm = ? AND instr(frozen, ?)"
+        update(conn, "people", shares, subject.realm, name, frozen=_SHARED_WITH_ERASED)
     conn.execute(  # what owners were told of them as a stranger; its rows of the outbox go with it
         "DELETE FROM messages WHERE id IN (SELECT message_id FROM outbox WHERE source LIKE ?)",
         (f"contact:{subject.id}:%",),
@@ -134,36 +149,6 @@ def erase(conn: Connection, realm: Realm, who: str, now: float) -> ErasedPerson:
     if subject.id:
         conn.execute("INSERT INTO erased VALUES (?, ?)", (subject.id, now))
     return ErasedPerson(subject, [row["id"] for row in conversations], messages)
-
-
-def _remove_names(conn: Connection, subject: DataSubject) -> None:
-    """Delete their names where another person came with them too; that person stays frozen without them."""
-    for name in subject.names:
-        conn.execute(
-            "DELETE FROM claimed_aliases WHERE value = ?"
-            " AND person_id IN (SELECT id FROM people WHERE realm = ?)",
-            (name, subject.realm),
-        )
-        conn.execute(
-            "UPDATE people SET frozen = ? WHERE realm = ? AND instr(frozen, ?)",
-            (_SHARED_WITH_ERASED, subject.realm, name),
-        )
-
-
-def _people(conn: Connection, who: str) -> list[DataSubject]:
-    spellings = _spellings(who)
-    rows = conn.execute(
-        "SELECT id, realm FROM people WHERE id = ? OR id IN (SELECT person_id FROM aliases"
-        f" WHERE value IN ({placeholders(spellings)})) ORDER BY created_at",
-        (who, *spellings),
-    ).fetchall()
-    return [DataSubject(row["id"], row["realm"], names_of(conn, row["id"])) for row in rows]
-
-
-def _turned_away(conn: Connection, who: str) -> list[DataSubject]:
-    spellings = _spellings(who)
-    sql = f"SELECT realm, value FROM outsiders WHERE value IN ({placeholders(spellings)})"
-    return [DataSubject("", row["realm"], [row["value"]]) for row in conn.execute(sql, spellings)]
 
 
 def _spellings(who: str) -> list[str]:
@@ -184,12 +169,11 @@ def _names_any(spellings: Sequence[str]) -> str:
 
 def _tables(conn: Connection) -> list[str]:
     """Return the tables that have a column `person_id`."""
-    tables = [row["name"] for row in conn.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
-    return [
-        table
-        for table in tables
-        if any(column["name"] == "person_id" for column in conn.execute(f"PRAGMA table_info({table})"))
-    ]
+    rows = conn.execute(
+        "SELECT t.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c"
+        " WHERE t.type = 'table' AND c.name = 'person_id'"
+    )
+    return [row["name"] for row in rows]
 
 
 def _rows(conn: Connection, sql: str, *parameters: str) -> list[dict[str, JSON]]:

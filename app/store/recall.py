@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from sqlite3 import Connection, Row
 
-from app.store.database import placeholders
+from app.store.database import placeholders, scalar
 
 MOST_POSTINGS = 4_000  # that one question reads; the rarest words come first
 FOREVER = 2.0**53  # Unix seconds after which nothing is said
@@ -91,8 +91,7 @@ def between(conn: Connection, person: str, since: float, until: float) -> tuple[
 
 def count(conn: Connection, person: str) -> int:
     """Return how many messages a person has."""
-    found = conn.execute("SELECT count(*) FROM messages WHERE person_id = ?", (person,)).fetchone()
-    return int(found[0])
+    return int(scalar(conn, "SELECT count(*) FROM messages WHERE person_id = ?", person))
 
 
 def neighbours(conn: Connection, messages: Sequence[int]) -> dict[int, tuple[int, int]]:

@@ -14,10 +14,11 @@ import orjson
 from app.people import Conversation
 from app.store import outbox
 from app.store.conditions import MAY_TALK, RUNNING, UNCLAIMED, WRITTEN
-from app.store.database import exists, insert, placeholders, read_row
+from app.store.database import exists, insert, placeholders, read_row, scalar, update
 from app.store.outbox import SENT_AS, Draft
 
 SOURCE = "sched:"
+_IS_RUN = "messages.wamid >= ? AND messages.wamid < ?"  # of the schedule that `_runs` names
 AT_ONCE = 200  # fired in one transaction
 _OURS = f"source >= '{SOURCE}' AND source < 'sched;'"
 _WRITTEN = ("text", "rule", "start", "zone", "due_at", "taint", "paused_at", "changed_by")  # by a change
@@ -136,22 +137,20 @@ def fire(conn: Connection, firing: Firing, now: float) -> bool:
     runs = firing.draft is None and not _is_running(conn, schedule.id)
     if firing.draft is None and not runs and firing.next_due is None:
         return False  # it waits, still due, until its run before has ended
-    moved = conn.execute(
-        "UPDATE schedules SET due_at = ?, active = ?, told_due = due_at, told_at = ?, told_as = ?,"
-        " changed_at = ?, put_off_until = NULL"
-        f" WHERE id = ? AND due_at = ? AND resends = ? AND {_WAITS}"
+    moved = update(
+        conn,
+        "schedules",
+        f"id = ? AND due_at = ? AND resends = ? AND {_WAITS}"
         f" AND EXISTS (SELECT 1 FROM people WHERE id = person_id AND {MAY_TALK})",
-        (
-            schedule.due_at if firing.next_due is None else firing.next_due,
-            int(firing.next_due is not None),
-            now,
-            schedule.source,
-            now,
-            schedule.id,
-            schedule.due_at,
-            schedule.resends,
-        ),
-    ).rowcount
+        *(schedule.id, schedule.due_at, schedule.resends),
+        due_at=schedule.due_at if firing.next_due is None else firing.next_due,
+        active=int(firing.next_due is not None),
+        told_due=schedule.due_at,
+        told_at=now,
+        told_as=schedule.source,
+        changed_at=now,
+        put_off_until=None,
+    )
     if not moved:
         return False
     if runs:
@@ -200,10 +199,13 @@ def _is_running(conn: Connection, schedule: str) -> bool:
     return exists(
         conn,
         "SELECT 1 FROM messages JOIN inbox ON inbox.message_id = messages.id"
-        " WHERE messages.wamid >= ? AND messages.wamid < ? AND inbox.done_at IS NULL",
-        f"{SOURCE}{schedule}:",
-        f"{SOURCE}{schedule};",
+        f" WHERE {_IS_RUN} AND inbox.done_at IS NULL",
+        *_runs(schedule),
     )
+
+
+def _runs(schedule: str) -> tuple[str, str]:
+    return f"{SOURCE}{schedule}:", f"{SOURCE}{schedule};"
 
 
 def run_that_waits(conn: Connection, conversation: str) -> Row | None:
@@ -236,28 +238,21 @@ def is_scheduled_turn(conn: Connection, conversation: str) -> bool:
 
 def _drop_waiting(conn: Connection, schedule: str, now: float) -> None:
     """Drop a run that no turn has taken up."""
-    conn.execute(
-        f"UPDATE inbox SET done_at = ? WHERE {UNCLAIMED} AND kind = 'scheduled' AND message_id IN"
-        " (SELECT id FROM messages WHERE wamid >= ? AND wamid < ?)",
-        (now, f"{SOURCE}{schedule}:", f"{SOURCE}{schedule};"),
-    )
+    waits = f"{UNCLAIMED} AND kind = 'scheduled' AND message_id IN (SELECT id FROM messages WHERE {_IS_RUN})"
+    update(conn, "inbox", waits, *_runs(schedule), done_at=now)
 
 
 def put_off(conn: Connection, due: Due, until: float) -> None:
     """Put off one that is due in its person's quiet hours, if neither has changed since."""
-    conn.execute(
-        "UPDATE schedules SET put_off_until = ? WHERE id = ? AND due_at = ? AND active = 1"
-        " AND EXISTS (SELECT 1 FROM people WHERE id = person_id AND quiet_hours = ?)",
-        (until, due.schedule.id, due.schedule.due_at, due.quiet_hours),
-    )
+    same_hours = "EXISTS (SELECT 1 FROM people WHERE id = person_id AND quiet_hours = ?)"
+    is_it, one = f"id = ? AND due_at = ? AND active = 1 AND {same_hours}", due.schedule
+    update(conn, "schedules", is_it, one.id, one.due_at, due.quiet_hours, put_off_until=until)
 
 
 def hold(conn: Connection, schedule: Schedule, now: float) -> None:
     """Hold a reminder that is due and cannot be sent until the person writes."""
-    conn.execute(
-        "UPDATE schedules SET held_at = ? WHERE id = ? AND due_at = ? AND active = 1 AND held_at IS NULL",
-        (now, schedule.id, schedule.due_at),
-    )
+    is_it = "id = ? AND due_at = ? AND active = 1 AND held_at IS NULL"
+    update(conn, "schedules", is_it, schedule.id, schedule.due_at, held_at=now)
 
 
 def hold_unsent(conn: Connection, now: float) -> None:
@@ -274,15 +269,13 @@ def release_held(conn: Connection, now: float) -> None:
 
     Also release what carries a time in the future, because the clock was set back.
     """
-    conn.execute(
-        "UPDATE schedules SET put_off_until = NULL WHERE put_off_until > ?", (now + LONGEST_PUT_OFF,)
-    )
-    conn.execute(
-        "UPDATE schedules SET held_at = NULL WHERE held_at IS NOT NULL AND (held_at > ? OR EXISTS ("
+    update(conn, "schedules", "put_off_until > ?", now + LONGEST_PUT_OFF, put_off_until=None)
+    has_written = (
         "SELECT 1 FROM messages WHERE messages.conversation_id = schedules.conversation_id"
-        f" AND {WRITTEN} AND messages.at >= held_at))",
-        (now,),
+        f" AND {WRITTEN} AND messages.at >= held_at"
     )
+    may_go = f"held_at IS NOT NULL AND (held_at > ? OR EXISTS ({has_written}))"
+    update(conn, "schedules", may_go, now, held_at=None)
 
 
 def fired_in_future(conn: Connection, now: float) -> list[Schedule]:
@@ -292,25 +285,24 @@ def fired_in_future(conn: Connection, now: float) -> list[Schedule]:
 
 def follow_clock(conn: Connection, schedule: Schedule, due: float, now: float) -> None:
     """Follow a clock that was set back: it counts as fired just now, and comes again when it is `due`."""
-    conn.execute(
-        "UPDATE schedules SET told_at = ?, due_at = ? WHERE id = ? AND told_at = ? AND due_at = ?",
-        (now, due, schedule.id, schedule.told_at, schedule.due_at),
-    )
+    unchanged = (schedule.id, schedule.told_at, schedule.due_at)
+    update(conn, "schedules", "id = ? AND told_at = ? AND due_at = ?", *unchanged, told_at=now, due_at=due)
 
 
 def release_for_template(conn: Connection) -> None:
     """Release what a template may bring: all that is held, except what failed before."""
-    conn.execute("UPDATE schedules SET held_at = NULL WHERE held_at IS NOT NULL AND resends = 0")
+    update(conn, "schedules", "held_at IS NOT NULL AND resends = 0", held_at=None)
 
 
 def next_due(conn: Connection, now: float) -> float | None:
     """Return the time of the next reminder that is not due yet; None if there is none."""
-    row = conn.execute(
-        "SELECT min(CASE WHEN put_off_until > due_at THEN put_off_until ELSE due_at END) AS due"
+    due: float | None = scalar(
+        conn,
+        "SELECT min(CASE WHEN put_off_until > due_at THEN put_off_until ELSE due_at END)"
         f" FROM schedules WHERE {_WAITS} AND (due_at > ? OR put_off_until > ?)",
-        (now, now),
-    ).fetchone()
-    return None if row["due"] is None else float(row["due"])
+        *(now, now),
+    )
+    return due
 
 
 def add(conn: Connection, schedule: Schedule, most: int, now: float) -> Schedule | None:
@@ -325,34 +317,28 @@ def add(conn: Connection, schedule: Schedule, most: int, now: float) -> Schedule
     values = {
         name: getattr(schedule, name) for name in ("id", "person_id", "conversation_id", "kind", *_WRITTEN)
     }
-    (newest,) = conn.execute(
-        "SELECT coalesce(max(number), 0) FROM schedules WHERE person_id = ?", (schedule.person_id,)
-    ).fetchone()
+    newest = scalar(conn, "SELECT max(number) FROM schedules WHERE person_id = ?", schedule.person_id) or 0
     insert(conn, "schedules", **values, number=newest + 1, changed_at=now, created_at=now)
     return by_id(conn, schedule.id)
 
 
 def change(conn: Connection, schedule: Schedule, now: float) -> bool:
     """Write what was changed, which makes it active again; return False if it is gone."""
-    values = [getattr(schedule, name) for name in _WRITTEN]
-    changed = conn.execute(
-        f"UPDATE schedules SET {', '.join(f'{name} = ?' for name in _WRITTEN)}, changed_at = ?, active = 1,"
-        " told_as = '', held_at = NULL, put_off_until = NULL WHERE id = ? AND person_id = ?",
-        (*values, now, schedule.id, schedule.person_id),
-    )
+    written = {name: getattr(schedule, name) for name in _WRITTEN}
+    anew = {"active": 1, "told_as": "", "held_at": None, "put_off_until": None, "changed_at": now}
+    whose = (schedule.id, schedule.person_id)
+    changed = update(conn, "schedules", "id = ? AND person_id = ?", *whose, **written, **anew)
     _drop_waiting(conn, schedule.id, now)
-    return bool(changed.rowcount)
+    return bool(changed)
 
 
 def cancel(conn: Connection, person: str, schedule: str, changed_by: str, now: float) -> bool:
     """End a person's reminder; return False if it was over."""
-    ended = conn.execute(
-        "UPDATE schedules SET active = 0, told_as = '', held_at = NULL, told_at = NULL, changed_by = ?,"
-        " changed_at = ? WHERE id = ? AND person_id = ? AND active = 1",
-        (changed_by, now, schedule, person),
-    )
+    over = {"active": 0, "told_as": "", "held_at": None, "told_at": None}
+    is_it, by = "id = ? AND person_id = ? AND active = 1", {"changed_by": changed_by, "changed_at": now}
+    ended = update(conn, "schedules", is_it, schedule, person, **over, **by)
     _drop_waiting(conn, schedule, now)
-    return bool(ended.rowcount)
+    return bool(ended)
 
 
 def restore(conn: Connection, person: str, changed_by: str, now: float) -> list[Schedule]:
@@ -425,9 +411,9 @@ def last_run(conn: Connection, schedule: str) -> LastRun | None:
     row = conn.execute(
         "SELECT turns.state, turns.outcome, turns.reply, turns.taint, turns.created_at,"
         " turns.prompt_tokens + turns.completion_tokens AS tokens"
-        " FROM messages JOIN turns ON turns.id = messages.turn_id"
-        " WHERE messages.wamid >= ? AND messages.wamid < ? ORDER BY messages.id DESC LIMIT 1",
-        (f"{SOURCE}{schedule}:", f"{SOURCE}{schedule};"),
+        f" FROM messages JOIN turns ON turns.id = messages.turn_id WHERE {_IS_RUN}"
+        " ORDER BY messages.id DESC LIMIT 1",
+        _runs(schedule),
     ).fetchone()
     if row is None:
         return None

@@ -15,7 +15,7 @@ import orjson
 from app.errors import RecadoError
 from app.messages import JSON
 from app.store import disk_space
-from app.store.database import Database
+from app.store.database import Database, scalar, update
 
 T = TypeVar("T")
 
@@ -69,11 +69,8 @@ def forget_fact(conn: Connection, person: str, number: int) -> str | None:
     found = next((one for one in facts(conn, person) if one.number == number), None)
     if found is None:
         return None
-    conn.execute(
-        "UPDATE skill_data SET value = '{\"deleted\":true}', outside = 0"
-        " WHERE person_id = ? AND skill = ? AND key = ?",
-        found.key,
-    )
+    gone = {"value": '{"deleted":true}', "outside": 0}
+    update(conn, "skill_data", "person_id = ? AND skill = ? AND key = ?", *found.key, **gone)
     return found.text
 
 
@@ -180,47 +177,41 @@ class SkillStore:
             return
         before = self._bytes(conn)
         conn.execute("SAVEPOINT skill_data")
-        self._write(conn)
-        refusal = self._refusal(conn, before)
-        if refusal is not None:
+        try:
+            self._write(conn)
+            self._check_room(conn, before)
+        except NoRoom:
             conn.execute("ROLLBACK TO skill_data")
-        conn.execute("RELEASE skill_data")
-        if refusal is not None:
-            raise NoRoom(refusal)
+            raise
+        finally:
+            conn.execute("RELEASE skill_data")
 
-    def _refusal(self, conn: Connection, before: int) -> Literal["QUOTA_EXCEEDED", "NO_SPACE"] | None:
-        """Return why the writes must be undone, None if they may stay."""
+    def _check_room(self, conn: Connection, before: int) -> None:
         after = self._bytes(conn)
         if after <= before:
-            return None
+            return
         if not disk_space.is_kept(conn, "data"):
-            return "NO_SPACE"
-        if not 0 < self._quota < after:
-            return None
-        conn.execute(  # what could undo a deletion goes, so that the deletion makes room at once
-            "UPDATE skill_data SET value = json_remove(value, '$.undo')"
-            " WHERE person_id = ? AND json_extract(value, '$.undo') NOT NULL",
-            (self._person,),
-        )
-        return "QUOTA_EXCEEDED" if self._bytes(conn) > self._quota else None
+            raise NoRoom("NO_SPACE")
+        if 0 < self._quota < after:
+            conn.execute(  # what could undo a deletion goes, so that the deletion makes room at once
+                "UPDATE skill_data SET value = json_remove(value, '$.undo')"
+                " WHERE person_id = ? AND json_extract(value, '$.undo') NOT NULL",
+                (self._person,),
+            )
+            if self._bytes(conn) > self._quota:
+                raise NoRoom("QUOTA_EXCEEDED")
 
     def _bytes(self, conn: Connection) -> int:
-        row = conn.execute("SELECT data_bytes FROM people WHERE id = ?", (self._person,)).fetchone()
-        return int(row["data_bytes"])
+        return int(scalar(conn, "SELECT data_bytes FROM people WHERE id = ?", self._person))
 
     def _write(self, conn: Connection) -> None:
         now, outside = time.time(), self._outside or self.read_outside
         for key, text in self._writes.items():
             row = (self._person, self._skill, key)
-            if text is None:
-                conn.execute("DELETE FROM skill_data WHERE person_id = ? AND skill = ? AND key = ?", row)
-            else:
-                conn.execute(
-                    "INSERT INTO skill_data (person_id, skill, key, value, updated_at, outside)"
-                    " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (person_id, skill, key) DO UPDATE SET"
-                    " value = excluded.value, updated_at = excluded.updated_at, outside = excluded.outside",
-                    (*row, text, now, outside and _holds_text(orjson.loads(text))),
-                )
+            conn.execute("DELETE FROM skill_data WHERE person_id = ? AND skill = ? AND key = ?", row)
+            if text is not None:
+                marked = outside and _holds_text(orjson.loads(text))
+                conn.execute("INSERT INTO skill_data VALUES (?, ?, ?, ?, ?, ?)", (*row, text, now, marked))
 
 
 def _holds_text(value: JSON) -> bool:

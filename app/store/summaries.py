@@ -7,7 +7,7 @@ from sqlite3 import Connection
 import orjson
 
 from app.people import Conversation
-from app.store.database import read_row
+from app.store.database import read_row, update
 from app.store.turn_state import Exchange, Parts, exchanges_since, summary_of
 
 RETRY_SECONDS = 600.0
@@ -52,26 +52,19 @@ def begin(conn: Connection, now: float) -> Unfolded | None:
     if row is None:
         return None
     is_last = row["attempts"] + 1 >= MOST_ATTEMPTS
-    conn.execute(
-        "UPDATE summaries SET attempts = attempts + 1, due_at = ? WHERE conversation_id = ?",
-        (None if is_last else now + RETRY_SECONDS, row["conversation"]),
-    )
+    tried = {"attempts": row["attempts"] + 1, "due_at": None if is_last else now + RETRY_SECONDS}
+    update(conn, "summaries", "conversation_id = ?", row["conversation"], **tried)
     exchanges = exchanges_since(conn, row["conversation"], row["since"])
     return read_row(Unfolded, row, parts=orjson.loads(row["parts"]), exchanges=exchanges)
 
 
 def fold(conn: Connection, taken: Unfolded, parts: Parts, since: float) -> bool:
     """Keep the new summary and move the window, unless either changed since it was taken."""
-    moved = conn.execute(
-        "UPDATE conversations SET history_from = ? WHERE id = ? AND history_from = ?",
-        (since, taken.conversation, taken.since),
-    ).rowcount
-    if moved:
-        conn.execute(
-            "UPDATE summaries SET parts = ?, due_at = NULL, attempts = 0 WHERE conversation_id = ?",
-            (orjson.dumps(parts).decode(), taken.conversation),
-        )
-    return bool(moved)
+    id, unchanged = taken.conversation, "id = ? AND history_from = ?"
+    if not update(conn, "conversations", unchanged, id, taken.since, history_from=since):
+        return False
+    folded = {"parts": orjson.dumps(parts).decode(), "due_at": None, "attempts": 0}
+    return bool(update(conn, "summaries", "conversation_id = ?", id, **folded))
 
 
 def drop_line(conn: Connection, conversation: str, number: int) -> str | None:
@@ -82,10 +75,7 @@ def drop_line(conn: Connection, conversation: str, number: int) -> str | None:
         return None
     gone = lines.pop(number - 1)
     left = {name: [line for part, line in lines if part == name] for name in parts}
-    conn.execute(
-        "UPDATE summaries SET parts = ? WHERE conversation_id = ?",
-        (orjson.dumps(left).decode(), conversation),
-    )
+    update(conn, "summaries", "conversation_id = ?", conversation, parts=orjson.dumps(left).decode())
     return gone[1]
 
 

@@ -11,7 +11,6 @@ MOST_CONVERSATIONS = 50
 MOST_MESSAGES = 200
 ASKS_SECONDS = 7 * 86_400.0  # for which one who was not answered is shown as asking
 _BETWEEN_DIGITS = str.maketrans("", "", "+ -()")
-_ESCAPED = str.maketrans({"%": "\\%", "_": "\\_", "\\": "\\\\"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +42,7 @@ class ThreadMessage:
 
 def newest(conn: Connection, words: str, now: float) -> list[ThreadLine]:
     """Return the conversations whose person or texts hold `words`, those that ask for a person first."""
-    like = f"%{fold(words).translate(_ESCAPED)}%"
-    address = like.translate(_BETWEEN_DIGITS)
+    sought = fold(words)
     conn.create_function("folded", 1, fold, deterministic=True)
     rows = conn.execute(
         "SELECT c.id, c.person_id, m.text, m.kind, m.at,"
@@ -54,12 +52,11 @@ def newest(conn: Connection, words: str, now: float) -> list[ThreadLine]:
         " ELSE '' END AS state"
         " FROM conversations c JOIN people p ON p.id = c.person_id"
         " JOIN messages m ON m.id = (SELECT max(id) FROM messages WHERE conversation_id = c.id)"
-        " WHERE ? = '' OR folded(p.name) LIKE ? ESCAPE '\\'"
-        " OR EXISTS (SELECT 1 FROM aliases a WHERE a.person_id = p.id AND a.value LIKE ? ESCAPE '\\')"
-        " OR EXISTS (SELECT 1 FROM messages s WHERE s.conversation_id = c.id"
-        " AND folded(s.text) LIKE ? ESCAPE '\\')"
+        " WHERE instr(folded(p.name), ?)"
+        " OR EXISTS (SELECT 1 FROM aliases a WHERE a.person_id = p.id AND instr(folded(a.value), ?))"
+        " OR EXISTS (SELECT 1 FROM messages s WHERE s.conversation_id = c.id AND instr(folded(s.text), ?))"
         " ORDER BY state = 'asked' DESC, m.id DESC LIMIT ?",
-        (now, now - ASKS_SECONDS, words, like, address, like, MOST_CONVERSATIONS),
+        (now, now - ASKS_SECONDS, sought, sought.translate(_BETWEEN_DIGITS), sought, MOST_CONVERSATIONS),
     ).fetchall()
     return [
         ThreadLine(id, *people.shown_as(conn, person), text or f"[{kind}]", at, state)

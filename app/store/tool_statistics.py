@@ -98,8 +98,5 @@ def _percentile(steps: Counter[int], percent: int) -> float | None:
 
 
 def _step(seconds: float | None) -> int:
-    if seconds is None:
-        return _NEVER_RAN
-    if seconds <= 0.001:
-        return 0
-    return min(math.ceil(math.log(seconds * 1000, _BASE)), _LAST_STEP)
+    milliseconds = 0 if seconds is None else max(seconds * 1000, 1)
+    return min(math.ceil(math.log(milliseconds, _BASE)), _LAST_STEP) if milliseconds else _NEVER_RAN

@@ -7,10 +7,10 @@ import orjson
 
 from app.messages import JSON
 from app.store import disk_space
-from app.store.database import insert, read_row
+from app.store.database import insert, read_row, scalar
 from app.store.journal import Tokens
 
-PART_CHARACTERS = 256 * 1024
+PART_CHARACTERS = 256 * 1024  # of a longer part of a prompt its beginning and its length are kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +71,11 @@ def keep(conn: Connection, turn: str, call: ModelCall) -> None:
     """Keep a model call of a turn, unless the disk is low."""
     if not disk_space.is_kept(conn, "traces"):
         return
-    (person,) = conn.execute("SELECT person_id FROM turns WHERE id = ?", (turn,)).fetchone()
+    person = scalar(conn, "SELECT person_id FROM turns WHERE id = ?", turn)
     for part, body in call.parts:
-        kept = {"hash": part, "body": _bounded(body), "at": call.at}
-        insert(conn, "prompt_parts", or_skip=True, person_id=person, **kept)
+        if len(body) > PART_CHARACTERS:
+            body = orjson.dumps({"cut": body[:PART_CHARACTERS], "characters": len(body)}).decode()
+        insert(conn, "prompt_parts", or_skip=True, person_id=person, hash=part, body=body, at=call.at)
     insert(
         conn,
         "model_calls",
@@ -90,13 +91,6 @@ def keep(conn: Connection, turn: str, call: ModelCall) -> None:
         catalog=call.catalog,
         at=call.at,
     )
-
-
-def _bounded(body: str) -> str:
-    """Return a part of a prompt; of a very long one its beginning and its length."""
-    if len(body) <= PART_CHARACTERS:
-        return body
-    return orjson.dumps({"cut": body[:PART_CHARACTERS], "characters": len(body)}).decode()
 
 
 def recent_turns(conn: Connection, limit: int = 20) -> list[TurnLine]:
@@ -126,8 +120,5 @@ def turn_trace(conn: Connection, turn: str) -> TurnTrace:
 def _prompt(conn: Connection, call: Row) -> list[JSON]:
     """Return the prompt and the tools of a model call, put together again from their parts."""
     sql = "SELECT body FROM prompt_parts WHERE person_id = ? AND hash = ?"
-    parts = []
-    for part in orjson.loads(call["parts"]):
-        kept = conn.execute(sql, (call["person_id"], part)).fetchone()
-        parts.append(orjson.loads(kept["body"]) if kept is not None else {"forgotten": part})
-    return parts
+    kept = [(part, scalar(conn, sql, call["person_id"], part)) for part in orjson.loads(call["parts"])]
+    return [orjson.loads(body) if body else {"forgotten": part} for part, body in kept]

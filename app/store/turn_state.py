@@ -10,21 +10,13 @@ import orjson
 from app.messages import JSON, FollowUp, in_own_words, retold
 from app.people import Conversation
 from app.store import approvals
-from app.store.database import exists, placeholders
+from app.store.database import exists, placeholders, scalar, update
 from app.store.journal import TurnGone, UncertainCall, tokens_used, uncertain_calls
 from app.store.outbox import SENT_AS
 from app.store.people import by_id
 from app.store.skill_data import Fact, facts
 
 Parts = Mapping[str, Sequence[str]]  # of a summary: lines by the name of their part
-
-
-@dataclass(frozen=True, slots=True)
-class JournalRow:
-    """A row of the journal; its key says what it is (docs/architecture.md)."""
-
-    key: str
-    payload: JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +36,9 @@ class InboxMessage:
 
 MOST_EXCHANGES = 100
 MOST_FACTS = 200
+_ANSWERED_BEFORE = (
+    "SELECT 1 FROM turns WHERE person_id = ? AND id <> ? AND (outcome = 'answered' OR state = 'parked')"
+)
 _CALL_CHARACTERS = 160
 _VALUE_CHARACTERS = 60
 
@@ -98,7 +93,7 @@ class TurnState:
     sticky_categories: tuple[str, ...]
     active_skills: tuple[str, ...]
     members: tuple[InboxMessage, ...]
-    journal: tuple[JournalRow, ...]
+    journal: Mapping[str, JSON]  # by key, which says what a row is (docs/architecture.md)
     exchanges: tuple[Exchange, ...]
     quoted: dict[str, tuple[str, str]]  # text and direction of the quoted messages, by wamid
     tokens_today: int
@@ -117,7 +112,7 @@ class TurnState:
         return max((member.received_at for member in self.members), default=None)
 
 
-def load_turn(conn: Connection, turn: str, now: float, history: int, day: str) -> TurnState:
+def load_turn(conn: Connection, turn: str, history: int, day: str) -> TurnState:
     """Count an attempt and read the state of the turn. Raises TurnGone if it has ended."""
     row = conn.execute(
         "UPDATE turns SET state = 'running', attempts = attempts + 1 WHERE id = ?"
@@ -146,11 +141,11 @@ def load_turn(conn: Connection, turn: str, now: float, history: int, day: str) -
         sticky_categories=tuple(orjson.loads(conversation["categories"])),
         active_skills=tuple(orjson.loads(conversation["skills"])),
         members=members,
-        journal=_journal(conn, turn),
+        journal=_journals(conn, [turn])[turn],
         exchanges=exchanges,
         quoted=_quoted(conn, conversation["id"], members),
         tokens_today=tokens_used(conn, person.id, day),
-        first_contact=not exchanges and _is_first(conn, person.id, turn),
+        first_contact=not exchanges and not exists(conn, _ANSWERED_BEFORE, person.id, turn),
         open_questions=tuple(one.title for one in waiting),
         taint=tuple(row["taint"].splitlines()),
         asked_after=tuple(source for one in waiting for source in one.sources),
@@ -163,13 +158,9 @@ def load_turn(conn: Connection, turn: str, now: float, history: int, day: str) -
 
 def summary_of(conn: Connection, conversation: str) -> Parts:
     """Return the running summary of a conversation, {} if there is none."""
-    row = conn.execute("SELECT parts FROM summaries WHERE conversation_id = ?", (conversation,)).fetchone()
-    return {} if row is None else orjson.loads(row["parts"])
-
-
-def _journal(conn: Connection, turn: str) -> tuple[JournalRow, ...]:
-    rows = conn.execute("SELECT key, payload FROM journal WHERE turn_id = ?", (turn,))
-    return tuple(JournalRow(row["key"], orjson.loads(row["payload"])) for row in rows)
+    sql = "SELECT parts FROM summaries WHERE conversation_id = ?"
+    parts: Parts = orjson.loads(scalar(conn, sql, conversation) or "{}")
+    return parts
 
 
 def _members(conn: Connection, turn: str) -> tuple[InboxMessage, ...]:
@@ -194,9 +185,7 @@ def _window(conn: Connection, conversation: Row, turn: str, limit: int) -> tuple
     exchanges = exchanges_since(conn, conversation["id"], since, but=turn, limit=limit + 1)
     if len(exchanges) > limit:
         exchanges = exchanges[-(limit // 2) :]
-        conn.execute(
-            "UPDATE conversations SET history_from = ? WHERE id = ?", (exchanges[0].at, conversation["id"])
-        )
+        update(conn, "conversations", "id = ?", conversation["id"], history_from=exchanges[0].at)
     return exchanges
 
 
@@ -211,16 +200,17 @@ def exchanges_since(
         (conversation, since, but, limit),
     ).fetchall()
     shown = [row["id"] for row in rows]
-    said, found, calls = _said(conn, shown), _found(conn, shown), _calls(conn, shown)
+    said, journals = _said(conn, shown), _journals(conn, shown)
+    results = {turn: [row.get("facts", {}) for row in kept.values()] for turn, kept in journals.items()}
     return tuple(
         Exchange(
             "\n".join(text for text, _ in said[row["id"]]),
             row["reply"],
             row["created_at"],
             tuple(row["taint"].splitlines()),
-            tuple(found.get(row["id"], ())),
+            tuple(address for facts in results[row["id"]] for address in facts.get("found", ())),
             "\n".join(text for text, is_own in said[row["id"]] if is_own),
-            tuple(calls.get(row["id"], ())),
+            tuple(_past_calls(journals[row["id"]])),
             row["outcome"] == "business",
         )
         for row in reversed(rows)
@@ -235,42 +225,32 @@ def _said(conn: Connection, turns: Sequence[str]) -> dict[str, list[tuple[str, b
         turns,
     )
     said: dict[str, list[tuple[str, bool]]] = {turn: [] for turn in turns}
-    for row in rows:
-        kind, payload = row["kind"], orjson.loads(row["payload"])
-        said[row["turn_id"]].append((retold(kind, row["text"], payload), in_own_words(kind, payload)))
+    for turn, kind, text, written in rows:
+        payload = orjson.loads(written)
+        said[turn].append((retold(kind, text, payload), in_own_words(kind, payload)))
     return said
 
 
-def _found(conn: Connection, turns: Sequence[str]) -> dict[str, list[str]]:
-    """Return the addresses that searches listed, by turn; they go with the journal."""
+def _journals(conn: Connection, turns: Sequence[str]) -> dict[str, dict[str, JSON]]:
+    """Return the rows of the turns' journals that are still kept, by turn and key."""
     rows = conn.execute(
-        f"SELECT turn_id, payload FROM journal WHERE turn_id IN ({placeholders(turns)})"
-        " AND key > 'found:' AND key < 'found;'",
+        f"SELECT turn_id, key, payload FROM journal WHERE turn_id IN ({placeholders(turns)}) ORDER BY key",
         turns,
     )
-    found: dict[str, list[str]] = {}
+    kept: dict[str, dict[str, JSON]] = {turn: {} for turn in turns}
     for row in rows:
-        found.setdefault(row["turn_id"], []).extend(orjson.loads(row["payload"]))
-    return found
+        kept[row["turn_id"]][row["key"]] = orjson.loads(row["payload"])
+    return kept
 
 
-def _calls(conn: Connection, turns: Sequence[str]) -> dict[str, list[PastCall]]:
-    """Return the calls that the model made in each turn, in their order; they go with the journal."""
-    rows = conn.execute(
-        f"SELECT turn_id, key, payload FROM journal WHERE turn_id IN ({placeholders(turns)})"
-        " AND (key > 'llm:' AND key < 'llm;' OR key > 'tool:' AND key < 'tool;') ORDER BY key",
-        turns,
-    ).fetchall()
-    payloads = {(row["turn_id"], row["key"]): orjson.loads(row["payload"]) for row in rows}
-    made: dict[str, list[PastCall]] = {}
-    for (turn, key), payload in payloads.items():
-        if key.startswith("llm:"):
-            number = key.removeprefix("llm:")
-            made.setdefault(turn, []).extend(
-                _past_call(call, payloads.get((turn, f"tool:{number}:{call['id']}")))
-                for call in payload["calls"]
-            )
-    return made
+def _past_calls(journal: dict[str, JSON]) -> list[PastCall]:
+    """Return the calls that the model made, in their order."""
+    answers = ((key.removeprefix("llm:"), row) for key, row in journal.items() if key.startswith("llm:"))
+    return [
+        _past_call(call, journal.get(f"tool:{number}:{call['id']}"))
+        for number, answer in answers
+        for call in answer["calls"]
+    ]
 
 
 def _past_call(call: JSON, result: JSON) -> PastCall:
@@ -302,10 +282,3 @@ def _quoted(
             text = retold(row["kind"], row["text"], orjson.loads(row["payload"]))
             found[wamid] = (text, row["direction"])
     return found
-
-
-def _is_first(conn: Connection, person: str, turn: str) -> bool:
-    earlier = (
-        "SELECT 1 FROM turns WHERE person_id = ? AND id <> ? AND (outcome = 'answered' OR state = 'parked')"
-    )
-    return not exists(conn, earlier, person, turn)

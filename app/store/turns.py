@@ -1,7 +1,7 @@
 """Turns: claiming a burst, stopping, ending, and recovery after a crash or a fault."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import dropwhile
 from sqlite3 import Connection, Row
 from typing import Literal
@@ -12,12 +12,11 @@ from app.errors import RecadoError
 from app.people import Conversation
 from app.store import alerts, approvals, attachments, choices, events, outbox, summaries
 from app.store.conditions import RUNNABLE, RUNNING, SILENT, UNCLAIMED
-from app.store.database import Database, exists, insert, placeholders
+from app.store.database import Database, exists, insert, placeholders, update
 from app.store.journal import TurnGone
 from app.store.outbox import Draft
 
 MAX_ATTEMPTS = 3
-MAX_CROWDED = 3
 BURST_MESSAGES = 50
 
 TAKEN_OVER = "a person of the business answers"
@@ -124,7 +123,7 @@ def _may_go_on(conn: Connection, conversation: str, now: float) -> bool:
     if person is None or person["access"] != "blocked":
         return person is not None and not person["frozen"]
     _close_all(conn, "person_id = ?", person["id"], now, "the person was shut out")
-    conn.execute("UPDATE inbox SET done_at = ? WHERE person_id = ? AND done_at IS NULL", (now, person["id"]))
+    update(conn, "inbox", "person_id = ? AND done_at IS NULL", person["id"], done_at=now)
     return False
 
 
@@ -153,17 +152,11 @@ def _open_turn(
         created_at=now,
         due_at=now,
     )
-    marks = placeholders(seqs)
-    claimed = conn.execute(
-        f"UPDATE inbox SET turn_id = ? WHERE seq IN ({marks}) AND {UNCLAIMED} AND person_id = ?",
-        (turn, *seqs, person),
-    ).rowcount
+    members, unclaimed = f"seq IN ({placeholders(seqs)})", f"{UNCLAIMED} AND person_id = ?"
+    claimed = update(conn, "inbox", f"{members} AND {unclaimed}", *seqs, person, turn_id=turn)
     if claimed != len(seqs):
         raise RecadoError(f"claimed {claimed} of {len(seqs)} messages")
-    conn.execute(
-        f"UPDATE messages SET turn_id = ? WHERE id IN (SELECT message_id FROM inbox WHERE seq IN ({marks}))",
-        (turn, *seqs),
-    )
+    update(conn, "messages", f"id IN (SELECT message_id FROM inbox WHERE {members})", *seqs, turn_id=turn)
 
 
 def stop(conn: Connection, conversation: str, turn: str, now: float) -> Ready | None:
@@ -223,11 +216,8 @@ def end(
     outbox.put_reply(conn, conversation, source or f"turn:{turn}", draft, now, turn=turn)
     events.emit(conn, "message.replied", conversation.person_id, {"turn": turn, "text": draft.text}, now)
     if sticky is not None:
-        lists = (orjson.dumps(names).decode() for names in (sticky.tools, sticky.categories, sticky.skills))
-        conn.execute(
-            "UPDATE conversations SET tools = ?, categories = ?, skills = ? WHERE id = ?",
-            (*lists, conversation.id),
-        )
+        lists = {name: orjson.dumps(listed).decode() for name, listed in asdict(sticky).items()}
+        update(conn, "conversations", "id = ?", conversation.id, **lists)
 
 
 def drop_unsent(conn: Connection, conversation: str, now: float) -> None:
@@ -235,10 +225,8 @@ def drop_unsent(conn: Connection, conversation: str, now: float) -> None:
     _close_all(conn, "conversation_id = ?", conversation, now, TAKEN_OVER)
     choices.withdraw(conn, conversation)
     dropped = outbox.drop_unsent(conn, conversation, now)
-    conn.execute(
-        f"UPDATE turns SET outcome = 'stopped', reply = '', error = ? WHERE id IN ({placeholders(dropped)})",
-        (TAKEN_OVER, *dropped),
-    )
+    over = {"outcome": "stopped", "reply": "", "error": TAKEN_OVER}
+    update(conn, "turns", f"id IN ({placeholders(dropped)})", *dropped, **over)
 
 
 def answered_by_business(
@@ -249,46 +237,32 @@ def answered_by_business(
     now: float,
     *,
     takes_what_waits: bool = True,
-) -> str:
-    """Keep what a person of the business wrote as the answer to what waits; return its turn.
+) -> None:
+    """Keep what a person of the business wrote as a turn of its own, with the id `turn`.
 
-    `turn` is the id of a new one, unless they go on after their own answer. Without `takes_what_waits` the
-    assistant still answers what waits: the conversation was given back to it since.
+    It answers what waits, unless the conversation was given back to the assistant since.
     """
-    waiting = f"conversation_id = ? AND {UNCLAIMED} AND inbox.kind <> 'scheduled'"
-    answered = (
-        "direction = 'in' AND (turn_id IN (SELECT id FROM turns WHERE conversation_id = ?"
-        " AND state = 'done' AND outcome = 'stopped' AND error = ?)"
-        f" OR id IN (SELECT message_id FROM inbox WHERE {waiting}))"
+    insert(
+        conn,
+        "turns",
+        id=turn,
+        **conversation.columns,
+        state="done",
+        outcome="business",
+        reply=said,
+        created_at=now,
+        done_at=now,
     )
-    of_conversation = (conversation.id, TAKEN_OVER, conversation.id)
-    newest = conn.execute(
-        "SELECT id, outcome FROM turns WHERE conversation_id = ? AND state = 'done'"
-        " ORDER BY created_at DESC, id DESC LIMIT 1",
-        (conversation.id,),
-    ).fetchone()
-    takes = takes_what_waits and exists(conn, f"SELECT 1 FROM messages WHERE {answered}", *of_conversation)
-    if newest is not None and newest["outcome"] == "business" and not takes:
-        turn = newest["id"]
-        conn.execute("UPDATE turns SET reply = reply || ? WHERE id = ?", (f"\n{said}", turn))
-    else:
-        insert(
-            conn,
-            "turns",
-            id=turn,
-            **conversation.columns,
-            state="done",
-            outcome="business",
-            reply=said,
-            created_at=now,
-            done_at=now,
+    if takes_what_waits:
+        waiting = f"conversation_id = ? AND {UNCLAIMED} AND inbox.kind <> 'scheduled'"
+        answered = (
+            "direction = 'in' AND (turn_id IN (SELECT id FROM turns WHERE conversation_id = ?"
+            " AND state = 'done' AND outcome = 'stopped' AND error = ?)"
+            f" OR id IN (SELECT message_id FROM inbox WHERE {waiting}))"
         )
-    if takes:
-        conn.execute(f"UPDATE messages SET turn_id = ? WHERE {answered}", (turn, *of_conversation))
-        conn.execute(
-            f"UPDATE inbox SET turn_id = ?, done_at = ? WHERE {waiting}", (turn, now, conversation.id)
-        )
-    return turn
+        where = conversation.id
+        update(conn, "messages", answered, where, TAKEN_OVER, where, turn_id=turn)
+        update(conn, "inbox", waiting, where, turn_id=turn, done_at=now)
 
 
 def new_conversation(conn: Connection, conversation: str, now: float) -> None:
@@ -296,36 +270,19 @@ def new_conversation(conn: Connection, conversation: str, now: float) -> None:
     _close_all(conn, "state = 'parked' AND conversation_id = ?", conversation, now)
     choices.withdraw(conn, conversation)
     summaries.forget(conn, conversation)
-    conn.execute(
-        "UPDATE conversations SET history_from = ?, tools = '[]', categories = '[]', skills = '[]'"
-        " WHERE id = ?",
-        (now, conversation),
-    )
+    nothing = dict.fromkeys(("tools", "categories", "skills"), "[]")
+    update(conn, "conversations", "id = ?", conversation, history_from=now, **nothing)
 
 
 def recover(conn: Connection) -> int:
-    """Queue again the turns that ran when the server crashed; return how many there were.
-
-    A turn that ran alone keeps its attempt. Of several it is unknown which one crashed the server: none is
-    counted, `MAX_CROWDED` times at most, so that a turn which brings the server down ends all the same.
-    """
-    (running,) = conn.execute(f"SELECT count(*) FROM turns WHERE {RUNNING}").fetchone()
-    if running > 1:
-        conn.execute(
-            "UPDATE turns SET attempts = attempts - 1, crowded = crowded + 1"
-            f" WHERE {RUNNING} AND crowded < ? AND attempts > 0",
-            (MAX_CROWDED,),
-        )
-    conn.execute(f"UPDATE turns SET state = 'queued' WHERE {RUNNING}")
-    return int(running)
+    """Queue again the turns that ran when the server crashed; return how many there were."""
+    return update(conn, "turns", RUNNING, state="queued")
 
 
 def release(conn: Connection) -> None:
     """Queue again what ran, at an orderly stop when nothing runs any more; that run counts as no attempt."""
-    conn.execute(
-        "UPDATE turns SET state = 'queued', attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END"
-        f" WHERE {RUNNING}"
-    )
+    uncounted = "CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END"
+    conn.execute(f"UPDATE turns SET state = 'queued', attempts = {uncounted} WHERE {RUNNING}")
 
 
 def postpone(conn: Connection, turn: str, due: float, error: str, *, is_its_own: bool = True) -> bool:
@@ -367,6 +324,6 @@ def _close(
         (outcome, reply, error[:500], taint, now, turn),
     ).rowcount
     if changed:
-        conn.execute("UPDATE inbox SET done_at = ? WHERE turn_id = ?", (now, turn))
+        update(conn, "inbox", "turn_id = ?", turn, done_at=now)
         approvals.expire_of_turn(conn, turn, now)
     return bool(changed)

@@ -1,6 +1,5 @@
 """Decide a turn's next step from its journal. Pure: a restart decides the same."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -14,7 +13,6 @@ from app.routing.selector import changed
 from app.routing.tool_search import SEARCH_TOOLS
 from app.skills.disclosure import LOAD_SKILL, READ_SKILL_FILE
 from app.skills.script_tool import RUN_SKILL_SCRIPT
-from app.store.turn_state import JournalRow
 from app.tools import ToolResult
 from app.tools.plain import loads
 
@@ -41,7 +39,7 @@ class CallResult:
     text: str
     ok: bool = False
     dry_run: bool = False
-    outside: bool = False  # made of the person's rows that hold text of others
+    outside: bool = False  # holds text of others
     receipt: str = ""  # the tool's own line about what it changed
     skill: str = ""  # whose instructions it holds
     tools: tuple[str, ...] = ()  # that a search found
@@ -49,6 +47,8 @@ class CallResult:
     pictures: tuple[str, ...] = ()  # paths of the person's pictures that the model asked to see
     # a question that ends the turn: its text, and `options` or `location`
     asks: Mapping[str, JSON] = field(default_factory=dict)
+    found: tuple[str, ...] = ()  # addresses that a search listed
+    files: tuple[MediaFile, ...] = ()  # that go with the reply
 
     @classmethod
     def of(cls, tool: str, result: ToolResult, text: str, *, bundled: bool = False) -> "CallResult":
@@ -65,7 +65,7 @@ class CallResult:
             outside=result.meta.get("outside") is True,
             receipt=_receipt(data.get("summary")),
             skill=str(data.get("skill", "")) if tool == LOAD_SKILL else "",
-            tools=_tool_names(data.get("tools")) if tool == SEARCH_TOOLS else (),
+            tools=tuple(one["name"] for one in data.get("tools", ())) if tool == SEARCH_TOOLS else (),
             follow_up=follow_up_of(result),
             pictures=tuple(map(str, shown.get("pictures", ())))[:MOST_PICTURES],
             asks=shown.get("asks", {}),
@@ -114,13 +114,11 @@ class Transcript:
 
     routed: Routed | None = None
     rounds: tuple[Round, ...] = ()
-    found: tuple[str, ...] = ()  # addresses that searches listed before the journal was read
-    files: Mapping[str, tuple[MediaFile, ...]] = field(default_factory=dict)  # by "round:call id"
 
     @property
-    def loaded_skills(self) -> tuple[str, ...]:
-        """Return the skills whose instructions the model has read as results."""
-        return tuple(result.skill for one in self.rounds for _, result in one.finished if result.skill)
+    def finished(self) -> list[tuple[ToolCall, CallResult]]:
+        """Return every call that has a result, in their order."""
+        return [pair for one in self.rounds for pair in one.finished]
 
     def with_route(self, routed: Routed) -> "Transcript":
         return replace(self, routed=routed)
@@ -180,12 +178,14 @@ def next_action(transcript: Transcript, max_rounds: int) -> Action:
     for number, one in enumerate(rounds):
         if left := one.unfinished:
             return RunTools(number, left, one.intents)
-    last = rounds[-1]
+    last, before = rounds[-1], rounds[-2] if len(rounds) > 1 else None
     if asked := last.asks:
         return Reply(str(asked["question"]))
     if last.calls:
-        return AskModel(len(rounds), with_tools=len(rounds) < max_rounds and not _repeats(rounds))
-    if last.text or len(rounds) > max_rounds or _answered_nothing_twice(rounds):
+        repeats = before is not None and _signatures(last) == _signatures(before)
+        return AskModel(len(rounds), with_tools=len(rounds) < max_rounds and not repeats)
+    said_nothing_before = before is not None and not before.calls and not before.text
+    if last.text or len(rounds) > max_rounds or said_nothing_before:
         return Reply(last.text)
     return AskModel(len(rounds), with_tools=False)
 
@@ -200,12 +200,11 @@ def offered_tools(chosen: tuple[str, ...], rounds: Sequence[Round], limit: int) 
     for one in rounds:
         called |= {call.name for call in one.calls}
         last, found = offered[-1], [name for _, result in one.finished for name in result.tools]
-        if not found:
-            offered.append(last)
-            continue
-        reading = [name for name in (LOAD_SKILL, READ_SKILL_FILE, RUN_SKILL_SCRIPT) if name in last]
-        idle = [name for name in last if name not in called]
-        offered.append(tuple(changed(last, [SEARCH_TOOLS, *reading, *found], limit, first=idle)))
+        if found:
+            reading = [name for name in (LOAD_SKILL, READ_SKILL_FILE, RUN_SKILL_SCRIPT) if name in last]
+            idle = [name for name in last if name not in called]
+            last = tuple(changed(last, [SEARCH_TOOLS, *reading, *found], limit, first=idle))
+        offered.append(last)
     return offered
 
 
@@ -214,20 +213,12 @@ def answer_row(answer: Round) -> JSON:
     return {"text": answer.text, "calls": list(map(asdict, answer.calls)), "attached": answer.attached}
 
 
-def read_journal(entries: Iterable[JournalRow]) -> Transcript:
-    """Return the transcript that journal rows tell."""
-    rows: dict[str, dict[str, JSON]] = defaultdict(dict)  # by kind, then by round and call
-    for entry in entries:
-        kind, _, rest = entry.key.partition(":")
-        rows[kind][rest] = entry.payload
-    routed = [
-        Routed(*(tuple(row.get(key, ())) for key in ("categories", "tools", "skills", "shown")))
-        for row in rows["route"].values()
-    ]
-    rounds = [_round(number, rows) for number in sorted(rows["llm"], key=int)]
-    found = tuple(address for listed in rows["found"].values() for address in listed)
-    files = {key: tuple(MediaFile(**file) for file in listed) for key, listed in rows["files"].items()}
-    return Transcript(routed[0] if routed else None, tuple(rounds), found, files)
+def read_journal(rows: Mapping[str, JSON]) -> Transcript:
+    """Return the transcript that the rows of a journal tell, by their keys."""
+    numbers = sorted(int(key.removeprefix("llm:")) for key in rows if key.startswith("llm:"))
+    route, parts = rows.get("route"), ("categories", "tools", "skills", "shown")
+    routed = None if route is None else Routed(*(tuple(route.get(part, ())) for part in parts))
+    return Transcript(routed, tuple(_round(number, rows) for number in numbers))
 
 
 def unique_calls(calls: Iterable[ToolCall], taken: Iterable[str]) -> tuple[ToolCall, ...]:
@@ -245,16 +236,16 @@ def unique_calls(calls: Iterable[ToolCall], taken: Iterable[str]) -> tuple[ToolC
     return tuple(unique)
 
 
-def _round(number: str, rows: Mapping[str, Mapping[str, JSON]]) -> Round:
-    answer = rows["llm"][number]
-    calls = {f"{number}:{call['id']}": ToolCall(**call) for call in answer["calls"]}
+def _round(number: int, rows: Mapping[str, JSON]) -> Round:
+    answer = rows[f"llm:{number}"]
+    calls = tuple(ToolCall(**call) for call in answer["calls"])
     results = {
         call.id: _RESULT.validate_python({"text": row["result"], **row.get("facts", {})})
-        for key, call in calls.items()
-        if (row := rows["tool"].get(key)) is not None
+        for call in calls
+        if (row := rows.get(f"tool:{number}:{call.id}")) is not None
     }
-    begun = frozenset(call.id for key, call in calls.items() if key in rows["intent"])
-    return Round(answer["text"], tuple(calls.values()), results, begun, answer.get("attached", {}))
+    begun = frozenset(call.id for call in calls if f"intent:{number}:{call.id}" in rows)
+    return Round(answer["text"], calls, results, begun, answer.get("attached", {}))
 
 
 def _receipt(summary: JSON) -> str:
@@ -289,27 +280,14 @@ def _texts(values: JSON) -> tuple[str, ...]:
     return tuple(map(str, values[:MOST_LISTED])) if isinstance(values, list | tuple) else ()
 
 
-def _tool_names(listed: JSON) -> tuple[str, ...]:
-    tools = listed if isinstance(listed, list) else []
-    names = (tool.get("name") for tool in tools if isinstance(tool, dict))
-    return tuple(name for name in names if isinstance(name, str))
+def _signatures(one: Round) -> list[bytes]:
+    """Spell the calls of a round in one way, however the model wrote their arguments."""
+    return sorted(map(_signature, one.calls))
 
 
-def _repeats(rounds: tuple[Round, ...]) -> bool:
-    if len(rounds) < 2:
-        return False
-    last, before = rounds[-1].calls, rounds[-2].calls
-    return sorted(map(_call_signature, last)) == sorted(map(_call_signature, before))
-
-
-def _call_signature(call: ToolCall) -> bytes:
-    """Spell a call in one way, however the model wrote its arguments."""
+def _signature(call: ToolCall) -> bytes:
     arguments = call.arguments
     with suppress(ValueError, TypeError):  # no JSON, or integers of more than 64 bits
         read = loads(arguments) if isinstance(arguments, str) else arguments
         return orjson.dumps([call.name, read], option=orjson.OPT_SORT_KEYS)
     return f"{call.name} {arguments!r}".encode()
-
-
-def _answered_nothing_twice(rounds: tuple[Round, ...]) -> bool:
-    return len(rounds) > 1 and not rounds[-2].calls and not rounds[-2].text

@@ -1,11 +1,84 @@
-"""Check an answer before it is sent: a guest's for what was made up, any for deeds that no tool did."""
+"""Check an answer before it is sent: a guest's for what was made up, any for deeds that no tool did.
 
+A small model writes "I added it" without a call. What it says is compared with the calls of the turn.
+"""
+
+import re
 from dataclasses import dataclass
 from typing import Literal
 
 from app.i18n import say
-from app.turns import claims, deeds
+from app.turns import claims
 from app.turns.state import TurnContext
+
+# Each language in its own spelling: without accents "anoté" would be "anote".
+_I_DID = (
+    # Spanish
+    r"anoté|agregué|añadí|guardé|puse|programé|agendé|creé|registré|apunté|borré|eliminé|quité|saqué|cancelé"
+    r"|marqué|taché|actualicé|cambié|moví|envié|mandé|reservé|compré|pedí|pagué|llamé|confirmé|instalé"
+    r"|desinstalé|configuré|activé|desactivé|edité|corregí|reprogramé|pospuse|aparté|publiqué|avisé"
+    r"|notifiqué|contacté|deshice|olvidé|(?:dejé|he|hemos) (?:\w+ )?{done_es}|hice (?:la|una|tu) reserva"
+    # Portuguese
+    r"|anotei|adicionei|coloquei|salvei|guardei|programei|agendei|criei|registrei|apaguei|excluí|removi|tirei"
+    r"|cancelei|marquei|risquei|atualizei|mudei|alterei|movi|enviei|mandei|reservei|comprei|pedi|paguei"
+    r"|liguei|confirmei|instalei|desinstalei|configurei|ativei|desativei|editei|corrigi|remarquei|adiei"
+    r"|publiquei|avisei|notifiquei|desfiz|esqueci|(?:deixei|fiz a|fiz uma|fiz sua) (?:{done_pt}|reserva)"
+    # English
+    r"|i(?:['’]ve| have)?(?: just| already| now| also| successfully)* (?:{done_en})"
+)
+_I_WILL = (
+    r"te (?:lo |la )?(?:recordaré|avisaré|notificaré|mandaré|enviaré)(?! que\b)"
+    r"|te voy a (?:recordar|avisar|mandar|enviar)|voy a (?:recordarte|avisarte)"
+    r"|te (?:aviso|recuerdo) (?:mañana|hoy|a las?|el|en \d|todos|todas|cada)\b"
+    r"|(?:vou )?te (?:lembrarei|avisarei)(?! que\b)|vou (?:te |lhe )?(?:lembrar|avisar)(?! que\b)"
+    r"|te (?:aviso|lembro) (?:amanhã|hoje|às?|no|na|em \d|todos|todas|cada)\b"
+    r"|i(?:['’]ll| will) (?:remind|notify|alert|ping|text|email|call) you"
+)
+_DONE = {
+    "done_es": r"(?:anotad|agregad|añadid|guardad|programad|agendad|cread|registrad|apuntad|borrad|eliminad"
+    r"|quitad|cancelad|marcad|tachad|actualizad|cambiad|movid|enviad|mandad|reservad|comprad|pedid|pagad"
+    r"|confirmad|instalad|configurad|activad|desactivad|editad|corregid|reprogramad|pospuest|puest"
+    r"|deshech|olvidad|publicad)[oa]s?",
+    "done_pt": r"(?:(?:anotad|adicionad|colocad|salvad|guardad|programad|agendad|criad|registrad|apagad"
+    r"|excluíd|removid|tirad|cancelad|marcad|riscad|atualizad|mudad|alterad|movid|enviad|mandad|reservad|comprad"
+    r"|pedid|confirmad|instalad|configurad|ativad|desativad|editad|corrigid|remarcad|adiad|desfeit"
+    r"|publicad)[oa]s?|salv[oa]s?|pag[oa]s?)",
+    "done_en": r"added|saved|noted|set|scheduled|created|recorded|deleted|removed|cancell?ed|marked|crossed"
+    r"|updated|changed|moved|sent|booked|reserved|bought|ordered|paid|called|confirmed|installed|configured"
+    r"|enabled|disabled|turned|edited|corrected|put|rescheduled|postponed|published|notified|emailed|texted"
+    r"|messaged|logged|written|stored|undone|ticked|checked off|taken|made (?:a|the|your) (?:note|reservation"
+    r"|reminder|booking|appointment)",
+}
+_AT_ONCE = (  # "Saved.", "Great, reminder set for nine"
+    r"\A\W*(?:(?:listo|pronto|ok|okay|perfecto|perfeito|great|sure|claro|all right|done|ya|já)[,.!:]? )*"
+    r"(?:(?:el|la|tu|o|a|seu|sua|the|your)? ?(?:recordatorio|nota|lista|cita|evento|tarea|alarma|mensaje"
+    r"|reserva|lembrete|consulta|tarefa|alarme|mensagem|reminder|note|list|event|task|alarm|message|booking"
+    r"|appointment) )?(?:{done_es}|{done_pt}|{done_en})(?=[ .,!:✅]|\Z)"
+)
+_IS_DONE = (  # may also be read from a list: "your appointment is booked"
+    r"(?:quedan?|quedó|quedaron|está|están|fue|fueron|ha sido|han sido|se ha|se han) (?:ya )?(?:{done_es})"
+    r"|(?:ficou|ficaram|fica|está|estão|foi|foram) (?:já )?(?:{done_pt})"
+    r"|(?:is|are|it['’]s|has been|have been|was|were) (?:now |all |already )*(?!called|set of)(?:{done_en})"
+)
+_DID = re.compile(rf"(?<!\w)(?:{_I_DID}|{_I_WILL})(?!\w)|{_AT_ONCE}".format(**_DONE))
+_STANDS = re.compile(rf"(?<!\w)(?:{_IS_DONE})(?!\w)".format(**_DONE))
+_NOT = re.compile(
+    r"\b(?:no|nunca|nada|ningun[oa]?|ningún|tampoco|ni|sin|não|nenhuma?|nem|sem|jamais|not|nothing|none|never"
+    r"|neither|without|cannot|unable|fail\w*)\b|n['’]t\b"
+)
+_IF = re.compile(
+    r"\b(?:si|cuando|para que|puedo|podría|podrías|puedes|quieres|quiera|gustaría|antes de|antes que|apenas"
+    r"|se|quando|assim que|posso|poderia|pode|quer|queira|gostaria|caso"
+    r"|if|when|once|unless|can|could|would|should|may|might|before|as soon as|let me know|want|like)\b"
+)
+_EARLIER = re.compile(
+    r"\b(?:ayer|anteayer|hace|anteriormente|antes|semana pasada"
+    r"|el (?:lunes|martes|miércoles|jueves|viernes|sábado|domingo) pasado|había"
+    r"|ontem|anteontem|faz|semana passada|tinha"
+    r"|yesterday|earlier|previously|ago|last (?:week|night|month|time)|before|had)\b"
+)
+_QUOTED = re.compile(r"“[^“”]*”|«[^«»]*»|\"[^\"\n]*\"|`[^`]*`")
+_SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?!\s|$)[^.!?\n]*)*[.!?]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +97,7 @@ def find_fault(turn: TurnContext, answer: str, *, offline: bool) -> AnswerFault 
 
 def _made_up(turn: TurnContext, answer: str) -> AnswerFault | None:
     """Look for prices, dates and the like, in an answer to a guest, that stand nowhere."""
-    if not turn.is_checked:
+    if not turn.person.is_guest or turn.asks:
         return None
     if not (found := claims.unsupported(answer, turn.prompt.given, turn.prompt.moment)):
         return None
@@ -37,22 +110,22 @@ def _made_up(turn: TurnContext, answer: str) -> AnswerFault | None:
         f"what it tells here stands in no result and in nothing that was said: {listed} Answer again, in the "
         "same language, without that and without other figures that you were not given; say plainly what "
         "you do not know, and offer a person of the business.",
-        deeds.without(answer, found) or unknown,
+        without(answer, found) or unknown,
     )
 
 
 def _not_done(turn: TurnContext, answer: str) -> AnswerFault | None:
     """Look for "I added it" and "I will remind you" in an answer before which no tool changed anything."""
-    finished = [(call, result) for one in turn.transcript.rounds for call, result in one.finished]
+    finished = turn.transcript.finished
     reading = turn.tools.read_only()
     if any(result.dry_run or (result.ok and call.name not in reading) for call, result in finished):
         return None
     earlier = any(call.changed for exchange in turn.state.exchanges for call in exchange.calls)
     has_read = earlier or any(result.ok for _, result in finished)
-    if not (found := deeds.claimed(answer, read_something=has_read)):
+    if not (found := claimed(answer, read_something=has_read)):
         return None
     listed = " ".join(found)
-    rest = deeds.without(answer, found)
+    rest = without(answer, found)
     denial = say(turn.person.language, "I have not done that. Ask me for it again, in one short sentence.")
     return AnswerFault(
         "not done",
@@ -60,3 +133,31 @@ def _not_done(turn: TurnContext, answer: str) -> AnswerFault | None:
         "it if you have one; else answer again, in the same language, and say plainly that it is not done.",
         f"{rest}\n\n{denial}".strip(),
     )
+
+
+def claimed(answer: str, *, read_something: bool) -> list[str]:
+    """Return the sentences that say that the assistant did something, or will.
+
+    `read_something`: a tool told how things stand, so "it is booked" says no more than that.
+    """
+    sentences = filter(str.strip, _SENTENCE.findall(answer))
+    return [one for one in sentences if _claims(one, read_something=read_something)]
+
+
+def without(answer: str, sentences: list[str]) -> str:
+    """Return an answer without these sentences."""
+    for sentence in sentences:
+        answer = answer.replace(sentence, "", 1)
+    return re.sub(r"(?<![ \t])[ \t]+\n|\n{3,}", "\n\n", answer).strip()
+
+
+def _claims(sentence: str, *, read_something: bool) -> bool:
+    said = _QUOTED.sub("…", sentence.strip(" \t*_-•").casefold())
+    if said.endswith("?") or "¿" in said or _EARLIER.search(said):
+        return False
+    patterns = (_DID,) if read_something else (_DID, _STANDS)
+    negated, doubted = _NOT.search(said), _IF.search(said)
+    first_not = negated.end() if negated else len(said) + 1
+    first_if = doubted.end() if doubted else len(said) + 1
+    found = (match for pattern in patterns for match in pattern.finditer(said))
+    return any(one.end() < first_not and one.start() < first_if for one in found)

@@ -1,11 +1,11 @@
 """Decide which calls of a round may run, which are refused, and which a person is asked about."""
 
 import json
+import re
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from sqlite3 import Connection
 
 from app.errors import RecadoError
 from app.llm.model import ToolCall
@@ -18,8 +18,10 @@ from app.tools import ExecutionEngine, Tool, ToolContext, ToolResult
 from app.turns.cards import CALL, ONCE, Card, call_card, question_draft, with_sources
 from app.turns.contexts import ToolContexts
 from app.turns.state import TurnContext, TurnServices
-from app.turns.taint import foreign_addresses, own_addresses
+from app.turns.taint import leads_elsewhere, own_addresses
 
+# the key of a later question about a call, "0#2:id": an id of the model's may hold anything
+_NUMBERED = re.compile(r"^(\d+)#\d+")
 MOST_OPEN = 20  # questions of one conversation: a model that goes on asking would fill phone and prompts
 
 
@@ -80,19 +82,11 @@ class NeedsApproval:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """The questions asked already, in the turn and in the conversation."""
+    """The questions that were asked in the turn and in the conversation, and what is always allowed here."""
 
     of_turn: tuple[Approval, ...]
     open: tuple[Approval, ...]
-    standing: frozenset[tuple[str, str]]  # tools, by name and hash, with an "always here" that still holds
-
-    def about(self, key: str) -> list[Approval]:
-        """Return the questions about a call, the oldest first."""
-        return [one for one in self.of_turn if _first_key(one.call_key) == key]
-
-
-class _Unreadable(Exception):
-    """Raised when nobody can tell what a call would do."""
+    standing: frozenset[tuple[str, str]]  # by name and hash
 
 
 class Authorizer:
@@ -121,17 +115,21 @@ class Authorizer:
         decisions.refused = self._repeats(turn, number, calls, begun) | decisions.refused
         found: list[NeedsApproval] = []
         for call in calls:
-            try:
-                one = self._needs_approval(turn, number, call, call.id in begun, own)
-            except _Unreadable:  # the engine refuses it, or asks about what it lets through
-                decisions.must_ask.add(call.id)
-                continue
+            is_begun = call.id in begun
+            one = self._needs_approval(turn, number, call, own, decisions, is_begun=is_begun)
             if one is not None and call.id not in decisions.refused:
                 found.append(one)
         if not self._asks:
             decisions.must_ask.update(one.call.id for one in found)
         elif found:
-            asked = await self._store.tx(lambda conn: _read_asked(conn, turn, found))
+            where = turn.state.conversation
+            asked = await self._store.tx(
+                lambda conn: _Asked(
+                    approvals.of_turn(conn, turn.id),
+                    approvals.open_in(conn, where.id),
+                    approvals.standing_consents(conn, where),
+                )
+            )
             for one in found:
                 try:
                     await self._decide(turn, f"{number}:{one.call.id}", one, asked, decisions)
@@ -185,7 +183,9 @@ class Authorizer:
                 continue
             first = firsts.setdefault(call_identity(tool, call), call.id)
             if first != call.id and call.id not in begun:
-                results[call.id] = _same_as(first)
+                said = f"this is the same as call {first} of your answer, and a call runs once"
+                hint = f"see the result of call {first}"
+                results[call.id] = ToolResult.failure("SAME_CALL", said, hint, same_call_as=first)
         return results
 
     def _needs_approval(
@@ -193,14 +193,20 @@ class Authorizer:
         turn: TurnContext,
         number: int,
         call: ToolCall,
-        begun: bool,
         own: frozenset[str],
+        decisions: Decisions,
+        *,
+        is_begun: bool,
     ) -> NeedsApproval | None:
-        """Return the call if it needs a yes, None if the engine may have it as it is. Raises _Unreadable."""
+        """Return the call if it needs a yes, None if the engine may have it as it is.
+
+        Of one that nobody can read here the engine asks, if it lets it through.
+        """
         tool = self._tools.tool(call.name)
         if tool is None or (tool.audience == "owners" and not turn.person.is_owner):
-            raise _Unreadable  # the engine does not know it either, unless it is another one by then
-        if tool.harmless or tool.name not in turn.offered_by(number) or (begun and not tool.idempotent):
+            decisions.must_ask.add(call.id)  # the engine does not know it, unless it is another one by then
+            return None
+        if tool.harmless or tool.name not in turn.offered_by(number) or (is_begun and not tool.idempotent):
             return None
         always_asks = tool.card is not None or call_identity(tool, call) in turn.uncertain
         is_tainted = bool(turn.sources)
@@ -210,9 +216,10 @@ class Authorizer:
         try:
             arguments = tool.validate_args(call.arguments)
             tool.check(arguments, ToolContext(person=turn.person, chosen=turn.chosen_skills))
-        except Exception as error:  # whatever it is, the engine meets it too, and answers for it
-            raise _Unreadable from error
-        if not asks and not tool.destructive and not foreign_addresses(arguments, own, tool.input_schema):
+        except Exception:  # whatever it is, the engine meets it too, and answers for it
+            decisions.must_ask.add(call.id)
+            return None
+        if not asks and not tool.destructive and not leads_elsewhere(arguments, own, tool.input_schema):
             return None  # text of others is in the prompt, but it led the call to no address of theirs
         return NeedsApproval(call, tool, arguments, once=always_asks or is_tainted)
 
@@ -220,32 +227,40 @@ class Authorizer:
         self, turn: TurnContext, key: str, one: NeedsApproval, asked: _Asked, decisions: Decisions
     ) -> None:
         """Note a call as agreed to or laid aside, or ask about it now. Raises Refused."""
-        about = asked.about(key)
+        again = approvals.ASKS_AGAIN
+        about = [past for past in asked.of_turn if _NUMBERED.sub(r"\1", past.call_key) == key]
         last = about[-1] if about else None
         if last is None:
-            if (one.tool.name, one.hashes[1]) in asked.standing:
+            if one.may_stand and (one.tool.name, one.hashes[1]) in asked.standing:
                 decisions.agreed[one.call.id] = Agreed("always", *one.hashes)
                 return
-            if (declined := _declined_before(one, asked)) is not None:
-                raise Refused(_refusal(one.tool, declined))
+            for past in reversed(asked.of_turn):
+                is_over = past.state not in ("open", "yes") and past.choice not in again
+                if is_over and one.is_about(past):
+                    raise Refused(_refusal(one.tool, past))
             if any(map(one.is_about, asked.open)):
-                raise Refused(_asked_already(one.tool))
+                said = (
+                    f"the person was asked about this very call of {one.tool.name} and has not answered yet"
+                )
+                hint = "say that the question above still waits for an answer; do not call it again"
+                raise Refused(ToolResult.failure("DENIED", said, hint, waits=True))
             if len(asked.open) + len(decisions.questions) >= MOST_OPEN:
-                raise Refused(_too_many_open(one.tool))
+                said = f"{one.tool.name} did not run: {MOST_OPEN} questions wait for this person's answer"
+                raise Refused(ToolResult.failure("DENIED", said, "tell the person to answer those first"))
         elif last.state == "open":
             decisions.laid_aside.add(one.call.id)
             return
-        elif last.choice in approvals.ASKS_AGAIN:
+        elif last.choice in again:
             pass
         elif last.state != "yes":
             raise Refused(_refusal(one.tool, last))
         elif (last.arguments_hash, last.tool_hash) == one.hashes:
             decisions.agreed[one.call.id] = Agreed(last.choice, *one.hashes, last.subject)
             return
-        again = frozenset(past.choice for past in about) & approvals.ASKS_AGAIN
-        card = await self._card(turn, one, again)
+        card = await self._card(turn, one, again & {past.choice for past in about})
         decisions.laid_aside.add(one.call.id)
-        decisions.questions.append(_question(turn, _numbered_key(key, len(about) + 1), one, card))
+        numbered = key.replace(":", f"#{len(about) + 1}:", 1) if about else key
+        decisions.questions.append(_question(turn, numbered, one, card))
 
     async def _card(self, turn: TurnContext, one: NeedsApproval, shown_again: Collection[str]) -> Card:
         language, tool = turn.person.language, one.tool
@@ -277,45 +292,6 @@ def _canonical(arguments: JSON) -> str:
     return json.dumps(arguments, sort_keys=True, separators=(",", ":"), default=str)
 
 
-def _read_asked(conn: Connection, turn: TurnContext, found: Sequence[NeedsApproval]) -> _Asked:
-    conversation = turn.state.conversation
-    standing = [
-        (one.tool.name, one.hashes[1])
-        for one in found
-        if one.may_stand and approvals.has_standing_consent(conn, conversation, one.tool.name, one.hashes[1])
-    ]
-    return _Asked(
-        approvals.of_turn(conn, turn.id), approvals.open_in(conn, conversation.id), frozenset(standing)
-    )
-
-
-def _declined_before(one: NeedsApproval, asked: _Asked) -> Approval | None:
-    """Return the turn's last question about the very same call that was declined or came to nothing."""
-    over = [
-        past
-        for past in asked.of_turn
-        if past.state not in ("open", "yes")
-        and past.choice not in approvals.ASKS_AGAIN
-        and one.is_about(past)
-    ]
-    return over[-1] if over else None
-
-
-def _numbered_key(key: str, number: int) -> str:
-    """Return the key of the `number`-th question about a call: "0:id", then "0#2:id".
-
-    The number stands before the colon, because an id of the model's may hold anything.
-    """
-    turns_round, _, call = key.partition(":")
-    return key if number == 1 else f"{turns_round}#{number}:{call}"
-
-
-def _first_key(key: str) -> str:
-    """Return the key of the first question about the same call."""
-    turns_round, _, call = key.partition(":")
-    return f"{turns_round.partition('#')[0]}:{call}"
-
-
 def _question(turn: TurnContext, key: str, one: NeedsApproval, card: Card) -> Question:
     arguments_hash, tool_hash = one.hashes
     draft, buttons = question_draft(turn.channel, turn.person.language, card)
@@ -342,25 +318,3 @@ def _refusal(tool: Tool, last: Approval) -> ToolResult:
     hint = "do not call it again with the same arguments; ask what to do instead"
     refused = said.get(last.state, f"{tool.name} was not agreed to")
     return ToolResult.failure("DENIED", refused, hint, answer=last.state)
-
-
-def _same_as(call: str) -> ToolResult:
-    said = f"this is the same as call {call} of your answer, and a call runs once"
-    return ToolResult.failure("SAME_CALL", said, f"see the result of call {call}", same_call_as=call)
-
-
-def _asked_already(tool: Tool) -> ToolResult:
-    return ToolResult.failure(
-        "DENIED",
-        f"the person was asked about this very call of {tool.name} already and has not answered yet",
-        "say that the question above still waits for an answer; do not call it again",
-        waits=True,
-    )
-
-
-def _too_many_open(tool: Tool) -> ToolResult:
-    return ToolResult.failure(
-        "DENIED",
-        f"{tool.name} did not run: {MOST_OPEN} questions wait for this person's answer already",
-        "tell the person to answer those first",
-    )

@@ -100,7 +100,8 @@ class AttachmentReader:
         waiting = await self._store.tx(lambda conn: attachments.waiting(conn, messages))
         if not waiting:
             return
-        person = await self._person(waiting[0])
+        first = waiting[0]
+        person = await self._store.tx(lambda conn: self._profiles.known(conn, first.person, first.aliases))
         room = len(waiting)
         if person.is_guest:
             read_before = await self._store.tx(lambda conn: attachments.count_read(conn, messages))
@@ -136,9 +137,6 @@ class AttachmentReader:
             log.error("an attachment was not read", error=type(error).__name__)
             await self._give_up(file, "damaged")
 
-    async def _person(self, file: WaitingFile) -> Person:
-        return await self._store.tx(lambda conn: self._profiles.known(conn, file.person, file.aliases))
-
     def _may_begin(self, conn: Connection, file: WaitingFile, person: Person) -> bool:
         """Return whether a file may be read now: a guest may have waited long for the place."""
         if person.is_guest and self._limits.is_reached(conn, person.id, time.time()):
@@ -161,8 +159,9 @@ class AttachmentReader:
         return await self._store.tx(lambda conn: attachments.waiting_file(conn, file.message))
 
     async def _understand(self, file: WaitingFile, person: Person) -> None:
-        source = self._media.absolute(file.path)
-        head = await asyncio.to_thread(_head, source)
+        source, head = self._media.absolute(file.path), b""
+        if not _is_audio(file):
+            head = (await asyncio.to_thread(source.read_bytes))[:HEAD]
         if _is_audio(file):
             await self._hear(file, person)
         elif file.kind in ("image", "sticker") or is_picture(head):
@@ -259,8 +258,3 @@ def _name(file: WaitingFile, person: Person, ending: str) -> str:
         return safe_name(f"{stem}{ending}", (ending,) if ending else ())
     day = datetime.fromtimestamp(time.time(), ZoneInfo(person.timezone or "UTC"))
     return f"{day:%Y-%m-%d} {_NAMES.get(person.language, 'photo')} {file.message}{ending}"
-
-
-def _head(source: Path) -> bytes:
-    with source.open("rb") as file:
-        return file.read(HEAD)

@@ -43,8 +43,13 @@ class CallRecorder(ABC):
         text, day = result.to_json(), tool_statistics.day_of(time.time())
 
         def write(conn: Connection) -> ToolResult:
-            refused = self._keep_stored(conn) if result.ok else None
-            kept, said = (result, text) if refused is None else (refused, refused.to_json())
+            kept, said = result, text
+            try:
+                if result.ok and self._store is not None:
+                    self._store.apply(conn)
+            except NoRoom as full:
+                kept = ToolResult.failure(full.code, _why_not_kept(full, self._person.language))
+                said = kept.to_json()
             self._write_result(conn, kept, said)
             tool_statistics.count(conn, tool, kept.code, seconds, day)
             return kept
@@ -65,25 +70,13 @@ class CallRecorder(ABC):
         else:
             journal.clear_uncertain(conn, self._person.id, call)
 
-    def _keep_stored(self, conn: Connection) -> ToolResult | None:
-        """Write what the tool stored; return why it may not stay, None when it may."""
-        try:
-            if self._store is not None:
-                self._store.apply(conn)
-        except NoRoom as full:
-            return _not_kept(full, self._person.language)
-        return None
-
 
 def is_unknown(result: ToolResult) -> bool:
     """Tell whether nobody knows if the call happened."""
     return result.meta.get("outcome") == "unknown"
 
 
-def _not_kept(full: NoRoom, language: str) -> ToolResult:
-    """Tell a person that what a tool stored could not be kept."""
+def _why_not_kept(full: NoRoom, language: str) -> str:
     if full.code == "QUOTA_EXCEEDED":
-        text = say(language, "I could not save it: your data has reached its limit. Delete something first.")
-    else:
-        text = say(language, "I could not save it: my disk is nearly full. The person who runs me was told.")
-    return ToolResult.failure(full.code, text)
+        return say(language, "I could not save it: your data has reached its limit. Delete something first.")
+    return say(language, "I could not save it: my disk is nearly full. The person who runs me was told.")

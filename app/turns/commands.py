@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from app.errors import RecadoError
 from app.i18n import say
-from app.people import Conversation, Person
+from app.people import Person
 from app.schedule.quiet import read_hours
 from app.schedule.wording import local_text
 from app.store import handovers, people, skill_data
@@ -75,7 +75,15 @@ async def command_answer(turn: TurnContext, command: str, written: str, services
     if command in ("human", "bot") and is_owners_own:
         return await _hand_over(turn.person, written, services, takes=command == "human")
     if command == "usage" and is_owners_own:
-        return await _usage_of_month(turn.person.language, services)
+        month = day_of(time.time())[:7]
+        used = await services.store.tx(lambda conn: usage(conn, services.rates, month))
+        return say(
+            turn.person.language,
+            "This month: {messages} messages ({cost} {currency}; {unpriced} without a known price), "
+            "{tokens} tokens.",
+            **{name: used[name] for name in ("messages", "currency", "unpriced", "tokens")},
+            cost=f"{used['cost']:.2f}",
+        )
     known, spoken = _COMMANDS.get(_word(written).partition(" ")[0], (None, ""))
     languages, own = spoken.split(), turn.person.language
     language = own if not languages or own in languages else languages[0]
@@ -156,7 +164,7 @@ def _origin(fact: Fact, person: Person, language: str) -> str:
 
 
 async def _change_person(owner: Person, command: str, written: str, services: TurnServices) -> str:
-    language, who, now = owner.language, written.strip().partition(" ")[2].strip(), time.time()
+    language, who, now = owner.language, _somebody(written), time.time()
 
     def change(conn: Connection) -> None:
         if _CHANGES[command](conn, owner.realm, who, now) == owner.id:
@@ -176,23 +184,22 @@ async def _change_person(owner: Person, command: str, written: str, services: Tu
 
 async def _hand_over(owner: Person, written: str, services: TurnServices, *, takes: bool) -> str:
     """Make the assistant silent towards somebody, whom the owner answers, or let it answer them again."""
-    language, who, now = owner.language, written.strip().partition(" ")[2].strip(), time.time()
+    language, who, now = owner.language, _somebody(written), time.time()
     hours = services.settings.handover_hours
 
-    def change(conn: Connection) -> list[Conversation]:
+    def change(conn: Connection) -> None:
         found = people.conversations_of(conn, owner.realm, who)
+        if not found or found[0].person_id == owner.id:
+            raise RecadoError("nobody to hand over")
         for one in found:
             if takes:
                 handovers.begin(conn, one, now + hours * 3600, now, told=True)
             else:
                 handovers.give_back(conn, one.id, now)
-        return found
 
     try:
-        changed = await services.store.tx(change)
+        await services.store.tx(change)
     except RecadoError:
-        changed = []
-    if not changed or owner.id in {one.person_id for one in changed}:
         return say(language, "{who} is in no conversation with me.", who=who)
     services.look_again.set()
     if takes:
@@ -206,16 +213,8 @@ async def _hand_over(owner: Person, written: str, services: TurnServices, *, tak
     return say(language, "I answer {who} again.", who=who)
 
 
-async def _usage_of_month(language: str, services: TurnServices) -> str:
-    month = day_of(time.time())[:7]
-    used = await services.store.tx(lambda conn: usage(conn, services.rates, month))
-    return say(
-        language,
-        "This month: {messages} messages ({cost} {currency}; {unpriced} without a known price), "
-        "{tokens} tokens.",
-        **{name: used[name] for name in ("messages", "currency", "unpriced", "tokens")},
-        cost=f"{used['cost']:.2f}",
-    )
+def _somebody(written: str) -> str:
+    return written.strip().partition(" ")[2].strip()
 
 
 def help_text(language: str, abilities: Sequence[str], *, unknown: str, offline: bool, is_owner: bool) -> str:
@@ -234,10 +233,7 @@ def help_text(language: str, abilities: Sequence[str], *, unknown: str, offline:
         say(language, "- /quiet 22-7: hours in which I do nothing by myself"),
     ]
     if offline:
-        lines += [
-            "",
-            say(language, "I am in my simple built-in mode: I understand short requests only."),
-        ]
+        lines += ["", say(language, "I am in my simple built-in mode: I understand short requests only.")]
     if offline and is_owner:
         lines.append(
             say(

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from sqlite3 import Connection
 
@@ -27,19 +27,6 @@ LONGEST_QUESTION = 1_024  # characters beside a button
 LONGEST_REPLY = 16_000  # characters: four full WhatsApp messages
 
 
-@dataclass(frozen=True, slots=True)
-class _Ending:
-    """The end of a turn beyond its text."""
-
-    outcome: Outcome
-    error: str = ""
-    alert: tuple[str, str] | None = None
-    kept: StickySelection | None = None
-    fresh: bool = False  # the conversation starts anew
-    source: str = ""  # names a reply that is sent once for several turns
-    outgrown: bool = False  # older exchanges are to be folded into the conversation's summary
-
-
 class TurnFinalizer:
     """Ends turns, each in one of the ways below."""
 
@@ -51,18 +38,7 @@ class TurnFinalizer:
 
     async def answered(self, turn: TurnContext, text: str) -> None:
         """Send the model's answer, or a plain sentence when it gave none."""
-        kept = StickySelection(turn.offered, turn.routed.categories, turn.kept_skills)
-        outgrown = self._outgrown(turn)
-        ending = _Ending("answered", kept=kept, outgrown=outgrown)
-        await self._end(turn, text, ending)
-        if outgrown:
-            self._look_again.set()
-
-    def _outgrown(self, turn: TurnContext) -> bool:
-        """Tell whether the conversation outgrows its window; guests' and groups' are only cut."""
-        if self._is_offline or turn.person.is_guest or turn.in_group:
-            return False
-        return outgrows_window(turn.state.exchanges)
+        await self._end(turn, text, "answered")
 
     async def silent(self, turn: TurnContext) -> None:
         """End a watch that has nothing to tell: no message unless it did something."""
@@ -70,11 +46,11 @@ class TurnFinalizer:
         if text or turn.action_summaries or turn.sent_along:
             await self.answered(turn, text)
         else:
-            await self._end(turn, "", _Ending("silent"))
+            await self._end(turn, "", "silent")
 
     async def command_answered(self, turn: TurnContext, text: str, *, fresh: bool) -> None:
         """Send a command's answer; `fresh` starts the conversation anew."""
-        await self._end(turn, text, _Ending("command", fresh=fresh))
+        await self._end(turn, text, "command", fresh=fresh)
 
     async def model_failed(self, turn: TurnContext, error: ModelError) -> None:
         """Tell the person honestly and shortly, and the operator everything."""
@@ -99,7 +75,7 @@ class TurnFinalizer:
                 "I cannot reach my language model right now, so I cannot answer. "
                 "Please try again in a while.",
             )
-        await self._end(turn, _with_done(turn, text), _Ending("failed", cause, ("model", cause)))
+        await self._end(turn, _with_done(turn, text), "failed", error=cause, alert=("model", cause))
 
     async def over_budget(self, turn: TurnContext) -> None:
         """Say once an hour, and to each turn in which tools ran, that the day's tokens are used up."""
@@ -109,7 +85,7 @@ class TurnFinalizer:
         )
         hour = datetime.now(UTC).strftime("%Y-%m-%dT%H")
         source = "" if turn.transcript.rounds else f"budget:{turn.person.id}:{hour}"
-        await self._end(turn, _with_done(turn, text), _Ending("refused", source=source))
+        await self._end(turn, _with_done(turn, text), "refused", source=source)
 
     async def abandoned(self, turn: TurnContext, reason: str) -> None:
         """End a turn that cannot be finished: an honest reply, a dead letter, an alert."""
@@ -119,14 +95,29 @@ class TurnFinalizer:
             "Something went wrong on my side and I could not finish this. The person who runs me was told.",
         )
         alert = ("turn", f"a turn was given up: {reason}")
-        await self._end(turn, _with_done(turn, text), _Ending("failed", reason, alert))
+        await self._end(turn, _with_done(turn, text), "failed", error=reason, alert=alert)
 
-    async def _end(self, turn: TurnContext, text: str, ending: _Ending) -> None:
-        state, files, sources, person = turn.state, turn.sent_along, turn.sources, turn.person.id
-        draft = None
-        is_silent = ending.outcome == "silent" or (turn.may_be_silent and ending.outcome != "answered")
-        if not is_silent:
+    async def _end(
+        self,
+        turn: TurnContext,
+        text: str,
+        outcome: Outcome,
+        *,
+        error: str = "",
+        alert: tuple[str, str] | None = None,
+        fresh: bool = False,
+        source: str = "",
+    ) -> None:
+        """Write the end; `source` names a reply that is sent once for several turns."""
+        state, files, sources, person = turn.state, turn.sent_along, turn.sources, turn.person
+        answered, draft = outcome == "answered", None
+        if answered or not (outcome == "silent" or turn.may_be_silent):
             draft = await asyncio.to_thread(_draft, turn, text)  # a long text takes its time
+        kept, outgrown = None, False
+        if answered:
+            kept = StickySelection(turn.offered, turn.routed.categories, turn.kept_skills)
+            only_cut = self._is_offline or person.is_guest or turn.in_group  # what is old is not folded there
+            outgrown = not only_cut and outgrows_window(state.exchanges)
         now = time.time()
 
         def write(conn: Connection) -> None:
@@ -134,30 +125,33 @@ class TurnFinalizer:
                 conn,
                 state.id,
                 state.conversation,
-                ending.outcome,
+                outcome,
                 draft,
                 now,
-                error=ending.error,
-                sticky=ending.kept,
-                source=ending.source,
+                error=error,
+                sticky=kept,
+                source=source,
                 sources=sources,
             )
             if draft is not None and (options := turn.asks.get("options")):
                 choices.offer(conn, state.id, state.conversation, options, now)
-            if ending.outgrown:
-                summaries.ask(conn, state.conversation, turn.person.timezone, now)
-            outbox.put_files(conn, state.conversation, state.id, files, now)
-            if ending.fresh:
+            if outgrown:
+                summaries.ask(conn, state.conversation, person.timezone, now)
+            for number, file in enumerate(files):  # each may fail alone
+                source_of_file, message = f"turn:{state.id}:file:{number}", Draft(file.text, (file,))
+                outbox.put_reply(conn, state.conversation, source_of_file, message, now, turn=state.id)
+            if fresh:
                 turns.new_conversation(conn, state.conversation.id, now)
-            if ending.alert is not None:
-                alerts.raise_alert(conn, *ending.alert, now)
-            if ending.outcome == "failed":
+            if alert is not None:
+                alerts.raise_alert(conn, *alert, now)
                 letter = {"turn": state.id, "attempts": state.attempts}
-                alerts.add_dead_letter(conn, "turn", ending.error, letter, now, person=person)
-            elif ending.outcome in ("answered", "silent"):
+                alerts.add_dead_letter(conn, "turn", error, letter, now, person=person.id)
+            elif outcome in ("answered", "silent"):
                 alerts.close_alerts(conn, "model", now)
 
-        await self._store.tx(write, then=lambda _: self._sender.wake(person))
+        await self._store.tx(write, then=lambda _: self._sender.wake(person.id))
+        if outgrown:
+            self._look_again.set()
 
 
 def with_receipts(text: str, receipts: Iterable[str]) -> str:

@@ -66,8 +66,7 @@ _SIGNS: dict[str, Choice] = {
     **dict.fromkeys("👎❌✖🚫🛑🙅⛔", "no"),
 }
 _LONGEST_ANSWER = 40
-NOTICES_A_MINUTE = 5
-GUESTS_NOTICES_AN_HOUR = 1  # no limit on answers counts them
+NOTICES_AN_HOUR, GUESTS_NOTICES = 20, 1  # no limit on answers counts them
 LONGEST_NUMBER = 3  # digits of an option's number
 
 
@@ -141,14 +140,10 @@ class ApprovalReplies:
         to = people.conversation_by_id(conn, conversation)
         language = people.language(conn, to.person_id)
         channel = self._channels.get(to.channel)  # None: the conversation belongs to another realm
-        if channel is not None and self._may_notify(conn, to.person_id, now):
+        most = GUESTS_NOTICES if self._limits.is_guest(conn, to.person_id) else NOTICES_AN_HOUR
+        if channel is not None and count_since(conn, to.person_id, "heard:", now - 3600) < most:
             put_reply(conn, to, f"heard:{inbox}", _notice(channel, language, found), now)
         return to.person_id
-
-    def _may_notify(self, conn: Connection, person: str, now: float) -> bool:
-        if self._limits.is_guest(conn, person):
-            return count_since(conn, person, "heard:", now - 3600) < GUESTS_NOTICES_AN_HOUR
-        return count_since(conn, person, "heard:", now - 60) < NOTICES_A_MINUTE
 
 
 def _notice(channel: Channel, language: str, found: ReplyTaken | None) -> Draft:

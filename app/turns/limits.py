@@ -24,8 +24,7 @@ from app.store.turns import Pause
 
 GUESTS_TOKENS = 0.9  # share of the tokens that guests may use up
 WARNED_AT = 0.8  # share of the monthly budget
-PROMISED_SECONDS = 2.0  # guests look again for tokens that running turns may leave,
-LOOKS_A_SECOND = 25  # but no more of them than this
+PROMISED_SECONDS = 3.0  # until guests look again for tokens that running turns may leave
 RESERVES = 50  # one reserve is this part of a limit, and at least two messages
 FOR_OWNERS_ALERTS, FOR_OTHERS, FOR_MEMBERS, FOR_GUESTS = range(4)  # reserves that have to be left
 _LAST_STOPPED: tuple[Origin, ...] = ("reminder", "question", "business", "alert")
@@ -83,53 +82,42 @@ class Limits:
     def is_guest(self, conn: Connection, person: str) -> bool:
         return self._person(conn, person).is_guest
 
-    def gate(self, conn: Connection, conversation: str, now: float, lanes: int = 1) -> Gate | None:
-        """Return a gate if what waits in a conversation has to wait longer; a turn that is open goes on.
-
-        `lanes` is how many conversations may wait for the same.
-        """
+    def gate(self, conn: Connection, conversation: str, now: float) -> Gate | None:
+        """Return a gate if what waits in a conversation has to wait longer; a turn that is open goes on."""
         if not limits.has_waiting_messages(conn, conversation, now):
             return None
         where = people.conversation_by_id(conn, conversation)
-        person, settings = self._person(conn, where.person_id), self._settings
+        person, most = self._person(conn, where.person_id), self._settings.token_limit
         if person.is_owner:
             return None
-        guests_tokens = settings.token_limit and person.is_guest
-        written, alone, together = limits.tokens_needed(conn, conversation) if guests_tokens else (0, 0, 0)
-        never_fits = limits.reached(
-            settings.token_limit, dict.fromkeys(limits.PERIODS, written), GUESTS_TOKENS
-        )
+        written, needed, promised = 0, 0, 0
+        if most and person.is_guest:
+            written, needed, promised = limits.tokens_needed(conn, conversation)
+        never_fits = limits.reached(most, dict.fromkeys(limits.PERIODS, written), GUESTS_TOKENS)
         if never_fits and limits.refuse(conn, conversation, now):
             text = say(person.language, "That is more than I may read. Please send me a shorter message.")
             source = f"refused:{limits.period_name('hour', now)}:{person.id}"
             outbox.put_reply(conn, where, source, Draft(text, (Outgoing(text),)), now)
             return Gate(Pause(now), (person.id,))
-        found = self._reached(conn, person, alone, now)
+        found = self._reached(conn, person, now, needed)
         if found is None:
             if person.is_guest:
                 alerts.close_alerts(conn, _ALERT, now)
-                if together > alone and self._tokens_are_promised(conn, together, now):
-                    return Gate(Pause(now + max(PROMISED_SECONDS, lanes / LOOKS_A_SECOND)), ())
-            return None
+            others_first = promised and self._reached(conn, person, now, needed, promised)
+            return Gate(Pause(now + PROMISED_SECONDS), ()) if others_first else None
         what, period = found
-        limits.hold_back(conn, conversation, what, limits.period_ends(period, now))
+        ends = limits.period_ends(period, now)
+        limits.hold_back(conn, conversation, what, ends)
         if not limits.has_written(conn, conversation):  # a task waits
-            return Gate(Pause(limits.period_ends(period, now)), self._tell_owners(conn, what, period, now))
+            return Gate(Pause(ends), self._tell_owners(conn, what, period, now))
         return self._close(conn, where, person, what, period, now)
-
-    def gate_of_open(self, conn: Connection, conversation: str, now: float) -> Gate | None:
-        """Return a gate if a guest's turn that had to wait for its place may use no more tokens by now."""
-        where = people.conversation_by_id(conn, conversation)
-        person = self._person(conn, where.person_id)
-        period = self._tokens_reached(conn, person, 0, now)
-        return None if period is None else self._close(conn, where, person, "tokens", period, now)
 
     def _close(
         self, conn: Connection, where: Conversation, person: Person, what: str, period: Period, now: float
     ) -> Gate:
         """Tell the person, once in a period, that they have to wait; owners only of what is used up."""
         until, told = limits.period_ends(period, now), list[str]()
-        if self._reached(conn, person, 0, now) == (what, period):
+        if self._reached(conn, person, now) == (what, period):
             told = self._tell_owners(conn, what, period, now)
         if what not in ("sent", "budget"):  # else nothing may be sent
             wait = _duration(until - now, person.language)
@@ -145,7 +133,7 @@ class Limits:
 
     def is_reached(self, conn: Connection, person: str, now: float) -> bool:
         """Return whether what a person wrote has to wait for a limit."""
-        return self._reached(conn, self._person(conn, person), 0, now) is not None
+        return self._reached(conn, self._person(conn, person), now) is not None
 
     def count_guest_turn(self, conn: Connection, turn: str, now: float, *, is_new: bool) -> bool:
         """Return whether a turn is a guest's; a new one of theirs is counted."""
@@ -173,19 +161,26 @@ class Limits:
         if not self._bounds_sending or not (row.attempts == 1 or row.is_second_send):
             return []
         limits.add(conn, "sent", 1, now)
-        price = self._price(conn, row.person_id, is_template=row.message.template is not None, now=now)
-        limits.add(conn, "cost", price, now)
-        bound = self._month_bound(conn, now)
-        if bound is None or bound.used < bound.most * WARNED_AT:
-            return []
-        return self._tell_owners(conn, "budget", "month", now, is_warning=bound.reserves_left >= FOR_GUESTS)
+        person, is_template = self._person(conn, row.person_id), row.message.template is not None
+        limits.add(conn, "cost", self._price(person, is_template=is_template, now=now), now)
+        for bound in self._bounds(conn, now, 0):
+            if bound.what == "budget" and bound.used >= bound.most * WARNED_AT:
+                is_warning = bound.reserves_left >= FOR_GUESTS
+                return self._tell_owners(conn, "budget", "month", now, is_warning=is_warning)
+        return []
 
     def _reached(
-        self, conn: Connection, person: Person, tokens: int, now: float
+        self, conn: Connection, person: Person, now: float, needed: int = 0, promised: int = 0
     ) -> tuple[str, Period] | None:
-        """Return the limit that leaves no room for a turn of a person, which needs so many tokens."""
+        """Return the limit that leaves no room for a turn of a person.
+
+        It needs so many tokens beside those `promised` to other turns; the first of a period may run.
+        """
         settings = self._settings
-        if period := self._tokens_reached(conn, person, tokens, now):
+        used = {period: one + promised for period, one in limits.used(conn, "tokens", now).items()}
+        amounts = {period: one and one + needed for period, one in used.items()}
+        share = GUESTS_TOKENS if person.is_guest else 1.0
+        if period := limits.reached(settings.token_limit, amounts, share):
             return "tokens", period
         if not person.is_guest:
             return None
@@ -203,57 +198,39 @@ class Limits:
                 return bound.what, bound.period
         return None
 
-    def _tokens_reached(self, conn: Connection, person: Person, needed: int, now: float) -> Period | None:
-        """Return the period whose tokens have no room for `needed` more; the first turn of each may run."""
-        if not (most := self._settings.token_limit):
-            return None
-        share = GUESTS_TOKENS if person.is_guest else 1.0
-        used = limits.used(conn, "tokens", now)
-        return limits.reached(
-            most, {period: used[period] and used[period] + needed for period in used}, share
-        )
-
     def take_tokens(self, conn: Connection, person: Person, tokens: int, now: float) -> bool:
         """Count what a recording costs; return False for a guest's that would use up what guests may."""
-        if person.is_guest and self._settings.token_limit and self._tokens_are_promised(conn, tokens, now):
-            return False
+        if person.is_guest:
+            amounts = {period: used + tokens for period, used in limits.used(conn, "tokens", now).items()}
+            if limits.reached(self._settings.token_limit, amounts, GUESTS_TOKENS):
+                return False
         limits.add(conn, "tokens", tokens, now)
         return True
 
-    def _tokens_are_promised(self, conn: Connection, needed: int, now: float) -> bool:
-        """Return whether the turns that run and one more may need all tokens that guests may use."""
-        used = limits.used(conn, "tokens", now)
-        amounts = {period: amount + needed for period, amount in used.items()}
-        return limits.reached(self._settings.token_limit, amounts, GUESTS_TOKENS) is not None
-
-    def _tightest(self, conn: Connection, person: Person, now: float) -> _Bound:
-        """Return the limit on sending that leaves least."""
-        counts = limits.used(conn, "sent", now)
+    def _bounds(self, conn: Connection, now: float, price: int) -> list[_Bound]:
+        """Return the limits on sending; the next message costs `price`."""
+        counts, budget = limits.used(conn, "sent", now), self._budget
         bounds = [
             _Bound("sent", period, most, counts[period])
             for period in counts
             if (most := getattr(self._settings.send_limit, period))
         ]
-        if (month := self._month_bound(conn, now, person)) is not None:
-            bounds.append(month)
-        return min(bounds, key=lambda bound: bound.reserves_left)
+        if budget.amount and budget.currency:
+            cost = limits.used(conn, "cost", now)["month"]
+            bounds.append(_Bound("budget", "month", float(budget.amount * MILLION), cost, price))
+        elif budget.amount:
+            bounds.append(_Bound("budget", "month", float(budget.amount), counts["month"]))
+        return bounds
 
-    def _month_bound(self, conn: Connection, now: float, person: Person | None = None) -> _Bound | None:
-        if not self._budget.amount:
-            return None
-        if not self._budget.currency:
-            return _Bound(
-                "budget", "month", float(self._budget.amount), limits.used(conn, "sent", now)["month"]
-            )
-        cost = limits.used(conn, "cost", now)["month"]
-        price = self._price(conn, person.id, is_template=False, now=now) if person is not None else 0
-        return _Bound("budget", "month", float(self._budget.amount * MILLION), cost, price)
+    def _tightest(self, conn: Connection, person: Person, now: float) -> _Bound:
+        """Return the limit on sending that leaves least."""
+        price = self._price(person, is_template=False, now=now)
+        return min(self._bounds(conn, now, price), key=lambda bound: bound.reserves_left)
 
-    def _price(self, conn: Connection, person: str, *, is_template: bool, now: float) -> int:
+    def _price(self, person: Person, *, is_template: bool, now: float) -> int:
         """Return what a message counts in the budget, in millionths."""
-        country = self._person(conn, person).country
         category = "utility" if is_template else "service"
-        row = {"country": country, "category": category, "kind": REGULAR, "day": day_of(now)}
+        row = {"country": person.country, "category": category, "kind": REGULAR, "day": day_of(now)}
         return int(self._rates.price_in_budget(row) * MILLION)
 
     def _tell_owners(

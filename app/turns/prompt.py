@@ -152,27 +152,19 @@ def history_messages(
 
     The oldest leave in steps of half the budget, so that the beginning stays the same for many turns.
     """
-    called = [_called(exchange) for exchange in exchanges]
-    sizes = [
-        len(one.said) + len(calls) + len(one.reply) for one, calls in zip(exchanges, called, strict=True)
-    ]
+    kept = [(f"{one.said}{_called(one)}", one) for one in exchanges]
     room = budget * CHARACTERS_PER_TOKEN
-    steps = ceil(max(sum(sizes) - room, 0) / (room / 2))
-    left = steps * room / 2
-    kept = list(zip(exchanges, called, strict=True))
-    for size in sizes[:-1]:
-        if left <= 0:
-            break
-        left -= size
-        del kept[0]
+    excess = sum(len(said) + len(one.reply) for said, one in kept) - room
+    left = ceil(excess / (room / 2)) * room / 2
+    while left > 0 and len(kept) > 1:
+        said, one = kept.pop(0)
+        left -= len(said) + len(one.reply)
     messages: list[dict[str, JSON]] = []
-    for exchange, calls in kept:
-        said = clip(exchange.said, longest)
-        messages.append({"role": "user", "content": said + calls or _NOTHING_SAID})
-        reply = clip(exchange.reply, longest) or FILES_ALONE
-        if exchange.by_business:
-            reply = f"{_BY_BUSINESS}\n{reply}"
-        messages.append({"role": "assistant", "content": reply})
+    for _, one in kept:
+        said, reply = clip(one.said, longest) + _called(one), clip(one.reply, longest) or FILES_ALONE
+        messages.append({"role": "user", "content": said or _NOTHING_SAID})
+        by_business = f"{_BY_BUSINESS}\n" if one.by_business else ""
+        messages.append({"role": "assistant", "content": f"{by_business}{reply}"})
     return messages
 
 
@@ -205,7 +197,8 @@ def newest_message(turn: TurnState, person: Person, facts: Sequence[Fact] = ()) 
     lines = [line for member in turn.members for line in _member_lines(member, turn)]
     most = GUESTS_CHARACTERS if person.is_guest else MESSAGE_CHARACTERS
     text = "\n".join([*header, clip("\n".join(lines), most)])
-    return user_message(text, [path for member in turn.members for path in _pictures(member)])
+    attached = [member.payload.get("attachment") or {} for member in turn.members]
+    return user_message(text, [path for one in attached for path in one.get("pictures") or ()])
 
 
 def user_message(text: str, pictures: Sequence[str] = ()) -> dict[str, JSON]:
@@ -222,7 +215,9 @@ def shortened(messages: Sequence[dict[str, JSON]], newest: int, step: int) -> li
         return list(messages)
     history, longest = SHORTER[step - 1]
     kept = (*messages[max(newest - history, 1) : newest], *messages[newest:])
-    return [messages[0], *({**one, "content": _clipped(one["content"], longest)} for one in kept)]
+    contents = (one["content"] for one in kept)
+    said = (clip(content, longest) if isinstance(content, str) else content for content in contents)
+    return [messages[0], *({**one, "content": text} for one, text in zip(kept, said, strict=True))]
 
 
 def correction_message(text: str) -> dict[str, JSON]:
@@ -293,10 +288,6 @@ def _member_lines(member: InboxMessage, turn: TurnState) -> list[str]:
     if member.text:
         lines.append(clip(member.text, MESSAGE_CHARACTERS))
     return lines
-
-
-def _pictures(member: InboxMessage) -> list[str]:
-    return list((member.payload.get("attachment") or {}).get("pictures") or ())
 
 
 _NOT_PASSED_ON = "a message that WhatsApp does not pass on: say so, and ask them to send it differently"
@@ -378,10 +369,6 @@ def _describe_file(kind: str, text: str, attachment: JSON) -> str:
     rest = "" if pages == 1 else f"; page 1 of {pages} follows, the others can be read by that name"
     words = _data(str(attachment["text"]), FILE_CHARACTERS)
     return f"[The person sent {sort}{named}{kept}{rest}. It says: {words}]"
-
-
-def _clipped(content: JSON, limit: int) -> JSON:
-    return clip(content, limit) if isinstance(content, str) else content
 
 
 def _data(value: JSON, limit: int = 4_000) -> str:

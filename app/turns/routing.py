@@ -28,7 +28,7 @@ async def route_turn(turn: TurnContext, model: Model) -> tuple[Routed, JSON, Mod
         person=turn.person,
         categories=() if turn.in_group else tools.categories(turn.person),
         earlier=turn.state.exchanges[-RECENT_EXCHANGES:],
-        asked=turn.was_asked,
+        asked=any(one.reply.rstrip().endswith("?") for one in turn.state.exchanges[-1:]),
         sticky=turn.state.sticky_categories,
         timeout=turn.settings.classifier_timeout,
     )

@@ -128,20 +128,14 @@ class TurnScheduler:
                 lane.task.cancel()
         tasks = [lane.task for lane in self._lanes.values() if lane.task is not None]
         if tasks:
-            _, late = await asyncio.wait(tasks, timeout=seconds)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            await self._release()
+            await asyncio.wait(tasks, timeout=seconds)
+            await _ended(*tasks)
+            try:
+                async with asyncio.timeout(RELEASE_SECONDS):
+                    await self._store.tx(turns.release)
+            except (StoreError, TimeoutError) as error:  # they are found from their rows at a start
+                log.error("turns were not given back", error=str(error) or f"took over {RELEASE_SECONDS:g} s")
         await self._runner.close()
-
-    async def _release(self) -> None:
-        """Give back what ran, as far as the disk allows: the rest is found from its rows at a start."""
-        try:
-            async with asyncio.timeout(RELEASE_SECONDS):
-                await self._store.tx(turns.release)
-        except (StoreError, TimeoutError) as error:
-            log.error("turns were not given back", error=str(error) or f"took over {RELEASE_SECONDS:g} s")
 
     async def _serve(self, conversation: str, lane: _Lane) -> None:
         try:
@@ -175,8 +169,8 @@ class TurnScheduler:
         """Look for a turn and run it; whatever goes wrong, the lane goes on."""
         try:
             found = await self._claim(conversation)
-            if isinstance(found, Ready) and (pause := await self._run(conversation, lane, found)):
-                return pause
+            if isinstance(found, Ready):
+                await self._run(conversation, lane, found)
         except Exception as error:
             log.error("a lane stumbled", error=f"{type(error).__name__}: {error}")
             return Pause(time.time() + RETRY_SECONDS)
@@ -189,7 +183,7 @@ class TurnScheduler:
         def choose(conn: Connection) -> tuple[Ready | Pause | UnreadFiles | None, Sequence[str]]:
             if (until := runs_wait_until(conn, conversation, now)) is not None:
                 return Pause(until), ()
-            if (gate := self._limits.gate(conn, conversation, now, len(self._lanes))) is not None:
+            if (gate := self._limits.gate(conn, conversation, now)) is not None:
                 return gate.pause, gate.told
             notified, again = self._replies.take(conn, conversation, now, self._quiet, self._longest)
             found: Ready | Pause | UnreadFiles | None = turns.stop(conn, conversation, turn, now)
@@ -208,16 +202,14 @@ class TurnScheduler:
         found, _ = await self._store.tx(choose, then=notify)
         return found
 
-    async def _run(self, conversation: str, lane: _Lane, turn: Ready) -> Pause | None:
-        """Run a turn once there is a place for it; a guest's may have to wait longer by then.
+    async def _run(self, conversation: str, lane: _Lane, turn: Ready) -> None:
+        """Run a turn once there is a place for it.
 
         One that was cut off twice runs beside no other such turn, so that a crash tells the turn that brings
         the server down from those that only ran beside it.
         """
         guests = self._guests_places if turn.for_guest else nullcontext()
-        async with guests, self._places, self._alone if turn.runs_alone else nullcontext():
-            if turn.for_guest and (pause := await self._pause_of_guest(conversation)):
-                return pause
+        async with self._alone if turn.runs_alone else nullcontext(), guests, self._places:
             lane.turn = turn.id
             lane.attempt = asyncio.create_task(self._attempt(turn.id, lane), name=f"turn {turn.id}")
             try:
@@ -225,7 +217,6 @@ class TurnScheduler:
             finally:
                 await _ended(lane.attempt)
                 lane.turn, lane.attempt = "", None
-        return None
 
     async def _until_done(self, conversation: str, lane: _Lane, attempt: "asyncio.Task[None]") -> None:
         """Wait for the end of a turn; at each hint look whether it is to stop.
@@ -253,13 +244,6 @@ class TurnScheduler:
         except Exception as error:
             log.error("a stop was not looked for", error=f"{type(error).__name__}: {error}")
             return False
-
-    async def _pause_of_guest(self, conversation: str) -> Pause | None:
-        now = time.time()
-        gate = await self._store.tx(lambda conn: self._limits.gate_of_open(conn, conversation, now))
-        for person in gate.told if gate is not None else ():
-            self._sender.wake(person)
-        return None if gate is None else gate.pause
 
     async def _attempt(self, turn: str, lane: _Lane) -> None:
         """Run a turn; what it raises postpones it, and after the third attempt ends it."""

@@ -4,14 +4,13 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from sqlite3 import Connection
 
 from app.errors import RecadoError
 from app.llm.errors import RetryBudget
 from app.llm.model import Model
 from app.memory.remembered import remembered
-from app.messages import JSON, Channel, MediaFile, Outgoing, Wakeable, in_own_words
+from app.messages import JSON, Channel, Outgoing, Wakeable, in_own_words
 from app.people import Person
 from app.routing.tool_catalog import ToolCatalog
 from app.settings import Settings
@@ -28,7 +27,7 @@ from app.tools.plain import dumps
 from app.turns.actions import Routed, Transcript, offered_tools, read_journal
 from app.turns.profiles import Profiles
 from app.turns.prompt import Prompt, build_prompt, correction_message, round_messages, said_by
-from app.turns.taint import message_sources, result_sources
+from app.turns.taint import message_sources
 
 HISTORY_TURNS = 40
 RECENT_EXCHANGES = 5  # that a message may go on with
@@ -60,7 +59,7 @@ class TurnServices:
 
 def load_turn(conn: Connection, turn: str, profiles: Profiles, now: float) -> tuple[TurnState, Person]:
     """Count an attempt at a turn and read its rows. Raises TurnGone when it has ended."""
-    state = turn_state.load_turn(conn, turn, now, HISTORY_TURNS, day_of(now))
+    state = turn_state.load_turn(conn, turn, HISTORY_TURNS, day_of(now))
     is_scheduled = any(member.kind == "scheduled" for member in state.members)
     wrote = "" if is_scheduled else said_by(state.members)
     return state, profiles.known(conn, state.person, state.aliases, wrote)
@@ -83,8 +82,6 @@ class TurnContext:
     corrections: dict[int, str] = field(default_factory=dict)  # of answers, by the number of their round
     shortened: int = 0  # steps by which the prompt was made shorter
     patience: RetryBudget = field(default_factory=RetryBudget)
-    found: list[str] = field(default_factory=list)  # addresses that searches listed, also in earlier turns
-    files: dict[str, tuple[MediaFile, ...]] = field(default_factory=dict)  # made by calls: "round:call id"
     files_taken: int = 0  # counts those still on their way to the disk too
     uncertain: set[UncertainCall] = field(default_factory=set)  # calls that may have happened or not
 
@@ -102,9 +99,7 @@ class TurnContext:
             services.settings,
             remembered(state.facts, said),
             state.tokens_today,
-            found=[*(one for exchange in state.exchanges for one in exchange.found), *transcript.found],
-            files=dict(transcript.files),
-            files_taken=sum(map(len, transcript.files.values())),
+            files_taken=sum(len(result.files) for _, result in transcript.finished),
             uncertain=set(state.uncertain),
         )
 
@@ -130,11 +125,6 @@ class TurnContext:
         return self.schedule == "watch" and not did and not self.state.has_asked
 
     @property
-    def was_asked(self) -> bool:
-        """Tell whether the conversation's last line asked the person something."""
-        return any(exchange.reply.rstrip().endswith("?") for exchange in self.state.exchanges[-1:])
-
-    @property
     def routed(self) -> Routed:
         """Return what was chosen for the turn. Raises ValueError before it is routed."""
         if self.transcript.routed is None:
@@ -143,8 +133,7 @@ class TurnContext:
 
     @property
     def _offered(self) -> list[tuple[str, ...]]:
-        routed = self.transcript.routed
-        chosen = routed.tools if routed is not None else ()
+        chosen = self.transcript.routed.tools if self.transcript.routed is not None else ()
         return offered_tools(chosen, self.transcript.rounds, self.settings.max_tools_per_call)
 
     @property
@@ -164,12 +153,8 @@ class TurnContext:
     @property
     def kept_skills(self) -> tuple[str, ...]:
         """Return the skills whose texts the conversation keeps, in the order in which they came."""
-        return tuple(dict.fromkeys((*self.routed.shown, *self.transcript.loaded_skills)))
-
-    @property
-    def is_checked(self) -> bool:
-        """Tell whether the answer may hold only what was given: a guest's, but for a question of a tool."""
-        return self.person.is_guest and not self.asks
+        loaded = (result.skill for _, result in self.transcript.finished if result.skill)
+        return tuple(dict.fromkeys((*self.routed.shown, *loaded)))
 
     @property
     def may_answer_again(self) -> bool:
@@ -181,22 +166,23 @@ class TurnContext:
     @property
     def sources(self) -> tuple[str, ...]:
         """Return where text of others in the prompt came from; none when all is the person's or ours."""
-        state, rounds = self.state, self.transcript.rounds
-        offered = list(accumulate(map(frozenset[str], self._offered), frozenset[str].union))
+        state = self.state
         found = [*state.taint, *state.asked_after]
         found += ["memory"] if any(fact.outside for fact in self.facts) else []
         found += [source for exchange in state.exchanges for source in exchange.sources]
         found += message_sources(state)
-        found += [f"skill:{name}" for name in self._foreign_skills(offered[-1])]
-        found += result_sources(rounds, offered, self.tools)
+        if (routed := self.transcript.routed) is not None:  # texts, files, tools from elsewhere
+            offered = sorted(self.offered_by(len(self.transcript.rounds)))
+            foreign = self.tools.foreign((*routed.skills, *self.kept_skills), offered)
+            found += [f"skill:{name}" for name in foreign]
+        found += [f"tool:{call.name}" for call, result in self.transcript.finished if result.outside]
         return tuple(dict.fromkeys(found))
 
-    def _foreign_skills(self, offered: frozenset[str]) -> tuple[str, ...]:
-        """Return the skills from elsewhere of which the prompt holds anything: a text, a file, a tool."""
-        routed = self.transcript.routed
-        if routed is None:
-            return ()
-        return self.tools.foreign((*routed.skills, *self.kept_skills), sorted(offered))
+    @property
+    def found(self) -> list[str]:
+        """Return the addresses that searches listed in this turn and in those that the prompt shows."""
+        now = [address for _, result in self.transcript.finished for address in result.found]
+        return [*(one for exchange in self.state.exchanges for one in exchange.found), *now]
 
     @property
     def own_words(self) -> list[str]:
@@ -207,22 +193,17 @@ class TurnContext:
     @property
     def action_summaries(self) -> list[str]:
         """Return the receipts of what our own tools did; text of others may begin like one, too."""
-        return list(dict.fromkeys(
+        told = (
             result.receipt
-            for one in self.transcript.rounds
-            for call, result in one.finished
-            if result.receipt and self.tools.is_bundled(call.name) and not self.tools.is_outside(call.name)
-        ))  # fmt: skip
+            for call, result in self.transcript.finished
+            if self.tools.is_bundled(call.name) and not self.tools.is_outside(call.name)
+        )
+        return list(dict.fromkeys(filter(None, told)))
 
     @property
     def done_by_others(self) -> list[str]:
         """Return the names of foreign tools that did something; their own receipts are not believed."""
-        done = (
-            call.name
-            for one in self.transcript.rounds
-            for call, result in one.finished
-            if result.changed_something
-        )
+        done = (call.name for call, result in self.transcript.finished if result.changed_something)
         return [
             visible(name)
             for name in dict.fromkeys(done)
@@ -238,9 +219,7 @@ class TurnContext:
     @property
     def sent_along(self) -> list[Outgoing]:
         """Return the files that go with the reply, each once, in the order of their calls."""
-        rounds = enumerate(self.transcript.rounds)
-        keys = (f"{number}:{call.id}" for number, one in rounds for call in one.calls)
-        files = dict.fromkeys(file for key in keys for file in self.files.get(key, ()))
+        files = dict.fromkeys(file for _, result in self.transcript.finished for file in result.files)
         return [Outgoing(file.name, file=file) for file in files]
 
     def build_prompt(self) -> None:

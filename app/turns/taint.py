@@ -1,41 +1,20 @@
 """Find text of others in a turn's prompt, which grants no permission, and the addresses it leads to."""
 
 import re
-import socket
-import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from ipaddress import IPv4Address, ip_address
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from urllib.parse import unquote
 
-from app.http.address import Address, FetchError
+from app.http.address import PORTS, Address, FetchError
 from app.messages import JSON
-from app.routing.tool_catalog import ToolCatalog
 from app.store.turn_state import InboxMessage, TurnState
-from app.turns.actions import CallResult, Round
 
 _PLACE_WITHOUT_WORDS = frozenset({"latitude", "longitude"})
-_LABEL = r"\w(?:[\w-]{0,61}\w)?"
-# With a scheme, or anything that may be a host: a file name too, which looks the same.
-_ADDRESS = re.compile(
-    rf"""
-    [a-z][a-z0-9+.-]{{1,20}}://[^\s<>"'`]+
-    | (?: (?<!\w)(?:
-        (?:{_LABEL}\.){{1,8}} (?:[^\W\d_]{{2,24}}|xn--[a-z0-9-]{{1,59}}) (?![\w-])
-        | (?:0x[0-9a-f]+|\d+) (?:\.(?:0x[0-9a-f]+|\d+)){{3}} (?!\.?\w)
-        | localhost (?![\w-])
-      ) | \[[0-9a-f:.]+(?:%[\w.-]{{1,20}})?\]
-    ) (?::\d+)? (?:[/?\\][^\s<>"'`]*)?
-    """,
-    re.IGNORECASE | re.VERBOSE,
+_URL = re.compile(r"[a-z][a-z0-9+.-]{1,20}://[^\s<>\"'`]+", re.IGNORECASE)
+_LIKE_ADDRESS = re.compile(  # a file name too looks like a host; 12.50 is an amount, but 10.50 is a machine
+    r"\S[.\u2024\u3002\uff0e\uff61](?!\d{1,2}$)\S|^(?:10|127)\.|[@\\\[]|//|::|%[0-9a-f]{2}|localhost"
+    r"|\b(?:0x[0-9a-f]{2,}|\d{8,})\b",
+    re.IGNORECASE,
 )
-_IPV6 = re.compile(r"(?<![\w:])[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?![\w:])", re.IGNORECASE)
-_PART = r"(?:0x[0-9a-f]{0,40}|\d{1,40})"
-# A whole text that a system takes for an IPv4 address, such as 127.1 and 0x7f000001.
-_NUMBERS = re.compile(
-    rf"(?://|[^\s/@]{{1,64}}@)?({_PART}(?:\.{_PART}){{0,3}})\.?((?::\d+)?(?:[/?\\#].*)?)", re.I | re.S
-)
-_BREAKS = re.compile(r"[\t\r\n]")
-_JOINS_LABELS = "·・׳״"  # punctuation inside names of hosts
 # what the name or the description of an argument calls it where it names an address
 _ADDRESS_WORDS = (
     r"ur[li]s?|href|hosts?|host ?names?|domains?|endpoints?|(?:web ?)?sites?|webhooks?|web ?pages?"
@@ -46,14 +25,11 @@ _NAMED_ADDRESS = re.compile(
     r"|command|cmd|code|script|args)\b",
     re.IGNORECASE,
 )
-_AT_ONCE = 256  # characters normalized together: a run of marks takes the square of its length
-MOST_ENCODED = 8
-MOST_JOINED = 256
 MOST_FOUND = 50
 LONGEST_FOUND = 2048
 _AFTER = ".,;:!?)]}»”’…"  # ends a sentence rather than an address
 # People put these around an address; brackets may be its own.
-_AROUND = ".,;:!?…\"'`<>«»“”‘’*_~"
+_AROUND, _BRACKETS = ".,;:!?…\"'`<>«»“”‘’*_~", "()[]{}"
 
 
 def message_sources(turn: TurnState) -> list[str]:
@@ -62,26 +38,6 @@ def message_sources(turn: TurnState) -> list[str]:
     for member in turn.members:
         found += _of_message(member, turn.quoted)
     return found
-
-
-def result_sources(
-    rounds: Sequence[Round], offered: Sequence[Collection[str]], tools: ToolCatalog
-) -> list[str]:
-    """Return codes that name the results of these rounds that hold text of others.
-
-    `offered[n]` are the tools that could run up to round n: the answer to the name of another is ours.
-    """
-    return [
-        f"tool:{call.name}"
-        for number, one in enumerate(rounds)
-        for call, result in one.finished
-        if call.name in offered[number] and (result.outside or _brings_others(call.name, result, tools))
-    ]
-
-
-def _brings_others(tool: str, result: CallResult, tools: ToolCatalog) -> bool:
-    """Tell whether a result holds text of others; a failed call of our own tools says only our sentences."""
-    return tools.is_outside(tool) and (result.ok or not tools.is_bundled(tool))
 
 
 def _of_message(member: InboxMessage, quoted: Collection[str]) -> Iterator[str]:
@@ -110,33 +66,35 @@ def _of_message(member: InboxMessage, quoted: Collection[str]) -> Iterator[str]:
 def own_addresses(said: Iterable[str], found: Iterable[str] = ()) -> frozenset[str]:
     """Return the addresses in a person's words and those that searches `found`, each in one spelling.
 
-    Words are read as addresses also whole, from space to space; nothing inside of found addresses counts.
+    Any of their words may be one, also without what stands around it; nothing inside of found addresses is.
     """
-    return frozenset((*(address for text in said for address in _written(text)), *map(_spelled, found)))
+    words = [word for text in said for word in (*text.split(), *_URL.findall(text))]
+    bare = [word.strip(around) for word in words for around in (_AROUND, _AROUND + _BRACKETS)]
+    return frozenset(map(_spelled, (*words, *bare, *found)))
 
 
-def foreign_addresses(
-    arguments: JSON, own: Collection[str], schema: Mapping[str, JSON] | None = None
-) -> list[str]:
-    """Return the addresses in a call's arguments that are not the person's `own`, each in one spelling.
+def leads_elsewhere(
+    arguments: Mapping[str, JSON], own: Collection[str], schema: Mapping[str, JSON] | None = None
+) -> bool:
+    """Return whether a call's arguments hold an address that is not one of the person's `own`.
 
-    An unreadable one counts as it is written. A host that the person gave does not cover its paths, also
-    when host and path are separate arguments. In a text that `schema` does not call a URL, a host or a
-    recipient only what has a scheme is an address: "lista.txt" is a file.
+    In a text that `schema` does not call a URL, a host or a recipient only what has a scheme is an address:
+    "lista.txt" is a file. Elsewhere every word that may be one counts, to its last sign. A host that the
+    person gave does not cover its paths, also when host and path are separate arguments.
     """
-    plain = _plain_texts(arguments, schema) if schema is not None else frozenset()
-    named = {key: value for key, value in arguments.items() if key not in plain} if plain else arguments
-    found = [
-        address
-        for name in plain
-        for text in _texts(arguments[name])
-        if "://" in _plain(unquote(text))
-        for address in _foreign(text, own)
-    ]
-    return [*found, *_foreign_anywhere(named, own)]
+    names = _plain_texts(arguments, schema or {})
+    plain = [text for name in names for text in _texts(arguments[name])]
+    others = list(_texts({name: value for name, value in arguments.items() if name not in names}))
+    words = [word for text in others for word in text.split() if _LIKE_ADDRESS.search(word.rstrip(_AFTER))]
+    words += [word for text in plain for word in unquote(text).split() if "://" in word]
+    if any(_spelled(word) not in own for word in words):
+        return True
+    hosts = [word for word in words if _spelled(word).endswith("/")]
+    paths = [text.strip() for text in (*plain, *others) if text.strip().startswith(("/", "?"))]
+    return any(len(hosts) > 1 or _spelled(hosts[0] + path) not in own for path in paths if hosts)
 
 
-def _plain_texts(arguments: JSON, schema: Mapping[str, JSON]) -> frozenset[str]:
+def _plain_texts(arguments: Mapping[str, JSON], schema: Mapping[str, JSON]) -> frozenset[str]:
     """Return the names of the arguments that are texts or lists of texts, and lead nowhere by themselves."""
     known = schema.get("properties")
     known = known if isinstance(known, Mapping) else {}
@@ -149,16 +107,6 @@ def _plain_texts(arguments: JSON, schema: Mapping[str, JSON]) -> frozenset[str]:
         and not _NAMED_ADDRESS.search(re.sub(r"[_-]|(?<=[a-z])(?=[A-Z])", " ", name))
         and not _CALLED_ADDRESS.search(str(known[name].get("description") or ""))
     )
-
-
-def _foreign_anywhere(arguments: JSON, own: Collection[str]) -> list[str]:
-    texts = list(_texts(arguments))
-    paths = [text.strip() for text in texts if text.strip().startswith(("/", "?"))]
-    hosts = [text.strip() for text in texts if paths and any(one.endswith("/") for one in _addresses(text))]
-    if len(hosts) * len(paths) > MOST_JOINED:  # no honest call has so many
-        return hosts
-    joined = [f"{host}{path}" for host in hosts for path in paths]
-    return [address for text in (*texts, *joined) for address in _foreign(text, own)]
 
 
 def listed_addresses(data: JSON) -> list[str]:
@@ -185,104 +133,14 @@ def _fetched(url: str) -> str:
         return ""
 
 
-def _written(text: str) -> Iterator[str]:
-    yield from _addresses(text)
-    for word in text.split():
-        if not word.isalnum() and any(_addresses(word)):
-            yield from (_spelled(word), _spelled(word.strip(_AROUND)))
-
-
-def _foreign(text: str, own: Collection[str]) -> list[str]:
-    """Return the foreign addresses in an argument.
-
-    One that is the whole argument counts to its last sign, and other forms of letters as other letters.
-    """
-    found = list(_addresses(text))
-    if found and len(text.split()) == 1:
-        whole = _spelled(text.strip())
-        found = [] if whole in own else [*found, whole]
-    return [address for address in found if address not in own]
-
-
-def _addresses(text: str) -> Iterator[str]:
-    """Yield what may be an address in a text, also percent-encoded, in one spelling."""
-    form = _plain(text)
-    for _ in range(MOST_ENCODED):
-        yield from _addresses_as_written(form)
-        if "%" not in form and form.isascii():
-            return
-        decoded = _plain(unquote(form))
-        if decoded == form:
-            return
-        form = decoded
-    yield form  # encoded too often to be read
-
-
-def _addresses_as_written(text: str) -> Iterator[str]:
-    shape = text if text.isascii() else "".join(map(_shape, text))
-    for found in _ADDRESS.finditer(shape):
-        written = text[found.start() : found.end()]
-        yield _spelled(written.rstrip(_AFTER) or written)
-    for found in _IPV6.finditer(text):
-        if _is_ip(found[0]):
-            yield _spelled(f"[{found[0]}]")
-    numbers = _NUMBERS.fullmatch(text)
-    if numbers is not None and _is_ipv4(numbers[1], alone=not numbers[2]):
-        yield _spelled(f"{numbers[1]}{numbers[2]}")
-
-
-def _shape(character: str) -> str:
-    """Map a character to what the patterns read: marks of other scripts are letters in names of hosts."""
-    is_letter = unicodedata.category(character)[0] in "MS" or character in _JOINS_LABELS
-    return "x" if is_letter and not character.isascii() else character
-
-
-def _is_ipv4(host: str, *, alone: bool) -> bool:
-    """Tell whether a system takes it for an address.
-
-    A small number or one with two decimals is a number, unless that would be a machine nearby.
-    """
-    try:
-        ip = IPv4Address(socket.inet_aton(host))
-    except OSError:
-        return False
-    whole, _, rest = host.partition(".")
-    if not rest:
-        return int(ip) >= 2**24
-    is_amount = alone and whole.isdecimal() and rest.isdecimal() and len(rest) <= 2
-    return not is_amount or (ip.is_private and int(ip) >= 2**24)
-
-
-def _plain(text: str) -> str:
-    """Normalize letters and dots, and drop what is invisible.
-
-    A text without spaces also loses its line breaks, which a reader of addresses would skip.
-    """
-    if not text.isascii():
-        pieces = (text[start : start + _AT_ONCE] for start in range(0, len(text), _AT_ONCE))
-        text = "".join(unicodedata.normalize("NFKC", piece) for piece in pieces).replace("\u3002", ".")
-        text = "".join(c for c in text if unicodedata.category(c) != "Cf")
-    text = text.strip()
-    return text if " " in text else _BREAKS.sub("", text)
-
-
 def _spelled(text: str) -> str:
     """Spell host, port and path in one way; leave what we would never request as it is."""
     try:
         address = Address.parse(text if "://" in text else f"https://{text}")
     except FetchError:
         return text.casefold()
-    standard = {"http": 80, "https": 443}[address.scheme]
-    port = "" if address.port == standard else f":{address.port}"
+    port = "" if address.port == PORTS[address.scheme] else f":{address.port}"
     return f"{address.host}{port}{address.target}"
-
-
-def _is_ip(text: str) -> bool:
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _texts(value: JSON) -> Iterator[str]:

@@ -85,25 +85,23 @@ class ToolCalls:
         it was agreed to: they are authorized again.
         """
         run = partial(self._run_one, turn, number, begun, decisions)
+        due = [call for call in calls if call.id not in decisions.laid_aside]
+        first = [call for call in due if self._changes_person(call)]
+        together = [call for call in due if call not in first]
         results: dict[str, CallResult | None] = {}
-        together: list[ToolCall] = []
-        for call in calls:
-            if call.id in decisions.laid_aside:
-                continue
-            tool = self._services.tools.tool(call.name)
-            if tool is None or not tool.changes_person:
-                together.append(call)
-                continue
+        for call in first:
             results[call.id] = await run(call)
             turn.person = await self._services.profiles.renewed(self._store, turn.person)
-        # a fault is raised once all have ended, each with its result
-        for call, result in zip(
-            together, await asyncio.gather(*map(run, together), return_exceptions=True), strict=True
-        ):
+        ended = await asyncio.gather(*map(run, together), return_exceptions=True)
+        for call, result in zip(together, ended, strict=True):
             if isinstance(result, BaseException):
-                raise result
+                raise result  # once all have ended, each with its result
             results[call.id] = result
         return {id: result for id, result in results.items() if result is not None}
+
+    def _changes_person(self, call: ToolCall) -> bool:
+        tool = self._services.tools.tool(call.name)
+        return tool is not None and tool.changes_person
 
     async def _run_one(
         self, turn: TurnContext, number: int, begun: frozenset[str], decisions: Decisions, call: ToolCall
@@ -165,37 +163,38 @@ class _Recorder(CallRecorder):
         self.recorded: CallResult | None = None
 
     async def intent(self, tool: Tool, args: dict[str, JSON]) -> None:
-        row = _json({"tool": tool.name, "arguments": args})
+        row = {"tool": tool.name, "arguments": args}
         if not self._one.begun:  # an idempotent call that a crash cut off has its row already
             await self._write(lambda conn: self._record(conn, "intent", row))
         self._intended = True
 
     async def result(self, result: ToolResult, tool: str, seconds: float | None) -> ToolResult:
-        one = self._one
         result, self._files = await self._keep_files(result)
         written = await super().result(result, tool, seconds)
-        self._turn.found += self._found(written)
-        if self._files and written.ok:
-            self._turn.files[one.key] = self._files
         if self._is_doubtful(written):
             change = self._turn.uncertain.add if is_unknown(written) else self._turn.uncertain.discard
             change(self.identity)
         return written
 
     def _write_result(self, conn: Connection, result: ToolResult, text: str) -> None:
-        name = self._one.call.name
-        self.recorded = CallResult.of(name, result, text, bundled=self._turn.tools.is_bundled(name))
-        self._record(conn, "tool", _json(self.recorded.row()))
-        if found := self._found(result):
-            self._record(conn, "found", _json(found))
-        if self._files and result.ok:
-            self._record(conn, "files", _json(self._files))
+        one, name, tools = self._one, self._one.call.name, self._turn.tools
+        facts = CallResult.of(name, result, text, bundled=tools.is_bundled(name))
+        searches = one.tool is not None and one.tool.permits_addresses
+        # the answer to the name of a tool that was not offered is ours, as is why one of our own failed
+        brings_others = (
+            name in self._turn.offered_by(one.round)
+            and tools.is_outside(name)
+            and (result.ok or not tools.is_bundled(name))
+        )
+        self.recorded = replace(
+            facts,
+            outside=facts.outside or brings_others,
+            found=tuple(listed_addresses(result.data)) if searches and result.ok else (),
+            files=self._files if result.ok else (),
+        )
+        self._record(conn, "tool", self.recorded.row())
         if self._is_doubtful(result):
             self._note_outcome(conn, self.identity, result)
-
-    def _found(self, result: ToolResult) -> list[str]:
-        searches = self._one.tool is not None and self._one.tool.permits_addresses
-        return listed_addresses(result.data) if searches and result.ok else []
 
     def _is_doubtful(self, result: ToolResult) -> bool:
         """Tell whether the call ran and its outcome is unknown, or was before it ran."""
@@ -246,12 +245,9 @@ class _Recorder(CallRecorder):
             self.error = error
             raise
 
-    def _record(self, conn: Connection, kind: str, row: str) -> None:
+    def _record(self, conn: Connection, kind: str, payload: JSON) -> None:
+        row = dumps(payload).decode()
         journal.record(conn, self._turn.id, f"{kind}:{self._one.key}", kind, row, time.time())
-
-
-def _json(payload: JSON) -> str:
-    return dumps(payload).decode()
 
 
 def _holds(agreed: Agreed, tool: Tool | None, call: ToolCall, identity: UncertainCall) -> bool:

@@ -9,7 +9,6 @@ _CHECKS = {
     "workspace": "data folder",
     "context window": "model",
     "classifier": "model",
-    "clock": "WhatsApp",
     "alert": "alerts",
     "public address": "WhatsApp",
 }

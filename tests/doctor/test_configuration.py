@@ -39,16 +39,6 @@ def test_what_the_operator_has_mistyped_is_named(
         assert any(one.startswith(f"{level:<5}{part}:") and fact in one and cure in one for one in told), fact
 
 
-def test_a_budget_in_money_without_rates_of_ones_own_is_named(
-    settings: Callable[..., Settings], tmp_path: Path
-) -> None:
-    chosen = settings(monthly_message_budget="25 USD", data_dir=tmp_path)
-    (told,) = [one for one in found(chosen, "configuration") if one.level == "WARN"]
-    assert "AR, BR only" in told.fact
-    (tmp_path / "rates.yaml").write_text("currency: USD\nrates: []\n")
-    assert "WARN" not in {one.level for one in found(chosen, "configuration")}
-
-
 def test_a_token_that_can_be_guessed_is_refused(settings: Callable[..., Settings]) -> None:
     with pytest.raises(ValueError, match=r"at least 16 characters.*openssl rand -hex 32"):
         settings(admin_token="1234")

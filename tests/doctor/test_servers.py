@@ -65,7 +65,7 @@ def test_each_server_is_really_tried_and_has_a_line(
     assert KEY not in repr(findings)
     lines = {(one.level, one.fact.split()[0].rstrip(":")): one for one in findings}
     assert "answers: 2 tools, protocol 2025-11-25, without a sandbox, for members" in lines["OK", "good"].fact
-    assert "answers: 1 tool," in lines["OK", "one"].fact
+    assert "answers: 1 tools," in lines["OK", "one"].fact
     assert "tools that cannot be used: no schema: " in lines["WARN", "bad"].fact
     assert lines["OK", "off"].fact == "off is turned off"
     assert lines["WARN", "needs"].cure == "recado mcp secret needs TOKEN"
@@ -82,7 +82,7 @@ def test_tools_that_are_held_back_are_named_with_the_command(written: Callable[[
     chosen = written({"good": entry({"tools": [tool("echo"), tool("erase")]})})
     assert Pins(chosen.data_dir, "good").approve_first([tool("echo")])
     good, held = checked(chosen)
-    assert "1 tool," in good.fact
+    assert "1 tools," in good.fact
     assert (held.level, held.fact) == ("WARN", "good: new or changed, and held back: erase")
     assert held.cure == "recado mcp approve good"
 

@@ -23,6 +23,8 @@ class Names:
         self.asked: list[str] = []
 
     async def __call__(self, host: str, port: int) -> Sequence[str]:
+        if host.replace(".", "").isdigit():  # an address names itself
+            return [host]
         self.asked.append(host)
         given = self._answers.get(host)
         if given is None:

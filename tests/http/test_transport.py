@@ -2,7 +2,6 @@
 
 import asyncio
 import gzip
-import zlib
 from pathlib import Path
 
 import pytest
@@ -25,7 +24,7 @@ async def test_an_answer_comes_with_status_headers_and_body() -> None:
     head = here.heads[0].lower()
     assert head.startswith("get /a?b=c http/1.1\r\n")
     assert f"host: 127.0.0.1:{here.port}\r\n" in head
-    assert "accept-encoding: gzip, deflate\r\n" in head
+    assert "accept-encoding: gzip\r\n" in head
     assert "user-agent: recado/" in head
 
 
@@ -59,8 +58,6 @@ def test_text_is_read_as_its_header_says_and_never_fails(content_type: str, body
     [
         ("gzip", gzip.compress(b"hello", mtime=0)),
         ("GZIP", gzip.compress(b"hello", mtime=0)),
-        ("deflate", zlib.compress(b"hello")),
-        ("deflate", zlib.compress(b"hello", wbits=-15)),
         ("identity", b"hello"),
     ],
 )

@@ -12,17 +12,19 @@ import httpx2
 import orjson
 import pytest_asyncio
 import uvicorn
-from fastapi import FastAPI
+from fastapi import FastAPI, HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route, Router
 
 from app.channels.whatsapp.credentials import Credentials
+from app.errors import RecadoError
 from app.people import SIMULATED_PEOPLE
 from app.simulator.access import SimulatorAccess
 from app.simulator.graph import StandInGraph
 from app.simulator.simulator import simulator_router
 from app.simulator.webhooks import Pace
+from tests.world import until
 
 TOKEN, NUMBER, SECRET = "token-of-the-test", "100200300400500", "secret-of-the-test"
 
@@ -51,6 +53,10 @@ class House:
 
     async def get(self, path: str) -> httpx2.Response:
         return await self.client.get(f"/simulator/graph{path}", headers={"Authorization": f"Bearer {TOKEN}"})
+
+    async def idle(self) -> None:
+        """Wait until every webhook was taken."""
+        await until(lambda: not self.graph.pending, "the end of the webhooks")
 
     @property
     def values(self) -> list[Any]:
@@ -113,7 +119,7 @@ async def house(make_house: MakeHouse) -> House:
     made = await make_house()
     for person in SIMULATED_PEOPLE:
         await made.graph.inbound(person.id, {"type": "text", "text": "hi"})
-    await made.graph.idle()
+    await made.idle()
     made.posts.clear()
     return made
 
@@ -123,8 +129,16 @@ class _Access(SimulatorAccess):
         super().__init__()
         self._house = house
 
-    def is_local(self, request: Request) -> bool:
-        return self._house.allowed
+    def require_local(self, request: Request) -> None:
+        if not self._house.allowed:
+            raise HTTPException(404, "Not Found")
+
+
+async def _told(request: Request, error: Exception) -> Response:
+    """As the application does."""
+    if isinstance(error, HTTPException):
+        return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+    return JSONResponse({"error": str(error)}, 400)
 
 
 @asynccontextmanager
@@ -144,7 +158,11 @@ async def _house(street: Street, **options: Any) -> AsyncIterator[House]:
 
         access = _Access(made)
         client.cookies.set("recado_simulator", access.key)
-        app = FastAPI(openapi_url=None, redirect_slashes=False)
+        app = FastAPI(
+            openapi_url=None,
+            redirect_slashes=False,
+            exception_handlers={HTTPException: _told, RecadoError: _told},
+        )
         app.router.routes.append(Route("/webhook", webhook, methods=["POST"]))
         app.include_router(simulator_router(graph, access))
         street.router.routes.append(Mount(path, app=app))

@@ -11,7 +11,7 @@ The Graph API is at `http://127.0.0.1:P/v25.0`. FILE is JSON; `access_token`, `p
      "faults": {…},                    # see app.simulator.faults.Faults
      "test_list": ["525550100001"], "history": "phones.jsonl",
      "window_open": true,              # as if everybody had just written, for bodies posted past the stand-in
-     "status_pause": 0, "first_pause": 0.2, "longest_pause": 5, "retry_for": 900, "keep": 200000}
+     "status_pause": 0, "first_pause": 0.2, "longest_pause": 5, "keep": 200000}
 
 Control, all JSON:
 
@@ -28,7 +28,8 @@ Control, all JSON:
 import argparse
 import base64
 import time
-from collections.abc import AsyncIterator
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -43,11 +44,13 @@ from app.channels.whatsapp.credentials import Credentials
 from app.messages import JSON
 from app.people import SIMULATED_PEOPLE, SimulatedPerson
 from app.simulator.access import SimulatorAccess
+from app.simulator.faults import Refusal
 from app.simulator.graph import StandInGraph
 from app.simulator.graph_routes import graph_router
 from app.simulator.webhooks import Pace
 
-_PACE = ("status_pause", "first_pause", "longest_pause", "retry_for")
+ACCOUNT = "100000000000003"  # of the business, at Meta
+_PACE = ("status_pause", "first_pause", "longest_pause")
 
 
 def main() -> None:
@@ -60,12 +63,45 @@ def main() -> None:
     uvicorn.run(app, host="127.0.0.1", port=arguments.port, log_level="warning", access_log=False)
 
 
-def graph_of(config: dict[str, JSON], webhook: str) -> StandInGraph:
+class RecordingGraph(StandInGraph):
+    """Keeps what it received, the oldest first."""
+
+    log: deque[dict[str, JSON]]
+    templates: list[JSON]  # as Meta lists those that it approved
+    test_list: frozenset[str] | None = None  # digits that a test number of Meta's may write to
+
+    def send(self, body: dict[str, JSON]) -> JSON:
+        entry = self._log("send", body, outbox_id=body.get("biz_opaque_callback_data", ""), wamid="", error=0)
+        try:
+            if self.test_list is not None and body.get("to") not in self.test_list:
+                raise Refusal(131030)
+            answer = super().send(body)
+        except Refusal as refusal:
+            entry["error"] = refusal.code
+            raise
+        wamid = answer["messages"][0]["id"]
+        message = self.history.find(wamid)
+        assert message is not None
+        entry.update(person=message["person"], wamid=wamid)
+        return answer
+
+    def mark_read(self, body: Mapping[str, JSON]) -> None:
+        self._log("typing" if body.get("typing_indicator") else "read", body)
+        super().mark_read(body)
+
+    def _log(self, kind: str, body: JSON, **more: JSON) -> dict[str, JSON]:
+        number = self.log[-1]["n"] + 1 if self.log else 1
+        entry = {"n": number, "at": time.time(), "kind": kind, "body": body, **more}
+        self.log.append(entry)
+        return entry
+
+
+def graph_of(config: dict[str, JSON], webhook: str) -> RecordingGraph:
     """A stand-in as the configuration file says."""
     people = SIMULATED_PEOPLE
     if "people" in config:
         people = tuple(SimulatedPerson(**person) for person in config["people"])
-    graph = StandInGraph(
+    graph = RecordingGraph(
         Credentials(config["access_token"], config["phone_number_id"], config["app_secret"], ""),
         webhook,
         [*people, *crowd(config.get("crowd", 0))],
@@ -76,6 +112,7 @@ def graph_of(config: dict[str, JSON], webhook: str) -> StandInGraph:
     graph.faults.update(config.get("faults", {}))
     if "test_list" in config:
         graph.test_list = frozenset(config["test_list"])
+    graph.log = deque(maxlen=4_000_000)
     graph.templates = config.get("templates", [])
     if config.get("window_open"):
         graph.history.last_inbound.update(dict.fromkeys(graph.people, time.time()))
@@ -90,7 +127,7 @@ def crowd(size: int) -> list[SimulatedPerson]:
     ]
 
 
-def control_app(graph: StandInGraph) -> FastAPI:
+def control_app(graph: RecordingGraph) -> FastAPI:
     """The Graph API with the control routes beside it."""
 
     async def inbound(request: Request) -> Response:
@@ -110,6 +147,17 @@ def control_app(graph: StandInGraph) -> FastAPI:
         entries = [entry for entry in graph.log if entry["n"] > after]
         return Response(orjson.dumps({"pending": graph.pending, "entries": entries}))
 
+    async def debug_token(request: Request) -> Response:
+        scopes = [{"scope": "whatsapp_business_management", "target_ids": [ACCOUNT]}]
+        return JSONResponse({"data": {"is_valid": True, "granular_scopes": scopes}})
+
+    async def message_templates(request: Request) -> Response:
+        return JSONResponse({"data": graph.templates})
+
+    async def refuse(request: Request, error: Exception) -> Response:
+        assert isinstance(error, Refusal)
+        return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         await graph.start()
@@ -120,8 +168,10 @@ def control_app(graph: StandInGraph) -> FastAPI:
         Route("/control/inbound", inbound, methods=["POST"]),
         Route("/control/faults", faults, methods=["POST"]),
         Route("/control/log", log, methods=["GET"]),
+        Route("/v25.0/debug_token", debug_token),
+        Route(f"/v25.0/{ACCOUNT}/message_templates", message_templates),
     ]
-    app = FastAPI(lifespan=lifespan, openapi_url=None)
+    app = FastAPI(lifespan=lifespan, openapi_url=None, exception_handlers={Refusal: refuse})
     app.router.routes.extend(control)
     app.include_router(graph_router(graph, SimulatorAccess()))
     return app

@@ -104,7 +104,7 @@ def claim(
 def begun(conn: Connection, where: Conversation, turn: str, now: float = T, history: int = 40) -> TurnState:
     """Claims what waits as `turn` and begins it."""
     assert claim(conn, where, turn, now) == Ready(turn)
-    return turn_state.load_turn(conn, turn, now, history, "2027-01-15")
+    return turn_state.load_turn(conn, turn, history, "2027-01-15")
 
 
 def answered(conn: Connection, where: Conversation, turn: str, said: str, reply: str, now: float) -> None:

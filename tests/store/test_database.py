@@ -1,6 +1,7 @@
 """The database: group commits, the lock, its files, migrations."""
 
 import asyncio
+import json
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.errors import StoreError
-from app.store.database import Database
+from app.store.database import Database, insert
 from app.store.migrations import migrate, migrations
 
 
@@ -197,6 +198,35 @@ def test_a_failing_migration_keeps_nothing_of_itself(tmp_path: Path) -> None:
             migrate(conn)
         tables = {row[0] for row in conn.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     assert tables == {"turns", "schema_version"}
+
+
+def test_what_a_turn_found_before_the_update_goes_on_with_it() -> None:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as conn:
+        for _, sql in migrations()[:32]:
+            conn.executescript(sql)
+        conn.execute("PRAGMA foreign_keys=OFF")
+        for turn, state in (("open", "running"), ("over", "done")):
+            insert(conn, "turns", id=turn, person_id="p", conversation_id="c", state=state, created_at=0)
+            for key, payload in (
+                ("tool:0:a", '{"result":"x","facts":{"ok":true,"outside":false}}'),
+                ("found:0:a", '["https://found.example/"]'),
+                ("files:0:a", '[{"path":"p/f.pdf"}]'),
+                ("tool:0:b", '{"result":"y","facts":{"ok":true,"outside":false}}'),
+            ):
+                kind = key.partition(":")[0]
+                insert(
+                    conn, "journal", turn_id=turn, key=key, person_id="p", kind=kind, payload=payload, at=0
+                )
+        conn.executescript(migrations()[32][1])
+        kept = conn.execute("SELECT turn_id, key, payload FROM journal")
+        rows = {(turn, key): json.loads(payload)["facts"] for turn, key, payload in kept}
+    held = {"ok": True, "found": ["https://found.example/"], "files": [{"path": "p/f.pdf"}]}
+    assert rows == {
+        ("open", "tool:0:a"): held | {"outside": True},
+        ("open", "tool:0:b"): {"ok": True, "outside": True},
+        ("over", "tool:0:a"): held | {"outside": False},
+        ("over", "tool:0:b"): {"ok": True, "outside": False},
+    }
 
 
 @pytest.fixture

@@ -70,7 +70,7 @@ class History:
             found = claim(self.conn, self.where, name, self.now)
             if isinstance(found, Ready):
                 self.turn = found.id
-                turn_state.load_turn(self.conn, self.turn, self.now, 40, "2027-01-15")
+                turn_state.load_turn(self.conn, self.turn, 40, "2027-01-15")
             return
         with suppress(TurnGone):
             turns.end(self.conn, self.turn, self.where, "answered", draft(f"reply {self.turn}"), self.now)

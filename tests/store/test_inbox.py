@@ -166,7 +166,7 @@ def test_the_sweep_finds_unclaimed_messages_and_open_turns(conn: Connection) -> 
     found = [inbox.waiting(conn, {"whatsapp"}, T)]
     claim(conn, where, "t1", T)
     found.append(inbox.waiting(conn, {"whatsapp"}, T))
-    turn_state.load_turn(conn, "t1", T, 40, "d")
+    turn_state.load_turn(conn, "t1", 40, "d")
     turns.end(conn, "t1", where, "answered", Draft("ok", ()), T)
     found.append(inbox.waiting(conn, {"whatsapp"}, T))
     assert found == [[where.id], [where.id], []]
@@ -178,7 +178,7 @@ def test_the_sweep_leaves_other_channels_and_what_is_not_due(conn: Connection) -
     take(conn, inbound("w2"), limit=1)
     assert inbox.waiting(conn, {"terminal"}, T) == []
     claim(conn, where, "t1", T)
-    turn_state.load_turn(conn, "t1", T, 40, "d")
+    turn_state.load_turn(conn, "t1", 40, "d")
     turns.end(conn, "t1", where, "answered", Draft("ok", ()), T)
     assert inbox.waiting(conn, {"whatsapp"}, T + 1) == []
     assert inbox.waiting(conn, {"whatsapp"}, T + 61) == [where.id]

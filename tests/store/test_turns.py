@@ -6,7 +6,6 @@ from sqlite3 import Connection
 import pytest
 
 from app.errors import RecadoError
-from app.messages import Sender
 from app.store import delivery, inbox, journal, outbox, people, turn_state, turns
 from app.store.journal import Tokens, TurnGone
 from app.store.turns import MAX_ATTEMPTS, Pause, Ready
@@ -124,7 +123,7 @@ def test_members_are_read_again_and_not_gathered_again(conn: Connection) -> None
     take(conn, inbound("w1", "uno"))
     first = begun(conn, where, "t1")
     take(conn, inbound("w2", "dos"), now=T + 1)
-    second = turn_state.load_turn(conn, "t1", T + 9, 40, "d")
+    second = turn_state.load_turn(conn, "t1", 40, "d")
     assert [member.text for member in second.members] == [member.text for member in first.members] == ["uno"]
 
 
@@ -142,7 +141,7 @@ def test_a_turn_that_cannot_even_be_given_up_ends_without_words(conn: Connection
     begun(conn, where, "t1")
     ended = [turns.postpone(conn, "t1", T, "boom")]
     while not ended[-1] and len(ended) < 10:
-        turn_state.load_turn(conn, "t1", T, 40, "d")
+        turn_state.load_turn(conn, "t1", 40, "d")
         ended.append(turns.postpone(conn, "t1", T, "boom"))
     assert len(ended) == MAX_ATTEMPTS + 2
     assert value(conn, "SELECT state || outcome FROM turns") == "donefailed"
@@ -154,7 +153,7 @@ def test_a_finished_step_clears_earlier_attempts(conn: Connection) -> None:
     where = conversation(conn)
     take(conn, inbound("w1"))
     begun(conn, where, "t1")
-    turn_state.load_turn(conn, "t1", T, 40, "d")
+    turn_state.load_turn(conn, "t1", 40, "d")
     journal.record(conn, "t1", "intent:0:a", "intent", "{}", T)
     after_intent = value(conn, "SELECT attempts FROM turns")
     journal.record(conn, "t1", "tool:0:a", "tool", "{}", T)
@@ -180,7 +179,7 @@ def test_a_turn_that_ended_takes_nothing_more(conn: Connection, step: str) -> No
     steps = {
         "record": lambda: journal.record(conn, "t1", "llm:0", "llm", "{}", T),
         "end": lambda: turns.end(conn, "t1", where, "answered", draft("again"), T),
-        "begin": lambda: turn_state.load_turn(conn, "t1", T, 40, "d"),
+        "begin": lambda: turn_state.load_turn(conn, "t1", 40, "d"),
     }
     with pytest.raises(TurnGone):
         steps[step]()
@@ -302,32 +301,14 @@ def test_model_calls_are_counted_for_the_person_and_the_day(conn: Connection) ->
     assert value(conn, "SELECT cached_tokens FROM turns") == 15
 
 
-@pytest.fixture
-def three_turns(conn: sqlite3.Connection) -> sqlite3.Connection:
-    for n in range(3):
-        sender = Sender(phone=f"1212555000{n}")
-        take(conn, inbound(f"w{n}", sender=sender))
-        claim(conn, conversation(conn, sender), f"t{n}", T)
-    return conn
-
-
-def crash(conn: sqlite3.Connection, *running: str) -> list[int]:
-    """Crash while these turns run and start again; return the attempts that count."""
-    for turn in running:
-        turn_state.load_turn(conn, turn, 0.0, 10, "2026-01-01")
-    assert turns.recover(conn) == len(running)
-    return [
-        conn.execute("SELECT attempts FROM turns WHERE id = ?", (turn,)).fetchone()[0] for turn in running
-    ]
-
-
-def test_a_turn_that_ran_alone_keeps_its_attempt(three_turns: sqlite3.Connection) -> None:
-    assert [crash(three_turns, "t0") for _ in range(3)] == [[1], [2], [3]]
-
-
-def test_turns_that_ran_together_are_not_counted_three_times(three_turns: sqlite3.Connection) -> None:
-    assert [crash(three_turns, "t0", "t1", "t2") for _ in range(3)] == [[0, 0, 0]] * 3
-    assert crash(three_turns, "t0", "t1") == [1, 1]
+def test_a_turn_that_runs_at_a_crash_keeps_its_attempt(conn: sqlite3.Connection) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w1"))
+    claim(conn, where, "t1", T)
+    for attempts in (1, 2, 3):
+        turn_state.load_turn(conn, "t1", 10, "2026-01-01")
+        assert turns.recover(conn) == 1
+        assert value(conn, "SELECT attempts FROM turns") == attempts
 
 
 PAST = 600

@@ -101,7 +101,7 @@ def state_of(*members: InboxMessage, group: str = "", **options: Any) -> TurnSta
         "sticky_categories": (),
         "active_skills": (),
         "members": members,
-        "journal": (),
+        "journal": {},
         "exchanges": (),
         "quoted": {},
         "tokens_today": 0,

@@ -15,10 +15,10 @@ from app.people import Person
 from app.routing.tool_catalog import ToolCatalog
 from app.store import approvals, journal, turn_state, turns
 from app.store.database import Database
-from app.store.turn_state import TurnState
+from app.store.turn_state import Exchange, TurnState
 from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, Tool, ToolContext, ToolRegistry
 from app.tools.validation import InvalidArguments
-from app.turns.actions import CallResult, Round, Routed, Transcript, read_journal
+from app.turns.actions import CallResult, Round, Routed, Transcript
 from app.turns.approvals import Authorizer, Decisions, call_identity
 from app.turns.cards import Card
 from app.turns.contexts import ToolContexts
@@ -32,6 +32,7 @@ async def _nobody(name: str, args: dict[str, JSON]) -> bool:
     raise NoTTYError("nobody to ask")
 
 
+FOUND = ["https://found.example/"]
 FETCH = ToolCall("f", "fetch", {"url": "https://evil.example/"})
 
 
@@ -243,7 +244,9 @@ async def test_at_the_terminal_a_call_to_an_address_of_others_is_asked_about(mak
 
 
 async def test_an_address_that_a_search_found_is_asked_without_a_question(make_desk: MakeDesk) -> None:
-    desk = await make_desk(found=["https://found.example/a?b=c%20d"], **TAINTED)
+    desk = await make_desk(**TAINTED)
+    earlier = Exchange("", "", T, found=("https://found.example/a?b=c%20d",))
+    desk.run.state = replace(desk.run.state, exchanges=(earlier,))
     there = ToolCall("f", "fetch", {"url": "https://found.example/a?b=c%20d"})
     beside = ToolCall("g", "fetch", {"url": "https://found.example/a?b=secret"})
     decisions = await desk.authorize(there, beside)
@@ -258,21 +261,21 @@ async def test_what_was_found_is_known_after_a_crash_and_in_the_next_turn(make_d
     where = desk.run.state.conversation
 
     def again(conn: Connection) -> tuple[TurnState, TurnState]:
-        after_a_crash = turn_state.load_turn(conn, "t1", T, 40, "2027-01-15")
+        after_a_crash = turn_state.load_turn(conn, "t1", 40, "2027-01-15")
         turns.end(conn, "t1", where, "answered", draft("done"), T)
         take(conn, inbound("w2"))
         return after_a_crash, begun(conn, where, "t2", T + 1)
 
     after_a_crash, later = await desk.store.tx(again)
-    assert read_journal(after_a_crash.journal).found == ("https://found.example/",)
-    assert later.exchanges[0].found == ("https://found.example/",)
+    assert after_a_crash.journal["tool:0:l"]["facts"]["found"] == FOUND
+    assert later.exchanges[0].found == (*FOUND,)
 
 
 async def test_a_turn_that_was_laid_aside_stays_tainted_whatever_its_prompt_lost(make_desk: MakeDesk) -> None:
     desk = await make_desk(**TAINTED)
     await desk.park(SEND)
     await desk.answer("yes")
-    opened = await desk.store.tx(lambda conn: turn_state.load_turn(conn, "t1", T, 40, "2027-01-15"))
+    opened = await desk.store.tx(lambda conn: turn_state.load_turn(conn, "t1", 40, "2027-01-15"))
     later = replace(desk.run, state=opened)
     desk.catalog.foreign_skills = ()
     assert later.sources == ("skill:guide",)

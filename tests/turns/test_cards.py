@@ -11,8 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from app.channels.whatsapp.channel import WhatsAppChannel
-from app.channels.whatsapp.client import GraphClient
-from app.channels.whatsapp.marks import JOINER, MARKS
+from app.channels.whatsapp.marks import JOINER
 from app.i18n import LANGUAGES
 from app.messages import JSON
 from app.routing.tool_catalog import ToolCatalog
@@ -37,9 +36,8 @@ from app.turns.cards import (
 from tests.channels.whatsapp.whatsapp_text import formatted
 from tests.turns.standins import Catalog
 
-CHANNEL = WhatsAppChannel(
-    GraphClient("https://graph.example/v25.0", "1", "token"), MediaFolder(Path("media"))
-)
+CHANNEL = WhatsAppChannel("https://graph.example/v25.0", "1", "token", MediaFolder(Path("media")))
+MARKS = "*_~`"
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
 VALUES = st.recursive(TEXTS | st.integers() | st.none(), st.lists, max_leaves=4)
 NAMES = st.text("abcdefghij_", min_size=1, max_size=20) | TEXTS

@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from app.turns.deeds import claimed
+from app.turns.answer_check import claimed
 from tests.standins.model import calls, is_classifier
 from tests.world import open_work, wait_for
 

@@ -8,19 +8,16 @@ from typing import cast
 
 from app.messages import Sender
 from app.people import Conversation
-from app.settings import Settings
 from app.store import turn_state, turns
-from app.store.billing import RateTable
 from app.store.database import Database
 from app.store.media import MediaFolder
 from app.store.outbox import Draft
 from app.store.ownership import AccessRules
 from app.tools.files import Files
 from app.turns.attachments import AttachmentReader
-from app.turns.limits import Limits
 from app.turns.scheduler import TurnScheduler
 from app.turns.turn import TurnRunner
-from tests.store.rows import BETO, T, claim, conversation, inbound, no_limits, take
+from tests.store.rows import BETO, T, conversation, inbound, no_limits, take
 from tests.turns.standins import Catalog, services_of
 
 
@@ -74,21 +71,6 @@ class Guests:
         return AccessRules("whatsapp", guests=True, code_key=b"c" * 32)
 
 
-async def test_the_more_guests_wait_for_tokens_the_later_each_looks_again(store: Database) -> None:
-    chosen = Settings(_env_file=None, token_limit="2000/day")
-    guests = Guests()
-    limits = Limits(chosen, guests, RateTable(), "whatsapp")
-
-    def pauses(conn: Connection) -> list[float]:
-        take(conn, inbound("w1"), inbound("w2", sender=BETO), doors=guests.access_rules("whatsapp"))
-        ana, beto = conn.execute("SELECT conversation_id FROM inbox ORDER BY seq").fetchall()
-        claim(conn, ana["conversation_id"], "turn", T)
-        gates = [limits.gate(conn, beto["conversation_id"], T, lanes) for lanes in (1, 500)]
-        return [gate.pause.at - T for gate in gates if gate is not None]
-
-    assert await store.tx(pauses) == [2, 20]
-
-
 class Waits:
     """Begins each turn and stays at it until it is cancelled or `go` is set."""
 
@@ -99,7 +81,7 @@ class Waits:
         self.closed = False
 
     async def run(self, turn: str) -> None:
-        state = await self._store.tx(lambda conn: turn_state.load_turn(conn, turn, T, 40, "2027-01-15"))
+        state = await self._store.tx(lambda conn: turn_state.load_turn(conn, turn, 40, "2027-01-15"))
         self.begun.put_nowait(state.members[-1].text)
         if not state.members[-1].command:
             await self.go.wait()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.turns.taint import MOST_FOUND, foreign_addresses, listed_addresses, own_addresses
+from app.turns.taint import MOST_FOUND, leads_elsewhere, listed_addresses, own_addresses
 
 SAID = own_addresses(["look at https://good.example/a/b, please", "and at good.example too"])
 
@@ -74,21 +74,21 @@ SAID = own_addresses(["look at https://good.example/a/b, please", "and at good.e
     ],
 )
 def test_an_address_that_the_person_did_not_write_is_foreign(text: str) -> None:
-    assert foreign_addresses({"where": text}, SAID)
-    assert foreign_addresses({"list": [{"deep": text}]}, SAID)
-    assert foreign_addresses({text: 1}, SAID)
+    assert leads_elsewhere({"where": text}, SAID)
+    assert leads_elsewhere({"list": [{"deep": text}]}, SAID)
+    assert leads_elsewhere({text: 1}, SAID)
 
 
 @pytest.mark.parametrize("end", ["'s3cret", '"s3cret', "`s3cret", "<s3cret", "?!;!;;!", ")", "…", "”"])
 def test_an_address_is_the_persons_to_its_last_sign(end: str) -> None:
     """A page that they had read could have it asked for again with what the model knows behind it."""
-    assert foreign_addresses({"where": f"https://good.example/a/b{end}"}, SAID)
-    assert foreign_addresses({"host": "good.example", "path": f"/a/b{end}"}, SAID)
+    assert leads_elsewhere({"where": f"https://good.example/a/b{end}"}, SAID)
+    assert leads_elsewhere({"host": "good.example", "path": f"/a/b{end}"}, SAID)
 
 
 @pytest.mark.parametrize("path", ["\uff41/b", "a/\U0001d41b", "\u24d0/b"])
 def test_other_forms_of_letters_in_a_path_are_another_path(path: str) -> None:
-    assert foreign_addresses({"where": f"https://good.example/{path}"}, SAID)
+    assert leads_elsewhere({"where": f"https://good.example/{path}"}, SAID)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_other_forms_of_letters_in_a_path_are_another_path(path: str) -> None:
     ],
 )
 def test_an_address_is_theirs_without_what_stands_around_it(said: str, asked: str) -> None:
-    assert foreign_addresses({"where": asked}, own_addresses([said])) == []
+    assert not leads_elsewhere({"where": asked}, own_addresses([said]))
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_an_address_is_theirs_without_what_stands_around_it(said: str, asked: st
     ],
 )
 def test_an_address_that_the_person_wrote_is_theirs(text: str) -> None:
-    assert foreign_addresses({"where": text}, SAID) == []
+    assert not leads_elsewhere({"where": text}, SAID)
 
 
 @pytest.mark.parametrize(
@@ -131,35 +131,33 @@ def test_an_address_that_the_person_wrote_is_theirs(text: str) -> None:
         "21/11/2026",
         "50%",
         "2026-11-21T10:00:00+00:00",
-        "v 1.2.3",
-        "5512345678",
         "a/b",
     ],
 )
 def test_what_is_no_address_is_none(text: str) -> None:
-    assert foreign_addresses({"text": text, "number": 42, "nothing": None, "yes": True}, []) == []
+    assert not leads_elsewhere({"text": text, "number": 42, "nothing": None, "yes": True}, [])
 
 
 def test_host_and_path_in_two_arguments_are_one_address() -> None:
-    assert foreign_addresses({"host": "good.example", "path": "/secrets?x=1"}, SAID)
-    assert foreign_addresses({"host": "good.example", "path": "/a/b"}, SAID) == []
+    assert leads_elsewhere({"host": "good.example", "path": "/secrets?x=1"}, SAID)
+    assert not leads_elsewhere({"host": "good.example", "path": "/a/b"}, SAID)
 
 
 def test_a_number_that_is_an_address_is_one() -> None:
-    assert foreign_addresses({"host": 134744072}, [])
+    assert leads_elsewhere({"host": 134744072}, [])
 
 
 def test_a_name_is_the_same_in_both_of_its_spellings() -> None:
     other = "ol\u00e1.example".encode("idna").decode()
     own = own_addresses(["ol\u00e1.example"])
-    assert foreign_addresses({"where": f"https://{other}/"}, own) == []
-    assert foreign_addresses({"where": "https://xn--ol-jma.example/"}, own)
+    assert not leads_elsewhere({"where": f"https://{other}/"}, own)
+    assert leads_elsewhere({"where": "https://xn--ol-jma.example/"}, own)
 
 
 def test_many_hosts_and_paths_are_not_tried_out() -> None:
     hosts = [f"https://good{n}.example/" for n in range(100)]
     call = {"hosts": hosts, "paths": [f"/{n}" for n in range(100)]}
-    assert foreign_addresses(call, own_addresses([" ".join(hosts)]))
+    assert leads_elsewhere(call, own_addresses([" ".join(hosts)]))
 
 
 @pytest.mark.parametrize(
@@ -191,7 +189,7 @@ def test_ten_times_the_text_takes_about_ten_times_as_long(piece: str) -> None:
     def seconds(length: int) -> float:
         text = (piece * length)[:length]
         began = time.process_time()
-        foreign_addresses({"text": text}, own_addresses([text]))
+        leads_elsewhere({"text": text}, own_addresses([text]))
         return time.process_time() - began
 
     small = max(min(seconds(20_000) for _ in range(3)), 0.002)
@@ -224,8 +222,8 @@ def test_a_search_lists_the_addresses_named_url_and_no_others() -> None:
 def test_an_address_inside_one_that_was_found_was_not_found() -> None:
     found = "https://site.example/a%20https://evil.example/x%20b"
     own = own_addresses([], [found])
-    assert foreign_addresses({"url": found}, own) == []
-    assert foreign_addresses({"url": "https://evil.example/x"}, own)
+    assert not leads_elsewhere({"url": found}, own)
+    assert leads_elsewhere({"url": "https://evil.example/x"}, own)
 
 
 def test_a_search_lists_no_more_than_a_few() -> None:
@@ -248,7 +246,7 @@ SCHEMA = {
     [{"path": "lista.txt"}, {"path": "/datos/lista.txt"}, {"paths": ["a.md", "b.zip"]}, {"path": "10.5"}],
 )
 def test_a_file_is_no_address_where_the_schema_says_no_url(arguments: dict[str, Any]) -> None:
-    assert foreign_addresses(arguments, SAID, SCHEMA) == []
+    assert not leads_elsewhere(arguments, SAID, SCHEMA)
 
 
 @pytest.mark.parametrize(
@@ -265,4 +263,4 @@ def test_a_file_is_no_address_where_the_schema_says_no_url(arguments: dict[str, 
     ],
 )
 def test_an_address_counts_with_a_scheme_or_where_the_schema_says_so(arguments: dict[str, Any]) -> None:
-    assert foreign_addresses(arguments, SAID, SCHEMA)
+    assert leads_elsewhere(arguments, SAID, SCHEMA)

@@ -1,32 +1,74 @@
-"""WhatsApp as a channel: Meta's client, and text in WhatsApp's own formatting."""
+"""WhatsApp as a channel: Meta's Graph API, and text in WhatsApp's own formatting."""
 
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
 
-from app.channels.whatsapp.client import TEXT_LIMIT, GraphClient
+import httpx2
+import orjson
+import structlog
+
+from app.channels.whatsapp.bodies import message_body
+from app.channels.whatsapp.errors import (
+    NOT_ON_TEST_LIST,
+    UPLOAD_FAILED,
+    parse_object,
+    read_refusal,
+    read_response,
+)
 from app.channels.whatsapp.formatting import render_whatsapp
 from app.channels.whatsapp.marks import literal, raw, revealed, settle, without_signs
 from app.channels.whatsapp.splitting import split_message
-from app.messages import Address, Button, MediaFile, Outgoing, Refused, SendResult
+from app.http.endpoint import Endpoint, NoAnswer, NotSent, TooLong
+from app.messages import (
+    Accepted,
+    Address,
+    Button,
+    FetchFailed,
+    MediaFile,
+    Outgoing,
+    Refused,
+    SendResult,
+    Unknown,
+)
+from app.phones import other_form
 from app.store.media import MediaFolder
+from app.text import Private
 
+log = structlog.get_logger(__name__)
+
+TEXT_LIMIT = 4096
+SEND_SECONDS = 25.0
+UPLOAD_SECONDS = 60.0
+DOWNLOAD_SECONDS = 60.0
+CONNECTIONS = 100
 UPLOADS_AT_ONCE = 4  # each holds its file in memory
 # https://developers.facebook.com/docs/whatsapp/cloud-api/messages/interactive-list-messages
 MOST_BUTTONS, MOST_ROWS = 3, 10
 BUTTON_TITLE, ROW_TITLE = 20, 24
 BUTTONS_BODY = 1024  # characters beside buttons, and above a list
+# Where Meta keeps what people sent: https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media
+MEDIA_HOSTS = (".fbsbx.com", ".fbcdn.net", ".whatsapp.net")
 
 
 class WhatsAppChannel:
-    """The `Channel` over the Graph API."""
+    """The `Channel` over the Graph API, for one number. Never raises for what the other side does."""
 
     name = "whatsapp"
 
-    def __init__(self, client: GraphClient, media: MediaFolder) -> None:
-        self._client = client
+    def __init__(self, api_url: str, phone_number_id: str, access_token: str, media: MediaFolder) -> None:
+        headers = {"Authorization": f"Bearer {access_token}"}
+        self._endpoint = Endpoint(api_url, headers, connections=CONNECTIONS)
+        self._number = f"/{phone_number_id}"
+        address = urlsplit(api_url)
+        self._origin = (address.scheme, address.netloc)
         self._media = media
         self._uploads = asyncio.Semaphore(UPLOADS_AT_ONCE)
+
+    async def close(self) -> None:
+        await self._endpoint.close()
 
     def render(self, markdown: str) -> list[Outgoing]:
         return [Outgoing(part) for part in split_message(render_whatsapp(markdown), TEXT_LIMIT)]
@@ -42,62 +84,130 @@ class WhatsAppChannel:
         return [*plain, Outgoing(question, tuple(buttons))]
 
     def choose(self, question: str, options: Sequence[Button], list_label: str) -> list[Outgoing]:
-        return choice_messages(question, options, list_label)
+        """Return a question with its options; `list_label` is the button that opens a list.
+
+        Where titles have no room, or are equal, they are numbered and cut, and the body has all whole.
+        """
+        titles = [option.title for option in options]
+        width = BUTTON_TITLE if len(options) <= MOST_BUTTONS else ROW_TITLE
+        lines = [f"{number}. {title}" for number, title in enumerate(titles, 1)]
+        is_short = len(set(titles)) == len(titles) and all(len(title) <= width for title in titles)
+        body = settle(literal(question if is_short else "\n\n".join([question, "\n".join(lines)])))
+        if len(options) > MOST_ROWS or len(body) > BUTTONS_BODY:
+            return [Outgoing(settle(literal(f"{question}\n\n" + "\n".join(lines)))[:TEXT_LIMIT])]
+        shown = tuple(
+            Button(option.id, option.title if is_short else _cut(line, width))
+            for option, line in zip(options, lines, strict=True)
+        )
+        if len(options) <= MOST_BUTTONS:
+            return [Outgoing(body, buttons=shown)]
+        return [Outgoing(body, rows=shown, label=_cut(list_label, BUTTON_TITLE))]
 
     async def send(self, to: Address, message: Outgoing, outbox_id: str) -> SendResult:
-        if message.file is None:
-            return await self._client.send(to, message, outbox_id)
-        uploaded = await self._upload(message.file)
-        if isinstance(uploaded, Refused):
-            return uploaded
-        return await self._client.send(to, message, outbox_id, uploaded)
+        """Send one message, its file first. If a test list does not know the number, try its other form."""
+        media = "" if message.file is None else await self._upload(message.file)
+        if isinstance(media, Refused):
+            return media
+        result = await self._post(message_body(to, message, outbox_id, media))
+        other = other_form(to.phone)
+        if isinstance(result, Refused) and result.code == NOT_ON_TEST_LIST and other:
+            there = Address(other, to.user_id, to.group)
+            again = await self._post(message_body(there, message, outbox_id, media))
+            if isinstance(again, Accepted):
+                return Accepted(again.message_id, phone=other)
+            if not isinstance(again, Refused):
+                return again
+        return result
 
     async def fetch(self, media_id: str, target: Path, limit: int) -> None:
-        await self._client.fetch(media_id, target, limit)
+        """Write a file that somebody sent into `target`. Raises FetchFailed.
+
+        Its address is asked for first: it lives five minutes, so each try asks for a new one.
+        """
+        described = await self._described(media_id)
+        size = str(described.get("file_size", ""))
+        if size.isdecimal() and int(size) > limit:
+            raise FetchFailed("too_large")
+        url = str(described.get("url", ""))
+        if not self._may_have_token(url):
+            raise FetchFailed("gone")
+        try:
+            answer = await self._endpoint.download(url, target, limit, DOWNLOAD_SECONDS)
+        except TooLong as error:
+            raise FetchFailed("too_large") from error
+        except (NotSent, NoAnswer) as error:
+            raise FetchFailed("away", again=True) from error
+        if answer.status != 200:
+            raise FetchFailed("gone" if answer.status < 500 else "away", again=True)
 
     async def typing(self, message_id: str) -> None:
-        await self._client.typing(message_id)
+        """Mark a message as read and show typing for 25 s or until the reply."""
+        body = {
+            "messaging_product": "whatsapp",
+            "status": "read",
+            "message_id": message_id,
+            "typing_indicator": {"type": "text"},
+        }
+        try:
+            await self._endpoint.post(f"{self._number}/messages", orjson.dumps(body), SEND_SECONDS)
+        except (NotSent, NoAnswer) as error:
+            log.debug("typing not shown", error=Private(error))
 
     async def _upload(self, file: MediaFile) -> str | Refused:
-        async with self._uploads:
-            try:
+        """Return Meta's id for a file. A failure is never unknown, because uploading twice does no harm."""
+        path, fields = f"{self._number}/media", {"messaging_product": "whatsapp", "type": file.mime_type}
+        try:
+            async with self._uploads:
                 data = await asyncio.to_thread(self._media.read, file)
-            except OSError as error:
-                return Refused("give_up", detail=f"the file {file.path} cannot be read: {error.strerror}")
-            return await self._client.upload(file, data)
+                files = {"file": (file.name, data, file.mime_type)}
+                form = httpx2.Request("POST", path, data=fields, files=files)
+                answer = await self._endpoint.post(
+                    path, form.read(), UPLOAD_SECONDS, form.headers["content-type"]
+                )
+        except OSError as error:
+            return Refused("give_up", detail=f"the file {file.path} cannot be read: {error.strerror}")
+        except NotSent as error:
+            return Refused("retry", detail=str(error))
+        except NoAnswer as error:
+            return Refused("retry", UPLOAD_FAILED, f"the upload: {error}")
+        if not 200 <= answer.status < 300:
+            return read_refusal(answer.status, parse_object(answer.body), answer.retry_after)
+        given = parse_object(answer.body).get("id")
+        if isinstance(given, str) and given:
+            return given
+        return Refused("retry", UPLOAD_FAILED, "the upload was answered without an id")
+
+    async def _described(self, media_id: str) -> dict[str, Any]:
+        """Return what Meta says of a file: `url`, `file_size`, `mime_type`. Raises FetchFailed."""
+        try:
+            answer = await self._endpoint.get(f"/{quote(media_id, safe='')}", SEND_SECONDS)
+        except (NotSent, NoAnswer) as error:
+            raise FetchFailed("away", again=True) from error
+        if answer.status != 200:
+            away = answer.status >= 500 or answer.status == 429
+            raise FetchFailed("away" if away else "gone", again=away)
+        return parse_object(answer.body)
+
+    def _may_have_token(self, url: str) -> bool:
+        """Tell whether an address is the Graph API's own host or one of Meta's for media."""
+        try:
+            parts = urlsplit(url)
+            host = parts.hostname or ""
+        except ValueError:
+            return False
+        return (parts.scheme, parts.netloc) == self._origin or (
+            parts.scheme == "https" and host.endswith(MEDIA_HOSTS)
+        )
+
+    async def _post(self, body: dict[str, Any]) -> SendResult:
+        try:
+            answer = await self._endpoint.post(f"{self._number}/messages", orjson.dumps(body), SEND_SECONDS)
+        except NotSent as error:
+            return Refused("retry", detail=str(error))
+        except NoAnswer as error:
+            return Unknown(str(error))
+        return read_response(answer.status, answer.body, answer.retry_after)
 
 
-def choice_messages(question: str, options: Sequence[Button], list_label: str) -> list[Outgoing]:
-    """Return a question with its options; `list_label` is the button that opens a list.
-
-    A title that has no room is cut by whole words, and then the body holds all options whole.
-    """
-    whole = [option.title for option in options]
-    width = BUTTON_TITLE if len(options) <= MOST_BUTTONS else ROW_TITLE
-    titles = _distinct([cut_by_words(title, width) for title in whole], width)
-    lines = [f"{number}. {title}" for number, title in enumerate(whole, 1)]
-    is_cut = titles != whole
-    body = settle(literal("\n\n".join([question, "\n".join(lines)]) if is_cut else question))
-    if len(options) > MOST_ROWS or len(body) > BUTTONS_BODY:
-        return [Outgoing(settle(literal(f"{question}\n\n" + "\n".join(lines)))[:TEXT_LIMIT])]
-    shown = tuple(Button(option.id, title) for option, title in zip(options, titles, strict=True))
-    if len(options) <= MOST_BUTTONS:
-        return [Outgoing(body, buttons=shown)]
-    return [Outgoing(body, rows=shown, label=cut_by_words(list_label, BUTTON_TITLE))]
-
-
-def cut_by_words(text: str, width: int) -> str:
-    """Return a text of at most `width` characters, cut after a word if one ends in its second half."""
-    text = " ".join(text.split())
-    if len(text) <= width:
-        return text
-    head = text[: width - 1]
-    word_end = head.rfind(" ")
-    return (head[:word_end] if word_end >= width // 2 else head).rstrip(" ,;:-") + "…"
-
-
-def _distinct(titles: Sequence[str], width: int) -> list[str]:
-    """Give titles that became the same their numbers: WhatsApp refuses two that are equal."""
-    if len(set(titles)) == len(titles):
-        return list(titles)
-    return [cut_by_words(f"{number}. {title}", width) for number, title in enumerate(titles, 1)]
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1].rstrip() + "…"

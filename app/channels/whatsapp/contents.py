@@ -1,4 +1,4 @@
-"""Contents of messages, kind by kind: words, file, the quoted message, and the rest of the block."""
+"""Contents of messages, kind by kind: words, file, the quoted message, and what a kind says beyond these."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,29 +14,23 @@ Fields = dict[str, Any]  # of an `Inbound`
 _KIND_LIMIT = 64
 
 
-def read_content(item: dict[str, JSON], errors_beside: JSON = None) -> Inbound:
+def read_content(item: dict[str, JSON]) -> Inbound:
     """Return one message object without its id and its sender.
 
     A kind of ours whose block is missing or broken becomes "unsupported", so that the person gets an
-    honest answer; `errors_beside` are the errors of the webhook value, which then say why.
+    honest answer.
     """
     kind = text(item.get("type"), _KIND_LIMIT).strip() or next(
         (one for one in _READERS if one in item), "unknown"
     )
     fields = _fields(kind, item.get(kind))
     if fields is None:
-        kind, fields = "unsupported", {"details": {"type": kind}}
+        kind, fields = "unsupported", {}
+    if item.get("referral"):
+        fields["details"] = {**fields.get("details", {}), "referral": bounded(item["referral"])}
     context = mapping(item.get("context"))
-    beside = {
-        "errors": item.get("errors") or (errors_beside if kind == "unsupported" else None),
-        "referral": item.get("referral"),
-        "identity": item.get("identity"),
-        "referred_product": context.get("referred_product"),
-    }
-    details = fields.pop("details", {}) | {key: bounded(value) for key, value in beside.items() if value}
-    quoted = fields.pop("quoted", "") or identifier(context.get("id"))
     forwarded = context.get("forwarded") is True or context.get("frequently_forwarded") is True
-    content = Inbound("", Sender(), kind, quoted=quoted, forwarded=forwarded, details=details)
+    content = Inbound("", Sender(), kind, quoted=identifier(context.get("id")), forwarded=forwarded)
     return replace(content, **fields)
 
 
@@ -44,42 +38,25 @@ def _fields(kind: str, block: JSON) -> Fields | None:
     """Return what a kind's own block says; None if it is a kind of ours whose block is broken."""
     if kind == "contacts":
         return {"details": {"contacts": bounded(block)}} if isinstance(block, list) else None
-    if kind == "system" or kind not in _READERS:
-        block = mapping(block)
-    reader = _READERS.get(kind, _details)
+    reader = _READERS.get(kind)
+    if reader is None or (kind == "system" and block is None):
+        return {}
     return reader(block) if isinstance(block, dict) else None
 
 
-def _words(value: JSON, rest: dict[str, JSON]) -> Fields:
-    """Return a text, and as details the rest of its block, which also say if the text was cut."""
-    is_cut = isinstance(value, str) and len(value) > TEXT_LIMIT
-    return {"text": text(value), "details": rest | {"cut": True} if is_cut else rest}
-
-
-def _rest(block: dict[str, JSON], *taken: str) -> dict[str, JSON]:
-    rest = bounded({key: value for key, value in block.items() if key not in taken})
-    return rest if isinstance(rest, dict) else {}
-
-
 def _details(block: dict[str, JSON]) -> Fields:
-    return {"details": _rest(block)}
+    return {"details": bounded(block)}
 
 
 def _text(block: dict[str, JSON]) -> Fields | None:
-    return _body(block) if isinstance(block.get("body"), str) else None
-
-
-def _body(block: dict[str, JSON]) -> Fields:
-    return _words(block.get("body"), _rest(block, "body"))
+    return {"text": text(block["body"])} if isinstance(block.get("body"), str) else None
 
 
 def _media(block: dict[str, JSON]) -> Fields:
-    # Meta's `url` is worth five minutes and a token: the id is what lasts.
-    rest = _rest(block, "id", "mime_type", "sha256", "filename", "caption", "voice", "url")
     names = {name: text(block.get(name), NAME_LIMIT) for name in ("mime_type", "filename", "sha256")}
-    media_id = identifier(block.get("id"))
+    media_id = identifier(block.get("id"))  # Meta's `url` is worth five minutes and a token: the id lasts
     attachment = Attachment(media_id, **names, voice=block.get("voice") is True)
-    return {**_words(block.get("caption"), rest), "attachment": attachment if media_id else None}
+    return {"text": text(block.get("caption")), "attachment": attachment if media_id else None}
 
 
 def _voice(block: dict[str, JSON]) -> Fields:
@@ -97,10 +74,10 @@ def _interactive(block: dict[str, JSON]) -> Fields:
     if form == "nfm_reply":
         return _form_reply(reply)
     if form not in {"button_reply", "list_reply"}:
-        return _details(block)
+        return {}
     button = identifier(reply.get("id"))
     said = button.removeprefix(SAYS) if button.startswith(SAYS) else reply.get("title")
-    return {**_words(said, {"type": form, **_rest(reply, "id", "title")}), "button": button}
+    return {"text": text(said), "button": button}
 
 
 def _form_reply(reply: dict[str, JSON]) -> Fields:
@@ -111,17 +88,16 @@ def _form_reply(reply: dict[str, JSON]) -> Fields:
             answers = orjson.loads(answers)
         except orjson.JSONDecodeError:
             answers = text(answers)
-    details = {"type": "nfm_reply", "response": bounded(answers), **_rest(reply, "response_json", "body")}
-    return _words(reply.get("body") or reply.get("name"), details)
+    details = {"type": "nfm_reply", "response": bounded(answers)}
+    return {"text": text(reply.get("body") or reply.get("name")), "details": details}
 
 
 def _button(block: dict[str, JSON]) -> Fields:
-    words = _words(block.get("text"), _rest(block, "text", "payload"))
-    return {**words, "button": identifier(block.get("payload"))}
+    return {"text": text(block.get("text")), "button": identifier(block.get("payload"))}
 
 
 def _order(block: dict[str, JSON]) -> Fields:
-    return _words(block.get("text"), _rest(block, "text"))
+    return {"text": text(block.get("text")), **_details(block)}
 
 
 def _edit(block: dict[str, JSON]) -> Fields:
@@ -147,13 +123,12 @@ _READERS: dict[str, Callable[[dict[str, JSON]], Fields | None]] = {
     "text": _text,
     **dict.fromkeys(("image", "video", "audio", "document", "sticker"), _media),
     "voice": _voice,
-    "location": _details,
-    "contacts": _details,
+    **dict.fromkeys(("location", "contacts", "referral"), _details),
     "reaction": _reaction,
     "interactive": _interactive,
     "button": _button,
     "order": _order,
     "edit": _edit,
     "revoke": _revoke,
-    "system": _body,
+    "system": lambda block: {"text": text(block.get("body"))},
 }

@@ -22,7 +22,6 @@ GIVE_UP = frozenset(
 NO_SUCH_NUMBER = 33  # a deleted number; as a subcode: a number that the token does not reach
 NOT_REGISTERED = 133010
 PAIR_RATE = 131056
-DOWNLOAD_FAILED = 131052
 UPLOAD_FAILED = 131053
 
 _CURES: dict[int | str, str] = {

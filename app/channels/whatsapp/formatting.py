@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_inline import StateInline
 from markdown_it.tree import SyntaxTreeNode
 
 from app.channels.whatsapp.marks import BROKEN_FENCE, JOINER, literal, marked, raw, settle, without_signs
@@ -12,25 +12,28 @@ from app.channels.whatsapp.marks import BROKEN_FENCE, JOINER, literal, marked, r
 NESTING_LIMIT = 60
 INDENT = "  "
 RULE = "———"
-_PARSER = MarkdownIt("commonmark", {"html": False, "maxNesting": NESTING_LIMIT}).enable(
-    ["strikethrough", "table"]
-)
 
 _EMPHASIS = {"strong": "*", "em": "_", "s": "~"}
 _BREAK_TAG = re.compile(r"<br\s*/?>", re.IGNORECASE)
-_TASKS = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}
 _HIDDEN_SCHEMES = ("mailto:", "tel:", "https://", "http://")
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """A line of the result. Lines of code are kept to the letter: never quoted nor indented."""
+def _keep_within_words(state: StateInline, silent: bool) -> bool:
+    """Take marks between letters or digits as text: `2*3*4` means it so."""
+    if state.src[state.pos] not in "*~":
+        return False
+    scanned = state.scanDelims(state.pos, False)
+    if scanned.can_open or scanned.can_close:
+        return False
+    if not silent:
+        state.pending += state.src[state.pos] * scanned.length
+    state.pos += scanned.length
+    return True
 
-    text: str
-    is_code: bool = False
 
-
-_EMPTY = _Line("")
+_PARSER = MarkdownIt("commonmark", {"html": False, "maxNesting": NESTING_LIMIT})
+_PARSER.enable(["strikethrough", "table"])
+_PARSER.inline.ruler.before("strikethrough", "within words", _keep_within_words)
 
 
 def render_whatsapp(markdown: str) -> str:
@@ -43,25 +46,24 @@ def render_whatsapp(markdown: str) -> str:
     tokens = _PARSER.parse(text)
     if any(token.level >= NESTING_LIMIT - 1 for token in tokens):  # the parser drops what is deeper
         return text.strip()
-    lines = _blocks(SyntaxTreeNode(tokens).children)
-    rendered = "\n".join(line.text for line in lines).strip("\n")
+    rendered = "\n".join(_blocks(SyntaxTreeNode(tokens).children)).strip("\n")
     if not rendered and any(character.isalnum() for character in text):
         return text.strip()  # only what Markdown keeps to itself, such as link definitions
     return rendered
 
 
-def _blocks(nodes: Sequence[SyntaxTreeNode], *, tight: bool = False) -> list[_Line]:
-    """Render blocks below each other, with an empty line between them (none in a list item)."""
-    lines: list[_Line] = []
+def _blocks(nodes: Sequence[SyntaxTreeNode], *, tight: bool = False) -> list[str]:
+    """Return the lines of blocks below each other, with an empty one between them (none in a list item)."""
+    lines: list[str] = []
     for node in nodes:
         block = _block(node)
         if lines and block and not tight:
-            lines.append(_EMPTY)
+            lines.append("")
         lines += block
     return lines
 
 
-def _block(node: SyntaxTreeNode) -> list[_Line]:
+def _block(node: SyntaxTreeNode) -> list[str]:
     kind = node.type
     if kind in {"paragraph", "inline"}:
         return _prose(_inline(node))
@@ -76,37 +78,33 @@ def _block(node: SyntaxTreeNode) -> list[_Line]:
     if kind == "table":
         return _table(node)
     if kind == "hr":
-        return [_Line(RULE)]
+        return [RULE]
     return _blocks(node.children) if node.children else _prose(literal(node.content))
 
 
-def _prose(inline: str) -> list[_Line]:
+def _prose(inline: str) -> list[str]:
     settled = settle(inline)
     if not settled.strip():
         return []
-    return [_Line(_unquoted(line.rstrip())) for line in settled.split("\n")]
+    lines = (line.rstrip() for line in settled.split("\n"))
+    return [JOINER + line if line.startswith(">") else line for line in lines]  # plain text is no quote
 
 
-def _unquoted(line: str) -> str:
-    """Keep a plain line from reading as a quote."""
-    return JOINER + line if line.startswith(">") else line
-
-
-def _code(content: str) -> list[_Line]:
+def _code(content: str) -> list[str]:
     if not content.strip():
         return []
     content = content.strip("\n").replace("```", BROKEN_FENCE)
-    return [_Line(line, is_code=True) for line in ("```", *content.split("\n"), "```")]
+    return ["```", *content.split("\n"), "```"]
 
 
-def _list(node: SyntaxTreeNode) -> list[_Line]:
-    lines: list[_Line] = []
+def _list(node: SyntaxTreeNode) -> list[str]:
+    lines: list[str] = []
     for item, label in zip(node.children, _labels(node), strict=True):
-        body = _task(_blocks(item.children, tight=True))
-        if not body or body[0].is_code:
-            body.insert(0, _EMPTY)
-        lines.append(_Line((label + body[0].text).rstrip() if body[0].text else label.rstrip()))
-        lines += [line if line.is_code else _Line(INDENT + line.text) for line in body[1:]]
+        body = _blocks(item.children, tight=True) or [""]
+        if body[0] == "```":
+            body.insert(0, "")
+        lines.append((label + body[0]).rstrip())
+        lines += [INDENT + line if line else "" for line in body[1:]]
     return lines
 
 
@@ -121,33 +119,23 @@ def _labels(node: SyntaxTreeNode) -> list[str]:
     return [f"{number}. " for number in written]
 
 
-def _task(body: list[_Line]) -> list[_Line]:
-    if body and not body[0].is_code and body[0].text[:4] in _TASKS:
-        return [_Line(_TASKS[body[0].text[:4]] + body[0].text[4:]), *body[1:]]
-    return body
-
-
-def _quote(node: SyntaxTreeNode) -> list[_Line]:
+def _quote(node: SyntaxTreeNode) -> list[str]:
     """Begin every line with `> `; WhatsApp knows no quote in a quote, so inner ones become part of it."""
-    return [
-        line if line.is_code or not line.text or line.text.startswith("> ") else _Line(f"> {line.text}")
-        for line in _blocks(node.children)
-    ]
+    lines = _blocks(node.children)
+    return [line if not line or line.startswith("> ") else f"> {line}" for line in lines]
 
 
-def _table(node: SyntaxTreeNode) -> list[_Line]:
+def _table(node: SyntaxTreeNode) -> list[str]:
     """Render each row as lines of `*header*: cell`: a phone is too narrow for columns."""
     rows = [row.children for section in node.children for row in section.children]
     headers = [_inline(cell) for cell in rows[0]]
     if len(rows) == 1:
         return _prose(" · ".join(marked("*", header) for header in headers if header.strip()))
-    lines: list[_Line] = []
+    lines: list[str] = []
     for row in rows[1:]:
         cells = [_cell(header, _inline(cell)) for header, cell in zip(headers, row, strict=False)]
         block = [line for cell in cells if cell for line in _prose(cell)]
-        if lines and block:
-            lines.append(_EMPTY)
-        lines += block
+        lines += ["", *block] if lines and block else block
     return lines
 
 
@@ -159,10 +147,8 @@ def _cell(header: str, cell: str) -> str:
 
 def _inline(node: SyntaxTreeNode) -> str:
     """Return the text of a block, its marks still as signs."""
-    inline = node if node.type == "inline" else next(iter(node.children), None)
-    if inline is None:
-        return ""
-    return "".join(_pieces(inline.children))
+    inline = [node] if node.type == "inline" else node.children[:1]
+    return "".join(piece for one in inline for piece in _pieces(one.children))
 
 
 def _pieces(nodes: Sequence[SyntaxTreeNode]) -> Iterator[str]:
@@ -173,10 +159,9 @@ def _pieces(nodes: Sequence[SyntaxTreeNode]) -> Iterator[str]:
             yield marked(_EMPHASIS[node.type], "".join(_pieces(node.children)))
         elif node.type == "code_inline":
             yield _inline_code(node.content)
-        elif node.type == "link":
-            yield _link("".join(_pieces(node.children)), str(node.attrs.get("href", "")))
-        elif node.type == "image":
-            yield _link("".join(_pieces(node.children)), str(node.attrs.get("src", "")))
+        elif node.type in {"link", "image"}:
+            address = node.attrs.get("href") or node.attrs.get("src") or ""
+            yield _link("".join(_pieces(node.children)), str(address))
         else:
             yield literal(_BREAK_TAG.sub("\n", node.content))
 
@@ -195,13 +180,9 @@ def _link(text: str, address: str) -> str:
     shown = settle(text)
     if not address or address.startswith("#"):
         return text
-    if not shown.strip() or _bare(shown) == _bare(address):
-        return raw(_visible(address))
-    return f"{text} ({raw(_visible(address))})"
-
-
-def _visible(address: str) -> str:
-    return address.removeprefix("mailto:").removeprefix("tel:")
+    visible = raw(address.removeprefix("mailto:").removeprefix("tel:"))
+    is_alone = not shown.strip() or _bare(shown) == _bare(address)
+    return visible if is_alone else f"{text} ({visible})"
 
 
 def _bare(address: str) -> str:

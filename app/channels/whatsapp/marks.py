@@ -9,10 +9,8 @@ While a text is made, intended marks are Unicode noncharacters, which no text co
 """
 
 import re
-from functools import partial
 
 JOINER = "\u2060"
-MARKS = "*_~`"
 BROKEN_FENCE = f"`{JOINER}`{JOINER}`"  # three backticks that open no code
 
 _OPEN = {"*": "\ufdd0", "_": "\ufdd1", "~": "\ufdd2"}
@@ -23,14 +21,10 @@ _REVEAL = str.maketrans({sign: mark for mark, sign in _KEPT.items()})
 _SHOW = str.maketrans({sign: mark for signs in (_OPEN, _CLOSE) for mark, sign in signs.items()})
 _NONCHARACTERS = re.compile("[\ufdd0-\ufdef\ud800-\udfff]")
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>]+", re.IGNORECASE)
-_SIGNS = re.compile("[\ufdd0-\ufdd5]")
-_SPACE_INSIDE = re.compile("([\ufdd0-\ufdd2]+)(\\s+)"), re.compile("(\\s+)([\ufdd3-\ufdd5]+)")
-_PAIRS = {mark: re.compile(f"{_OPEN[mark]}([^{_CLOSE[mark]}]*){_CLOSE[mark]}") for mark in _OPEN}
 _LETTER = r"[^\W_]"
 _OPENING = {mark: re.compile(rf"(?<!{_LETTER})(?<!\{mark})\{mark}+(?=\S)") for mark in _OPEN}
 _CLOSING = {mark: re.compile(rf"(?<=\S)[{_CLOSE[mark]}{mark}](?!{_LETTER})") for mark in _OPEN}
 _OPENING["`"], _CLOSING["`"] = re.compile("`"), re.compile(f"[`{_KEPT['`']}]")  # any pair, spaces or not
-_ROUNDS = 8
 
 
 def without_signs(text: str) -> str:
@@ -56,53 +50,25 @@ def literal(text: str) -> str:
 def marked(mark: str, inner: str) -> str:
     """Return a text to be formatted by a mark, each line of it for itself."""
     bare = inner.replace(_OPEN[mark], "").replace(_CLOSE[mark], "")
-    return "\n".join(_OPEN[mark] + line + _CLOSE[mark] for line in bare.split("\n"))
+    return "\n".join(_marked_line(mark, line) for line in bare.split("\n"))
+
+
+def _marked_line(mark: str, line: str) -> str:
+    """Return a line between marks that hug its words; one that holds the mark as text stays as it is."""
+    words = line.strip()
+    if not words or mark in words:
+        return line
+    return line.replace(words, _OPEN[mark] + words + _CLOSE[mark], 1)
 
 
 def settle(text: str) -> str:
     """Turn signs into WhatsApp's marks, and disarm literal marks."""
-    return "\n".join(map(_settle_line, text.split("\n"))).translate(_SHOW).translate(_REVEAL)
-
-
-def _settle_line(line: str) -> str:
-    if _SIGNS.search(line):
-        for found in _SPACE_INSIDE * len(_OPEN):  # spaces leave the inner pair, then the one around it
-            line = found.sub(r"\2\1", line)
-        for _ in range(_ROUNDS):
-            before = line
-            for mark, pairs in _PAIRS.items():
-                line = pairs.sub(partial(_kept_if_it_counts, mark), line)
-            if line == before:
-                break
-        else:
-            line = _SIGNS.sub("", line)
-    return _disarmed(line)
-
-
-def _kept_if_it_counts(mark: str, pair: re.Match[str]) -> str:
-    """Return the pair if WhatsApp would format exactly this by its marks, else its text.
-
-    Mostly without a mark, but in `2*3*4` and `2**8**2` they were none.
-    """
-    inner, line = pair[1], pair.string
-    before, after = line[max(pair.start() - 1, 0) : pair.start()], line[pair.end() : pair.end() + 1]
-    is_at_edges = not any(one.isalnum() or one.translate(_SHOW) == mark for one in (before, after))
-    hugs = bool(_SIGNS.sub("", inner)) and not any(
-        edge.isspace() or edge == mark for edge in (inner[0], inner[-1])
-    )
-    if hugs and is_at_edges and not re.search(rf"(?<=\S)\{mark}(?!{_LETTER})", inner):
-        return pair[0]
-    written = ""
-    if mark == "_" and (before.isalnum() or after.isalnum()):
-        written = "*"
-    elif mark == "*" and (before.isdigit() or after.isdigit()):
-        written = "**"
-    return written + inner + written
+    return "\n".join(map(_disarmed, text.split("\n"))).translate(_SHOW).translate(_REVEAL)
 
 
 def _disarmed(line: str) -> str:
     """Put a joiner before each literal mark that would open a formatting which a later one closes."""
-    for mark in MARKS:
+    for mark in _OPENING:
         closing = 0
         for found in _CLOSING[mark].finditer(line):
             closing = found.start()

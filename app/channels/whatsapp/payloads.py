@@ -1,8 +1,7 @@
 """Webhook bodies as plain data: the messages, statuses and changes of ids in a body, and their senders."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 from app.channels.whatsapp.contents import read_content
 from app.channels.whatsapp.values import (
@@ -59,7 +58,7 @@ class Webhook:
 
     `changes` are ids that became others; `pairs` are senders whose phone and user id were seen
     together in sender fields; `echoes` are what the business wrote by other means, `controls` changes of who
-    answers; `notices` are the fields of webhooks that need no answer.
+    answers.
     """
 
     messages: list[Inbound] = field(default_factory=list)
@@ -69,32 +68,6 @@ class Webhook:
     echoes: list[Echo] = field(default_factory=list)
     controls: list[ThreadControl] = field(default_factory=list)
     unreadable: list[Unreadable] = field(default_factory=list)
-    notices: list[str] = field(default_factory=list)
-
-
-class _Identity(NamedTuple):
-    """The ids and names that one object of a webhook gives of one person."""
-
-    phone: str = ""
-    user_id: str = ""
-    parent_id: str = ""
-    name: str = ""
-
-    @property
-    def ids(self) -> tuple[str, str, str]:
-        return self.phone, self.user_id, self.parent_id
-
-    def contradicts(self, other: "_Identity") -> bool:
-        pairs = zip(self.ids, other.ids, strict=True)
-        return any(mine and theirs and mine != theirs for mine, theirs in pairs)
-
-    def completed_by(self, other: "_Identity") -> "_Identity":
-        return _Identity(*(mine or theirs for mine, theirs in zip(self, other, strict=True)))
-
-    def sender(self) -> Sender:
-        """Return the sender. The parent id stands in only if nothing else is known."""
-        known = self.user_id or ("" if self.phone else self.parent_id)
-        return Sender(phone=self.phone, user_id=known, name=self.name)
 
 
 def parse_webhook(body: JSON) -> list[Inbound | Status]:
@@ -146,9 +119,9 @@ def _read_change(change: dict[str, JSON], found: Webhook) -> None:
         elif name in _ECHO_FIELDS:
             _read_echoes(value, found)
             _read_messages(value, found, standby=True)
-        elif name in NOTICE_FIELDS:
-            found.notices.append(name)
-        elif not isinstance(value.get("statuses"), list) or "messages" in value:
+        elif name not in NOTICE_FIELDS and (
+            not isinstance(value.get("statuses"), list) or "messages" in value
+        ):
             _set_aside(found, f"an unknown webhook field: {text(name, _KIND_LIMIT)!r}", change)
 
 
@@ -166,17 +139,15 @@ def _read_messages(value: dict[str, JSON], found: Webhook, *, standby: bool = Fa
     block = value.get("messages")
     if block is None or block == []:
         return
-    items = [(item, _own_identity(item)) for item in _parts(block, value, "messages that are no list", found)]
-    contacts = _Contacts(value.get("contacts"), [own for _, own in items])
-    for item, own in items:
-        content = read_content(item, value.get("errors"))
-        _read_message(item, replace(content, standby=standby), own, contacts.complete(own), found)
+    items = list(_parts(block, value, "messages that are no list", found))
+    senders = _completed([_sender(item) for item in items], value.get("contacts"))
+    for item, sender in zip(items, senders, strict=True):
+        content = replace(read_content(item), standby=standby)
+        _read_message(item, content, sender, found)
 
 
-def _read_message(
-    item: dict[str, JSON], content: Inbound, own: _Identity, who: _Identity, found: Webhook
-) -> None:
-    change, sender = _system_change(item, own), who.sender()
+def _read_message(item: dict[str, JSON], content: Inbound, sender: Sender, found: Webhook) -> None:
+    change = _system_change(item)
     if change and not (sender.phone or sender.user_id):
         sender = change.previous
     wamid = identifier(item.get("id"))
@@ -188,39 +159,29 @@ def _read_message(
     if change:
         found.changes.append(change)
     # A system message names the old and the new person together: nothing there is a pair.
-    elif content.kind != "system" and who.phone and who.user_id and sender not in found.pairs[-64:]:
+    elif content.kind != "system" and sender.phone and sender.user_id and sender not in found.pairs[-64:]:
         found.pairs.append(sender)
 
 
-def _system_change(item: dict[str, JSON], own: _Identity) -> AliasChange | None:
+def _system_change(item: dict[str, JSON]) -> AliasChange | None:
     """Return a number or user id that became another one, as system messages tell it (Meta, 2026-08)."""
-    system = mapping(item.get("system"))
+    system, own = mapping(item.get("system")), _sender(item)
     if item.get("type") != "system" or text(system.get("type"), _KIND_LIMIT) not in _CHANGE_TYPES:
         return None
-    current = _Identity(
-        phone(system.get("wa_id")), user_id(system.get("user_id")), user_id(system.get("parent_user_id"))
-    )
+    current = Sender(phone(system.get("wa_id")), user_id(system.get("user_id")))
     former = user_id(system.get("previous_user_id"))
     if not former and own.user_id != current.user_id and current.user_id:
         former = own.user_id
-    former_parent = user_id(system.get("previous_parent_user_id"))
-    previous = _Identity(own.phone if own.phone != current.phone else "", former, former_parent)
-    if not current.phone and previous.user_id:
-        # Only the user id is known to have changed: the number beside it says who it is.
-        previous = _Identity(phone=own.phone, user_id=former)
-    return _change(previous, current)
+    return _change(Sender(own.phone if own.phone != current.phone else "", former), current)
 
 
 def _read_user_id_update(value: dict[str, JSON], found: Webhook) -> None:
     changes = []
     for item in [value, *objects(value.get("user_id_update"))]:
-        ids, parents = mapping(item.get("user_id")), mapping(item.get("parent_user_id"))
-        number = phone(item.get("wa_id"))
-        change = _change(
-            _Identity(number, user_id(ids.get("previous")), user_id(parents.get("previous"))),
-            _Identity(number, user_id(ids.get("current")), user_id(parents.get("current"))),
-        )
-        if change and change.previous != change.current:
+        ids, number = mapping(item.get("user_id")), phone(item.get("wa_id"))
+        previous, current = (Sender(number, user_id(ids.get(name))) for name in ("previous", "current"))
+        change = _change(previous, current)
+        if change and previous != current:
             changes.append(change)
     if changes:
         found.changes.extend(changes)
@@ -228,23 +189,23 @@ def _read_user_id_update(value: dict[str, JSON], found: Webhook) -> None:
         _set_aside(found, "a user id update without ids", value)
 
 
-def _change(previous: _Identity, current: _Identity) -> AliasChange | None:
-    before, after = previous.sender(), current.sender()
-    return AliasChange(before, after) if any(previous.ids) and any(current.ids) else None
+def _change(previous: Sender, current: Sender) -> AliasChange | None:
+    if previous == Sender() or current == Sender():
+        return None
+    return AliasChange(previous, current)
 
 
 def _read_echoes(value: dict[str, JSON], found: Webhook) -> None:
     block = value.get("message_echoes") or []
     own_number = phone(mapping(value.get("metadata")).get("display_phone_number"))
-    items = _parts(block, value, "echoes that are no list", found) if block else ()
-    echoes = [(item, _addressee(item, own_number)) for item in items]
-    contacts = _Contacts(value.get("contacts"), [to for _, to in echoes])
-    for item, named in echoes:
-        to, wamid = contacts.complete(named).sender(), identifier(item.get("id"))
+    items = list(_parts(block, value, "echoes that are no list", found)) if block else []
+    people = _completed([_addressee(item, own_number) for item in items], value.get("contacts"))
+    for item, to in zip(items, people, strict=True):
+        wamid = identifier(item.get("id"))
         if not wamid or not (to.phone or to.user_id):
             _set_aside(found, "an echo without an id or an addressee", item)
             continue
-        content = read_content(item, value.get("errors"))
+        content = read_content(item)
         if content.kind not in _NOT_WRITTEN:
             outbox_id = identifier(item.get("biz_opaque_callback_data"))
             at = seconds(item.get("timestamp"))
@@ -304,60 +265,46 @@ def _set_aside(found: Webhook, reason: str, part: JSON) -> None:
     found.unreadable.append(Unreadable(reason, bounded(part)))
 
 
-class _Contacts:
-    """The `contacts` of one webhook value."""
+def _completed(senders: Sequence[Sender], block: JSON) -> list[Sender]:
+    """Return the sender fields of messages, each completed by the contact of the same person.
 
-    def __init__(self, block: JSON, senders: Iterable[_Identity]) -> None:
-        """Take the contacts of a value and the senders of its messages: a lone contact is a lone sender's."""
-        items = block if isinstance(block, list) else []
-        contacts = [_contact(item) for item in items if isinstance(item, dict)]
-        several = len({sender.ids for sender in senders}) > 1
-        self._lone = contacts[0] if len(contacts) == 1 and not several else None
-        self._by_id: dict[tuple[int, str], list[_Identity]] = {}
-        for contact in contacts:
-            for named in enumerate(contact.ids):
-                self._by_id.setdefault(named, []).append(contact)
+    `block`: the contacts of the webhook value. A lone contact is a lone sender's.
+    """
+    contacts = [_contact(item) for item in objects(block)] if isinstance(block, list) else []
+    is_lone = len(contacts) == 1 and len({(one.phone, one.user_id) for one in senders}) <= 1
+    by_id: dict[str, list[Sender]] = {}
+    for contact in contacts:
+        for id in filter(None, (contact.phone, contact.user_id)):
+            by_id.setdefault(id, []).append(contact)
 
-    def complete(self, own: _Identity) -> _Identity:
-        """Return the sender fields of a message, completed by the contact of the same person."""
-        contact = self._lone or self._matching(own)
-        return own if contact is None or own.contradicts(contact) else own.completed_by(contact)
+    def completed(own: Sender) -> Sender:
+        named = contacts if is_lone else [*by_id.get(own.phone, [])[:8], *by_id.get(own.user_id, [])[:8]]
+        fitting = [contact for contact in named if not _contradict(own, contact)]
+        if not fitting or any(_contradict(fitting[0], other) for other in fitting):
+            return own
+        contact = fitting[0]
+        return Sender(own.phone or contact.phone, own.user_id or contact.user_id, own.name or contact.name)
 
-    def _matching(self, own: _Identity) -> _Identity | None:
-        """Return the contact that shares an id; None for none, and for several that contradict each other."""
-        found = [
-            contact
-            for named in enumerate(own.ids)
-            for contact in (self._by_id.get(named, [])[:8] if named[1] else ())
-            if not own.contradicts(contact)
-        ]
-        is_sure = found and not any(found[0].contradicts(other) for other in found)
-        return found[0] if is_sure else None
+    return [completed(own) for own in senders]
 
 
-def _own_identity(message: dict[str, JSON]) -> _Identity:
-    """Return the sender fields of a message itself."""
-    return _Identity(
-        phone(message.get("from")),
-        user_id(message.get("from_user_id")),
-        user_id(message.get("from_parent_user_id")),
-    )
+def _contradict(one: Sender, other: Sender) -> bool:
+    pairs = ((one.phone, other.phone), (one.user_id, other.user_id))
+    return any(mine and theirs and mine != theirs for mine, theirs in pairs)
 
 
-def _addressee(echo: dict[str, JSON], own_number: str) -> _Identity:
+def _sender(message: dict[str, JSON]) -> Sender:
+    """Return the sender fields of a message itself. The parent id stands in if nothing else is known."""
+    number, own = phone(message.get("from")), user_id(message.get("from_user_id"))
+    return Sender(number, own or ("" if number else user_id(message.get("from_parent_user_id"))))
+
+
+def _addressee(echo: dict[str, JSON], own_number: str) -> Sender:
     """Return the person to whom an echo was written; some echoes of edits have `from` and `to` swapped."""
     to = phone(echo.get("to"))
-    return _Identity(
-        phone(echo.get("from")) if to and to == own_number else to,
-        user_id(echo.get("to_user_id")),
-        user_id(echo.get("to_parent_user_id")),
-    )
+    return Sender(phone(echo.get("from")) if to and to == own_number else to, user_id(echo.get("to_user_id")))
 
 
-def _contact(item: dict[str, JSON]) -> _Identity:
-    return _Identity(
-        phone(item.get("wa_id")),
-        user_id(item.get("user_id")),
-        user_id(item.get("parent_user_id")),
-        text(mapping(item.get("profile")).get("name"), NAME_LIMIT).strip(),
-    )
+def _contact(item: dict[str, JSON]) -> Sender:
+    name = text(mapping(item.get("profile")).get("name"), NAME_LIMIT).strip()
+    return Sender(phone(item.get("wa_id")), user_id(item.get("user_id")), name)

@@ -26,57 +26,46 @@ _SIGNATURE = re.compile(r"sha256=[0-9a-fA-F]{64}")
 
 def webhook_router(intake: Intake, credentials: Credentials, metrics: Metrics) -> APIRouter:
     """Return the webhook's routes. An empty app secret means that every POST is 401."""
-    routes = _WebhookRoutes(intake, credentials, metrics)
     router = APIRouter(include_in_schema=False)
-    for path in ("/webhook", "/webhook/"):  # Meta follows no redirect
-        router.add_api_route(path, routes.handshake, methods=["GET"])
-        router.add_api_route(path, routes.receive, methods=["POST"])
-    return router
+    bodies = BodyReader(BODY_BYTES, HELD_BYTES)
 
-
-class _WebhookRoutes:
-    def __init__(self, intake: Intake, credentials: Credentials, metrics: Metrics) -> None:
-        self._intake = intake
-        self._credentials = credentials
-        self._metrics = metrics
-        self._bodies = BodyReader(BODY_BYTES, HELD_BYTES)
-
-    async def handshake(self, request: Request) -> Response:
-        if not self._credentials.app_secret:
+    @router.get("/webhook")
+    async def handshake(request: Request) -> Response:
+        if not credentials.app_secret:
             return PlainTextResponse("WhatsApp's credentials are not complete", 401)
-        challenge = verify_handshake(request.query_params, self._credentials.verify_token)
+        challenge = verify_handshake(request.query_params, credentials.verify_token)
         if challenge is None:
             return PlainTextResponse("the verify token does not match", 403)
         return PlainTextResponse(challenge)
 
-    async def receive(self, request: Request) -> Response:
+    @router.post("/webhook")
+    async def receive(request: Request) -> Response:
         try:
-            await self._take_in(await self._signed_body(request))
+            await _take_in(await signed_body(request), intake)
             answer = Response()
         except HTTPException as refused:
             answer = PlainTextResponse(refused.detail, refused.status_code)
-        self._metrics.webhook_answered(answer.status_code)
+        metrics.webhook_answered(answer.status_code)
         return answer
 
-    async def _signed_body(self, request: Request) -> bytes:
+    async def signed_body(request: Request) -> bytes:
         header = request.headers.get("x-hub-signature-256", "")
-        secret = self._credentials.app_secret
-        if secret and _SIGNATURE.fullmatch(header):
-            body = await self._bodies.read(request)
-            if verify_signature(body, header, secret):
+        if credentials.app_secret and _SIGNATURE.fullmatch(header):
+            body = await bodies.read(request)
+            if verify_signature(body, header, credentials.app_secret):
                 return body
         raise HTTPException(401, "the signature does not match")
 
-    async def _take_in(self, body: bytes) -> None:
-        webhook = _read(body)
-        try:
-            await self._intake.take_webhook(webhook)
-        except Exception as error:  # Meta sends it again, and the operator sees why
-            foreseen = isinstance(error, TimeoutError | StoreError)
-            log.error("webhook not committed", error=str(error) or "took over 3 s", exc_info=not foreseen)
-            raise HTTPException(503, "not stored, send it again") from None
-        for field in webhook.notices:
-            log.info("webhook notice", field=field)
+    return router
+
+
+async def _take_in(body: bytes, intake: Intake) -> None:
+    try:
+        await intake.take_webhook(_read(body))
+    except Exception as error:  # Meta sends it again, and the operator sees why
+        foreseen = isinstance(error, TimeoutError | StoreError)
+        log.error("webhook not committed", error=str(error) or "took over 3 s", exc_info=not foreseen)
+        raise HTTPException(503, "not stored, send it again") from None
 
 
 def _read(body: bytes) -> Webhook:

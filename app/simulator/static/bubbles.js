@@ -182,15 +182,7 @@ function media(type, content) {
   if (type === "video") return make("video", { class: "picture", ...player });
   const shown = card("file", name, content.mime_type, "a");
   Object.assign(shown, { href: source.src, download: content.filename || "file" });
-  if (content.mime_type === "application/pdf") showPages(shown, source.src);
   return shown;
-}
-
-/** Adds the number of pages to a document's card, as WhatsApp shows it. */
-async function showPages(shown, address) {
-  const answer = await fetch(address).catch(() => null);
-  const pages = Number(answer?.headers.get("X-Pages"));
-  if (pages) shown.querySelector("small")?.append(` · ${words().pages(pages)}`);
 }
 
 function reactions(message) {

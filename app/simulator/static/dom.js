@@ -1,7 +1,5 @@
 /** Building the page: every text becomes a text node, never markup. */
 
-import { reasonOf } from "./reasons.js";
-
 export const at = (id) => document.getElementById(id);
 
 export function make(tag, properties = {}, ...children) {
@@ -34,12 +32,12 @@ export function showError(text, place = "alert") {
   at(place).hidden = !text;
 }
 
-/** Posts JSON; the answer's JSON, or an Error with the server's reason in the page's language. */
+/** Posts JSON; the answer's JSON, or an Error with the server's reason. */
 export async function post(path, body) {
   const answer = await fetch(`/simulator/api/${path}`, {
     method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
   });
   const told = await answer.json();
-  if (!answer.ok) throw Object.assign(new Error(reasonOf(told)), { status: answer.status });
+  if (!answer.ok) throw Object.assign(new Error(told.error), { status: answer.status });
   return told;
 }

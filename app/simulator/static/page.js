@@ -5,7 +5,7 @@ import { refresh, renderLog, renderNew, renderTicks, renderTyping } from "./conv
 import { at, hear, make, showError } from "./dom.js";
 import { choosePerson, renderPeople } from "./people.js";
 import "./sheets.js";
-import { about, isMine, keepPerson, person, state } from "./state.js";
+import { about, isMine, person, state } from "./state.js";
 import { buildSwitches, renderSwitches } from "./switches.js";
 import { language, locale, speak, words, WORDS } from "./words.js";
 
@@ -64,8 +64,8 @@ const HANDLERS = {
   state(event) {
     const wanted = state.current || location.hash.slice(1);
     const isFirst = !state.current;
-    const { people, refused, faults, off, bounds, errors } = event;
-    Object.assign(state, { people, refused, faults, off, bounds, errors, connected: true });
+    const { people, refused, faults, off, errors } = event;
+    Object.assign(state, { people, refused, faults, off, errors, connected: true });
     state.messages = new Map(event.messages.map((message) => [message.id, message]));
     state.typing = new Map(Object.entries(event.typing).map(([id, seconds]) => [id, Date.now() + seconds * 1000]));
     state.current = event.people.some((each) => each.id === wanted) ? wanted : event.people[0].id;
@@ -101,15 +101,10 @@ const HANDLERS = {
     state.typing.set(event.person, Date.now() + event.seconds * 1000);
     if (event.person === state.current) renderTyping();
   },
-  person({ person: added }) {
-    keepPerson(added);
-    renderPeople();
-  },
-  gone({ person: id }) {
-    state.people = state.people.filter((each) => each.id !== id);
+  forgotten({ person: id }) {
     for (const [wamid, message] of state.messages) if (message.person === id) state.messages.delete(wamid);
     state.refused = state.refused.filter((note) => note.person !== id);
-    if (state.current === id) choose(state.people[0].id);
+    if (state.current === id) renderLog();
     renderPeople();
   },
   faults({ faults }) {

@@ -1,6 +1,6 @@
 /** Whose phone it is: the list beside it, the strip on a narrow page, and changing over. */
 
-import { at, icon, make, tell } from "./dom.js";
+import { at, make, tell } from "./dom.js";
 import { address, state } from "./state.js";
 import { words } from "./words.js";
 
@@ -8,12 +8,7 @@ let inView = "";
 
 export function renderPeople() {
   for (const id of ["people", "people-strip"]) {
-    const add = make(
-      "button", { class: "person add", type: "button", "aria-haspopup": "dialog", onclick: () => tell("new-person") },
-      make("span", { class: "avatar", "aria-hidden": "true" }, icon("plus")),
-      make("span", { class: "words" }, make("span", { class: "name" }, words().addPerson)),
-    );
-    at(id).replaceChildren(...state.people.map(entry), add);
+    at(id).replaceChildren(...state.people.map(entry));
   }
   if (inView === state.current) return;
   inView = state.current;

@@ -1,8 +1,8 @@
-/** The sheet that comes up in the phone: attaching, a list's rows, what can be done with a message, a new person. */
+/** The sheet that comes up in the phone: attaching, a list's rows, what can be done with a message. */
 
-import { at, hear, icon, make, post, showError, tell } from "./dom.js";
-import { asItReads, isMine, keepPerson, person, reactionsTo, state } from "./state.js";
-import { language, words, WORDS } from "./words.js";
+import { at, hear, icon, make, tell } from "./dom.js";
+import { asItReads, isMine, person, reactionsTo, state } from "./state.js";
+import { words } from "./words.js";
 
 const EMOJIS = ["👍", "❤️", "😂", "😮", "🙏"];
 const PLACES = {
@@ -110,39 +110,8 @@ function openPreview({ message, name }) {
   ));
 }
 
-function openNewPerson() {
-  const say = words();
-  const languages = Object.entries(WORDS).map(([id, { name }]) => {
-    return make("option", { value: id, selected: id === language() }, name);
-  });
-  const form = make(
-    "form", { class: "fields", autocomplete: "off", onsubmit: addPerson },
-    field("name", say.personName, { required: true, maxLength: 40 }),
-    field("phone", say.personPhone, { type: "tel", inputMode: "tel", placeholder: "+52 55 5010 0002" }),
-    field("username", say.personUsername, { placeholder: "eva.escribe", autocapitalize: "none", spellcheck: false }),
-    make("label", {}, say.personLanguage, make("select", { name: "language" }, ...languages)),
-    make("p", { class: "help" }, say.personHelp),
-    make("p", { id: "person-alert", class: "panel-alert", role: "alert", hidden: true }),
-    make("button", { class: "act main", type: "submit" }, say.add),
-  );
-  openSheet(say.addPerson, form);
-}
-
 function field(name, title, properties) {
   return make("label", {}, title, make("input", { name, ...properties }));
-}
-
-async function addPerson(event) {
-  event.preventDefault();
-  try {
-    const added = await post("people", Object.fromEntries(new FormData(event.target)));
-    at("sheet").close();
-    keepPerson(added);
-    tell("choose", added.id);
-    at("text").focus();
-  } catch (error) {
-    showError(error.message, "person-alert");
-  }
 }
 
 at("attach").addEventListener("click", openAttach);
@@ -154,7 +123,6 @@ hear("here", (quoted) => {
   tell("say", { type: "location", location: { latitude: place.latitude, longitude: place.longitude }, quoted });
 });
 hear("actions", openActions);
-hear("new-person", openNewPerson);
 hear("preview", openPreview);
 new ResizeObserver(placeSheet).observe(at("phone"));
 addEventListener("resize", placeSheet);

@@ -3,17 +3,13 @@
 export const state = {
   people: [], messages: new Map(), refused: [], typing: new Map(),
   unsent: new Map(), unread: new Map(), drafts: new Map(),
-  faults: {}, off: {}, bounds: {}, errors: {}, current: "", quoting: "", editing: "", connected: true,
+  faults: {}, off: {}, errors: {}, current: "", quoting: "", editing: "", connected: true,
 };
 
 const ABOUT_ANOTHER = ["reaction", "edit", "revoke"];
 
 export const person = () => state.people.find((each) => each.id === state.current) || state.people[0];
 export const isMine = (message) => message.by === "person";
-
-export function keepPerson(added) {
-  state.people = [...state.people.filter((each) => each.id !== added.id), added];
-}
 
 /** The message that a reaction, a correction or a deletion is about. */
 export function about({ type, content }) {

@@ -14,11 +14,11 @@ export function buildSwitches() {
   at("switches-body").replaceChildren(
     group(
       say.toRecado,
-      number("duplicate"), number("webhook_delay"), number("batch"), toggle("reorder"), toggle("hold_statuses"),
+      number("duplicate"), number("batch"), toggle("hold_statuses"),
     ),
     group(
       say.fromGraph,
-      errors(), number("delay"), number("drop_after_accept"), toggle("offline", "offline_switch"), toggle("rates"),
+      errors(), number("delay"), number("drop_after_accept"), toggle("offline", "offline_switch"),
     ),
     group(say.clock, number("clock_ahead")),
     make("button", { class: "act", type: "button", id: "all-off", onclick: () => change(state.off) }, say.allOff),
@@ -84,9 +84,8 @@ function toggle(name, key = name) {
 }
 
 function number(name) {
-  const [least, most] = state.bounds[name];
   const control = make("input", {
-    id: `fault-${name}`, type: "number", min: least, max: Math.floor(most / unitOf(name)), step: 1,
+    id: `fault-${name}`, type: "number", step: 1,
     "aria-describedby": `help-${name}`, onchange: set,
   });
   function set() {

@@ -10,7 +10,7 @@ from pywa import WhatsApp
 from pywa.types import Button as PywaButton
 from pywa.types import Section, SectionList, SectionRow, URLButton
 
-from app.channels.whatsapp.client import message_body
+from app.channels.whatsapp.bodies import message_body
 from app.messages import Address, Button, Link, MediaFile, Outgoing
 from app.simulator.limits import check_message
 

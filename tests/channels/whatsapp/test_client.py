@@ -3,14 +3,17 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
-from app.channels.whatsapp.client import GraphClient, message_body
+from app.channels.whatsapp.bodies import message_body
+from app.channels.whatsapp.channel import WhatsAppChannel
 from app.channels.whatsapp.errors import read_response
 from app.messages import Accepted, Address, Outgoing, Refused, SendResult, Unknown
+from app.store.media import MediaFolder
 
 MEANINGS = [
     *((code, "retry") for code in (1, 4, 80007, 130429, 131056, 131000, 131016, 133016)),
@@ -115,11 +118,15 @@ def test_a_request_names_who_it_is_for_as_meta_documents_it(to: Address, address
     }
 
 
+def channel(port: int) -> WhatsAppChannel:
+    return WhatsAppChannel(f"http://127.0.0.1:{port}/v25.0", "123", "token", MediaFolder(Path("media")))
+
+
 Answer = Callable[[dict[str, Any]], tuple[int, bytes] | None]
 
 
 @asynccontextmanager
-async def graph(answer: Answer) -> AsyncIterator[tuple[GraphClient, Sequence[dict[str, Any]]]]:
+async def graph(answer: Answer) -> AsyncIterator[tuple[WhatsAppChannel, Sequence[dict[str, Any]]]]:
     """A client, and what it posted; an answer of None closes the connection without a word."""
     posted: list[dict[str, Any]] = []
 
@@ -137,7 +144,7 @@ async def graph(answer: Answer) -> AsyncIterator[tuple[GraphClient, Sequence[dic
         writer.close()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    client = GraphClient(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v25.0", "123", "token")
+    client = channel(server.sockets[0].getsockname()[1])
     try:
         yield client, posted
     finally:
@@ -194,7 +201,7 @@ async def test_a_second_form_without_an_answer_is_of_unknown_outcome() -> None:
 
 
 async def test_no_connection_means_not_sent() -> None:
-    client = GraphClient("http://127.0.0.1:1/v25.0", "123", "token")
+    client = channel(1)
     result = await client.send(Address("12125550001"), Outgoing("hola"), "out_1")
     await client.close()
     assert isinstance(result, Refused)

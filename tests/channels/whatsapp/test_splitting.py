@@ -7,8 +7,6 @@ from hypothesis import strategies as st
 
 from app.channels.whatsapp import split_message
 
-from .whatsapp_text import formatted
-
 SPLITS = [
     ("", 40, []),
     (" \n\t\n ", 40, []),
@@ -58,21 +56,6 @@ def test_a_fence_that_fits_moves_whole_into_the_next_part() -> None:
     assert split_message("words " * 8 + "\n" + fence, 80) == [("words " * 8).strip(), fence]
 
 
-def test_a_formatted_stretch_is_closed_and_reopened() -> None:
-    parts = split_message("*" + "bold words " * 20 + "end* and more", 100)
-    assert all(part.startswith("*") for part in parts)
-    assert all(part.count("*") == 2 for part in parts)
-    nested = split_message("*_" + "bold words " * 20 + "end_*", 100)
-    assert all(part.startswith("*_") and part.endswith("_*") for part in nested)
-
-
-def test_emoji_are_not_torn() -> None:
-    for cluster in ("👨‍👩‍👧‍👦", "👍🏽", "🇲🇽", "1️⃣", "é"):
-        parts = split_message(cluster * 400, 97)
-        assert all(part == cluster * (len(part) // len(cluster)) for part in parts), cluster
-        assert "".join(parts) == cluster * 400
-
-
 def test_a_limit_below_one_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one"):
         split_message("x", 0)
@@ -119,30 +102,6 @@ def test_no_part_is_empty_or_too_long(text: str, limit: int) -> None:
 def test_only_white_space_and_marks_come_and_go(text: str, limit: int) -> None:
     parts = split_message(text, limit)
     assert re.sub(r"[\s*_~`]", "", "".join(parts)) == re.sub(r"[\s*_~`]", "", text)
-
-
-FORMATTED = st.lists(
-    st.sampled_from(
-        ["*bold text*", "_i t_", "~s~", "`co de`", "*_" + "b c " * 15 + "d_*", "word", "x. ", "\n\n", "\n"]
-    ),
-    max_size=40,
-).map(" ".join)
-
-
-@given(FORMATTED, st.integers(40, 120))
-@settings(max_examples=300, deadline=None)
-def test_no_formatting_straddles_a_cut(text: str, limit: int) -> None:
-    """The same words are formatted, in the same ways, after the cuts."""
-
-    def words(parts: list[str]) -> list[tuple[str, str]]:
-        return sorted(
-            (mark, word)
-            for part in parts
-            for mark, content in formatted(part)
-            for word in re.findall("[a-z]+", content)
-        )
-
-    assert words(split_message(text, limit)) == words([text])
 
 
 CODE = st.lists(
