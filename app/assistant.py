@@ -29,7 +29,6 @@ from app.ops.sweep import DueWork, Sweep
 from app.ops.webhooks_out import WebhooksOut
 from app.people import Realm
 from app.processes.sandbox import Sandbox
-from app.routing.phrase_writer import PhraseWriter
 from app.routing.tool_catalog import ToolCatalog, build_routing
 from app.routing.tool_search import ToolSearch
 from app.schedule.alarm import Reminders
@@ -113,9 +112,6 @@ class Assistant:
         self.summarizer = Summarizer(self.store, self.model, settings.daily_token_budget)
         self.health = Health(self.store, settings.missing_credentials, rates)
         self.health.watch(self.model, told_as=MODEL_AWAY)
-        self.phrase_writer = PhraseWriter(loader, self.abilities, self.model, self.store, settings.data_dir)
-        if settings.has_model:
-            self.abilities.subscribe(self.phrase_writer.check)
         self.engine = self._engine(ConfirmationPolicy(settings.confirmation_mode, _nobody_to_ask))
         look_again = asyncio.Event()
         self.reminders = Reminders(
@@ -223,7 +219,7 @@ class Assistant:
         await self.troubles.forget()
         await asyncio.to_thread(self._make_admin_token)
         await asyncio.to_thread(self.installs.tidy)
-        await self.abilities.load()
+        await self.abilities.refresh()
         cut_off = await self.store.tx(turns.recover)
         await self.store.tx(limits.release)
         await self.store.tx(lambda conn: summaries.recover(conn, time.time()))
@@ -245,7 +241,6 @@ class Assistant:
         await self.webhooks_out.stop()
         await self.reminders.stop()
         await self.summarizer.stop()
-        await self.phrase_writer.close()
         await self.carrier.close(LANES_SECONDS)
         await self.sender.close(SENDER_SECONDS)
         await self.abilities.close()

@@ -105,11 +105,8 @@ def _rename(folder: Path) -> None:
     folder.rename(folder.parent / "Über")
 
 
-LEADS_OUT = "notes.md is a link that leads out"
 SPOILT: list[tuple[Callable[[Path], object], str]] = [
-    (lambda folder: (folder / "notes.md").symlink_to(folder.parent / "secret.txt"), LEADS_OUT),
-    (lambda folder: (folder / "references").symlink_to("../.."), "references is a link that leads out"),
-    (lambda folder: os.mkfifo(folder / "pipe"), "pipe is neither a file nor a folder"),
+    (lambda folder: os.mkfifo(folder / "pipe"), "is a named pipe"),
     (lambda folder: [(folder / f"{number}.txt").touch() for number in range(MAX_FILES)], "too big"),
     (lambda folder: (folder / "large.bin").write_bytes(bytes(9 * 1024 * 1024)), "too big"),
     (lambda folder: (folder / "SKILL.md").write_text("---\nname: lamps\n---\n"), "has no description"),

@@ -321,7 +321,7 @@ def test_a_route_shows_the_tools_and_their_ranks(house: House) -> None:
     shown = house.call("route", "calculate 15% of 2300", MAX_TOOLS_PER_CALL="3").stdout
     assert re.search(r"^Offered: \d of \d+ tools", shown)
     assert re.search(r"^calculate +calculator +0\.\d\d +\d+%", shown, re.MULTILINE)
-    assert re.search(r"^TOOL.* MADE OF\ncalculate .* words 0\.\d\d \+ .*grams 0\.\d\d", shown, re.MULTILINE)
+    assert re.search(r"^TOOL.* BEST FOR\ncalculate +calculator +0\.\d\d", shown, re.MULTILINE)
     assert "needs a message" in house.call("route", "  ", status=2).stderr
     nothing = house.call("route", "zzz", MAX_TOOLS_PER_CALL="3").stdout
     assert "no tool knows the words" in nothing

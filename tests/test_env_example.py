@@ -11,7 +11,7 @@ EXAMPLE = Path(__file__).parents[1] / ".env.example"
 
 def test_example_lists_every_setting_and_nothing_else() -> None:
     names = {field.alias or name.upper() for name, field in Settings.model_fields.items()}
-    release = SkillLoader(EXAMPLE.parent / "skills", runs_code=False)
+    release = SkillLoader(EXAMPLE.parent / "skills")
     release.refresh()
     of_skills = {name for skill in release.skills if skill.bundled for name in skill.settings}
     assert set(_example()) == names | of_skills

@@ -78,9 +78,9 @@ ATTEMPTS = {
 
 @pytest.fixture
 def _sandbox(tmp_path: Path) -> None:
-    verdict = Sandbox(Settings(database_url=f"sqlite:///{tmp_path}/x.db")).probe()
-    if not verdict.works:
-        pytest.skip(f"the sandbox does not work here: {verdict.reason}")
+    fault = Sandbox(Settings(database_url=f"sqlite:///{tmp_path}/x.db")).probe()
+    if fault:
+        pytest.skip(f"the sandbox does not work here: {fault}")
 
 
 @pytest.mark.usefixtures("_sandbox")

@@ -10,7 +10,7 @@ from typing import Any
 
 from app.llm.model import ModelRequest
 from app.llm.offline.model import OfflineModel
-from app.routing.snapshot import CatalogSnapshot, build_snapshot
+from app.routing.snapshot import build_snapshot
 from app.search import ToolIndex
 from app.skills import SkillLoader
 from app.skills.skill import RELEASE_SKILLS
@@ -40,7 +40,7 @@ def _warm() -> None:
         importlib.import_module(name)
     loader = SkillLoader(RELEASE_SKILLS)
     loader.refresh()
-    view = build_snapshot(CatalogSnapshot(), loader.skills, loader.tools(), loader.phrases(), ())
+    view = build_snapshot(loader.skills, loader.tools(), loader.phrases())
     index = ToolIndex(view.documents())
     phrases = {name: tuple(chain(*said.values())) for name, said in loader.phrases().items()}
     asyncio.run(_talk(OfflineModel(Installed(index, phrases)), list(view.definitions.values())))

@@ -33,20 +33,16 @@ _WHY = {
     "reading": "reads the chosen skills",
 }
 
-_LEAST_SHOWN = 0.005
-
 EXPLAINED = """\
 SCORE (0 to 1) and COVERS (the share of telling words that it knows) are for the text that it fits
-best; BOOST is by how much its category, where that was chosen, raises the score. MADE OF: words that
-it knows, what others mean by the lexicon, groups of four characters, what it was called for before,
-less what better tools answer too.
+best, less what better tools answer too.
 All of it by the words of the message alone: in a conversation the model's categories and phrases
 and the tools that it had count too (recado trace TURN)."""
 
 
 def reasons_table(reasons: Sequence[Mapping[str, JSON]], categories: Mapping[str, str] | None = None) -> str:
     """Return a table of the tools in their order, with their categories where known."""
-    head = ["TOOL", "SCORE", "COVERS", "BOOST", "KEPT", "WHY", "BEST FOR", "MADE OF"]
+    head = ["TOOL", "SCORE", "COVERS", "KEPT", "WHY", "BEST FOR"]
     rows = [_row(one) for one in reasons]
     if categories is not None:
         head.insert(1, "CATEGORY")
@@ -57,12 +53,10 @@ def reasons_table(reasons: Sequence[Mapping[str, JSON]], categories: Mapping[str
 
 def _row(one: Mapping[str, JSON]) -> list[str]:
     fits = one["score"] > 0
-    figures = [f"{one['score']:.2f}", f"{one['coverage']:.0%}", f"{one['boost']:.2f}"] if fits else ["-"] * 3
+    figures = [f"{one['score']:.2f}", f"{one['coverage']:.0%}"] if fits else ["-"] * 2
     phrase = (one["phrase"] or "the message") if fits else "-"
-    parts = [f"{name} {part:.2f}" for name, part in (one.get("parts") or {}).items() if part >= _LEAST_SHOWN]
     why = str(_WHY.get(one["why"], one["why"]))
-    kept = "yes" if one["kept"] else "-"
-    return [one["name"], *figures, kept, why, phrase, " + ".join(parts) or "-"]
+    return [one["name"], *figures, "yes" if one["kept"] else "-", why, phrase]
 
 
 _MATCHES_SHOWN = 10
@@ -123,6 +117,6 @@ def route(message: Annotated[str, typer.Argument(help="What a person might write
 def _abilities(settings: Settings) -> ToolCatalog:
     """Load skills and servers as a server does, without running any tool's code."""
     loader = SkillLoader(settings.skills_dir, installed=InstalledSkills.of(settings), runs_code=False)
-    abilities = ToolCatalog(loader, ToolRegistry(), skill_environment(), patience=60.0)
+    abilities = ToolCatalog(loader, ToolRegistry(), skill_environment())
     asyncio.run(abilities.refresh())
     return abilities

@@ -54,7 +54,6 @@ CHECKS: dict[str, Check] = {
     "server": abilities.check_server,
     "model": model.check_model,
     "voice notes": media.check_voice,
-    "pictures": media.check_pictures,
     "WhatsApp": whatsapp.check_whatsapp,
     "people": people.check_people,
     "skills": abilities.check_skills,

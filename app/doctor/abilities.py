@@ -69,12 +69,11 @@ def check_sandbox(settings: Settings) -> Iterator[Finding]:
         fact = "SANDBOX=off: code that came from a URL or from chat has all the rights of this user"
         yield warn("sandbox", fact, "take SANDBOX=off away")
         return
-    verdict = sandbox.probe()
-    if verdict.works:
+    if fault := sandbox.probe():
+        fact = f"code that came from elsewhere does not run: {fault}"
+        yield warn("sandbox", fact, _sandbox_cure(fault))
+    else:
         yield ok("sandbox", "tried: code that came from elsewhere sees its own folder and no network")
-        return
-    fact = f"code that came from elsewhere does not run: {verdict.reason}"
-    yield warn("sandbox", fact, _sandbox_cure(verdict.reason))
 
 
 def _sandbox_cure(reason: str) -> str:

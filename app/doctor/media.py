@@ -8,7 +8,6 @@ from pathlib import Path
 
 from app.doctor.finding import Finding, fail, ok, warn
 from app.llm.transcription import LOCAL, EndpointTranscriber, NotTranscribed, build_transcriber
-from app.llm.vision import Vision
 from app.settings import Settings
 
 _MODELS = "docs/models.md"
@@ -35,13 +34,6 @@ def check_voice(settings: Settings) -> Iterator[Finding]:
         yield ok("voice notes", f"{model} transcribes them")
 
 
-def check_pictures(settings: Settings) -> Iterator[Finding]:
-    """Name a model that refused a picture."""
-    if settings.has_model and Vision(settings).was_refused:
-        fact = f"{settings.llm_model} takes no pictures; people are told so"
-        yield warn("pictures", fact, "choose a model that sees, or set VISION=off to end this line")
-
-
 def _local(folder: Path) -> Finding:
     if not folder.is_dir():
         cure = "put a faster-whisper model there: nothing is downloaded by itself"
@@ -57,7 +49,4 @@ async def _try(transcriber: EndpointTranscriber) -> None:
     with tempfile.NamedTemporaryFile(suffix=".ogg") as file:
         file.write(canned_clip())
         file.flush()
-        try:
-            await transcriber.transcribe(Path(file.name), "audio/ogg", "")
-        finally:
-            await transcriber.close()
+        await transcriber.transcribe(Path(file.name), "audio/ogg", "")

@@ -148,13 +148,10 @@ def kind_names(language: str) -> dict[Kind, str]:
     return {
         "hidden-text": say(language, "text that cannot be seen"),
         "instruction": say(language, "orders to the model"),
-        "encoded": say(language, "code in disguise"),
         "shell": say(language, "risky commands"),
         "credentials": say(language, "places where keys and passwords are kept"),
-        "executable": say(language, "programs that cannot be read"),
         "unreadable": say(language, "code that cannot be read"),
         "runs-code": say(language, "starts programs or runs text as code"),
-        "path": say(language, "paths outside its own folder"),
     }
 
 

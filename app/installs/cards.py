@@ -28,7 +28,7 @@ from app.tools.source import find_tools
 MAX_LISTED = 100  # hosts, tools, variables: a longer list is approved without being read
 MAX_OF_A_KIND = 30  # findings that are listed; the others are counted
 MAX_OF_A_MILD_KIND = 5
-_MILD: frozenset[Kind] = frozenset({"path", "runs-code"})  # found in a third of honest skills
+_MILD: frozenset[Kind] = frozenset({"runs-code"})  # found in a third of honest skills
 EXAMINE_SECONDS = 20  # a hundred times what an honest skill takes
 EXAMINE_MEMORY = 1024 * 1024 * 1024
 
@@ -126,7 +126,7 @@ def make_card(tree: Quarantined) -> SkillCard:
     manifest = tree.manifest
     tools, tools_fault = _tools(tree)
     servers, refused = read_servers(tree.files["mcp.json"]) if "mcp.json" in tree.files else ((), ())
-    asked = (*manifest.words("settings"), *manifest.requirements.env)
+    asked = (*manifest.words("settings"), *manifest.needs("env"))
     settings = tuple(dict.fromkeys((*asked, *(name for server in servers for name in server.secrets))))
     named = hosts(tree.files)
     _require_readable(hosts=len(named), tools=len(tools), variables=len(settings))

@@ -21,7 +21,6 @@ from app.security import write_private
 from app.skills.file_tree import TreeError, remove_tree, write_tree
 from app.skills.installed import RECORD, Installed, current, read_record
 from app.skills.manifest import is_standard_name
-from app.skills.phrases import FILE
 from app.skills.skill import RELEASE_SKILLS, bundled_names
 from app.store.disk_space import Disk
 
@@ -196,7 +195,7 @@ def tidy_skills(data_dir: Path) -> None:
             remove_tree(home)
         elif installed := read_record(home / RECORD):
             for path in home.glob("*"):
-                if path.name in (RECORD, FILE, installed.sha256):
+                if path.name in (RECORD, installed.sha256):
                     continue
                 if path.is_dir():
                     remove_tree(path)

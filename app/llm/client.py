@@ -17,10 +17,8 @@ from app.settings import OPENAI_URL, Settings
 if TYPE_CHECKING:
     from app.llm.connection import Connection
 
-# The longest answer asked for when a budget bounds it. Servers refuse more than their model can write
-# (GPT-4o 16,384, DeepSeek 8,192); the short one is for older models and small windows.
-ANSWER_TOKENS = 8_192
-SHORT_ANSWER_TOKENS = 2_048
+# The longest answer asked for when a budget bounds it: nearly all models can write that much.
+ANSWER_TOKENS = 4_096
 
 
 class ChatModel:
@@ -31,12 +29,12 @@ class ChatModel:
         self._vision = vision or Vision(settings)
         self._connection: Connection | None = None
         self._opening = asyncio.Lock()
-        self._answer_tokens = ANSWER_TOKENS
-        # OpenAI's newer models refuse the older name
-        self._limit_name = "max_tokens" if settings.openai_base_url else "max_completion_tokens"
+        self._url = settings.openai_base_url or OPENAI_URL
+        # whose models refuse the older name
+        is_openai = any(host in self._url for host in ("api.openai.com", "openai.azure.com"))
+        self._limit_name = "max_completion_tokens" if is_openai else "max_tokens"
         # then tools are written into the prompt
         self.tools_refused = bool(settings.models) and not settings.models[0].tools
-        self.failure = ""
 
     async def close(self) -> None:
         if self._connection is not None:
@@ -45,15 +43,6 @@ class ChatModel:
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
         """Return the answer to one call; the caller retries. Raises ModelError."""
-        try:
-            answer = await self._with_pictures_or_words(request)
-        except ModelError as error:
-            self.failure = str(error)
-            raise
-        self.failure = ""
-        return answer
-
-    async def _with_pictures_or_words(self, request: ModelRequest) -> ModelAnswer:
         if not has_pictures(request.messages):
             return await self._with_tools_or_text(request)
         words = replace(request, messages=in_words(request.messages))
@@ -72,30 +61,15 @@ class ChatModel:
 
     async def _with_tools_or_text(self, request: ModelRequest) -> ModelAnswer:
         if self.tools_refused:
-            return await self._within_limit(request, tools_as_text(request), [])
+            return await self._ask(request, tools_as_text(request), [])
         try:
-            return await self._within_limit(request, request.messages, request.tools)
+            return await self._ask(request, request.messages, request.tools)
         except ModelError as error:
             if not _has_tools(request) or not error.refuses_tools:
                 raise
-            answer = await self._within_limit(request, tools_as_text(request), [])
+            answer = await self._ask(request, tools_as_text(request), [])
             self.tools_refused = bool(request.tools) and error.refuses_all_tools
             return answer
-
-    async def _within_limit(
-        self, request: ModelRequest, messages: Sequence[JSON], tools: Sequence[JSON]
-    ) -> ModelAnswer:
-        """Ask once more, for a shorter answer, if the server refuses the length limit."""
-        try:
-            return await self._ask(request, messages, tools)
-        except ModelError as error:
-            if not request.max_tokens or not error.wants_shorter_answer:
-                raise
-            if "instead" in error.reason:  # "use 'max_completion_tokens' instead"
-                self._limit_name = "max_completion_tokens"
-            else:
-                self._answer_tokens = SHORT_ANSWER_TOKENS
-            return await self._ask(request, messages, tools)
 
     async def _ask(
         self, request: ModelRequest, messages: Sequence[JSON], tools: Sequence[JSON]
@@ -107,7 +81,7 @@ class ChatModel:
         if tools:
             body["tools"] = tools
         if request.max_tokens:
-            body[self._limit_name] = min(request.max_tokens, self._answer_tokens)
+            body[self._limit_name] = min(request.max_tokens, ANSWER_TOKENS)
         seconds = settings.classifier_timeout if classify else settings.llm_timeout
         connection = await self._connect()
         answer = await connection.post(model, orjson.dumps(body), seconds)
@@ -116,9 +90,8 @@ class ChatModel:
     async def _connect(self) -> "Connection":
         async with self._opening:
             if self._connection is None:
-                url = self._settings.openai_base_url or OPENAI_URL
                 key = self._settings.openai_api_key.get_secret_value()
-                self._connection = await asyncio.to_thread(_open, url, key)
+                self._connection = await asyncio.to_thread(_open, self._url, key)
         return self._connection
 
 

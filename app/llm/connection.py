@@ -80,12 +80,12 @@ class _LimitedStream(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
-def open_client(url: str, key: str) -> AsyncOpenAI:
-    """Make the client over aiohttp; it obeys HTTPS_PROXY and NO_PROXY."""
+def open_client(url: str, key: str, max_retries: int = 0) -> AsyncOpenAI:
+    """Make the client over aiohttp; it obeys HTTPS_PROXY and NO_PROXY. A turn has retries of its own."""
     return AsyncOpenAI(
         base_url=url,
         api_key=key or "none",
-        max_retries=0,  # a turn has a budget of its own
+        max_retries=max_retries,
         http_client=DefaultAioHttpClient(
             timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS, pool=CONNECT_SECONDS),
             limits=httpx2.Limits(max_connections=0, keepalive_expiry=30),  # 0: unlimited, for aiohttp

@@ -35,18 +35,11 @@ _NO_PICTURES = re.compile(
     rf"|{_SIGHT}.{{0,80}}(\bnot?\b|n't|unsupported|unknown|only|requires)",
     re.IGNORECASE | re.DOTALL,
 )
-_ON_ONE_PICTURE = re.compile(
-    r"safety|policy|rejected|moderat|(invalid|corrupt|damaged|(could not|failed to) (decode|process|load)"
-    r"|too (large|big|small)).{0,40}\b(image|picture)"
-    r"|\b(image|picture).{0,40}(invalid|corrupt|damaged|too (large|big|small)|size)",
-    re.IGNORECASE | re.DOTALL,
-)
 _TOO_LONG = re.compile(
     r"context.{0,20}(length|size|window)|maximum.{0,60}\btokens|exceed.{0,60}\btokens?\b|token limit"
     r"|(prompt|input|request).{0,40}too (long|large)",
     re.IGNORECASE | re.DOTALL,
 )
-_ANSWER_TOO_LONG = re.compile(r"max_(completion_|new_)?tokens|in the completion", re.IGNORECASE)
 
 
 class ModelError(RecadoError):
@@ -102,14 +95,7 @@ class ModelError(RecadoError):
     @property
     def refuses_pictures(self) -> bool:
         """Tell whether no picture will ever be taken, rather than this one."""
-        if not self.may_refuse_pictures or _ON_ONE_PICTURE.search(self.reason):
-            return False
-        return bool(_NO_PICTURES.search(self.reason))
-
-    @property
-    def wants_shorter_answer(self) -> bool:
-        """Tell whether the answer's length limit was refused."""
-        return self.status in _REFUSALS and bool(_ANSWER_TOO_LONG.search(self.reason))
+        return self.may_refuse_pictures and bool(_NO_PICTURES.search(self.reason))
 
 
 class RetryBudget:

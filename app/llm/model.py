@@ -54,7 +54,6 @@ class ModelRequest:
     categories: tuple[tuple[str, str], ...] = ()
     earlier: tuple[Exchange, ...] = ()
     max_tokens: int = 0  # of the answer, so that a budget holds; 0: the server's own limit
-    catalog: str = ""  # hash of the catalogue that the tools or categories were chosen from
     facts: tuple[str, ...] = ()
     waits: bool = False  # a question to the person is open; the messages name it
 

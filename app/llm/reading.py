@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 
 import orjson
 
@@ -20,17 +19,11 @@ _ORPHAN_END = re.compile(rf"\A.*?(?:</(?:{_NAMES_OF_THOUGHTS})>|\[/THINK\])", re
 _FINAL = re.compile(r"(?:<\|start\|>assistant)?<\|channel\|>final<\|message\|>|<\|(?:end|return)\|>\Z")
 """What gpt-oss writes around its answer, where its server leaves that in the text."""
 _MARKUP = re.compile(
-    r"</?(?:tool_calls?|function_calls?|tools)>|\[/?TOOL_CALLS\]|\[ARGS\]|\[CALL_ID\]\w*"
-    r"|<[|｜](?:python_tag|tool[▁_][\w▁]{1,40}|eom_id|eot_id|im_end)[|｜]>",
+    r"</?(?:tool_calls?|function_calls?|tools)>|\[/?TOOL_CALLS\]|<[|｜](?:python_tag|eom_id|eot_id|im_end)[|｜]>",
     re.IGNORECASE,
 )
-"""What models of Alibaba, Meta, Mistral, Moonshot and DeepSeek put around their calls."""
-_BETWEEN = re.compile(r"(?:\s|[;,]|```\w*)+")
-_NAMED = re.compile(r"(?:functions?[.:])?([A-Za-z0-9_-]{1,64})(?::\d+)?(?=\s*(?:$|[{<[｜`]))")
-_XML_CALL = re.compile(r"<function=\"?([A-Za-z0-9_.-]{1,64})\"?>(.*?)</function>", re.DOTALL)
-_XML_ARGUMENT = re.compile(r"<parameter=\"?([\w-]{1,64})\"?>\n?(.*?)\n?</parameter>", re.DOTALL)
-_PAIRS = re.compile(r"(?:\s*<arg_key>.{0,200}?</arg_key>\s*<arg_value>.*?</arg_value>)+", re.DOTALL)
-_PAIR = re.compile(r"<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
+"""What models of Alibaba, Meta and Mistral put around their calls."""
+_BETWEEN = re.compile(rf"(?:\s|[;,]|```\w*|{_MARKUP.pattern})+", re.IGNORECASE)
 _A_MARKED_CALL = re.compile(
     r"<(tool_calls?|function_calls?)>\s*(?:[\[{]|<function=|\w+\s*<arg_key>).*?(?:</\1>|\Z)"
     r"|<function=.*?(?:</function>|\Z)|\[TOOL_CALLS\]\s*(?:[\[{]|\w+\s*(?:\[|\{)).*\Z"
@@ -43,14 +36,6 @@ MAX_TEXT_CALL = 20_000
 _MOST_CALLS = 32
 _LEVELS_AROUND = 20
 """More than there are around a call in a prompt or a journal row."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """A call as it stands in a text: its source, and what it says."""
-
-    source: str
-    entry: JSON
 
 
 def without_thoughts(text: str) -> str:
@@ -83,7 +68,7 @@ def is_serializable(value: JSON) -> bool:
 
 
 def calls_in_text(text: str, offered: Collection[str], heard: Iterable[str]) -> tuple[ToolCall, ...]:
-    """Tool calls that are the whole answer, as JSON or in a vendor's markup; () where it is anything else.
+    """Tool calls that are the whole answer, as JSON, also in a vendor's markup; () where it is anything else.
 
     A call counts only if it names an offered tool and its text stands in nothing that was `heard`
     (messages, tool results): otherwise a page could make the model repeat a call of its own.
@@ -93,55 +78,29 @@ def calls_in_text(text: str, offered: Collection[str], heard: Iterable[str]) -> 
         return ()
     try:
         written = list(_written(body))
-    except ValueError:
+    except (ValueError, RecursionError):
         return ()
-    calls = [call for one in written if (call := _call(one.entry, offered)) is not None]
+    calls = [call for _, entry in written if (call := _call(entry, offered)) is not None]
     if not 0 < len(calls) == len(written) <= _MOST_CALLS:
         return ()
-    sources = [body, *(one.source for one in written), *(_dumps(one.entry) for one in written)]
+    sources = [body, *(source for source, _ in written), *(_dumps(entry) for _, entry in written)]
     if _was_heard([*sources, *(form for one in calls for form in _forms(one))], heard):
         return ()
     return tuple(calls)
 
 
-def _written(body: str) -> Iterator[_Written]:
-    """Yield each call of an answer. Raise ValueError if it holds anything else."""
-    decoder, position, name, start, is_marked = json.JSONDecoder(), 0, "", 0, False
+def _written(body: str) -> Iterator[tuple[str, JSON]]:
+    """Yield each JSON value of an answer after its source. Raise ValueError if it holds anything else."""
+    decoder, position = json.JSONDecoder(), 0
     while position < len(body):
-        if between := _BETWEEN.match(body, position) or _MARKUP.match(body, position):
-            is_marked = is_marked or bool(_MARKUP.match(between[0]))
+        if between := _BETWEEN.match(body, position):
             position = between.end()
-        elif xml := _XML_CALL.match(body, position):
-            yield _Written(xml[0], {"name": xml[1], "arguments": _xml_arguments(xml[2])})
-            position = xml.end()
-        elif name and (pairs := _PAIRS.match(body, position)):
-            arguments = {key.strip(): value for key, value in _PAIR.findall(pairs[0])}
-            yield _Written(body[start : pairs.end()], {"name": name, "arguments": arguments})
-            position, name = pairs.end(), ""
-        elif body[position] in "{[":
-            try:
-                _, end = decoder.raw_decode(body, position)
-            except RecursionError as error:
-                raise ValueError("nested too deeply") from error
-            value = orjson.loads(body[position:end])
-            if name:
-                yield _Written(body[start:end], {"name": name, "arguments": value})
-            else:
-                for entry in value if isinstance(value, list) else [value]:
-                    yield _Written(body[position:end], entry)
-            position, name = end, ""
-        elif (named := _NAMED.match(body, position)) and (is_marked or named[0] != named[1]):
-            position, name, start = named.end(), named[1], position
-        else:
-            raise ValueError("more than calls")
-    if name:
-        raise ValueError("a name alone")
-
-
-def _xml_arguments(inner: str) -> JSON:
-    if inner.strip().startswith("{"):
-        return orjson.loads(inner)
-    return dict(_XML_ARGUMENT.findall(inner))
+            continue
+        _, end = decoder.raw_decode(body, position)
+        source = body[position:end]
+        value = orjson.loads(source)
+        yield from ((source, entry) for entry in (value if isinstance(value, list) else [value]))
+        position = end
 
 
 def _call(entry: JSON, offered: Collection[str]) -> ToolCall | None:
@@ -161,17 +120,9 @@ def _call(entry: JSON, offered: Collection[str]) -> ToolCall | None:
 
 
 def _forms(call: ToolCall) -> Iterator[str]:
-    """A call as other models write it: what a page held in one form may be answered in another."""
-    name, arguments = call.name, call.arguments
+    """A call as other models spell it: what a page held in one form may be answered in another."""
     for called, given in _SPELLINGS:
-        yield _dumps({called: name, given: arguments})
-    yield from (f"<function={name}>{_dumps(arguments)}</function>", f"{name}{_dumps(arguments)}")
-    if isinstance(arguments, dict):
-        texts = [(key, text if isinstance(text, str) else _dumps(text)) for key, text in arguments.items()]
-        inner = "".join(f"<parameter={key}>{text}</parameter>" for key, text in texts)
-        yield f"<function={name}>{inner}</function>"
-        pairs = (f"<arg_key>{key}</arg_key><arg_value>{text}</arg_value>" for key, text in texts)
-        yield f"{name}{''.join(pairs)}" if texts else f"<function={name}></function>"
+        yield _dumps({called: call.name, given: call.arguments})
 
 
 def _dumps(value: JSON) -> str:

@@ -6,10 +6,7 @@ the request is posted, so that neither the journal nor a trace holds them.
 
 import asyncio
 import base64
-import json
 from collections.abc import Sequence
-from contextlib import suppress
-from pathlib import Path
 from typing import Protocol
 
 import structlog
@@ -33,36 +30,18 @@ class PictureSource(Protocol):
 
 
 class Vision:
-    """Knows whether the configured model sees, also after a restart, and puts pictures into requests."""
+    """Puts pictures into requests: until the model refuses them, unless VISION says."""
 
     def __init__(self, settings: Settings, source: PictureSource | None = None) -> None:
         self._setting = settings.vision
         self._source = source
-        self._model = f"{settings.llm_model} at {settings.openai_base_url or 'OpenAI'}"
-        self._file = settings.data_dir / ".cache" / "vision.json"
-        self._refused: bool | None = None
-
-    @property
-    def sees(self) -> bool:
-        """Tell whether pictures are sent to the model: until it refuses them, unless VISION says."""
-        if self._source is None or self._setting != "auto":
-            return self._source is not None and self._setting == "on"
-        if self._refused is None:
-            self._refused = self.was_refused
-        return not self._refused
-
-    @property
-    def was_refused(self) -> bool:
-        """Tell whether the model is noted as one that takes no pictures."""
-        return self._model in _refusals(self._file)
+        self.sees = source is not None and self._setting != "off"
 
     def refuse(self) -> None:
-        """Remember that the model takes no pictures."""
-        log.warning("the model takes no pictures", model=self._model)
-        self._refused = True
-        with suppress(OSError):
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            self._file.write_text(json.dumps({"refused": [*_refusals(self._file), self._model]}))
+        """Note that the model takes no pictures."""
+        if self._setting == "auto":
+            log.warning("the model takes no pictures")
+            self.sees = False
 
     async def filled(self, messages: Sequence[JSON], person: Person | None) -> list[JSON]:
         """Return the messages with their newest pictures as `data:` addresses."""
@@ -109,12 +88,6 @@ def in_words(messages: Sequence[JSON]) -> list[JSON]:
         else message
         for message in messages
     ]
-
-
-def _refusals(file: Path) -> list[str]:
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        return list(json.loads(file.read_text())["refused"])
-    return []
 
 
 def _words(text: str) -> JSON:

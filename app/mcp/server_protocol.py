@@ -184,7 +184,7 @@ _RESULT = {
 
 async def _to_result(result: ToolResult) -> CallToolResult:
     """Return the result as our own model reads it, as text and as an object, then its files."""
-    text = await result.text()
+    text = result.to_json()
     files = [_block(file, number) for number, file in enumerate(result.attachments, 1)]
     return CallToolResult(
         content=[TextContent(text=text), *files],

@@ -1,6 +1,6 @@
 """The last step into the sandbox, run inside it: limits, a filter of system calls, then the program itself.
 
-    python -I -S confine.py [network] [programs] [closed=PORT] [folder=DEVICE:INODE:PATH] [server] -- program…
+    python -I -S confine.py [network] [programs] [folder=DEVICE:INODE:PATH] [server] -- program…
 
 bubblewrap decides which files can be seen; this decides how much can be used. It needs nothing but the
 standard library and is never imported by the server.
@@ -8,8 +8,7 @@ standard library and is never imported by the server.
 A `server` gets the environment whose names came here with PASSED before them, and no more: so a variable such
 as LD_PRELOAD has no effect on bubblewrap or on this.
 
-`closed` is the port of our own server, which trusts connections from this machine. `folder` was granted: by
-the time it is mounted another program may have put a link in its place.
+`folder` was granted: by the time it is mounted another program may have put a link in its place.
 """
 
 import ctypes
@@ -41,7 +40,7 @@ SERVER_LIMITS = {
     resource.RLIMIT_CPU: 24 * 3600,
 }
 PASSED = "PASSED:"
-CLOSED, FOLDER = "closed=", "folder="
+FOLDER = "folder="
 
 
 class _Machine(NamedTuple):
@@ -52,9 +51,6 @@ class _Machine(NamedTuple):
     mmap: int
     socket: int
     socketpair: int
-    sendto: int
-    sendmsg: int
-    sendmmsg: int
     refused: tuple[int, ...]
     new_processes: tuple[int, ...]
 
@@ -70,9 +66,6 @@ MACHINES = {
         mmap=9,
         socket=41,
         socketpair=53,
-        sendto=44,
-        sendmsg=46,
-        sendmmsg=307,
         refused=(101, 310, 311, 438, 272, 308, 248, 249, 250, 321, 298, 323, 425, 29, 68, 64, 319, 447),
         new_processes=(57, 58),  # fork, vfork: others have only clone
     ),
@@ -82,9 +75,6 @@ MACHINES = {
         mmap=222,
         socket=198,
         socketpair=199,
-        sendto=206,
-        sendmsg=211,
-        sendmmsg=269,
         refused=(117, 270, 271, 438, 97, 268, 217, 218, 219, 280, 241, 282, 425, 194, 186, 190, 279, 447),
         new_processes=(),
     ),
@@ -97,16 +87,12 @@ _CLONE_NEW = 0x7E020080
 # MAP_SHARED and MAP_ANONYMOUS: memory that RLIMIT_DATA does not count.
 _SHARED, _ANONYMOUS = 0x01, 0x20
 _UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
-# Sockets that need no connection have this bit in their kind; and two ways past what `_close` closes.
-_LOOSE, _MPTCP, _MSG_FASTOPEN = 0x2, 262, 0x20000000
+_LOOSE = 0x2  # in the kind of a socket that needs no connection
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_NUMBER, _ARCH, _FIRST_ARGUMENT, _SECOND_ARGUMENT, _THIRD_ARGUMENT, _FOURTH_ARGUMENT = 0, 4, 16, 24, 32, 40
+_NUMBER, _ARCH, _FIRST_ARGUMENT, _SECOND_ARGUMENT, _FOURTH_ARGUMENT = 0, 4, 16, 24, 40
 _ALLOW, _KILL, _EPERM, _ENOSYS = 0x7FFF0000, 0x80000000, 0x00050001, 0x00050026
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _FILTER = 38, 22, 2
-# linux/landlock.h; the numbers are those of every machine.
-_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF, _VERSION = 444, 445, 446, 1
-_NET_PORT, _CONNECT_TCP, _KNOWS_PORTS = 2, 2, 4
 
 _Instruction = tuple[int, int, int, int]
 
@@ -117,8 +103,6 @@ def main(arguments: list[str]) -> None:
     granted, program = arguments[:end], arguments[end + 1 :]
     _load(list(filter_of(MACHINES[platform.machine()], granted)))
     for word in granted:
-        if word.startswith(CLOSED) and closes_ports():
-            _close(int(word.removeprefix(CLOSED)))
         if word.startswith(FOLDER):
             _check_folder(*word.removeprefix(FOLDER).split(":", 2))
     is_server = "server" in granted
@@ -140,11 +124,7 @@ def filter_of(machine: _Machine, granted: Collection[str]) -> Iterator[_Instruct
     for number in (*machine.refused, *(() if programs else machine.new_processes)):
         yield from _when(_EQUAL, number, then=_EPERM)
     if "network" in granted:
-        yield from _refused(machine.socket, _THIRD_ARGUMENT, _EQUAL, _MPTCP)
-        yield from _refused(machine.socketpair, _SECOND_ARGUMENT, _ANY_BIT, _LOOSE)
-        yield from _refused(machine.sendto, _FOURTH_ARGUMENT, _ANY_BIT, _MSG_FASTOPEN)
-        yield from _refused(machine.sendmsg, _THIRD_ARGUMENT, _ANY_BIT, _MSG_FASTOPEN)
-        yield from _refused(machine.sendmmsg, _FOURTH_ARGUMENT, _ANY_BIT, _MSG_FASTOPEN)
+        yield from _no_loose_pairs(machine.socketpair)
     # With the network come the abstract sockets of the machine: its screen, its message bus.
     families = (_INET, _INET6, _NETLINK) if "network" in granted else (_UNIX,)
     yield from _only(machine.socket, [(_EQUAL, family) for family in families])
@@ -170,11 +150,11 @@ def _no_shared_memory(mmap: int) -> Iterator[_Instruction]:
     yield _RETURN, 0, 0, _EPERM
 
 
-def _refused(number: int, argument: int, test: int, value: int) -> Iterator[_Instruction]:
-    """Refuse one system call with such an argument."""
-    yield _EQUAL, 0, 4, number
-    yield _LOAD, 0, 0, argument
-    yield test, 0, 1, value
+def _no_loose_pairs(socketpair: int) -> Iterator[_Instruction]:
+    """Refuse pairs of sockets that could send to the abstract ones of the machine."""
+    yield _EQUAL, 0, 4, socketpair
+    yield _LOAD, 0, 0, _SECOND_ARGUMENT
+    yield _ANY_BIT, 0, 1, _LOOSE
     yield _RETURN, 0, 0, _EPERM
     yield _LOAD, 0, 0, _NUMBER
 
@@ -211,25 +191,6 @@ def _check_folder(device: str, inode: str, path: str) -> None:
     found = os.stat(path)
     if (found.st_dev, found.st_ino) != (int(device), int(inode)):
         raise SystemExit(f"{path} is not the folder that was granted")
-
-
-def closes_ports() -> bool:
-    """Tell whether this kernel can keep a program from one port: 6.7 and newer, with Landlock on."""
-    return int(ctypes.CDLL(None).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)) >= _KNOWS_PORTS
-
-
-def _close(port: int) -> None:
-    """Forbid TCP connections to this port. Landlock only allows, so all other ports are allowed."""
-    syscall = ctypes.CDLL(None, use_errno=True).syscall
-    handled, rule = (ctypes.c_uint64 * 2)(0, _CONNECT_TCP), (ctypes.c_uint64 * 2)(_CONNECT_TCP, 0)
-    rules = syscall(_CREATE_RULESET, handled, ctypes.c_size_t(ctypes.sizeof(handled)), 0)
-    for other in range(1 << 16):
-        if other != port:
-            rule[1] = other
-            syscall(_ADD_RULE, rules, _NET_PORT, rule, 0)
-    if syscall(_RESTRICT_SELF, rules, 0):
-        raise OSError(ctypes.get_errno(), "our own port could not be closed")
-    os.close(rules)
 
 
 if __name__ == "__main__":

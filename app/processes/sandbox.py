@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Protocol
 
 from app.messages import JSON
-from app.processes.confine import CLOSED, FOLDER, MACHINES, MEGABYTE, PASSED
+from app.processes.confine import FOLDER, MACHINES, MEGABYTE, PASSED
 from app.settings import Settings
 
 _APP = Path(__file__).absolute().parents[1]
@@ -61,9 +61,8 @@ _ENVIRONMENT = {
 class Grants:
     """The rights that an owner allowed beyond the code's own folder; none by default.
 
-    `network` is the whole network of the machine, its services included but our own port, where the kernel
-    can close it (`confine.closes_ports`): no name of a host is checked. `programs`: to start other programs.
-    The folders are there under their own paths.
+    `network` is the whole network of the machine, its services included: no name of a host is checked.
+    `programs`: to start other programs. The folders are there under their own paths.
     """
 
     network: bool = False
@@ -98,42 +97,36 @@ class Program(Protocol):
     def grants(self) -> Grants: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """The outcome of a trial: if the sandbox works on this machine, else why not, for the operator."""
-
-    works: bool
-    reason: str = ""
-
-
 class Sandbox:
     """Puts command lines into a sandbox, after a trial of it."""
 
     def __init__(self, settings: Settings) -> None:
         self.off = settings.sandbox == "off"
         self._workspace = settings.workspace_dir.resolve()
-        self._port = settings.port
         places = (settings.data_dir, settings.database_path, settings.mcp_config_path, Path(".env"))
         self._private = tuple(place.resolve() for place in places)
         self._own = tuple(place.resolve() for place in settings.own_places)
-        self._verdict: Verdict | None = None
+        self._fault: str | None = None  # None before a trial
         self._trying = threading.Lock()
 
-    def probe(self) -> Verdict:
-        """Try the sandbox once, for up to 2 s; a trial that ran out of time is repeated at the next call."""
+    def probe(self) -> str:
+        """Try the sandbox once, for up to 2 s; return why it does not work here, "" where it does.
+
+        A trial that ran out of time is repeated at the next call.
+        """
         if self.off:
-            return Verdict(False, "it is turned off by SANDBOX=off")
+            return "it is turned off by SANDBOX=off"
         with self._trying:
-            if self._verdict is None:
+            if self._fault is None:
                 try:
-                    self._verdict = self._try()
+                    self._fault = self._try()
                 except subprocess.TimeoutExpired:
-                    return Verdict(False, f"a trial of bubblewrap took over {_TRIAL_SECONDS} s")
-            return self._verdict
+                    return f"a trial of bubblewrap took over {_TRIAL_SECONDS} s"
+            return self._fault
 
     def refusal(self) -> str:
         """Say why installed code must not run here; "" where it may. Blocks as `probe` does."""
-        return "" if self.off else self.probe().reason
+        return "" if self.off else self.probe()
 
     def command(self, folder: Path, grants: Grants = Grants()) -> list[str]:
         """Return what stands before a command line to run it in `folder`, seeing little else.
@@ -211,8 +204,6 @@ class Sandbox:
 
     def _rights(self, grants: Grants) -> list[str]:
         rights = [name for name in ("network", "programs") if getattr(grants, name)]
-        if grants.network and self._port:
-            rights.append(f"{CLOSED}{self._port}")
         return [*rights, *(self._checked(one) for one in (*grants.folders_read, *grants.folders_write))]
 
     def _check_own(self, folder: Path) -> None:
@@ -247,21 +238,21 @@ class Sandbox:
             if folder.is_relative_to(place) and not (is_around and in_workspace):
                 raise ValueError(f"{folder} lies in {place}, of which only {self._workspace} can be granted")
 
-    def _try(self) -> Verdict:
+    def _try(self) -> str:
         if sys.platform != "linux":
-            return Verdict(False, "bubblewrap exists on Linux alone")
+            return "bubblewrap exists on Linux alone"
         if platform.machine() not in MACHINES:
             known = " and ".join(MACHINES)
-            return Verdict(False, f"the filter of system calls is made for {known}, not {platform.machine()}")
+            return f"the filter of system calls is made for {known}, not {platform.machine()}"
         if shutil.which("bwrap") is None:
-            return Verdict(False, "bubblewrap (the program bwrap) is not installed")
+            return "bubblewrap (the program bwrap) is not installed"
         shown = [Path(root).resolve() for root in (*_seen(), str(_APP))]
         for place in self._private:
             if any(place.is_relative_to(root) for root in shown):
-                return Verdict(False, f"{place} lies among the programs that the sandbox shows: move it")
+                return f"{place} lies among the programs that the sandbox shows: move it"
         return self._attempt_escapes()
 
-    def _attempt_escapes(self) -> Verdict:
+    def _attempt_escapes(self) -> str:
         mark = secrets.token_hex(16)
         with (
             tempfile.TemporaryDirectory(prefix="recado-sandbox-") as outside,
@@ -285,9 +276,9 @@ class Sandbox:
             )
         if done.returncode:
             last = (done.stderr.strip() or f"status {done.returncode}").splitlines()[-1]
-            return Verdict(False, f"bubblewrap does not work here: {last}")
+            return f"bubblewrap does not work here: {last}"
         reached = json.loads(done.stdout)
-        return Verdict(False, f"a trial reached {', '.join(reached)}") if reached else Verdict(True)
+        return f"a trial reached {', '.join(reached)}" if reached else ""
 
     def _private_files(self) -> Iterator[str]:
         for place in self._private:

@@ -9,8 +9,7 @@ from typing import NamedTuple
 from app.llm.smalltalk import asks_nothing
 from app.routing.intent import Intent
 from app.search.clauses import clauses_of
-from app.search.index import Hit, ToolIndex
-from app.search.scoring import Parts
+from app.search.index import ToolIndex
 from app.search.words import says_something
 
 _ADDRESS = re.compile(r"https?://", re.IGNORECASE)
@@ -28,20 +27,15 @@ _NEARLY_AS_GOOD = 0.7  # if words alone decide, a tool this good that is offered
 class Ranked(NamedTuple):
     """A tool in the ranking for one text: a `phrase`, or "" for the message itself.
 
-    `boost`: factor of its chosen category; `parts`: those of the index's score.
+    `worth`: the index's score, raised for a chosen category.
     """
 
     name: str
     category: str
     phrase: str
     score: float
-    boost: float
+    worth: float
     coverage: float
-    parts: Parts
-
-    @property
-    def worth(self) -> float:
-        return self.score * self.boost
 
 
 Ranking = Sequence[Ranked]  # best first; those of `Rankings` are never empty
@@ -56,6 +50,13 @@ class Rankings:
 
     each: Sequence[Ranking]
     tools: Mapping[str, str]
+
+    def firsts(self, had: Collection[str]) -> list[str]:
+        """Return the best for each text for which none of `had` is nearly as good."""
+        firsts = [(ranking[0], [one for one in ranking if one.name in had]) for ranking in self.each]
+        return [
+            first.name for first, others in firsts if not any(_is_nearly(other, first) for other in others)
+        ]
 
     def heads(self) -> list[str]:
         """Return the first for each text and the few that are nearly as good."""
@@ -73,11 +74,11 @@ class Rankings:
         best = (_vital(ranking, categories, margin) for ranking in self.each)
         return [name for name in best if name]
 
-    def siblings(self, categories: Collection[str]) -> list[str]:
-        """Return all tools of these categories."""
+    def of(self, categories: Collection[str]) -> list[str]:
+        """Return all tools of these categories, those that fit first."""
         ranked = ([one.name for one in ranking if one.category in categories] for ranking in self.each)
         others = sorted(name for name, category in self.tools.items() if category in categories)
-        return [*_by_turns(ranked), *others]
+        return list(dict.fromkeys([*_by_turns(ranked), *others]))
 
     def best_of(self, category: str) -> str | None:
         """Return its best tool for any of the texts, else its first by name; None if it has none."""
@@ -86,25 +87,10 @@ class Rankings:
             return min(own, key=_order).name
         return min((name for name, of in self.tools.items() if of == category), default=None)
 
-    def best(self, names: Collection[str]) -> dict[str, Ranked]:
-        """Return each of these tools from the ranking where it is worth most."""
-        found: dict[str, Ranked] = {}
-        for ranking in self.each:
-            for one in ranking:
-                if one.name in names:
-                    known = found.setdefault(one.name, one)
-                    if one.worth > known.worth:
-                        found[one.name] = one
-        return found
-
-    def is_answered(self, name: str, had: Collection[str]) -> bool:
-        """Return whether for each text that the tool fits, one of `had` is nearly as good."""
-        return all(
-            any(other.name in had and _answers(other, one) for other in ranking)
-            for ranking in self.each
-            for one in ranking
-            if one.name == name
-        )
+    def best(self, name: str) -> Ranked | None:
+        """Return the tool from the ranking where it is worth most."""
+        found = [one for ranking in self.each for one in ranking if one.name == name]
+        return max(found, key=lambda one: one.worth, default=None)
 
 
 def rank_tools(intent: Intent, said: str, index: ToolIndex, tools: Mapping[str, str], depth: int) -> Rankings:
@@ -117,8 +103,13 @@ def rank_tools(intent: Intent, said: str, index: ToolIndex, tools: Mapping[str, 
     rankings: list[Ranking] = []
     for text in dict.fromkeys(text for text in asked if says_something(text)):
         named = f"{text} web page" if intent.source == "sticky" and _ADDRESS.search(text) else text
+        phrase = "" if text == said else text
         hits = index.spread(named, among=tools.keys(), apart=own, limit=depth)
-        rankings.append(_ranking(hits, "" if text == said else text, own, tools))
+        worth = {hit.id: hit.score * (_BOOST if hit.id in own else 1.0) for hit in hits}
+        ranked = (
+            Ranked(hit.id, tools[hit.id], phrase, hit.score, worth[hit.id], hit.coverage) for hit in hits
+        )
+        rankings.append(sorted(ranked, key=_order))
     return Rankings([ranking for ranking in rankings if ranking], tools)
 
 
@@ -126,14 +117,6 @@ def _tasks(intent: Intent, said: str) -> list[str]:
     """Return the clauses of a message with several, unless the model named its tasks."""
     clauses = clauses_of(said) if len(intent.phrases) < 2 and len(said) <= LONGEST_SAID else []
     return clauses if 1 < len(clauses) <= MOST_CLAUSES else []
-
-
-def _ranking(hits: Collection[Hit], phrase: str, own: Collection[str], tools: Mapping[str, str]) -> Ranking:
-    ranked = [
-        Ranked(name, tools[name], phrase, score, _BOOST if name in own else 1.0, coverage, parts)
-        for name, score, coverage, parts in hits
-    ]
-    return sorted(ranked, key=_order)
 
 
 def _order(one: Ranked) -> tuple[float, str]:
@@ -147,6 +130,10 @@ def _head(ranking: Ranking) -> list[str]:
     return [one.name for one in head if one.coverage > 0]
 
 
+def _is_nearly(other: Ranked, first: Ranked) -> bool:
+    return other.coverage >= first.coverage and other.worth >= _NEARLY_AS_GOOD * first.worth
+
+
 def _fitting(ranking: Ranking) -> list[str]:
     least = _FITTING_SHARE * ranking[0].worth
     return [one.name for one in ranking if one.worth >= least]
@@ -158,10 +145,6 @@ def _vital(ranking: Ranking, categories: Collection[str], margin: float) -> str 
     if ranking[0].coverage > known + margin:
         return ranking[0].name
     return own[0].name if own and known >= KNOWS_ENOUGH else None
-
-
-def _answers(one: Ranked, other: Ranked) -> bool:
-    return one.coverage >= other.coverage and one.worth >= _NEARLY_AS_GOOD * other.worth
 
 
 def _by_turns(lists: Iterable[Sequence[str]]) -> Iterator[str]:

@@ -1,14 +1,13 @@
 """Selection of the tools that a model call offers: by words and categories, steady through a conversation."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 from app.messages import JSON
 from app.routing.intent import Intent
 from app.routing.rankings import KNOWS_BETTER, Rankings, rank_tools
 from app.search.index import ToolIndex
-from app.search.scoring import Parts
 
 ROOM = 3_300  # bytes of definitions that come with a change, beside what is needed
 _MORE_ROOM = 1.25  # factor if several categories were chosen, or none
@@ -19,27 +18,20 @@ _NO_SIZES: Mapping[str, int] = {}
 Why = Literal["few", "category", "always", "include", "words", "sibling", "kept", "reading"]
 
 
-def _no_parts() -> dict[str, float]:
-    return Parts()._asdict()
-
-
 @dataclass(frozen=True, slots=True)
 class Chosen:
     """A tool that is offered, and why.
 
-    `phrase`: the one it fits best, "" for the message itself; `score`, `boost`, `coverage` and `parts` (by
-    the names of `Parts`) are those of its `Ranked` for that phrase, 0 if it fits none. `kept`: the
-    conversation had it before.
+    `phrase`: the one it fits best, "" for the message itself; `score` and `coverage` are for that phrase, 0
+    if it fits none. `kept`: the conversation had it before.
     """
 
     name: str
     why: Why
     phrase: str = ""
     score: float = 0.0
-    boost: float = 0.0
     coverage: float = 0.0
     kept: bool = False
-    parts: Mapping[str, float] = field(default_factory=_no_parts)
 
     @property
     def row(self) -> dict[str, JSON]:
@@ -63,39 +55,31 @@ def select_tools(
     """Return at most `limit` tools of `tools` (name → category), in an order that changes little.
 
     `sticky` tools were offered last in the conversation; they stay as they are while they hold what this
-    message cannot do without. Else all that fit the message come, at the end, and the oldest that are of no
-    use now leave, of other categories first. `always`: offered with every call, unless that leaves no room
-    for what the message is about. `beside`: wanted by the chosen skills beside their own. `sizes`: bytes of
-    the tools' definitions; what is not needed comes as far as there is `room`. If there are few tools all
-    are offered.
+    message cannot do without. Else all that fit the message come, at the end, and those leave that are of no
+    use now. `always`: offered with every call, unless that leaves no room for what the message is about.
+    `beside`: wanted by the chosen skills beside their own. `sizes`: bytes of the tools' definitions; what is
+    not needed comes as far as there is `room`. If there are few tools all are offered.
     """
     if len(tools) <= limit:
         return tuple(Chosen(name, "few", kept=name in sticky) for name in sorted(tools))
     rankings = rank_tools(intent, said, index, tools, _RANKED * limit)
     fixed = [name for name in always if name in tools] if limit > 1 else []
-    included = [name for name in beside if name in tools]
-    wanted = _wanted(intent, rankings, fixed, included, limit)
     had = [name for name in sticky if name in tools]
-    names = had if _serves(had, wanted, rankings, limit) else _renewed(had, wanted, sizes, room, limit)
-    return tuple(_explained(names, wanted, rankings, had))
+    wanted = _wanted(intent, rankings, had, fixed, [name for name in beside if name in tools], limit)
+    names = had
+    if not intent.is_clear or len(intent.categories) != 1:
+        room = round(room * _MORE_ROOM)
+    if not had or len(had) > limit or not wanted.vital.issubset(had):
+        names = _renewed(had, wanted, sizes, room, limit)
+    return tuple(_explained(name, wanted.reasons.get(name, "kept"), rankings, had) for name in names)
 
 
-def changed(
-    had: Sequence[str],
-    wanted: Sequence[str],
-    limit: int,
-    *,
-    first: Collection[str],
-    welcome: Sequence[str] = (),
-) -> list[str]:
+def changed(had: Sequence[str], wanted: Sequence[str], limit: int, first: Collection[str]) -> list[str]:
     """Return at most `limit` names: `had` with what is wanted at its end.
 
-    The oldest that are not wanted leave for it, those of `first` before others; only these leave for what is
-    `welcome`.
+    The oldest that are not wanted leave for it, those of `first` before others.
     """
     needed = _first(wanted, limit)
-    room = limit - sum(name not in first for name in had if name not in needed)
-    needed = _first([*needed, *welcome], max(room, len(needed)))
     coming = [name for name in needed if name not in had]
     idle = [name for name in had if name not in needed]
     leaving = dict.fromkeys([*(name for name in idle if name in first), *idle])
@@ -105,135 +89,73 @@ def changed(
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """The tools that a message wants, by reason; the best first.
+    """The tools that a message wants, the best first.
 
-    `categories`: the chosen ones, none if words alone decide; `own`: their tools. `best`: of each that the
-    model chose; `vital`: asked for by the words; `fitting`: all of some use for them; `siblings`: all of
-    `own`, else of the first tool's category. `needed`: the message cannot do without them.
+    `vital`: it cannot do without them; `needed`: they come with a change; `useful`: as far as there is room;
+    `whole`: all of the chosen categories; `reasons`: the first reason that each has.
     """
 
-    categories: Collection[str]
-    own: Collection[str]
-    best: Sequence[str]
-    always: Sequence[str]
-    included: Sequence[str]
-    vital: Sequence[str]
-    fitting: Sequence[str]
-    siblings: Sequence[str]
+    vital: frozenset[str]
     needed: Sequence[str]
-
-    def reasons(self) -> Mapping[str, Why]:
-        """Return the first reason that each tool has."""
-        found: dict[str, Why] = dict.fromkeys(self.siblings, "sibling")
-        found |= dict.fromkeys((*self.vital, *self.fitting), "words")
-        found |= dict.fromkeys(self.included, "include")
-        found |= dict.fromkeys(self.always, "always")
-        return found | dict.fromkeys(self.best, "category")
+    useful: Sequence[str]
+    whole: Sequence[str]
+    reasons: Mapping[str, Why]
 
 
 def _wanted(
-    intent: Intent, rankings: Rankings, always: Sequence[str], included: Sequence[str], limit: int
+    intent: Intent,
+    rankings: Rankings,
+    had: Sequence[str],
+    always: Sequence[str],
+    included: Sequence[str],
+    limit: int,
 ) -> _Wanted:
-    tools = rankings.tools
     goes_on = intent.source == "continued"
     categories = intent.categories if intent.is_clear else ()
     best = [] if goes_on else list(filter(None, map(rankings.best_of, categories)))
     if categories:
-        vital = rankings.vital(categories, KNOWS_BETTER if goes_on else 0.0)
-        needed = [*best, *always, *included, *vital]
+        by_words = rankings.vital(categories, KNOWS_BETTER if goes_on else 0.0)
+        needed = _first([*best, *always, *included, *by_words], limit)
+        vital = frozenset(needed)
     else:
-        vital = rankings.heads()
-        needed = [*vital[:1], *always, *included, *vital]
-    return _Wanted(
-        categories,
-        frozenset(name for name, category in tools.items() if category in categories),
-        best,
-        always,
-        included,
-        vital,
-        rankings.fitting(),
-        rankings.siblings(categories or [tools[name] for name in vital[:1]]),
-        _first(needed, limit),
-    )
-
-
-def _serves(had: Collection[str], wanted: _Wanted, rankings: Rankings, limit: int) -> bool:
-    """Return whether what the conversation has will do; if words alone decide, nearly as good will do."""
-    if not had or len(had) > limit:
-        return False
-    missing = _without(wanted.needed, had)
-    if wanted.categories:
-        return not missing
-    told = {*wanted.always, *wanted.included}
-    return all(name not in told and rankings.is_answered(name, had) for name in missing)
+        by_words = rankings.heads()
+        needed = _first([*by_words[:1], *always, *included, *by_words], limit)
+        vital = frozenset([*always, *included, *rankings.firsts(had)])
+    fitting = rankings.fitting()
+    siblings = rankings.of(categories or [rankings.tools[name] for name in by_words[:1]])
+    reasons: dict[str, Why] = dict.fromkeys(siblings, "sibling")
+    reasons |= dict.fromkeys((*by_words, *fitting), "words")
+    reasons |= dict.fromkeys(included, "include")
+    reasons |= dict.fromkeys(always, "always")
+    reasons |= dict.fromkeys(best, "category")
+    return _Wanted(vital, needed, fitting, siblings if categories else (), reasons)
 
 
 def _renewed(
     had: Sequence[str], wanted: _Wanted, sizes: Mapping[str, int], room: int, limit: int
 ) -> list[str]:
-    """Return what the conversation has, with all that fits at its end, as far as there is room.
+    """Return what is needed, then what is useful, as far as there is room: first what the conversation has.
 
-    A category comes whole if it fits, so that no later message about it changes the set. Guests (of other
-    categories and not needed) take only the places of other guests.
+    A category comes whole if it fits, so that no later message about it changes the set. A huge definition
+    that is needed counts for half of the room: it does not drive the others out.
     """
-    own, siblings = wanted.own, wanted.siblings
-    whole = siblings if len({*wanted.needed, *siblings}) <= limit else ()
-    staying = [name for name in wanted.fitting if name in had and name in own]
-    coming = _first([*wanted.needed, *whole, *staying, *wanted.fitting], limit)
-    guests = [name for name in coming if own and name not in own and name not in wanted.needed]
-    steady = changed(had, _without(coming, guests), limit, first={*had} - {*own}, welcome=guests)
-    names = _first([*steady, *(siblings if own else ())], limit)
-    room = room if len(wanted.categories) == 1 else round(room * _MORE_ROOM)
-    return _light(names, _leaving(names, coming, had, wanted), sizes, room)
+    left = room - sum(min(sizes.get(name, 0), room // 2) for name in wanted.needed)
+    names = list(wanted.needed)
+    whole = wanted.whole if len({*wanted.needed, *wanted.whole}) <= limit else ()
+    for name in dict.fromkeys([*whole, *wanted.useful, *wanted.whole, *reversed(had)]):
+        size = sizes.get(name, 0)
+        if name not in names and len(names) < limit and size <= left:
+            names.append(name)
+            left -= size
+    return [*(name for name in had if name in names), *(name for name in names if name not in had)]
 
 
-def _leaving(names: Iterable[str], coming: Sequence[str], had: Iterable[str], wanted: _Wanted) -> list[str]:
-    """Return what is not needed, in the order in which it leaves.
-
-    First what is of no use now, then what fits least; last what the conversation has of these categories.
-    """
-    lasting = [name for name in had if name in wanted.own]
-    fitting = [name for name in coming if name in lasting]
-    order = [*_without(names, [*coming, *lasting]), *reversed(_without(coming, lasting))]
-    return _without([*order, *_without(lasting, fitting), *reversed(fitting)], wanted.needed)
-
-
-def _light(names: Sequence[str], leaving: Sequence[str], sizes: Mapping[str, int], room: int) -> list[str]:
-    """Return the names without the first of those that may leave, until the others have room.
-
-    A huge definition does not drive the others out: it leaves before them, or counts for half of the room if
-    it is needed.
-    """
-    counted = {name: sizes.get(name, 0) for name in names}
-    counted |= {name: min(counted[name], room // 2) for name in names if name not in leaving}
-    surplus = sum(counted.values()) - room
-    gone = set[str]()
-    for name in sorted(leaving, key=lambda name: counted.get(name, 0) <= room):
-        if surplus <= 0:
-            break
-        if name in names:
-            gone.add(name)
-            surplus -= counted[name]
-    return _without(names, gone)
-
-
-def _explained(
-    names: Collection[str], wanted: _Wanted, rankings: Rankings, had: Collection[str]
-) -> Iterator[Chosen]:
-    """Yield each tool with the text that it fits best, and the parts of its score for that."""
-    reasons, ranked = wanted.reasons(), rankings.best(names)
-    for name in names:
-        why, kept, best = reasons.get(name, "kept"), name in had, ranked.get(name)
-        if best is None:
-            yield Chosen(name, why, kept=kept)
-            continue
-        score, coverage = round(best.score, 3), round(best.coverage, 3)
-        parts = {kind: round(part, 3) for kind, part in best.parts._asdict().items()}
-        yield Chosen(name, why, best.phrase, score, best.boost, coverage, kept, parts)
-
-
-def _without(names: Iterable[str], others: Collection[str]) -> list[str]:
-    return [name for name in names if name not in others]
+def _explained(name: str, why: Why, rankings: Rankings, had: Collection[str]) -> Chosen:
+    """Return the tool with the text that it fits best."""
+    best, kept = rankings.best(name), name in had
+    if best is None:
+        return Chosen(name, why, kept=kept)
+    return Chosen(name, why, best.phrase, round(best.score, 3), round(best.coverage, 3), kept)
 
 
 def _first(names: Iterable[str], limit: int) -> list[str]:

@@ -2,8 +2,7 @@
 
 import asyncio
 import re
-import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import structlog
@@ -19,8 +18,6 @@ from app.routing.snapshot import (
     CatalogSnapshot,
     Phrases,
     Servers,
-    ServerToolCatalog,
-    ServerTools,
     build_snapshot,
     is_for,
 )
@@ -35,7 +32,6 @@ from app.skills.disclosure import (
     narrowed,
     place,
     reading_tools,
-    text_of,
 )
 from app.skills.script_tool import RUN_SKILL_SCRIPT, ScriptRunner
 from app.skills.script_tool import SENTENCES as SCRIPT_SENTENCES
@@ -57,16 +53,6 @@ _SLOT = re.compile(r"\{\w+\}")
 
 
 @dataclass(frozen=True, slots=True)
-class Instructions:
-    """The text of a skill in the prompt; `files` can be read with a tool."""
-
-    name: str
-    description: str
-    body: str
-    files: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Selection:
     """The tools that a turn begins with, its skills, and the skills whose texts the prompt holds.
 
@@ -81,14 +67,10 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class ToolSet:
-    """The tools of a model call. By `wanted` (the names it was made of), `person` and `catalog` it is known
-    whether it can be used again.
-    """
+    """The definitions of the tools of a model call, and the catalogue that they are from."""
 
     schemas: list[dict[str, JSON]] = field(default_factory=list)
     catalog: Catalog = field(default_factory=Catalog)
-    wanted: Sequence[str] = ()
-    person: Person | None = None
 
 
 def build_routing(
@@ -101,9 +83,7 @@ def build_routing(
     files: Files,
 ) -> "ToolCatalog":
     """Return the catalogue of the skills' and the servers' tools, and of the scripts of skills."""
-    served = ServerToolCatalog(servers, settings.data_dir)
-    guest_tools = settings.guest_tools
-    catalog = ToolCatalog(loader, registry, environment, servers=served, guest_tools=guest_tools)
+    catalog = ToolCatalog(loader, registry, environment, servers=servers, guest_tools=settings.guest_tools)
     catalog.add_scripts(ScriptRunner(catalog, sandbox, files, settings.data_dir))
     return catalog
 
@@ -132,131 +112,90 @@ class ToolCatalog:
         self._loader = loader
         self._servers = servers
         self._environment = environment
-        self._listeners: list[Callable[[], None]] = []
         self._snapshot = CatalogSnapshot()
-        self._is_asked = False
-        self._indexed: CatalogSnapshot | None = None  # what the indexes hold; None until a turn asks them
-        self._served: Sequence[ServerTools] = ()
         self._outdated = True
+        self._served: Sequence[Tool] = ()
         self._reading = {tool.name: tool for tool in reading_tools(self)}
         for tool in self._reading.values():
             registry.register(tool)
         self._thread = DaemonThreads(limit=1)
         self._patience = patience
-        self._running: asyncio.Task[None] | None = None
+        self._one_at_a_time = asyncio.Lock()
         self._next: asyncio.Task[None] | None = None
-        self._began = 0.0
-
-    def subscribe(self, listener: Callable[[], None]) -> None:
-        """Call `listener` on the loop after each change."""
-        self._listeners.append(listener)
+        self._tasks: set[asyncio.Task[None]] = set()
 
     def add_scripts(self, runner: ScriptRunner) -> None:
         """Offer the scripts of skills too, which `runner` runs."""
         tool = self._reading[RUN_SKILL_SCRIPT] = runner.tool()
         self.registry.register(tool)
 
-    def server_tools(self) -> Sequence[ServerTools]:
-        """Return the servers that can be used now, with their tools."""
-        return self._servers.offered() if self._servers is not None else ()
-
     @property
     def catalog(self) -> Catalog:
         return self._snapshot.catalog
 
-    async def load(self) -> None:
-        """Load what there is without building the indexes: the first turn does."""
-        await self._wait(self._patience)
-
     async def refresh(self) -> None:
         """Take over what changed on disk; beyond the patience go on with what was loaded before."""
-        self._is_asked = True
-        await self._wait(self._patience)
+        patience = self._patience if self.catalog.hash else FIRST_SECONDS
+        done, _ = await asyncio.wait({self._coming()}, timeout=patience)
+        if not done:
+            log.warning("the skill folders answer slowly: going on with what was loaded before")
 
     async def refresh_for_message(self) -> None:
         """Take over what changed on disk, and the tools of servers that start for the first time."""
-        self._is_asked = True
-        await self._wait(FIRST_SECONDS if self._indexed is None else self._patience)
+        await self.refresh()
         if self._servers is not None and await self._servers.first_starts():
             await self.refresh()
 
     def refresh_soon(self) -> None:
         """Take over in the background what has just changed."""
-        self._schedule()
+        self._coming()
+
+    def _coming(self) -> "asyncio.Task[None]":
+        """Return the next refresh; all who ask before it begins share it."""
+        if self._next is None:
+            self._next = asyncio.create_task(self._refresh(), name="refresh the tools")
+            self._tasks.add(self._next)
+            self._next.add_done_callback(self._tasks.discard)
+        return self._next
 
     async def close(self) -> None:
         """End the refreshes under way."""
-        tasks = {task for task in (self._running, self._next) if task is not None}
-        for task in tasks:
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _wait(self, patience: float) -> None:
-        coming = self._schedule()
-        began = time.monotonic() if self._running is None else self._began
-        done, _ = await asyncio.wait({coming}, timeout=max(began + patience - time.monotonic(), 0.0))
-        if not done:
-            log.warning("the skill folders answer slowly: going on with what was loaded before")
-
-    def _schedule(self) -> "asyncio.Task[None]":
-        """Return the next refresh to begin; all who ask before it begins share it."""
-        if self._next is None:
-            self._next = asyncio.create_task(self._refresh_after(self._running), name="refresh the tools")
-        return self._next
-
-    async def _refresh_after(self, earlier: "asyncio.Task[None] | None") -> None:
-        if earlier is not None:
-            await asyncio.wait({earlier})
-        self._running, self._next, self._began = self._next, None, time.monotonic()
-        try:
-            await self._refresh()
-        except Exception:
-            log.exception("the skill folders could not be read: going on with what was loaded before")
-        finally:
-            self._running = None
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _refresh(self) -> None:
-        if self._servers is not None:
-            await self._servers.refresh()
-        snapshot = await self._thread.run(self._changed)
-        if snapshot is not None:
-            self._take_over(snapshot)
-            for listener in self._listeners:
-                listener()
-            if self._servers is not None:
-                await self._servers.refresh()  # a skill that came or went may have brought some
+        async with self._one_at_a_time:
+            self._next = None
+            try:
+                if self._servers is not None:
+                    await self._servers.refresh()
+                snapshot = await self._thread.run(self._look)
+                if snapshot is not None:
+                    self._take_over(snapshot)
+                    if self._servers is not None:
+                        await self._servers.refresh()  # a skill that came or went may have brought some
+            except Exception:
+                log.exception("the skill folders could not be read: going on with what was loaded before")
 
-    def _changed(self) -> CatalogSnapshot | None:
+    def _look(self) -> CatalogSnapshot | None:
         """Return what there is now, None if nothing changed; in a thread, for it may take long."""
-        served = self.server_tools()
-        if self._loader.refresh() or served is not self._served:
-            self._outdated = True
-        snapshot = self._seen(served) if self._outdated else None
-        if self._is_asked and (snapshot is not None or self._indexed is None):
-            self._index(snapshot or self._snapshot)
-        self._served, self._outdated = served, False
-        return snapshot
-
-    def _seen(self, served: Sequence[ServerTools]) -> CatalogSnapshot:
+        served = self._servers.tools if self._servers is not None else ()
+        self._outdated |= self._loader.refresh() or served is not self._served
+        if not self._outdated:
+            return None
         skills = [skill for skill in self._loader.skills if skill.available]
-        return build_snapshot(
-            self._snapshot, skills, self._tools(), self._loader.phrases(), served, self._guest_tools
-        )
-
-    def _index(self, snapshot: CatalogSnapshot) -> None:
-        before = self._indexed or CatalogSnapshot()
-        self.index.remove(before.tools.keys() - snapshot.tools.keys())
-        self.skill_index.remove(before.skills.keys() - snapshot.skills.keys())
-        _add(self.index, snapshot.documents())
-        _add(self.skill_index, snapshot.skill_documents())
-        self._indexed = snapshot
-
-    def _tools(self) -> list[Tool]:
-        """Return the skills' tools without those that are named like our own."""
         taken = [tool.name for tool in self._loader.tools() if tool.name in self._reading]
         for name in taken:
             log.warning("a skill's tool is left out: its name is taken", tool=name)
-        return [tool for tool in self._loader.tools() if tool.name not in taken]
+        tools = [tool for tool in self._loader.tools() if tool.name not in taken]
+        snapshot = build_snapshot(skills, tools, self._loader.phrases(), self._servers, self._guest_tools)
+        self.index.remove(self._snapshot.tools.keys() - snapshot.tools.keys())
+        self.skill_index.remove(self._snapshot.skills.keys() - snapshot.skills.keys())
+        _add(self.index, snapshot.documents())
+        _add(self.skill_index, snapshot.skill_documents())
+        self._served, self._outdated = served, False
+        return snapshot
 
     def _take_over(self, snapshot: CatalogSnapshot) -> None:
         for name in self._snapshot.tools.keys() - snapshot.tools.keys():
@@ -338,7 +277,7 @@ class ToolCatalog:
         """
         usable = self._snapshot.usable(person)
         about = self._about(intent, said, usable)
-        lengths = {name: len(text_of(usable[name])) for name in {*active, *about} if name in usable}
+        lengths = {name: len(usable[name].instructions) for name in {*active, *about} if name in usable}
         shown = place(active, about, lengths)
         longest = max((lengths[name] for name in about if name in shown), default=0)
         tools = self.tool_categories(person)
@@ -371,7 +310,7 @@ class ToolCatalog:
         `about` are the skills that may be loaded; files of `shown` ones may be read too.
         """
         snapshot = self._snapshot
-        offer = ToolSet(catalog=snapshot.catalog, wanted=names, person=person)
+        offer = ToolSet(catalog=snapshot.catalog)
         for name in names:
             tool = self._narrowed(name, about, shown) if name in self._reading else self.tool(name)
             if tool is not None and is_for(person, tool):
@@ -383,13 +322,9 @@ class ToolCatalog:
         """Return the definitions of all tools that a person may be offered."""
         return self.offer(list(self.tool_categories(person)), person).schemas
 
-    def instructions(self, names: Sequence[str]) -> list[Instructions]:
-        """Return the texts of these skills; those gone meanwhile are left out."""
-        skills = [skill for name in names if (skill := self.skill(name)) is not None]
-        return [
-            Instructions(one.name, one.description, text_of(one), self._snapshot.files[one.name])
-            for one in skills
-        ]
+    def instructions(self, names: Sequence[str]) -> list[Skill]:
+        """Return these skills; those gone meanwhile are left out."""
+        return [skill for name in names if (skill := self.skill(name)) is not None]
 
     def settings(self, category: str) -> dict[str, str]:
         """Return the variables that a skill declared; none for an installed skill."""
@@ -408,10 +343,8 @@ class ToolCatalog:
             tools = [tool for tool in skill.tools if not offline or self._can_be_filled(tool.name)]
             if tools or not offline:
                 lines.append(_examples(tools, skill.phrases, language) or skill.description)
-        for server in snapshot.servers_of(person):
-            said = _examples(server.tools, server.phrases, language)
-            lines.append(said or f"{server.name}: {server.description}".rstrip(": "))
-        return lines
+        servers = snapshot.servers_of(person)
+        return [*lines, *(f"{server.name}: {server.description}".rstrip(": ") for server in servers)]
 
     def _can_be_filled(self, tool: str) -> bool:
         parameters = self._snapshot.definitions[tool]["function"]["parameters"]
@@ -452,28 +385,27 @@ class ToolCatalog:
 
     def _reading_for(self, about: Sequence[str], shown: Sequence[str]) -> list[str]:
         """Return which of our own tools are of use: for a text not in the prompt, for files, for scripts."""
-        named = dict.fromkeys((*about, *shown))
+        skills = self.instructions(list(dict.fromkeys((*about, *shown))))
         wanted = {
             LOAD_SKILL: any(name not in shown for name in about),
-            READ_SKILL_FILE: any(self._snapshot.files[name] for name in named),
-            RUN_SKILL_SCRIPT: RUN_SKILL_SCRIPT in self._reading and any(map(self._has_scripts, named)),
+            READ_SKILL_FILE: any(skill.files for skill in skills),
+            RUN_SKILL_SCRIPT: RUN_SKILL_SCRIPT in self._reading and any(map(_has_scripts, skills)),
         }
         return [name for name, useful in wanted.items() if useful]
 
     def _narrowed(self, name: str, about: Sequence[str], shown: Sequence[str]) -> Tool | None:
         """Return one of our own tools narrowed to the skills it may be asked for, None without any."""
-        names = about if name == LOAD_SKILL else dict.fromkeys((*about, *shown))
-        skills = [skill for one in names if (skill := self.skill(one)) is not None]
+        skills = self.instructions(list(dict.fromkeys(about if name == LOAD_SKILL else (*about, *shown))))
         if name == READ_SKILL_FILE:
-            skills = [skill for skill in skills if self._snapshot.files[skill.name]]
+            skills = [skill for skill in skills if skill.files]
         if name == RUN_SKILL_SCRIPT:
-            skills = [skill for skill in skills if self._has_scripts(skill.name)]
+            skills = list(filter(_has_scripts, skills))
         parameter = "name" if name == LOAD_SKILL else "skill"
         return narrowed(self._reading[name], parameter, skills) if skills else None
 
-    def _has_scripts(self, name: str) -> bool:
-        skill = self.skill(name)
-        return skill is not None and any(not script.lacks for script in skill.scripts)
+
+def _has_scripts(skill: Skill) -> bool:
+    return any(not script.lacks for script in skill.scripts)
 
 
 def _add(index: ToolIndex, documents: Iterable[Document]) -> None:

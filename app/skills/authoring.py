@@ -10,7 +10,7 @@ from pathlib import Path
 from string import Template
 
 from app.errors import RecadoError
-from app.skills.folder import NOT_COUNTED, is_skill, walk
+from app.skills.folder import NOT_COUNTED, is_skill
 from app.skills.manifest import is_standard_name
 from app.skills.skill import RELEASE_SKILLS, Skill, bundled_names, is_bundled, load_skill
 
@@ -49,8 +49,7 @@ class OwnSkills:
     def add(self, source: Path) -> Skill:
         """Copy a skill folder in, after a check.
 
-        Raises AuthoringError for one with faults, with links that lead out of it, and for one
-        whose name is taken.
+        Raises AuthoringError for one with faults, and for one whose name is taken.
         """
         source = Path(os.path.abspath(source))
         self._check_source(source)
@@ -110,11 +109,9 @@ class OwnSkills:
             hint = f"; one folder below there are: {', '.join(below)}" if below else ""
             raise AuthoringError(f"{source} is no skill: it has no SKILL.md{hint}")
         mine, real = Path(os.path.realpath(self._folder)), Path(os.path.realpath(source))
-        if real.parent == mine:
-            raise AuthoringError(f"{source} is in {self._folder} already; it is seen at the next message")
         if mine.is_relative_to(real) or real.is_relative_to(mine):
             raise AuthoringError(
-                f"{source} and {self._folder} lie in one another; copy the skill elsewhere first"
+                f"{source} and {self._folder} lie in one another; what is in it is seen at the next message"
             )
 
     def _load(self, folder: Path) -> Skill:
@@ -160,21 +157,11 @@ def _check_name(name: str) -> None:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy files, folders and links that stay inside, without hidden files and caches.
-
-    Raises AuthoringError for other links and for special files.
-    """
-    for entry in walk(str(source)):
-        relative = os.path.relpath(entry.path, source)
-        if entry.is_symlink():
-            real = Path(os.path.realpath(entry.path))
-            if os.path.isabs(os.readlink(entry.path)) or not real.is_relative_to(source.resolve()):
-                raise AuthoringError(
-                    f"{relative} is a link that leads out of the folder; put the file itself there"
-                )
-        elif not (entry.is_dir() or entry.is_file()):
-            raise AuthoringError(f"{relative} is neither a file nor a folder; remove it")
+    """Copy files, folders and links, without hidden files and caches. Raises AuthoringError for a pipe …"""
     hidden = shutil.ignore_patterns(".*", *NOT_COUNTED)
-    shutil.copytree(
-        source, target, symlinks=True, ignore=hidden, copy_function=shutil.copy, dirs_exist_ok=True
-    )
+    try:
+        shutil.copytree(
+            source, target, symlinks=True, ignore=hidden, copy_function=shutil.copy, dirs_exist_ok=True
+        )
+    except shutil.Error as error:
+        raise AuthoringError(f"{source} cannot be copied: {error.args[0][0][2]}") from error

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from app.messages import JSON
-from app.skills.folder import KNOWN_FILES, read_regular, walk
+from app.skills.folder import read_regular
 from app.skills.manifest import shortened
 from app.skills.skill import Skill
 from app.tools import PathTraversalError, Tool, ToolContext, ToolResult, validate_path
@@ -19,24 +19,16 @@ READ_SKILL_FILE = "read_skill_file"
 NEW_CHARACTERS = 16_000
 # Of skill texts in one prompt.
 ALL_CHARACTERS = 40_000
-MOST_FILES = 60
 # Characters of a path that a model names.
 LONGEST_PATH = 1024
 LARGEST_FILE = 1024 * 1024
 _LONGEST_DESCRIPTION = 160
-
-_OF_THE_CODE = ("scripts/", "assets/", "tests/")
 
 
 class SkillFinder(Protocol):
     """Finds a skill that is in use by its name."""
 
     def skill(self, name: str) -> Skill | None: ...
-
-
-def text_of(skill: Skill) -> str:
-    """Return the instructions as a prompt holds them."""
-    return skill.instructions.strip()
 
 
 def place(active: Sequence[str], chosen: Sequence[str], sizes: Mapping[str, int]) -> tuple[str, ...]:
@@ -59,28 +51,6 @@ def place(active: Sequence[str], chosen: Sequence[str], sizes: Mapping[str, int]
         shown.remove(name)
         surplus -= sizes[name]
     return tuple(shown)
-
-
-def readable_files(skill: Skill) -> tuple[str, ...]:
-    """Return the files that a model may want to read, by their paths in the folder, sorted.
-
-    Files of the folder's code are left out, unless the instructions name them. Empty where the folder cannot
-    be read.
-    """
-    try:
-        found = [one.path for one in walk(str(skill.folder)) if not os.path.isdir(one.path)]
-    except OSError:
-        return ()
-    has_code = (skill.folder / "scripts" / "tools.py").exists()
-    body = skill.manifest.body
-    paths = [
-        path
-        for path in sorted(os.path.relpath(path, skill.folder) for path in found)
-        if path.isprintable()
-        and path not in KNOWN_FILES
-        and (not (has_code and path.startswith(_OF_THE_CODE)) or path in body)
-    ]
-    return tuple(paths[:MOST_FILES])
 
 
 def reading_tools(skills: SkillFinder) -> tuple[Tool, Tool]:
@@ -117,8 +87,8 @@ class _Reader:
         skill = self._skills.skill(name)
         if skill is None:
             return _gone(name)
-        form = {"skill": name, "files": list(readable_files(skill))}
-        return _page(form, "instructions", text_of(skill), page)
+        form = {"skill": name, "files": list(skill.files)}
+        return _page(form, "instructions", skill.instructions, page)
 
     def read_skill_file(self, skill: str, path: str, page: int = 1) -> ToolResult:
         """Reads a text file of a skill that is in use: a reference, a template, a script.
@@ -161,7 +131,7 @@ def _text(skill: Skill, path: str) -> str | ToolResult:
         return _refused(path, "is hidden")
     try:
         if not real.is_file():
-            listed = ", ".join(readable_files(skill)) or "none"
+            listed = ", ".join(skill.files) or "none"
             return ToolResult.failure("NOT_A_FILE", f"{path} is no file of {skill.name}", f"files: {listed}")
         if real.stat().st_size > LARGEST_FILE:
             return _refused(path, f"has more than {LARGEST_FILE // 1024} KiB")

@@ -4,8 +4,6 @@ Findings inform and never block: a quarter of honest skills have some. Every fil
 of it runs.
 """
 
-import base64
-import binascii
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,17 +12,7 @@ from typing import Literal
 from app.skills.file_tree import Files
 from app.text import visible
 
-Kind = Literal[
-    "hidden-text",
-    "instruction",
-    "shell",
-    "credentials",
-    "encoded",
-    "runs-code",
-    "path",
-    "executable",
-    "unreadable",
-]
+Kind = Literal["hidden-text", "instruction", "shell", "credentials", "runs-code", "unreadable"]
 
 # Of one kind, each with other words than those before.
 MOST_PER_FILE = 20
@@ -61,16 +49,16 @@ def hosts(files: Files) -> tuple[str, ...]:
 
 def text_of(content: bytes) -> str | None:
     """Return the beginning of a file as text; None for other files."""
+    if b"\0" in content:
+        return None
     try:
         return content.decode("utf-8-sig")[:LOOKED_AT]
     except UnicodeDecodeError:
-        return None if b"\0" in content else content.decode("latin-1")[:LOOKED_AT]
+        return content.decode("latin-1")[:LOOKED_AT]
 
 
 def _in_file(path: str, content: bytes) -> Iterator[Finding]:
     text = text_of(content)
-    if content.startswith(_EXECUTABLES) or path.lower().endswith((".pyc", ".so", ".dll", ".dylib", ".exe")):
-        yield Finding("executable", path, 1, "a program or library that cannot be read")
     if text is None:
         if not path.lower().endswith(_PICTURES):
             yield Finding("unreadable", path, 1, "neither text nor a picture")
@@ -79,7 +67,7 @@ def _in_file(path: str, content: bytes) -> Iterator[Finding]:
         yield Finding(
             "unreadable", path, 1, f"{len(content)} bytes, of which only the beginning was looked at"
         )
-    for look in (_hidden, _matches, _encoded):
+    for look in (_hidden, _matches):
         seen: dict[Kind, set[str]] = {}
         for kind, place, excerpt in look(text):
             excerpts = seen.setdefault(kind, set())
@@ -108,19 +96,7 @@ def _matches(text: str) -> Iterator[_Found]:
             yield kind, match.start(), match[0]
 
 
-def _encoded(text: str) -> Iterator[_Found]:
-    for match in _BASE64.finditer(text):
-        blob = match[0].translate(_URL_SAFE)[:4096]
-        try:
-            plain = base64.b64decode(blob[: len(blob) // 4 * 4])
-        except binascii.Error:
-            continue
-        if plain.startswith(_EXECUTABLES) or _CODE.search(plain):
-            yield "encoded", match.start(), plain[:LONGEST_EXCERPT].decode("latin-1")
-
-
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".pdf", ".ttf", ".otf", ".woff", ".woff2")
-_EXECUTABLES = (b"\x7fELF", b"MZ\x90", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa")
 
 # The flags of England, Scotland, Wales: tag characters that mean a picture.
 _FLAG = re.compile("\U0001f3f4[\U000e0030-\U000e007a]{3,6}\U000e007f")
@@ -218,12 +194,6 @@ _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
             r"|(?<![\w.])(?:builtins\.)?(?:eval|exec|compile|__import__)\s{0,12}\("
         ),
     ),
-    (
-        "path",
-        re.compile(
-            r"(?<![\w./:$}-])(?:/(?:etc|home|root|Users|var|opt|proc|sys|boot)|~|\$HOME|[A-Z]:(?=\\))(?:[/\\][\w.@+-]+)+"
-        ),
-    ),
 )
 
 _ADDRESS = re.compile(
@@ -232,10 +202,3 @@ _ADDRESS = re.compile(
     re.IGNORECASE,
 )
 _EXAMPLE = re.compile(r"(?:^|\.)example\.(?:com|org|net)$|\.(?:example|test|invalid)$|^example$")
-
-_BASE64 = re.compile(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{40,}={0,2}")
-_URL_SAFE = str.maketrans("-_", "+/")
-_CODE = re.compile(
-    rb"(?:^|\n)\s*(?:import|from)\s+\w+|\b(?:exec|eval|system|popen|require)\s*\(|#!/|\b(?:curl|wget)\s+\S+://"
-    rb"|\b(?:bash|sh)\s+-[ci]\b|<script|\bpowershell\b|\bInvoke-Expression\b"
-)

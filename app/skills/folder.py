@@ -33,12 +33,6 @@ def stamp(path: str | Path) -> Stamp:
     return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
-def stamps_below(folder: Path, file: str = "") -> dict[str, Stamp]:
-    """Return, by name, the stamps of that file in each visible folder there, or of each visible entry."""
-    paths = {one.name: f"{one.path}/{file}" if file else one.path for one in entries(folder)}
-    return {name: at for name, path in paths.items() if (at := stamp(path)) is not None}
-
-
 def entries(folder: str | Path) -> list[os.DirEntry[str]]:
     """Return what is in a folder, by name, without what is hidden; nothing where it cannot be read."""
     try:

@@ -18,11 +18,6 @@ from app.tools.result import OUTPUT_LIMIT
 # Bytes of a frame: arguments, or a page of stored rows; and a result with its envelope.
 TO_WORKER = 8 * 1024 * 1024
 FROM_WORKER = OUTPUT_LIMIT + 256 * 1024
-# What a worker and the server may say to one another: each call allows so many bytes more, up to the most; a
-# frame from the worker counts as the least, so that many small ones have an end too.
-CALL_BYTES = 64 * 1024 * 1024
-MOST_BYTES = 128 * 1024 * 1024
-LEAST_BYTES = 4 * 1024
 HEADER = 4
 
 _STRICT = ConfigDict(strict=True)
@@ -33,8 +28,15 @@ class FrameError(RecadoError):
 
 
 @dataclass(frozen=True, config=_STRICT)
+class Ready:
+    """Worker to server: the code is loaded and takes calls, or cannot be loaded: `fault` says why."""
+
+    fault: str = ""
+
+
+@dataclass(frozen=True, config=_STRICT)
 class Call:
-    """Server to worker: run a function."""
+    """Server to worker: run a function. There is one call at a time."""
 
     id: int
     function: str
@@ -43,41 +45,32 @@ class Call:
 
 
 @dataclass(frozen=True, config=_STRICT)
-class Answer:
-    """Server to worker: the value that was asked for, or the error ("" for none)."""
-
-    id: int
-    value: JSON = None
-    error: str = ""
-
-
-@dataclass(frozen=True, config=_STRICT)
-class Ready:
-    """Worker to server: the code is loaded and takes calls, or cannot be loaded: `fault` says why."""
-
-    fault: str = ""
-
-
-@dataclass(frozen=True, config=_STRICT)
 class Ask:
-    """Worker to server: the function of call `call` uses its context, such as `store.get`."""
+    """Worker to server: the function of this call uses its context, such as `store.get`."""
 
-    id: int
     call: int
     method: str
     args: list[JSON]
 
 
 @dataclass(frozen=True, config=_STRICT)
-class Result:
-    """Worker to server: the result of call `id`, in the form of ToolResult."""
+class Answer:
+    """Server to worker: the value that was asked for, or the error ("" for none)."""
 
-    id: int
+    value: JSON = None
+    error: str = ""
+
+
+@dataclass(frozen=True, config=_STRICT)
+class Result:
+    """Worker to server: the result of this call, in the form of ToolResult."""
+
+    call: int
     result: dict[str, JSON]
 
 
-Message = Call | Answer | Ready | Ask | Result
-_KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (Call, Answer, Ready, Ask, Result)}
+Message = Ready | Call | Ask | Answer | Result
+_KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (Ready, Call, Ask, Answer, Result)}
 
 
 def encode(message: Message, limit: int) -> bytes:

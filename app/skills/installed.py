@@ -10,7 +10,6 @@ from pathlib import Path
 from app.messages import JSON
 from app.people import Audience
 from app.skills.file_tree import check_tree
-from app.skills.phrases import FILE
 
 log = logging.getLogger(__name__)
 
@@ -38,11 +37,6 @@ class Installed:
     audience: Audience
     hosts: tuple[str, ...] = ()
     sent_on: str = ""
-
-    @property
-    def phrases(self) -> Path:
-        """Return the file with the phrases that a model wrote for its tools, beside the approved bytes."""
-        return self.folder.parent / FILE
 
     def check(self) -> None:
         """Read all of it. Raises TreeError where it is not what was approved."""

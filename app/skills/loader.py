@@ -12,24 +12,14 @@ from app.people import Audience
 from app.processes.sandbox import Sandbox
 from app.settings import Settings
 from app.skills.file_tree import TreeError
-from app.skills.folder import (
-    Signature,
-    Stamp,
-    entries,
-    is_skill,
-    signature,
-    stamp,
-)
+from app.skills.folder import Signature, entries, is_skill, signature
 from app.skills.installed import Installed, current, is_installed_folder
-from app.skills.modules import is_installed
-from app.skills.phrases import phrases
 from app.skills.skill import (
     RELEASE_SKILLS,
     Skill,
     broken_skill,
     bundled_names,
     load_skill,
-    machine_lacks,
 )
 from app.skills.workers import FailureReporter, Workers
 from app.tools import Tool
@@ -76,8 +66,8 @@ class SkillLoader:
         self._skills_dir = skills_dir
         self._release = bundled
         self._workers = workers
-        self._store = installed
         self._runs_code = runs_code
+        self._store = installed
         self._records: Mapping[str, Installed] = {}
         self._loaded: dict[str, Skill] = {}
         self.skills: tuple[Skill, ...] = ()
@@ -121,7 +111,7 @@ class SkillLoader:
         paths = [os.path.join(release, name) for name in sorted(bundled_names(self._release))]
         paths += [entry.path for entry in entries(own) if _is_folder(entry)]
         if self._store is not None:
-            self._records = self._store.look()
+            self._records = self._store.records()
         yield from dict.fromkeys((*paths, *self._records))
 
     def _current(self, path: str, version: Signature) -> Skill:
@@ -152,11 +142,10 @@ class SkillLoader:
             return broken_skill(folder, fault, version=version)
 
     def _outdated(self, skill: Skill) -> bool:
-        """Tell whether something outside its folder changed: requirements, set aside, its record."""
-        if skill.installed and self._store is not None and self._store.is_outdated(skill):
+        """Tell whether its record or the sandbox changed, or whether it is set aside."""
+        if skill.installed is not None and self._records.get(str(skill.folder)) != skill.installed:
             return True
-        missing = [name for name in skill.packages if not is_installed(name)]
-        if machine_lacks(skill.manifest.requirements, missing) != skill.lacks:
+        if skill.unrun and self._store is not None and self._store.refusal() != skill.unrun:
             return True
         return self._workers is not None and self._workers.aside(skill.folder, skill.version) != skill.aside
 
@@ -196,8 +185,6 @@ class InstalledSkills:
     def __init__(self, data_dir: Path, sandbox: Sandbox) -> None:
         self._data_dir = data_dir
         self._sandbox = sandbox
-        self._installed: dict[str, Installed] = {}
-        self._phrases: dict[str, Stamp] = {}
 
     @classmethod
     def of(cls, settings: Settings) -> "InstalledSkills":
@@ -208,10 +195,13 @@ class InstalledSkills:
         """Return the sandbox that the worker of an installed skill starts in; others have none."""
         return self._sandbox.command(folder) if is_installed_folder(self._data_dir, folder) else ()
 
-    def look(self) -> Mapping[str, Installed]:
+    def records(self) -> Mapping[str, Installed]:
         """Return what is installed, by its folder's absolute path."""
-        self._installed = {os.path.abspath(one.folder): one for one in current(self._data_dir)}
-        return self._installed
+        return {os.path.abspath(one.folder): one for one in current(self._data_dir)}
+
+    def refusal(self) -> str:
+        """Say why their code does not run here; "" where it does."""
+        return self._sandbox.refusal()
 
     def load(self, installed: Installed, *, release: Path, workers: Workers | None) -> Skill:
         """Load one, taking no more than was approved."""
@@ -223,15 +213,9 @@ class InstalledSkills:
             skill = broken_skill(folder, str(error), version=version)
         else:
             skill = load_skill(folder, release=release, workers=workers, version=version, is_installed=True)
-        unrun = self._sandbox.refusal() if skill.tools else ""
-        self._phrases[str(folder)] = stamp(installed.phrases)
-        brought = {tool: said for tool, said in skill.phrases.items() if any(said.values())}
-        silent = {tool.name: tool.description for tool in skill.tools if tool.name not in brought}
-        written = phrases(installed.phrases, silent)
+        unrun = self.refusal() if skill.tools else ""
         return replace(
             skill,
-            phrases={**brought, **written},
-            written=frozenset(written),
             name=installed.name,
             audience=_audience(installed),
             tools=() if unrun else tuple(_limited(tool, installed) for tool in skill.tools),
@@ -239,15 +223,6 @@ class InstalledSkills:
             unrun=unrun,
             installed=installed,
         )
-
-    def is_outdated(self, skill: Skill) -> bool:
-        """Tell whether it was approved anew, got other phrases, or may run now where it could not."""
-        installed = self._installed.get(str(skill.folder))
-        if installed is None or installed != skill.installed:
-            return True
-        if stamp(installed.phrases) != self._phrases.get(str(skill.folder)):
-            return True
-        return bool(skill.unrun) and self._sandbox.refusal() != skill.unrun
 
 
 def _precedence(skill: Skill) -> tuple[bool, ...]:

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from app.people import Audience
 
 MAX_NAME = 64
-MAX_DESCRIPTION = 1024
-MAX_COMPATIBILITY = 500
 MAX_FRONTMATTER = 64 * 1024
 MAX_BODY = 256 * 1024
 # References (`*name`) to other values; nested, a few dozen of them grow into gigabytes once written out.
@@ -30,25 +28,11 @@ GATING_NAMESPACES = ("openclaw", "clawdbot", "nanobot", "hermes")
 _FENCE = re.compile(r"\A\s*---[ \t]*\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
 # A key of the first level with a plain value, which may go on in indented lines.
 _TOP_LEVEL = re.compile(r"^([A-Za-z_][\w.-]*):[ \t]+([^\s\"'\[{|>&*!#%@`].*(?:\n[ \t]+\S.*)*)", re.MULTILINE)
-_WORD = re.compile(r"[^\s,(]+(?:\([^)]{0,200}\))?")
 _STANDARD_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
 class ManifestError(RecadoError):
     """A SKILL.md that cannot be read; the text says where and what to write instead."""
-
-
-@dataclass(frozen=True, slots=True)
-class Requirements:
-    """The programs, variables and systems a skill needs, as metadata of other assistants names them."""
-
-    bins: tuple[str, ...] = ()
-    any_bins: tuple[str, ...] = ()
-    env: tuple[str, ...] = ()
-    systems: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.bins or self.any_bins or self.env or self.systems)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +46,6 @@ class Manifest:
     body: str = ""
     warnings: tuple[str, ...] = ()
     fields: Mapping[str, JSON] = field(default_factory=dict)
-    requirements: Requirements = field(default_factory=Requirements)
 
     @property
     def line(self) -> str:
@@ -77,6 +60,14 @@ class Manifest:
         """Return one string of `metadata`, "" where it is absent."""
         value = self.metadata.get(key) if isinstance(self.metadata, dict) else None
         return "" if value is None or isinstance(value, dict | list) else str(value).strip()
+
+    def needs(self, key: str) -> tuple[str, ...]:
+        """Return the `bins`, `anyBins`, `env` or `os` that it needs, as metadata of other assistants says."""
+        known = self.metadata if isinstance(self.metadata, dict) else {}
+        blocks = [block for name in GATING_NAMESPACES if isinstance(block := known.get(name), dict)]
+        if key != "os":
+            blocks = [needed for block in blocks if isinstance(needed := block.get("requires"), dict)]
+        return tuple(dict.fromkeys(word for block in blocks for word in _words(block.get(key))))
 
 
 def may_use_network(manifest: Manifest) -> bool:
@@ -106,16 +97,20 @@ def read_manifest(content: bytes, folder: str) -> Manifest:
             f"SKILL.md has {len(body)} characters of instructions; {MAX_BODY} at most: "
             "move the rest to references/"
         )
-    compatibility = _one_line(fields.get("compatibility"))
+    if name != folder:
+        warnings.append(f"the name {name!r} is not the folder's name {folder!r}")
+    if not is_standard_name(name):
+        warnings.append(
+            f"the name {name!r} should be lowercase letters, digits and single hyphens, {MAX_NAME} at most"
+        )
     return Manifest(
         name=name,
         description=description,
         license=_one_line(fields.get("license")),
         metadata=fields.get("metadata"),
         body=body.strip(),
-        warnings=(*warnings, *_deviations(name, folder, description, compatibility)),
+        warnings=tuple(warnings),
         fields=fields,
-        requirements=_requirements(fields.get("metadata")),
     )
 
 
@@ -187,19 +182,10 @@ def load_yaml(text: str, file: str = "") -> JSON:
         _check_shape(text)
         return yaml.load(text, Loader=yaml.CSafeLoader)  # in C: a tenth of safe_load's time
     except yaml.YAMLError as error:
-        raise ManifestError(_problem(error, file)) from error
+        said = " ".join(str(error).split()).replace('"<unicode string>"', file or "it")
+        raise ManifestError(f"invalid YAML: {said}") from error
     except (ValueError, TypeError, OverflowError, RecursionError) as error:  # such as a date of month 13
         raise ManifestError(f"invalid YAML value: {error}") from error
-
-
-def _problem(error: yaml.YAMLError, file: str) -> str:
-    """Describe an error, without PyYAML's own name for a text that is in no file."""
-    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
-        return f"invalid YAML: {' '.join(str(error).split())}"
-    place = f"{file} line {error.problem_mark.line + 1}".lstrip()
-    begun = f" from line {error.context_mark.line + 1} on" if error.context_mark else ""
-    context = f", {error.context}{begun}" if error.context else ""
-    return f"{place}: invalid YAML: {error.problem}{context}"
 
 
 def _check_shape(text: str) -> None:
@@ -239,38 +225,4 @@ def _words(value: JSON) -> tuple[str, ...]:
         return tuple(
             text for item in value if not isinstance(item, dict | list) and (text := str(item).strip())
         )
-    if value is None or isinstance(value, dict):
-        return ()
-    # `Bash(git add *) Read`: a space inside parentheses belongs to the word
-    return tuple(_WORD.findall(str(value)))
-
-
-def _deviations(name: str, folder: str, description: str, compatibility: str) -> list[str]:
-    found: list[str] = []
-    if name != folder:
-        found.append(f"the name {name!r} is not the folder's name {folder!r}")
-    if not _STANDARD_NAME.fullmatch(name):
-        found.append(f"the name {name!r} should be lowercase letters, digits and single hyphens")
-    limits = (
-        ("the name", name, MAX_NAME),
-        ("the description", description, MAX_DESCRIPTION),
-        ("compatibility", compatibility, MAX_COMPATIBILITY),
-    )
-    return found + [
-        f"{what} has {len(text)} characters; the standard allows {most}"
-        for what, text, most in limits
-        if len(text) > most
-    ]
-
-
-def _requirements(metadata: JSON) -> Requirements:
-    known = metadata if isinstance(metadata, dict) else {}
-    blocks = [block for name in GATING_NAMESPACES if isinstance(block := known.get(name), dict)]
-    needs = [needed for block in blocks if isinstance(needed := block.get("requires"), dict)]
-
-    def listed(key: str, found: list[dict[str, JSON]]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(word for one in found for word in _words(one.get(key))))
-
-    return Requirements(
-        listed("bins", needs), listed("anyBins", needs), listed("env", needs), listed("os", blocks)
-    )
+    return () if value is None or isinstance(value, dict) else tuple(str(value).replace(",", " ").split())

@@ -3,23 +3,19 @@
 import asyncio
 import inspect
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
-from functools import partial
 from typing import Any, Protocol
 
 from app.http.address import FetchError
 from app.http.answers import Fetched
-from app.http.client import BYTES, MARGIN_SECONDS, SECONDS, SECONDS_MOST, HttpClient
+from app.http.client import BYTES, SECONDS, SECONDS_MOST, HttpClient
 from app.messages import JSON
 from app.people import Person
 from app.skills.frames import TO_WORKER, Answer, Ask
 from app.store.skill_data import SkillStore
 from app.tools.context import PersonStore, ToolContext
 
-# The server ends every request before that.
-ANSWER_SECONDS = SECONDS_MOST + MARGIN_SECONDS
 # Of keys and values in one list.
 LIST_BYTES = TO_WORKER - 1024 * 1024
 _STORE = frozenset({"store.get", "store.put", "store.list", "store.delete"})
@@ -28,9 +24,9 @@ _ABSENT = object()
 
 
 class Asker(Protocol):
-    """Asks the server something for one call."""
+    """Asks the server something for one call, and waits for the answer."""
 
-    def __call__(self, method: str, *args: JSON) -> "Future[Any]": ...
+    def __call__(self, method: str, *args: JSON) -> Any: ...
 
 
 def serialize_context(context: ToolContext) -> dict[str, JSON]:
@@ -48,10 +44,10 @@ async def answer_ask(ask: Ask, store: PersonStore | None, http: object | None) -
     """Answer an ask in the server, with the store and client of the call it belongs to."""
     try:
         if ask.method in _HTTP and isinstance(http, HttpClient):
-            return Answer(ask.id, await _fetch(ask, http))
-        return Answer(ask.id, await _value(ask, store))
+            return Answer(await _fetch(ask, http))
+        return Answer(await _value(ask, store))
     except Exception as error:  # raised again in the worker, where the tool's function called
-        return Answer(ask.id, error=f"{ask.method}: {str(error)[:1000] or type(error).__name__}")
+        return Answer(error=f"{ask.method}: {str(error)[:1000] or type(error).__name__}")
 
 
 async def _value(ask: Ask, store: PersonStore | None) -> JSON:
@@ -94,62 +90,66 @@ async def _fetch(ask: Ask, http: HttpClient) -> JSON:
 def build_context(given: Mapping[str, JSON], ask: Asker, *, is_async: bool) -> ToolContext:
     """Build the context of a call from what the server sent with it."""
     person = given["person"]
-    asking = partial(context_call if is_async else _asked, ask)
+    store: Any = StoreProxy(ask)
+    http: Any = HttpProxy(ask)
     return ToolContext(
         person=Person(**person) if person is not None else None,
         conversation=given["conversation"],
-        store=StoreProxy(asking),
-        http=HttpProxy(asking),
+        store=_OnLoop(store) if is_async else store,
+        http=_OnLoop(http) if is_async else http,
         settings=given["settings"],
         idempotency_key=given["idempotency_key"],
         channel=given["channel"],
     )
 
 
-def _asked(ask: Asker, read: Callable[[Any], Any], method: str, *args: JSON) -> Any:
-    return read(ask(method, *args).result(ANSWER_SECONDS))
-
-
-async def context_call(ask: Asker, read: Callable[[Any], Any], method: str, *args: JSON) -> Any:
-    """Do the same for an `async def` tool; whose author reads this name where it was not awaited."""
-    async with asyncio.timeout(ANSWER_SECONDS):
-        return read(await asyncio.wrap_future(ask(method, *args)))
-
-
 class StoreProxy:
-    """`context.store`: the person's rows of this skill; of an `async def` tool each method is awaited."""
+    """`context.store`: the person's rows of this skill."""
 
-    def __init__(self, asking: Callable[..., Any]) -> None:
-        self._asking = asking
+    def __init__(self, ask: Asker) -> None:
+        self._ask = ask
 
     def get(self, key: str, default: JSON = None) -> JSON:
-        return self._asking(lambda found: found[0] if found else default, "store.get", key)
+        found = self._ask("store.get", key)
+        return found[0] if found else default
 
     def put(self, key: str, value: JSON) -> JSON:
-        return self._asking(_same, "store.put", key, value)
+        return self._ask("store.put", key, value)
 
     def list(self, prefix: str = "", limit: int = 1000) -> JSON:
-        return self._asking(_same, "store.list", prefix, limit)
+        return self._ask("store.list", prefix, limit)
 
     def delete(self, key: str) -> JSON:
-        return self._asking(_same, "store.delete", key)
+        return self._ask("store.delete", key)
 
 
 class HttpProxy:
     """`context.http`: takes the arguments of HttpClient; the server sends the request."""
 
-    def __init__(self, asking: Callable[..., Any]) -> None:
-        self._asking = asking
+    def __init__(self, ask: Asker) -> None:
+        self._ask = ask
 
-    def get(self, url: str, **options: Any) -> Any:
-        return self._asking(_fetched, "http.get", url, _sendable(options))
+    def get(self, url: str, **options: Any) -> Fetched:
+        return _fetched(self._ask("http.get", url, _sendable(options)))
 
-    def post(self, url: str, **options: Any) -> Any:
-        return self._asking(_fetched, "http.post", url, _sendable(options))
+    def post(self, url: str, **options: Any) -> Fetched:
+        return _fetched(self._ask("http.post", url, _sendable(options)))
 
 
-def _same(answer: JSON) -> JSON:
-    return answer
+class _OnLoop:
+    """A proxy for an `async def` tool: each method is awaited."""
+
+    def __init__(self, proxy: Any) -> None:
+        self._proxy = proxy
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
+        method = getattr(self._proxy, name)
+
+        async def call(*args: Any, **named: Any) -> Any:
+            return await asyncio.to_thread(method, *args, **named)
+
+        call.__qualname__ = f"context: {name}()"  # which its author reads where it was not awaited
+        return call
 
 
 def _sendable(options: dict[str, Any]) -> dict[str, JSON]:

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import mimetypes
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -30,7 +31,7 @@ MOST_ARGUMENTS = 64
 LONGEST_ARGUMENT = 4096
 MOST_RETURNED = 3
 LARGEST_RETURNED = 16 * 1024 * 1024
-_MOST_LOOKED_AT = 20_000  # files of the person's folder
+_TICK_NS = 20_000_000  # by which the time of a file may be behind the clock
 _PIECE = 64 * 1024
 
 SENTENCES = ToolSentences(
@@ -89,7 +90,7 @@ class ScriptRunner:
         found = await asyncio.to_thread(self._find, skill, script)
         home = self._files.home(context)
         await asyncio.to_thread(home.mkdir, 0o700, True, True)
-        before = await asyncio.to_thread(_stamps, home)
+        started = time.time_ns() - _TICK_NS
         try:
             command = await asyncio.to_thread(self._command, *found, args or [], home)
             async with self._free:
@@ -100,7 +101,7 @@ class ScriptRunner:
             return ToolResult.failure(
                 "TIMEOUT", f"{script} was ended after {SCRIPT_SECONDS:g} s", _last(output, errors)
             )
-        written = await asyncio.to_thread(_written, home, before)
+        written = await asyncio.to_thread(_written, home, started)
         if not await asyncio.to_thread(self._files.fits, context):
             await asyncio.to_thread(_remove, home, written)
             return ToolResult.failure(
@@ -125,9 +126,8 @@ class ScriptRunner:
             raise ValueError(
                 f"args: at most {MOST_ARGUMENTS} of {LONGEST_ARGUMENT} characters each, none with a NUL"
             )
-        verdict = self._sandbox.probe()
-        if not verdict.works:
-            raise ValueError(f"scripts of skills run in the sandbox alone, and {verdict.reason}")
+        if fault := self._sandbox.probe():
+            raise ValueError(f"scripts of skills run in the sandbox alone, and {fault}")
 
     def _find(self, skill: str, script: str) -> tuple[Skill, Script]:
         """Return a script that can run. Raises ValueError."""
@@ -194,24 +194,19 @@ def _last(output: str, errors: str) -> str:
     return (errors.strip() or output.strip())[-2000:]
 
 
-def _stamps(home: Path) -> dict[str, tuple[int, int]]:
-    """Return size and time of change of the files in a folder, without members' folders in an owner's."""
-    found: dict[str, tuple[int, int]] = {}
+def _written(home: Path, since: int) -> list[str]:
+    """Return the files that were made or changed since then (ns), by their paths in the folder.
+
+    Members' folders in an owner's are left out.
+    """
+    found: list[str] = []
     for place, folders, names in os.walk(home):
         folders[:] = [one for one in folders if not (place == str(home) and one == "people")]
         for name in names:
             with suppress(OSError):
-                stat = os.lstat(f"{place}/{name}")
-                found[f"{place}/{name}"] = (stat.st_mtime_ns, stat.st_size)
-        if len(found) > _MOST_LOOKED_AT:
-            break
-    return found
-
-
-def _written(home: Path, before: Mapping[str, tuple[int, int]]) -> list[str]:
-    """Return the new and changed files, by their paths in the folder."""
-    after = _stamps(home)
-    return [os.path.relpath(path, home) for path, stamp in sorted(after.items()) if before.get(path) != stamp]
+                if os.lstat(f"{place}/{name}").st_ctime_ns >= since:
+                    found.append(os.path.relpath(f"{place}/{name}", home))
+    return sorted(found)
 
 
 # Another script may put a link in the place of a folder meanwhile: no link is followed on the way to a file.

@@ -1,13 +1,20 @@
 """Read what a skill's author wrote for people about its tools: `assets/sentences.yaml`."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+)
 
 from app.messages import JSON
 
-FILE = "assets/sentences.yaml"
 Text = Annotated[str, StringConstraints(min_length=1, max_length=300)]
 InLanguages = dict[str, Text]
 
@@ -42,22 +49,16 @@ class _File(BaseModel):
     tools: dict[str, ToolSentences] = Field(default_factory=dict)
     arguments: dict[str, InLanguages] = Field(default_factory=dict)  # shared by all tools
 
+    def of_tools(self) -> dict[str, ToolSentences]:
+        """Return the sentences by tool, each with the shared words for arguments."""
+        return {
+            name: one.model_copy(update={"arguments": {**self.arguments, **one.arguments}})
+            for name, one in self.tools.items()
+        }
 
-Sentences = Mapping[str, ToolSentences]
 
-
-def read_sentences(value: JSON, tools: Collection[str]) -> tuple[Sentences, list[str]]:
-    """Return the sentences of these tools, and warnings about what cannot be used."""
-    try:
-        file = _File.model_validate(value)
-    except ValidationError as error:
-        return {}, [f"{FILE} is left out: {describe_fault(error)}"]
-    unknown = [name for name in file.tools if name not in tools]
-    sentences = {
-        name: one.model_copy(update={"arguments": {**file.arguments, **one.arguments}})
-        for name, one in file.tools.items()
-    }
-    return sentences, [f"{FILE} names the tool {name!r}, which there is not" for name in unknown]
+# Reads a file as the sentences of each tool.
+SENTENCES_FILE: TypeAdapter[Any] = TypeAdapter(Annotated[_File, AfterValidator(_File.of_tools)])
 
 
 def describe_fault(error: ValidationError) -> str:

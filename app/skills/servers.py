@@ -38,6 +38,8 @@ class Server(BaseModel):
     name: str = Field(max_length=_LONGEST_NAME)
     type: Any = None
     enabled: Any = None
+    command: Any = Field(None, exclude=True)
+    args: Any = Field(None, exclude=True)
     registry: str = Field("", pattern=r"^([a-zA-Z0-9.-]{1,100}/[a-zA-Z0-9._-]{1,100})?$")
     version: str = Field("", pattern=r"^[0-9A-Za-z.+_-]{0,64}$")
     url: str = ""
@@ -52,6 +54,9 @@ class Server(BaseModel):
 
     @model_validator(mode="after")
     def _check(self) -> "Server":
+        if self.command is not None or self.args is not None:
+            words = [self.command, *(self.args if isinstance(self.args, list) else [])]
+            raise ValueError(f"it brings a command: {' '.join(map(str, words))}")
         if bool(self.url) == bool(self.registry):
             raise ValueError("it must name either a registry entry or an https address")
         if self.url and (fault := remote_fault(self.url)):
@@ -83,9 +88,13 @@ def read_servers(content: bytes) -> tuple[tuple[Server, ...], tuple[RefusedServe
     refused: list[RefusedServer] = []
     for name, entry in block.items():
         try:
-            servers.append(_server(name, entry))
-        except ValueError as error:
-            reason = shortened(_reason(error), _LONGEST_REASON)
+            servers.append(
+                Server.model_validate({**entry, "name": name} if isinstance(entry, dict) else entry)
+            )
+        except ValidationError as error:
+            fault = error.errors(include_url=False)[0]
+            where = "".join(f"{part}: " for part in fault["loc"])
+            reason = shortened(where + fault["msg"].removeprefix("Value error, "), _LONGEST_REASON)
             refused.append(RefusedServer(shortened(name, _LONGEST_NAME), reason))
     return tuple(servers), tuple(refused)
 
@@ -102,25 +111,6 @@ def remote_fault(url: JSON) -> str:
     if parts.username is not None or _VARIABLE.search(parts.netloc):
         return f"{url} holds a user name or a variable before its path"
     return ""
-
-
-def _server(name: str, entry: JSON) -> Server:
-    """Read one entry. Raises ValueError with the reason why it is refused."""
-    if not isinstance(entry, dict):
-        raise ValueError("it is not an object")
-    if "command" in entry or "args" in entry:
-        words = [entry.get("command"), *(entry["args"] if isinstance(entry.get("args"), list) else [])]
-        raise ValueError(f"it brings a command: {' '.join(str(word) for word in words)}")
-    return Server.model_validate({**entry, "name": name})
-
-
-def _reason(error: ValueError) -> str:
-    if not isinstance(error, ValidationError):
-        return str(error)
-    fault = error.errors(include_url=False)[0]
-    if fault["type"] == "value_error":  # our own sentence
-        return str(fault["ctx"]["error"])
-    return f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"
 
 
 def _ours() -> frozenset[str]:

@@ -2,24 +2,22 @@
 
 import json
 import os
-import shutil
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from shutil import which
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
-from app.messages import JSON
 from app.people import Audience
 from app.settings import skill_environment
-from app.skills.folder import Signature, check_size, read_file, signature
+from app.skills.folder import KNOWN_FILES, Signature, check_size, read_file, signature, walk
 from app.skills.installed import Installed
-from app.skills.manifest import Manifest, ManifestError, Requirements, audience_of, load_yaml, read_manifest
+from app.skills.manifest import Manifest, ManifestError, audience_of, load_yaml, read_manifest
 from app.skills.scripts import Script, scripts_of
-from app.skills.sentences import FILE as SENTENCES
-from app.skills.sentences import Sentences, describe_fault, read_sentences
+from app.skills.sentences import SENTENCES_FILE, ToolSentences, describe_fault
 from app.skills.tools import SkillTools, bundled_tools, described_tools
 from app.skills.workers import Workers
 from app.tools import Tool
@@ -30,10 +28,13 @@ RELEASE_SKILLS = Path(__file__).resolve().parents[2] / "skills"
 # Example phrases: tool → language → what people write.
 Phrases = Mapping[str, Mapping[str, tuple[str, ...]]]
 PHRASES = "assets/phrases.yaml"
+SENTENCES = "assets/sentences.yaml"
 _Phrase = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 _InLanguage = Annotated[tuple[_Phrase, ...], Field(max_length=200)]
 _PHRASES_FILE: TypeAdapter[Any] = TypeAdapter(dict[str, dict[Literal["es", "pt", "en"], _InLanguage]])
 
+MOST_FILES = 60
+_OF_THE_CODE = ("scripts/", "assets/", "tests/")
 _SYSTEMS = {"macos": "darwin", "osx": "darwin", "windows": "win32"}
 
 _TOOL_LISTS = ("sensitive", "destructive", "read-only", "idempotent", "harmless", "include")
@@ -47,13 +48,13 @@ class Skill:
     """A folder with a SKILL.md.
 
     `faults` do not work, `warnings` a careful author would mend, `left_out` are the public functions that are
-    no tools, and why. Nothing is offered unless `available`; `reason` says why not. `lacks` is what the
-    machine would need, `packages` the Python packages among it; `aside` says why its code is no longer run in
-    this version of the folder.
+    no tools, and why. Nothing is offered unless `available`; `reason` says why not. `aside` says why its code
+    is no longer run in this version of the folder.
 
-    `instructions` is the body for the model, with the folder in place of `{baseDir}`. `installed` is the
-    record of an installed skill, and `unrun` says why its code does not run here; `written` are its tools
-    whose phrases a model wrote. `scripts` are the programs that its instructions may tell to run.
+    `instructions` is the body for the model, with the folder in place of `{baseDir}`; `files` are those that
+    it may want to read, by their paths in the folder. `installed` is the
+    record of an installed skill, and `unrun` says why its code does not run here. `scripts` are the programs
+    that its instructions may tell to run.
     """
 
     name: str
@@ -62,22 +63,20 @@ class Skill:
     manifest: Manifest
     tools: tuple[Tool, ...] = ()
     phrases: Phrases = field(default_factory=dict)
-    sentences: Sentences = field(default_factory=dict)
+    sentences: Mapping[str, ToolSentences] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     available: bool = True
     reason: str = ""
-    lacks: str = ""
-    packages: tuple[str, ...] = ()
     aside: str = ""
     bundled: bool = False
     audience: Audience = "members"
     version: Signature = ()
     installed: Installed | None = None
     unrun: str = ""
-    written: frozenset[str] = frozenset()
     instructions: str = ""
+    files: tuple[str, ...] = ()
     scripts: tuple[Script, ...] = ()
 
     @property
@@ -113,26 +112,21 @@ def load_skill(
         manifest = _manifest(folder)
     except ManifestError as error:
         return broken_skill(folder, str(error), bundled=bundled, version=version)
-    runs_here = bundled and runs_code
-    if not os.path.exists(f"{folder}/scripts/tools.py") or (runs_here and missing(manifest.requirements)):
+    if not os.path.exists(f"{folder}/scripts/tools.py"):
         found = SkillTools()
-    elif runs_here:
+    elif bundled and runs_code:
         found = bundled_tools(folder, manifest)
     else:
+        can_run = workers is not None or (runs_code and not is_installed)
         found = described_tools(
-            folder,
-            manifest,
-            workers,
-            version,
-            bundled=bundled,
-            is_installed=is_installed,
-            runs_code=runs_code,
+            folder, manifest, workers, version, bundled=bundled, is_installed=is_installed, can_run=can_run
         )
-    lacks = machine_lacks(manifest.requirements, found.packages)
+    wanted = (f"it needs the package {name}, which is not installed" for name in found.packages)
+    lacks = "; ".join(filter(None, (missing(manifest), *wanted)))
     aside = workers.aside(folder, version) if workers is not None else ""
     names = frozenset(tool.name for tool in found.tools)
-    phrases, phrase_warnings = _phrases(folder, names)
-    sentences, sentence_warnings = _sentences(folder, names)
+    phrases, phrase_warnings = _asset(folder, PHRASES, _PHRASES_FILE, names)
+    sentences, sentence_warnings = _asset(folder, SENTENCES, SENTENCES_FILE, names)
     return Skill(
         name=manifest.name,
         description=manifest.line,
@@ -153,13 +147,12 @@ def load_skill(
         left_out=found.left_out,
         available=not (lacks or found.broken or aside),
         reason=lacks or (found.faults[0] if found.broken else aside),
-        lacks=lacks,
-        packages=found.packages,
         aside=aside,
         bundled=bundled,
         audience=audience_of(manifest),
         version=version,
         instructions=manifest.body.replace("{baseDir}", str(folder)),
+        files=() if bundled else _readable_files(folder, manifest.body),
         scripts=() if bundled else scripts_of(folder),
     )
 
@@ -198,24 +191,19 @@ def is_bundled(folder: Path, release: Path) -> bool:
     return os.path.basename(os.path.realpath(folder)) in bundled_names(release)
 
 
-def machine_lacks(needs: Requirements, packages: Collection[str]) -> str:
-    """Say which programs, variables and packages are missing; "" where nothing is."""
-    wanted = (f"it needs the package {name}, which is not installed" for name in packages)
-    return "; ".join(filter(None, (missing(needs), *wanted)))
-
-
-def missing(needs: Requirements) -> str:
-    """Say which of these requirements the machine does not meet; "" where it meets all."""
-    environment = skill_environment() if needs.env else {}
-    reasons = [f"the program {name} is not installed" for name in needs.bins if not shutil.which(name)]
-    if needs.any_bins and not any(shutil.which(name) for name in needs.any_bins):
-        reasons.append(f"none of these programs is installed: {', '.join(needs.any_bins)}")
+def missing(manifest: Manifest) -> str:
+    """Say which of its requirements the machine does not meet; "" where it meets all."""
+    any_bins, systems, environment = manifest.needs("anyBins"), manifest.needs("os"), skill_environment()
+    reasons = [f"the program {name} is not installed" for name in manifest.needs("bins") if not which(name)]
+    if any_bins and not any(map(which, any_bins)):
+        reasons.append(f"none of these programs is installed: {', '.join(any_bins)}")
     reasons += [
-        f"the environment variable {name} is not set" for name in needs.env if not environment.get(name)
+        f"the environment variable {name} is not set"
+        for name in manifest.needs("env")
+        if not environment.get(name)
     ]
-    wanted = [_SYSTEMS.get(name.lower(), name.lower()) for name in needs.systems]
-    if wanted and sys.platform not in wanted:
-        reasons.append(f"it is for {', '.join(needs.systems)}, and this is {sys.platform}")
+    if systems and sys.platform not in {_SYSTEMS.get(name.lower(), name.lower()) for name in systems}:
+        reasons.append(f"it is for {', '.join(systems)}, and this is {sys.platform}")
     return "; ".join(reasons)
 
 
@@ -227,31 +215,37 @@ def _manifest(folder: Path) -> Manifest:
     return read_manifest(read_file(folder, "SKILL.md"), folder.name)
 
 
-def _asset(folder: Path, path: str) -> tuple[JSON, Sequence[str]]:
-    """Return the value of a YAML file, None where there is none, and a warning where it cannot be read."""
+def _readable_files(folder: Path, body: str) -> tuple[str, ...]:
+    """Return the files of a folder, sorted; those of its code only where the instructions name them."""
+    try:
+        found = [one.path for one in walk(str(folder)) if not os.path.isdir(one.path)]
+    except OSError:
+        return ()
+    has_code = (folder / "scripts" / "tools.py").exists()
+    paths = [
+        path
+        for path in sorted(os.path.relpath(path, folder) for path in found)
+        if path.isprintable()
+        and path not in KNOWN_FILES
+        and (not (has_code and path.startswith(_OF_THE_CODE)) or path in body)
+    ]
+    return tuple(paths[:MOST_FILES])
+
+
+def _asset(
+    folder: Path, path: str, form: TypeAdapter[Any], tools: Collection[str]
+) -> tuple[dict[str, Any], list[str]]:
+    """Return what a YAML file says of these tools, and warnings of what is left out."""
     if not os.path.exists(f"{folder}/{path}"):
-        return None, []
+        return {}, []
     try:
-        return load_yaml(read_file(folder, path).decode("utf-8-sig")), []
-    except (OSError, ValueError, ManifestError) as error:
-        return None, [f"{path} is left out: {' '.join(str(error).split())}"]
-
-
-def _sentences(folder: Path, tools: frozenset[str]) -> tuple[Sentences, Sequence[str]]:
-    value, warnings = _asset(folder, SENTENCES)
-    return ({}, warnings) if value is None else read_sentences(value, tools)
-
-
-def _phrases(folder: Path, tools: frozenset[str]) -> tuple[Phrases, Sequence[str]]:
-    value, warnings = _asset(folder, PHRASES)
-    if value is None:
-        return {}, warnings
-    try:
-        file = _PHRASES_FILE.validate_python(value)
+        said = form.validate_python(load_yaml(read_file(folder, path).decode("utf-8-sig")))
     except ValidationError as error:
-        return {}, [f"{PHRASES} is left out: {describe_fault(error)}"]
-    unknown = [f"{PHRASES} names the tool {tool!r}, which there is not" for tool in file if tool not in tools]
-    return {tool: file[tool] for tool in file if tool in tools}, unknown
+        return {}, [f"{path} is left out: {describe_fault(error)}"]
+    except (OSError, ValueError, ManifestError) as error:
+        return {}, [f"{path} is left out: {' '.join(str(error).split())}"]
+    unknown = [f"{path} names the tool {tool!r}, which there is not" for tool in said if tool not in tools]
+    return {tool: said[tool] for tool in said if tool in tools}, unknown
 
 
 def _metadata_warnings(manifest: Manifest) -> list[str]:

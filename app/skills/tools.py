@@ -58,17 +58,14 @@ def described_tools(
     workers: Workers | None,
     version: Signature,
     *,
-    bundled: bool = False,
-    is_installed: bool = False,
-    runs_code: bool = True,
+    bundled: bool,
+    is_installed: bool,
+    can_run: bool,
 ) -> SkillTools:
     """Return the tools of a folder as its text describes them, with calls to `workers`.
 
     Without workers a call has one of its own that ends with it, so that a test that loads one skill has
-    nothing to close. An installed or bundled skill does not run so, for nothing confines it, nor does
-    anything without `runs_code`.
-
-    Only a bundled skill is believed that its tools are harmless. The results of an installed one count as
+    nothing to close. An installed skill does not run so, for nothing confines it, and its results count as
     text of others, whatever its metadata says.
     """
     from app.tools.source import find_tools
@@ -83,13 +80,14 @@ def described_tools(
         return SkillTools(faults=(f"scripts/tools.py{where}: {error.msg}",), broken=True)
     options = _Options(manifest, [one.name for one in found], bundled=bundled, is_installed=is_installed)
     code = "" if bundled else code_hash(folder)
-    alone = runs_code and not (bundled or is_installed)
     tools = [
         Tool(
             one.name,
             one.description,
             one.schema,
-            _call(workers, folder, version, one.function, options.has("idempotent-tools", one.name), alone),
+            _call(workers, folder, version, one.function, options.has("idempotent-tools", one.name))
+            if can_run
+            else _unavailable,
             wants_context=True,
             examples=one.examples,
             warnings=one.warnings,
@@ -113,13 +111,9 @@ def _hooks(function: Callable[..., object]) -> dict[str, Any]:
 
 
 def _call(
-    workers: Workers | None, folder: Path, version: Signature, function: str, idempotent: bool, alone: bool
+    workers: Workers | None, folder: Path, version: Signature, function: str, idempotent: bool
 ) -> Callable[[dict[str, JSON], ToolContext], Awaitable[ToolResult]]:
     async def call(args: dict[str, JSON], context: ToolContext) -> ToolResult:
-        if workers is None and not alone:
-            return ToolResult.failure(
-                "UNAVAILABLE", f"{function} runs only in the server", "start: recado serve"
-            )
         used = workers or Workers()
         try:
             return await used.call(folder, version, function, args, context)
@@ -130,6 +124,10 @@ def _call(
                 await used.close()
 
     return call
+
+
+async def _unavailable(args: dict[str, JSON], context: ToolContext) -> ToolResult:
+    return ToolResult.failure("UNAVAILABLE", "it runs only in the server", "start: recado serve")
 
 
 def _died(function: str, fault: WorkerFault, idempotent: bool) -> ToolResult:
@@ -148,46 +146,51 @@ def _warnings(tools: Collection[Tool]) -> list[str]:
     return [f"{tool.name}: {warning}" for tool in tools for warning in tool.warnings]
 
 
-# The lists of tools in `metadata`; in the first ones `*` names all.
-_STARRED = ("sensitive-tools", "destructive-tools", "read-only-tools", "own-results")
-_NAMED = ("idempotent-tools", "harmless-tools", "search-results")
+# The lists of tools in `metadata`, and the traits of the tools that they name.
+_TRAITS = {
+    "sensitive-tools": "sensitive",
+    "destructive-tools": "destructive",
+    "read-only-tools": "read_only",
+    "idempotent-tools": "idempotent",
+    "harmless-tools": "harmless",
+    "search-results": "permits_addresses",
+}
+_LISTS = (*_TRAITS, "own-results")
+_STARRED = {"sensitive-tools", "destructive-tools", "read-only-tools", "own-results"}  # where `*` names all
 
 
 class _Options:
     """The options for tools in `metadata`, and those that cannot be followed."""
 
     def __init__(
-        self, manifest: Manifest, tools: Collection[str], *, bundled: bool, is_installed: bool = False
+        self, manifest: Manifest, tools: Collection[str], *, bundled: bool = False, is_installed: bool = False
     ) -> None:
         self._manifest = manifest
-        self._lists = {key: frozenset(manifest.words(key)) for key in (*_STARRED, *_NAMED)}
-        self.warnings: list[str] = []
-        self._timeout = self._seconds(manifest.text("timeout-seconds"))
-        named = frozenset().union(*(self._lists[key] for key in _STARRED)) - {"*"}
-        named = named.union(*(self._lists[key] for key in _NAMED))
-        self.warnings += [
+        self._lists = {key: frozenset(manifest.words(key)) for key in _LISTS}
+        self._timeout = DEFAULT_TIMEOUT
+        stars = {"*"} if any("*" in self._lists[key] for key in _STARRED) else set[str]()
+        named = frozenset().union(*self._lists.values()) - stars
+        self.warnings = [
             f"metadata names the tool {name!r}, which scripts/tools.py does not have"
             for name in sorted(named.difference(tools))
         ]
-        if not bundled:
-            self._distrust("harmless-tools", "is for skills of the release")
-            self._distrust("search-results", "is for skills of the release")
-        if is_installed:
-            self._distrust("own-results", "is not believed of a skill from elsewhere")
+        distrusted = {} if bundled else dict.fromkeys(("harmless-tools", "search-results"), "of the release")
+        distrusted |= {"own-results": "that is not from elsewhere"} if is_installed else {}
+        for key, whose in distrusted.items():
+            if self._lists[key]:
+                self._lists[key] = frozenset()
+                self.warnings.append(f"{key} is only believed of a skill {whose}")
+        if text := manifest.text("timeout-seconds"):
+            self._read_timeout(text)
 
     def of(self, name: str) -> dict[str, Any]:
         """Return the options of the tool of that name."""
         return {
+            **{trait: self.has(key, name) for key, trait in _TRAITS.items()},
             "category": self._manifest.name,
-            "sensitive": self.has("sensitive-tools", name),
-            "destructive": self.has("destructive-tools", name),
-            "read_only": self.has("read-only-tools", name),
-            "idempotent": self.has("idempotent-tools", name),
-            "harmless": self.has("harmless-tools", name),
             "timeout": self._timeout,
             "audience": audience_of(self._manifest),
             "outside": not self.has("own-results", name),
-            "permits_addresses": self.has("search-results", name),
         }
 
     def has(self, key: str, name: str) -> bool:
@@ -195,19 +198,12 @@ class _Options:
         listed = self._lists[key]
         return name in listed or ("*" in listed and key in _STARRED)
 
-    def _distrust(self, key: str, why: str) -> None:
-        if self._lists[key]:
-            self._lists[key] = frozenset()
-            self.warnings.append(f"{key} {why}")
-
-    def _seconds(self, text: str) -> float:
-        if not text:
-            return DEFAULT_TIMEOUT
+    def _read_timeout(self, text: str) -> None:
         try:
             seconds = float(text)
         except ValueError:
             seconds = 0.0
         if 0 < seconds <= 3600:
-            return seconds
-        self.warnings.append(f"timeout-seconds is {text!r}; expected seconds from 1 to 3600")
-        return DEFAULT_TIMEOUT
+            self._timeout = seconds
+        else:
+            self.warnings.append(f"timeout-seconds is {text!r}; expected seconds from 1 to 3600")

@@ -13,9 +13,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Awaitable
-from concurrent.futures import Future
 from contextlib import suppress
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +21,6 @@ from app.skills.frames import (
     FROM_WORKER,
     HEADER,
     TO_WORKER,
-    Answer,
     Ask,
     Call,
     FrameError,
@@ -62,7 +59,7 @@ def work(connection: socket.socket, folder: Path) -> None:
     sys.path[:0] = [str(scripts)]
     worker = _Worker(connection)
     worker.load(scripts / "tools.py", folder.name)
-    worker.listen()
+    worker.serve()
 
 
 def _leave(connection: socket.socket) -> None:
@@ -82,16 +79,15 @@ def _limit() -> None:
 
 
 class _Worker:
-    """Reads in the main thread; each call has its own thread, and what is awaited runs on one loop."""
+    """Runs one call after the other, in the main thread."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
-        self._writing = threading.Lock()
+        self._stream = connection.makefile("rb")
         self._tools: dict[str, Tool] = {}
-        self._asks: dict[int, Future[Any]] = {}
-        self._numbers = count(1)
         self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, daemon=True, name="async tools").start()
+        self._speaking = threading.Lock()
+        self._running = 0  # the id of the call, which alone may use the connection; 0 for none
 
     def load(self, path: Path, skill: str) -> None:
         """Run the file; where that fails, tell the server why and end the process."""
@@ -103,31 +99,47 @@ class _Worker:
             os._exit(1)
         self._send(Ready())
 
-    def listen(self) -> None:
-        with self._connection.makefile("rb") as stream:
-            while header := stream.read(HEADER):
-                message = decode(stream.read(length(header, TO_WORKER)))
-                if isinstance(message, Call):
-                    name = message.function
-                    threading.Thread(target=self._run, args=(message,), daemon=True, name=name).start()
-                else:
-                    self._answered(message)
+    def serve(self) -> None:
+        while (call := self._read()) is not None:
+            self._running = call.id
+            frame = self._result(call)
+            with self._speaking:
+                self._running = 0
+                try:
+                    self._connection.sendall(frame)
+                except OSError:  # the code closed what is not its own: nothing can be said any more
+                    os._exit(1)
         os._exit(0)
 
-    def _run(self, call: Call) -> None:
-        value: object
+    def _read(self) -> Any:
+        """Return the next message, None where the server closed its end."""
+        header = self._stream.read(HEADER)
+        return decode(self._stream.read(length(header, TO_WORKER))) if header else None
+
+    def _send(self, message: Message) -> None:
+        self._connection.sendall(encode(message, FROM_WORKER))
+
+    def _result(self, call: Call) -> bytes:
         try:
-            tool = self._tool(call.function)
-            if tool is None:
-                sentence = f"scripts/tools.py has no tool {call.function} once it runs"
-                value = ToolResult.failure("UNAVAILABLE", sentence)
-            else:
-                value = tool.bind(tool.validate_args(call.args), self._context(call, tool))()
-            if inspect.isawaitable(value):
-                value = asyncio.run_coroutine_threadsafe(_awaited(call, value), self._loop).result()
+            result = bounded(self._value(call), OUTPUT_LIMIT)
+        except TooLarge:
+            result = too_large(call.function, OUTPUT_LIMIT)
         except BaseException as error:  # exit() ends the call, not the worker
-            value = _failure(call, error)
-        self._finish(call, value)
+            result = raised(call.function, error)
+            if result.code == "INTERNAL":
+                traceback.print_exception(error)
+        try:
+            return encode(Result(call.id, result.form), FROM_WORKER)
+        except FrameError:
+            return encode(Result(call.id, too_large(call.function, OUTPUT_LIMIT).form), FROM_WORKER)
+
+    def _value(self, call: Call) -> object:
+        tool = self._tool(call.function)
+        if tool is None:
+            sentence = f"scripts/tools.py has no tool {call.function} once it runs"
+            return ToolResult.failure("UNAVAILABLE", sentence)
+        value = tool.bind(tool.validate_args(call.args), self._context(call, tool))()
+        return self._loop.run_until_complete(_awaited(value)) if inspect.isawaitable(value) else value
 
     def _tool(self, name: str) -> Tool | None:
         """Find a tool by the name that the server read in the text, where decorators were only words."""
@@ -142,66 +154,23 @@ class _Worker:
         return self._tools[name]
 
     def _context(self, call: Call, tool: Tool) -> ToolContext:
-        def ask(method: str, *args: Any) -> Future[Any]:
-            number = next(self._numbers)
-            self._asks[number] = answer = Future[Any]()
-            try:
-                self._send(Ask(number, call.id, method, list(args)))
-            except BaseException:
-                del self._asks[number]
-                raise
-            return answer
+        def ask(method: str, *args: Any) -> Any:
+            with self._speaking:
+                if self._running != call.id:
+                    raise RuntimeError("the call is over, and so is its context")
+                self._send(Ask(call.id, method, list(args)))
+                answer = self._read()
+            if answer.error:
+                raise ValueError(answer.error)
+            return answer.value
 
         return build_context(call.context, ask, is_async=tool.is_async)
 
-    def _answered(self, answer: Answer) -> None:
-        waiting = self._asks.pop(answer.id, None)
-        if waiting is None or not waiting.set_running_or_notify_cancel():
-            return
-        if answer.error:
-            waiting.set_exception(ValueError(answer.error))
-        else:
-            waiting.set_result(answer.value)
 
-    def _finish(self, call: Call, value: object) -> None:
-        try:
-            result = bounded(value, OUTPUT_LIMIT)
-            frame = _frame(call, result)
-        except (TooLarge, FrameError):
-            frame = _frame(call, too_large(call.function, OUTPUT_LIMIT))
-        except BaseException as error:  # the code of the value's classes raises what it likes
-            frame = _frame(call, _failure(call, error))
-        try:
-            self._write(frame)
-        except OSError:  # the code closed what is not its own: nothing can be said any more
-            os._exit(1)
-
-    def _send(self, message: Message) -> None:
-        self._write(encode(message, FROM_WORKER))
-
-    def _write(self, frame: bytes) -> None:
-        with self._writing:
-            self._connection.sendall(frame)
-
-
-async def _awaited(call: Call, awaitable: Awaitable[object]) -> object:
-    try:
-        return await awaitable
-    except BaseException as error:  # raised here, SystemExit would end the loop of all calls
-        return _failure(call, error)
+async def _awaited(awaitable: Awaitable[object]) -> object:
+    return await awaitable
 
 
 def _takes_any(function: ToolFunction) -> bool:
     """Tell whether it has `**kwargs`, as the functions that decorators make often have."""
     return any(one.kind is one.VAR_KEYWORD for one in inspect.signature(function).parameters.values())
-
-
-def _frame(call: Call, result: ToolResult) -> bytes:
-    return encode(Result(call.id, result.form), FROM_WORKER)
-
-
-def _failure(call: Call, error: BaseException) -> ToolResult:
-    result = raised(call.function, error)
-    if result.code == "INTERNAL":
-        traceback.print_exception(error)
-    return result

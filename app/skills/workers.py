@@ -10,16 +10,19 @@ import structlog
 
 from app.messages import JSON
 from app.skills.folder import Signature, signature
-from app.skills.worker_process import START_SECONDS, Worker, WorkerFault, cancel
+from app.skills.worker_process import Worker, WorkerFault
 from app.text import Private
 from app.tools.context import ToolContext
+from app.tools.masking import mask_text
 from app.tools.result import ToolResult
 
 log = structlog.get_logger(__name__)
 
+# For running a folder's code, with its imports.
+START_SECONDS = 60.0
 IDLE_SECONDS = 300.0
-# In the workers of one folder; further calls wait.
-CALLS_AT_ONCE = 32
+# Calls of one folder, each in a worker of its own; further ones wait.
+CALLS_AT_ONCE = 8
 # In a row, after which a skill is set aside.
 FAILURES = 3
 
@@ -36,12 +39,22 @@ class FailureReporter(Protocol):
     async def skill_failed(self, folder: Path, reason: str) -> None: ...
 
 
-class Workers:
-    """Runs the calls of skills, with one worker for each folder.
+@dataclass(slots=True)
+class _Version:
+    """A version of a folder, and its workers that wait for a call."""
 
-    A folder is used in the version its tools were made from. A worker of which a call was cancelled takes no
-    new ones; it is killed, with everything it started, as soon as its other calls have ended. After
-    `FAILURES` failures in a row the version is set aside.
+    version: Signature
+    idle: list[Worker] = field(default_factory=list)
+    failures: int = 0
+    aside: str = ""
+    places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CALLS_AT_ONCE))
+
+
+class Workers:
+    """Runs the calls of skills, each in a worker of its folder.
+
+    A folder is used in the version its tools were made from. A worker whose call was given up is killed, with
+    everything it started. After `FAILURES` failures in a row the version is set aside.
     """
 
     def __init__(
@@ -58,6 +71,7 @@ class Workers:
         self._start_seconds = start_seconds
         self._loop: asyncio.AbstractEventLoop | None = None
         self._versions: dict[Path, _Version] = {}
+        self._living: set[Worker] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
 
@@ -71,16 +85,20 @@ class Workers:
         self._loop = asyncio.get_running_loop()
         used = self._used(folder, version)
         async with used.places:
-            if used.worker is None and await asyncio.to_thread(signature, folder) != version:
+            if not used.idle and await asyncio.to_thread(signature, folder) != version:
                 changed = "its folder changed just now; it can be called at the next message"
                 raise WorkerFault(changed, started=False)
             if used.aside or self._closed:
                 raise WorkerFault(used.aside or "the server is stopping", started=False)
-            worker = self._worker(folder, used)
+            worker = self._take(folder, used)
             try:
                 result = await worker.call(function, args, context)
+            except WorkerFault as fault:
+                worker.is_stuck = True
+                await self._failed(folder, used, worker, str(fault))
+                raise
             finally:
-                self._after(folder, used, worker)
+                self._give_back(folder, used, worker)
         used.failures = 0
         return result
 
@@ -97,11 +115,10 @@ class Workers:
     async def close(self) -> None:
         """End every worker and wait until they are gone."""
         self._closed = True
-        for task in self._tasks:
-            cancel(task)
+        await asyncio.gather(*(worker.end() for worker in self._living), return_exceptions=True)
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _used(self, folder: Path, version: Signature) -> "_Version":
+    def _used(self, folder: Path, version: Signature) -> _Version:
         known = self._versions.get(folder)
         if known is None or known.version != version:
             if known is not None:
@@ -109,57 +126,51 @@ class Workers:
             known = self._versions[folder] = _Version(version)
         return known
 
-    def _worker(self, folder: Path, used: "_Version") -> Worker:
-        if used.worker is None:
-            prefix = self._launcher.prefix(folder) if self._launcher is not None else ()
-            used.worker = Worker(folder, prefix, self._start_seconds)
-            used.worker.life = self._task(self._lead(folder, used, used.worker))
-        used.worker.keep_awake()
-        return used.worker
+    def _take(self, folder: Path, used: _Version) -> Worker:
+        while used.idle:
+            worker = used.idle.pop()
+            worker.wake()
+            if worker.is_alive:
+                return worker
+            self._end(worker)
+        prefix = self._launcher.prefix(folder) if self._launcher is not None else ()
+        worker = Worker(folder, prefix, self._start_seconds)
+        self._living.add(worker)
+        return worker
 
-    async def _lead(self, folder: Path, used: "_Version", worker: Worker) -> None:
-        try:
-            await self._follow(folder, used, worker)
-        finally:
-            await worker.remove_home()
+    def _give_back(self, folder: Path, used: _Version, worker: Worker) -> None:
+        if worker.is_stuck or self._closed or self._versions.get(folder) is not used:
+            self._end(worker)
+        else:
+            used.idle.append(worker)
+            worker.rest(self._idle_seconds, lambda: self._retire(used, worker))
 
-    async def _follow(self, folder: Path, used: "_Version", worker: Worker) -> None:
-        """Run the worker, and count an end that was not asked for."""
-        try:
-            how = await worker.run()
-        except Exception as error:  # a fault of ours must not let its skill go on for ever
-            how = f"{type(error).__name__}: {error}"
-        finally:
-            if used.worker is worker:
-                used.worker = None
+    def _retire(self, used: _Version, worker: Worker) -> None:
+        worker.wake()
+        used.idle.remove(worker)
+        self._end(worker)
+
+    def _end(self, worker: Worker) -> None:
+        self._task(self._ended(worker))
+
+    async def _ended(self, worker: Worker) -> None:
+        await worker.end()
+        self._living.discard(worker)
+
+    async def _failed(self, folder: Path, used: _Version, worker: Worker, how: str) -> None:
+        if self._closed:
+            return
         used.failures += 1
-        said = Private(worker.said)
+        said = Private(mask_text(str(worker.printed)))
         log.warning("a skill's worker failed", skill=folder.name, how=how, in_a_row=used.failures, said=said)
         if used.failures >= FAILURES and not used.aside:
             used.aside = f"set aside after {FAILURES} failures in a row, until its folder changes: {how}"
             log.error("a skill is set aside", skill=folder.name, reason=used.aside)
             await self._tell(folder, used.aside)
 
-    def _after(self, folder: Path, used: "_Version", worker: Worker) -> None:
-        """End a worker that takes no more calls once it is idle; let others wait for calls."""
-        if worker.abandoned and used.worker is worker:
-            used.worker = None
-        if worker.busy:
-            return
-        if used.worker is not worker:
-            worker.end()
-        elif self._versions.get(folder) is not used:
-            self._retire(used)
-        else:
-            worker.rest(self._idle_seconds, lambda: self._retire(used))
-
-    def _retire(self, used: "_Version") -> None:
-        worker, used.worker = used.worker, None
-        if worker is not None and not worker.busy:
-            worker.end()
-
-    def _let_go(self, folder: Path, used: "_Version") -> None:
-        self._retire(used)
+    def _let_go(self, folder: Path, used: _Version) -> None:
+        for worker in used.idle[:]:
+            self._retire(used, worker)
         if used.aside:
             self._task(self._tell(folder, ""))
 
@@ -176,19 +187,7 @@ class Workers:
         except Exception as error:  # the log has it; the workers go on
             log.error("could not tell of a skill set aside", skill=folder.name, error=str(error))
 
-    def _task(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+    def _task(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        return task
-
-
-@dataclass(slots=True)
-class _Version:
-    """A version of a folder, and the workers that run it."""
-
-    version: Signature
-    worker: Worker | None = None
-    failures: int = 0
-    aside: str = ""
-    places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CALLS_AT_ONCE))

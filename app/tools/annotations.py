@@ -12,8 +12,8 @@ import typing
 import uuid
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from inspect import Parameter
-from itertools import islice
 from typing import Any
 
 import pydantic
@@ -42,8 +42,8 @@ _PYDANTIC = frozenset(("BaseModel", "Field", "HttpUrl", "AnyUrl", *_NUMBERS))
 _DEEPEST = 40
 _MOST_NODES, _MOST_IN_FILE = 2000, 20_000
 """Nodes of one annotation with all it refers to, and of all annotations of a file."""
-_TEXT_OF_NODE = 100
-"""Characters of an annotation written as text that cost as much as one node."""
+_LONGEST_TEXT = 500
+"""Characters of an annotation that is written as text."""
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
@@ -57,28 +57,30 @@ def statements(module: ast.Module) -> Iterator[ast.AST]:
             waiting += getattr(node, name, ())
 
 
+class Unresolvable(Exception):
+    """An annotation that the source alone does not explain."""
+
+
 class Names:
     """The meaning of a module's names, as far as its text tells.
 
-    A type that is named in many places costs in each what reading it the first time did.
+    A class that is named in many places costs in each what reading it the first time did.
     """
 
     def __init__(self, module: ast.Module) -> None:
-        self._imported: dict[str, str] = {}
-        self._classes: dict[str, ast.ClassDef] = {}
-        self._assigned: dict[str, ast.expr] = {}
         self.made: dict[str, object] = {}
         """The classes of the module that annotations needed so far, by name."""
+        self._imported = dict(_imports(module))
+        self._classes = {node.name: node for node in module.body if isinstance(node, ast.ClassDef)}
+        self._assigned = dict(_assignments(module))
+        self._constants: dict[str, object] = {}
+        for name, value in self._assigned.items():
+            with suppress(ValueError, TypeError, RecursionError, MemoryError):  # most are no literals
+                self._constants[name] = ast.literal_eval(value)
+        self._costs: dict[str, int] = {}
         self._making: set[str] = set()
-        self._failed: set[str] = set()
         self._depth = 0
-        self._spent = self._most = 0
-        self._class_costs: dict[str, int] = {}
-        for node in statements(module):
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                self._note_import(node)
-        for statement in module.body:
-            self._note(statement)
+        self._left, self._left_in_file = 0, _MOST_IN_FILE
 
     def annotation(self, node: Any) -> object:
         """Return the type an annotation means; Missing.UNKNOWN for one that the text does not explain.
@@ -87,7 +89,7 @@ class Names:
         """
         if node is Parameter.empty:
             return node
-        self._begin()
+        self._left = _MOST_NODES
         try:
             return self._type(node)
         except TypesTooLarge:
@@ -98,9 +100,9 @@ class Names:
     def default(self, node: ast.expr | None) -> object:
         """Return the value of a default, or the mark for one that is missing or not a literal.
 
-        Raises TypesTooLarge for constants that are used again and again.
+        Raises TypesTooLarge.
         """
-        self._begin()
+        self._left = _MOST_NODES
         return self._default(node)
 
     def _default(self, node: ast.expr | None) -> object:
@@ -113,35 +115,14 @@ class Names:
         except Exception:  # what is no literal is told, not read
             return Missing.UNWRITTEN
 
-    def _note_import(self, node: ast.Import | ast.ImportFrom) -> None:
-        for name in node.names:
-            if isinstance(node, ast.Import):
-                package = name.name.partition(".")[0]
-                self._imported[name.asname or package] = name.name if name.asname else package
-            else:
-                self._imported[name.asname or name.name] = f"{node.module}.{name.name}"
-
-    def _note(self, statement: Any) -> None:
-        match statement:
-            case ast.ClassDef():
-                self._classes[statement.name] = statement
-            case ast.Assign(targets=[ast.Name(id=name), *_], value=value):
-                self._assigned[name] = value
-            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-                self._assigned[name] = value
-
-    def _begin(self) -> None:
-        self._most = min(self._spent + _MOST_NODES, _MOST_IN_FILE)
-        self._pay(1)
-
-    def _pay(self, nodes: int) -> None:
-        if nodes > self._most - self._spent:
-            self._spent = self._most
+    def _pay(self, nodes: int = 1) -> None:
+        self._left -= nodes
+        self._left_in_file -= nodes
+        if self._left < 0 or self._left_in_file < 0:
             raise TypesTooLarge
-        self._spent += nodes
 
     def _type(self, node: ast.expr) -> Any:
-        self._pay(1)
+        self._pay()
         self._depth += 1
         try:
             if self._depth > _DEEPEST:
@@ -154,13 +135,12 @@ class Names:
         match node:
             case ast.Constant(value=None):
                 return None
-            case ast.Constant(value=str() as text):
-                self._pay(len(text) // _TEXT_OF_NODE)
+            case ast.Constant(value=str() as text) if len(text) <= _LONGEST_TEXT:
                 return self._type(ast.parse(text, mode="eval").body)
             case ast.Name(id=name):
                 return self._named(name)
             case ast.Attribute():
-                return self._known(self._dotted(node))
+                return _known(self._dotted(node))
             case ast.BinOp(left=left, op=ast.BitOr(), right=right):
                 return typing.Union[self._type(left), self._type(right)]  # noqa: UP007 - read from text
             case ast.Subscript(value=value, slice=inner):
@@ -188,7 +168,7 @@ class Names:
         return self._field(node) if self._is_call(node, "pydantic.Field") else None
 
     def _field(self, call: Any) -> Any:
-        values = [self._value(argument) for argument in call.args[:1]]
+        values = [self._value(value) for value in call.args]
         named: dict[str, Any] = {
             word.arg: object if word.arg == "default_factory" else self._value(word.value)
             for word in call.keywords
@@ -199,20 +179,24 @@ class Names:
         return pydantic.Field(*values, **named)
 
     def _named(self, name: str) -> Any:
-        if name in self._failed:
-            raise Unresolvable(name)
-        try:
-            if name in self._classes:
-                return self._class(name)
-            if name in self._assigned:
-                return self._type(self._assigned[name])
-        except TypesTooLarge:
-            raise
-        except Exception:  # whatever Python or pydantic makes of it, it is tried once
-            self._failed.add(name)
-            raise
+        if name in self._making:
+            return typing.ForwardRef(name)  # a class that holds itself
+        if name in self.made:
+            self._pay(self._costs[name])
+            return self.made[name]
+        if name in self._classes:
+            self._making.add(name)
+            before = self._left_in_file
+            try:
+                self.made[name] = self._make(self._classes[name])
+            finally:
+                self._making.discard(name)
+            self._costs[name] = before - self._left_in_file
+            return self.made[name]
+        if name in self._assigned:
+            return self._type(self._assigned[name])
         if name in self._imported:
-            return self._known(self._imported[name])
+            return _known(self._imported[name])
         if name in _BUILTINS:
             return _BUILTINS[name]
         raise Unresolvable(name)
@@ -220,66 +204,30 @@ class Names:
     def _dotted(self, node: ast.expr) -> str:
         if isinstance(node, ast.Attribute):
             return f"{self._dotted(node.value)}.{node.attr}"
-        if isinstance(node, ast.Name):
-            return self._imported.get(node.id, node.id)
-        raise Unresolvable(ast.unparse(node)[:80])
-
-    def _known(self, dotted: str) -> Any:
-        module, _, name = dotted.rpartition(".")
-        if module in _MODULES and not name.startswith("_"):
-            return getattr(_MODULES[module], name)
-        if module == "pydantic" and name in _PYDANTIC:
-            return getattr(pydantic, name)
-        raise Unresolvable(dotted)
-
-    def _is(self, node: ast.expr, dotted: str) -> bool:
-        try:
-            return self._dotted(node) == dotted
-        except Unresolvable:
-            return False
+        return self._imported.get(node.id, node.id) if isinstance(node, ast.Name) else ""
 
     def _is_call(self, node: ast.expr | None, dotted: str) -> bool:
-        return isinstance(node, ast.Call) and self._is(node.func, dotted)
+        return isinstance(node, ast.Call) and self._dotted(node.func) == dotted
 
     def _value(self, node: ast.expr) -> Any:
         """Return the value of a literal, a constant of the module, a member of an enum, or a `Field(…)`."""
-        self._pay(1)
-        if isinstance(node, ast.Name) and node.id in self._assigned:
-            constant = self._assigned[node.id]
-            self._pay(sum(1 for _ in islice(ast.walk(constant), _MOST_NODES)))
-            return ast.literal_eval(constant)
+        self._pay()
         match node:
+            case ast.Name(id=name) if name in self._assigned:
+                return self._constants[name]
             case ast.Attribute(value=ast.Name(id=name)) if name in self._classes:
                 return getattr(self._named(name), node.attr)
-            case ast.Call() if self._is(node.func, "pydantic.Field"):
+            case ast.Call() if self._is_call(node, "pydantic.Field"):
                 return self._field(node)
         return ast.literal_eval(node)
 
-    def _class(self, name: str) -> Any:
-        if name in self._making:
-            return typing.ForwardRef(name)  # a class that holds itself
-        if name in self.made:
-            self._pay(self._class_costs[name])
-            return self.made[name]
-        self._making.add(name)
-        before = self._spent
-        try:
-            self.made[name] = self._make(self._classes[name])
-        finally:
-            self._making.discard(name)
-        self._class_costs[name] = self._spent - before
-        return self.made[name]
-
     def _make(self, node: ast.ClassDef) -> Any:
         """Make a class with the same fields, without its methods, decorators and other statements."""
-        self._pay(len(node.body))
         bases = tuple(self._type(base) for base in node.bases)
         kinds = [base for base in bases if isinstance(base, type)]
-        decorators = [one.func if isinstance(one, ast.Call) else one for one in node.decorator_list]
         if any(issubclass(kind, enum.Enum) for kind in kinds):
-            body = self._members(node, [kind for kind in kinds if not issubclass(kind, enum.Enum)])
-            return _new_class(node, bases, body)
-        body = {"__annotations__": {}}
+            return _new_class(node, bases, dict(self._members(node, kinds)))
+        body: dict[str, Any] = {"__annotations__": {}}
         defaults: dict[str, object] = {}
         for statement in node.body:
             if isinstance(statement, ast.AnnAssign) and (name := _field_name(statement.target)):
@@ -290,42 +238,65 @@ class Names:
             return _new_class(node, bases, body, total)
         if any(issubclass(kind, pydantic.BaseModel) for kind in kinds):
             return _new_class(node, bases, body | _written(defaults, pydantic.Field))
-        if any(self._is(one, "dataclasses.dataclass") for one in decorators):
-            made = _new_class(node, bases, body | _written(defaults, dataclasses.field, (list, dict, set)))
+        decorators = [one.func if isinstance(one, ast.Call) else one for one in node.decorator_list]
+        if "dataclasses.dataclass" in map(self._dotted, decorators):
+            made = _new_class(node, bases, body | _written(defaults, dataclasses.field))
             return dataclasses.dataclass(kw_only=True)(made)
         raise Unresolvable(f"{node.name} is no dataclass, model, TypedDict or Enum")
 
     def _field_default(self, node: ast.expr | None) -> object:
-        if isinstance(node, ast.Call) and self._is(node.func, "dataclasses.field"):
+        if isinstance(node, ast.Call) and self._is_call(node, "dataclasses.field"):
             words = {word.arg: word.value for word in node.keywords}
             if "default_factory" in words:
                 return Missing.UNWRITTEN
             node = words.get("default")
-        return Parameter.empty if node is None else self._default(node)
+        return self._default(node)
 
-    def _members(self, node: ast.ClassDef, mixed: list[type]) -> dict[str, Any]:
-        """Return the members of an enumeration that Python takes as they stand.
-
-        `bytes` of a number, or a flag of a million bits, would be computed.
-        """
-        members: dict[str, Any] = {}
+    def _members(self, node: ast.ClassDef, kinds: list[type]) -> Iterator[tuple[str, Any]]:
+        """Yield the members of an enumeration that Python takes as they stand: nothing is computed."""
+        mixed = [kind for kind in kinds if not issubclass(kind, enum.Enum)]
+        computes = any(getattr(part, "name", "") == "_generate_next_value_" for part in node.body)
+        if (
+            computes
+            or not set(mixed) <= {str, int, float}
+            or any(issubclass(one, enum.Flag) for one in kinds)
+        ):
+            raise Unresolvable(f"{node.name} computes its values")
         for part in node.body:
-            if isinstance(part, ast.FunctionDef) and part.name == "_generate_next_value_":
-                raise Unresolvable(f"{node.name} computes its values")
             if isinstance(part, ast.Assign) and (name := _field_name(part.targets[0])):
                 is_auto = self._is_call(part.value, "enum.auto")
                 value = enum.auto() if is_auto else ast.literal_eval(part.value)
-                is_vast = isinstance(value, int) and value.bit_length() > 64
-                if not is_auto and (is_vast or not all(isinstance(value, base) for base in mixed)):
+                if not is_auto and not all(isinstance(value, base) for base in mixed):
                     raise Unresolvable(f"{node.name} makes its values of others")
-                members[name] = value
-        if not all(base in (str, int, float) for base in mixed):
-            raise Unresolvable(f"{node.name} makes its values of others")
-        return members
+                yield name, value
 
 
-class Unresolvable(Exception):
-    """An annotation that the source alone does not explain."""
+def _imports(module: ast.Module) -> Iterator[tuple[str, str]]:
+    for node in statements(module):
+        if isinstance(node, ast.Import):
+            for name in node.names:
+                package = name.name.partition(".")[0]
+                yield name.asname or package, name.name if name.asname else package
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((name.asname or name.name, f"{node.module}.{name.name}") for name in node.names)
+
+
+def _assignments(module: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+    for statement in module.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name), *_], value=value):
+                yield name, value
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                yield name, value
+
+
+def _known(dotted: str) -> Any:
+    module, _, name = dotted.rpartition(".")
+    if module in _MODULES and not name.startswith("_"):
+        return getattr(_MODULES[module], name)
+    if module == "pydantic" and name in _PYDANTIC:
+        return getattr(pydantic, name)
+    raise Unresolvable(dotted)
 
 
 def _field_name(target: ast.expr) -> str:
@@ -342,11 +313,12 @@ def _new_class(node: ast.ClassDef, bases: tuple[Any, ...], body: dict[str, Any],
     return types.new_class(node.name, bases, options, fill)
 
 
-def _written(defaults: dict[str, object], field: Any, shared: tuple[type, ...] = ()) -> dict[str, Any]:
+def _written(defaults: dict[str, object], field: Any) -> dict[str, Any]:
     """Return the defaults of a class; those that are unknown, or that objects would share, by a factory."""
     return {
         name: field(default_factory=object)
-        if default is Missing.UNWRITTEN or isinstance(default, shared)
+        if default is Missing.UNWRITTEN
+        or (isinstance(default, list | dict | set) and field is dataclasses.field)
         else default
         for name, default in defaults.items()
         if default is not Parameter.empty

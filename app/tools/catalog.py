@@ -2,15 +2,14 @@
 
 import hashlib
 import json
-import platform
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import orjson
 import structlog
 
+from app import __version__
 from app.messages import JSON
 from app.security import write_private
 from app.tools.source import LARGEST_SOURCE, FoundTool, find_tools
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 CACHE_FILE = "tool_catalog.json"
-
-_CACHED_PATHS = 64
 
 
 def build_catalog(path: str | Path) -> dict[str, JSON]:
@@ -35,7 +32,7 @@ def build_catalog(path: str | Path) -> dict[str, JSON]:
 
 
 def get_catalog_cached(path: str | Path, cache_dir: str | Path | None = None) -> dict[str, JSON]:
-    """Return `build_catalog`, kept in `cache_dir` until the sources or the code that reads them change.
+    """Return `build_catalog`, kept in `cache_dir` until the sources or this release change.
 
     For whoever asks again and again about files that are not served; a server has a catalogue of its own.
     Without a `cache_dir` the settings are read anew, and it is `.cache` in their data folder.
@@ -44,14 +41,13 @@ def get_catalog_cached(path: str | Path, cache_dir: str | Path | None = None) ->
 
     path, cache = Path(path), Path(cache_dir or Settings().data_dir / ".cache") / CACHE_FILE
     sources = _sources(path)
-    key = f"{_own_hash()}-{_hash(sources)}"
+    key = f"{__version__}-{_hash(sources)}"
     kept = _load(cache)
-    entry = kept.pop(str(path.absolute()), None)
+    entry = kept.get(str(path.absolute()))
     if not isinstance(entry, dict) or entry.get("key") != key:
         entry = {"key": key, "catalog": _built(sources)}
-        recent = dict(list(kept.items())[-(_CACHED_PATHS - 1) :])
         try:
-            write_private(cache, json.dumps({**recent, str(path.absolute()): entry}))
+            write_private(cache, json.dumps({**kept, str(path.absolute()): entry}))
         except OSError as error:  # it costs time, not the catalogue
             log.warning("the tool catalogue was not cached", error=type(error).__name__)
     catalog: dict[str, JSON] = entry["catalog"]
@@ -111,13 +107,6 @@ def _sources(path: Path) -> list[bytes]:
 def _hash(sources: Sequence[bytes]) -> str:
     hashes = [_sha1(content) for content in sources]
     return hashes[0] if len(hashes) == 1 else _sha1("\n".join(hashes).encode())
-
-
-def _own_hash() -> str:
-    """Return a hash of this code, Python and the packages that make catalogues."""
-    code = [file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py"))]
-    releases = [platform.python_version(), *(version(package) for package in ("griffelib", "pydantic"))]
-    return _sha1(b"".join([*code, " ".join(releases).encode()]))
 
 
 def _sha1(content: bytes) -> str:

@@ -1,6 +1,7 @@
 """The way of one tool call: found, checked, agreed to, run within its limits, recorded."""
 
 import asyncio
+import difflib
 import inspect
 import time
 from collections.abc import Awaitable, Callable
@@ -18,7 +19,7 @@ from app.tools.context import CallTerms, ToolContext
 from app.tools.limits import DaemonThreads
 from app.tools.masking import mask_text
 from app.tools.plain import TooLarge, dumps
-from app.tools.registry import ToolRegistry, close_names
+from app.tools.registry import ToolRegistry
 from app.tools.result import OUTPUT_LIMIT, ToolResult, bounded, own_words, raised, too_large
 from app.tools.tool import Tool
 from app.tools.validation import InvalidArguments
@@ -36,9 +37,6 @@ _GRACE = 0.2
 
 _LOGGED = 1000
 """Characters of the arguments that the private log keeps of a call whose tool raised."""
-
-_Outcome = ToolResult | BaseException
-"""The end of a run: a result, or the exception that was raised."""
 
 
 @dataclass(slots=True)
@@ -74,7 +72,7 @@ class ExecutionEngine:
         self._pause = retry_clock
         self._on_call = on_call
         self._threads = threads or DaemonThreads()
-        self._left_behind: set[asyncio.Task[_Outcome]] = set()
+        self._left_behind: set[asyncio.Task[ToolResult]] = set()
 
     async def execute_tool_call(
         self,
@@ -102,9 +100,10 @@ class ExecutionEngine:
         return tool if tool is not None and may_use(context.person, tool.audience) else None
 
     def _unknown(self, name: str, call: _Call) -> ToolResult:
-        known = [one.name for one in self.registry.list_all() if may_use(call.context.person, one.audience)]
+        tools = [tool for tool in self.registry.list_all() if may_use(call.context.person, tool.audience)]
         offered = call.terms.offered
-        close = close_names(name, [one for one in known if offered is None or one in offered])
+        known = [tool.name for tool in tools if offered is None or tool.name in offered]
+        close = difflib.get_close_matches(str(name)[:100], known)
         hint = f"did you mean {' or '.join(close)}?" if close else "use only the tools that were offered"
         return ToolResult.failure("UNKNOWN_TOOL", f"no tool is named {str(name)[:100]!r}", hint)
 
@@ -180,22 +179,23 @@ class ExecutionEngine:
     async def _run(self, call: _Call, tool: Tool, args: dict[str, JSON], deadline: float) -> ToolResult:
         """Make one attempt in a task of its own: a tool that ignores its cancellation holds nobody."""
         call.is_running = False
-        task = asyncio.create_task(self._guarded(call, tool, args), name=f"tool {tool.name}")
+        task = asyncio.create_task(self._outcome(call, tool, args), name=f"tool {tool.name}")
         try:
-            await asyncio.wait({task}, timeout=max(0.0, deadline - time.monotonic()))
-        except asyncio.CancelledError:
-            await self._abandon(task)
-            raise
-        if not task.done():
-            await self._abandon(task)
-            return _not_run(task) or _timed_out(tool, call.is_running)
+            done, _ = await asyncio.wait({task}, timeout=max(0.0, deadline - time.monotonic()))
+        finally:
+            if not task.done():  # it has a moment for its clean-up, and is kept hold of if it goes on
+                task.cancel()
+                self._left_behind.add(task)
+                task.add_done_callback(self._left_behind.discard)
+                await asyncio.wait({task}, timeout=_GRACE)
+        if not done:
+            return _timed_out(tool, call.is_running)
         if task.cancelled():
             return _raised(tool, asyncio.CancelledError("the tool cancelled itself"), args)
-        outcome = task.result()
-        return outcome if isinstance(outcome, ToolResult) else _raised(tool, outcome, args)
+        return task.result()
 
-    async def _guarded(self, call: _Call, tool: Tool, args: dict[str, JSON]) -> _Outcome:
-        """Return the result, or the exception: a task that raises SystemExit itself ends the loop."""
+    async def _outcome(self, call: _Call, tool: Tool, args: dict[str, JSON]) -> ToolResult:
+        """Return the result, also of what was raised: a task that raises SystemExit itself ends the loop."""
 
         def run() -> Any:
             call.is_running = True
@@ -204,22 +204,12 @@ class ExecutionEngine:
         try:
             bound = tool.bind(args, call.context)
             value = await (run() if tool.is_async else self._threads.run(run))
-            return await self._bounded(tool, await value if inspect.isawaitable(value) else value)
+            value = await value if inspect.isawaitable(value) else value
         except asyncio.CancelledError:
             raise
         except BaseException as error:
-            return error
-
-    async def _abandon(self, task: "asyncio.Task[_Outcome]") -> None:
-        """Cancel a run, wait a moment for its clean-up, and keep hold of it if it goes on."""
-        task.cancel()
-        self._left_behind.add(task)
-        task.add_done_callback(self._left_behind.discard)
-        await asyncio.wait({task}, timeout=_GRACE)
-
-    async def _bounded(self, tool: Tool, value: object) -> ToolResult:
-        """Return the result of what a tool returned, whose classes may run code of their own."""
-        try:
+            return _raised(tool, error, args)
+        try:  # in a thread, for the classes of the value may run code of their own
             result: ToolResult = await self._threads.run(lambda: bounded(value, OUTPUT_LIMIT))
             return result
         except TooLarge:
@@ -258,12 +248,6 @@ def _ends_the_caller(error: BaseException) -> bool:
     task = asyncio.current_task()
     cancelled = isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
     return cancelled or isinstance(error, GeneratorExit)
-
-
-def _not_run(task: "asyncio.Task[_Outcome]") -> ToolResult | None:
-    """Return the result of a call that was given up and certainly did not run."""
-    outcome = task.result() if task.done() and not task.cancelled() else None
-    return outcome if isinstance(outcome, ToolResult) and outcome.code == "UNAVAILABLE" else None
 
 
 def _timed_out(tool: Tool, started: bool) -> ToolResult:

@@ -1,6 +1,5 @@
 """The tools there are, by name."""
 
-import difflib
 from collections.abc import Iterable
 
 from app.errors import RecadoError
@@ -42,12 +41,10 @@ class ToolRegistry:
         del self._tools[name]
 
     def get(self, name: str) -> Tool:
-        """Return the tool of that name. Raises ToolNotFoundError, which names similar ones."""
+        """Return the tool of that name. Raises ToolNotFoundError."""
         tool = self._tools.get(name)
         if tool is None:
-            close = close_names(name, self._tools)
-            guess = f"; did you mean {' or '.join(close)}?" if close else ""
-            raise ToolNotFoundError(f"no tool is named {name!r}{guess}")
+            raise ToolNotFoundError(f"no tool is named {name!r}")
         return tool
 
     def find(self, name: str) -> Tool | None:
@@ -78,8 +75,3 @@ class ToolRegistry:
 
     def clear(self) -> None:
         self._tools.clear()
-
-
-def close_names(name: str, names: Iterable[str], most: int = 3) -> list[str]:
-    """Return names like this one, the closest first."""
-    return difflib.get_close_matches(str(name)[:100], list(names), n=most, cutoff=0.6)

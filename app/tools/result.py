@@ -1,6 +1,5 @@
 """The outcome of a tool call, in the one shape that everything reads."""
 
-import asyncio
 import dataclasses
 from bisect import bisect_right
 from collections.abc import Mapping
@@ -115,10 +114,6 @@ class ToolResult:
             return text.decode()
         return self._cut(limit, len(text)).decode()
 
-    async def text(self) -> str:
-        """Return `to_json`, written in a thread."""
-        return await asyncio.to_thread(self.to_json)
-
     @property
     def form(self) -> dict[str, JSON]:
         """Return the envelope that `to_json` writes."""
@@ -129,6 +124,7 @@ class ToolResult:
         return form | ({} if self.data is None else {"data": self.data}) | {"meta": self.meta}
 
     def _cut(self, limit: int, size: int) -> bytes:
+        """Return as much of the data, or of the message, as fits; a list is cut between its items."""
         meta: dict[str, JSON] = {"truncated": True, "size": size}
         flags = {key: value for key, value in self.meta.items() if isinstance(value, bool)}
         for said in (self.meta, flags):  # that it holds text of others is not lost with the rest
@@ -136,18 +132,16 @@ class ToolResult:
                 meta = {**said, **meta}
                 break
         error = self.error or ToolError("INTERNAL", "")
-        whole: Any = error.message
-        if self.ok:
-            whole = self.data if isinstance(self.data, str | list) else dumps(self.data).decode()
+        whole: Any = self.data if self.ok else error.message
 
         def written(n: int) -> bytes:
-            if self.ok:
-                shown = {"items": f"{n} of {len(whole)}"} if isinstance(whole, list) else {}
-                return dumps({"ok": True, "data": whole[:n], "meta": {**meta, **shown}})
-            cut = {"code": error.code[:200], "message": whole[:n], "hint": error.hint[:200]}
-            return dumps({"ok": False, "error": cut, "meta": meta})
+            if not self.ok:
+                cut = {"code": error.code[:200], "message": whole[:n], "hint": error.hint[:200]}
+                return dumps({"ok": False, "error": cut, "meta": meta})
+            shown = {"items": f"{n} of {len(whole)}"} if isinstance(whole, list) else {}
+            return dumps({"ok": True, "data": whole[:n], "meta": {**meta, **shown}})
 
-        if isinstance(whole, list) and len(written(1)) > limit:
+        if not isinstance(whole, str) and not (isinstance(whole, list) and len(written(1)) <= limit):
             whole = dumps(whole).decode()
         most = bisect_right(range(len(whole) + 1), limit, key=lambda n: len(written(n))) - 1
         return written(max(most, 0))

@@ -197,8 +197,12 @@ def parse_arguments(args: JSON) -> dict[str, JSON]:
 
 
 def describe_value(value: JSON) -> str:
-    """Put a value and its kind into words that are short enough for a message."""
-    return f"{_shown(value)} ({_kind(value)})"
+    """Write a value short enough for a message."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    except (ValueError, RecursionError):
+        text = type(value).__name__
+    return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"
 
 
 def is_integer(value: JSON) -> bool:
@@ -252,7 +256,7 @@ def _fetch_nothing(uri: str) -> JSON:
 
 def _said(error: Any) -> str:
     if error.kind.name == "enum":
-        listed = ", ".join(map(_shown, error.kind.options[:20]))
+        listed = ", ".join(map(describe_value, error.kind.options[:20]))
         return f"expected one of {listed}, got {describe_value(error.instance)}"
     if error.kind.name == "anyOf":
         return " or ".join(dict.fromkeys(_said(branch[0]) for branch in error.kind.context[:8] if branch))
@@ -266,21 +270,6 @@ def _read_as(kind: str, text: str) -> JSON:
     except orjson.JSONDecodeError:
         return None
     return value if KINDS[kind](value) else None
-
-
-def _shown(value: JSON) -> str:
-    try:
-        text = json.dumps(value, ensure_ascii=False, default=str)
-    except (ValueError, RecursionError):
-        text = type(value).__name__
-    return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"
-
-
-def _kind(value: JSON) -> str:
-    for kind, test in KINDS.items():
-        if kind != "number" and test(value):
-            return kind
-    return "number" if isinstance(value, float) else type(value).__name__
 
 
 def _is_too_deep(value: JSON) -> bool:

@@ -92,10 +92,6 @@ class AttachmentReader:
     def documents(self) -> Documents:
         return self._files.documents
 
-    async def close(self) -> None:
-        if self._transcriber is not None:
-            await self._transcriber.close()
-
     async def read(self, messages: Sequence[int]) -> None:
         """Fetch and read what came with the messages of a burst; return when each file has its end.
 

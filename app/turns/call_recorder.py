@@ -40,7 +40,7 @@ class CallRecorder(ABC):
         """
         if self._store is not None and self._store.read_outside:
             result = result.with_meta(outside=True)
-        text, day = await result.text(), tool_statistics.day_of(time.time())
+        text, day = result.to_json(), tool_statistics.day_of(time.time())
 
         def write(conn: Connection) -> ToolResult:
             kept, said = result, text

@@ -22,7 +22,8 @@ from app.memory import remembered
 from app.memory.summary import summary_line
 from app.messages import JSON
 from app.people import Person
-from app.routing.tool_catalog import Instructions, ToolSet
+from app.routing.tool_catalog import ToolSet
+from app.skills import Skill
 from app.store.journal import Tokens
 from app.store.limits import CHARACTERS_PER_TOKEN, GUESTS_CHARACTERS
 from app.store.skill_data import Fact
@@ -114,7 +115,7 @@ class Prompt:
 def build_prompt(
     turn: TurnState,
     person: Person,
-    instructions: Sequence[Instructions],
+    instructions: Sequence[Skill],
     facts: Sequence[Fact],
     tools: ToolSet,
     since: Sequence[dict[str, JSON]] = (),
@@ -132,7 +133,7 @@ def build_prompt(
     return Prompt([*messages, *since], 1 + len(history), tools, steps)
 
 
-def system_message(person: Person, skills: Sequence[Instructions]) -> dict[str, JSON]:
+def system_message(person: Person, skills: Sequence[Skill]) -> dict[str, JSON]:
     """Tell the model who it is, who the person is, and the instructions of the skills in use."""
     role = "owner of this assistant" if person.is_owner else _MEMBER
     name = orjson.dumps(bare_name(person.name)).decode() if person.name else "unknown"
@@ -140,7 +141,7 @@ def system_message(person: Person, skills: Sequence[Instructions]) -> dict[str, 
     lines = [_WHO, who]
     for skill in skills:
         files = f"\nIts files: {', '.join(skill.files)}" if skill.files else ""
-        lines.append(f"## Skill {skill.name}\n{skill.body or skill.description}{files}")
+        lines.append(f"## Skill {skill.name}\n{skill.instructions or skill.description}{files}")
     return {"role": "system", "content": "\n\n".join(lines)}
 
 

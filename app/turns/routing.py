@@ -31,7 +31,6 @@ async def route_turn(turn: TurnContext, model: Model) -> tuple[Routed, JSON, Mod
         asked=any(one.reply.rstrip().endswith("?") for one in turn.state.exchanges[-1:]),
         sticky=turn.state.sticky_categories,
         timeout=turn.settings.classifier_timeout,
-        catalog=catalog.hash,
     )
     classified = await classify_intent(model, request, tools.index, tools.skill_index)
     if classified.problem:

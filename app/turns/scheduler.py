@@ -136,7 +136,6 @@ class TurnScheduler:
             except (StoreError, TimeoutError) as error:  # they are found from their rows at a start
                 log.error("turns were not given back", error=str(error) or f"took over {RELEASE_SECONDS:g} s")
         await self._runner.close()
-        await self._attachments.close()
 
     async def _serve(self, conversation: str, lane: _Lane) -> None:
         try:

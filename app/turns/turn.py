@@ -137,7 +137,6 @@ class TurnRunner:
                 person=turn.person,
                 earlier=turn.state.exchanges[-RECENT_EXCHANGES:],
                 max_tokens=turn.tokens_left(tools),
-                catalog=turn.prompt.tools.catalog.hash,
                 facts=tuple(fact.text for fact in turn.facts if not fact.outside),
                 waits=bool(turn.state.open_questions),
             )

@@ -15,7 +15,7 @@ Rows = Iterable[Mapping[str, JSON]]
 
 def bundled(nowhere: Path) -> list[Document]:
     """The tools of the release as the index reads them; `nowhere`: a folder that holds no other skills."""
-    loader = SkillLoader(nowhere, runs_code=False)
+    loader = SkillLoader(nowhere)
     loader.refresh()
     phrases = loader.phrases()
     return [document(tool, phrases.get(tool.name, {})) for tool in loader.tools()]

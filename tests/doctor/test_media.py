@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.doctor.media import check_pictures, check_voice
+from app.doctor.media import check_voice
 from app.settings import Settings
 from tests.standins.model import ModelServer, echo
 
@@ -33,13 +33,3 @@ def test_the_endpoint_of_voice_notes_is_tried(tmp_path: Path, hears: bool, level
 def test_what_is_missing_for_voice_notes_is_said(tmp_path: Path, model: str, level: str, fact: str) -> None:
     [finding] = check_voice(settings(tmp_path, transcription_model=model))
     assert (finding.level, fact in finding.fact) == (level, True)
-
-
-def test_a_model_that_refused_a_picture_is_named(tmp_path: Path) -> None:
-    chosen = {"openai_base_url": "http://127.0.0.1:1/v1", "llm_model": "small"}
-    assert list(check_pictures(settings(tmp_path, **chosen))) == []
-    cache = tmp_path / ".cache"
-    cache.mkdir()
-    (cache / "vision.json").write_text('{"refused": ["small at http://127.0.0.1:1/v1"]}')
-    [finding] = check_pictures(settings(tmp_path, **chosen))
-    assert (finding.level, "takes no pictures" in finding.fact) == ("WARN", True)

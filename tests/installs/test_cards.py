@@ -126,10 +126,10 @@ def test_a_refused_server_and_the_change_of_an_update_are_on_the_card() -> None:
 
 
 def test_of_many_files_some_are_listed() -> None:
-    files = {f"references/{n:03}.md": b"See /etc/%d\n" % n for n in range(200)}
+    files = {f"references/{n:03}.md": b"See os.exec%d\n" % n for n in range(200)}
     made = make_card(unpack(zipped({"SKILL.md": SKILL + b"https://tides.net/\n"} | files), SOURCE))
     text = words(made).text
-    for needed in ("“tides.net”", "“/etc/0”", "- and 195 more", "201 files", "“references/030.md”"):
+    for needed in ("“tides.net”", "“os.exec0”", "- and 195 more", "201 files", "“references/030.md”"):
         assert needed in text
     assert "“references/130.md”" not in text
     assert text.endswith("- and 161 more")

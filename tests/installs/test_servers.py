@@ -104,9 +104,9 @@ class Place:
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     made = Place(tmp_path)
-    verdict = made.sandbox.probe()
-    if not verdict.works:
-        pytest.skip(verdict.reason)
+    fault = made.sandbox.probe()
+    if fault:
+        pytest.skip(fault)
     return made
 
 

@@ -2,11 +2,12 @@
 
 import asyncio
 import json
+from typing import ClassVar
 
 import pytest
 
 from app.llm.offline.replies import results_text
-from app.routing.snapshot import ServerTools
+from app.mcp.definitions import ServerState
 from app.routing.tool_catalog import ToolCatalog
 from app.skills import SkillLoader
 from app.skills.skill import RELEASE_SKILLS
@@ -43,20 +44,17 @@ SEA = Tool("mcp_sea_tides", "Tides of a port", {"type": "object", "properties": 
 class Running:
     """Fulfils `Servers` with two that run."""
 
+    tools = (CLOCK, SEA)
+    descriptions: ClassVar = {"time": "clocks", "sea": "tides"}
+
     async def refresh(self) -> None:
         """Nothing is read here."""
 
     async def first_starts(self) -> bool:
         return False
 
-    def offered(self) -> list[ServerTools]:
-        return SERVED
-
-
-SERVED = [
-    ServerTools("time", "clocks", tools=(CLOCK,)),
-    ServerTools("sea", "tides", tools=(SEA,)),
-]
+    def states(self) -> list[ServerState]:
+        return []
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from app.mcp.definitions import ServerDefinition
-from app.processes.confine import closes_ports
 from app.processes.sandbox import Grants, Sandbox
 from app.settings import Settings
 from tests.world import ROOT
@@ -89,9 +88,9 @@ class Place:
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     made = Place(tmp_path)
-    verdict = made.sandbox.probe()
-    if not verdict.works:
-        pytest.skip(verdict.reason)
+    fault = made.sandbox.probe()
+    if fault:
+        pytest.skip(fault)
     return made
 
 
@@ -145,31 +144,6 @@ def test_what_was_granted_works_and_no_more(place: Place) -> None:
         }
         assert dict(zip(expected, place.attempts(expected, grants), strict=True)) == expected
     assert (place.granted / "f").read_text() == "x"
-
-
-CONNECT = "socket.socket({}).connect(({!r}, {}))"
-WAYS_IN = {
-    "v4": (CONNECT.format("", "127.0.0.1", "{port}"), CLOSED),
-    "mapped": (CONNECT.format("socket.AF_INET6", "::ffff:127.0.0.1", "{port}"), CLOSED),
-    "multipath": (
-        CONNECT.format("socket.AF_INET, 1, 262", "127.0.0.1", "{port}"),
-        FORBIDDEN,
-    ),
-    "fast": ("socket.socket().sendto(b'x', 0x20000000, ('127.0.0.1', {port}))", FORBIDDEN),
-    "fast, by message": ("socket.socket().sendmsg([b'x'], [], 0x20000000, ('127.0.0.1', {port}))", FORBIDDEN),
-    "elsewhere": (CONNECT.format("", "127.0.0.1", "{other}"), "done"),
-}
-
-
-@pytest.mark.skipif(not closes_ports(), reason="the kernel is older than 6.7")
-def test_with_the_network_it_reaches_all_but_our_own_port(place: Place) -> None:
-    """A caller from this machine may be taken for a person: the simulator is open to it."""
-    with socket.create_server(("127.0.0.1", 0)) as ours, socket.create_server(("127.0.0.1", 0)) as another:
-        port, other = ours.getsockname()[1], another.getsockname()[1]
-        place.sandbox = Sandbox(place.settings.model_copy(update={"port": port}))
-        codes = [code.format(port=port, other=other) for code, _ in WAYS_IN.values()]
-        said = place.attempts(codes, Grants(network=True))
-    assert dict(zip(WAYS_IN, said, strict=True)) == {way: verdict for way, (_, verdict) in WAYS_IN.items()}
 
 
 def test_a_folder_that_became_another_before_it_was_mounted_is_not_shown(

@@ -2,12 +2,12 @@
 
 import pytest
 
-from app.routing.intent import Reading, read_intent
+from app.routing.intent import Intent, read_intent
 
 KNOWN = ("notes", "weather", "date-time", "calculator", "mcp_github")
 
-FULL = '{"categories": ["notes", "weather"], "phrases": ["save a note", "weather in Rome"], "language": "es"}'
-READ = Reading(("notes", "weather"), ("save a note", "weather in Rome"), "es")
+FULL = '{"categories": ["notes", "weather"], "phrases": ["save a note", "weather in Rome"]}'
+READ = Intent(("notes", "weather"), ("save a note", "weather in Rome"), "model")
 
 
 @pytest.mark.parametrize(
@@ -17,48 +17,44 @@ READ = Reading(("notes", "weather"), ("save a note", "weather in Rome"), "es")
         (f"```json\n{FULL}\n```", READ),
         (f"```\n{FULL}", READ),
         (f"Sure! Here it is:\n{FULL}\nAnything else?", READ),
-        (f"<think>maybe calculator {{}}</think>\n{FULL}", READ),
-        (f'maybe ["calculator"]</think>{FULL}', READ),
-        ('["notes"]', Reading(("notes",))),
-        ('["notes", "weather"]', Reading(("notes", "weather"))),
-        ('[{"name": "notes"}, {"name": "weather"}]', Reading(("notes", "weather"))),
-        ('{"categories": "notes, weather"}', Reading(("notes", "weather"))),
-        ('{"category": "notes"}', Reading(("notes",))),
-        ('{"Categories": ["NOTES"]}', Reading(("notes",))),
-        ('{"categories": {"notes": 0.9, "weather": 0}}', Reading(("notes",))),
-        ('{"categories": [{"category": "notes"}], "language": "Spanish"}', Reading(("notes",), (), "es")),
-        ('{"categories": ["date_time", "Date Time"]}', Reading(("date-time",))),
-        ('{"categories": ["notes", "astrology"]}', Reading(("notes",))),
-        ('{"categories": ["astrology"]}', Reading()),
-        ('{"categories": []}', Reading()),
-        ('{"categories": null, "phrases": null, "language": null}', Reading()),
-        ('{"categories": ["none"]}', Reading()),
-        ('{"categories": [1, null, ["notes"]]}', Reading(("notes",))),
+        ('["notes"]', Intent(("notes",), source="model")),
+        ('["notes", "weather"]', Intent(("notes", "weather"), source="model")),
+        ('[{"name": "notes"}, {"name": "weather"}]', Intent(("notes", "weather"), source="model")),
+        ('{"categories": "notes, weather"}', Intent(("notes", "weather"), source="model")),
+        ('{"category": "notes"}', Intent(("notes",), source="model")),
+        ('{"Categories": ["NOTES"]}', Intent(("notes",), source="model")),
+        ('{"categories": {"notes": 0.9, "weather": 0}}', Intent(("notes",), source="model")),
+        ('{"categories": [{"category": "notes"}]}', Intent(("notes",), source="model")),
+        ('{"categories": ["date_time", "Date Time"]}', Intent(("date-time",), source="model")),
+        ('{"categories": ["notes", "astrology"]}', Intent(("notes",), source="model")),
+        ('{"categories": ["astrology"]}', Intent()),
+        ('{"categories": []}', Intent()),
+        ('{"categories": null, "phrases": null}', Intent()),
+        ('{"categories": ["none"]}', Intent()),
+        ('{"categories": [1, null, ["notes"]]}', Intent(("notes",), source="model")),
         (
-            '{"categories": ["notes"], "phrases": "one thing", "language": "pt-BR"}',
-            Reading(("notes",), ("one thing",), "pt"),
+            '{"categories": ["notes"], "phrases": "one thing"}',
+            Intent(("notes",), ("one thing",), "model"),
         ),
         (
-            '{"categories": ["notes"], "phrases": [1, {}, " a  b "], "language": 7}',
-            Reading(("notes",), ("a b",)),
+            '{"categories": ["notes"], "phrases": [1, {}, " a  b "]}',
+            Intent(("notes",), ("a b",), "model"),
         ),
-        ("[]", Reading()),
-        ("{}", Reading()),
-        ("none", Reading()),
-        ("None.", Reading()),
-        ("`none`", Reading()),
-        ("notes", Reading(("notes",))),
-        ("notes, weather", Reading(("notes", "weather"))),
-        ("- notes\n- weather", Reading(("notes", "weather"))),
-        ("**mcp_github**", Reading(("mcp_github",))),
-        ("The category is weather.", Reading(("weather",))),
-        ("{'categories': ['notes'], 'phrases': ['weather in Rome']}", Reading(("notes",))),
-        ('{"categories": ["notes", "weat', Reading(("notes",))),
-        ('{"categories": ["notes",], }', Reading(("notes",))),
+        ("[]", Intent()),
+        ("{}", Intent()),
+        ("none", Intent()),
+        ("None.", Intent()),
+        ("`none`", Intent()),
+        ("notes", Intent(("notes",), source="model")),
+        ("notes, weather", Intent(("notes", "weather"), source="model")),
+        ("- notes\n- weather", Intent(("notes", "weather"), source="model")),
+        ("**mcp_github**", Intent(("mcp_github",), source="model")),
+        ("The category is weather.", Intent(("weather",), source="model")),
+        ("{'categories': ['notes'], 'phrases': ['weather in Rome']}", Intent(("notes",), source="model")),
+        ('{"categories": ["notes", "weat', Intent(("notes",), source="model")),
+        ('{"categories": ["notes",], }', Intent(("notes",), source="model")),
         ("", None),
         ("   \n", None),
-        ("<think>notes, surely</think>", None),
-        ("<think>notes, and then it was cut", None),
         ("I cannot help with that.", None),
         ("42", None),
         ("{" * 5000, None),
@@ -66,7 +62,7 @@ READ = Reading(("notes", "weather"), ("save a note", "weather in Rome"), "es")
         ("\x00\x00", None),
     ],
 )
-def test_reads_what_can_be_read(text: str, expected: Reading | None) -> None:
+def test_reads_what_can_be_read(text: str, expected: Intent | None) -> None:
     assert read_intent(text, KNOWN) == expected
 
 

@@ -1,10 +1,7 @@
 """Which tools are offered, and in which order."""
 
-import pytest
-
 from app.routing import Intent, select_tools
 from app.search import Document, ToolIndex
-from app.search.scoring import Parts
 
 THINGS = {
     "weather": ("forecast", "rain", "wind", "sunrise"),
@@ -84,7 +81,7 @@ def test_of_a_full_set_the_oldest_idle_ones_of_other_categories_leave_first() ->
     assert names == full  # what is needed is there
     names = chosen(Intent(("money", "music"), source="model"), "convert currency, next song", sticky=full)
     assert {"rain", "wind", "sunrise"}.isdisjoint(names)
-    assert names[:5] == ("pay_bill", "forecast", "play_song", "pause_song", "search_tools")
+    assert names[:4] == ("pay_bill", "play_song", "pause_song", "search_tools")
 
 
 def test_what_goes_on_changes_the_set_only_for_a_tool_that_clearly_knows_more() -> None:
@@ -155,10 +152,8 @@ def test_each_tool_says_why_it_was_chosen() -> None:
     assert (why["search_tools"], why["xyzzy"], why["rain"]) == ("always", "include", "kept")
     assert {why[name] for name in THINGS["money"]} <= {"category", "words", "sibling"}
     best = next(one for one in found if one.why == "category")
-    assert (best.phrase, best.boost, best.coverage, best.kept) == ("convert currency", 1.25, 1.0, False)
+    assert (best.phrase, best.coverage, best.kept) == ("convert currency", 1.0, False)
     assert 0 < best.score <= 1
-    assert best.score == pytest.approx(sum(best.parts.values()), abs=0.002)
-    assert next(one for one in found if one.name == "xyzzy").parts == Parts()._asdict()
     assert [one.name for one in found if one.kept] == ["rain"]
 
 

@@ -1,17 +1,17 @@
 """The tool catalogue: refreshed with folders and servers, searched and asked for a selection."""
 
 import asyncio
-import dataclasses
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import orjson
 import pytest
 
+from app.mcp.definitions import ServerDefinition, ServerState
 from app.people import Person
 from app.routing import Intent
-from app.routing.snapshot import ServerTools
 from app.routing.tool_catalog import Selection, ToolCatalog
 from app.routing.tool_search import ToolSearch
 from app.skills import SkillLoader
@@ -41,22 +41,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 async def view(folder: Path, **environment: str) -> ToolCatalog:
-    abilities = ToolCatalog(SkillLoader(folder), ToolRegistry(), environment, patience=30)
+    abilities = ToolCatalog(SkillLoader(folder), ToolRegistry(), environment)
     await abilities.refresh()
     return abilities
-
-
-async def test_nothing_is_indexed_before_somebody_looks_for_a_tool(folder: Path) -> None:
-    drop(folder, "rose-care", "How to prune and water roses.")
-    abilities = ToolCatalog(SkillLoader(folder), ToolRegistry(), {}, patience=30)
-    await abilities.load()
-    assert "rose-care" in abilities.skill_names
-    assert not abilities.skill_index.rank("prune my roses")
-    await asyncio.gather(*(abilities.refresh_for_message() for _ in range(5)))
-    assert abilities.skill_index.rank("prune my roses")
-    drop(folder, "tulip-care", "How to plant tulips.")
-    await abilities.refresh()
-    assert abilities.skill_index.rank("plant my tulips")
 
 
 @pytest.mark.parametrize(
@@ -220,30 +207,16 @@ async def test_everybody_sees_what_was_there_when_they_asked(folder: Path) -> No
 
 
 async def test_the_first_message_waits_for_a_slow_disk_with_nothing_to_go_on(folder: Path) -> None:
+    drop(folder, "rose-care", "How to prune and water roses.")
     loader = Slow(folder)
     loader.free.clear()
     abilities = ToolCatalog(loader, ToolRegistry(), {}, patience=0.05)
-    await abilities.refresh()
-    assert abilities.tool("calculate") is None
     message = asyncio.create_task(abilities.refresh_for_message())
     await asyncio.wait({message}, timeout=0.3)
     assert not message.done()
     loader.free.set()
     await message
     assert abilities.tool("calculate") is not None
-
-
-async def test_the_first_message_after_a_start_waits_for_the_indexes(folder: Path) -> None:
-    drop(folder, "rose-care", "How to prune and water roses.")
-    loader = Slow(folder)
-    abilities = ToolCatalog(loader, ToolRegistry(), {}, patience=0.05)
-    await until(lambda: "rose-care" in abilities.skill_names, abilities.load)
-    loader.free.clear()
-    message = asyncio.create_task(abilities.refresh_for_message())
-    await asyncio.wait({message}, timeout=0.3)
-    assert not message.done()
-    loader.free.set()
-    await message
     assert abilities.skill_index.rank("prune my roses")
 
 
@@ -331,8 +304,11 @@ MEMBER = Person("p1", "whatsapp", "Ana")
 class OneServer:
     """Fulfils `Servers` with what a test says runs."""
 
-    def __init__(self, *running: ServerTools) -> None:
-        self.running: Sequence[ServerTools] = running
+    descriptions: ClassVar = {"sea": "the sea", "notes": "the sea"}
+
+    def __init__(self, *running: Tool, origin: str = "registry") -> None:
+        self.tools: Sequence[Tool] = running
+        self.origin = origin
 
     async def refresh(self) -> None:
         """Nothing is read here."""
@@ -340,25 +316,26 @@ class OneServer:
     async def first_starts(self) -> bool:
         return False
 
-    def offered(self) -> Sequence[ServerTools]:
-        return self.running
+    def states(self) -> list[ServerState]:
+        names = {tool.category for tool in self.tools}
+        return [ServerState(name, "ready", "", ServerDefinition(name, origin=self.origin)) for name in names]
 
 
-def server(name: str, tool: str, *, audience: str = "members", installed: bool = True) -> ServerTools:
-    made = Tool(
+def server(name: str, tool: str, *, audience: str = "members") -> Tool:
+    return Tool(
         tool,
         "Says the weather of the sea",
         {"type": "object"},
         print,
         category=name,
-        audience=audience,  # type: ignore[arg-type]
+        audience=audience,
     )
-    phrases = {tool: {"es": ("cómo está el mar",)}}
-    return ServerTools(name, "the sea", installed, phrases, (made,))
 
 
-async def abilities(*running: ServerTools, folder: Path = RELEASE_SKILLS) -> tuple[ToolCatalog, OneServer]:
-    servers = OneServer(*running)
+async def abilities(
+    *running: Tool, folder: Path = RELEASE_SKILLS, origin: str = "registry"
+) -> tuple[ToolCatalog, OneServer]:
+    servers = OneServer(*running, origin=origin)
     found = ToolCatalog(SkillLoader(folder), ToolRegistry(), {}, servers=servers)
     await found.refresh()
     return found, servers
@@ -388,33 +365,32 @@ async def test_a_server_for_owners_is_no_category_of_anybody_else() -> None:
 
 
 async def test_the_operators_own_server_is_not_installed(tmp_path: Path) -> None:
-    found, _ = await abilities(server("sea", "mcp_sea_read", installed=False), folder=tmp_path)
+    found, _ = await abilities(server("sea", "mcp_sea_read"), folder=tmp_path, origin="operator")
     assert found.foreign((), ["mcp_sea_read"]) == ()
 
 
-async def test_its_phrases_lead_to_its_tools_and_go_with_it(tmp_path: Path) -> None:
+async def test_its_words_lead_to_its_tools_and_go_with_it(tmp_path: Path) -> None:
     found, servers = await abilities(server("sea", "mcp_sea_read"), folder=tmp_path)
-    assert found.index.rank("como esta el mar", limit=1)[0].id == "mcp_sea_read"
-    assert "“cómo está el mar”" in found.summary(MEMBER, "es", offline=True)
-    servers.running = ()
+    assert found.index.rank("leer el mar", limit=1)[0].id == "mcp_sea_read"
+    assert "sea: the sea" in found.summary(MEMBER, "es", offline=True)
+    servers.tools = ()
     await found.refresh()
     assert found.tool("mcp_sea_read") is None
     assert "sea" not in dict(found.categories(MEMBER))
-    assert "mcp_sea_read" not in [hit.id for hit in found.index.rank("como esta el mar", limit=8)]
+    assert "mcp_sea_read" not in [hit.id for hit in found.index.rank("leer el mar", limit=8)]
 
 
 async def test_a_tool_without_phrases_is_known_by_its_texts_in_three_languages_and_no_example(
     tmp_path: Path,
 ) -> None:
-    silent = dataclasses.replace(server("sea", "mcp_sea_read"), phrases={"mcp_sea_read": {"es": ()}})
-    found, _ = await abilities(silent, folder=tmp_path)
+    found, _ = await abilities(server("sea", "mcp_sea_read"), folder=tmp_path)
     document = found.index.document("mcp_sea_read")
     assert document is not None
     assert document.examples[0] == "sea read"
     assert "leer" in document.examples[1]
     assert "ler" in document.examples[2]
     assert "leer" not in "".join(found.summary(MEMBER, "es", offline=True))
-    assert "mcp_sea_read" not in found.phrases() or not found.phrases()["mcp_sea_read"]
+    assert "mcp_sea_read" not in found.phrases()
 
 
 @pytest.mark.parametrize("names", [("notes", "mcp_notes"), ("mcp_notes", "notes")])

@@ -14,7 +14,6 @@ from app.skills.disclosure import (
     NEW_CHARACTERS,
     narrowed,
     place,
-    readable_files,
     reading_tools,
 )
 from app.skills.skill import Skill
@@ -71,13 +70,13 @@ def test_files_are_listed_but_for_hidden_ones_and_those_that_we_read(tmp_path: P
     skill = a_skill(tmp_path / "prose", files=dict.fromkeys([*names, *hidden], "{}"))
     for odd in (b"line\nbreak.md", b"not \xff text.md"):
         Path(os.fsdecode(os.fsencode(skill.folder) + b"/" + odd)).write_text("")
-    assert readable_files(skill) == ("LICENSE", "assets/form.txt", "references/guide.md", "scripts/run.sh")
+    assert skill.files == ("LICENSE", "assets/form.txt", "references/guide.md", "scripts/run.sh")
 
 
 def test_what_only_a_skills_code_needs_is_not_listed(tmp_path: Path) -> None:
     files = dict.fromkeys(["scripts/tools.py", "scripts/a.py", "assets/b.txt", "assets/c.txt", "d.md"], "")
     skill = a_skill(tmp_path / "coded", "Fill in assets/c.txt.", files)
-    assert readable_files(skill) == ("assets/c.txt", "d.md")
+    assert skill.files == ("assets/c.txt", "d.md")
 
 
 class Desk:

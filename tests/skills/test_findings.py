@@ -1,5 +1,3 @@
-import base64
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +16,6 @@ SEEN = {
         "in\u200dvisible",
         "bell\x07",
         "\x1b[2Kcleared",
-        "nothing\0more",
         "filler\u3164",
     ],
     "instruction": [
@@ -81,13 +78,7 @@ SEEN = {
         "~/.config/gcloud",
         "~/.bash_history",
     ],
-    "encoded": [
-        base64.b64encode(b"import os; os.system('curl https://x.example')").decode(),
-        base64.urlsafe_b64encode(b"#!/bin/sh\nrm -rf everything that is here???>>>").decode(),
-        base64.b64encode(b"\x7fELF" + bytes(60)).decode(),
-    ],
     "runs-code": ["const run = require('child_process')", 'import { exec } from "node:child_process"'],
-    "path": ["write to /etc/hosts", "~/Documents/a.txt", "C:\\Windows\\System32", "/home/ana/file"],
 }
 
 HONEST = [
@@ -103,7 +94,6 @@ HONEST = [
     "rm -rf build/",
     "os.environ and process.env are environments; .envrc and config.env.md are not",
     "sha256: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-    base64.b64encode(b"a picture or some words that do nothing at all, only longer").decode(),
     "GET /v1/etc/things and https://example.net/home/page",
 ]
 
@@ -143,8 +133,7 @@ def test_methods_of_that_name_are_no_calls() -> None:
     ("path", "content", "kind"),
     [
         ("run", b"#!/usr/bin/env python3\neval('1')\n", "runs-code"),
-        ("run", b"\x7fELF\2\1\1\0", "executable"),
-        ("lib.so", b"\xff\0", "executable"),
+        ("run", b"\x7fELF\2\1\1\0", "unreadable"),
         ("data.bin", b"\xff\0\xfe", "unreadable"),
         ("long.md", b"words " * LOOKED_AT, "unreadable"),
     ],
@@ -158,8 +147,8 @@ def test_a_picture_is_no_finding() -> None:
 
 
 def test_the_same_words_are_told_once_and_many_are_bounded() -> None:
-    assert len(find({"a.md": b"/etc/hosts\n" * 1000})) == 1
-    assert len(find({"a.md": b"".join(b"/etc/%d\n" % i for i in range(1000))})) == MOST_PER_FILE
+    assert len(find({"a.md": b"/etc/shadow\n" * 1000})) == 1
+    assert len(find({"a.md": b"".join(b"/proc/%d/environ\n" % i for i in range(1000))})) == MOST_PER_FILE
 
 
 def test_hosts_are_collected() -> None:

@@ -173,9 +173,7 @@ def test_a_folder_that_was_not_bundled_is_never_imported(tmp_path: Path, release
     assert skill.instructions == f"Run {folder}/x."
 
 
-def test_a_package_that_is_not_installed_is_named_until_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_package_that_is_not_installed_is_named(tmp_path: Path) -> None:
     code = (
         "import json\nimport beside\nfrom folder_beside import x\nimport recado_test_package.inner\n"
         "import recado_other_package\n"
@@ -195,11 +193,6 @@ def test_a_package_that_is_not_installed_is_named_until_it_is(
     assert [tool.name for tool in skill.tools] == ["hello"]
     assert loader.tools() == ()
     assert not loader.refresh()
-    for name in ("recado_other_package", "recado_test_package"):
-        (tmp_path / "site" / name).mkdir(parents=True)
-    monkeypatch.syspath_prepend(tmp_path / "site")
-    assert loader.refresh()
-    assert [tool.name for tool in loader.tools()] == ["hello"]
 
 
 def test_what_only_skills_of_the_release_may_say_of_themselves_is_not_believed(tmp_path: Path) -> None:
@@ -212,10 +205,13 @@ def test_what_only_skills_of_the_release_may_say_of_themselves_is_not_believed(t
     ]
     assert [skill.tools[0].permits_addresses for skill in (own, elsewhere)] == [False, False]
     assert own.warnings == (
-        "harmless-tools is for skills of the release",
-        "search-results is for skills of the release",
+        "harmless-tools is only believed of a skill of the release",
+        "search-results is only believed of a skill of the release",
     )
-    assert elsewhere.warnings == (*own.warnings, "own-results is not believed of a skill from elsewhere")
+    assert elsewhere.warnings == (
+        *own.warnings,
+        "own-results is only believed of a skill that is not from elsewhere",
+    )
 
 
 @pytest.mark.parametrize("name", ["SKILL.md", "scripts/tools.py", "mcp.json"])
@@ -417,22 +413,12 @@ async def test_code_changed_within_a_second_is_run_anew(tmp_path: Path, release:
     assert result.data == "adios you"
 
 
-def test_a_skill_comes_back_when_the_program_it_needs_is_installed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(
-        tmp_path / "own" / "gated", front="metadata: {nanobot: {requires: {bins: [recado-test-program]}}}\n"
-    )
+def test_a_skill_without_the_program_it_needs_is_not_available(tmp_path: Path) -> None:
+    front = "metadata: {nanobot: {requires: {bins: [recado-test-program]}}}\n"
+    write(tmp_path / "own" / "gated", front=front)
     loader = loaded(tmp_path / "own")
     assert not loader.skills[0].available
     assert "recado-test-program is not installed" in loader.skills[0].reason
-    program = tmp_path / "bin" / "recado-test-program"
-    program.parent.mkdir()
-    program.write_text("#!/bin/sh\n", "utf-8")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    assert loader.refresh()
-    assert loader.skills[0].available
 
 
 def test_the_second_tool_of_a_name_is_offered_under_its_skills(tmp_path: Path, release: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from app.skills.manifest import ManifestError, Requirements, parse_frontmatter, read_manifest, shortened
+from app.skills.manifest import ManifestError, parse_frontmatter, read_manifest, shortened
 from app.skills.skill import missing
 
 GOOD = b"---\nname: demo\ndescription: Does things.\n---\n# Body\n"
@@ -68,8 +68,11 @@ def test_harmless_forms_are_read(content: bytes) -> None:
         (b"---\nname: demo\n---\n", "no description"),
         (b"---\nname: demo\ndescription: ''\n---\n", "no description"),
         (b"---\nname: demo\ndescription: {a: 1}\n---\n", "no description"),
-        (b"---\nname: a\ndescription: [unclosed\n---\n", "line 4: .* flow sequence from line 3 on"),
-        (b"---\nname: *a\ndescription: b\n---\n", "^SKILL.md line 2: invalid YAML: found undefined alias$"),
+        (b"---\nname: a\ndescription: [unclosed\n---\n", "flow sequence in SKILL.md, line 3"),
+        (
+            b"---\nname: *a\ndescription: b\n---\n",
+            "^invalid YAML: found undefined alias.* in SKILL.md, line 2",
+        ),
         (b"---\ndescription: !!python/object:os.system x\n---\n", "invalid YAML"),
         (b"---\ndescription: " + b"[" * 3000 + b"\n---\n", "invalid YAML"),
         (b"---\ndescription: \xff\xfe\n---\n", "not UTF-8"),
@@ -99,9 +102,8 @@ def test_an_unquoted_colon_is_rescued_with_a_warning() -> None:
         ("name: other\ndescription: x", "demo", "other", "not the folder's name"),
         ("name: Demo Skill\ndescription: x", "demo", "Demo Skill", "lowercase"),
         ("name: 42\ndescription: x", "42", "42", ""),
-        (f"name: {'a' * 65}\ndescription: x", "a" * 65, "a" * 65, "65 characters"),
-        (f"name: demo\ndescription: {'x ' * 600}", "demo", "demo", "1199 characters"),
-        (f"name: demo\ndescription: x\ncompatibility: {'y' * 501}", "demo", "demo", "501 characters"),
+        (f"name: {'a' * 65}\ndescription: x", "a" * 65, "a" * 65, "64 at most"),
+        (f"name: demo\ndescription: {'x ' * 600}", "demo", "demo", ""),
     ],
 )
 def test_deviations_are_warned_of_and_loaded(frontmatter: str, folder: str, name: str, warning: str) -> None:
@@ -128,7 +130,7 @@ def test_lists_in_metadata_are_strings_or_lists() -> None:
 )
 def test_metadata_of_any_shape_is_kept(metadata: str) -> None:
     manifest = read_manifest(f"---\nname: demo\ndescription: x\nmetadata: {metadata}\n---\n".encode(), "demo")
-    assert not manifest.requirements
+    assert manifest.needs("bins") == ()
     assert manifest.words("sensitive-tools") == ()
 
 
@@ -136,11 +138,11 @@ def test_requirements_of_other_assistants_are_told_in_words() -> None:
     requires = '{"bins": ["no-gh"], "anyBins": ["no-a", "no-b"], "env": ["K"]}'
     metadata = f'{{"openclaw": {{"os": ["solaris"], "requires": {requires}}}}}'
     manifest = read_manifest(f"---\nname: demo\ndescription: x\nmetadata: {metadata}\n---\n".encode(), "demo")
-    needs = manifest.requirements
-    assert needs == Requirements(("no-gh",), ("no-a", "no-b"), ("K",), ("solaris",))
     for part in ("no-gh is not installed", "no-a, no-b", "variable K", "for solaris"):
-        assert part in missing(needs)
-    assert missing(Requirements(("sh",), ("no-a", "sh"), systems=("macOS", "Linux"))) == ""
+        assert part in missing(manifest)
+    here = '{"openclaw": {"os": ["macOS", "Linux"], "requires": {"bins": "sh", "anyBins": ["no-a", "sh"]}}}'
+    met = read_manifest(f"---\nname: demo\ndescription: x\nmetadata: {here}\n---\n".encode(), "demo")
+    assert missing(met) == ""
 
 
 def test_shortening_ends_at_a_word() -> None:
@@ -152,10 +154,3 @@ def test_shortening_ends_at_a_word() -> None:
 def test_instructions_too_long_to_be_read_are_a_fault() -> None:
     with pytest.raises(ManifestError, match="262144 at most"):
         read_manifest(b"---\ndescription: x\n---\n" + b"{baseDir}" * 30_000, "demo")
-
-
-def test_a_space_in_brackets_belongs_to_the_word() -> None:
-    manifest = read_manifest(
-        b"---\ndescription: x\nmetadata: {tools: 'Bash(git add *) Read, Write'}\n---\n", "demo"
-    )
-    assert manifest.words("tools") == ("Bash(git add *)", "Read", "Write")

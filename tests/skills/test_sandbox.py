@@ -122,9 +122,9 @@ def settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
 @pytest.fixture
 def sandbox(settings: Settings) -> Sandbox:
     sandbox = Sandbox(settings)
-    verdict = sandbox.probe()
-    if not verdict.works:
-        pytest.skip(verdict.reason)
+    fault = sandbox.probe()
+    if fault:
+        pytest.skip(fault)
     return sandbox
 
 
@@ -345,7 +345,7 @@ def test_the_operators_word_turns_it_off(settings: Settings) -> None:
     sandbox = Sandbox(settings)
     assert sandbox.command(Path("anywhere")) == []
     assert sandbox.refusal() == ""
-    assert not sandbox.probe().works
+    assert sandbox.probe()
     [(level, fact, _)] = findings(settings)
     assert level == "WARN"
     assert "SANDBOX=off" in fact
@@ -383,14 +383,8 @@ JUDGED: list[tuple[tuple[str, ...], tuple[int, int], int | tuple[int, ...], str]
     (("network",), (41, 198), socket.AF_INET6, "allowed"),
     (("network",), (41, 198), 40, "Operation not permitted"),
     (("network",), (41, 198), socket.AF_UNIX, "Operation not permitted"),
-    (("network",), (41, 198), (socket.AF_INET, 1, 6), "allowed"),
-    (("network",), (41, 198), (socket.AF_INET, 1, 262), "Operation not permitted"),
     (("network",), (53, 199), (socket.AF_UNIX, 0o2000001), "allowed"),
     (("network",), (53, 199), (socket.AF_UNIX, 2), "Operation not permitted"),
-    (("network",), (44, 206), (3, 0, 0, 0x4000), "allowed"),
-    (("network",), (44, 206), (3, 0, 0, 0x20004000), "Operation not permitted"),
-    (("network",), (46, 211), (3, 0, 0x20000000), "Operation not permitted"),
-    (("network",), (307, 269), (3, 0, 0, 0x20000000), "Operation not permitted"),
     ((), (0, 63), 0, "allowed"),
     ((), (0x40000038, 0x40000038), 0, "Operation not permitted"),
 ]

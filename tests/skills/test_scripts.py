@@ -86,9 +86,9 @@ SHAPES: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
 
 @pytest.fixture
 def _sandbox(tmp_path: Path) -> None:
-    verdict = Sandbox(Settings(database_url=f"sqlite:///{tmp_path}/x.db")).probe()
-    if not verdict.works:
-        pytest.skip(f"the sandbox does not work here: {verdict.reason}")
+    fault = Sandbox(Settings(database_url=f"sqlite:///{tmp_path}/x.db")).probe()
+    if fault:
+        pytest.skip(f"the sandbox does not work here: {fault}")
 
 
 def write_skill(place: Path, name: str, files: dict[str, str]) -> Path:

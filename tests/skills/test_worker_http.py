@@ -132,6 +132,6 @@ async def test_a_worker_that_lies_gets_an_error(
 ) -> None:
     arguments = [here.url if one == "URL" else one for one in arguments]
     async with asyncio.timeout(5):
-        got = await answered(Ask(1, 1, "http.get", arguments), None, context.http)
+        got = await answered(Ask(1, "http.get", arguments), None, context.http)
     assert got.error.startswith("http.get")
     assert here.heads == []

@@ -150,11 +150,8 @@ async def test_what_the_context_does_not_have_is_said(house: House) -> None:
     assert "store.put: it is not there" in (await house.call("much", a_context(), size=1)).error.message
 
 
-@pytest.mark.parametrize("how", [{"is_installed": True}, {"runs_code": False}])
-async def test_without_workers_what_nothing_confines_is_known_and_does_not_run(
-    how: dict[str, bool], tmp_path: Path
-) -> None:
-    (tool,) = load_skill(write(tmp_path / "good", OTHER), **how).tools  # type: ignore[arg-type]
+async def test_without_workers_what_nothing_confines_is_known_and_does_not_run(tmp_path: Path) -> None:
+    (tool,) = load_skill(write(tmp_path / "good", OTHER), is_installed=True).tools
     result = await tool.execute({})
     assert result.code == "UNAVAILABLE"
     assert "only in the server" in result.error.message
@@ -291,4 +288,4 @@ async def test_what_was_not_awaited_is_a_failure_and_not_a_result(house: House) 
     )
     house.drop("forgetful", forgetful)
     result = await house.call("show", ToolContext(store=Rows()))
-    assert (result.code, "context_call was not awaited" in result.error.message) == ("INTERNAL", True)
+    assert (result.code, "context: get() was not awaited" in result.error.message) == ("INTERNAL", True)

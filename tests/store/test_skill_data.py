@@ -104,7 +104,7 @@ async def test_what_a_worker_asks_for_is_handed_on_as_it_is_stored_and_bounded(s
     await face.put("c", "own")
 
     async def asked(method: str, *args: object) -> Answer:
-        answered = await answer_ask(Ask(1, 1, f"store.{method}", [*args]), face, None)  # type: ignore[arg-type]
+        answered = await answer_ask(Ask(1, f"store.{method}", [*args]), face, None)  # type: ignore[arg-type]
         found: Answer = decode(encode(answered, TO_WORKER)[HEADER:])
         return found
 

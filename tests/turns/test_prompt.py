@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -11,7 +12,8 @@ import pytest
 from app.llm.model import ToolCall
 from app.memory.remembered import BLOCK_BYTES, lines, remembered
 from app.people import Person
-from app.routing.tool_catalog import Instructions
+from app.skills import Skill
+from app.skills.manifest import Manifest
 from app.store.skill_data import Fact
 from app.store.turn_state import Exchange, InboxMessage
 from app.turns.actions import CallResult, Round
@@ -77,14 +79,19 @@ def test_an_owner_is_called_one() -> None:
     assert "owner of this assistant" in system_message(Person("p", "whatsapp", role="owner"), ())["content"]
 
 
+def a_skill(instructions: str, files: tuple[str, ...] = ()) -> Skill:
+    said = {"instructions": instructions, "files": files}
+    return Skill("notes", "Keeps notes.", Path("notes"), Manifest("notes"), **said)  # type: ignore[arg-type]
+
+
 def test_the_system_message_names_the_files_of_a_skill() -> None:
-    skill = Instructions("notes", "Keeps notes.", "Save them.", ("references/a.md", "b.txt"))
+    skill = a_skill("Save them.", ("references/a.md", "b.txt"))
     content = system_message(ANA, [skill])["content"]
     assert content.endswith("\nSave them.\nIts files: references/a.md, b.txt")
 
 
 def test_the_system_message_holds_the_chosen_skills_and_no_time() -> None:
-    skill = Instructions("notes", "Keeps notes.", "Save what they ask you to.")
+    skill = a_skill("Save what they ask you to.")
     one, two = (system_message(ANA, [skill]) for _ in range(2))
     assert one == two
     assert "## Skill notes\nSave what they ask you to." in one["content"]
