@@ -249,6 +249,12 @@ def test_a_file_is_no_address_where_the_schema_says_no_url(arguments: dict[str, 
     assert not leads_elsewhere(arguments, SAID, SCHEMA)
 
 
+def test_a_link_in_a_text_is_no_host_of_a_files_path() -> None:
+    said = {"path": "/datos/lista.txt", "paths": ["https://good.example/"]}
+    assert not leads_elsewhere(said, SAID, SCHEMA)
+    assert leads_elsewhere({"url": "good.example", "path": "/datos/lista.txt"}, SAID, SCHEMA)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
