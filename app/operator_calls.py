@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from sqlite3 import Connection
 from weakref import WeakValueDictionary
 
 from app.channels.access import AccessPolicy
@@ -13,7 +12,7 @@ from app.llm.model import ToolCall
 from app.messages import JSON
 from app.people import Conversation, Person
 from app.store import journal, people
-from app.store.database import Database, new_id
+from app.store.database import Connection, Database, new_id
 from app.store.journal import UncertainCall
 from app.store.skill_data import SkillStore
 from app.tools import ExecutionEngine, NoTTYError, Tool, ToolResult

@@ -310,13 +310,18 @@ class Settings(BaseSettings):
         return OpeningHours.parse(self.opening_hours)
 
     @property
-    def database_path(self) -> Path:
-        """Return the SQLite file. Raise ValueError for a URL of another kind or without a file."""
+    def database(self) -> Path | str:
+        """Return the SQLite file, or the address of a PostgreSQL database.
+
+        Raise ValueError for a URL of another kind or without a file.
+        """
         prefix = "sqlite:///"
+        if self.database_url.startswith(("postgresql://", "postgres://")):
+            return self.database_url
         if not self.database_url.startswith(prefix):
             raise ValueError(
-                f"DATABASE_URL={self.database_url.split('@')[-1]!r}: only sqlite:///path works so far; "
-                "PostgreSQL comes later"
+                f"DATABASE_URL={self.database_url.split('@')[-1]!r}: "
+                "write sqlite:///data/recado.db, or postgresql://USER@HOST/NAME"
             )
         path = self.database_url.removeprefix(prefix)
         if path in ("", ":memory:") or path.endswith("/"):
@@ -328,7 +333,9 @@ class Settings(BaseSettings):
 
     @property
     def data_dir(self) -> Path:
-        return self.data_dir_setting or self.database_path.parent
+        if self.data_dir_setting is not None:
+            return self.data_dir_setting
+        return self.database.parent if isinstance(self.database, Path) else _at_home(Path("data"))
 
     @property
     def workspace_dir(self) -> Path:
@@ -345,8 +352,10 @@ class Settings(BaseSettings):
         If the data folder is the workspace too, only our own files in it count.
         """
         data = self.data_dir
-        database = self.database_path.resolve()  # of a link the files beside it lie there
-        beside = (database.with_name(database.name + end) for end in ("", "-wal", "-shm", ".lock"))
+        beside: tuple[Path, ...] = ()
+        if isinstance(self.database, Path):
+            database = self.database.resolve()  # of a link the files beside it lie there
+            beside = tuple(database.with_name(database.name + end) for end in ("", "-wal", "-shm", ".lock"))
         is_workspace = self.workspace_dir.resolve() == data.resolve()
         ours = tuple(data / name for name in _OWN_DATA) if is_workspace else (data,)
         code = Path(__file__).parent
@@ -442,7 +451,7 @@ def _transcription_model() -> str:
 SECRET_VARIABLES = tuple(
     name.upper()
     for name, field in Settings.model_fields.items()
-    if field.annotation is SecretStr or name in ("models", "outbound_webhooks")
+    if field.annotation is SecretStr or name in ("models", "outbound_webhooks", "database_url")
 )
 
 

@@ -1,9 +1,7 @@
 """Worlds that tests ask for by name."""
 
-import asyncio
 import gc
 import os
-import shutil
 import subprocess
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -13,6 +11,7 @@ from typing import Any
 import pytest
 
 from app.store.database import Database
+from tests.databases import database_at
 from tests.standins.model import ModelServer, Play, echo
 from tests.tides import Web, obeys
 from tests.world import Graph, Server, Town, open_work, wait_for, world
@@ -48,22 +47,10 @@ def samples() -> Path:
     return Path(folder)
 
 
-@pytest.fixture(scope="session")
-def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database file with every migration applied, to be copied."""
-
-    async def make(database: Database) -> Path:
-        await database.open()
-        await database.close()
-        return database.path
-
-    return asyncio.run(make(Database(tmp_path_factory.mktemp("empty") / "recado.db")))
-
-
 @pytest.fixture
-async def store(tmp_path: Path, empty_database: Path) -> AsyncIterator[Database]:
+async def store(tmp_path: Path) -> AsyncIterator[Database]:
     """An open database of its own."""
-    database = Database(Path(shutil.copy(empty_database, tmp_path)))
+    database = Database(database_at(tmp_path / "recado.db"))
     await database.open()
     yield database
     await database.close()

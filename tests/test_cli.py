@@ -156,10 +156,11 @@ def test_each_faulty_variable_has_one_line_and_no_secret_is_in_any(house: House)
 @pytest.mark.parametrize("command", ["serve --port 0", "chat", "people list"])
 def test_what_cannot_be_used_ends_with_one_clear_line(command: str, house: House) -> None:
     (house.folder / "notes.txt").write_text("no database, only a text of some length. " * 50)
-    postgres = "postgresql://me:word@host/recado"
+    postgres = "postgresql://me:word@127.0.0.1:1/recado"
     cases = [
         ({"DATABASE_URL": "sqlite:///notes.txt"}, 1, "notes.txt cannot be"),
-        ({"DATABASE_URL": postgres}, 2, "DATABASE_URL"),
+        ({"DATABASE_URL": postgres}, 1, "PostgreSQL does not answer"),
+        ({"DATABASE_URL": "mysql://me:word@host/recado"}, 2, "DATABASE_URL"),
         ({"DATABASE_URL": "sqlite:///:memory:"}, 2, "write sqlite:///data/recado.db"),
     ]
     if command != "people list":

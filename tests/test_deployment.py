@@ -101,7 +101,7 @@ def test_the_presets_of_compose_are_settings_that_are_valid(monkeypatch: pytest.
     assert SERVICES["recado"]["environment"]["SIMULATOR"].startswith("${SIMULATOR:-")  # "off" in .env counts
     mounts = {volume.split(":")[1] for volume in SERVICES["recado"]["volumes"]}
     assert str(settings.data_dir) in mounts
-    assert str(settings.database_path.parent) in mounts
+    assert str(settings.database.parent) in mounts
     assert str(settings.skills_dir) in mounts
     assert not any(volume.startswith(".") for volume in SERVICES["recado"]["volumes"])
 

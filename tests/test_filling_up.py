@@ -139,4 +139,4 @@ def test_a_full_disk_is_not_called_a_lack_of_rights(tmp_path, small_disk):
     assert (finding.level, finding.fact.partition(": ")[2]) == ("FAIL", "No space left on device")
     assert finding.cure.startswith("free at least 40 MB there")
     with pytest.raises(StoreError, match="No space left on device; make room there"):
-        asyncio.run(check_database(settings.database_path))
+        asyncio.run(check_database(settings.database))

@@ -58,7 +58,7 @@ def test_a_path_may_begin_at_home_as_in_a_shell(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     settings = Settings()
     assert settings.data_dir == tmp_path / "home" / "recado"
-    assert settings.database_path == tmp_path / "home" / "recado" / "messages.db"
+    assert settings.database == tmp_path / "home" / "recado" / "messages.db"
 
 
 def test_the_line_end_of_a_file_is_no_part_of_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,14 +2,13 @@
 
 import time
 from dataclasses import replace
-from sqlite3 import Connection
 
 from app.i18n import detect_language, say
 from app.messages import RECEIPT_MARK, SAYS, Button, Inbound, Outgoing
 from app.people import SIMULATED_PEOPLE, TERMINAL_USER, Person, Realm, Role
 from app.phones import country
 from app.settings import Settings
-from app.store.database import Database, keep_meta
+from app.store.database import Connection, Database, keep_meta
 from app.store.inbox import IntakeRules
 from app.store.outbox import NO_MODEL, OWN_WORDS, Draft
 from app.store.ownership import AccessRules, hash_key, offer_ownership

@@ -3,7 +3,6 @@
 import time
 from dataclasses import dataclass
 from datetime import datetime
-from sqlite3 import Connection
 from zoneinfo import ZoneInfo
 
 from app.channels.access import AccessPolicy, shown_address, shown_name
@@ -13,7 +12,7 @@ from app.people import Conversation, Person
 from app.schedule.wording import local_text
 from app.settings import Settings
 from app.store import handovers, people
-from app.store.database import Database
+from app.store.database import Connection, Database
 from app.store.outbox import Draft, count_since, put_reply
 from app.text import visible
 from app.turns.profiles import local_timezone

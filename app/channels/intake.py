@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from sqlite3 import Connection
 
 import structlog
 
@@ -17,7 +16,7 @@ from app.messages import Unreadable
 from app.ops.metrics import Metrics
 from app.phones import mask
 from app.store import alerts, approvals, delivery, inbox
-from app.store.database import Database
+from app.store.database import Connection, Database
 from app.store.inbox import ClassifiedMessage, IntakeResult, IntakeRules
 from app.text import Private
 from app.turns.inbound import classify_inbound

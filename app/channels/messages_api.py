@@ -4,7 +4,6 @@ import time
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
-from sqlite3 import Connection, Row
 from typing import Annotated
 
 import orjson
@@ -17,7 +16,7 @@ from app.http.dependencies import Guard
 from app.messages import Outgoing, Wakeable
 from app.people import Realm
 from app.store import outbox
-from app.store.database import Database
+from app.store.database import Connection, Database, Row
 from app.store.outbox import Draft
 
 LONGEST_TEXT = 16_000

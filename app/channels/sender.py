@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
-from sqlite3 import Connection
 
 import structlog
 
@@ -12,7 +11,7 @@ from app.channels.whatsapp.errors import PAIR_RATE, send_alert
 from app.errors import StoreError
 from app.messages import Accepted, Channel, Refused, SendResult, Unknown
 from app.store import alerts, delivery, handovers, outbox, people
-from app.store.database import Database
+from app.store.database import Connection, Database
 from app.store.outbox import NextSend, OutboxRow
 from app.text import Private
 from app.turns.limits import Limits

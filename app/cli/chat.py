@@ -5,7 +5,6 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
-from sqlite3 import Connection
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import typer
@@ -16,6 +15,7 @@ from app.cli.server import ANSWER_SECONDS, RunningServer, check_database, find_s
 from app.errors import RecadoError
 from app.settings import Settings
 from app.store import approvals
+from app.store.database import Connection
 from app.text import visible_lines
 
 T = TypeVar("T")
@@ -81,7 +81,7 @@ async def _in_process(settings: Settings) -> AsyncIterator[Talk]:
     """Start an assistant in this process."""
     from app.assistant import Assistant
 
-    await check_database(settings.database_path)
+    await check_database(settings.database)
     make_data_folder(settings.data_dir)
     assistant = Assistant(settings.model_copy(update={"burst_quiet_seconds": 0.0}))
     try:
@@ -110,7 +110,7 @@ class Conversation:
     """A loop of one line, its answer, the next line; what comes unasked is shown at the prompt."""
 
     def __init__(self, settings: Settings, talk: Talk, *, interactive: bool) -> None:
-        self._database = settings.database_path
+        self._database = settings.database
         self._patience = settings.llm_timeout + EXTRA_SECONDS
         self._talk = talk
         self._lines = read_lines()

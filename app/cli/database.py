@@ -1,36 +1,32 @@
 """The database for a command: read without its lock, or opened with it."""
 
-import sqlite3
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import quote
 
 from app.errors import StoreError
-from app.store.database import Database
+from app.store.database import Connection, Database, Location, engine_of
 
 T = TypeVar("T")
 
-BUSY_SECONDS = 5.0
-
 
 @asynccontextmanager
-async def open_database(path: Path) -> AsyncIterator[Database]:
+async def open_database(location: Location) -> AsyncIterator[Database]:
     """Open the database with its lock, and close it after the block.
 
-    Raise StoreLockedError if another process holds it, StoreError if the file or folder cannot be used.
+    Raise StoreLockedError if another process holds it, StoreError if it cannot be used.
     """
-    database = Database(path)
+    database = Database(location)
     try:
         await database.open()
-    except sqlite3.Error as error:
-        raise StoreError(f"{path} cannot be opened: {error}; recado doctor says more") from error
+    except engine_of(location).errors as error:
+        raise StoreError(f"{shown(location)} cannot be opened: {error}; recado doctor says more") from error
     except OSError as error:
         raise StoreError(
-            f"{path.parent} cannot be written: {error.strerror}; make room there, give this user the folder, "
-            "or name another in DATABASE_URL"
+            f"the folder of {shown(location)} cannot be written: {error.strerror}; make room there, "
+            "give this user the folder, or name another in DATABASE_URL"
         ) from error
     try:
         yield database
@@ -50,19 +46,23 @@ def make_data_folder(folder: Path) -> None:
         ) from error
 
 
-def read_records(path: Path, question: Callable[[sqlite3.Connection], T], *, none: T | None = None) -> T:
+def read_records(location: Location, question: Callable[[Connection], T], *, none: T | None = None) -> T:
     """Return `question(connection)`, or `none` where it is given and there is no database yet.
 
-    Raise StoreError if the file cannot be read.
+    Raise StoreError if it cannot be read.
     """
-    if not path.is_file() and none is not None:
-        return none
-    if not path.is_file():
-        raise StoreError(f"there is no database at {path} yet; recado serve makes it")
+    engine = engine_of(location)
+    if not engine.exists():
+        if none is not None:
+            return none
+        raise StoreError(f"there is no database at {shown(location)} yet; recado serve makes it")
     try:
-        uri = f"file:{quote(str(path))}?mode=ro"
-        with closing(sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS)) as connection:
-            connection.row_factory = sqlite3.Row
+        with closing(engine.connect_to_read()) as connection:
             return question(connection)
-    except sqlite3.Error as error:
-        raise StoreError(f"{path} cannot be read: {error}; recado doctor says more") from error
+    except engine.errors as error:
+        raise StoreError(f"{shown(location)} cannot be read: {error}; recado doctor says more") from error
+
+
+def shown(location: Location) -> str:
+    """Return where a database is, without a password."""
+    return str(location).rpartition("@")[2]

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from sqlite3 import Connection
 from statistics import fmean, median
 from typing import Annotated, Any, TypeVar
 
@@ -24,7 +23,7 @@ from app.memory.recall import rank, read_question, weights
 from app.messages import JSON
 from app.search.index import Document, ToolIndex
 from app.store import recall
-from app.store.database import Database, insert
+from app.store.database import Connection, Database, insert
 
 commands = group()
 eval_commands = group(help="Quality on files of examples.")

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from sqlite3 import Connection
 from typing import Annotated, Literal
 
 import orjson
@@ -26,6 +25,7 @@ from app.people import Realm, Role
 from app.phones import canonical, country_of_zone, without_country_code
 from app.settings import Settings
 from app.store import people, personal_data
+from app.store.database import Connection
 from app.store.ownership import invite as make_invitation
 from app.store.people import PersonLine
 from app.store.personal_data import DataSubject, ErasedPerson, PersonFolders
@@ -151,7 +151,7 @@ def realm_of(settings: Settings) -> Realm:
 
 def incomplete(settings: Settings, numbers: Iterable[str]) -> dict[str, str]:
     """Return the numbers that lack their country code, with the cure; none that has written already."""
-    lines: list[PersonLine] = read_records(settings.database_path, people.listing, none=[])
+    lines: list[PersonLine] = read_records(settings.database, people.listing, none=[])
     written = {_plain(name) for line in lines if line.realm == realm_of(settings) for name in line.names}
     home = country_of_zone(settings.timezone or local_timezone())
     cures = {number: without_country_code(number, home) for number in numbers}
@@ -160,7 +160,7 @@ def incomplete(settings: Settings, numbers: Iterable[str]) -> dict[str, str]:
 
 def listed_people(settings: Settings) -> list[PersonLine]:
     """Return everybody in the database and a line for each configured number not seen yet."""
-    lines: list[PersonLine] = read_records(settings.database_path, people.listing, none=[])
+    lines: list[PersonLine] = read_records(settings.database, people.listing, none=[])
     seen = {name for line in lines if line.id and line.realm == "whatsapp" for name in line.names}
     configured = sorted((settings.owner_phone_numbers | settings.allowed_phone_numbers) - seen)
     return lines + [
@@ -240,7 +240,7 @@ def export_person(
         somebody = personal_data.find(conn, realm_of(settings), who)
         return somebody, personal_data.export(conn, somebody)
 
-    somebody, rows = read_records(settings.database_path, read)
+    somebody, rows = read_records(settings.database, read)
     files = _files(settings, somebody.id)
     document = {"names": somebody.names, "realm": somebody.realm, **rows, "files": list(files)}
     text = orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
@@ -271,7 +271,7 @@ def erase_person(
     if sys.stdin.isatty() and not yes:
         typer.confirm(f"Erase everything of {who}? It cannot be undone", abort=True)
     # Without a database "nobody is known" would sound as if they were gone already.
-    lines = read_records(settings.database_path, people.listing)
+    lines = read_records(settings.database, people.listing)
     owners = {line.id for line in lines if owns(line, settings)}
     server = find_server(settings.data_dir)
     if server is not None:
@@ -287,7 +287,7 @@ async def _erase(settings: Settings, who: str) -> ErasedPerson:
     from app.erasure import Erasure
     from app.store import build_store
 
-    async with open_database(settings.database_path) as database:
+    async with open_database(settings.database) as database:
         store = replace(build_store(settings), database=database)
         return await Erasure(store).erase(realm_of(settings), who)
 

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from sqlite3 import Connection
 from typing import Annotated, Any
 
 import orjson
@@ -20,6 +19,7 @@ from app.errors import RecadoError
 from app.messages import JSON
 from app.security import AdminToken
 from app.settings import Settings
+from app.store.database import Connection, Location
 
 commands = group()
 
@@ -86,7 +86,7 @@ def ask_or_write(
     """Return the server's answer once it did something; without a server do it in the database."""
 
     async def in_database() -> JSON:
-        async with open_database(settings.database_path) as database:
+        async with open_database(settings.database) as database:
             return await database.tx(write)
 
     server = find_server(settings.data_dir)
@@ -129,7 +129,7 @@ def serve(
     settings = command_settings("INFO", host=host, port=port)
     hints = [model_line(settings), zone_hint(settings)]
     check_address(settings.host, settings.port)
-    asyncio.run(check_database(settings.database_path))
+    asyncio.run(check_database(settings.database))
     make_data_folder(settings.data_dir)
     for hint in filter(None, hints):
         print(hint, file=sys.stderr, flush=True)  # noqa: T201
@@ -153,9 +153,9 @@ def check_address(host: str, port: int) -> None:
         ) from error
 
 
-async def check_database(path: Path) -> None:
+async def check_database(location: Location) -> None:
     """Open the database and close it again. Raise StoreError as `open_database` does."""
-    async with open_database(path):
+    async with open_database(location):
         pass
 
 

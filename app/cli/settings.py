@@ -40,7 +40,7 @@ def read_settings(**changes: object) -> Settings:
         update={name: value for name, value in changes.items() if value is not None}
     )
     try:
-        _ = settings.database_path
+        _ = settings.database
     except ValueError as error:
         raise ConfigurationError(str(error)) from None
     for variable, given, example in (

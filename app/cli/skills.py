@@ -251,7 +251,7 @@ def _place(skill: Skill) -> str:
 
 def _set_aside(settings: Settings) -> dict[str, str]:
     """Map the names of skills to the reason why the server stopped running their code."""
-    opened: list[Alert] = read_records(settings.database_path, open_alerts, none=[])
+    opened: list[Alert] = read_records(settings.database, open_alerts, none=[])
     about = [alert for alert in opened if alert.code.startswith(ABOUT_SKILLS)]
     return {alert.code.removeprefix(ABOUT_SKILLS).removesuffix(":"): alert.text for alert in about}
 

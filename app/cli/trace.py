@@ -36,7 +36,7 @@ def trace(
 
 
 def _turns_table(settings: Settings) -> str:
-    found: list[TurnLine] = read_records(settings.database_path, traces.recent_turns, none=[])
+    found: list[TurnLine] = read_records(settings.database, traces.recent_turns, none=[])
     if not found:
         return "There were no turns yet."
     head = ("TURN", "WHEN", "PERSON", "OUTCOME", "TRIES", "PROMPT", "CACHED", "ANSWER", "SECONDS")
@@ -58,7 +58,7 @@ def _turns_table(settings: Settings) -> str:
 
 
 def _turn_text(settings: Settings, turn: str) -> str:
-    found = read_records(settings.database_path, lambda conn: traces.turn_trace(conn, turn))
+    found = read_records(settings.database, lambda conn: traces.turn_trace(conn, turn))
     if not found.journal and not found.calls:
         raise RecadoError(f"there is no turn {turn!r}; recado trace lists the last ones")
     prices = {one.model: one.price for one in settings.models if one.price is not None}
@@ -115,7 +115,7 @@ def usage(
     if not re.fullmatch(r"\d{4}-\d{2}", month):
         raise typer.BadParameter("write the month as YYYY-MM, such as 2026-11")
     rates = billing.read_rates(settings.data_dir)
-    used = read_records(settings.database_path, lambda conn: billing.usage(conn, rates, month))
+    used = read_records(settings.database, lambda conn: billing.usage(conn, rates, month))
     if as_json:
         show_json(used)
     else:
@@ -148,7 +148,7 @@ def show_tool_figures(settings: Settings, days: int, *, as_json: bool) -> None:
     """Print a line for each tool called in the last `days` days (UTC, today included)."""
     since = tool_statistics.day_of(time.time() - (days - 1) * _DAY)
     figures: list[ToolFigures] = read_records(
-        settings.database_path, lambda conn: tool_statistics.summary(conn, since), none=[]
+        settings.database, lambda conn: tool_statistics.summary(conn, since), none=[]
     )
     if as_json:
         show_json(list(map(asdict, figures)))

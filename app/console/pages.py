@@ -7,7 +7,6 @@ from collections.abc import Callable, Coroutine
 from datetime import date, datetime
 from math import ceil
 from pathlib import Path
-from sqlite3 import Connection
 from typing import Any, Literal
 from urllib.parse import parse_qsl
 from zoneinfo import ZoneInfo
@@ -30,7 +29,7 @@ from app.messages import Outgoing
 from app.people import Conversation
 from app.schedule.wording import local_text
 from app.store import billing, handovers, outbox, people, threads
-from app.store.database import new_id
+from app.store.database import Connection, new_id
 from app.store.outbox import Draft
 from app.turns.profiles import local_timezone
 

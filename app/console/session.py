@@ -6,12 +6,11 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from sqlite3 import Connection
 
 from fastapi import Request, Response
 
 from app.security import AdminToken, same_token
-from app.store.database import Database, insert
+from app.store.database import Connection, Database, insert
 
 SESSION_SECONDS = 30 * 86_400
 AGENT_CHARACTERS = 200

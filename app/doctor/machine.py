@@ -66,7 +66,17 @@ def _given(path: Path) -> set[str]:
 
 def check_folder(settings: Settings) -> Iterator[Finding]:
     """Check that the folders of data, database and workspace can be written and have room."""
-    database = settings.database_path.absolute()
+    folders = [settings.data_dir.absolute()]
+    if isinstance(settings.database, Path):
+        folders.append(settings.database.absolute().parent)
+        yield from _files(settings.database.absolute())
+    for folder in dict.fromkeys(folders):
+        yield _folder(folder, settings.free_space_mb, "data folder", "DATA_DIR and DATABASE_URL")
+    if settings.workspace_dir_setting:
+        yield _folder(settings.workspace_dir.absolute(), 0, "workspace", "WORKSPACE_DIR")
+
+
+def _files(database: Path) -> Iterator[Finding]:
     files = sorted(database.parent.glob(f"{database.name}*"))
     if shut := [file.name for file in files if not os.access(file, os.R_OK | os.W_OK)]:
         fact = f"{', '.join(shut)} in {database.parent} cannot be read and written by this user"
@@ -74,10 +84,6 @@ def check_folder(settings: Settings) -> Iterator[Finding]:
     if any(file.stat().st_mode & stat.S_IROTH for file in files):
         fact = f"every user of this machine may read the messages in {database.parent}"
         yield warn("data folder", fact, f"chmod -R go-rwx {database.parent}")
-    for folder in dict.fromkeys((settings.data_dir.absolute(), database.parent)):
-        yield _folder(folder, settings.free_space_mb, "data folder", "DATA_DIR and DATABASE_URL")
-    if settings.workspace_dir_setting:
-        yield _folder(settings.workspace_dir.absolute(), 0, "workspace", "WORKSPACE_DIR")
 
 
 def _folder(folder: Path, least: int, name: str, variables: str) -> Finding:

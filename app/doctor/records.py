@@ -1,11 +1,10 @@
 """Check of the database without its lock, and of open alerts."""
 
-import sqlite3
 import time
 from collections.abc import Iterator
-from sqlite3 import Connection
+from pathlib import Path
 
-from app.cli.database import read_records
+from app.cli.database import read_records, shown
 from app.cli.output import moment
 from app.cli.people import realm_of
 from app.doctor.finding import Finding, fail, ok, warn
@@ -13,6 +12,7 @@ from app.errors import StoreError
 from app.settings import Settings
 from app.store import alerts
 from app.store.alerts import Alert
+from app.store.database import Connection, Location, engine_of, scalar
 from app.store.migrations import migrations
 
 LATELY_SECONDS = 7 * 24 * 3600.0
@@ -40,12 +40,12 @@ _CURES = {
 
 def check_database(settings: Settings) -> Iterator[Finding]:
     """Check that the file can be read, has a known schema and is sound."""
-    path = settings.database_path
-    if not path.exists():
-        yield ok("database", f"{path} will be made at the first start")
-        return
+    location = settings.database
     try:
-        yield read_records(path, lambda conn: _state(conn, str(path)))
+        if not engine_of(location).exists():
+            yield ok("database", f"{shown(location)} will be made at the first start")
+            return
+        yield read_records(location, lambda conn: _state(conn, location))
     except StoreError as error:
         fact = str(error).partition("; ")[0]
         yield fail("database", fact, "let this user read it, or move it away and restore a copy")
@@ -61,7 +61,7 @@ def check_alerts(settings: Settings) -> Iterator[Finding]:
         return [one for one in opened if is_same or not one.code.startswith(alerts.ABOUT_SENDING)]
 
     try:
-        opened = read_records(settings.database_path, read)
+        opened = read_records(settings.database, read)
     except StoreError:  # the database has a line of its own
         return
     since = time.time() - LATELY_SECONDS
@@ -84,18 +84,19 @@ def _alert_words(alert: Alert) -> tuple[str, str]:
     return alert.text, known
 
 
-def _state(connection: sqlite3.Connection, path: str) -> Finding:
-    known = len(migrations())
-    tables = {row["name"] for row in connection.execute("SELECT name FROM sqlite_schema")}
+def _state(connection: Connection, location: Location) -> Finding:
+    known, path = len(migrations()), shown(location)
+    is_file = isinstance(location, Path)
+    tables = [row["name"] for row in connection.execute("SELECT name FROM sqlite_schema")] if is_file else []
     if tables and "schema_version" not in tables:
         fact = f"{path} holds another program's tables"
         return fail("database", fact, "name a file of Recado's own in DATABASE_URL")
-    found = connection.execute("SELECT max(version) FROM schema_version").fetchone() if tables else None
-    schema = int(found[0] or 0) if found else 0
+    is_empty = is_file and not tables
+    schema = 0 if is_empty else int(scalar(connection, "SELECT max(version) FROM schema_version") or 0)
     if schema > known:
         fact = f"{path} has schema {schema}, this version of Recado knows {known}"
         return fail("database", fact, "start the newer version that wrote it")
-    damage = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+    damage = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0]) if is_file else "ok"
     if damage != "ok":
         fact = f"{path} is damaged: {damage}"
         return fail("database", fact, "stop the server, keep the file aside and restore a copy")

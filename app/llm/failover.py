@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from sqlite3 import Connection
 
 import structlog
 
@@ -13,7 +12,7 @@ from app.llm.model import ModelAnswer, ModelRequest, Usage
 from app.llm.vision import PictureSource, Vision
 from app.settings import ModelEndpoint, Settings, TokenPrice
 from app.store import billing
-from app.store.database import Database
+from app.store.database import Connection, Database
 from app.text import Private
 
 log = structlog.get_logger(__name__)

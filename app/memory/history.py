@@ -3,7 +3,6 @@
 import asyncio
 import time
 from dataclasses import dataclass, replace
-from sqlite3 import Connection, Row
 from zoneinfo import ZoneInfo
 
 import orjson
@@ -14,7 +13,7 @@ from app.messages import in_own_words
 from app.people import Person
 from app.search.words import holds, terms
 from app.store import recall
-from app.store.database import Database
+from app.store.database import Connection, Database, Row
 
 MOST_KEPT = 500  # notes and facts that one search looks through, the newest first
 MOST_FILES = 500  # that one search looks through, the newest first

@@ -8,13 +8,13 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from heapq import nlargest
-from sqlite3 import Connection, Row
 
 import orjson
 
 from app.search.lexicon import lexicon
 from app.search.words import content, stem, terms, words
 from app.store import recall
+from app.store.database import Connection, Row
 
 AVERAGE_WORDS = 14  # of a message, for the length in BM25
 FILE_CHARACTERS = 20_000  # of a file's text that are indexed

@@ -9,7 +9,6 @@ import time
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import accumulate
-from sqlite3 import Connection
 from zoneinfo import ZoneInfo
 
 import orjson
@@ -20,7 +19,7 @@ from app.llm.model import Model, ModelRequest
 from app.messages import JSON
 from app.routing.intent import json_values
 from app.store import journal, summaries
-from app.store.database import Database
+from app.store.database import Connection, Database
 from app.store.journal import Tokens
 from app.store.summaries import Unfolded
 from app.store.tool_statistics import day_of

@@ -2,7 +2,6 @@
 
 import time
 from pathlib import Path
-from sqlite3 import Connection
 from typing import Literal
 
 from app.i18n import say, say_plural
@@ -11,7 +10,7 @@ from app.mcp.pins import subject_of
 from app.messages import SAYS, Button, Outgoing, Wakeable
 from app.skills.installed import is_installed_folder
 from app.store import alerts, outbox, people
-from app.store.database import Database
+from app.store.database import Connection, Database
 from app.store.outbox import Draft
 from app.store.ownership import AccessRules
 

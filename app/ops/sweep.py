@@ -5,7 +5,6 @@ import time
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
-from sqlite3 import Connection
 from typing import Protocol
 
 import structlog
@@ -27,6 +26,7 @@ from app.store import (
     personal_data,
     retention,
 )
+from app.store.database import Connection
 from app.turns.scheduler import TurnScheduler
 
 log = structlog.get_logger(__name__)

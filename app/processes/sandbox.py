@@ -103,7 +103,9 @@ class Sandbox:
     def __init__(self, settings: Settings) -> None:
         self.off = settings.sandbox == "off"
         self._workspace = settings.workspace_dir.resolve()
-        places = (settings.data_dir, settings.database_path, settings.mcp_config_path, Path(".env"))
+        places = [settings.data_dir, settings.mcp_config_path, Path(".env")]
+        if isinstance(settings.database, Path):
+            places.append(settings.database)
         self._private = tuple(place.resolve() for place in places)
         self._own = tuple(place.resolve() for place in settings.own_places)
         self._fault: str | None = None  # None before a trial

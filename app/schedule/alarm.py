@@ -5,7 +5,6 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from sqlite3 import Connection
 from typing import Literal
 from zoneinfo import ZoneInfo
 
@@ -17,7 +16,7 @@ from app.messages import Outgoing, Template, Wakeable
 from app.schedule.quiet import quiet_until
 from app.schedule.wording import reminder_text
 from app.store import people, schedules
-from app.store.database import Database
+from app.store.database import Connection, Database
 from app.store.outbox import WINDOW_SECONDS, Draft, written_at
 from app.store.ownership import HasAccessRules
 from app.store.schedules import Due, Firing, Schedule

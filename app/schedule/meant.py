@@ -3,9 +3,9 @@
 import re
 import unicodedata
 from collections.abc import Sequence
-from sqlite3 import Connection
 
 from app.store import schedules
+from app.store.database import Connection
 from app.store.schedules import Schedule
 from app.tools import ToolContext
 

@@ -2,11 +2,11 @@
 
 import re
 from datetime import datetime, time, timedelta
-from sqlite3 import Connection
 from zoneinfo import ZoneInfo
 
 from app.calendar.rules import instant
 from app.store import schedules
+from app.store.database import Connection
 
 _CLOCK = r"(\d{1,2})(?:[:.h](\d{2})|\s?h)?"
 _BETWEEN = r"(?:-|–|to|a|as|às|a\s+las|hasta|até)"

@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from hashlib import blake2b
-from sqlite3 import Connection
 from zoneinfo import ZoneInfo
 
 from app.calendar.changes import read_change
@@ -21,7 +20,7 @@ from app.schedule.quiet import quiet_until
 from app.schedule.wording import city_of, local_text, quoted_text, run_text, shown_text, when_text
 from app.search.words import content, words
 from app.store import people, schedules
-from app.store.database import Database
+from app.store.database import Connection, Database
 from app.store.outbox import WINDOW_SECONDS
 from app.store.schedules import Kind, LastRun, Schedule
 from app.tools import ToolContext, ToolResult

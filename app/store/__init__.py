@@ -1,6 +1,7 @@
 """The store: the database and the folders that belong to it."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from app.settings import Settings
 from app.store.database import Database
@@ -25,9 +26,10 @@ def build_store(settings: Settings) -> Store:
     media = MediaFolder(
         settings.data_dir / "media", quota=int(settings.files_quota_mb * MEGABYTE), least_free=free
     )
+    beside = settings.database.parent if isinstance(settings.database, Path) else settings.data_dir
     return Store(
-        Database(settings.database_path),
+        Database(settings.database),
         media,
         PersonFolders(settings.workspace_dir, settings.data_dir),
-        Disk(settings.data_dir, free, settings.database_path.parent),
+        Disk(settings.data_dir, free, beside),
     )

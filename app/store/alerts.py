@@ -1,13 +1,12 @@
 """Alerts (a row for each cause, shown by `recado doctor` and `/health`) and dead letters."""
 
 from dataclasses import dataclass
-from sqlite3 import Connection
 
 import orjson
 
 from app.messages import JSON
 from app.people import Realm
-from app.store.database import insert, keep_meta, meta, read_row, update
+from app.store.database import Connection, insert, keep_meta, meta, read_row, update
 
 ABOUT_SENDING = ("send:", "undelivered:")
 ABOUT_SKILLS = "skill:"
@@ -29,7 +28,7 @@ def raise_alert(conn: Connection, code: str, text: str, now: float) -> None:
     """Open an alert, or count it again."""
     conn.execute(
         "INSERT INTO alerts (code, text, first_at, last_at) VALUES (?, ?, ?, ?)"
-        " ON CONFLICT (code) DO UPDATE SET text = excluded.text, times = times + 1,"
+        " ON CONFLICT (code) DO UPDATE SET text = excluded.text, times = alerts.times + 1,"
         " last_at = excluded.last_at, mended_at = NULL",
         (code, text[:1000], now, now),
     )

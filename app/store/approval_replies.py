@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from sqlite3 import Connection, Row
 
 import orjson
 
@@ -19,7 +18,7 @@ from app.store.approvals import (
     settle,
 )
 from app.store.conditions import MAY_TALK, UNCLAIMED
-from app.store.database import exists, read_row
+from app.store.database import Connection, Row, exists, read_row
 from app.store.delivery import mark_sent
 from app.store.outbox import SENT_AS
 from app.store.turns import BURST_MESSAGES, Pause

@@ -3,14 +3,13 @@
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from sqlite3 import Connection, Row
 from typing import Literal
 
 import orjson
 
 from app.people import Conversation
 from app.store import outbox
-from app.store.database import Database, exists, insert, read_row, scalar, update
+from app.store.database import Connection, Database, Row, exists, insert, read_row, scalar, update
 from app.store.journal import TurnGone
 from app.store.outbox import SENT_AS, Draft
 

@@ -7,7 +7,6 @@ history read it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from sqlite3 import Connection, Row
 from typing import Literal
 
 import orjson
@@ -15,7 +14,7 @@ import orjson
 from app.messages import JSON, Inbound
 from app.people import Conversation
 from app.store.conditions import MAY_TALK, UNCLAIMED
-from app.store.database import exists, insert, placeholders, read_row, scalar, update
+from app.store.database import Connection, Row, exists, insert, placeholders, read_row, scalar, update
 from app.store.people import by_id
 
 READABLE = frozenset({"audio", "voice", "image", "sticker", "document"})

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from sqlite3 import Connection, Row
 from typing import Annotated
 
 import orjson
@@ -16,6 +15,7 @@ from app.errors import RecadoError
 from app.messages import JSON, Pricing
 from app.settings import Limit
 from app.store import limits
+from app.store.database import Connection, Row
 from app.store.tool_statistics import day_of
 
 RATES_FILE = "rates.yaml"  # of the operator, in DATA_DIR

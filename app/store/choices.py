@@ -6,14 +6,13 @@ never approves a call.
 """
 
 from collections.abc import Callable, Sequence
-from sqlite3 import Connection, Row
 
 import orjson
 
 from app.messages import in_own_words
 from app.people import Conversation
 from app.store.conditions import UNCLAIMED
-from app.store.database import insert, update
+from app.store.database import Connection, Row, insert, update
 
 PRESSED = "choice:"  # begins the id of each option: "choice:<id>:<number>"
 OPEN_SECONDS = 23 * 3600.0

@@ -6,14 +6,13 @@ when the person writes.
 """
 
 from dataclasses import dataclass
-from sqlite3 import Connection
 
 import orjson
 
 from app.messages import JSON, Status
 from app.store import billing
 from app.store.conditions import UNSENT
-from app.store.database import exists, new_id, update
+from app.store.database import Connection, exists, new_id, update
 from app.store.outbox import fail, outgoing, state_of_new
 
 PASSING = frozenset({1, 2, 4, 80007, 130429, 131000, 131016, 131056, 131057})  # Meta's codes for "try again"

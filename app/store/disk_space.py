@@ -7,11 +7,10 @@ import errno
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from sqlite3 import Connection
 from typing import Final, Literal
 
 from app.store import alerts
-from app.store.database import exists
+from app.store.database import Connection, exists
 
 MEGABYTE: Final = 1024 * 1024
 Kind = Literal["traces", "data"]

@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from sqlite3 import Connection
 from typing import Literal
 
 import orjson
 
 from app.messages import JSON
-from app.store.database import insert, new_id
+from app.store.database import Connection, insert, new_id
 from app.store.people import names_of
 
 EventName = Literal["message.received", "message.replied", "conversation.handed_over", "limit.reached"]

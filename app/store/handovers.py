@@ -1,11 +1,9 @@
 """Hand-overs: conversations that a person of the business answers, in which the assistant is silent."""
 
-from sqlite3 import Connection
-
 from app.messages import Echo
 from app.people import Conversation
 from app.store import delivery, events, outbox, people, turns
-from app.store.database import exists, insert, new_id, scalar
+from app.store.database import Connection, exists, insert, new_id, scalar
 from app.store.outbox import Draft
 from app.store.ownership import AccessRules
 

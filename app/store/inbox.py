@@ -3,7 +3,6 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from sqlite3 import Connection
 from typing import Protocol
 
 import orjson
@@ -12,7 +11,7 @@ from app.messages import AliasChange, Echo, Inbound, Sender, ThreadControl, Unre
 from app.people import Conversation, Person, Role
 from app.store import alerts, approvals, attachments, events, handovers, limits, people
 from app.store.conditions import RUNNABLE, SILENT, UNCLAIMED
-from app.store.database import exists, insert, scalar, update
+from app.store.database import Connection, exists, insert, scalar, update
 from app.store.delivery import StatusEffect
 from app.store.outbox import Draft, Origin, count_since, put_reply
 from app.store.ownership import AccessRules
@@ -231,7 +230,7 @@ class _Intake:
         waits = (
             f"{UNCLAIMED} AND person_id = ?"
             " AND message_id = (SELECT id FROM messages WHERE wamid = ? AND direction = 'in')"
-            " AND NOT (? AND message_id IN (SELECT message_id FROM attachments WHERE attempts > 0))"
+            " AND NOT (? = 1 AND message_id IN (SELECT message_id FROM attachments WHERE attempts > 0))"
         )
         return bool(update(self.conn, "inbox", waits, person.id, wamid, person.is_guest, done_at=self.now))
 

@@ -1,7 +1,6 @@
 """The journal (a row for each step of a turn), the tokens used, and the calls of unknown outcome."""
 
 from dataclasses import dataclass
-from sqlite3 import Connection
 
 import orjson
 
@@ -9,7 +8,7 @@ from app.errors import RecadoError
 from app.messages import JSON
 from app.people import Conversation
 from app.store import limits
-from app.store.database import insert, scalar
+from app.store.database import Connection, insert, scalar
 
 ADMIN_CALL = "mcp"  # outcome of a turn that is one call of the administrator's, and no conversation
 
@@ -89,7 +88,8 @@ def tokens_used(conn: Connection, person: str, day: str) -> int:
 def mark_uncertain(conn: Connection, person: str, call: UncertainCall, now: float) -> None:
     """Note a call of unknown outcome: it must not run again without the person's yes."""
     conn.execute(
-        "INSERT INTO uncertain_calls VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at",
+        "INSERT INTO uncertain_calls VALUES (?, ?, ?, ?)"
+        " ON CONFLICT (person_id, tool, arguments_hash) DO UPDATE SET at = excluded.at",
         (person, *call, now),
     )
 
@@ -114,7 +114,8 @@ def count_tokens(conn: Connection, person: str, tokens: Tokens, day: str, now: f
     today: int = scalar(
         conn,
         "INSERT INTO token_use (person_id, day, tokens) VALUES (?, ?, ?)"
-        " ON CONFLICT (person_id, day) DO UPDATE SET tokens = tokens + excluded.tokens RETURNING tokens",
+        " ON CONFLICT (person_id, day) DO UPDATE SET tokens = token_use.tokens + excluded.tokens"
+        " RETURNING tokens",
         *(person, day, used),
     )
     return today

@@ -1,12 +1,11 @@
 """How much of each limit was used, by hours of UTC."""
 
 from datetime import UTC, datetime, timedelta
-from sqlite3 import Connection
 from typing import Literal
 
 from app.settings import Limit
 from app.store.conditions import RUNNABLE, SILENT, UNCLAIMED, UNSENT
-from app.store.database import exists, scalar, update
+from app.store.database import Connection, exists, scalar, update
 
 Period = Literal["hour", "day", "month"]
 LAST_TURNS = 20  # tell what a turn may cost

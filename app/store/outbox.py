@@ -8,7 +8,6 @@ What WhatsApp says of it afterwards stands in `delivery`.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from sqlite3 import Connection, Row
 from typing import Literal
 
 import orjson
@@ -19,7 +18,7 @@ from app.messages import Address, Outgoing
 from app.people import Conversation, Realm
 from app.store import alerts, people
 from app.store.conditions import SILENT, UNSENT, WRITTEN
-from app.store.database import exists, insert, meta, new_id, placeholders, scalar, update
+from app.store.database import Connection, Row, exists, insert, meta, new_id, placeholders, scalar, update
 
 SEND_SECONDS = 150.0  # longer than any one send may take
 WINDOW_SECONDS = 24 * 3600

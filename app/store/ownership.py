@@ -5,11 +5,10 @@ import re
 import secrets
 from dataclasses import dataclass
 from hashlib import sha256
-from sqlite3 import Connection
 from typing import Protocol
 
 from app.people import Realm, Role
-from app.store.database import exists, insert, keep_meta, meta
+from app.store.database import Connection, exists, insert, keep_meta, meta
 
 CODE_SECONDS = 3600
 CODE_TRIES = 5

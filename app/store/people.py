@@ -3,7 +3,6 @@
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from sqlite3 import Connection, Row
 from typing import Literal
 
 from app.errors import RecadoError
@@ -12,7 +11,7 @@ from app.people import Alias, Conversation, Person, Realm, Role
 from app.phones import canonical
 from app.store import limits
 from app.store.conditions import MAY_TALK, UNCLAIMED
-from app.store.database import exists, insert, new_id, placeholders, read_row, scalar, update
+from app.store.database import Connection, Row, exists, insert, new_id, placeholders, read_row, scalar, update
 from app.store.ownership import AccessRules, accept_invitation, takes_ownership, withdraw_code
 
 OUTSIDERS_KEPT = 1000

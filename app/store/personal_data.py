@@ -5,14 +5,13 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from sqlite3 import Connection
 
 from app.errors import RecadoError
 from app.messages import JSON
 from app.people import Realm
 from app.phones import canonical, digits, other_form
 from app.rmtree import rmtree
-from app.store.database import Database, placeholders, scalar, update
+from app.store.database import Connection, Database, placeholders, scalar, update
 from app.store.people import names_of
 
 _NOT_IN_A_NUMBER = re.compile(r"[^\d\s+().-]")
@@ -139,7 +138,7 @@ def erase(conn: Connection, realm: Realm, who: str, now: float) -> ErasedPerson:
     for name in subject.names:  # of others too, who came with it once and stay frozen without it
         in_realm = "person_id IN (SELECT id FROM people WHERE realm = ?)"
         conn.execute(f"DELETE FROM claimed_aliases WHERE value = ? AND {in_realm}", (name, subject.realm))
-        shares = "realm = ? AND instr(frozen, ?)"
+        shares = "realm = ? AND instr(frozen, ?) > 0"
         update(conn, "people", shares, subject.realm, name, frozen=_SHARED_WITH_ERASED)
     conn.execute(  # what owners were told of them as a stranger; its rows of the outbox go with it
         "DELETE FROM messages WHERE id IN (SELECT message_id FROM outbox WHERE source LIKE ?)",
@@ -164,16 +163,13 @@ def _all_spellings(names: Iterable[str]) -> list[str]:
 
 def _names_any(spellings: Sequence[str]) -> str:
     """Return SQL for the dead letters of no known person that hold one of these names."""
-    return f"person_id IS NULL AND ({' OR '.join(['instr(payload, ?)'] * len(spellings)) or 'FALSE'})"
+    return f"person_id IS NULL AND ({' OR '.join(['instr(payload, ?) > 0'] * len(spellings)) or 'FALSE'})"
 
 
 def _tables(conn: Connection) -> list[str]:
     """Return the tables that have a column `person_id`."""
-    rows = conn.execute(
-        "SELECT t.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c"
-        " WHERE t.type = 'table' AND c.name = 'person_id'"
-    )
-    return [row["name"] for row in rows]
+    rows = conn.execute("SELECT table_name FROM table_columns WHERE column_name = 'person_id'")
+    return [row["table_name"] for row in rows]
 
 
 def _rows(conn: Connection, sql: str, *parameters: str) -> list[dict[str, JSON]]:

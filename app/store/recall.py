@@ -1,9 +1,8 @@
 """The index over what a person and the assistant said: postings by person and term."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from sqlite3 import Connection, Row
 
-from app.store.database import placeholders, scalar
+from app.store.database import Connection, Row, placeholders, scalar
 
 MOST_POSTINGS = 4_000  # that one question reads; the rarest words come first
 FOREVER = 2.0**53  # Unix seconds after which nothing is said

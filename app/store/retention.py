@@ -1,8 +1,7 @@
 """Deletion of what is old, a small batch at each sweep, so that no table grows for ever."""
 
-from sqlite3 import Connection
-
 from app.store import attachments, schedules
+from app.store.database import Connection
 from app.store.journal import ADMIN_CALL
 from app.store.tool_statistics import day_of
 

@@ -6,7 +6,6 @@ does too, and may end without a word.
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from sqlite3 import Connection, Row
 from typing import Literal
 
 import orjson
@@ -14,7 +13,7 @@ import orjson
 from app.people import Conversation
 from app.store import outbox
 from app.store.conditions import MAY_TALK, RUNNING, UNCLAIMED, WRITTEN
-from app.store.database import exists, insert, placeholders, read_row, scalar, update
+from app.store.database import Connection, Row, exists, insert, placeholders, read_row, scalar, update
 from app.store.outbox import SENT_AS, Draft
 
 SOURCE = "sched:"

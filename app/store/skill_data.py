@@ -7,7 +7,6 @@ import asyncio
 import time
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
-from sqlite3 import Connection
 from typing import Literal, TypeVar
 
 import orjson
@@ -15,7 +14,7 @@ import orjson
 from app.errors import RecadoError
 from app.messages import JSON
 from app.store import disk_space
-from app.store.database import Database, scalar, update
+from app.store.database import Connection, Database, scalar, update
 
 T = TypeVar("T")
 
@@ -53,7 +52,8 @@ def facts(conn: Connection, person: str) -> list[Fact]:
     Any skill offers facts by keeping `{"text": …}` under a key of "fact:" and a time that sorts as text.
     """
     rows = conn.execute(
-        "SELECT *, iif(json_type(value, '$.text') = 'text', json_extract(value, '$.text'), NULL) AS text"
+        "SELECT *,"
+        " CASE WHEN json_type(value, '$.text') = 'text' THEN json_extract(value, '$.text') END AS text"
         " FROM skill_data WHERE person_id = ? AND key >= 'fact:' AND key < 'fact;' ORDER BY key",
         (person,),
     )
@@ -195,7 +195,7 @@ class SkillStore:
         if 0 < self._quota < after:
             conn.execute(  # what could undo a deletion goes, so that the deletion makes room at once
                 "UPDATE skill_data SET value = json_remove(value, '$.undo')"
-                " WHERE person_id = ? AND json_extract(value, '$.undo') NOT NULL",
+                " WHERE person_id = ? AND json_extract(value, '$.undo') IS NOT NULL",
                 (self._person,),
             )
             if self._bytes(conn) > self._quota:

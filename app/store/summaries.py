@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from sqlite3 import Connection
 
 import orjson
 
 from app.people import Conversation
-from app.store.database import read_row, update
+from app.store.database import Connection, read_row, update
 from app.store.turn_state import Exchange, Parts, exchanges_since, summary_of
 
 RETRY_SECONDS = 600.0

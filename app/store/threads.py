@@ -1,10 +1,10 @@
 """Conversations as the console shows them: a list, and the thread of one."""
 
 from dataclasses import dataclass
-from sqlite3 import Connection
 
 from app.store import outbox, people
 from app.store.conditions import SILENT
+from app.store.database import Connection
 from app.text import fold
 
 MOST_CONVERSATIONS = 50
@@ -43,7 +43,6 @@ class ThreadMessage:
 def newest(conn: Connection, words: str, now: float) -> list[ThreadLine]:
     """Return the conversations whose person or texts hold `words`, those that ask for a person first."""
     sought = fold(words)
-    conn.create_function("folded", 1, fold, deterministic=True)
     rows = conn.execute(
         "SELECT c.id, c.person_id, m.text, m.kind, m.at,"
         f" CASE WHEN c.id IN ({SILENT}) THEN 'human'"
@@ -52,9 +51,10 @@ def newest(conn: Connection, words: str, now: float) -> list[ThreadLine]:
         " ELSE '' END AS state"
         " FROM conversations c JOIN people p ON p.id = c.person_id"
         " JOIN messages m ON m.id = (SELECT max(id) FROM messages WHERE conversation_id = c.id)"
-        " WHERE instr(folded(p.name), ?)"
-        " OR EXISTS (SELECT 1 FROM aliases a WHERE a.person_id = p.id AND instr(folded(a.value), ?))"
-        " OR EXISTS (SELECT 1 FROM messages s WHERE s.conversation_id = c.id AND instr(folded(s.text), ?))"
+        " WHERE instr(folded(p.name), ?) > 0"
+        " OR EXISTS (SELECT 1 FROM aliases a WHERE a.person_id = p.id AND instr(folded(a.value), ?) > 0)"
+        " OR EXISTS (SELECT 1 FROM messages s"
+        " WHERE s.conversation_id = c.id AND instr(folded(s.text), ?) > 0)"
         " ORDER BY state = 'asked' DESC, m.id DESC LIMIT ?",
         (now, now - ASKS_SECONDS, sought, sought.translate(_BETWEEN_DIGITS), sought, MOST_CONVERSATIONS),
     ).fetchall()

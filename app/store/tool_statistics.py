@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import itemgetter
-from sqlite3 import Connection, Row
+
+from app.store.database import Connection, Row
 
 UNKNOWN_TOOL = "unknown"  # counted in place of a name that no tool has
 OK = "ok"

@@ -1,13 +1,12 @@
 """Traces: the model calls of a turn with prompts, tools and cost, for the operator."""
 
 from dataclasses import dataclass
-from sqlite3 import Connection, Row
 
 import orjson
 
 from app.messages import JSON
 from app.store import disk_space
-from app.store.database import insert, read_row, scalar
+from app.store.database import Connection, Row, insert, read_row, scalar
 from app.store.journal import Tokens
 
 PART_CHARACTERS = 256 * 1024  # of a longer part of a prompt its beginning and its length are kept

@@ -3,14 +3,13 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from sqlite3 import Connection, Row
 
 import orjson
 
 from app.messages import JSON, FollowUp, in_own_words, retold
 from app.people import Conversation
 from app.store import approvals
-from app.store.database import exists, placeholders, scalar, update
+from app.store.database import Connection, Row, exists, placeholders, scalar, update
 from app.store.journal import TurnGone, UncertainCall, tokens_used, uncertain_calls
 from app.store.outbox import SENT_AS
 from app.store.people import by_id

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import dropwhile
-from sqlite3 import Connection, Row
 from typing import Literal
 
 import orjson
@@ -12,7 +11,7 @@ from app.errors import RecadoError
 from app.people import Conversation
 from app.store import alerts, approvals, attachments, choices, events, outbox, summaries
 from app.store.conditions import RUNNABLE, RUNNING, SILENT, UNCLAIMED
-from app.store.database import Database, exists, insert, placeholders, update
+from app.store.database import Connection, Database, Row, exists, insert, placeholders, update
 from app.store.journal import TurnGone
 from app.store.outbox import Draft
 

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from datetime import datetime
 from pathlib import Path
-from sqlite3 import Connection
 from zoneinfo import ZoneInfo
 
 import structlog
@@ -23,6 +22,7 @@ from app.messages import JSON, FetchFailed
 from app.people import Person
 from app.store import attachments
 from app.store.attachments import Reason, WaitingFile
+from app.store.database import Connection
 from app.store.disk_space import MEGABYTE
 from app.store.media import MediaFolder, NotKept, safe_name
 from app.tools import ToolContext

@@ -3,14 +3,13 @@
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from sqlite3 import Connection
 from typing import TypeVar
 
 from app.i18n import say
 from app.messages import JSON
 from app.people import Person
 from app.store import journal, tool_statistics
-from app.store.database import Database
+from app.store.database import Connection, Database
 from app.store.journal import UncertainCall
 from app.store.skill_data import NoRoom, SkillStore
 from app.tools import Tool, ToolResult

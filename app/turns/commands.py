@@ -4,7 +4,6 @@ import re
 import time
 from collections.abc import Sequence
 from datetime import datetime
-from sqlite3 import Connection
 from typing import Literal
 from zoneinfo import ZoneInfo
 
@@ -15,7 +14,7 @@ from app.schedule.quiet import read_hours
 from app.schedule.wording import local_text
 from app.store import handovers, people, skill_data
 from app.store.billing import usage
-from app.store.database import Database
+from app.store.database import Connection, Database
 from app.store.skill_data import Fact, forget_fact
 from app.store.summaries import drop_line
 from app.store.tool_statistics import day_of

@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
-from sqlite3 import Connection
 
 import structlog
 
@@ -15,6 +14,7 @@ from app.memory.summary import outgrows_window
 from app.messages import Button, Link, Outgoing
 from app.store import alerts, choices, outbox, summaries, turns
 from app.store.choices import option_id
+from app.store.database import Connection
 from app.store.outbox import Draft
 from app.store.turns import Outcome, StickySelection
 from app.text import Private, fold

@@ -3,13 +3,13 @@
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from sqlite3 import Connection
 
 from app.i18n import say
 from app.messages import SAYS, Channel, Inbound
 from app.store import approval_replies, choices, people
 from app.store.approval_replies import ReplyTaken
 from app.store.approvals import BUTTON, Choice
+from app.store.database import Connection
 from app.store.inbox import ClassifiedMessage
 from app.store.outbox import Draft, count_since, put_reply
 from app.store.turns import Pause

@@ -7,7 +7,6 @@ reminders and questions, then for the owner's alert that nothing is left.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from sqlite3 import Connection
 
 from app.errors import RecadoError
 from app.i18n import say
@@ -16,6 +15,7 @@ from app.people import Conversation, Person
 from app.settings import Settings
 from app.store import alerts, events, limits, outbox, people
 from app.store.billing import MILLION, REGULAR, RateTable
+from app.store.database import Connection
 from app.store.limits import Period
 from app.store.outbox import Draft, Origin, OutboxRow
 from app.store.ownership import HasAccessRules

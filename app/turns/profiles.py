@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from sqlite3 import Connection, Row
 from zoneinfo import ZoneInfo
 
 from app.i18n import LANGUAGES, detect_language
 from app.people import Person
 from app.phones import country, timezone_of
 from app.store import people, schedules
-from app.store.database import Database
+from app.store.database import Connection, Database, Row
 from app.store.ownership import HasAccessRules
 from app.tools import ToolContext
 

@@ -6,14 +6,13 @@ from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from sqlite3 import Connection
 
 import structlog
 
 from app.errors import StoreError
 from app.schedule.quiet import runs_wait_until
 from app.store import turns
-from app.store.database import new_id
+from app.store.database import Connection, new_id
 from app.store.journal import TurnGone
 from app.store.media import MediaFolder
 from app.store.turns import Pause, Ready, UnreadFiles

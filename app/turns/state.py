@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from sqlite3 import Connection
 
 from app.errors import RecadoError
 from app.llm.errors import RetryBudget
@@ -16,7 +15,7 @@ from app.routing.tool_catalog import ToolCatalog
 from app.settings import Settings
 from app.store import journal, traces, turn_state
 from app.store.billing import RateTable
-from app.store.database import Database
+from app.store.database import Connection, Database
 from app.store.journal import UncertainCall
 from app.store.skill_data import Fact
 from app.store.tool_statistics import day_of

@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import PurePath
-from sqlite3 import Connection
 from typing import TypeVar
 
 from app.llm.model import ToolCall
 from app.messages import JSON, MediaFile
 from app.store import journal
-from app.store.database import Database
+from app.store.database import Connection, Database
 from app.store.journal import UncertainCall
 from app.store.media import LARGEST_PICTURE, MediaFolder, NotKept, describe_file
 from app.store.skill_data import SkillStore

@@ -9,6 +9,7 @@ from app.channels.whatsapp.errors import send_alert
 from app.messages import Refused
 from app.store import outbox
 from app.store.database import Database
+from tests.databases import database_at
 from tests.store.rows import conversation, no_limits, queue
 
 BUSY, PAIR = 130429, 131056
@@ -55,7 +56,7 @@ def test_the_operator_is_told_the_cure() -> None:
 
 async def test_what_was_held_is_tried_again_at_a_start(tmp_path: Path) -> None:
     """The cure for a token that expired is a new one and a restart."""
-    database, now = Database(tmp_path / "recado.db"), time.time()
+    database, now = Database(database_at(tmp_path / "recado.db")), time.time()
     await database.open()
 
     def hold(conn: Connection) -> str:

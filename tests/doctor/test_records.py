@@ -26,7 +26,7 @@ async def test_those_turned_away_are_named_whole_with_the_command(
     chosen = settings(
         **{name.lower(): value for name, value in meta.CREDENTIALS.items()}, WHATSAPP_API_URL=server.url
     )
-    database = Database(chosen.database_path)
+    database = Database(chosen.database)
     await database.open()
     doors, now = AccessRules("whatsapp"), time.time()
     for phone in ("5215512345678", "5491155550000"):
@@ -54,7 +54,7 @@ async def test_who_goes_by_no_name_any_more_can_be_erased_and_not_be_let_in(
     chosen = settings(
         **{name.lower(): value for name, value in meta.CREDENTIALS.items()}, WHATSAPP_API_URL=server.url
     )
-    database = Database(chosen.database_path)
+    database = Database(chosen.database)
     await database.open()
     doors, now = AccessRules("whatsapp", open=True), time.time()
     phone, id_only = "5215512345678", "MX.ana"
@@ -78,7 +78,7 @@ async def test_what_the_simulator_refused_is_nothing_of_whatsapp(
     connected = settings(
         **{name.lower(): value for name, value in meta.CREDENTIALS.items()}, WHATSAPP_API_URL=server.url
     )
-    database = Database(chosen.database_path)
+    database = Database(chosen.database)
     await database.open()
     now = time.time()
 

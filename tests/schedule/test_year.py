@@ -14,6 +14,7 @@ import pytest
 from app.calendar.rules import next_after
 from app.schedule.alarm import Reminders
 from app.store.database import Database
+from tests.databases import database_at
 from tests.store.rows import Everybody
 
 ZONES = ("America/Santiago", "America/Mexico_City", "Europe/Madrid")
@@ -59,7 +60,7 @@ async def test_each_time_of_a_year_runs_once_and_none_in_quiet_hours(
     monkeypatch.setattr(time, "time", lambda: clock)
 
     async def open_again() -> tuple[Database, Reminders]:
-        store = Database(tmp_path / "recado.db")
+        store = Database(database_at(tmp_path / "recado.db"))
         await store.open()
         alarm = Reminders(
             store,

@@ -158,7 +158,7 @@ def house(settings: Settings) -> Iterator[dict[str, Any]]:
             "env": Path(".env").absolute(),
             "data": settings.data_dir,
             "other": other,
-            "database": settings.database_path,
+            "database": settings.database,
             "root": ROOT,
             "venv": sys.prefix,
             "port": network.getsockname()[1],
@@ -337,7 +337,7 @@ def test_a_bubblewrap_that_confines_nothing_is_found_out(
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     reason = Sandbox(settings).refusal()
     assert "a trial reached the environment of another process" in reason
-    assert str(settings.database_path) in reason
+    assert str(settings.database) in reason
 
 
 def test_the_operators_word_turns_it_off(settings: Settings) -> None:

@@ -1,28 +1,29 @@
-"""A database file with every migration applied, and one in which a turn runs."""
+"""A database with every migration applied, and one in which a turn runs."""
 
-import shutil
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from app.store.database import Connection, engine_of
+from tests.databases import SERVER, database_at
 from tests.store.rows import begun, conversation, inbound, take
 
 
 @pytest.fixture
-def conn(tmp_path: Path, empty_database: Path) -> Iterator[sqlite3.Connection]:
-    path = shutil.copy(empty_database, tmp_path)
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.row_factory = sqlite3.Row
-        connection.execute("PRAGMA synchronous=OFF")  # no crash is tested here
-        connection.execute("PRAGMA foreign_keys=ON")
+def conn(tmp_path: Path) -> Iterator[Connection]:
+    engine = engine_of(database_at(tmp_path / "recado.db"))
+    engine.prepare()
+    with closing(engine.connect()) as connection:
+        if not SERVER:
+            connection.execute("PRAGMA synchronous=OFF")  # no crash is tested here
         yield connection
+    engine.unlock()
 
 
 @pytest.fixture
-def turn(conn: sqlite3.Connection) -> sqlite3.Connection:
+def turn(conn: Connection) -> Connection:
     """The turn t1 runs."""
     where = conversation(conn)
     take(conn, inbound("w1"))

@@ -12,7 +12,11 @@ import pytest
 
 from app.errors import StoreError
 from app.store.database import Database, insert
-from app.store.migrations import migrate, migrations
+from app.store.migrations import migrations
+from app.store.sqlite import SQLite
+from tests.databases import of_sqlite
+
+pytestmark = of_sqlite
 
 
 def put(key: str) -> Callable[[sqlite3.Connection], str]:
@@ -155,13 +159,13 @@ async def refusal(database: Database) -> str:
 
 
 async def test_a_second_server_on_a_link_to_the_same_file_is_refused(store: Database, tmp_path: Path) -> None:
-    (tmp_path / "link.db").symlink_to(store.path)
+    (tmp_path / "link.db").symlink_to(store.location)
     assert (await refusal(Database(tmp_path / "link.db"))).startswith("StoreLockedError: ")
 
 
 async def test_a_handle_closed_on_the_database_file_does_not_drop_the_lock(store: Database) -> None:
-    store.path.open("rb").close()
-    assert (await refusal(Database(store.path))).startswith("StoreLockedError: ")
+    store.location.open("rb").close()
+    assert (await refusal(Database(store.location))).startswith("StoreLockedError: ")
 
 
 async def test_a_path_with_signs_of_a_url_is_opened_as_it_is(tmp_path: Path) -> None:
@@ -174,9 +178,11 @@ async def test_a_path_with_signs_of_a_url_is_opened_as_it_is(tmp_path: Path) -> 
 
 async def test_a_newer_schema_is_refused_and_left_unlocked(tmp_path: Path) -> None:
     path = tmp_path / "recado.db"
-    with closing(sqlite3.connect(path, isolation_level=None)) as conn:
-        migrate(conn)
+    engine = SQLite(path)
+    engine.prepare()
+    with closing(engine.connect()) as conn:
         conn.execute("INSERT INTO schema_version VALUES (?, 'from tomorrow', 0)", (len(migrations()) + 1,))
+    engine.unlock()
     refusals = [await refusal(Database(path)) for _ in range(2)]
     assert ["newer version" in reason for reason in refusals] == [True, True]
 
@@ -195,7 +201,7 @@ def test_a_failing_migration_keeps_nothing_of_itself(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "other.db", isolation_level=None)) as conn:
         conn.execute("CREATE TABLE turns (id TEXT)")  # in the way of the first migration
         with pytest.raises(StoreError, match="nothing of it was kept"):
-            migrate(conn)
+            SQLite(tmp_path / "other.db").prepare()
         tables = {row[0] for row in conn.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     assert tables == {"turns", "schema_version"}
 
@@ -255,7 +261,7 @@ def _log_removed(path: Path) -> None:
 async def test_nothing_is_taken_that_the_next_start_would_not_find(
     written: Database, take_away: Callable[[Path], None]
 ) -> None:
-    take_away(written.path)
+    take_away(written.location)
     for _ in range(2):
         with pytest.raises(StoreError, match="was removed or replaced under the running server"):
             await written.tx(put("after"))
@@ -263,16 +269,16 @@ async def test_nothing_is_taken_that_the_next_start_would_not_find(
 
 
 async def test_a_file_that_was_put_back_is_written_again(written: Database) -> None:
-    aside = written.path.rename(written.path.with_name("aside"))
+    aside = written.location.rename(written.location.with_name("aside"))
     with pytest.raises(StoreError):
         await written.tx(put("lost"))
-    aside.rename(written.path)
+    aside.rename(written.location)
     await written.tx(put("after"))
     assert (await keys(written), written.last_failure) == (["after", "before"], "")
 
 
 async def test_a_log_that_was_removed_takes_nothing_with_it_that_was_written(written: Database) -> None:
-    _log_removed(written.path)
+    _log_removed(written.location)
     with pytest.raises(StoreError):
         await written.tx(put("after"))
     await written.close()
@@ -281,8 +287,8 @@ async def test_a_log_that_was_removed_takes_nothing_with_it_that_was_written(wri
 
 
 async def test_who_lost_the_lock_to_another_server_writes_no_more(written: Database) -> None:
-    written.path.with_name("recado.db.lock").unlink()
-    other = Database(written.path)
+    written.location.with_name("recado.db.lock").unlink()
+    other = Database(written.location)
     await other.open()
     with pytest.raises(StoreError, match="lock was removed or replaced"):
         await written.tx(put("first"))

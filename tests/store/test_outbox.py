@@ -251,7 +251,8 @@ def report(
 def waiting(conn: Connection) -> list[tuple[str, str]]:
     """What is still to be sent: the source and the text of each row."""
     rows = conn.execute(
-        "SELECT source, payload ->> '$.text' AS text FROM outbox WHERE state = 'ready' ORDER BY seq"
+        "SELECT source, json_extract(payload, '$.text') AS text FROM outbox"
+        " WHERE state = 'ready' ORDER BY seq"
     )
     return [(row["source"], row["text"]) for row in rows]
 

@@ -105,4 +105,4 @@ def trace(conn: Connection, body: str) -> None:
 def test_a_part_of_a_trace_is_bounded(conn: Connection, characters: int) -> None:
     trace(conn, '"' + "x" * characters + '"')
     assert value(conn, "SELECT length(body) FROM prompt_parts") < PART_CHARACTERS + 100
-    assert value(conn, "SELECT json_extract(body, '$.characters') FROM prompt_parts") == characters + 2
+    assert int(value(conn, "SELECT json_extract(body, '$.characters') FROM prompt_parts")) == characters + 2

@@ -13,6 +13,7 @@ from app.people import Conversation
 from app.store import outbox, retention, schedules
 from app.store.outbox import Draft
 from app.store.schedules import Firing, Schedule
+from tests.databases import of_sqlite
 from tests.store.rows import BETO, T, begun, conversation, inbound, sent_twice, take, value
 
 DAY = 86_400.0
@@ -193,6 +194,7 @@ print(told)
 """
 
 
+@of_sqlite
 def test_two_processes_that_tick_on_one_table_tell_nothing_twice(conn: Connection, tmp_path: Path) -> None:
     where = conversation(conn)
     for n in range(150):

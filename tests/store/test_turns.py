@@ -9,6 +9,7 @@ from app.errors import RecadoError
 from app.store import delivery, inbox, journal, outbox, people, turn_state, turns
 from app.store.journal import Tokens, TurnGone
 from app.store.turns import MAX_ATTEMPTS, Pause, Ready
+from tests.databases import of_sqlite
 from tests.store.rows import (
     ANA,
     BETO,
@@ -331,6 +332,7 @@ def a_turn(conn: sqlite3.Connection, name: str, now: float) -> None:
     turns.recover(conn)
 
 
+@of_sqlite
 def test_a_turn_takes_as_many_steps_after_thousands_of_others(conn: sqlite3.Connection) -> None:
     for n in range(10):
         a_turn(conn, f"early{n}", T + n)

@@ -24,6 +24,7 @@ from app.turns.cards import Card
 from app.turns.contexts import ToolContexts
 from app.turns.state import TurnContext
 from app.turns.tool_calls import ToolCalls
+from tests.databases import database_at
 from tests.store.rows import T, begun, conversation, draft, inbound, take
 from tests.turns.standins import Catalog, services_of
 
@@ -118,7 +119,7 @@ class Desk:
 
 @pytest.fixture
 async def make_desk(tmp_path: Path) -> AsyncIterator[Callable[..., Awaitable[Desk]]]:
-    store = Database(tmp_path / "recado.db")
+    store = Database(database_at(tmp_path / "recado.db"))
     await store.open()
 
     async def make(**options: Any) -> Desk:

@@ -1,8 +1,10 @@
 """Lanes bring turns to their runner, and again when they failed."""
 
 import asyncio
+import tempfile
 import threading
 import time
+from pathlib import Path
 from sqlite3 import Connection
 from typing import cast
 
@@ -17,6 +19,7 @@ from app.tools.files import Files
 from app.turns.attachments import AttachmentReader
 from app.turns.scheduler import TurnScheduler
 from app.turns.turn import TurnRunner
+from tests.databases import of_sqlite
 from tests.store.rows import BETO, T, conversation, inbound, no_limits, take
 from tests.turns.standins import Catalog, services_of
 
@@ -43,7 +46,7 @@ class FailsFirst:
 def scheduler_of(store: Database, runner: object, at_once: int = 100, quiet: float = 0) -> TurnScheduler:
     burst = {"burst_quiet_seconds": quiet, "burst_max_seconds": quiet}
     services = services_of(store, Catalog(), **burst, concurrent_turns=at_once)
-    folder = store.path.parent
+    folder = Path(tempfile.mkdtemp())
     reader = AttachmentReader(services, no_limits(), MediaFolder(folder), Files(folder), None)
     return TurnScheduler(services, cast(TurnRunner, runner), reader, no_limits())
 
@@ -159,6 +162,7 @@ async def test_a_turn_that_waits_for_its_place_has_not_begun(store: Database) ->
     assert runner.begun.empty()
 
 
+@of_sqlite
 async def test_a_store_that_is_gone_keeps_no_stop_of_the_server(store: Database) -> None:
     """A lane waits out its burst; what it might have to give back cannot be written."""
     runner = Waits(store)
@@ -167,6 +171,6 @@ async def test_a_store_that_is_gone_keeps_no_stop_of_the_server(store: Database)
     await store.tx(lambda conn: take(conn, inbound("w1"), now=time.time()))
     scheduler.wake(where.id)
     await asyncio.sleep(0.05)  # until it knows that the burst is not complete
-    store.path.rename(store.path.with_suffix(".gone"))
+    store.location.rename(store.location.with_suffix(".gone"))
     await asyncio.wait_for(scheduler.close(0.1), 10)
     assert runner.closed

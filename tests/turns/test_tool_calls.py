@@ -24,6 +24,7 @@ from app.turns.approvals import Agreed, Decisions, call_identity
 from app.turns.contexts import ToolContexts
 from app.turns.state import TurnContext
 from app.turns.tool_calls import ToolCalls
+from tests.databases import database_at
 from tests.store.rows import T, begun, conversation, inbound, take
 from tests.turns.standins import Catalog, result, services_of
 
@@ -118,7 +119,7 @@ class Hall:
 
 @pytest.fixture
 async def make_hall(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
-    store = Database(tmp_path / "recado.db")
+    store = Database(database_at(tmp_path / "recado.db"))
     await store.open()
 
     async def make(*, idempotent: bool = False) -> Hall:

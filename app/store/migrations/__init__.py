@@ -1,16 +1,25 @@
-"""The numbered files that make the database's tables, and bring older ones up to date."""
+"""The numbered files that make the database's tables, and bring older ones up to date.
 
-import sqlite3
+They are written for SQLite. Where PostgreSQL needs other words than its types, a file of the same name with
+`.postgres.sql` at its end takes their place.
+"""
+
+import time
+from collections.abc import Callable
 from importlib import resources
+from typing import Any
 
 from app.errors import StoreError
 
 
-def migrate(connection: sqlite3.Connection) -> None:
-    """Apply the numbered files that the database has not seen yet, each in one transaction."""
+def migrate(connection: Any, run: Callable[[str, str], object]) -> None:
+    """Apply the numbered files that the database has not seen yet, each in one transaction.
+
+    `run` executes one of them, given its name and its SQL.
+    """
     connection.execute(
         "CREATE TABLE IF NOT EXISTS schema_version"
-        " (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at REAL NOT NULL)"
+        " (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at DOUBLE PRECISION NOT NULL)"
     )
     current = connection.execute("SELECT coalesce(max(version), 0) FROM schema_version").fetchone()[0]
     steps = migrations()
@@ -20,22 +29,23 @@ def migrate(connection: sqlite3.Connection) -> None:
             "start the newer version that wrote it"
         )
     for version, (name, sql) in enumerate(steps[current:], current + 1):
+        connection.execute("BEGIN")
         try:
-            connection.executescript(
-                f"BEGIN IMMEDIATE;\n{sql}\n"
-                f"INSERT INTO schema_version VALUES ({version}, '{name}', unixepoch());\nCOMMIT;"
-            )
-        except sqlite3.Error as error:
+            run(name, sql)
+            connection.execute("INSERT INTO schema_version VALUES (?, ?, ?)", (version, name, time.time()))
+            connection.execute("COMMIT")
+        except Exception as error:
             if connection.in_transaction:
-                connection.rollback()
+                connection.execute("ROLLBACK")
             raise StoreError(f"migration {name} failed, nothing of it was kept: {error}") from error
 
 
 def migrations() -> list[tuple[str, str]]:
     """Return name and SQL of every migration, in order; file names start with their number."""
     folder = resources.files("app.store.migrations")
-    files = sorted((f for f in folder.iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
-    for number, file in enumerate(files, 1):
-        if int(file.name.split("_")[0]) != number:
-            raise StoreError(f"migration {file.name} should have number {number:04d}")
-    return [(file.name.removesuffix(".sql"), file.read_text("utf-8")) for file in files]
+    named = {file.name.removesuffix(".sql"): file for file in folder.iterdir() if file.name[:4].isdigit()}
+    steps = sorted(name for name in named if not name.endswith(".postgres"))
+    for number, name in enumerate(steps, 1):
+        if int(name.split("_")[0]) != number:
+            raise StoreError(f"migration {name} should have number {number:04d}")
+    return [(name, named[name].read_text("utf-8")) for name in steps]

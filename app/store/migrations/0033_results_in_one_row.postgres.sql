@@ -1,0 +1,1 @@
+-- No database of PostgreSQL is older than this.

