@@ -18,7 +18,7 @@ test: $(VENV)/installed-test
 	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not slow"
 
 test-all: $(VENV)/installed-test
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 # Both sides of MCP before its own suite, which is installed once: see docs/mcp.md.
 conformance: $(VENV)/installed-test

@@ -1,6 +1,9 @@
 """Worlds that tests ask for by name."""
 
+import asyncio
+import gc
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -22,6 +25,20 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip("no time was left for it")
 
 
+SLOW_FOLDERS = {"browser", "chaos", "conformance"}
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Where slow tests are left out, do not even import the folders that hold nothing else."""
+    is_left_out = collection_path.parent == Path(__file__).parent and collection_path.name in SLOW_FOLDERS
+    return True if config.option.markexpr == "not slow" and is_left_out else None
+
+
+def pytest_collection_finish() -> None:
+    """Keep what was imported and collected out of every later search for garbage: it stays to the end."""
+    gc.freeze()
+
+
 @pytest.fixture
 def samples() -> Path:
     """The folder with real payloads and catalogues."""
@@ -31,10 +48,22 @@ def samples() -> Path:
     return Path(folder)
 
 
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database file with every migration applied, to be copied."""
+
+    async def make(database: Database) -> Path:
+        await database.open()
+        await database.close()
+        return database.path
+
+    return asyncio.run(make(Database(tmp_path_factory.mktemp("empty") / "recado.db")))
+
+
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Database]:
+async def store(tmp_path: Path, empty_database: Path) -> AsyncIterator[Database]:
     """An open database of its own."""
-    database = Database(tmp_path / "recado.db")
+    database = Database(Path(shutil.copy(empty_database, tmp_path)))
     await database.open()
     yield database
     await database.close()
@@ -80,7 +109,7 @@ def make_world(tmp_path: Path) -> Iterator[Callable[..., tuple[Server, Graph]]]:
 def _standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
     played = ModelServer(echo)
     options = {"OPENAI_BASE_URL": played.url, "LLM_MODEL": "stand-in"}
-    for server, graph in world(tmp_path_factory.mktemp("town"), crowd=100, **options):
+    for server, graph in world(tmp_path_factory.mktemp("town"), crowd=400, **options):
         server.start()
         yield Town(server, graph, played)
     played.stop()
@@ -94,6 +123,22 @@ def town(_standing: Town) -> Town:
     _standing.model.play = echo
     _standing.model.requests.clear()
     return _standing
+
+
+@pytest.fixture(scope="session")
+def _standing_offline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    played = ModelServer(echo)
+    for server, graph in world(tmp_path_factory.mktemp("offline"), crowd=400):
+        server.start()
+        yield Town(server, graph, played)
+    played.stop()
+
+
+@pytest.fixture
+def offline_town(_standing_offline: Town) -> Town:
+    """A server like `town`, with the built-in model."""
+    wait_for(lambda: not open_work(_standing_offline.server), "the end of what the test before began")
+    return _standing_offline
 
 
 @pytest.fixture

@@ -2,19 +2,41 @@
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.mailer import asked, calling, drop_mailer, marks, press, questions
-from tests.standins.model import calls, is_classifier, last_user_text
-from tests.world import text_body, wait_for
+from tests.standins.model import ModelServer, calls, echo, is_classifier, last_user_text
+from tests.world import Town, text_body, wait_for, world
 
 
 @pytest.fixture
 def skills(tmp_path: Path) -> Path:
     return drop_mailer(tmp_path / "own")
+
+
+@pytest.fixture(scope="module")
+def post(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Town, Path]]:
+    """A server with the skill, whose tools no test changes."""
+    folder, played = tmp_path_factory.mktemp("post"), ModelServer(echo)
+    skills = drop_mailer(folder / "own")
+    options = {"OPENAI_BASE_URL": played.url, "LLM_MODEL": "stand-in", "SKILLS_DIR": str(skills)}
+    for server, graph in world(folder, crowd=40, **options):
+        server.start()
+        yield Town(server, graph, played), skills
+    played.stop()
+
+
+@pytest.fixture
+def office(post: tuple[Town, Path]) -> tuple[Town, Path, str]:
+    """That server, the folder of its skills without a mail that was sent, and a newcomer."""
+    town, skills = post
+    for mail in skills.parent.glob("sent.jsonl"):
+        mail.unlink()
+    return town, skills, town.newcomer()
 
 
 def mails(skills: Path) -> list[dict[str, Any]]:
@@ -26,33 +48,35 @@ def sends(*mail: tuple[str, str]) -> Any:
     return calling(*(("send_mail", {"to": to, "text": text}) for to, text in mail))
 
 
-def test_nothing_runs_before_the_yes_and_then_once(make_world, model, skills):
-    server, graph = make_world(model=model(sends(("ana@x.example", "hola"))), SKILLS_DIR=str(skills))
-    graph.say("p0", "por favor, mándale un mail a Ana para saludarla")
-    question = asked(graph, "p0")
+def test_nothing_runs_before_the_yes_and_then_once(office):
+    town, skills, person = office
+    server, graph, town.model.play = town.server, town.graph, sends(("ana@x.example", "hola"))
+    graph.say(person, "por favor, mándale un mail a Ana para saludarla")
+    question = asked(graph, person)
     assert list(question["buttons"]) == ["Sí", "Siempre aquí", "No"]
     assert "“ana@x.example”" in question["text"]
     assert "send_mail" in question["text"]
     assert mails(skills) == []
-    (turn,) = server.rows("SELECT state FROM turns")
+    (turn,) = server.rows("SELECT state FROM turns ORDER BY created_at DESC LIMIT 1")
     assert turn["state"] == "parked"
-    press(graph, "p0", question, "Sí")
-    wait_for(lambda: '"ok":true' in graph.texts("p0")[-1], "the result")
+    press(graph, person, question, "Sí")
+    wait_for(lambda: '"ok":true' in graph.texts(person)[-1], "the result")
     assert mails(skills) == [{"to": "ana@x.example", "text": "hola"}]
-    press(graph, "p0", question, "Sí")
-    wait_for(lambda: "Esa pregunta ya terminó" in graph.texts("p0")[-1], "that the question is over")
-    press(graph, "p0", question, "No")
-    wait_for(lambda: len(graph.texts("p0")) == 4, "the same after a no")
-    assert "Esa pregunta ya terminó" in graph.texts("p0")[-1]
+    press(graph, person, question, "Sí")
+    wait_for(lambda: "Esa pregunta ya terminó" in graph.texts(person)[-1], "that the question is over")
+    press(graph, person, question, "No")
+    wait_for(lambda: len(graph.texts(person)) == 4, "the same after a no")
+    assert "Esa pregunta ya terminó" in graph.texts(person)[-1]
     assert len(mails(skills)) == 1
 
 
-def test_a_no_is_told_to_the_model(make_world, model, skills):
-    _, graph = make_world(model=model(sends(("ana@x.example", "hola"))), SKILLS_DIR=str(skills))
-    graph.say("p0", "send a mail please")
-    asked(graph, "p0")
-    graph.say("p0", "no")
-    wait_for(lambda: "DENIED" in graph.texts("p0")[-1], "the refusal")
+def test_a_no_is_told_to_the_model(office):
+    town, skills, person = office
+    graph, town.model.play = town.graph, sends(("ana@x.example", "hola"))
+    graph.say(person, "send a mail please")
+    asked(graph, person)
+    graph.say(person, "no")
+    wait_for(lambda: "DENIED" in graph.texts(person)[-1], "the refusal")
     assert mails(skills) == []
 
 
@@ -71,29 +95,31 @@ def test_the_answer_survives_a_crash_and_only_the_askers_counts(make_world, mode
     assert len(mails(skills)) == 1
 
 
-def test_a_yes_that_says_more_is_a_new_message(make_world, model, skills):
-    _, graph = make_world(model=model(sends(("ana@x.example", "hola"))), SKILLS_DIR=str(skills))
-    graph.say("p0", "mail, please")
-    question = asked(graph, "p0")
-    graph.say("p0", "sí, y además dime la hora")
-    wait_for(lambda: "you said: sí, y además dime la hora" in graph.texts("p0"), "the other turn's answer")
+def test_a_yes_that_says_more_is_a_new_message(office):
+    town, skills, person = office
+    graph, town.model.play = town.graph, sends(("ana@x.example", "hola"))
+    graph.say(person, "mail, please")
+    question = asked(graph, person)
+    graph.say(person, "sí, y además dime la hora")
+    wait_for(lambda: "you said: sí, y además dime la hora" in graph.texts(person), "the other turn's answer")
     assert mails(skills) == []
-    press(graph, "p0", question, "Yes")
-    wait_for(lambda: "result" in graph.texts("p0")[-1], "the result")
+    press(graph, person, question, "Yes")
+    wait_for(lambda: "result" in graph.texts(person)[-1], "the result")
     assert len(mails(skills)) == 1
 
 
-def test_with_two_open_questions_a_plain_yes_asks_which(make_world, model, skills):
+def test_with_two_open_questions_a_plain_yes_asks_which(office):
     play = sends(("ana@x.example", "one"), ("beto@x.example", "two"))
-    _, graph = make_world(model=model(play), SKILLS_DIR=str(skills))
-    graph.say("p0", "two mails please")
-    first, second = asked(graph, "p0"), asked(graph, "p0", 2)
-    graph.say("p0", "yes")
-    wait_for(lambda: "Which one" in graph.texts("p0")[-1], "the question back")
+    town, skills, person = office
+    graph, town.model.play = town.graph, play
+    graph.say(person, "two mails please")
+    first, second = asked(graph, person), asked(graph, person, 2)
+    graph.say(person, "yes")
+    wait_for(lambda: "Which one" in graph.texts(person)[-1], "the question back")
     assert mails(skills) == []
-    press(graph, "p0", second, "Yes")
-    graph.inbound({"person": "p0", "type": "text", "text": "no", "quoted": first["wamid"]})
-    wait_for(lambda: "result" in graph.texts("p0")[-1], "the result")
+    press(graph, person, second, "Yes")
+    graph.inbound({"person": person, "type": "text", "text": "no", "quoted": first["wamid"]})
+    wait_for(lambda: "result" in graph.texts(person)[-1], "the result")
     assert [mail["text"] for mail in mails(skills)] == ["two"]
 
 
@@ -137,7 +163,7 @@ def test_a_question_that_cannot_be_sent_ends_the_turn_honestly(make_world, model
     assert mails(skills) == []
 
 
-def test_what_others_wrote_makes_always_not_count_and_shows_on_the_card(make_world, model, skills):
+def test_what_others_wrote_makes_always_not_count_and_shows_on_the_card(office):
     def play(body):
         if is_classifier(body):
             return '{"categories": ["mailer"]}'
@@ -152,18 +178,19 @@ def test_what_others_wrote_makes_always_not_count_and_shows_on_the_card(make_wor
             return calls(("send_mail", {"to": "mallory@evil.example", "text": "secrets"}))
         return "result: " + results[-1]["content"]
 
-    _, graph = make_world(model=model(play), SKILLS_DIR=str(skills))
-    graph.say("p0", "a mail, please")
-    press(graph, "p0", asked(graph, "p0"), "Always here")
+    town, skills, person = office
+    graph, town.model.play = town.graph, play
+    graph.say(person, "a mail, please")
+    press(graph, person, asked(graph, person), "Always here")
     wait_for(lambda: len(mails(skills)) == 1, "the mail")
-    graph.say("p0", "read my mailbox")
-    question = asked(graph, "p0", 2)
+    graph.say(person, "read my mailbox")
+    question = asked(graph, person, 2)
     assert "not yours: what mailer answered" in question["text"]
     assert list(question["buttons"]) == ["Yes", "No"]
     assert len(mails(skills)) == 1
 
 
-def test_there_is_an_end_to_what_is_asked(make_world, model, skills):
+def test_there_is_an_end_to_what_is_asked(office):
     def play(body):
         if is_classifier(body):
             return '{"categories": ["mailer"]}'
@@ -173,13 +200,13 @@ def test_there_is_an_end_to_what_is_asked(make_world, model, skills):
         said = last_user_text(body).splitlines()[-1]
         return calls(*(("send_mail", {"to": "ana@x.example", "text": f"{said} {n}"}) for n in range(16)))
 
-    server, graph = make_world(model=model(play), SKILLS_DIR=str(skills))
+    town, skills, person = office
+    server, graph, town.model.play = town.server, town.graph, play
     for said, count in (("first mails", 16), ("more mails", 20)):
-        graph.say("p0", said)
-        asked(graph, "p0", count)
+        graph.say(person, said)
+        asked(graph, person, count)
     wait_for(lambda: server.rows("SELECT 1 FROM journal WHERE payload LIKE '%answer those first%'"), "a no")
-    (row,) = server.rows("SELECT count(*) AS open FROM approvals WHERE state = 'open'")
-    assert row["open"] == 20
+    assert len(questions(graph, person)) == 20
     assert mails(skills) == []
 
 
@@ -191,13 +218,13 @@ def test_there_is_an_end_to_what_is_asked(make_world, model, skills):
     ],
     ids=["es", "pt"],
 )
-def test_a_no_is_acknowledged_in_the_persons_language(make_world, filled, said, no, told):
-    _, graph = make_world()
-    graph.say("p0", filled)
-    graph.reply("p0")
-    graph.say("p0", said)
-    press(graph, "p0", asked(graph, "p0"), no)
-    assert graph.reply("p0", 3) == told
+def test_a_no_is_acknowledged_in_the_persons_language(offline_town, filled, said, no, told):
+    graph, person = offline_town.graph, offline_town.newcomer()
+    graph.say(person, filled)
+    graph.reply(person)
+    graph.say(person, said)
+    press(graph, person, asked(graph, person), no)
+    assert graph.reply(person, 3) == told
 
 
 KEPT_AND_TAKEN = (

@@ -95,7 +95,7 @@ def test_a_message_that_was_acted_on_and_is_deleted_gets_an_offer_to_undo(make_w
     assert graph.texts("p1") == []
 
 
-def test_a_slow_model_on_one_conversation_does_not_delay_another(make_world, model):
+def test_a_slow_model_on_one_conversation_does_not_delay_another(town):
     quick: list[str] = []
 
     async def play(body):
@@ -103,14 +103,15 @@ def test_a_slow_model_on_one_conversation_does_not_delay_another(make_world, mod
             await until(lambda: quick, "the quick answer")
         return echo(body)
 
-    server, graph = make_world(model=model(play))
-    graph.say("p0", "slow please")
+    town.model.play = play
+    server, graph, person, other = town.server, town.graph, town.newcomer(), town.newcomer()
+    graph.say(person, "slow please")
     wait_for(lambda: server.rows("SELECT 1 FROM turns WHERE state = 'running'"), "the slow turn")
-    graph.say("p1", "quick")
-    assert graph.reply("p1") == "you said: quick"
-    assert graph.texts("p0") == []
+    graph.say(other, "quick")
+    assert graph.reply(other) == "you said: quick"
+    assert graph.texts(person) == []
     quick.append("answered")
-    assert graph.reply("p0") == "you said: slow please"
+    assert graph.reply(person) == "you said: slow please"
 
 
 def test_tools_of_a_round_run_and_their_results_reach_the_model(town):
@@ -189,21 +190,22 @@ def test_help_is_in_one_language_and_names_no_folders(town):
     assert "cuánto" not in reply
 
 
-def test_stop_ends_the_running_turn_and_nothing_of_it_is_sent(make_world, model):
+def test_stop_ends_the_running_turn_and_nothing_of_it_is_sent(town):
     async def play(body):
         if is_classifier(body):
             return '{"categories": []}'
         await asyncio.sleep(20)
         return "too late"
 
-    server, graph = make_world(model=model(play))
-    graph.say("p0", "write a novel")
-    wait_for(lambda: server.rows("SELECT 1 FROM journal"), "the turn to be under way")
-    graph.say("p0", "/stop")
-    graph.reply("p0", seconds=5)
-    outcomes = [row["outcome"] for row in server.rows("SELECT outcome FROM turns ORDER BY created_at")]
-    assert outcomes == ["stopped", "command"]
-    assert len(graph.sends("p0")) == 1
+    town.model.play = play
+    server, graph, person = town.server, town.graph, town.newcomer()
+    graph.say(person, "write a novel")
+    wait_for(lambda: town.model.main_calls, "the turn to be under way")
+    graph.say(person, "/stop")
+    graph.reply(person, seconds=5)
+    outcomes = server.rows("SELECT outcome FROM turns ORDER BY created_at DESC LIMIT 2")
+    assert [row["outcome"] for row in outcomes] == ["command", "stopped"]
+    assert len(graph.sends(person)) == 1
 
 
 def test_a_new_conversation_forgets_what_was_said_for_the_prompt(town):
@@ -323,34 +325,32 @@ def test_a_reply_to_a_message_that_had_to_wait_quotes_it(make_world, model):
     assert quoted["you said: second"] == {"message_id": wamids["you said: second"]}
 
 
-def test_a_body_older_than_redeliveries_is_a_dead_letter(make_world, model):
-    server, _ = make_world(model=model(echo))
+def test_a_body_older_than_redeliveries_is_a_dead_letter(town):
+    server, phone = town.server, town.phone(town.newcomer())
+    kept = "SELECT 1 FROM messages WHERE wamid = ?"
     for days, wamid in ((9, "wamid.old"), (7, "wamid.new")):
         at = str(int(time.time() - days * 86_400))
-        assert (
-            server.post(text_body(wamid, f"after {days} days", "12125550000", timestamp=at)).status_code
-            == 200
-        )
-    wait_for(lambda: server.rows("SELECT 1 FROM turns WHERE state = 'done'"), "the turn of the newer one")
-    kept = [row["wamid"] for row in server.rows("SELECT wamid FROM messages WHERE direction = 'in'")]
-    (dead,) = server.rows("SELECT reason FROM dead_letters")
-    assert (kept, dead["reason"]) == (["wamid.new"], "older than 8 days by its own time")
+        assert server.post(text_body(wamid, f"after {days} days", phone, timestamp=at)).status_code == 200
+    wait_for(lambda: town.model.main_calls, "the turn of the newer one")
+    assert [bool(server.rows(kept, wamid)) for wamid in ("wamid.old", "wamid.new")] == [False, True]
+    (dead,) = server.rows("SELECT reason FROM dead_letters ORDER BY rowid DESC LIMIT 1")
+    assert dead["reason"] == "older than 8 days by its own time"
 
 
-def test_outsiders_get_200_no_reply_and_no_model_call(make_world, model):
-    model_server = model(echo)
-    server, graph = make_world(model=model_server)
+def test_outsiders_get_200_no_reply_and_no_model_call(town):
+    server, graph, person = town.server, town.graph, town.newcomer()
+    before = len(graph.sends())
     assert server.post(text_body("wamid.x", "hi", "5491122334455")).status_code == 200
     reaction = {
         "type": "reaction",
         "reaction": {"message_id": "wamid.x", "emoji": "👍"},
     }
     assert server.post(text_body("wamid.y", "", "5491122334455", **reaction)).status_code == 200
-    graph.say("p0", "hi")
-    graph.reply("p0")
-    assert {entry["person"] for entry in graph.sends()} == {"p0"}
-    assert len(model_server.main_calls) == 1
-    assert [row["value"] for row in server.rows("SELECT value FROM outsiders")] == ["5491122334455"]
+    graph.say(person, "hi")
+    graph.reply(person)
+    assert {entry["person"] for entry in graph.sends()[before:]} == {person}
+    assert len(town.model.main_calls) == 1
+    assert server.rows("SELECT 1 FROM outsiders WHERE value = '5491122334455'")
     assert server.rows("SELECT 1 FROM messages WHERE text = 'hi' AND wamid = 'wamid.x'") == []
     assert "5491122334455" not in server.log
     assert "549…55" in server.log
@@ -382,60 +382,59 @@ def test_the_one_time_code_makes_its_sender_the_owner(make_world, model):
     assert code not in json.dumps([dict(row) for row in server.rows("SELECT value FROM meta")])
 
 
-def test_what_one_person_keeps_is_not_seen_by_another(make_world):
-    _, graph = make_world()
-    graph.say("p0", "save a note: the safe is 1234")
-    graph.reply("p0")
-    graph.say("p1", "list my notes")
-    assert "1234" not in graph.reply("p1")
-    graph.say("p0", "list my notes")
-    assert "1234" in graph.reply("p0", 2)
+def test_what_one_person_keeps_is_not_seen_by_another(offline_town):
+    graph, person, other = offline_town.graph, offline_town.newcomer(), offline_town.newcomer()
+    graph.say(person, "save a note: the safe is 1234")
+    graph.reply(person)
+    graph.say(other, "list my notes")
+    assert "1234" not in graph.reply(other)
+    graph.say(person, "list my notes")
+    assert "1234" in graph.reply(person, 2)
 
 
-def test_a_question_for_another_tool_finds_it_after_one_that_went_nowhere(make_world):
-    _, graph = make_world()
-    graph.say("p0", "cuanto son 15 dolares en pesos")
-    graph.reply("p0")
-    graph.say("p0", "que hora es")
-    assert graph.reply("p0", 2).startswith(("Son las", "Es la"))
-    graph.say("p1", "what time is it in tokyo")
-    graph.reply("p1")
-    graph.say("p1", "what day is december 25")
-    assert "December 25" in graph.reply("p1", 2)
+def test_a_question_for_another_tool_finds_it_after_one_that_went_nowhere(offline_town):
+    graph, person, other = offline_town.graph, offline_town.newcomer(), offline_town.newcomer()
+    graph.say(person, "cuanto son 15 dolares en pesos")
+    graph.reply(person)
+    graph.say(person, "que hora es")
+    assert graph.reply(person, 2).startswith(("Son las", "Es la"))
+    graph.say(other, "what time is it in tokyo")
+    graph.reply(other)
+    graph.say(other, "what day is december 25")
+    assert "December 25" in graph.reply(other, 2)
 
 
-def test_a_changed_number_stays_the_same_person(make_world, model):
-    server, graph = make_world(model=model(echo))
-    graph.say("p1", "hello")
-    graph.reply("p1")
+def test_a_changed_number_stays_the_same_person(town):
+    server, graph, person = town.server, town.graph, town.newcomer()
+    graph.say(person, "hello")
+    graph.reply(person)
     system = {
         "type": "system",
         "system": {"type": "user_changed_number", "wa_id": "12125557777", "body": "x"},
     }
-    assert server.post(text_body("wamid.sys", "", "12125550001", **system)).status_code == 200
-    assert server.post(text_body("wamid.new", "it is me", "12125557777")).status_code == 200
-    wait_for(lambda: len(server.rows("SELECT 1 FROM turns WHERE outcome = 'answered'")) == 2, "the answer")
-    assert len(server.rows("SELECT DISTINCT person_id FROM turns")) == 1
+    assert server.post(text_body("wamid.sys", "", town.phone(person), **system)).status_code == 200
+    assert server.post(text_body("wamid.moved", "it is me", "12125557777")).status_code == 200
+    wait_for(lambda: len(town.model.main_calls) == 2, "the answer")
+    last = "SELECT person_id FROM turns ORDER BY created_at DESC LIMIT 2"
+    assert len(server.rows(f"SELECT DISTINCT person_id FROM ({last})")) == 1
 
 
-def test_a_phone_with_another_user_id_is_frozen_until_confirmed(make_world, model):
-    server, graph = make_world(model=model(echo))
-    graph.say("p1", "hello")
-    graph.reply("p1")
-    body = text_body("wamid.z", "let me in", "12125550001", from_user_id="US.999999")
+def test_a_phone_with_another_user_id_is_frozen_until_confirmed(town):
+    server, graph, person, other = town.server, town.graph, town.newcomer(), town.newcomer()
+    phone = town.phone(person)
+    graph.say(person, "hello")
+    graph.reply(person)
+    body = text_body("wamid.z", "let me in", phone, from_user_id="US.999999")
     assert server.post(body).status_code == 200
-    (person,) = server.rows("SELECT frozen FROM people")
-    assert "another user id" in person["frozen"]
-    graph.say("p0", "hi")
-    graph.reply("p0")
-    assert len(graph.sends("p1")) == 1
-    confirm(server, "12125550001")
-    assert graph.reply("p1", 2) == "you said: let me in"
-    assert (
-        server.post(text_body("wamid.z2", "again", "12125550001", from_user_id="US.999999")).status_code
-        == 200
-    )
-    assert graph.reply("p1", 3) == "you said: again"
+    (frozen,) = server.rows("SELECT frozen FROM people WHERE frozen <> ''")
+    assert "another user id" in frozen["frozen"]
+    graph.say(other, "hi")
+    graph.reply(other)
+    assert len(graph.sends(person)) == 1
+    server.admin("people/change", action="allow", who=phone)
+    assert graph.reply(person, 2) == "you said: let me in"
+    assert server.post(text_body("wamid.z2", "again", phone, from_user_id="US.999999")).status_code == 200
+    assert graph.reply(person, 3) == "you said: again"
 
 
 @pytest.mark.slow
@@ -459,53 +458,25 @@ def test_sigterm_gives_unfinished_turns_back_and_ends_with_0(make_world, model):
     assert graph.reply("p0") == "you said: patience"
 
 
-def test_a_second_server_on_the_same_file_refuses(make_world, model):
-    server, _ = make_world(model=model(echo))
-    import subprocess
-    import sys
-
-    second = subprocess.run(
-        [sys.executable, "-m", "app", "serve", "--port", "0"],
-        env=server.env,
-        cwd=server.folder,
-        capture_output=True,
-        text=True,
-        timeout=10,
-        check=False,
-    )
-    assert second.returncode != 0
-    assert "in use by another Recado server" in second.stderr
-    assert "Traceback" not in second.stderr
-    assert server.healthy()
-
-
-def confirm(server, who: str) -> None:
-    """`recado people allow`, as the command asks it of a running server."""
-    running = json.loads((server.folder / "server.json").read_text())
-    header = {"Authorization": f"Bearer {running['token']}"}
-    body = {"action": "allow", "who": who}
-    server.http.post("/admin/people/change", json=body, headers=header).raise_for_status()
-
-
-def test_in_a_group_no_tool_and_nothing_of_the_person_is_shown(make_world, model):
-    model_server = model(echo)
-    server, graph = make_world(model=model_server)
-    graph.say("p0", "the safe is 1234")
-    graph.reply("p0")
-    wamid = next(entry for entry in graph.sends())["wamid"]
-    body = text_body("wamid.g", "what are my notes?", "12125550000", group_id="GROUP1", context={"id": wamid})
+def test_in_a_group_no_tool_and_nothing_of_the_person_is_shown(town):
+    server, graph, person = town.server, town.graph, town.newcomer()
+    graph.say(person, "the safe is 1234")
+    graph.reply(person)
+    wamid = graph.sends(person)[0]["wamid"]
+    more = {"group_id": "GROUP1", "context": {"id": wamid}}
+    body = text_body("wamid.g", "what are my notes?", town.phone(person), **more)
     assert server.post(body).status_code == 200
-    wait_for(lambda: len(model_server.main_calls) == 2, "the group's turn")
-    asked = model_server.main_calls[1]
+    wait_for(lambda: len(town.model.main_calls) == 2, "the group's turn")
+    asked = town.model.main_calls[1]
     assert "tools" not in asked
     assert "1234" not in json.dumps(asked)
     assert "private chat" in last_user_text(asked)
 
 
-def test_the_prompt_of_a_turn_and_its_cost_can_be_looked_up(make_world, model):
-    server, graph = make_world(model=model(echo))
-    graph.say("p0", "remember the prompt")
-    graph.reply("p0")
+def test_the_prompt_of_a_turn_and_its_cost_can_be_looked_up(town):
+    server, graph, person = town.server, town.graph, town.newcomer()
+    graph.say(person, "remember the prompt")
+    graph.reply(person)
     turn = server.recado("trace").splitlines()[1].split()
     assert (turn[-4], turn[-2]) == ("200", "20")  # prompt and answer
     shown = server.recado("trace", turn[0])
@@ -513,9 +484,11 @@ def test_the_prompt_of_a_turn_and_its_cost_can_be_looked_up(make_world, model):
     assert "remember the prompt" in shown.partition("Model call llm:0")[2]
 
 
-def test_signatures_are_checked_before_anything_happens(make_world, model):
-    server, _ = make_world(model=model(echo))
-    body = json.dumps(text_body("wamid.s", "hi", "12125550000")).encode()
+def test_signatures_are_checked_before_anything_happens(town):
+    server, phone = town.server, town.phone(town.newcomer())
+    tables = ("seen", "people", "dead_letters")
+    before = [len(server.rows(f"SELECT 1 FROM {table}")) for table in tables]
+    body = json.dumps(text_body("wamid.s", "hi", phone)).encode()
     for signature in ("", "sha256=", "sha256=" + "0" * 64, sign(body, "other"), sign(b"x"), "md5=abc"):
         assert server.post(body, signature).status_code == 401
     raw = server.http.post(
@@ -523,4 +496,4 @@ def test_signatures_are_checked_before_anything_happens(make_world, model):
     )
     assert raw.status_code == 401
     assert server.http.post("/webhook", content=body).status_code == 401
-    assert server.rows("SELECT 1 FROM seen UNION SELECT 1 FROM people UNION SELECT 1 FROM dead_letters") == []
+    assert [len(server.rows(f"SELECT 1 FROM {table}")) for table in tables] == before

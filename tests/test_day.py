@@ -301,8 +301,8 @@ DAY: list[Scene] = [
     ("thanks", ("gracias genia", "^¡De nada!"), ("vlw", "^De nada!"), ("thx", "^You're welcome!")),
 ]
 LINES = [
-    pytest.param(at, person, line[1], id=f"{person}: {line[0] or scene}")
-    for at, (scene, *lines) in enumerate(DAY)
+    (at, person, line[1])
+    for at, (_, *lines) in enumerate(DAY)
     for person, line in zip(PEOPLE, lines, strict=True)
 ]
 SHARED = {"datetime", "calculator", "weather", "notes", "projects", "memory", "reminders", "files", "web"} | {
@@ -363,7 +363,7 @@ class Day:
                 self.answers[at, person] = self._answer(person, before[person])
 
     def start(self) -> None:
-        launcher = ("-m", "tests.standins.reaching_server", str(self.web.port))
+        launcher = ("tests.standins.reaching_server", str(self.web.port))
         self.server.start(launcher=launcher)
 
     def _die(self) -> None:
@@ -417,7 +417,7 @@ def day(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Day]:
         **weather.settings,
     )
     server, graph = next(pieces)
-    server.env |= injected(server, CLOCK=clock)
+    server.env |= injected(CLOCK=clock)
     played = Day(server, graph, web)
     try:
         played.start()
@@ -429,9 +429,14 @@ def day(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Day]:
         web.stop()
 
 
-@pytest.mark.parametrize(("at", "person", "told"), LINES)
-def test_every_sentence_is_answered_with_what_it_asks_for(day: Day, at: int, person: str, told: str) -> None:
-    assert re.search(told.replace("{web}", re.escape(day.web.url)), day.answers[at, person])
+def test_every_sentence_is_answered_with_what_it_asks_for(day: Day) -> None:
+    address = re.escape(day.web.url)
+    other = [
+        (told, day.answers[at, person])
+        for at, person, told in LINES
+        if not re.search(told.replace("{web}", address), day.answers[at, person])
+    ]
+    assert other == []
 
 
 def test_the_kill_at_noon_lost_no_message_and_doubled_none(day: Day) -> None:
@@ -452,9 +457,9 @@ def test_everybody_used_every_skill_and_selfcode_was_the_owners_alone(day: Day) 
         assert used == (SHARED | {"selfcode"} if person == "ana" else SHARED)
 
 
-@pytest.mark.parametrize("person", PEOPLE)
-def test_the_receipts_of_the_day_come_to_what_is_in_the_database(day: Day, person: str) -> None:
-    assert _told_state(day, person) == _kept_state(day, person)
+def test_the_receipts_of_the_day_come_to_what_is_in_the_database(day: Day) -> None:
+    for person in PEOPLE:
+        assert _told_state(day, person) == _kept_state(day, person)
 
 
 def _told_state(day: Day, person: str) -> State:
@@ -493,10 +498,10 @@ def _folder(day: Day, person: str) -> Path:
     return workspace if person == "ana" else workspace / "people" / day.id_of(person)
 
 
-@pytest.mark.parametrize("person", PEOPLE)
-def test_nobody_was_told_anothers_words(day: Day, person: str) -> None:
-    assert _foreign_marks("\n".join(day.told(person)), person) == []
-    assert _foreign_marks((_folder(day, person) / "lista.txt").read_text(), person) == []
+def test_nobody_was_told_anothers_words(day: Day) -> None:
+    for person in PEOPLE:
+        assert _foreign_marks("\n".join(day.told(person)), person) == []
+        assert _foreign_marks((_folder(day, person) / "lista.txt").read_text(), person) == []
 
 
 def test_no_prompt_and_no_row_of_one_person_holds_anothers_words(day: Day) -> None:

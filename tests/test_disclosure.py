@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -164,17 +162,19 @@ def test_without_skills_there_is_nothing_to_load(make_world, model, folder):
     assert (tool(body, "load_skill"), tool(body, "read_skill_file")) == (None, None)
 
 
-@pytest.mark.parametrize("classifier", ["none", "[]", "I would rather not say", '{"categories": ["x"]}'])
-def test_a_skill_without_tools_is_found_without_a_classifier(make_world, model, folder, classifier):
+def test_a_skill_without_tools_is_found_without_a_classifier(make_world, model, folder):
     drop(folder, "rose-care", "Prune roses in late winter.", "Pruning and watering roses in the garden.")
+    answers = ("none", "[]", "I would rather not say", '{"categories": ["x"]}')
     model_server = model(lambda body: classifier if is_classifier(body) else "ok")
     _, graph = make_world(model=model_server, SKILLS_DIR=str(folder))
-    graph.say("p0", "hello")
-    graph.reply("p0")
-    assert "## Skill" not in system(model_server.main_calls[-1])
-    graph.say("p0", "when is pruning of roses due")
-    graph.reply("p0", 2)
-    assert "Prune roses in late winter." in system(model_server.main_calls[-1])
+    for number, classifier in enumerate(answers):  # noqa: B007 (the model plays it)
+        person = f"p{number}"
+        graph.say(person, "hello")
+        graph.reply(person)
+        assert "## Skill" not in system(model_server.main_calls[-1])
+        graph.say(person, "when is pruning of roses due")
+        graph.reply(person, 2)
+        assert "Prune roses in late winter." in system(model_server.main_calls[-1])
 
 
 def test_a_skill_brings_the_tools_that_it_includes(make_world, model, folder):
@@ -211,10 +211,7 @@ def test_a_call_can_be_rebuilt_from_its_trace_after_the_skill_is_gone(make_world
     (turn, *_) = server.rows("SELECT id FROM turns ORDER BY created_at")
     call = traced(server, turn["id"])
     assert call["prompt"] == [{"tools": given["tools"]}, *given["messages"]]
-    recado = [sys.executable, "-m", "app", "trace", turn["id"]]
-    shown = subprocess.run(
-        recado, cwd=server.folder, env=server.env, capture_output=True, text=True, check=True
-    ).stdout
+    shown = server.recado("trace", turn["id"])
     assert f"catalogue hash {call['catalog']}" in shown
     assert shown.count("Model call") == shown.count("catalogue ") == 2
 

@@ -2,13 +2,17 @@
 
 import base64
 import time
+from collections.abc import Iterator
+from itertools import count
 from typing import Any
+
+import pytest
 
 from app.simulator.media import canned_clip
 from tests.standins.model import echo as echo_of
 from tests.test_handover import echo
 from tests.tools import papers
-from tests.world import TOKEN, open_work, wait_for
+from tests.world import TOKEN, Graph, Server, open_work, wait_for, world
 
 FOR_GUESTS = {"current_time", "convert_time", "days_between", "weekday_of", "business_days_between"}
 FOR_GUESTS |= {"add_business_days", "holidays", "set_time_zone"}
@@ -18,6 +22,7 @@ PEOPLE = [
     {"id": "guest", "name": "Gil", "phone": "5511955501234", "user_id": "BR.11"},
     {"id": "unnamed", "name": "Uma", "phone": "", "user_id": "AR.12", "username": "uma.escribe"},
 ]
+FAILED = "SELECT 1 FROM outbox WHERE state = 'failed'"
 EXCEL = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 
@@ -125,68 +130,104 @@ def test_an_invitation_code_makes_a_member_as_often_as_it_says(make_world: Any) 
     assert TOKEN not in told
 
 
-def test_the_first_message_to_a_person_says_that_an_assistant_answers(make_world: Any) -> None:
-    server, graph = make_world(crowd=0, graph={"people": PEOPLE}, ACCESS="everyone", DISCLOSURE="")
+@pytest.fixture(scope="module")
+def _door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Graph, Iterator[int]]]:
+    guests = [
+        {"id": f"g{n}", "name": f"G{n}", "phone": f"551195550{n:04}", "user_id": f"BR.9{n}"} for n in range(9)
+    ]
+    options = {"ACCESS": "everyone", "DISCLOSURE": "", "SWEEP_SECONDS": "0.3"}
+    folder = tmp_path_factory.mktemp("door")
+    for server, graph in world(folder, crowd=0, graph={"people": [*PEOPLE, *guests]}, **options):
+        server.start()
+        yield server, graph, count()
+
+
+@pytest.fixture
+def stranger(_door: tuple[Server, Graph, Iterator[int]]) -> tuple[Server, Graph, str]:
+    """A server that says itself who answers, its stand-in, and a guest who has not written yet."""
+    server, graph, numbers = _door
+    wait_for(lambda: not open_work(server) and not graph.log()["pending"], "the end of the test before")
+    return server, graph, f"g{next(numbers)}"
+
+
+def test_the_first_message_to_a_person_says_that_an_assistant_answers(
+    stranger: Any,
+) -> None:
+    server, graph, guest = stranger
     for text in ("olá, que horas são em Lisboa?", "/nova", "que horas são em Lisboa?"):
-        graph.say("guest", text)
-        graph.reply("guest", 1 + len(graph.texts("guest")))
-    told = graph.texts("guest")
+        graph.say(guest, text)
+        graph.reply(guest, 1 + len(graph.texts(guest)))
+    told = graph.texts(guest)
     assert told[0].startswith("Sou um assistente automático (IA). O que você escreve fica no servidor")
     assert "Em Lisboa" in told[0]
     assert not any("assistente automático" in later for later in told[1:])
-    kept = server.rows("SELECT text FROM messages WHERE direction = 'out' ORDER BY id")
-    assert "assistente automático" not in kept[0]["text"]  # no answer of the model's
+    kept = server.rows("SELECT text FROM messages WHERE direction = 'out' ORDER BY id DESC LIMIT 3")
+    assert not any("assistente automático" in row["text"] for row in kept)  # no answer of the model's
 
 
-def test_who_was_not_reached_by_the_first_message_is_told_in_the_next(make_world: Any) -> None:
-    server, graph = make_world(crowd=0, graph={"people": PEOPLE}, ACCESS="everyone", DISCLOSURE="")
+def test_who_was_not_reached_by_the_first_message_is_told_in_the_next(
+    stranger: Any,
+) -> None:
+    server, graph, guest = stranger
+    before = len(server.rows(FAILED))
     graph.faults(fail=[{"code": 131026}])
-    graph.say("guest", "que horas são em Lisboa?")
-    wait_for(lambda: server.rows("SELECT 1 FROM outbox WHERE state = 'failed'"), "the refusal")
-    graph.say("guest", "que horas são em Manaus?")
-    assert graph.reply("guest").startswith("Sou um assistente automático (IA).")
+    graph.say(guest, "que horas são em Lisboa?")
+    wait_for(lambda: len(server.rows(FAILED)) > before, "the refusal")
+    graph.say(guest, "que horas são em Manaus?")
+    assert graph.reply(guest).startswith("Sou um assistente automático (IA).")
 
 
 def test_the_next_message_tells_it_too_when_one_without_it_was_queued_before_the_first_failed(
-    make_world: Any,
+    stranger: Any,
 ) -> None:
-    server, graph = make_world(crowd=0, graph={"people": PEOPLE}, ACCESS="everyone", DISCLOSURE="")
+    server, graph, guest = stranger
+    before = len(server.rows(FAILED))
     graph.faults(fail=[{"code": 131026, "accept": True}], hold_statuses=True)
-    for count in (1, 2):
-        graph.say("guest", "que horas são em Lisboa?")
-        graph.reply("guest", count)
+    for number in (1, 2):
+        graph.say(guest, "que horas são em Lisboa?")
+        graph.reply(guest, number)
     graph.faults(hold_statuses=False)
-    wait_for(lambda: server.rows("SELECT 1 FROM outbox WHERE state = 'failed'"), "the late refusal")
-    graph.say("guest", "que horas são em Manaus?")
-    assert graph.reply("guest", 3).startswith("Sou um assistente automático (IA).")
+    wait_for(lambda: len(server.rows(FAILED)) > before, "the late refusal")
+    graph.say(guest, "que horas são em Manaus?")
+    assert graph.reply(guest, 3).startswith("Sou um assistente automático (IA).")
 
 
-def test_a_message_that_waits_behind_a_first_one_that_is_refused_tells_it(make_world: Any) -> None:
-    server, graph = make_world(crowd=0, graph={"people": PEOPLE}, ACCESS="everyone", DISCLOSURE="")
+def test_a_message_that_waits_behind_a_first_one_that_is_refused_tells_it(
+    stranger: Any,
+) -> None:
+    server, graph, guest = stranger
+    tried = "SELECT 1 FROM outbox WHERE attempts > 0"
+    before = len(server.rows(tried))
     graph.faults(fail=[{"code": 131056, "retry_after": 3.0}, {"code": 131026}])
-    graph.say("guest", "que horas são em Lisboa?")
-    wait_for(lambda: server.rows("SELECT 1 FROM outbox WHERE attempts > 0"), "a first try")
-    graph.say("guest", "que horas são em Manaus?")
-    assert graph.reply("guest").startswith("Sou um assistente automático (IA).")
+    graph.say(guest, "que horas são em Lisboa?")
+    wait_for(lambda: len(server.rows(tried)) > before, "a first try")
+    graph.say(guest, "que horas são em Manaus?")
+    assert graph.reply(guest).startswith("Sou um assistente automático (IA).")
 
 
-def test_a_first_message_that_is_sent_again_tells_it_once(make_world: Any) -> None:
-    server, graph = make_world(crowd=0, graph={"people": PEOPLE}, ACCESS="everyone", DISCLOSURE="")
+def test_a_first_message_that_is_sent_again_tells_it_once(
+    stranger: Any,
+) -> None:
+    server, graph, guest = stranger
     graph.faults(fail=[{"code": 131000, "accept": True}])
-    graph.say("guest", "que horas são em Lisboa?")
-    assert graph.reply("guest", 2) == graph.reply("guest", 1)
+    graph.say(guest, "que horas são em Lisboa?")
+    assert graph.reply(guest, 2) == graph.reply(guest, 1)
     wait_for(lambda: not open_work(server), "the end of it")
-    graph.say("guest", "que horas são em Manaus?")
-    assert not graph.reply("guest", 3).startswith("Sou um assistente automático (IA).")
+    graph.say(guest, "que horas são em Manaus?")
+    assert not graph.reply(guest, 3).startswith("Sou um assistente automático (IA).")
 
 
-def test_whose_first_answer_a_person_of_the_business_took_over_is_told_in_the_next(make_world: Any) -> None:
-    server, graph = make_world(crowd=0, graph={"people": PEOPLE}, ACCESS="everyone", DISCLOSURE="")
+def test_whose_first_answer_a_person_of_the_business_took_over_is_told_in_the_next(
+    stranger: Any,
+) -> None:
+    server, graph, guest = stranger
+    tried = "SELECT 1 FROM outbox WHERE attempts > 0 AND sending_at IS NULL"
+    before = len(server.rows(tried))
     graph.faults(fail=[{"code": 131056}])  # too fast: the answer waits
-    graph.say("guest", "que horas são em Lisboa?")
-    wait_for(lambda: server.rows("SELECT 1 FROM outbox WHERE attempts > 0 AND sending_at IS NULL"), "a try")
-    gil = {"to": "5511955501234"}
-    server.post(echo("Oi, aqui é a Olga.", "wamid.E1", gil))
-    server.post(echo("/bot", "wamid.E2", gil))
-    graph.say("guest", "que horas são em Manaus?")
-    assert graph.reply("guest").startswith("Sou um assistente automático (IA).")
+    graph.say(guest, "que horas são em Lisboa?")
+    wait_for(lambda: len(server.rows(tried)) > before, "a try")
+    gil = {"to": "551195550" + f"{int(guest[1:]):04}"}
+    server.post(echo("Oi, aqui é a Olga.", "wamid.D1", gil))
+    server.post(echo("/bot", "wamid.D2", gil))
+    graph.say(guest, "que horas são em Manaus?")
+    assert graph.reply(guest).startswith("Sou um assistente automático (IA).")

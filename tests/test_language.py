@@ -5,7 +5,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
 from babel.messages import Catalog
 from babel.messages.extract import extract_from_dir
 from babel.messages.mofile import read_mo
@@ -84,19 +83,19 @@ def messages(table: str) -> list[str]:
     return [message for line in table.strip().split("\n") for message in line.split("|")]
 
 
-@pytest.mark.parametrize(("language", "table"), [("es", SPANISH), ("pt", PORTUGUESE), ("en", ENGLISH)])
-def test_short_messages_are_told_apart(language: str, table: str) -> None:
-    said = messages(table)
-    found = {message: detect_language(message) for message in said}
-    wrong = {message: guess for message, guess in found.items() if guess != language}
-    assert len(said) >= 60
-    assert len(wrong) <= 0.05 * len(said), wrong
-    assert not [guess for guess in wrong.values() if guess is not None], wrong
+def test_short_messages_are_told_apart() -> None:
+    for language, table in [("es", SPANISH), ("pt", PORTUGUESE), ("en", ENGLISH)]:
+        said = messages(table)
+        found = {message: detect_language(message) for message in said}
+        wrong = {message: guess for message, guess in found.items() if guess != language}
+        assert len(said) >= 60
+        assert len(wrong) <= 0.05 * len(said), wrong
+        assert not [guess for guess in wrong.values() if guess is not None], wrong
 
 
-@pytest.mark.parametrize("message", UNKNOWN)
-def test_it_says_nothing_where_nothing_can_be_told(message: str) -> None:
-    assert detect_language(message) is None
+def test_it_says_nothing_where_nothing_can_be_told() -> None:
+    for message in UNKNOWN:
+        assert detect_language(message) is None
 
 
 def test_a_word_without_its_accent_that_is_one_of_another_language_too_does_not_turn_a_message() -> None:
@@ -104,9 +103,8 @@ def test_a_word_without_its_accent_that_is_one_of_another_language_too_does_not_
     assert detect_language("cancela o do agua") == "pt"
 
 
-@pytest.mark.parametrize(
-    ("language", "said"),
-    [
+def test_the_english_name_of_a_server_does_not_turn_what_is_asked_about_it() -> None:
+    for language, said in [
         (
             "pt",
             "instala o servidor time; remove o servidor time; instala o server github",
@@ -117,12 +115,10 @@ def test_a_word_without_its_accent_that_is_one_of_another_language_too_does_not_
             "instala el server time; activa el server filesystem; quita el server git",
         ),
         ("en", "install the time server; turn off the server time; approve the tools of memory"),
-    ],
-)
-def test_the_english_name_of_a_server_does_not_turn_what_is_asked_about_it(language: str, said: str) -> None:
-    assert {one: detect_language(one) for one in said.split("; ")} == dict.fromkeys(
-        said.split("; "), language
-    )
+    ]:
+        assert {one: detect_language(one) for one in said.split("; ")} == dict.fromkeys(
+            said.split("; "), language
+        )
 
 
 def test_a_name_or_a_loan_word_does_not_turn_a_message() -> None:
@@ -151,11 +147,11 @@ def test_our_sentences_are_said_in_the_person_s_language() -> None:
     assert say("es", "Hello, {name}!", name="Ana") == "¡Hola, Ana!"
 
 
-@pytest.mark.parametrize("language", ["en", "fr", "", "../../etc", "es"])
-def test_what_is_not_translated_is_said_in_english(language: str) -> None:
-    assert say(language, "There is no such sentence: {value}", value=5) == "There is no such sentence: 5"
-    forms = [say_plural(language, "{n} odd thing", "{n} odd things", n) for n in (1, 2)]
-    assert forms == ["1 odd thing", "2 odd things"]
+def test_what_is_not_translated_is_said_in_english() -> None:
+    for language in ["en", "fr", "", "../../etc", "es"]:
+        assert say(language, "There is no such sentence: {value}", value=5) == "There is no such sentence: 5"
+        forms = [say_plural(language, "{n} odd thing", "{n} odd things", n) for n in (1, 2)]
+        assert forms == ["1 odd thing", "2 odd things"]
 
 
 def test_importing_it_is_cheap() -> None:
@@ -183,17 +179,17 @@ def _said(read: Catalog) -> dict[Any, Any]:
             for one, other in pairs}  # fmt: skip
 
 
-@pytest.mark.parametrize("language", ["es", "pt"])
-def test_catalogues_are_complete_and_compiled(language: str) -> None:
+def test_catalogues_are_complete_and_compiled() -> None:
     """Every sentence of ours is translated, with the same values; `make translations` mends the rest."""
-    read, compiled = catalogue(language)
-    wanted = sentences()
-    known = {message.id for message in read if message.id}
-    assert not wanted - known, "sentences that are in no catalogue: run `make translations`"
-    for message in read:
-        if message.id in wanted:
-            _check(message.id, message.string, message.fuzzy)
-    assert compiled == _said(read), "a .po file is newer than its .mo: run `make translations`"
+    for language in ["es", "pt"]:
+        read, compiled = catalogue(language)
+        wanted = sentences()
+        known = {message.id for message in read if message.id}
+        assert not wanted - known, "sentences that are in no catalogue: run `make translations`"
+        for message in read:
+            if message.id in wanted:
+                _check(message.id, message.string, message.fuzzy)
+        assert compiled == _said(read), "a .po file is newer than its .mo: run `make translations`"
 
 
 def _check(sentence: object, translation: object, fuzzy: bool) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import io
 import json
+import threading
 import time
 import zipfile
 from typing import Any
@@ -122,19 +123,21 @@ def test_a_yes_counts_in_the_persons_own_voice_and_not_in_a_forwarded_one(talk):
     wait_for(lambda: server.rows("SELECT 1 FROM approvals WHERE state = 'yes'"), "the yes")
 
 
-def test_a_press_is_taken_while_a_file_is_read(talk):
-    server, graph, model = talk
+def test_a_press_is_taken_while_a_file_is_read(chat, town):
+    graph, model, person = chat
+    server, pressed = town.server, threading.Event()
 
     async def slow(data: bytes) -> str:
-        await asyncio.sleep(8)
+        await asyncio.to_thread(pressed.wait, 20)
         return "hola"
 
     model.hear, model.play = slow, asks_to_write
-    *_, no = asked_to_write(graph)
-    graph.inbound({"person": "p1", **VOICE})
+    *_, no = asked_to_write(graph, person)
+    graph.inbound({"person": person, **VOICE})
     wait_for(lambda: model.heard, "the note to be heard")
-    graph.inbound({"person": "p1", "type": "button", "reply": no})
-    wait_for(lambda: server.rows("SELECT 1 FROM approvals WHERE state = 'no'"), "the no", 5)
+    graph.inbound({"person": person, "type": "button", "reply": no})
+    wait_for(lambda: server.rows("SELECT 1 FROM approvals WHERE state = 'no'"), "the no", 10)
+    pressed.set()
 
 
 def test_what_cannot_be_heard_is_said(talk):
@@ -235,11 +238,12 @@ def pages_of(*texts: str) -> bytes:
     return written.getvalue()
 
 
-def test_a_documents_words_are_in_the_prompt_and_the_file_is_the_persons(talk):
-    server, graph, model = talk
+def test_a_documents_words_are_in_the_prompt_and_the_file_is_the_persons(chat, town):
+    graph, model, person = chat
+    server, other = town.server, town.newcomer()
     data = pages_of("Factura 12", "Servicios de noviembre", "Total 4,580.00 MXN\nVence el 15 de diciembre")
-    graph.inbound({"person": "p1", **document(data, "factura.pdf"), "caption": "cuánto es el total?"})
-    graph.reply("p1")
+    graph.inbound({"person": person, **document(data, "factura.pdf"), "caption": "cuánto es el total?"})
+    graph.reply(person)
     prompt = text_of(newest(model))
     for words in ("4,580.00", "15 de diciembre", "cuánto es el total?"):
         assert words in prompt
@@ -254,10 +258,10 @@ def test_a_documents_words_are_in_the_prompt_and_the_file_is_the_persons(talk):
         return body["messages"][-1]["content"]
 
     model.play = find
-    for person, found in (("p1", True), ("p2", False)):
-        before = len(graph.sends(person))
-        graph.say(person, "¿dónde está la factura de los servicios?")
-        assert ("factura.pdf" in graph.reply(person, before + 1)) is found
+    for who, found in ((person, True), (other, False)):
+        before = len(graph.sends(who))
+        graph.say(who, "¿dónde está la factura de los servicios?")
+        assert ("factura.pdf" in graph.reply(who, before + 1)) is found
 
 
 def zipped(**files: str) -> bytes:
@@ -329,8 +333,8 @@ def test_an_answer_is_spoken_when_the_person_asks_for_audio(make_world, model):
     assert played.spoken[0]["response_format"] == "opus"
 
 
-def test_numbers_are_drawn_as_a_picture(talk):
-    server, graph, model = talk
+def test_numbers_are_drawn_as_a_picture(chat, town):
+    graph, model, person = chat
     numbers = {"title": "Gastos", "labels": ["renta", "luz"], "values": [8000, 600]}
 
     def play(body: dict[str, Any]) -> Any:
@@ -341,10 +345,10 @@ def test_numbers_are_drawn_as_a_picture(talk):
         return "Aquí está."
 
     model.play = play
-    graph.say("p1", "hazme un gráfico de mis gastos: renta 8000, luz 600")
-    wait_for(lambda: len(graph.sends("p1")) == 2, "the text and the picture")
-    assert graph.sends("p1")[1]["body"]["type"] == "image"
-    [kept] = (server.folder / "media").rglob("*.png")
+    graph.say(person, "hazme un gráfico de mis gastos: renta 8000, luz 600")
+    wait_for(lambda: len(graph.sends(person)) == 2, "the text and the picture")
+    assert graph.sends(person)[1]["body"]["type"] == "image"
+    [kept] = (town.server.folder / "media").rglob("*.png")
     assert Image.open(kept).size == (1080, 720)
 
 
@@ -400,8 +404,8 @@ def test_a_note_is_fetched_at_the_second_try_whatever_is_swept_meanwhile(make_wo
     assert graph.reply("p1", 2) == "you said: comprar pan"
 
 
-def test_a_location_sets_the_time_zone_after_the_persons_yes(talk):
-    server, graph, model = talk
+def test_a_location_sets_the_time_zone_after_the_persons_yes(chat, town):
+    graph, model, person = chat
 
     def play(body: dict[str, Any]) -> Any:
         if is_classifier(body):
@@ -411,9 +415,11 @@ def test_a_location_sets_the_time_zone_after_the_persons_yes(talk):
         return "¿Uso tu ubicación para la hora?"
 
     model.play = play
-    graph.inbound({"person": "p1", "type": "location", "location": {"latitude": 32.51, "longitude": -117.04}})
-    graph.reply("p1")
+    graph.inbound(
+        {"person": person, "type": "location", "location": {"latitude": 32.51, "longitude": -117.04}}
+    )
+    graph.reply(person)
     assert "32.51" in text_of(newest(model))
-    graph.say("p1", "sí, úsala")
-    graph.reply("p1", 2)
-    assert server.rows("SELECT 1 FROM people WHERE timezone = 'America/Tijuana'")
+    graph.say(person, "sí, úsala")
+    graph.reply(person, 2)
+    assert town.server.rows("SELECT 1 FROM people WHERE timezone = 'America/Tijuana'")

@@ -529,7 +529,7 @@ def test_a_death_at_any_step_loses_no_picture_and_doubles_none(studio, release, 
     marks = release / "marks.txt"
     marks.write_text("")
     sound, (state, when) = dict(server.env), DEATHS[name]
-    server.env = sound | injected(server, **{f"DIE_{when}": state})
+    server.env = sound | injected(**{f"DIE_{when}": state})
     server.start()
     graph.say("p0", "sketch chart")
     assert server.process.wait(30) == -signal.SIGKILL
@@ -546,7 +546,7 @@ def test_a_death_while_a_file_is_written_leaves_half_of_none(studio):
     server, graph, _ = studio()
     server.stop()
     sound = dict(server.env)
-    server.env = sound | injected(server, DIE_RENAMING=r"/media/.*\.png$")
+    server.env = sound | injected(DIE_RENAMING=r"/media/.*\.png$")
     server.start()
     graph.say("p0", "sketch chart")
     assert server.process.wait(30) == -signal.SIGKILL

@@ -19,18 +19,35 @@ from app.settings import Settings
 from app.store.database import Database
 from tests.mailer import ANA as ANA_MAIL
 from tests.mailer import asked, drop_mailer, press
-from tests.standins.model import Play, calls, completion, echo, is_classifier, keeper, last_user_text
-from tests.world import open_work, text_body, wait_for
+from tests.standins.model import (
+    ModelServer,
+    Play,
+    calls,
+    completion,
+    echo,
+    is_classifier,
+    keeper,
+    last_user_text,
+)
+from tests.world import open_work, text_body, wait_for, world
 
 ANA, BETO = "12125550000", "12125550001"
 ANAS, BETOS = "alfa-7319", "bravo-2846"
 
 
-@pytest.fixture
-def lived_in(make_world, model):
+@pytest.fixture(scope="module")
+def lived_in(tmp_path_factory):
     """A server on which two people kept a secret each, listed their notes, and one quoted the other."""
-    model_server = model(keeper)
-    server, graph = make_world(model=model_server, LOG_LEVEL="DEBUG")
+    model_server = ModelServer(keeper)
+    options = {"OPENAI_BASE_URL": model_server.url, "LLM_MODEL": "stand-in", "LOG_LEVEL": "DEBUG"}
+    for server, graph in world(tmp_path_factory.mktemp("lived_in"), **options):
+        server.start()
+        live_in(server, graph)
+        yield server, graph, model_server
+    model_server.stop()
+
+
+def live_in(server, graph):
     for person, secret in [("p0", ANAS), ("p1", BETOS)]:
         graph.say(person, f"keep {secret}")
         graph.reply(person)
@@ -42,7 +59,6 @@ def lived_in(make_world, model):
         assert server.post(body).status_code == 200
         graph.reply("p1", number)
     wait_for(lambda: not open_work(server) and graph.log()["pending"] == 0, "the last status")
-    return server, graph, model_server
 
 
 def test_nothing_of_one_person_reaches_another_in_any_prompt_reply_figure_or_log(lived_in):
@@ -62,8 +78,9 @@ def test_nothing_of_one_person_reaches_another_in_any_prompt_reply_figure_or_log
 
 def test_every_row_and_file_with_words_of_a_person_is_that_persons(lived_in):
     server, _, _ = lived_in
-    server.stop()
-    with closing(sqlite3.connect(server.folder / "recado.db")) as database:
+    with closing(sqlite3.connect(":memory:")) as database:
+        with closing(sqlite3.connect(server.folder / "recado.db")) as kept:
+            kept.backup(database)
         database.row_factory = sqlite3.Row
         database.execute("PRAGMA foreign_keys=ON")
         people = {
@@ -322,11 +339,7 @@ def turns_done(server) -> int:
 
 
 def change(server, action: str, who: str) -> None:
-    """`recado people …`, as the command asks it of a running server."""
-    running = json.loads((server.folder / "server.json").read_text())
-    header = {"Authorization": f"Bearer {running['token']}"}
-    body = {"action": action, "who": who}
-    server.http.post("/admin/people/change", json=body, headers=header).raise_for_status()
+    server.admin("people/change", action=action, who=who)
 
 
 @pytest.mark.parametrize(

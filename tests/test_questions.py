@@ -2,8 +2,6 @@
 
 import json
 import sqlite3
-import subprocess
-import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -339,7 +337,7 @@ def test_at_23_hours_a_question_ends_honestly(desk, skills):
     server, graph = desk(start=False, SWEEP_SECONDS="0.3")
     clock = server.folder / "clock"
     jump = dial(clock)
-    server.env |= injected(server, CLOCK=clock)
+    server.env |= injected(CLOCK=clock)
     server.start()
     graph.say("p0", "mail, please")
     question = asked(graph, "p0")
@@ -379,15 +377,8 @@ def test_the_shell_too_says_that_a_question_came_after_text_of_others(desk):
     graph.say("p0", "mail, please")
     shown = "This comes after I read text that is not yours: what mailer answered"
     assert shown in asked(graph, "p0")["text"]
-    listed = subprocess.run(
-        [sys.executable, "-m", "app", "approvals", "list"],
-        cwd=server.folder,
-        env=server.env,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert "text that is not yours: the answer of a tool" in listed.stdout  # no catalogue is loaded here
+    listed = server.recado("approvals", "list")
+    assert "text that is not yours: the answer of a tool" in listed  # no catalogue is loaded here
 
 
 def test_a_stop_ends_what_waits(desk, skills):

@@ -71,7 +71,7 @@ def house(make_world: Callable[..., tuple[Server, Graph]], model: Callable[[Play
     server, graph = make_world(start=False, model=played, SWEEP_SECONDS="0.2")
     clock = server.folder / "clock"
     jump = dial(clock)
-    server.env |= injected(server, CLOCK=clock)
+    server.env |= injected(CLOCK=clock)
     server.start()
     return House(server, graph, played, jump)
 
@@ -177,11 +177,13 @@ def test_a_run_that_waited_for_a_person_of_the_business_keeps_the_quiet_hours(ho
 
 def test_a_task_that_waits_for_a_limit_says_nothing_to_its_person(house: House) -> None:
     house.restart(TOKEN_LIMIT="300/day")
+    noon = 1.5 * DAY - time.time() % DAY  # an hour later it is the same day of the limit
+    house.jump(noon)
     house.person = "p1"
     house.set(kind="task")
-    house.jump(HOUR + 60)
+    house.jump(noon + HOUR + 60)
     wait_for(lambda: house.server.rows("SELECT 1 FROM inbox WHERE waits_for = 'tokens'"), "its wait")
-    house.jump(DAY)
+    house.jump(noon + DAY)
     house.wait_for_run(1)
     assert [text for text in house.graph.texts("p1")[1:] if "as much as I may" in text] == []
 
@@ -278,7 +280,7 @@ def test_a_death_around_its_time_neither_loses_nor_doubles_it(house: House, when
     assert house.server.stop() == 0
     sound = dict(house.server.env)
     begun = "SELECT 1 FROM messages WHERE kind = 'scheduled'"
-    house.server.env = sound | injected(house.server, CLOCK=sound["CHAOS_CLOCK"], **{f"DIE_{when}": begun})
+    house.server.env = sound | injected(CLOCK=sound["CHAOS_CLOCK"], **{f"DIE_{when}": begun})
     house.server.start()
     house.jump(HOUR + 1)
     assert house.server.process.wait(30) == -signal.SIGKILL

@@ -18,9 +18,9 @@ HEAD = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
 BODY = b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n"
 
 
-@pytest.fixture
-def server(tmp_path):
-    server = Server(tmp_path).start()
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    server = Server(tmp_path_factory.mktemp("server")).start()
     yield server
     server.stop()
 

@@ -39,7 +39,7 @@ def chat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clocked]:
     jump = dial(clock)
     pieces = world(folder, crowd=20, SWEEP_SECONDS="0.3", TIMEZONE=MACHINE, **weather.settings)
     server, graph = next(pieces)
-    server.env |= injected(server, CLOCK=clock)
+    server.env |= injected(CLOCK=clock)
     server.start()
     try:
         yield Clocked(server, graph, jump)

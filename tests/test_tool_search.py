@@ -91,12 +91,12 @@ def test_a_search_asks_nobody_and_runs_in_a_dry_run(make_world, model):
     assert saved["meta"]["dry_run"]
 
 
-def test_the_offline_model_leads_to_the_help_for_what_there_is(make_world):
-    _, graph = make_world()
-    graph.say("p0", "qué categorías hay")
-    assert graph.reply("p0") == "Escribe /ayuda para ver todo lo que puedo hacer."
-    graph.say("p0", "busca una herramienta para borrar una nota")
-    assert graph.reply("p0", 2).startswith("Encontré")
+def test_the_offline_model_leads_to_the_help_for_what_there_is(offline_town):
+    graph, person = offline_town.graph, offline_town.newcomer()
+    graph.say(person, "qué categorías hay")
+    assert graph.reply(person) == "Escribe /ayuda para ver todo lo que puedo hacer."
+    graph.say(person, "busca una herramienta para borrar una nota")
+    assert graph.reply(person, 2).startswith("Encontré")
 
 
 def test_figures_of_tools_are_shown_beside_the_server_and_without_it(make_world, model):
@@ -137,37 +137,37 @@ def test_figures_of_tools_are_shown_beside_the_server_and_without_it(make_world,
 
 
 @pytest.mark.parametrize("answer", ["none", "[]", '{"categories": []}'])
-def test_a_classifier_that_names_nothing_hides_no_tool_that_the_words_ask_for(make_world, model, answer):
-    model_server = model(lambda body: answer if is_classifier(body) else "ok")
-    _, graph = make_world(model=model_server)
+def test_a_classifier_that_names_nothing_hides_no_tool_that_the_words_ask_for(town, answer):
+    town.model.play = lambda body: answer if is_classifier(body) else "ok"
+    graph, person = town.graph, town.newcomer()
     for number, said in enumerate(
         ("recuerda que soy alérgico a las nueces", "lembra que sou alérgica", "remember that I eat no meat"),
         1,
     ):
-        graph.say("p0", said)
-        graph.reply("p0", number)
-        assert {"remember", "forget"} <= set(names(model_server.main_calls[-1]))
+        graph.say(person, said)
+        graph.reply(person, number)
+        assert {"remember", "forget"} <= set(names(town.model.main_calls[-1]))
 
 
-def test_each_clause_brings_its_best_tool_though_the_classifier_names_one_ability(make_world, model):
-    model_server = model(lambda body: '{"categories": ["lists"]}' if is_classifier(body) else "ok")
-    _, graph = make_world(model=model_server)
-    graph.say("p0", "añade leche a la lista, borra la nota 2 y cuánto es 12 por 8")
-    graph.reply("p0")
-    assert {"add_to_list", "delete_note", "calculate"} <= set(names(model_server.main_calls[-1]))
+def test_each_clause_brings_its_best_tool_though_the_classifier_names_one_ability(town):
+    town.model.play = lambda body: '{"categories": ["lists"]}' if is_classifier(body) else "ok"
+    graph, person = town.graph, town.newcomer()
+    graph.say(person, "añade leche a la lista, borra la nota 2 y cuánto es 12 por 8")
+    graph.reply(person)
+    assert {"add_to_list", "delete_note", "calculate"} <= set(names(town.model.main_calls[-1]))
 
 
-def test_the_history_shows_the_calls_behind_a_receipt(make_world, model):
+def test_the_history_shows_the_calls_behind_a_receipt(town):
     def play(body):
         if is_classifier(body):
             return '{"categories": ["notes"]}'
         return "saved" if results(body) or "thanks" in last_user_text(body) else calls(SAVE)
 
-    model_server = model(play)
-    _, graph = make_world(model=model_server)
-    graph.say("p0", "note buy milk")
-    graph.reply("p0")
-    graph.say("p0", "thanks")
-    graph.reply("p0", 2)
-    said = [one["content"] for one in model_server.main_calls[-1]["messages"] if one["role"] == "user"]
+    town.model.play = play
+    graph, person = town.graph, town.newcomer()
+    graph.say(person, "note buy milk")
+    graph.reply(person)
+    graph.say(person, "thanks")
+    graph.reply(person, 2)
+    said = [one["content"] for one in town.model.main_calls[-1]["messages"] if one["role"] == "user"]
     assert said[0] == "note buy milk\n[You called: save_note(text: buy milk)]"

@@ -64,7 +64,8 @@ def test_an_operators_rates_replace_ours(make_world: Any) -> None:
     graph.say("olga", "what time is it in London?")
     graph.reply("olga")
     assert server.post(priced("wamid.unknown", "sent")).is_success  # of a message that is not ours
-    wait_for(lambda: used(server)["cost"] == 1.0, "one euro")
+    wait_for(lambda: server.rows("SELECT 1 FROM statuses WHERE status = 'read'"), "the price")
+    assert used(server)["cost"] == 1.0
     rates.write_text("rates: nothing")
     server.stop()
     assert "cannot be read as rates" in server.recado("usage", fails=True)

@@ -54,7 +54,7 @@ class Outside:
     @property
     def launcher(self) -> tuple[str, ...]:
         """Pages are on the public internet, as far as the server knows; the others are not."""
-        return ("-m", "tests.standins.reaching_server", str(self.pages.port))
+        return ("tests.standins.reaching_server", str(self.pages.port))
 
     @property
     def settings(self) -> dict[str, str]:

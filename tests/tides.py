@@ -74,7 +74,7 @@ class Web:
 
     def start(self, server: Any) -> None:
         """Starts a server that reaches this site."""
-        server.start(launcher=("-m", "tests.standins.reaching_server", str(self.site.port)))
+        server.start(launcher=("tests.standins.reaching_server", str(self.site.port)))
 
     @property
     def asked(self) -> list[str]:

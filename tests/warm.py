@@ -6,12 +6,18 @@ import importlib
 import threading
 import time
 from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+
+from httpx import ASGITransport, AsyncClient
 
 from app.llm.model import ModelRequest
 from app.llm.offline.model import OfflineModel
+from app.main import create_app
 from app.routing.snapshot import build_snapshot
 from app.search import ToolIndex
+from app.settings import Settings
 from app.skills import SkillLoader
 from app.skills.skill import RELEASE_SKILLS
 from tests.llm.catalogue import Installed, person
@@ -35,6 +41,15 @@ async def _talk(model: OfflineModel, tools: list[dict[str, Any]]) -> None:
     await model.close()
 
 
+async def _serve(folder: Path) -> None:
+    settings = Settings(database_url=f"sqlite:///{folder}/recado.db", _env_file=None)  # type: ignore[call-arg]
+    app = create_app(settings)
+    async with app.router.lifespan_context(app):
+        transport = ASGITransport(app)
+        async with AsyncClient(transport=transport, base_url="http://localhost") as client:
+            await client.get("/health")
+
+
 def _warm() -> None:
     for name in _NEEDED:
         importlib.import_module(name)
@@ -44,6 +59,8 @@ def _warm() -> None:
     index = ToolIndex(view.documents({}))
     phrases = {name: tuple(chain(*said.values())) for name, said in loader.phrases().items()}
     asyncio.run(_talk(OfflineModel(Installed(index, phrases)), list(view.definitions.values())))
+    with TemporaryDirectory() as folder:
+        asyncio.run(_serve(Path(folder)))
     while threading.active_count() > 1:  # a fork has none of them, but the locks that they hold
         time.sleep(0.01)
 

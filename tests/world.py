@@ -10,8 +10,6 @@ import re
 import signal
 import socket
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -22,7 +20,7 @@ from typing import Any
 import httpx
 import orjson
 
-from tests.forks import ForkedServer
+from tests.forks import SERVE, ForkedServer, run_recado
 from tests.standins.graph import control_app, graph_of
 from tests.standins.listener import Listener
 from tests.standins.model import ModelServer
@@ -87,21 +85,12 @@ class Server:
             "PYTHONPATH": str(ROOT),
             **env,
         }
-        self.process: subprocess.Popen[bytes] | ForkedServer | None = None
+        self.process: ForkedServer | None = None
         self.simulator = ""  # the link that opens it
 
-    def start(self, wait: bool = True, launcher: tuple[str, ...] = ()) -> "Server":
-        """Forked, unless a launcher or an injected path needs an interpreter from its start."""
-        path = self.folder / "server.log"
+    def start(self, wait: bool = True, launcher: tuple[str, ...] = SERVE) -> "Server":
         printed = len(self.log)
-        if not launcher and self.env["PYTHONPATH"] == str(ROOT):
-            self.process = ForkedServer(self.folder, self.env, path)
-        else:
-            command = [sys.executable, *(launcher or ("-m", "app", "serve"))]
-            with path.open("ab") as log:
-                self.process = subprocess.Popen(
-                    command, cwd=self.folder, env=self.env, stdout=log, stderr=log
-                )
+        self.process = ForkedServer(self.folder, self.env, self.folder / "server.log", launcher)
         if wait:
             wait_for(self.healthy, f"the server; its log:\n{self.log[-3000:]}")
             if "WHATSAPP_ACCESS_TOKEN" not in self.env and self.env.get("SIMULATOR") != "off":
@@ -152,10 +141,17 @@ class Server:
 
     def recado(self, *arguments: str, fails: bool = False) -> str:
         """What a command of the shell prints, on its error output where it is to fail."""
-        command = [sys.executable, "-m", "app", *arguments]
-        ran = subprocess.run(command, env=self.env, cwd=self.folder, capture_output=True, text=True)
+        ran = run_recado(arguments, self.folder, self.env)
         assert (ran.returncode != 0) == fails, ran.stderr
         return ran.stderr if fails else ran.stdout
+
+    def admin(self, path: str, /, **body: Any) -> Any:
+        """What the administrator's API answers, as commands ask it of a running server."""
+        record = self.folder / "server.json"
+        wait_for(record.exists, "the server to say where it is")
+        token = json.loads(record.read_text())["token"]
+        answer = self.http.post(f"/admin/{path}", json=body, headers={"Authorization": f"Bearer {token}"})
+        return answer.raise_for_status().json()["result"]
 
     def post(self, body: bytes | dict[str, Any], signature: str | None = None) -> httpx.Response:
         """A webhook, signed unless a signature is given."""
@@ -244,6 +240,10 @@ class Town:
 
     def newcomer(self) -> str:
         return next(self._newcomers)
+
+    @staticmethod
+    def phone(person: str) -> str:
+        return f"1212555{int(person[1:]):04}"
 
 
 def connected(graph_port: int) -> dict[str, str]:

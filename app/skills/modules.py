@@ -84,7 +84,7 @@ def _package_name(path: Path, skill: str) -> str:
 
 
 def _forget(package: str) -> None:
-    for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
+    for name in [name for name in list(sys.modules) if name == package or name.startswith(f"{package}.")]:
         del sys.modules[name]
 
 

@@ -86,8 +86,8 @@ def leads_elsewhere(
     plain = [text for name in names for text in _texts(arguments[name])]
     others = list(_texts({name: value for name, value in arguments.items() if name not in names}))
     words = [word for text in others for word in text.split() if _LIKE_ADDRESS.search(word.rstrip(_AFTER))]
-    words += [word for text in plain for word in unquote(text).split() if "://" in word]
-    if any(_spelled(word) not in own for word in words):
+    links = [word for text in plain for word in unquote(text).split() if "://" in word]
+    if any(_spelled(word) not in own for word in (*words, *links)):
         return True
     hosts = [word for word in words if _spelled(word).endswith("/")]
     paths = [text.strip() for text in (*plain, *others) if text.strip().startswith(("/", "?"))]

@@ -4,8 +4,6 @@ import time
 from pathlib import Path
 from sqlite3 import Connection
 
-import pytest
-
 from app.channels.sender import LONGEST_ASKED, LONGEST_BACKOFF, Sender, backoff
 from app.channels.whatsapp.errors import send_alert
 from app.messages import Refused
@@ -16,9 +14,8 @@ from tests.store.rows import conversation, no_limits, queue
 BUSY, PAIR = 130429, 131056
 
 
-@pytest.mark.parametrize(
-    ("code", "asked", "attempts", "seconds"),
-    [
+def test_backoff() -> None:
+    for code, asked, attempts, seconds in [
         (BUSY, None, 1, 1),
         (BUSY, None, 2, 2),
         (BUSY, None, 3, 4),
@@ -34,19 +31,16 @@ BUSY, PAIR = 130429, 131056
         (BUSY, 7.0, 1, 7),
         (BUSY, 7.0, 50, 7),
         (BUSY, 1e9, 1, LONGEST_ASKED),
-    ],
-)
-def test_backoff(code: int, asked: float | None, attempts: int, seconds: float) -> None:
-    assert backoff(Refused("retry", code, retry_after=asked), attempts) == seconds
+    ]:
+        assert backoff(Refused("retry", code, retry_after=asked), attempts) == seconds
 
 
 def test_a_wait_of_nothing_that_is_asked_for_is_no_hammering() -> None:
     assert backoff(Refused("retry", BUSY, retry_after=0.0), 20) >= 1
 
 
-@pytest.mark.parametrize(
-    ("refused", "words"),
-    [
+def test_the_operator_is_told_the_cure() -> None:
+    for refused, words in [
         (Refused("hold", 190), "WHATSAPP_ACCESS_TOKEN"),
         (Refused("hold", 33), "WHATSAPP_PHONE_NUMBER_ID"),
         (Refused("hold", 133010), "not registered"),
@@ -55,10 +49,8 @@ def test_a_wait_of_nothing_that_is_asked_for_is_no_hammering() -> None:
         (Refused("hold", 368), "mended at Meta"),
         (Refused("retry", BUSY), "tried again"),
         (Refused("give_up", 100), "given up"),
-    ],
-)
-def test_the_operator_is_told_the_cure(refused: Refused, words: str) -> None:
-    assert words in send_alert(refused)
+    ]:
+        assert words in send_alert(refused)
 
 
 async def test_what_was_held_is_tried_again_at_a_start(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The machine that one server runs on: its faults, which `inject/` brings about, and its memory."""
+"""The machine that one server runs on: its faults, which `faults.py` brings about, and its memory."""
 
 import os
 from collections.abc import Callable
@@ -6,15 +6,13 @@ from pathlib import Path
 
 from tests.world import Server
 
-INJECT = Path(__file__).with_name("inject")
 MEMORY = 200 * 1024 * 1024
 """Bytes by which no body and no burst of them may make the server grow."""
 
 
-def injected(server: Server, **faults: object) -> dict[str, str]:
-    """The environment that brings these faults about; see `inject/sitecustomize.py` for their names."""
-    path = f"{INJECT}:{server.env['PYTHONPATH']}"
-    return {"PYTHONPATH": path} | {f"CHAOS_{name}": str(value) for name, value in faults.items()}
+def injected(**faults: object) -> dict[str, str]:
+    """Return the environment that brings these faults about; see `faults.py` for their names."""
+    return {f"CHAOS_{name}": str(value) for name, value in faults.items()}
 
 
 def dial(path: Path) -> Callable[[float], None]:

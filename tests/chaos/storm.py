@@ -12,14 +12,14 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.forks import SERVE
 from tests.standins.model import ModelServer, calls, is_classifier, last_user_text
 from tests.world import Graph, Server, open_work, wait_for, world
 
 PEOPLE = 40
 MESSAGES = 200
 """At the least; a long storm has five for each kill."""
-SERVE = ("-m", "app", "serve")
-DEAF = ("-m", "tests.chaos.deaf")
+DEAF = ("tests.chaos.deaf",)
 
 
 def settings(deaf: bool) -> dict[str, object]:

@@ -31,7 +31,7 @@ def jumping(make_world, model):
     server.env["WHATSAPP_API_URL"] = f"http://127.0.0.1:{wire.port}/v25.0"
     clock = server.folder / "clock"
     jump = dial(clock)
-    server.env |= injected(server, CLOCK=clock)
+    server.env |= injected(CLOCK=clock)
     server.start()
     yield server, graph, wire, jump
     wire.stop()

@@ -56,7 +56,7 @@ def test_a_death_at_any_state_of_a_question_asks_once_and_runs_once(
         SEND_RECONCILE_SECONDS="1",
     )
     sound = dict(server.env)
-    server.env = sound | injected(server, **{f"DIE_{when}": state})
+    server.env = sound | injected(**{f"DIE_{when}": state})
     server.start()
     graph.say("p0", "mail, please")
     before = list(DEATHS).index(name) < list(DEATHS).index("answer lost")

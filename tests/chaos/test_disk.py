@@ -108,7 +108,7 @@ def slow_world(make_world, model):
     server, graph = make_world(start=False, model=model(echo), crowd=8, graph=OPEN_WINDOW)
     pace = server.folder / "pace"
     commits_last = dial(pace)
-    server.env |= injected(server, DISK=pace)
+    server.env |= injected(DISK=pace)
     server.start()
     return server, graph, commits_last
 

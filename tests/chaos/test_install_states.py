@@ -61,7 +61,7 @@ OLD = {"SKILL.md": SKILL, "scripts/tools.py": TOOLS.replace("high_tide", "old_ti
 def test_a_death_at_any_state_of_an_install_installs_once(make_world, model, web: Web, name: str) -> None:
     state = (BEFORE_THE_ANSWER | AFTER_THE_ANSWER)[name]
     server, graph, sound = _server(make_world, model)
-    server.env = sound | injected(server, **{f"DIE_{state[1]}": state[0]})
+    server.env = sound | injected(**{f"DIE_{state[1]}": state[0]})
     web.start(server)
     replies = _install_through_a_death(server, graph, web, sound, answers_first=name in AFTER_THE_ANSWER)
     assert len(replies) <= 1 + (name == "reply on the wire")
@@ -82,7 +82,7 @@ def test_a_death_while_an_update_moves_leaves_the_old_version_or_the_new_one(
     condition, when = MOVING[name]
     if when == "BEFORE":
         condition = f"{condition} GROUP BY 1 HAVING count(*) = 2"
-    server.env = sound | injected(server, **{f"DIE_{when}": condition})
+    server.env = sound | injected(**{f"DIE_{when}": condition})
     web.start(server)
     replies = _install_through_a_death(server, graph, web, sound, answers_first=True, count=2)
     assert len(replies) == 2

@@ -49,7 +49,7 @@ def test_a_message_that_comes_while_a_burst_is_redone_after_a_crash_is_answered_
 def test_a_tool_of_the_release_that_a_crash_cut_off_is_run_again_and_asks_nobody(make_world, model, lost):
     server, graph = make_world(start=False, model=model(play))
     sound = dict(server.env)
-    server.env = sound | injected(server, DIE_BEFORE=f"SELECT 1 FROM journal WHERE key = 'tool:{lost}'")
+    server.env = sound | injected(DIE_BEFORE=f"SELECT 1 FROM journal WHERE key = 'tool:{lost}'")
     server.start()
     graph.say("p0", "m0")
     assert server.process.wait(30) == -signal.SIGKILL

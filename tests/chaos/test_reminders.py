@@ -33,7 +33,7 @@ def clocked(make_world: Callable[..., tuple[Server, Graph]]) -> Callable[..., An
         )
         clock = server.folder / "clock"
         jump = dial(clock)
-        server.env |= injected(server, CLOCK=clock)
+        server.env |= injected(CLOCK=clock)
         return server, graph, jump
 
     return make
@@ -139,7 +139,7 @@ def test_what_meta_refuses_is_not_lost_and_told_at_the_next_message(clocked, tem
 def test_a_death_around_the_firing_neither_loses_nor_doubles_it(clocked, when) -> None:
     server, graph, jump = clocked()
     sound = dict(server.env)
-    server.env = sound | injected(server, CLOCK=server.folder / "clock", **{f"DIE_{when}": TOLD})
+    server.env = sound | injected(CLOCK=server.folder / "clock", **{f"DIE_{when}": TOLD})
     server.start()
     graph.say("p0", "recuérdame llamar a Ana en 20 minutos")
     graph.reply("p0")

@@ -127,7 +127,7 @@ def test_a_death_at_any_state_loses_nothing_and_repeats_nothing(belfry, name):
     (state, when), person = DEATHS[name], f"p{list(DEATHS).index(name)}"
     sound = dict(server.env)
 
-    server.env = sound | injected(server, **{f"DIE_{when}": state})
+    server.env = sound | injected(**{f"DIE_{when}": state})
     server.start()
     graph.say(person, "ring, then light")
     assert server.process.wait(30) == -signal.SIGKILL

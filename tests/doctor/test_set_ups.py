@@ -1,8 +1,6 @@
 """Broken set-ups as an operator meets them: `recado doctor` names each fault in one line with its cure."""
 
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from app.settings import take_settings
 from tests.doctor.broken import BROKEN, no_webhook_subscribed
 from tests.doctor.house import CLOSED, House, kept_environment
 from tests.doctor.report import found
+from tests.forks import run_recado
 from tests.standins import meta
 from tests.standins.answers import AnsweringServer
 from tests.standins.chat import CHAT, able, window
@@ -49,14 +48,7 @@ def house(tmp_path: Path, server: Server) -> Iterator[House]:
 
 
 def test_a_sound_set_up_has_no_fault(house: House) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "app", "doctor"],
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        cwd=house.folder,
-        env=house.environment,
-    )
+    done = run_recado(["doctor"], house.folder, house.environment)
     lines = done.stdout.splitlines()
     # Whether the sandbox works is the machine's.
     assert [line for line in lines if not line.startswith(("OK", "WARN sandbox"))] == []

@@ -108,22 +108,19 @@ async def test_an_address_of_the_operators_may_be_private_by_number_and_by_name(
     assert len(here.heads) == 5
 
 
-@pytest.mark.parametrize(
-    "setting",
-    [
+async def test_another_scheme_host_or_port_is_not_the_operators() -> None:
+    for setting in [
         "",
         "https://127.0.0.1:{port}",
         "http://localhost:{port}",
         "http://127.0.0.1:1",
         "http://me@127.0.0.1:{port}",
-    ],
-)
-async def test_another_scheme_host_or_port_is_not_the_operators(setting: str) -> None:
-    async with site({"": answer()}) as here, client_of(setting.format(port=here.port)) as http:
-        with pytest.raises(FetchError) as refused:
-            await http.get(here.url)
-    assert refused.value.code == "NOT_PUBLIC"
-    assert here.heads == []
+    ]:
+        async with site({"": answer()}) as here, client_of(setting.format(port=here.port)) as http:
+            with pytest.raises(FetchError) as refused:
+                await http.get(here.url)
+        assert refused.value.code == "NOT_PUBLIC"
+        assert here.heads == []
 
 
 async def test_an_address_of_others_never_leads_to_the_operators() -> None:

@@ -28,9 +28,8 @@ async def test_an_answer_comes_with_status_headers_and_body() -> None:
     assert "user-agent: recado/" in head
 
 
-@pytest.mark.parametrize(
-    ("content_type", "body", "text"),
-    [
+def test_text_is_read_as_its_header_says_and_never_fails() -> None:
+    for content_type, body, text in [
         ("text/plain", "é".encode(), "é"),
         ("text/plain; charset=iso-8859-1", b"\xe9", "é"),
         ("text/plain", b"\xe9", "�"),
@@ -47,23 +46,21 @@ async def test_an_answer_comes_with_status_headers_and_body() -> None:
             b'<meta charset="windows-1251">\xc3\xb1',
             '<meta charset="windows-1251">ñ',
         ),
-    ],
-)
-def test_text_is_read_as_its_header_says_and_never_fails(content_type: str, body: bytes, text: str) -> None:
-    assert Fetched("", 200, {"content-type": content_type}, body).text == text
+    ]:
+        assert Fetched("", 200, {"content-type": content_type}, body).text == text
 
 
-@pytest.mark.parametrize(
-    ("encoding", "packed"),
-    [
+async def test_a_packed_body_is_unpacked() -> None:
+    for encoding, packed in [
         ("gzip", gzip.compress(b"hello", mtime=0)),
         ("GZIP", gzip.compress(b"hello", mtime=0)),
         ("identity", b"hello"),
-    ],
-)
-async def test_a_packed_body_is_unpacked(encoding: str, packed: bytes) -> None:
-    async with site({"/": answer(packed, content_encoding=encoding)}) as here, reaching(here) as transport:
-        assert (await get(transport, here.url)).body == b"hello"
+    ]:
+        async with (
+            site({"/": answer(packed, content_encoding=encoding)}) as here,
+            reaching(here) as transport,
+        ):
+            assert (await get(transport, here.url)).body == b"hello"
 
 
 async def test_a_body_is_posted_and_a_redirect_of_it_is_not_followed() -> None:
@@ -86,35 +83,29 @@ async def test_path_and_query_are_asked_as_they_were_written() -> None:
 # What an address may lead to
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
+async def test_an_address_that_is_not_public_is_never_asked() -> None:
+    for host in [
         *("127.0.0.1", "127.1", "2130706433", "0x7f000001", "017700000001", "0.0.0.0", "10.0.0.1"),
         *("169.254.169.254", "192.168.1.1", "100.64.0.1", "[::1]", "[::]", "[::ffff:127.0.0.1]"),
         *("[fd00::1]", "[fe80::1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]"),
-    ],
-)
-async def test_an_address_that_is_not_public_is_never_asked(host: str) -> None:
-    async with site({"": answer()}) as here, reaching() as transport:
-        assert await refusal(transport, f"http://{host}:{here.port}/") == "NOT_PUBLIC"
-    assert here.heads == []
+    ]:
+        async with site({"": answer()}) as here, reaching() as transport:
+            assert await refusal(transport, f"http://{host}:{here.port}/") == "NOT_PUBLIC"
+        assert here.heads == []
 
 
-@pytest.mark.parametrize(
-    "found",
-    [
+async def test_a_name_of_which_one_address_is_not_public_is_never_asked() -> None:
+    for found in [
         ["127.0.0.1"],
         ["::ffff:127.0.0.1"],
         ["fe80::1%lo"],
         [NOWHERE, "127.0.0.1"],
         ["127.0.0.1", NOWHERE],
-    ],
-)
-async def test_a_name_of_which_one_address_is_not_public_is_never_asked(found: list[str]) -> None:
-    names = Names(site_test=[found])
-    async with site({"": answer()}) as here, reaching(names=names) as transport:
-        assert await refusal(transport, f"http://site.test:{here.port}/") == "NOT_PUBLIC"
-    assert here.heads == []
+    ]:
+        names = Names(site_test=[found])
+        async with site({"": answer()}) as here, reaching(names=names) as transport:
+            assert await refusal(transport, f"http://site.test:{here.port}/") == "NOT_PUBLIC"
+        assert here.heads == []
 
 
 async def test_the_machines_own_name_is_refused_as_the_system_resolves_it() -> None:
@@ -155,10 +146,10 @@ async def test_refusals_use_up_no_connections() -> None:
         assert (await get(transport, here.url)).status == 200
 
 
-@pytest.mark.parametrize("port", [0, 25, 1023])
-async def test_low_ports_other_than_those_of_the_web_are_refused(port: int) -> None:
-    async with reaching() as transport:
-        assert await refusal(transport, f"http://8.8.8.8:{port}/") == "BAD_ADDRESS"
+async def test_low_ports_other_than_those_of_the_web_are_refused() -> None:
+    for port in [0, 25, 1023]:
+        async with reaching() as transport:
+            assert await refusal(transport, f"http://8.8.8.8:{port}/") == "BAD_ADDRESS"
 
 
 async def test_nobody_there_is_no_connection() -> None:
@@ -178,9 +169,8 @@ async def test_a_redirect_is_followed_to_where_it_ends() -> None:
     assert (fetched.url, fetched.body) == (here.url + "/d", b"end")
 
 
-@pytest.mark.parametrize(
-    ("location", "code"),
-    [
+async def test_each_redirect_is_checked_anew() -> None:
+    for location, code in [
         ("http://127.0.0.1:{other}/", "NOT_PUBLIC"),
         ("//127.0.0.1:{other}/", "NOT_PUBLIC"),
         ("http://[::ffff:127.0.0.1]:{other}/", "NOT_PUBLIC"),
@@ -192,20 +182,18 @@ async def test_a_redirect_is_followed_to_where_it_ends() -> None:
         ("http://127.0.0.1:{here}\\@8.8.8.8/", "BAD_ADDRESS"),
         ("http://[::1/", "BAD_ADDRESS"),
         ("/again", "BAD_REDIRECT"),
-    ],
-)
-async def test_each_redirect_is_checked_anew(location: str, code: str) -> None:
-    names = Names(inside_test=[["127.0.0.1"]])
-    pages: dict[str, bytes] = {}
-    async with (
-        site({"": answer()}) as other,
-        site(pages) as here,
-        reaching(here, names=names) as transport,
-    ):
-        pages[""] = redirect(location.format(other=other.port, here=here.port))
-        assert await refusal(transport, here.url) == code
-    assert other.heads == []
-    assert len(here.heads) == (6 if code == "BAD_REDIRECT" else 1)
+    ]:
+        names = Names(inside_test=[["127.0.0.1"]])
+        pages: dict[str, bytes] = {}
+        async with (
+            site({"": answer()}) as other,
+            site(pages) as here,
+            reaching(here, names=names) as transport,
+        ):
+            pages[""] = redirect(location.format(other=other.port, here=here.port))
+            assert await refusal(transport, here.url) == code
+        assert other.heads == []
+        assert len(here.heads) == (6 if code == "BAD_REDIRECT" else 1)
 
 
 async def test_headers_stay_with_the_host_that_they_are_for() -> None:
@@ -220,14 +208,12 @@ async def test_headers_stay_with_the_host_that_they_are_for() -> None:
     assert "Accept: text/html" in other.heads[0]
 
 
-@pytest.mark.parametrize(
-    "headers", [{"host": "other"}, {"Proxy-Authorization": "x"}, {"X-A": "a\r\nX-B: b"}, {"X A": "b"}]
-)
-async def test_headers_that_would_change_the_request_itself_are_refused(headers: dict[str, str]) -> None:
-    async with site({"": answer()}) as here, reaching(here) as transport:
-        with pytest.raises(ValueError, match="header"):
-            await transport.fetch(here.url, headers=headers, limit_bytes=LIMIT, seconds=10)
-    assert here.heads == []
+async def test_headers_that_would_change_the_request_itself_are_refused() -> None:
+    for headers in [{"host": "other"}, {"Proxy-Authorization": "x"}, {"X-A": "a\r\nX-B: b"}, {"X A": "b"}]:
+        async with site({"": answer()}) as here, reaching(here) as transport:
+            with pytest.raises(ValueError, match="header"):
+                await transport.fetch(here.url, headers=headers, limit_bytes=LIMIT, seconds=10)
+        assert here.heads == []
 
 
 # TLS

@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -59,18 +58,15 @@ def test_the_card_says_what_the_bytes_say() -> None:
     assert card_of(scripts__tools_dot_py=TOOLS).audience == "members"
 
 
-@pytest.mark.parametrize(
-    ("code", "tools", "fault"),
-    [
+def test_tools_that_cannot_be_read_are_said() -> None:
+    for code, tools, fault in [
         ("def broken(:", [], "scripts/tools.py line 1"),
         (f'def f(x: {"|".join(["int"] * 1000)}):\n    """D."""\n', [], "nested too deeply"),
         (f'def f(x: a{".a" * 1000}):\n    """D."""\n', [], "nested too deeply"),
-    ],
-)
-def test_tools_that_cannot_be_read_are_said(code: str, tools: list[str], fault: str) -> None:
-    made = card_of(scripts__tools_dot_py=code)
-    assert list(made.tools) == tools
-    assert fault in made.tools_fault
+    ]:
+        made = card_of(scripts__tools_dot_py=code)
+        assert list(made.tools) == tools
+        assert fault in made.tools_fault
 
 
 @given(st.text(max_size=60))
@@ -83,17 +79,15 @@ def test_a_quoted_text_is_one_line_with_nothing_invisible(text: str) -> None:
     assert seen == "“Nice\\u202eecin Install? \\u200b\\u201dyes\\u201d”"
 
 
-@pytest.mark.parametrize(("language", "start"), [("en", "From: “"), ("es", "De: “"), ("pt", "De: “")])
-def test_a_small_card_is_in_the_persons_language_and_fits_beside_its_buttons(
-    language: str, start: str
-) -> None:
-    made = card_of(scripts__tools_dot_py=TOOLS)
-    text = words(made, language=language)
-    assert len(text.text) + len(text.question) < BUTTONS_BODY
-    for needed in ("demo", f"{start}{SOURCE}", made.sha256, "Says the next tide", "scripts/tools.py"):
-        assert needed in text.text
-    assert made.sha256[:12] in text.question
-    assert len({words(made, language=one).text for one in LANGUAGES}) == len(LANGUAGES)
+def test_a_small_card_is_in_the_persons_language_and_fits_beside_its_buttons() -> None:
+    for language, start in [("en", "From: “"), ("es", "De: “"), ("pt", "De: “")]:
+        made = card_of(scripts__tools_dot_py=TOOLS)
+        text = words(made, language=language)
+        assert len(text.text) + len(text.question) < BUTTONS_BODY
+        for needed in ("demo", f"{start}{SOURCE}", made.sha256, "Says the next tide", "scripts/tools.py"):
+            assert needed in text.text
+        assert made.sha256[:12] in text.question
+        assert len({words(made, language=one).text for one in LANGUAGES}) == len(LANGUAGES)
 
 
 def test_the_card_says_where_its_code_would_run() -> None:
@@ -149,18 +143,15 @@ def test_a_file_full_of_findings_hides_none_of_another_file() -> None:
     assert "- and 475 more" in text
 
 
-@pytest.mark.parametrize(
-    ("mode", "said"),
-    [
+def test_what_is_asked_afterwards_is_said_as_the_mode_is() -> None:
+    for mode, said in [
         ("confirm-sensitive", "Install: I ask before each call. Install+trust: only before those"),
         ("confirm-all", "I ask before each of its calls"),
         ("yolo", "its calls run without a question"),
-    ],
-)
-def test_what_is_asked_afterwards_is_said_as_the_mode_is(mode: str, said: str) -> None:
-    candidate = card_of(scripts__tools_dot_py=TOOLS)
-    assert said in CardWriter(True, mode).kinds_of_yes("en", candidate)
-    assert CardWriter(True, mode).kinds_of_yes("en", card_of()) == ""
+    ]:
+        candidate = card_of(scripts__tools_dot_py=TOOLS)
+        assert said in CardWriter(True, mode).kinds_of_yes("en", candidate)
+        assert CardWriter(True, mode).kinds_of_yes("en", card_of()) == ""
 
 
 async def test_a_version_that_is_a_sentence_is_quoted() -> None:

@@ -299,9 +299,8 @@ class Shelf:
         return next((one for one in self.entries if one is not None and one.name == name), None)
 
 
-@pytest.mark.parametrize(
-    ("said", "meant"),
-    [
+async def test_words_mean_the_server_of_that_name_else_there_is_a_choice() -> None:
+    for said, meant in [
         *(
             (said, [TIME])
             for said in ("time", "la hora", "de la hora?", "el servidor de tempo", f"el {TIME}.")
@@ -309,28 +308,23 @@ class Shelf:
         *((said, [*GITHUBS]) for said in ("github", "el server de GitHub")),
         ("reloj mundial", [TIME, *GITHUBS]),
         *((said, []) for said in ("https://evil.example/mcp", "io.github.ana/other", f"{TIME} {GITHUBS[0]}")),
-    ],
-)
-async def test_words_mean_the_server_of_that_name_else_there_is_a_choice(said: str, meant: list[str]) -> None:
-    found = await resolve(Shelf(TIME, *GITHUBS), said)  # type: ignore[arg-type]
-    assert isinstance(found, Entry) == (len(meant) == 1)
-    chosen = [found] if isinstance(found, Entry) else found
-    assert sorted(one.name for one in chosen) == sorted(meant)
+    ]:
+        found = await resolve(Shelf(TIME, *GITHUBS), said)  # type: ignore[arg-type]
+        assert isinstance(found, Entry) == (len(meant) == 1)
+        chosen = [found] if isinstance(found, Entry) else found
+        assert sorted(one.name for one in chosen) == sorted(meant)
 
 
-@pytest.mark.parametrize(
-    ("said", "name"),
-    [
+def test_a_server_here_is_meant_by_its_name_or_words_for_it() -> None:
+    for said, name in [
         ("time", "time"),
         ("Time", "time"),
         ("el de la hora", "time"),
         ("de github", "github"),
         ("weather", ""),
         ("", ""),
-    ],
-)
-def test_a_server_here_is_meant_by_its_name_or_words_for_it(said: str, name: str) -> None:
-    assert resolve_local(said, ["time", "github", "github-issues"]) == name
+    ]:
+        assert resolve_local(said, ["time", "github", "github-issues"]) == name
 
 
 SERVERS = [

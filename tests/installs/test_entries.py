@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -70,9 +69,8 @@ def test_package_is_chosen_before_a_remote_unless_none_runs_here() -> None:
         assert isinstance(found.choice, kind)
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
+def test_what_is_not_installed_says_why() -> None:
+    for name, reason in [
         ("com.docker.registry/github-official", Reason("OTHER_KIND", "oci")),
         ("com.example.tides/tide-tables", Reason("OTHER_KIND", "sse")),
         (
@@ -93,13 +91,11 @@ def test_package_is_chosen_before_a_remote_unless_none_runs_here() -> None:
         ("io.github.mallory/node-loader", Reason("ODD_ENTRY", "NODE_OPTIONS")),
         ("io.github.mallory/shell-argument", Reason("ODD_ENTRY", "--log; rm -rf /")),
         ("io.github.mallory/any-host", Reason("ODD_ENTRY", "https://{host}/mcp")),
-    ],
-)
-def test_what_is_not_installed_says_why(name: str, reason: Reason) -> None:
-    found = own(name)
-    assert found.reason == reason
-    assert found.choice is None
-    assert reason.detail in reason_said("en", reason)
+    ]:
+        found = own(name)
+        assert found.reason == reason
+        assert found.choice is None
+        assert reason.detail in reason_said("en", reason)
 
 
 split = str.split
@@ -125,9 +121,8 @@ ODD_NAMES = ["", "a b", "\u0430", "a" * 215, "a\nb", "a\u200b", 5, None, ["a"], 
 ODD_VERSIONS = ["", "1.0 --pre", "1.0; x", "1.0.0 || 2.0.0", "1.0.0 - 2.0.0", "1.0.0\n2", None, 1.0]
 
 
-@pytest.mark.parametrize(
-    ("kind", "field", "value", "reason"),
-    [
+def test_a_name_or_version_that_could_mean_something_else() -> None:
+    for kind, field, value, reason in [
         *(("npm", "identifier", name, "ODD_ENTRY") for name in (*NPM_NAMES, *ODD_NAMES)),
         *(("pypi", "identifier", name, "ODD_ENTRY") for name in (*PYTHON_NAMES, *ODD_NAMES)),
         ("pypi", "identifier", "a @ https://x/a.whl", "ODD_ENTRY"),
@@ -137,49 +132,41 @@ ODD_VERSIONS = ["", "1.0 --pre", "1.0; x", "1.0.0 || 2.0.0", "1.0.0 - 2.0.0", "1
         *(("npm", "version", version, "") for version in GOOD_NPM_VERSIONS),
         *(("pypi", "version", version, "") for version in GOOD_PYTHON_VERSIONS),
         *(("npm", "runtimeHint", hint, "ODD_ENTRY") for hint in ("docker", "bash -c")),
-    ],
-)
-def test_a_name_or_version_that_could_mean_something_else(
-    kind: str, field: str, value: Any, reason: str
-) -> None:
-    assert code(package(registryType=kind, **{field: value})) == reason
+    ]:
+        assert code(package(registryType=kind, **{field: value})) == reason
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
+def test_runtime_arguments_that_mean_nothing_here() -> None:
+    for arguments in [
         [{"type": "named", "name": "-y"}],
         [{"type": "positional", "value": "-y"}, {"type": "positional", "value": "fine@1.0.0"}],
         [{"type": "named", "name": "--yes"}],
         [],
         None,
-    ],
-)
-def test_runtime_arguments_that_mean_nothing_here(arguments: Any) -> None:
-    found = package(runtimeHint="npx", runtimeArguments=arguments)
-    assert isinstance(found.choice, Package)
-    assert found.choice.arguments == ()
+    ]:
+        found = package(runtimeHint="npx", runtimeArguments=arguments)
+        assert isinstance(found.choice, Package)
+        assert found.choice.arguments == ()
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
+def test_runtime_that_could_run_something_else() -> None:
+    for changes in [
         {"runtimeArguments": [{"type": "positional", "value": "fine@2.0.0"}]},
         {"runtimeArguments": [{"type": "positional", "valueHint": "x", "value": "--package=evil"}]},
         {"runtimeArguments": [{"type": "named", "name": "-y", "value": "evil"}]},
         {"runtimeArguments": [{"type": "named", "name": "-p", "default": "evil"}]},
-    ],
-)
-def test_runtime_that_could_run_something_else(changes: dict[str, Any]) -> None:
-    assert code(package(**changes)) == "ODD_ENTRY"
+    ]:
+        assert code(package(**changes)) == "ODD_ENTRY"
 
 
-@pytest.mark.parametrize(
-    "name",
-    [*split("LD_PRELOAD NODE_OPTIONS node_options PYTHONPATH PATH npm_config_registry"), "A B", "", None],
-)
-def test_variable_that_no_server_is_given(name: Any) -> None:
-    assert code(package(environmentVariables=[{"name": name, "value": "x"}])) == "ODD_ENTRY"
+def test_variable_that_no_server_is_given() -> None:
+    for name in [
+        *split("LD_PRELOAD NODE_OPTIONS node_options PYTHONPATH PATH npm_config_registry"),
+        "A B",
+        "",
+        None,
+    ]:
+        assert code(package(environmentVariables=[{"name": name, "value": "x"}])) == "ODD_ENTRY"
 
 
 def test_what_is_called_a_secret_is_one_whatever_its_entry_says() -> None:
@@ -216,9 +203,9 @@ def test_header_that_is_not_a_servers_to_choose() -> None:
         assert code(remote(headers=[{"name": name, "value": "x"}])) == "ODD_ENTRY"
 
 
-@pytest.mark.parametrize("url", [*PRIVATE_ADDRESSES, "https://example.com/\u202e", "", None, 5])
-def test_address_that_is_no_public_https_one(url: Any) -> None:
-    assert code(remote(url=url)) == "ODD_ENTRY"
+def test_address_that_is_no_public_https_one() -> None:
+    for url in [*PRIVATE_ADDRESSES, "https://example.com/\u202e", "", None, 5]:
+        assert code(remote(url=url)) == "ODD_ENTRY"
 
 
 def test_templates_of_a_remote_are_asked_for_as_secrets() -> None:
@@ -227,9 +214,8 @@ def test_templates_of_a_remote_are_asked_for_as_secrets() -> None:
     assert [(one.key, one.secret) for one in needed(found)] == [("tenant", True), ("api_key", True)]
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
+def test_what_cannot_be_shown_or_used_whole() -> None:
+    for changes, reason in [
         ({"environmentVariables": [{"name": f"V{n}"} for n in range(MAX_INPUTS + 1)]}, "ODD_ENTRY"),
         ({"packageArguments": [{"value": "x" * (VALUE_CHARACTERS + 1)}]}, "ODD_ENTRY"),
         ({"packageArguments": [{"value": "a\nb"}]}, "ODD_ENTRY"),
@@ -237,10 +223,8 @@ def test_templates_of_a_remote_are_asked_for_as_secrets() -> None:
         ({"packageArguments": [{"type": "named", "name": "--x=1"}]}, "ODD_ENTRY"),
         ({"transport": {"type": "sse", "url": "http://localhost:8000"}}, "OTHER_KIND"),
         ({"registryType": "nuget"}, "OTHER_KIND"),
-    ],
-)
-def test_what_cannot_be_shown_or_used_whole(changes: dict[str, Any], reason: str) -> None:
-    assert code(package(**changes)) == reason
+    ]:
+        assert code(package(**changes)) == reason
 
 
 def test_hidden_characters_of_a_description_are_seen() -> None:

@@ -53,9 +53,8 @@ def variable(name: str, **more: Any) -> dict[str, Any]:
     return {"environmentVariables": [{"name": name, **more}]}
 
 
-@pytest.mark.parametrize(
-    ("name", "short"),
-    [
+def test_a_server_is_named_shortly() -> None:
+    for name, short in [
         ("io.github.x/mcp-server-time", "time"),
         ("io.github.modelcontextprotocol/server-sequential-thinking", "sequential-thinking"),
         ("io.github.github/github-mcp-server", "github"),
@@ -63,10 +62,8 @@ def variable(name: str, **more: Any) -> dict[str, Any]:
         ("com.mcp/mcp-server", "server"),
         ("com.example/UPPER.Case_tool", "upper-case-tool"),
         ("com.example/" + "a" * 90, "a" * 32),
-    ],
-)
-def test_a_server_is_named_shortly(name: str, short: str) -> None:
-    assert short_name(entry_of(name=name), ()) == short
+    ]:
+        assert short_name(entry_of(name=name), ()) == short
 
 
 ARGUMENTS: dict[str, tuple[dict[str, Any], dict[str, str], tuple[str, ...]]] = {
@@ -83,10 +80,10 @@ ARGUMENTS: dict[str, tuple[dict[str, Any], dict[str, str], tuple[str, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("case", ARGUMENTS)
-def test_arguments_are_the_entrys_with_values_for_its_variables(case: str) -> None:
-    package, values, args = ARGUMENTS[case]
-    assert plan_of(entry_of(package=package), values).args == args
+def test_arguments_are_the_entrys_with_values_for_its_variables() -> None:
+    for case in ARGUMENTS:
+        package, values, args = ARGUMENTS[case]
+        assert plan_of(entry_of(package=package), values).args == args
 
 
 PATHS: dict[str, tuple[dict[str, Any], dict[str, str], str, tuple[Path, ...]]] = {
@@ -105,13 +102,13 @@ PATHS: dict[str, tuple[dict[str, Any], dict[str, str], str, tuple[Path, ...]]] =
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", PATHS)
-def test_a_path_is_one_that_the_server_may_write(case: str) -> None:
-    argument, values, path, granted = PATHS[case]
-    plan = plan_of(entry_of(package=positional(format="filepath", **argument)), values)
-    assert plan.args == ((path,) if path else ())
-    assert plan.grants.folders_write == granted
-    assert plan.audience == ("owners" if granted else "members")
+def test_a_path_is_one_that_the_server_may_write() -> None:
+    for case in PATHS:
+        argument, values, path, granted = PATHS[case]
+        plan = plan_of(entry_of(package=positional(format="filepath", **argument)), values)
+        assert plan.args == ((path,) if path else ())
+        assert plan.grants.folders_write == granted
+        assert plan.audience == ("owners" if granted else "members")
 
 
 def test_a_given_value_is_no_way_to_say_more() -> None:
@@ -122,16 +119,13 @@ def test_a_given_value_is_no_way_to_say_more() -> None:
         assert refusal(entry, {"place": value}) == "BAD_VALUE"
 
 
-@pytest.mark.parametrize(
-    ("argument", "key", "value"),
-    [
+def test_a_given_value_is_of_a_variable_and_fits_it() -> None:
+    for argument, key, value in [
         ({"isSecret": True}, "place", "word"),
         ({}, "elsewhere", "x"),
         ({}, "place ", "x"),
-    ],
-)
-def test_a_given_value_is_of_a_variable_and_fits_it(argument: dict[str, Any], key: str, value: str) -> None:
-    assert refusal(entry_of(package=positional(**argument)), {key: value}) == "BAD_VALUE"
+    ]:
+        assert refusal(entry_of(package=positional(**argument)), {key: value}) == "BAD_VALUE"
 
 
 def test_a_missing_value_is_asked_for_and_a_secret_never_stands_on_a_command_line() -> None:
@@ -139,9 +133,8 @@ def test_a_missing_value_is_asked_for_and_a_secret_never_stands_on_a_command_lin
     assert refusal(entry_of(package=named("--api-key", isSecret=True, isRequired=True))) == "SECRET_ARGUMENT"
 
 
-@pytest.mark.parametrize(
-    ("package", "env", "asked"),
-    [
+def test_the_environment_refers_to_what_only_the_servers_own_secrets_fill_in() -> None:
+    for package, env, asked in [
         (variable("LEVEL", default="info"), (("LEVEL", "info"),), ()),
         (variable("LEVEL"), (), ()),
         (variable("LEVEL", isRequired=True), (("LEVEL", "${LEVEL}"),), ("LEVEL",)),
@@ -158,15 +151,11 @@ def test_a_missing_value_is_asked_for_and_a_secret_never_stands_on_a_command_lin
             ("key",),
         ),
         (variable("FILE", format="filepath", default="memory.json"), (("FILE", f"{HOME}/memory.json"),), ()),
-    ],
-)
-def test_the_environment_refers_to_what_only_the_servers_own_secrets_fill_in(
-    package: dict[str, Any], env: tuple[tuple[str, str], ...], asked: tuple[str, ...]
-) -> None:
-    plan = plan_of(entry_of(package=package))
-    assert plan.env == env
-    assert tuple(one.key for one in plan.secrets) == asked
-    assert plan.audience == ("owners" if asked else "members")
+    ]:
+        plan = plan_of(entry_of(package=package))
+        assert plan.env == env
+        assert tuple(one.key for one in plan.secrets) == asked
+        assert plan.audience == ("owners" if asked else "members")
 
 
 def test_a_remote_has_an_address_and_headers_and_no_command() -> None:

@@ -45,11 +45,11 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
-def test_a_name_that_leads_elsewhere_or_means_two_things_is_refused(name: str) -> None:
-    with pytest.raises(QuarantineError) as refused:
-        unpack(zipped(skill_and(name)), SOURCE)
-    assert str(refused.value).isprintable()
+def test_a_name_that_leads_elsewhere_or_means_two_things_is_refused() -> None:
+    for name in NAMES.values():
+        with pytest.raises(QuarantineError) as refused:
+            unpack(zipped(skill_and(name)), SOURCE)
+        assert str(refused.value).isprintable()
 
 
 TREES = {
@@ -60,10 +60,10 @@ TREES = {
 }
 
 
-@pytest.mark.parametrize("files", TREES.values(), ids=TREES)
-def test_too_much_of_it_or_two_names_for_one_file_is_refused(files: dict[str, bytes]) -> None:
-    with pytest.raises(QuarantineError):
-        unpack(zipped({"SKILL.md": SKILL} | files), SOURCE)
+def test_too_much_of_it_or_two_names_for_one_file_is_refused() -> None:
+    for files in TREES.values():
+        with pytest.raises(QuarantineError):
+            unpack(zipped({"SKILL.md": SKILL} | files), SOURCE)
 
 
 HOSTILE = {
@@ -93,11 +93,11 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE)
-def test_a_hostile_or_damaged_archive_is_refused_in_words(data: bytes) -> None:
-    with pytest.raises(QuarantineError) as refused:
-        unpack(data, SOURCE)
-    assert str(refused.value).isprintable()
+def test_a_hostile_or_damaged_archive_is_refused_in_words() -> None:
+    for data in HOSTILE.values():
+        with pytest.raises(QuarantineError) as refused:
+            unpack(data, SOURCE)
+        assert str(refused.value).isprintable()
 
 
 def test_duplicate_names_in_a_zip_are_refused() -> None:
@@ -134,12 +134,12 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("data", FORMS.values(), ids=FORMS)
-def test_every_usual_form_gives_the_same_files(data: bytes) -> None:
-    tree = unpack(data, SOURCE)
-    assert tree.files == FILES
-    assert tree.sha256 == unpack(FORMS["zip"], "https://elsewhere.example/").sha256
-    assert (tree.name, tree.manifest.description) == ("demo", "Does things.")
+def test_every_usual_form_gives_the_same_files() -> None:
+    for data in FORMS.values():
+        tree = unpack(data, SOURCE)
+        assert tree.files == FILES
+        assert tree.sha256 == unpack(FORMS["zip"], "https://elsewhere.example/").sha256
+        assert (tree.name, tree.manifest.description) == ("demo", "Does things.")
 
 
 def repository() -> bytes:
@@ -177,19 +177,16 @@ def test_a_link_elsewhere_in_a_repository_does_no_harm() -> None:
         unpack(linked("top/skill/x"), SOURCE, "skill")
 
 
-@pytest.mark.parametrize(
-    ("source", "name"),
-    [
+def test_a_single_skill_md_is_named_after_its_address_where_it_has_no_name() -> None:
+    for source, name in [
         ("https://example.net/skills/tide-tables/SKILL.md", "tide-tables"),
         ("https://example.net/Tide%20Tables/SKILL.md?raw=1", "tide-tables"),
         ("https://example.net/SKILL.md", "skill"),
         ("https://example.net/..%2f..%2fetc/SKILL.md", "etc"),
-    ],
-)
-def test_a_single_skill_md_is_named_after_its_address_where_it_has_no_name(source: str, name: str) -> None:
-    nameless = unpack(SKILL.replace(b"name: demo\n", b""), source)
-    assert (nameless.name, set(nameless.files)) == (name, {"SKILL.md"})
-    assert unpack(SKILL, source).name == "demo"
+    ]:
+        nameless = unpack(SKILL.replace(b"name: demo\n", b""), source)
+        assert (nameless.name, set(nameless.files)) == (name, {"SKILL.md"})
+        assert unpack(SKILL, source).name == "demo"
 
 
 def test_real_skills_come_out_as_they_went_in(samples: Path) -> None:

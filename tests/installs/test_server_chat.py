@@ -4,7 +4,6 @@ import asyncio
 import json
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 from starlette.responses import Response
 
+from tests.forks import run_recado
 from tests.installs.made_packages import CLOCK, GROW, HIGH_TIDE, entry, stand_in_wheel
 from tests.mailer import asked, press, questions
 from tests.standins.mcp_server import command
@@ -84,15 +84,7 @@ def quiet(registry: RegistryServer, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def recado(server: Any, *arguments: str, said: str = "") -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "app", *arguments],
-        cwd=server.folder,
-        env=server.env,
-        input=said,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    return run_recado(arguments, server.folder, server.env, typed=said)
 
 
 def records(server: Any) -> list[Path]:

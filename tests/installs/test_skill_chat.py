@@ -15,6 +15,7 @@ import pytest
 
 from app.mcp.configuration import SkillFile
 from app.mcp.files import Secrets
+from tests.forks import run_recado
 from tests.mailer import asked, press, questions
 from tests.standins.model import ModelServer, calls, is_classifier
 from tests.standins.site import answer, redirect
@@ -339,15 +340,7 @@ except RecadoError as error:
 
 
 def _recado(server: Any, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "app", *arguments],
-        cwd=server.folder,
-        env=server.env,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    return run_recado(arguments, server.folder, server.env)
 
 
 def _at_a_terminal(server: Any, web: Web, address: str, answer: str) -> tuple[int, str]:

@@ -35,9 +35,8 @@ ADDRESS = "https://example.org/tides.zip"
 SOURCE = "https://example.net/demo.zip"
 
 
-@pytest.mark.parametrize(
-    ("text", "address", "is_own"),
-    [
+def test_an_address_is_the_persons_own_only_if_they_wrote_all_of_it() -> None:
+    for text, address, is_own in [
         (f"install {ADDRESS}", ADDRESS, True),
         (f"install {ADDRESS}.", ADDRESS, True),
         (f"({ADDRESS})", ADDRESS, True),
@@ -56,12 +55,8 @@ SOURCE = "https://example.net/demo.zip"
         ("https://example.org@evil.net/tides.zip", "https://evil.net/tides.zip", False),
         ("", ADDRESS, False),
         (ADDRESS, "no address", False),
-    ],
-)
-def test_an_address_is_the_persons_own_only_if_they_wrote_all_of_it(
-    text: str, address: str, is_own: bool
-) -> None:
-    assert is_written_in(address, ["hello", text]) is is_own
+    ]:
+        assert is_written_in(address, ["hello", text]) is is_own
 
 
 class Archives(Transport):
@@ -242,18 +237,13 @@ async def test_what_no_card_can_show_does_not_stay(tmp_path: Path) -> None:
     assert not list((tmp_path / "quarantine").iterdir())
 
 
-@pytest.mark.parametrize(
-    ("files", "reason"),
-    [
+def test_a_skill_that_names_more_than_anybody_reads_is_refused() -> None:
+    for files, reason in [
         ({"a.md": b"".join(b"https://h%d.net/\n" % n for n in range(101))}, "101 hosts"),
         ({"scripts/tools.py": b"".join(b'def t%d():\n    """T."""\n' % n for n in range(101))}, "101 tools"),
-    ],
-)
-def test_a_skill_that_names_more_than_anybody_reads_is_refused(
-    files: Mapping[str, bytes], reason: str
-) -> None:
-    with pytest.raises(QuarantineError, match=reason):
-        make_card(tree_of(files=files))
+    ]:
+        with pytest.raises(QuarantineError, match=reason):
+            make_card(tree_of(files=files))
 
 
 def tree_of(text: bytes = b"", files: Mapping[str, bytes] | None = None) -> Quarantined:

@@ -50,6 +50,10 @@ VALUES = {
     "to_unit": "euros",
     "rate": "18,50",
     "to_currency": "pesos",
+    "list_name": "viaje",
+    "items": "leche y pan",
+    "lines": "5",
+    "folder": "app",
 }
 
 

@@ -53,165 +53,69 @@ ANSWERS = {
 
 NO_ORDERS = """
 cancelaram a reunião do banco
-antes borraba todo los lunes
 antes eu tinha uma lista de fornecedor, apaguei ano passado
-cancelaron la cita del banco
-mi jefe canceló la junta con el banco
 ella borró la nota de la placa
-o banco cancelou meu cartão
 minha mãe tirou o leite da lista
-Sam already took the milk off the list
-don't remind me of anything tomorrow
 don't remind me tomorrow at 5pm to pay rent
-I don't want you to remind me tomorrow at 8 about rent
 não precisa me lembrar amanhã às 9 de pagar a luz
-tirei nota 3 na prova
-cancelei o lembrete do boleto
 cancelé el recordatorio del banco, ¿verdad?
-anoté el teléfono del doctor en un papel
 guardé la receta en el cajón
-anotei tudo no caderno
-recordé que mañana a las 9 tengo junta
 Lembro que minha avó fazia pão de queijo todo domingo
-Lembrei que deixei o gás ligado!
 I remember the smell of my grandma's kitchen
-acabei de comprar leite
-adicionei pão à lista
 borré la nota 1
-I deleted my note about the landlord by accident
 quité el queso de la lista
-vacié la lista del súper, ¿no?
-não apaga a lista de compras, hein
 não apaga a lista de compras
-apunté todo en mi cuaderno
 ¿ya agregaste el pan a la lista?
-¿puedes decirme si compré leche?
-¿cuándo anoté la placa?
 cuando vivía en Lima anotaba todo
-si compro leche te aviso
 tengo que comprar pan?
-mi hermano compró leche
-nunca borres la nota de la placa
 no sé si borrar la nota
-me dijeron que cancelara la cita del banco
 quem colocou leite na lista?
-quando eu anotei a placa?
-se eu comprar leite te aviso
 ainda não comprei o pão
-você apagou meu lembrete?
 minha mãe colocou ovos na lista dela
-who added milk to the list?
-never forget that i am vegetarian?
 should i buy bread
-if i buy milk i will tell you
 salvo que llueva, voy
-forget my plate? can you do that
-take off the milk, no wait, leave it
 remember when you sent me that wrong reminder
-add everything I took off to the list
 add the one before that to the list
-delete the list when I tell you
-vacía la lista del súper cuando yo te diga
 apaga tudo da lista menos a luva
-coloca arroz na lista, ah deixa pra lá
 amanhã eu não vou trabalhar então nem precisa acordar
-e se eu apagar sem querer?
-devuélveme la nota de la placa si la borro
 olvídate de lo que te dije jaja es broma
-cancelar o das 7h, será? nem sei
 cancela nao
-they changed the plate to XYZ
-put bread on the list if I haven't already
 I would cancel the bank one if I could
-delete the note about... oh what was it
 remind me every day at 2pm to take meds except sundays
-cancelaría el recordatorio del banco si pudiera
-quita la leche, ya tenía una en casa
 agrega atún a la lista... ah no, ya hay atún en la casa
-poe arroz na lista, bom, nao
 nota: preguntar por la beca, no, mejor nada, olvidate
-apunte que le debo doscientos pesos a la comadre, no apunte nada mejor ya se los pague
-recordame llamar a la abuela el sabado a las 11, no mejor a las 12
 me lembra de pagar o gas amanha as 9, ou melhor, as 10
-recuerdame ir al doctor el viernes no el sabado a las 11
 recuerdame pagar la luz mañana a las 9, perdon, a las 10
-q me vas a recordar
-nao preciso mais de leite ou preciso? sei la
 lista del super: ya no la uso pero guardala
-poe arroz na lista do mercado, se bem que arroz ja tem
 cancela el del banco? nah
-ya tengo leche creo
-remind me in 20 mins to take the lasagne out, actually its already burnt so dont bother
 add 24 cupcakes to party - sorry make that 36
-add cheese, hmm no, yoghurt to the list
 add wine and beer, minus the beer
-oh and beer, just joking
-and bananas if they're cheap
 remember the door code is 9911, actually don't
-note this down: call the bank. on second thoughts don't
 remind me every tuesday at 7pm to train until the end of november
-remind me every monday at 18:00 to train, only this month
-é claro que eu quero guardar
 lista de compras esvazie
-lista do mercado: nao to usando mas guarda
 remind me at 7
-and that's it for today
-pode apagar esse lembrete
 borra ese recordatorio
-minha cidade nao é linda
 Lembra-me disso na véspera às 20h
-to em Salvador de ferias
-vê se não esquece
 recuerdame por que te instale jaja
-vivo en la casa de mi vieja por ahora
 me llamo el jefe a las 3
-remind me not to call ana tomorrow at 5pm
-i live in fear of my landlord lol
 Change the note to Wednesday
-can you remind me what time the match is tomorrow
 my name is on the list
-write that down for me
-borra ABC123 de la nota
 Não era para esquecer a Graça, atenção
-like remind me at 6pm that day
 put it back on the list
-my brother bought milk
-i haven't bought the bread yet
 acrescenta ovos e papel higiénico na lista das compras hoje na lista
-adiciona ovo à minha
 inclui banana na listinha
-put milk back on the shopping list
-add cheese instead of milk to the list
 add call the bank to the todo list
-put call the bank on my tasks
 põe na lista de tarefas limpar a garagem
-agregame otra vez los fideos
-agregá de nuevo los fideos dale
 agregame dos panes más
-falta café em casa
 borrá los dos
-borra las tres
-delete both
 tira os dois
-acrescenta à nota que o portão é azul
 acrescenta ao lembrete que é longe
-adiciona isso na nota
-anotá también el nombre en esa nota
 write it down on the list
-apunta en pendientes: renovar la tarjeta
 el martes pasado fui al dentista y no me recordaste nada
-me chama daqui meia hora
-me chama amanhã às 7
 me lembra assim que eu acordar
-mañana tengo que ir al banco, recuérdame
 soy alérgica a los camarones, acuerdate
-olvidalo, ya no voy a ir al banco
-o pedreiro não lembra disso
 anota en la nota del wifi que es 123
-agrega a la nota 1 que es azul
 add to my note that it is blue
-need to get some sleep
-i need to get my car fixed
 i need to buy a house one day
 """.strip().splitlines()
 
@@ -300,7 +204,6 @@ def test_each_order_of_a_message_is_followed(make_world: Any) -> None:
     assert person.says("recuérdame el lunes a las 9am la junta, pon pan en la lista y cuánto es 20 por 5")[
         0
     ] == ("add_to_list+calculate+set_reminder")
-    assert "1. torta" in person.says("ábrame un proyecto pa la fiesta: torta, bombas, piñata")[1]
     assert person.says("recuérdeme mañana a las 10 la cita")[0] == "set_reminder"  # to somebody called usted
     assert person.says("agréguele panela a la lista")[0] == "add_to_list"
     for told in ("traduce: I love you", "acabou a luz aqui", "hazme un gráfico de mis gastos"):

@@ -91,6 +91,8 @@ async def test_other_lists_stay_with_their_own_tools(
         ("en", ["add milk to the list", "put the car in the garage"], []),
         ("en", ["add milk to the list", "add 5 minutes"], []),
         ("en", ["add milk to the list", "and the kids are coming too"], []),
+        ("es", [PUT, "¿y si llueve?"], []),
+        ("es", [PUT, "y si hay, queso"], []),
         ("pt", ["coloca leite na lista", "adiciona a Carla"], []),
         ("pt", ["coloca leite na lista", "adiciona mais uma semana"], []),
         ("pt", ["coloca leite na lista", "adiciona gasolina na moto"], []),

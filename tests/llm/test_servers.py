@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pytest
 
-from app.llm.offline.replies import results_text
+from app.llm.results import results_text
 from app.mcp.definitions import ServerState
 from app.routing.tool_catalog import ToolCatalog
 from app.skills import SkillLoader

@@ -37,16 +37,16 @@ def test_structured_content_is_the_data() -> None:
     assert to_result(answer) == ToolResult.success({"celsius": 5})
 
 
-@pytest.mark.parametrize(("texts", "structured"), [
-    (['{\n "b": [1], "a": 2.5}'], {"a": 2.5, "b": [1]}),
-    (["12:30"], {"result": "12:30"}),
-    (["5"], {"sum": 5}),
-    (["1", '{"x": null}', "two"], {"result": [1, {"x": None}, "two"]}),
-    (["", " \n"], {"result": []}),
-])  # fmt: skip
-def test_a_text_copy_of_structured_content_is_left_out(texts: list[str], structured: Any) -> None:
-    result = to_result({"content": [text(one) for one in texts], "structuredContent": structured})
-    assert result == ToolResult.success(structured)
+def test_a_text_copy_of_structured_content_is_left_out() -> None:
+    for texts, structured in [
+        (['{\n "b": [1], "a": 2.5}'], {"a": 2.5, "b": [1]}),
+        (["12:30"], {"result": "12:30"}),
+        (["5"], {"sum": 5}),
+        (["1", '{"x": null}', "two"], {"result": [1, {"x": None}, "two"]}),
+        (["", " \n"], {"result": []}),
+    ]:
+        result = to_result({"content": [text(one) for one in texts], "structuredContent": structured})
+        assert result == ToolResult.success(structured)
 
 
 def test_text_beyond_the_structured_content_is_kept_beside_it() -> None:
@@ -77,16 +77,16 @@ def test_a_tools_error_is_a_failure_with_its_text() -> None:
     assert "no reason" in silent.error.message
 
 
-@pytest.mark.parametrize("length", [10, MAX_TEXT])
-def test_secrets_are_removed_everywhere_in_a_result(length: int) -> None:
-    server = ServerDefinition("s", hidden=("k3y-of-mine",))
-    url = "https://x.example/?key=k3y-of-mine"
-    blocks = [text(url), {"type": "resource", "resource": {"uri": url, "text": "k3y-of-mine"}}]
-    answer = {"content": blocks, "structuredContent": {"k3y-of-mine": [url, "x" * length]}}
-    for raw in (answer, answer | {"isError": True}, {**answer, "content": [], "isError": True}):
-        written = to_result(raw, server).to_json()
-        assert "k3y-of-mine" not in written
-        assert "…" in written
+def test_secrets_are_removed_everywhere_in_a_result() -> None:
+    for length in [10, MAX_TEXT]:
+        server = ServerDefinition("s", hidden=("k3y-of-mine",))
+        url = "https://x.example/?key=k3y-of-mine"
+        blocks = [text(url), {"type": "resource", "resource": {"uri": url, "text": "k3y-of-mine"}}]
+        answer = {"content": blocks, "structuredContent": {"k3y-of-mine": [url, "x" * length]}}
+        for raw in (answer, answer | {"isError": True}, {**answer, "content": [], "isError": True}):
+            written = to_result(raw, server).to_json()
+            assert "k3y-of-mine" not in written
+            assert "…" in written
 
 
 def test_files_become_attachments_described_in_the_data() -> None:
@@ -128,21 +128,21 @@ def test_resources_that_are_text_and_links_are_text() -> None:
     )
 
 
-@pytest.mark.parametrize(("block", "problem"), [
-    ({"type": "image", "data": "not base64!", "mimeType": "image/png"}, "not base64"),
-    ({"type": "image", "mimeType": "image/png"}, "no data"),
-    ({"type": "image", "data": 5}, "no data"),
-    ({"type": "resource"}, "no data"),
-    ({"type": "hologram"}, "not known"),
-    ({}, "not known"),
-    ("text", "no content block"),
-])  # fmt: skip
-def test_an_unusable_block_is_described_and_the_others_count(block: Any, problem: str) -> None:
-    result = to_result({"content": [text("kept"), block]})
-    assert result.ok
-    assert result.data["text"] == "kept"
-    assert problem in result.data["content"][0]["problem"]
-    assert result.attachments == ()
+def test_an_unusable_block_is_described_and_the_others_count() -> None:
+    for block, problem in [
+        ({"type": "image", "data": "not base64!", "mimeType": "image/png"}, "not base64"),
+        ({"type": "image", "mimeType": "image/png"}, "no data"),
+        ({"type": "image", "data": 5}, "no data"),
+        ({"type": "resource"}, "no data"),
+        ({"type": "hologram"}, "not known"),
+        ({}, "not known"),
+        ("text", "no content block"),
+    ]:
+        result = to_result({"content": [text("kept"), block]})
+        assert result.ok
+        assert result.data["text"] == "kept"
+        assert problem in result.data["content"][0]["problem"]
+        assert result.attachments == ()
 
 
 def test_files_are_bounded_in_number_and_size() -> None:
@@ -154,15 +154,15 @@ def test_files_are_bounded_in_number_and_size() -> None:
     assert "larger than 16 MiB" in large.data["content"][0]["problem"]
 
 
-@pytest.mark.parametrize("said", ["x", "\x00", "é", "\U0001f600"])
-def test_a_huge_result_is_cut_to_what_a_call_may_return(said: str) -> None:
-    result = to_result({"content": [text(said * 300_000)]})
-    assert (result.meta["truncated"], result.meta["size"]) == (True, 300_000)
-    assert len(result.data) == MAX_TEXT
-    assert bounded(result, OUTPUT_LIMIT).ok
-    structured = to_result({"structuredContent": {"a": [said] * 300_000}})
-    assert structured.meta["truncated"]
-    assert bounded(structured, OUTPUT_LIMIT).ok
+def test_a_huge_result_is_cut_to_what_a_call_may_return() -> None:
+    for said in ["x", "\x00", "é", "\U0001f600"]:
+        result = to_result({"content": [text(said * 300_000)]})
+        assert (result.meta["truncated"], result.meta["size"]) == (True, 300_000)
+        assert len(result.data) == MAX_TEXT
+        assert bounded(result, OUTPUT_LIMIT).ok
+        structured = to_result({"structuredContent": {"a": [said] * 300_000}})
+        assert structured.meta["truncated"]
+        assert bounded(structured, OUTPUT_LIMIT).ok
 
 
 def test_only_the_first_blocks_are_read() -> None:
@@ -170,15 +170,17 @@ def test_only_the_first_blocks_are_read() -> None:
     assert result.data.count("a") == 1000
 
 
-@pytest.mark.parametrize(
-    ("code", "ours"),
-    [(-32602, "BAD_REQUEST"), (-32601, "UNAVAILABLE"), (-32603, "UPSTREAM_ERROR"), (7, "UPSTREAM_ERROR")],
-)
-def test_protocol_errors_map_to_our_codes(code: int, ours: str) -> None:
-    result = error_result(code, "wrong\u200b")
-    assert result.code == ours
-    assert result.error is not None
-    assert result.error.message == "wrong\\u200b"
+def test_protocol_errors_map_to_our_codes() -> None:
+    for code, ours in [
+        (-32602, "BAD_REQUEST"),
+        (-32601, "UNAVAILABLE"),
+        (-32603, "UPSTREAM_ERROR"),
+        (7, "UPSTREAM_ERROR"),
+    ]:
+        result = error_result(code, "wrong\u200b")
+        assert result.code == ours
+        assert result.error is not None
+        assert result.error.message == "wrong\\u200b"
 
 
 ANY = st.recursive(

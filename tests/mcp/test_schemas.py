@@ -58,9 +58,8 @@ def of(part: Any, *, required: bool = True, **beside: Any) -> Any:
     return normalize_schema(whole)["properties"]["x"]
 
 
-@pytest.mark.parametrize(
-    ("part", "plain"),
-    [
+def test_a_parameter_in_the_plain_form() -> None:
+    for part, plain in [
         ({"type": "string", "title": "X", "examples": ["a"], "$comment": "c"}, {"type": "string"}),
         ({"const": "a"}, {"type": "string", "enum": ["a"]}),
         ({"enum": ["a", "b"]}, {"type": "string", "enum": ["a", "b"]}),
@@ -106,25 +105,23 @@ def of(part: Any, *, required: bool = True, **beside: Any) -> Any:
             {"type": "object", "properties": {"a": {}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
             {"type": "object", "properties": {"a": {}}},
         ),
-    ],
-)
-def test_a_parameter_in_the_plain_form(part: Any, plain: Any) -> None:
-    assert of(part) == plain
+    ]:
+        assert of(part) == plain
 
 
-@pytest.mark.parametrize(("part", "required", "plain"), [
-    ({**NULLABLE, "default": None}, False, {"type": "string"}),
-    (NULLABLE, False, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
-    (NULLABLE, True, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
-    ({"type": ["string", "null"], "default": None}, False, {"type": "string"}),
-    ({"type": ["string", "null"]}, True, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
-    ({"type": "string", "nullable": True}, True, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
-    ({"enum": ["a", None], "default": None}, False, {"type": "string", "enum": ["a"]}),
-    ({"enum": ["a", None]}, True, {"anyOf": [{"type": "string", "enum": ["a"]}, {"type": "null"}]}),
-    ({"type": "null"}, True, {"type": "null"}),
-])  # fmt: skip
-def test_null_stays_where_it_differs_from_omission(part: Any, required: bool, plain: Any) -> None:
-    assert of(part, required=required) == plain
+def test_null_stays_where_it_differs_from_omission() -> None:
+    for part, required, plain in [
+        ({**NULLABLE, "default": None}, False, {"type": "string"}),
+        (NULLABLE, False, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
+        (NULLABLE, True, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
+        ({"type": ["string", "null"], "default": None}, False, {"type": "string"}),
+        ({"type": ["string", "null"]}, True, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
+        ({"type": "string", "nullable": True}, True, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
+        ({"enum": ["a", None], "default": None}, False, {"type": "string", "enum": ["a"]}),
+        ({"enum": ["a", None]}, True, {"anyOf": [{"type": "string", "enum": ["a"]}, {"type": "null"}]}),
+        ({"type": "null"}, True, {"type": "null"}),
+    ]:
+        assert of(part, required=required) == plain
 
 
 def test_references_are_inlined() -> None:
@@ -151,11 +148,9 @@ def test_a_recursive_schema_is_cut_at_its_second_repetition() -> None:
     assert check({"x": nested}) == {"x": nested}
 
 
-@pytest.mark.parametrize(
-    "reference", ["https://example.com/x.json", "#/$defs/missing", "#anchor", "#/type/0"]
-)
-def test_an_unresolvable_reference_accepts_anything(reference: str) -> None:
-    assert of({"$ref": reference}) == {}
+def test_an_unresolvable_reference_accepts_anything() -> None:
+    for reference in ["https://example.com/x.json", "#/$defs/missing", "#anchor", "#/type/0"]:
+        assert of({"$ref": reference}) == {}
 
 
 def test_alternatives_at_the_top_become_one_object() -> None:
@@ -180,40 +175,40 @@ def test_alternatives_at_the_top_become_one_object() -> None:
     }
 
 
-@pytest.mark.parametrize(("schema", "takes_others"), [
-    ({"type": "object", "properties": {"a": {}}}, False),
-    ({"type": "object", "properties": {}}, False),
-    ({"type": "object", "properties": []}, False),
-    ({"type": "object"}, True),
-    ({"properties": {"a": {}}, "additionalProperties": True}, True),
-    ({"properties": {"a": {}}, "additionalProperties": {}}, True),
-    ({"properties": {"a": {}}, "if": {}, "then": {"properties": {"other": {}}}}, True),
-    ({"properties": {"a": {}}, "patternProperties": {"^o": {}}}, True),
-    ({"anyOf": [{"type": "object", "properties": {"a": {}}}, {"type": "object"}]}, True),
-])  # fmt: skip
-def test_undeclared_arguments_are_unknown_unless_the_schema_is_open(schema: Any, takes_others: bool) -> None:
-    check = ArgumentsCheck(normalize_schema(schema))
-    if takes_others:
-        assert check({"other": 1}) == {"other": 1}
-    else:
-        with pytest.raises(InvalidArguments, match="unknown argument"):
-            check({"other": 1})
+def test_undeclared_arguments_are_unknown_unless_the_schema_is_open() -> None:
+    for schema, takes_others in [
+        ({"type": "object", "properties": {"a": {}}}, False),
+        ({"type": "object", "properties": {}}, False),
+        ({"type": "object", "properties": []}, False),
+        ({"type": "object"}, True),
+        ({"properties": {"a": {}}, "additionalProperties": True}, True),
+        ({"properties": {"a": {}}, "additionalProperties": {}}, True),
+        ({"properties": {"a": {}}, "if": {}, "then": {"properties": {"other": {}}}}, True),
+        ({"properties": {"a": {}}, "patternProperties": {"^o": {}}}, True),
+        ({"anyOf": [{"type": "object", "properties": {"a": {}}}, {"type": "object"}]}, True),
+    ]:
+        check = ArgumentsCheck(normalize_schema(schema))
+        if takes_others:
+            assert check({"other": 1}) == {"other": 1}
+        else:
+            with pytest.raises(InvalidArguments, match="unknown argument"):
+                check({"other": 1})
 
 
-@pytest.mark.parametrize(("schema", "why"), [
-    (None, "no object"),
-    ("object", "no object"),
-    (True, "no object"),
-    ({"type": "string"}, "of type object, got"),
-    ({"type": 7}, "of type object, got"),
-    ({"type": "banana"}, "of type object, got"),
-    ({"$ref": "#/$defs/a", "$defs": {"a": {"type": "string"}}}, "no object fits"),
-    ({"anyOf": [{"type": "string"}, False]}, "no object fits"),
-    ({"properties": {f"parameter_{n}": {"type": "string"} for n in range(1000)}}, "more than 16 KiB"),
-])  # fmt: skip
-def test_an_unusable_schema_gives_the_reason(schema: Any, why: str) -> None:
-    with pytest.raises(Unusable, match=why):
-        normalize_schema(schema)
+def test_an_unusable_schema_gives_the_reason() -> None:
+    for schema, why in [
+        (None, "no object"),
+        ("object", "no object"),
+        (True, "no object"),
+        ({"type": "string"}, "of type object, got"),
+        ({"type": 7}, "of type object, got"),
+        ({"type": "banana"}, "of type object, got"),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"type": "string"}}}, "no object fits"),
+        ({"anyOf": [{"type": "string"}, False]}, "no object fits"),
+        ({"properties": {f"parameter_{n}": {"type": "string"} for n in range(1000)}}, "more than 16 KiB"),
+    ]:
+        with pytest.raises(Unusable, match=why):
+            normalize_schema(schema)
 
 
 def test_a_large_schema_loses_descriptions_first_and_depth_next() -> None:

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,8 +12,8 @@ from app.cli.evaluation import Message, write_messages
 from app.memory.recall import rank, read_question, weights
 from app.store import recall
 from app.store.database import Database
+from tests.forks import run_recado
 from tests.memory.talks import talks
-from tests.world import ROOT
 
 
 def _recalled(
@@ -24,10 +22,8 @@ def _recalled(
     """Return what `recado eval recall` says."""
     for name, rows in (("history", history), ("queries", questions)):
         (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    command = [sys.executable, "-m", "app", "eval", "recall", "--json"]
-    command += ["--history", "history.jsonl", "--queries", "queries.jsonl"]
-    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
-    ran = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=60)
+    command = ["eval", "recall", "--json", "--history", "history.jsonl", "--queries", "queries.jsonl"]
+    ran = run_recado(command, folder, {"PATH": os.environ["PATH"]})
     assert ran.returncode == 0, ran.stderr
     return dict(json.loads(ran.stdout))
 

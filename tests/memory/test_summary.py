@@ -48,6 +48,7 @@ def due(server: Any) -> bool:
     return bool(server.rows("SELECT 1 FROM summaries WHERE due_at IS NOT NULL"))
 
 
+@pytest.mark.slow
 def test_nothing_that_leaves_the_window_is_lost_under_kill_9(make_world: Any, model: Any) -> None:
     chatter = Chatter()
     server, graph = make_world(model=model(chatter), SWEEP_SECONDS="0.5")

@@ -3,8 +3,6 @@
 import asyncio
 from dataclasses import replace
 
-import pytest
-
 from app.llm.errors import ModelError
 from app.llm.model import ModelAnswer, ModelRequest, Usage
 from app.people import Person
@@ -53,32 +51,28 @@ async def test_takes_what_the_model_chose_and_what_it_cost() -> None:
     assert model.requests[0].tools == []
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
+async def test_falls_back_to_sticky_categories_then_to_the_index() -> None:
+    for model in [
         Scripted(""),
         Scripted("I would rather not."),
         Scripted(error=ModelError("503", "status", status=503)),
         Scripted(error=ValueError("a bug")),
         Scripted(hangs=True),
-    ],
-    ids=["empty", "malformed", "error", "bug", "slow"],
-)
-async def test_falls_back_to_sticky_categories_then_to_the_index(model: Scripted) -> None:
-    request = replace(REQUEST, timeout=0.05)
-    classified = await classify_intent(model, request)
-    assert classified.intent == Intent(source="index")
-    assert classified.problem
-    sticky = await classify_intent(model, replace(request, sticky=("weather", "gone")))
-    assert sticky.intent == Intent(("weather",), source="sticky")
+    ]:
+        request = replace(REQUEST, timeout=0.05)
+        classified = await classify_intent(model, request)
+        assert classified.intent == Intent(source="index")
+        assert classified.problem
+        sticky = await classify_intent(model, replace(request, sticky=("weather", "gone")))
+        assert sticky.intent == Intent(("weather",), source="sticky")
 
 
-@pytest.mark.parametrize("text", ["none", "[]", '{"categories": ["unknown"]}'])
-async def test_nothing_is_a_valid_answer(text: str) -> None:
-    assert (await classify_intent(Scripted(text), REQUEST)).intent == Intent(source="none")
-    sticky = await classify_intent(Scripted(text), replace(REQUEST, sticky=("notes",)))
-    assert sticky.intent.categories == ("notes",)
-    assert sticky.intent.source == "sticky"
+async def test_nothing_is_a_valid_answer() -> None:
+    for text in ["none", "[]", '{"categories": ["unknown"]}']:
+        assert (await classify_intent(Scripted(text), REQUEST)).intent == Intent(source="none")
+        sticky = await classify_intent(Scripted(text), replace(REQUEST, sticky=("notes",)))
+        assert sticky.intent.categories == ("notes",)
+        assert sticky.intent.source == "sticky"
 
 
 async def test_no_call_without_words_or_categories() -> None:
@@ -136,9 +130,8 @@ DAYS = ToolIndex(
 )
 
 
-@pytest.mark.parametrize(
-    ("said", "asked"),
-    [
+async def test_no_call_where_the_conversation_clearly_goes_on() -> None:
+    for said, asked in [
         ("gracias!", False),
         ("ok", False),
         ("vale", False),
@@ -156,19 +149,16 @@ DAYS = ToolIndex(
         ("e amanhã", False),
         ("Lima", True),
         ("Buenos Aires", True),
-    ],
-)
-async def test_no_call_where_the_conversation_clearly_goes_on(said: str, asked: bool) -> None:
-    model = Scripted('{"categories": ["notes"]}')
-    request = replace(REQUEST, said=said, asked=asked, sticky=("weather", "gone"))
-    classified = await classify_intent(model, request, DAYS)
-    assert classified.intent == Intent(("weather",), source="continued")
-    assert model.requests == []
+    ]:
+        model = Scripted('{"categories": ["notes"]}')
+        request = replace(REQUEST, said=said, asked=asked, sticky=("weather", "gone"))
+        classified = await classify_intent(model, request, DAYS)
+        assert classified.intent == Intent(("weather",), source="continued")
+        assert model.requests == []
 
 
-@pytest.mark.parametrize(
-    ("said", "asked", "sticky"),
-    [
+async def test_what_may_be_something_new_is_asked_about() -> None:
+    for said, asked, sticky in [
         ("Lima", False, ("weather",)),
         ("vale", True, ()),
         ("hola", True, ("gone",)),
@@ -177,36 +167,34 @@ async def test_no_call_where_the_conversation_clearly_goes_on(said: str, asked: 
         ("y guarda una nota", False, ("weather",)),
         ("save note", True, ("weather",)),
         ("and then there are many more words to be read", False, ("weather",)),
-    ],
-)
-async def test_what_may_be_something_new_is_asked_about(
-    said: str, asked: bool, sticky: tuple[str, ...]
-) -> None:
-    model = Scripted('{"categories": ["notes"]}')
-    classified = await classify_intent(model, replace(REQUEST, said=said, asked=asked, sticky=sticky), DAYS)
-    assert classified.intent == Intent(("notes",), source="model")
+    ]:
+        model = Scripted('{"categories": ["notes"]}')
+        classified = await classify_intent(
+            model, replace(REQUEST, said=said, asked=asked, sticky=sticky), DAYS
+        )
+        assert classified.intent == Intent(("notes",), source="model")
 
 
-@pytest.mark.parametrize("said", ["dale", "gracias!", "tá bom"])
-async def test_a_nod_asks_for_nothing_in_a_conversation_about_nothing(said: str) -> None:
-    model = Scripted('{"categories": ["notes"]}')
-    classified = await classify_intent(model, replace(REQUEST, said=said), DAYS)
-    assert classified.intent == Intent(source="continued")
-    await classify_intent(model, replace(REQUEST, said=said, earlier=()), DAYS)
-    assert len(model.requests) == 1
+async def test_a_nod_asks_for_nothing_in_a_conversation_about_nothing() -> None:
+    for said in ["dale", "gracias!", "tá bom"]:
+        model = Scripted('{"categories": ["notes"]}')
+        classified = await classify_intent(model, replace(REQUEST, said=said), DAYS)
+        assert classified.intent == Intent(source="continued")
+        await classify_intent(model, replace(REQUEST, said=said, earlier=()), DAYS)
+        assert len(model.requests) == 1
 
 
-@pytest.mark.parametrize("model", [Scripted("I would rather not."), Scripted(hangs=True)])
-async def test_without_an_answer_words_tell_whether_it_goes_on(model: Scripted) -> None:
-    request = replace(REQUEST, timeout=0.05, said="rain and wind")
-    found = await classify_intent(model, request, DAYS)
-    assert found.intent == Intent(("weather",), source="index")
-    found = await classify_intent(model, replace(request, sticky=("notes",)), DAYS)
-    assert found.intent == Intent(("weather",), source="index")
-    found = await classify_intent(
-        model, replace(request, said="something unheard of", sticky=("notes",)), DAYS
-    )
-    assert found.intent == Intent(("notes",), source="sticky")
+async def test_without_an_answer_words_tell_whether_it_goes_on() -> None:
+    for model in [Scripted("I would rather not."), Scripted(hangs=True)]:
+        request = replace(REQUEST, timeout=0.05, said="rain and wind")
+        found = await classify_intent(model, request, DAYS)
+        assert found.intent == Intent(("weather",), source="index")
+        found = await classify_intent(model, replace(request, sticky=("notes",)), DAYS)
+        assert found.intent == Intent(("weather",), source="index")
+        found = await classify_intent(
+            model, replace(request, said="something unheard of", sticky=("notes",)), DAYS
+        )
+        assert found.intent == Intent(("notes",), source="sticky")
 
 
 async def test_many_categories_are_shortlisted_by_their_own_words_too() -> None:

@@ -1,7 +1,5 @@
 """Reading a classifier's answer, whatever shape it comes in."""
 
-import pytest
-
 from app.routing.intent import Intent, read_intent
 
 KNOWN = ("notes", "weather", "date-time", "calculator", "mcp_github")
@@ -10,9 +8,8 @@ FULL = '{"categories": ["notes", "weather"], "phrases": ["save a note", "weather
 READ = Intent(("notes", "weather"), ("save a note", "weather in Rome"), "model")
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_reads_what_can_be_read() -> None:
+    for text, expected in [
         (FULL, READ),
         (f"```json\n{FULL}\n```", READ),
         (f"```\n{FULL}", READ),
@@ -60,10 +57,8 @@ READ = Intent(("notes", "weather"), ("save a note", "weather in Rome"), "model")
         ("{" * 5000, None),
         ("[" * 50_000, None),
         ("\x00\x00", None),
-    ],
-)
-def test_reads_what_can_be_read(text: str, expected: Intent | None) -> None:
-    assert read_intent(text, KNOWN) == expected
+    ]:
+        assert read_intent(text, KNOWN) == expected
 
 
 def test_at_most_six_categories_and_short_phrases() -> None:

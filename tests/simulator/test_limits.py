@@ -78,11 +78,11 @@ def test_what_lies_within_the_limits_passes() -> None:
         check_message(body)
 
 
-@pytest.mark.parametrize(("body", "code"), REFUSED.values(), ids=REFUSED)
-def test_what_breaks_a_limit_is_refused_with_its_code(body: Any, code: int) -> None:
-    with pytest.raises(Refusal) as refused:
-        check_message(body)
-    assert refused.value.code == code
+def test_what_breaks_a_limit_is_refused_with_its_code() -> None:
+    for body, code in REFUSED.values():
+        with pytest.raises(Refusal) as refused:
+            check_message(body)
+        assert refused.value.code == code
 
 
 def test_sample_requests_of_the_kinds_we_play_pass() -> None:

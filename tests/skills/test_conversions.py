@@ -11,20 +11,17 @@ convert, exchange = TOOLS["convert_units"], TOOLS["convert_money"]
 EXACT = table("conversions", "exact")
 
 
-@pytest.mark.parametrize(("quantity", "unit", "result"), EXACT)
-def test_quantities_in_other_units(quantity: str, unit: str, result: str) -> None:
-    answer = convert(quantity, unit, context=context())
-    assert answer.get("result") == result, answer
+def test_quantities_in_other_units() -> None:
+    for quantity, unit, result in EXACT:
+        answer = convert(quantity, unit, context=context())
+        assert answer.get("result") == result, answer
 
 
-@pytest.mark.parametrize(
-    ("quantity", "unit", "language", "country", "summary"),
-    table("conversions", "the_summary_is_in_the_persons_form"),
-)
-def test_the_summary_is_in_the_persons_form(
-    quantity: str, unit: str, language: str, country: str, summary: str
-) -> None:
-    assert convert(quantity, unit, context=context(language, country))["summary"] == summary
+def test_the_summary_is_in_the_persons_form() -> None:
+    for quantity, unit, language, country, summary in table(
+        "conversions", "the_summary_is_in_the_persons_form"
+    ):
+        assert convert(quantity, unit, context=context(language, country))["summary"] == summary
 
 
 @pytest.mark.parametrize(
@@ -58,26 +55,20 @@ def test_a_misspelt_unit_gets_near_names() -> None:
     assert "milla" in error["hint"]
 
 
-@pytest.mark.parametrize(
-    ("quantity", "rate", "to", "country", "summary"),
-    table("conversions", "money_at_a_given_rate"),
-)
-def test_money_at_a_given_rate(quantity: str, rate: str, to: str, country: str, summary: str) -> None:
-    assert exchange(quantity, rate, to, context=context("es", country))["summary"] == summary
+def test_money_at_a_given_rate() -> None:
+    for quantity, rate, to, country, summary in table("conversions", "money_at_a_given_rate"):
+        assert exchange(quantity, rate, to, context=context("es", country))["summary"] == summary
 
 
-@pytest.mark.parametrize(
-    ("quantity", "rate", "code"),
-    [
+def test_money_without_a_sound_rate() -> None:
+    for quantity, rate, code in [
         ("dólares", "18", "NO_QUANTITY"),
         ("100 dólares", "0", "BAD_RATE"),
         ("100 dólares", "alto", "UNKNOWN_WORD"),
         ("100 dólares", "", "EMPTY"),
         ("100 dólares", "9**9**9", "TOO_BIG"),
-    ],
-)
-def test_money_without_a_sound_rate(quantity: str, rate: str, code: str) -> None:
-    assert exchange(quantity, rate, context=context())["error"]["code"] == code
+    ]:
+        assert exchange(quantity, rate, context=context())["error"]["code"] == code
 
 
 def test_every_unit_is_found_by_its_symbol_and_each_of_its_names() -> None:

@@ -29,20 +29,17 @@ def test_the_time_of_a_place(place: str, zone: str) -> None:
         assert shown.utcoffset() == datetime.now(ZoneInfo(zone)).utcoffset()
 
 
-@pytest.mark.parametrize(
-    ("country", "zones"),
-    [
+def test_a_country_of_several_zones_tells_the_main_ones() -> None:
+    for country, zones in [
         ("Estados Unidos", {"America/New_York", "America/Los_Angeles"}),
         ("México", {"America/Mexico_City", "America/Tijuana", "America/Cancun"}),
         ("Brasil", {"America/Sao_Paulo", "America/Manaus"}),
-    ],
-)
-def test_a_country_of_several_zones_tells_the_main_ones(country: str, zones: set[str]) -> None:
-    answer = now(country, context=context())
-    assert zones <= {entry["timezone"] for entry in answer["zones"]}
-    offsets = [entry["utc_offset"] for entry in answer["zones"]]
-    assert len(offsets) == len(set(offsets))
-    assert answer["summary"].count("•") == len(offsets)
+    ]:
+        answer = now(country, context=context())
+        assert zones <= {entry["timezone"] for entry in answer["zones"]}
+        offsets = [entry["utc_offset"] for entry in answer["zones"]]
+        assert len(offsets) == len(set(offsets))
+        assert answer["summary"].count("•") == len(offsets)
 
 
 def test_of_two_cities_of_one_name_the_persons_own_is_meant() -> None:
@@ -50,40 +47,33 @@ def test_of_two_cities_of_one_name_the_persons_own_is_meant() -> None:
     assert now("Valencia", context=context(country="VE"))["timezone"] == "America/Caracas"
 
 
-@pytest.mark.parametrize(
-    ("place", "near"), [("Tokoi", "Tokio"), ("Bogotta", "Bogotá"), ("xyzzyq", "America/Lima")]
-)
-def test_an_unknown_place_gets_near_names(place: str, near: str) -> None:
-    error = now(place, context=context())["error"]
-    assert error["code"] == "LOCATION_NOT_FOUND"
-    assert place in error["message"]
-    assert near in error["hint"]
+def test_an_unknown_place_gets_near_names() -> None:
+    for place, near in [("Tokoi", "Tokio"), ("Bogotta", "Bogotá"), ("xyzzyq", "America/Lima")]:
+        error = now(place, context=context())["error"]
+        assert error["code"] == "LOCATION_NOT_FOUND"
+        assert place in error["message"]
+        assert near in error["hint"]
 
 
-@pytest.mark.parametrize(
-    ("language", "country", "clock", "begins"),
-    [
+def test_hours_are_written_as_in_the_persons_country() -> None:
+    for language, country, clock, begins in [
         ("es", "ES", "15:30", "15:30 en tu hora"),
         ("es", "MX", "15:30", "3:30 p.m. en tu hora"),
         ("pt", "BR", "15h30", "15:30 em seu horário"),
         ("en", "US", "15:30", "3:30 PM in your time"),
         ("en", "GB", "3:30 pm", "15:30 in your time"),
-    ],
-)
-def test_hours_are_written_as_in_the_persons_country(
-    language: str, country: str, clock: str, begins: str
-) -> None:
-    answer = convert(clock, to_place="Tokyo", context=context(language, country))
-    assert answer["summary"].startswith(begins)
+    ]:
+        answer = convert(clock, to_place="Tokyo", context=context(language, country))
+        assert answer["summary"].startswith(begins)
 
 
 CLOCKS = table("datetime", "clocks")
 
 
-@pytest.mark.parametrize(("said", "clock"), CLOCKS)
-def test_times_in_words_are_read(said: str, clock: str) -> None:
-    answer = convert(said, "Madrid", "Madrid", context=context())
-    assert answer["from"]["time"] == answer["to"][0]["time"] == clock
+def test_times_in_words_are_read() -> None:
+    for said, clock in CLOCKS:
+        answer = convert(said, "Madrid", "Madrid", context=context())
+        assert answer["from"]["time"] == answer["to"][0]["time"] == clock
 
 
 def test_a_conversion_tells_the_day_there() -> None:
@@ -92,9 +82,9 @@ def test_a_conversion_tells_the_day_there() -> None:
     assert "viernes 25 de diciembre de 2026" in answer["summary"]
 
 
-@pytest.mark.parametrize("said", ["25:00", "abc", "", "9" * 50])
-def test_an_unreadable_time_is_named(said: str) -> None:
-    assert convert(said, context=context())["error"]["code"] == "INVALID_TIME"
+def test_an_unreadable_time_is_named() -> None:
+    for said in ["25:00", "abc", "", "9" * 50]:
+        assert convert(said, context=context())["error"]["code"] == "INVALID_TIME"
 
 
 DATES = [
@@ -105,9 +95,9 @@ DATES = [
 ]
 
 
-@pytest.mark.parametrize(("said", "expected"), DATES)
-def test_whole_dates_are_read(said: str, expected: date) -> None:
-    assert weekday(said, context=context())["date"] == expected.isoformat()
+def test_whole_dates_are_read() -> None:
+    for said, expected in DATES:
+        assert weekday(said, context=context())["date"] == expected.isoformat()
 
 
 def test_numbers_are_month_first_in_the_united_states() -> None:
@@ -117,17 +107,14 @@ def test_numbers_are_month_first_in_the_united_states() -> None:
     assert not weekday("12/10/1990", context=context("en", "US")).get("date")  # a phone of the US in Mexico
 
 
-@pytest.mark.parametrize(
-    ("said", "days"),
-    [
+def test_days_counted_from_today() -> None:
+    for said, days in [
         ("hoy", 0),
         ("mañana", 1),
         ("pasado mañana", 2),
         ("ayer", -1),
-    ],
-)
-def test_days_counted_from_today(said: str, days: int) -> None:
-    assert between(end=said, context=context())["days"] == days
+    ]:
+        assert between(end=said, context=context())["days"] == days
 
 
 @pytest.mark.parametrize("said", ["natal", "25/12", "el 25 de diciembre"])
@@ -140,21 +127,18 @@ def test_a_day_without_a_year_is_the_next_one(said: str) -> None:
     assert answer["days"] == (end - today).days
 
 
-@pytest.mark.parametrize(
-    ("language", "country", "summary"),
-    [
+def test_days_between_dates_in_three_languages() -> None:
+    for language, country, summary in [
         ("es", "MX", "Entre el 1 de enero de 2026 y el 31 de diciembre de 2026 hay 364 días."),
         ("pt", "BR", "Entre 1 de janeiro de 2026 e 31 de dezembro de 2026 há 364 dias."),
         ("en", "US", "There are 364 days between January 1, 2026 and December 31, 2026."),
-    ],
-)
-def test_days_between_dates_in_three_languages(language: str, country: str, summary: str) -> None:
-    assert between("2026-01-01", "2026-12-31", context=context(language, country))["summary"] == summary
+    ]:
+        assert between("2026-01-01", "2026-12-31", context=context(language, country))["summary"] == summary
 
 
-@pytest.mark.parametrize("said", ["2026-02-30", "asdf", "", "x" * 500])
-def test_an_unreadable_date_is_named(said: str) -> None:
-    assert weekday(said, context=context())["error"]["code"] == "INVALID_DATE"
+def test_an_unreadable_date_is_named() -> None:
+    for said in ["2026-02-30", "asdf", "", "x" * 500]:
+        assert weekday(said, context=context())["error"]["code"] == "INVALID_DATE"
 
 
 def test_without_a_person_it_answers_in_english_and_utc() -> None:
@@ -166,31 +150,28 @@ def test_without_a_person_it_answers_in_english_and_utc() -> None:
 OWN_ZONES = table("datetime", "own_zones")
 
 
-@pytest.mark.parametrize(("language", "country", "place", "zone"), OWN_ZONES)
-async def test_words_for_a_place_become_the_zone_of_the_person(language, country, place, zone) -> None:
-    zones = Zones()
-    asks = replace(context(language, country), services=Services(zones=zones))
-    answer = await TOOLS["set_time_zone"](place, context=asks)
-    assert zones.kept == [zone]
-    assert answer["summary"].startswith("✓")
+async def test_words_for_a_place_become_the_zone_of_the_person() -> None:
+    for language, country, place, zone in OWN_ZONES:
+        zones = Zones()
+        asks = replace(context(language, country), services=Services(zones=zones))
+        answer = await TOOLS["set_time_zone"](place, context=asks)
+        assert zones.kept == [zone]
+        assert answer["summary"].startswith("✓")
 
 
-@pytest.mark.parametrize(
-    ("place", "offered"),
-    [
+async def test_a_place_of_several_zones_is_asked_about() -> None:
+    for place, offered in [
         ("Brasil", ["São Paulo", "Manaos", "Río Branco", "Fernando de Noronha"]),
         ("México", ["Ciudad de México", "Cancún", "Hermosillo", "Tijuana"]),  # two of them alike in summer
         ("Valencia", ["Valencia (Venezuela)", "Valencia (España)"]),
         ("UTC+5:30", []),
         ("aquí", []),
-    ],
-)
-async def test_a_place_of_several_zones_is_asked_about(place, offered) -> None:
-    zones = Zones()
-    asks = replace(context("es", ""), services=Services(zones=zones))
-    answer = await TOOLS["set_time_zone"](place, context=asks)
-    assert (answer["options"], zones.kept) == (offered, [])
-    assert "?" in answer["question"]
+    ]:
+        zones = Zones()
+        asks = replace(context("es", ""), services=Services(zones=zones))
+        answer = await TOOLS["set_time_zone"](place, context=asks)
+        assert (answer["options"], zones.kept) == (offered, [])
+        assert "?" in answer["question"]
 
 
 class Zones:

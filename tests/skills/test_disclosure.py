@@ -24,9 +24,8 @@ SIZES = {"small": 100, "other": 200, "half": NEW_CHARACTERS // 2 + 1, "half2": N
 SIZES |= {"long": ALL_CHARACTERS - 2 * SIZES["half"], "full": ALL_CHARACTERS, "huge": ALL_CHARACTERS + 1}
 
 
-@pytest.mark.parametrize(
-    ("active", "chosen", "shown"),
-    [
+def test_the_texts_in_a_prompt() -> None:
+    for active, chosen, shown in [
         ([], ["small", "other"], ["small", "other"]),
         ([], ["half", "half2", "small"], ["half", "small"]),
         (["half"], ["half2"], ["half", "half2"]),
@@ -36,21 +35,8 @@ SIZES |= {"long": ALL_CHARACTERS - 2 * SIZES["half"], "full": ALL_CHARACTERS, "h
         (["small", "long", "half", "half2"], [], ["long", "half", "half2"]),
         (["small", "long", "half", "half2"], ["small"], ["small", "half", "half2"]),
         (["small", "huge"], ["huge"], ["small"]),
-    ],
-    ids=[
-        "what is chosen enters",
-        "what fits enters whole",
-        "what was there does not count as new",
-        "too long to enter unasked",
-        "loaded, it stays",
-        "the oldest leaves",
-        "from the oldest on",
-        "what is chosen stays",
-        "what can never fit moves nothing",
-    ],
-)
-def test_the_texts_in_a_prompt(active: Sequence[str], chosen: Sequence[str], shown: Sequence[str]) -> None:
-    assert place(active, chosen, SIZES) == tuple(shown)
+    ]:
+        assert place(active, chosen, SIZES) == tuple(shown)
 
 
 def a_skill(folder: Path, body: str = "Do it.", files: Mapping[str, str] | None = None) -> Skill:

@@ -41,25 +41,21 @@ def test_every_real_frontmatter_is_read_as_yaml_reads_it() -> None:
     assert len(refused) < len(rows) / 50
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
+def test_harmless_forms_are_read() -> None:
+    for content in [
         GOOD,
         b"\xef\xbb\xbf" + GOOD,
         GOOD.replace(b"\n", b"\r\n"),
         b"\n\n" + GOOD,
         GOOD.replace(b"---\n#", b"--- \n#"),
-    ],
-)
-def test_harmless_forms_are_read(content: bytes) -> None:
-    manifest = read_manifest(content, "demo")
-    assert (manifest.name, manifest.description, manifest.body) == ("demo", "Does things.", "# Body")
-    assert manifest.warnings == ()
+    ]:
+        manifest = read_manifest(content, "demo")
+        assert (manifest.name, manifest.description, manifest.body) == ("demo", "Does things.", "# Body")
+        assert manifest.warnings == ()
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
+def test_what_cannot_be_read_says_why() -> None:
+    for content, said in [
         (b"", "must start with a frontmatter"),
         (b"# Only a body", "must start with a frontmatter"),
         (b"---\nname: demo\n", "must start with a frontmatter"),
@@ -77,11 +73,9 @@ def test_harmless_forms_are_read(content: bytes) -> None:
         (b"---\ndescription: " + b"[" * 3000 + b"\n---\n", "invalid YAML"),
         (b"---\ndescription: \xff\xfe\n---\n", "not UTF-8"),
         (b"---\ndescription: " + b"x" * 70_000 + b"\n---\n", "characters"),
-    ],
-)
-def test_what_cannot_be_read_says_why(content: bytes, said: str) -> None:
-    with pytest.raises(ManifestError, match=said):
-        read_manifest(content, "demo")
+    ]:
+        with pytest.raises(ManifestError, match=said):
+            read_manifest(content, "demo")
 
 
 def test_an_unquoted_colon_is_rescued_with_a_warning() -> None:
@@ -95,22 +89,19 @@ def test_an_unquoted_colon_is_rescued_with_a_warning() -> None:
     assert len(warnings) == 1
 
 
-@pytest.mark.parametrize(
-    ("frontmatter", "folder", "name", "warning"),
-    [
+def test_deviations_are_warned_of_and_loaded() -> None:
+    for frontmatter, folder, name, warning in [
         ("description: x", "demo", "demo", "no name"),
         ("name: other\ndescription: x", "demo", "other", "not the folder's name"),
         ("name: Demo Skill\ndescription: x", "demo", "Demo Skill", "lowercase"),
         ("name: 42\ndescription: x", "42", "42", ""),
         (f"name: {'a' * 65}\ndescription: x", "a" * 65, "a" * 65, "64 at most"),
         (f"name: demo\ndescription: {'x ' * 600}", "demo", "demo", ""),
-    ],
-)
-def test_deviations_are_warned_of_and_loaded(frontmatter: str, folder: str, name: str, warning: str) -> None:
-    manifest = read_manifest(f"---\n{frontmatter}\n---\n".encode(), folder)
-    assert manifest.name == name
-    assert warning in " ".join(manifest.warnings)
-    assert len(manifest.line) <= 300
+    ]:
+        manifest = read_manifest(f"---\n{frontmatter}\n---\n".encode(), folder)
+        assert manifest.name == name
+        assert warning in " ".join(manifest.warnings)
+        assert len(manifest.line) <= 300
 
 
 def test_lists_in_metadata_are_strings_or_lists() -> None:
@@ -125,13 +116,13 @@ def test_lists_in_metadata_are_strings_or_lists() -> None:
     assert manifest.fields["homepage"] == "https://example.org"
 
 
-@pytest.mark.parametrize(
-    "metadata", ["just text", "[1, 2]", "{nanobot: text}", "{openclaw: {requires: 3}}", "null"]
-)
-def test_metadata_of_any_shape_is_kept(metadata: str) -> None:
-    manifest = read_manifest(f"---\nname: demo\ndescription: x\nmetadata: {metadata}\n---\n".encode(), "demo")
-    assert manifest.needs("bins") == ()
-    assert manifest.words("sensitive-tools") == ()
+def test_metadata_of_any_shape_is_kept() -> None:
+    for metadata in ["just text", "[1, 2]", "{nanobot: text}", "{openclaw: {requires: 3}}", "null"]:
+        manifest = read_manifest(
+            f"---\nname: demo\ndescription: x\nmetadata: {metadata}\n---\n".encode(), "demo"
+        )
+        assert manifest.needs("bins") == ()
+        assert manifest.words("sensitive-tools") == ()
 
 
 def test_requirements_of_other_assistants_are_told_in_words() -> None:

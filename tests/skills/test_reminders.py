@@ -66,7 +66,7 @@ def chat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chat]:
     server, graph = next(pieces)
     clock = folder / "clock"
     jump = dial(clock)
-    server.env |= injected(server, CLOCK=clock)
+    server.env |= injected(CLOCK=clock)
     server.start()
     try:
         yield Chat(server, graph, jump)

@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 from app.processes.sandbox import Sandbox
 from app.settings import Settings
 from app.skills.scripts import INTERPRETER_PATH
+from tests.forks import run_recado
 from tests.installs.made_packages import make_wheel
 from tests.mailer import asked, press, questions
 from tests.standins.model import calls, is_classifier, last_user_text
@@ -117,16 +117,7 @@ def run(graph: Any, skill: str, **call: Any) -> None:
 
 
 def recado(server: Any, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "app", *arguments],
-        cwd=server.folder,
-        env=server.env,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return run_recado(arguments, server.folder, server.env, seconds=120)
 
 
 @pytest.mark.usefixtures("_sandbox")

@@ -28,7 +28,7 @@ def service() -> ToolSearch:
 
 
 async def loaded(loader: SkillLoader) -> ToolCatalog:
-    abilities = ToolCatalog(loader, ToolRegistry(), {})
+    abilities = ToolCatalog(loader, ToolRegistry(), {}, patience=30)
     await abilities.refresh()
     return abilities
 

@@ -1,5 +1,6 @@
 """A database file with every migration applied, and one in which a turn runs."""
 
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -7,17 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from app.store.migrations import migrate
 from tests.store.rows import begun, conversation, inbound, take
 
 
 @pytest.fixture
-def conn(tmp_path: Path) -> Iterator[sqlite3.Connection]:
-    with closing(sqlite3.connect(tmp_path / "recado.db", isolation_level=None)) as connection:
+def conn(tmp_path: Path, empty_database: Path) -> Iterator[sqlite3.Connection]:
+    path = shutil.copy(empty_database, tmp_path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.row_factory = sqlite3.Row
         connection.execute("PRAGMA synchronous=OFF")  # no crash is tested here
         connection.execute("PRAGMA foreign_keys=ON")
-        migrate(connection)
         yield connection
 
 

@@ -76,10 +76,10 @@ def test_the_text_of_a_file_gives_the_tools_that_the_running_file_gives(tmp_path
         assert tool.schema == Tool.from_function(live[tool.function]).input_schema
 
 
-@pytest.mark.parametrize("source", ["def (", "\0", "-" * 100_000 + "1", "#" * 1_100_000])
-def test_what_is_not_python_is_a_syntax_error(source: str) -> None:
-    with pytest.raises(SyntaxError):
-        find_tools(source)
+def test_what_is_not_python_is_a_syntax_error() -> None:
+    for source in ["def (", "\0", "-" * 100_000 + "1", "#" * 1_100_000]:
+        with pytest.raises(SyntaxError):
+            find_tools(source)
 
 
 def test_a_class_that_pydantic_or_python_refuses_is_permissive_and_named() -> None:

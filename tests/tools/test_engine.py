@@ -44,9 +44,8 @@ class Journal:
         return result
 
 
-@pytest.mark.parametrize(
-    ("name", "args", "code"),
-    [
+async def test_found_and_checked() -> None:
+    for name, args, code in [
         ("add", {"a": 1}, "ok"),
         ("add", '{"a": "1", "b": null}', "ok"),
         ("ad", {}, "UNKNOWN_TOOL"),
@@ -55,10 +54,8 @@ class Journal:
         ("add", {"a": 1, "c": 2}, "BAD_REQUEST"),
         ("add", "{", "BAD_REQUEST"),
         ("add", [1], "BAD_REQUEST"),
-    ],
-)
-async def test_found_and_checked(name: Any, args: Any, code: str) -> None:
-    assert (await engine_of(ADD).execute_tool_call(name, args)).code == code
+    ]:
+        assert (await engine_of(ADD).execute_tool_call(name, args)).code == code
 
 
 async def test_only_what_was_offered_and_only_for_those_who_may() -> None:
@@ -141,21 +138,17 @@ def raising_async(error: BaseException) -> Callable[[], Any]:
     return fail
 
 
-@pytest.mark.parametrize("make", [raising, raising_async])
-@pytest.mark.parametrize(
-    "error",
-    [
+async def test_no_exception_leaves_the_engine() -> None:
+    for error in [
         ValueError("x"),
         SystemExit(3),
         KeyboardInterrupt(),
         StopIteration(),
         asyncio.CancelledError(),
         GeneratorExit(),
-    ],
-    ids=repr,
-)
-async def test_no_exception_leaves_the_engine(make: Any, error: BaseException) -> None:
-    assert (await engine_of(tool_of(make(error))).execute_tool_call("it", {})).code == "INTERNAL"
+    ]:
+        for make in [raising, raising_async]:
+            assert (await engine_of(tool_of(make(error))).execute_tool_call("it", {})).code == "INTERNAL"
 
 
 async def test_messages_hold_no_path_and_no_secret() -> None:
@@ -289,21 +282,16 @@ def positional_only(a: int = 1, b: int = 2, /, c: int = 3) -> Any:
     return [a, b, c]
 
 
-@pytest.mark.parametrize(
-    ("function", "args", "expected"),
-    [
+async def test_each_argument_reaches_the_parameter_of_its_name() -> None:
+    for function, args, expected in [
         (keywords_named_args, {"args": "ls"}, ["ls", False]),
         (keywords_named_args, {"args": "ls", "loud": True}, ["ls", True]),
         (positional_only, {"b": 5}, [1, 5, 3]),
         (positional_only, {"c": 5}, [1, 2, 5]),
         (positional_only, {"a": 4, "c": 5}, [4, 2, 5]),
-    ],
-)
-async def test_each_argument_reaches_the_parameter_of_its_name(
-    function: Any, args: dict[str, Any], expected: Any
-) -> None:
-    engine = engine_of(Tool.from_function(function, name="it"))
-    assert (await engine.execute_tool_call("it", args)).data == expected
+    ]:
+        engine = engine_of(Tool.from_function(function, name="it"))
+        assert (await engine.execute_tool_call("it", args)).data == expected
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), RuntimeError("x")], ids=repr)
@@ -354,10 +342,10 @@ def optional(a: int = 1, *, about: "ToolContext | None" = None) -> str:
     return about.channel if about else ""
 
 
-@pytest.mark.parametrize("function", [typed, optional])
-async def test_a_tool_context_is_received_under_any_name(function: Any) -> None:
-    tool = Tool.from_function(function)
-    assert list(tool.input_schema["properties"]) == ["a"]
-    engine = ExecutionEngine(ToolRegistry([tool]), ConfirmationPolicy("yolo"))
-    result = await engine.execute_tool_call(tool.name, {"a": 2}, ToolContext(channel="terminal"))
-    assert result.data == "terminal"
+async def test_a_tool_context_is_received_under_any_name() -> None:
+    for function in [typed, optional]:
+        tool = Tool.from_function(function)
+        assert list(tool.input_schema["properties"]) == ["a"]
+        engine = ExecutionEngine(ToolRegistry([tool]), ConfirmationPolicy("yolo"))
+        result = await engine.execute_tool_call(tool.name, {"a": 2}, ToolContext(channel="terminal"))
+        assert result.data == "terminal"

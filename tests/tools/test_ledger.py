@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from app.tools.authoring import Ledger, matching, means_all, meant
 from tests.limits import limited
 from tests.skills.folders import House
@@ -60,9 +58,8 @@ def test_an_erased_row_leaves_nothing() -> None:
     assert told(things.entries) == told(ledger(rows).entries) == [(1, "b")]
 
 
-@pytest.mark.parametrize(
-    ("wanted", "found"),
-    [
+def test_one_is_meant_by_number_place_or_words() -> None:
+    for wanted, found in [
         ("2", [2]),
         ("la nota número 2", [2]),
         ("la última", [4]),
@@ -73,11 +70,9 @@ def test_an_erased_row_leaves_nothing() -> None:
         ("perro", []),
         ("", []),
         ("1" * 400, []),
-    ],
-)
-def test_one_is_meant_by_number_place_or_words(wanted: str, found: list[int]) -> None:
-    things = ledger(Rows(), "pan", "pan integral", "pan de centeno", "las compras")
-    assert [entry.number for entry in meant(things.entries, wanted, NOUNS)] == found
+    ]:
+        things = ledger(Rows(), "pan", "pan integral", "pan de centeno", "las compras")
+        assert [entry.number for entry in meant(things.entries, wanted, NOUNS)] == found
 
 
 def test_all_telling_words_must_be_there() -> None:
@@ -98,18 +93,15 @@ def test_what_is_looked_for_is_read_up_to_a_limit() -> None:
         assert meant(entries, "1+1 " * 8_000 + "x") == entries
 
 
-@pytest.mark.parametrize(
-    ("wanted", "all_"),
-    [
+def test_naming_everything_or_nothing_is_told_apart() -> None:
+    for wanted, all_ in [
         ("", True),
         ("todas mis notas", True),
         ("all of them", True),
         ("pan", False),
         ("nada", False),
-    ],
-)
-def test_naming_everything_or_nothing_is_told_apart(wanted: str, all_: bool) -> None:
-    assert means_all(wanted, NOUNS) is all_
+    ]:
+        assert means_all(wanted, NOUNS) is all_
 
 
 async def test_a_dropped_folder_keeps_a_list_in_its_worker_as_the_documentation_says(tmp_path: Path) -> None:

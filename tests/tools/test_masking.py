@@ -3,15 +3,12 @@
 import subprocess
 import sys
 
-import pytest
-
 from app.tools.masking import holds_secret, mask_text
 from tests.world import ROOT
 
 
-@pytest.mark.parametrize(
-    ("text", "masked"),
-    [
+def test_masked_texts() -> None:
+    for text, masked in [
         ("a eyJhbGciOiJI.eyJzdWIi.sfl-x b", "a … b"),
         ("x-eyJhbGciOiJI.eyJzdWIi.sfl", "x-…"),
         ("www.example-of-a-host.org", "www.example-of-a-host.org"),
@@ -21,10 +18,8 @@ from tests.world import ROOT
         ("ana@example", "ana@example"),
         ('{"to": "+52 1 55 1234 5678", "api_key": "x"}', '{"to": "…78", "api_key": "…"}'),
         ("Bearer abcdefgh12345 sk-abcdefghijklmnop1234", "Bearer … …"),
-    ],
-)
-def test_masked_texts(text: str, masked: str) -> None:
-    assert mask_text(text) == masked
+    ]:
+        assert mask_text(text) == masked
 
 
 UNITS = [
@@ -54,16 +49,13 @@ def test_no_text_keeps_the_server_busy() -> None:
     subprocess.run([sys.executable, "-c", code, *UNITS], cwd=ROOT, check=True, timeout=30)
 
 
-@pytest.mark.parametrize(
-    ("text", "is_secret"),
-    [
+def test_what_looks_like_a_secret_is_told_from_what_does_not() -> None:
+    for text, is_secret in [
         ("install github, my token is ghp_abcdefghijklmnop0123", True),
         ("API_KEY=abc123", True),
         ("password: hunter2", True),
         ("install the server io.github.modelcontextprotocol/mcp-server-time", False),
         ("instalá el server de la hora, por favor", False),
         ("call +54 9 341 555-0001", False),
-    ],
-)
-def test_what_looks_like_a_secret_is_told_from_what_does_not(text: str, is_secret: bool) -> None:
-    assert holds_secret(text) is is_secret
+    ]:
+        assert holds_secret(text) is is_secret

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-import pytest
-
 from app.tools import ToolResult
 
 
@@ -29,9 +27,8 @@ CYCLE: list[Any] = [1]
 CYCLE.append(CYCLE)
 
 
-@pytest.mark.parametrize(
-    ("value", "ok", "data"),
-    [
+def test_what_a_function_returned_becomes_a_result() -> None:
+    for value, ok, data in [
         (5, True, 5),
         (None, True, None),
         ({"a": 1}, True, {"a": 1}),
@@ -41,12 +38,10 @@ CYCLE.append(CYCLE)
         ({"ok": False, "error": {"code": "NOPE", "message": "m"}}, False, None),
         ({"ok": False, "error": "text"}, False, None),
         (ToolResult.success(1), True, 1),
-    ],
-)
-def test_what_a_function_returned_becomes_a_result(value: Any, ok: bool, data: Any) -> None:
-    result = ToolResult.of(value)
-    assert (result.ok, result.data) == (ok, data)
-    assert (result.error is None) == ok
+    ]:
+        result = ToolResult.of(value)
+        assert (result.ok, result.data) == (ok, data)
+        assert (result.error is None) == ok
 
 
 def test_envelope_keeps_code_hint_and_meta() -> None:
@@ -55,9 +50,8 @@ def test_envelope_keeps_code_hint_and_meta() -> None:
     assert json.loads(result.to_json()) == {"ok": False, "error": error, "meta": {"retry_after": 3}}
 
 
-@pytest.mark.parametrize(
-    ("data", "written"),
-    [
+def test_anything_can_be_written() -> None:
+    for data, written in [
         (float("nan"), None),
         (2**200, 2**200),
         ({1: "a", None: "b"}, {"1": "a", "null": "b"}),
@@ -70,41 +64,33 @@ def test_envelope_keeps_code_hint_and_meta() -> None:
         ([Fatal()], ["<Fatal that cannot be written: KeyboardInterrupt>"]),
         ([Thing("x")], [{"name": "x"}]),
         (10**5000, "<int that cannot be written: ValueError>"),
-    ],
-    ids=range(12),
-)
-def test_anything_can_be_written(data: Any, written: Any) -> None:
-    assert json.loads(ToolResult.success(data).to_json())["data"] == written
+    ]:
+        assert json.loads(ToolResult.success(data).to_json())["data"] == written
 
 
-@pytest.mark.parametrize(
-    "data", ["é" * 100_000, [{"n": i} for i in range(9000)], {"k": "v" * 99_000}, ['"' * 90_000]]
-)
-def test_long_results_are_cut_and_say_so(data: Any) -> None:
-    result = ToolResult.success(data, source="s")
-    text = result.to_json()
-    read = json.loads(text)
-    assert 20_000 < len(text.encode()) <= 32 * 1024
-    assert read["ok"] is True
-    assert read["meta"]["truncated"] is True
-    assert read["meta"]["source"] == "s"
-    assert read["meta"]["size"] == len(result.to_json(limit=None).encode())
+def test_long_results_are_cut_and_say_so() -> None:
+    for data in ["é" * 100_000, [{"n": i} for i in range(9000)], {"k": "v" * 99_000}, ['"' * 90_000]]:
+        result = ToolResult.success(data, source="s")
+        text = result.to_json()
+        read = json.loads(text)
+        assert 20_000 < len(text.encode()) <= 32 * 1024
+        assert read["ok"] is True
+        assert read["meta"]["truncated"] is True
+        assert read["meta"]["source"] == "s"
+        assert read["meta"]["size"] == len(result.to_json(limit=None).encode())
 
 
-@pytest.mark.parametrize(
-    ("error", "code", "message", "hint"),
-    [
+def test_an_error_may_be_given_as_in_an_envelope() -> None:
+    for error, code, message, hint in [
         ({"code": "NO_MOON", "message": "it is gone", "hint": "wait"}, "NO_MOON", "it is gone", "wait"),
         ({"message": "it is gone"}, "INTERNAL", "it is gone", ""),
         ("it is gone", "INTERNAL", "it is gone", ""),
-    ],
-)
-def test_an_error_may_be_given_as_in_an_envelope(error: Any, code: str, message: str, hint: str) -> None:
-    result = ToolResult(ok=False, data=None, error=error, meta=None)  # type: ignore[arg-type]
-    assert result.error is not None
-    assert (result.error.code, result.error.message, result.error.hint) == (code, message, hint)
-    written = {"ok": False, "error": {"code": code, "message": message, "hint": hint}, "meta": {}}
-    assert json.loads(result.to_json()) == written
+    ]:
+        result = ToolResult(ok=False, data=None, error=error, meta=None)  # type: ignore[arg-type]
+        assert result.error is not None
+        assert (result.error.code, result.error.message, result.error.hint) == (code, message, hint)
+        written = {"ok": False, "error": {"code": code, "message": message, "hint": hint}, "meta": {}}
+        assert json.loads(result.to_json()) == written
 
 
 def test_of_too_much_about_a_long_result_what_it_is_made_of_stays() -> None:

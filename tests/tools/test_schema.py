@@ -223,9 +223,8 @@ def test_typed_values_reach_the_function() -> None:
         tool.validate_args({**args, "when": "tomorrow-ish"})
 
 
-@pytest.mark.parametrize(
-    ("text", "description", "params", "examples"),
-    [
+def test_docstrings() -> None:
+    for text, description, params, examples in [
         ("", "", {}, ()),
         ("One line.", "One line", {}, ()),
         ("Two\nlines.\n\nMore text.", "Two lines", {}, ()),
@@ -247,8 +246,6 @@ def test_typed_values_reach_the_function() -> None:
         ("Do.\n\nArgs:\n    a: First\n    b: Second\n\n:return: it", "Do", {"a": "First", "b": "Second"}, ()),
         ("Do.\n\nParameters\n----------\na : int\n    First\n\n:returns: it", "Do", {"a": "First"}, ()),
         ("Do.\n\n:param a: First\n  goes on\n\nReturns:\n    it", "Do", {"a": "First goes on"}, ()),
-    ],
-)
-def test_docstrings(text: str, description: str, params: dict[str, str], examples: tuple[str, ...]) -> None:
-    parsed = parse_docstring(text)
-    assert (parsed.description, parsed.params, parsed.examples) == (description, params, examples)
+    ]:
+        parsed = parse_docstring(text)
+        assert (parsed.description, parsed.params, parsed.examples) == (description, params, examples)

@@ -1,9 +1,6 @@
 """What skills say: in the person's language, and the same of it in each."""
 
 import importlib
-from pathlib import Path
-
-import pytest
 
 from app.skills.skill import bundled_names
 from app.tools.authoring import Sentences, Table, cut
@@ -62,9 +59,9 @@ SPOKEN = [
 ]
 
 
-@pytest.mark.parametrize("file", SPOKEN, ids=[file.parts[-3] for file in SPOKEN])
-def test_a_bundled_skill_says_each_sentence_in_each_language(file: Path) -> None:
-    tool = next(iter(functions(file.parts[-3]).values()))
-    said = importlib.import_module(f"{tool.__module__.rpartition('.')[0]}.{file.stem}").SAID
-    assert set(said) == {"es", "pt", "en"}
-    assert {frozenset(sentences) for sentences in said.values()} == {frozenset(said["en"])}
+def test_a_bundled_skill_says_each_sentence_in_each_language() -> None:
+    for file in SPOKEN:
+        tool = next(iter(functions(file.parts[-3]).values()))
+        said = importlib.import_module(f"{tool.__module__.rpartition('.')[0]}.{file.stem}").SAID
+        assert set(said) == {"es", "pt", "en"}
+        assert {frozenset(sentences) for sentences in said.values()} == {frozenset(said["en"])}

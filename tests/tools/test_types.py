@@ -151,9 +151,8 @@ def odd({parameter}):
 """
 
 
-@pytest.mark.parametrize(
-    ("parameter", "schema"),
-    [
+def test_types_that_say_little_leave_the_tool_what_it_is() -> None:
+    for parameter, schema in [
         ("x: Dict", {"type": "object"}),
         ("x: Optional[Dict] = None", {"type": "object"}),
         ("x: List[Dict]", {"type": "array", "items": {"type": "object"}}),
@@ -161,15 +160,13 @@ def odd({parameter}):
         ("x: Optional = Field(1)", {**ANYTHING, "default": 1}),
         ("x: Literal[UNITS]", {"type": "string", "enum": ["m", "ft"]}),
         ('x: Literal[UNITS] = "m"', {"type": "string", "enum": ["m", "ft"], "default": "m"}),
-    ],
-)
-def test_types_that_say_little_leave_the_tool_what_it_is(parameter: str, schema: dict[str, Any]) -> None:
-    source = BARE.format(parameter=parameter)
-    (found,), _ = find_tools(source)
-    assert found.schema["properties"] == {"x": schema}
-    names: dict[str, Any] = {}
-    exec(source, names)
-    assert Tool.from_function(names["odd"]).input_schema == found.schema
+    ]:
+        source = BARE.format(parameter=parameter)
+        (found,), _ = find_tools(source)
+        assert found.schema["properties"] == {"x": schema}
+        names: dict[str, Any] = {}
+        exec(source, names)
+        assert Tool.from_function(names["odd"]).input_schema == found.schema
 
 
 def test_values_of_nested_types_reach_the_function() -> None:
@@ -224,10 +221,10 @@ class Lister:
         yield 1
 
 
-@pytest.mark.parametrize("function", [listing, streaming, Lister()])
-def test_a_generator_is_no_tool(function: Any) -> None:
-    with pytest.raises(ValueError, match="is a generator, so it is not a tool; return a list"):
-        Tool.from_function(function)
+def test_a_generator_is_no_tool() -> None:
+    for function in [listing, streaming, Lister()]:
+        with pytest.raises(ValueError, match="is a generator, so it is not a tool; return a list"):
+            Tool.from_function(function)
 
 
 @pytest.mark.parametrize("text", ["null", "5", "[1]"])

@@ -1,15 +1,11 @@
 """The next step of a turn and the tools it is offered, as its rows alone decide."""
 
-from collections.abc import Sequence
-
 import orjson
-import pytest
 
 from app.llm.model import ToolCall
 from app.messages import JSON
 from app.tools import ToolResult
 from app.turns.actions import (
-    Action,
     AskModel,
     CallResult,
     Reply,
@@ -31,9 +27,8 @@ DONE = {"a": CallResult("2"), "b": CallResult("4"), "c": CallResult("2")}
 EMPTY = Round("")
 
 
-@pytest.mark.parametrize(
-    ("rounds", "limit", "expected"),
-    [
+def test_next_action() -> None:
+    for rounds, limit, expected in [
         ([], 5, AskModel(0, with_tools=True)),
         ([], 0, AskModel(0, with_tools=False)),
         ([Round("hola")], 5, Reply("hola")),
@@ -58,47 +53,19 @@ EMPTY = Round("")
         ([Round("", (A,), DONE), EMPTY], 2, AskModel(2, with_tools=False)),
         ([Round("", (A,), DONE), EMPTY], 1, Reply("")),
         ([EMPTY], 0, Reply("")),
-    ],
-    ids=[
-        "ask first",
-        "no rounds of tools at all",
-        "an answer",
-        "run the calls",
-        "run what has no result",
-        "say which were begun",
-        "unfinished calls of an earlier round come first",
-        "an answer waits for unfinished calls",
-        "ask again",
-        "words beside a call are no answer",
-        "rounds are left",
-        "no rounds are left",
-        "the same call again",
-        "the same calls in another order",
-        "one more call is no repeat",
-        "an answer after a call",
-        "an empty answer is asked once more",
-        "an answer after an empty one",
-        "two empty answers",
-        "an empty answer after a call",
-        "two empty answers after a call",
-        "an empty answer with a round left",
-        "an empty answer after the last round",
-        "an empty answer where no rounds are",
-    ],
-)
-def test_next_action(rounds: Sequence[Round], limit: int, expected: Action) -> None:
-    assert next_action(Transcript(ROUTED, tuple(rounds)), limit) == expected
+    ]:
+        assert next_action(Transcript(ROUTED, tuple(rounds)), limit) == expected
 
 
-@pytest.mark.parametrize("depth", [300, 1020, 5000])
-def test_calls_nested_deeper_than_they_can_be_written_are_compared(depth: int) -> None:
-    deep = f'{{"a": {"[" * depth + "]" * depth}}}'
-    rounds = [
-        Round("", (ToolCall("c", "f", one),), {"c": CallResult("{}")})
-        for one in (deep, deep, f" {deep[:-1]} }}")
-    ]
-    assert next_action(Transcript(ROUTED, tuple(rounds[:2])), 9) == AskModel(2, with_tools=False)
-    assert isinstance(next_action(Transcript(ROUTED, tuple(rounds)), 9), AskModel)
+def test_calls_nested_deeper_than_they_can_be_written_are_compared() -> None:
+    for depth in [300, 1020, 5000]:
+        deep = f'{{"a": {"[" * depth + "]" * depth}}}'
+        rounds = [
+            Round("", (ToolCall("c", "f", one),), {"c": CallResult("{}")})
+            for one in (deep, deep, f" {deep[:-1]} }}")
+        ]
+        assert next_action(Transcript(ROUTED, tuple(rounds[:2])), 9) == AskModel(2, with_tools=False)
+        assert isinstance(next_action(Transcript(ROUTED, tuple(rounds)), 9), AskModel)
 
 
 def test_numbers_that_differ_in_the_last_of_many_digits_are_no_repeat() -> None:
@@ -133,18 +100,14 @@ def test_a_transcript_is_the_same_from_memory_and_from_its_rows() -> None:
     assert (RECORDED.receipt, RECORDED.outside, RECORDED.changed_something) == ("✓ Saved: bread", True, True)
 
 
-@pytest.mark.parametrize(
-    ("result", "facts"),
-    [
+def test_facts_about_a_result_are_those_of_its_envelope() -> None:
+    for result, facts in [
         (ToolResult.success("[DRY-RUN]", dry_run=True), {"ok": True, "dry_run": True}),
         (ToolResult.failure("NO", '{"ok":true', summary="✓ Paid"), {"ok": False}),
         (ToolResult.success({"note": '"outside":true', "summary": "6 × 7"}), {"ok": True}),
-    ],
-    ids=["a dry run", "a failure", "text that looks like a fact"],
-)
-def test_facts_about_a_result_are_those_of_its_envelope(result: ToolResult, facts: dict[str, bool]) -> None:
-    read = CallResult.of("save", result, result.to_json())
-    assert read == CallResult(result.to_json(), **facts)
+    ]:
+        read = CallResult.of("save", result, result.to_json())
+        assert read == CallResult(result.to_json(), **facts)
 
 
 def test_rounds_are_read_by_number_and_call_ids_may_hold_colons() -> None:
@@ -156,21 +119,17 @@ def test_rounds_are_read_by_number_and_call_ids_may_hold_colons() -> None:
     assert rounds[2].results == {"x:1:y": CallResult("seen", tools=("a",))}
 
 
-@pytest.mark.parametrize(
-    ("ids", "taken", "expected"),
-    [
+def test_calls_get_ids_of_their_own() -> None:
+    for ids, taken, expected in [
         (["a", "b"], [], ["a", "b"]),
         (["", ""], [], ["call_0", "call_1"]),
         (["a", "a", "a"], [], ["a", "a_2", "a_3"]),
         (["a"], ["a"], ["a_2"]),
         (["a", "a_2"], ["a"], ["a_2", "a_2_2"]),
         (["", "call_0"], ["call_0"], ["call_0_2", "call_0_3"]),
-    ],
-    ids=["unique", "left out", "repeated", "of an earlier round", "of the form we make", "left out again"],
-)
-def test_calls_get_ids_of_their_own(ids: list[str], taken: list[str], expected: list[str]) -> None:
-    calls = unique_calls([ToolCall(one, "f", {}) for one in ids], taken)
-    assert [call.id for call in calls] == expected
+    ]:
+        calls = unique_calls([ToolCall(one, "f", {}) for one in ids], taken)
+        assert [call.id for call in calls] == expected
 
 
 def test_begun_calls_of_a_crash_are_handed_on() -> None:
@@ -186,23 +145,17 @@ def test_the_journal_tells_what_the_message_is_about_and_whose_texts_were_shown(
     assert routed == Routed(("tea",), ("steep",), ("tea",), ("roses", "tea"))
 
 
-@pytest.mark.parametrize(
-    ("name", "result", "loaded"),
-    [
+def test_skills_are_loaded_by_results_that_hold_them() -> None:
+    for name, result, loaded in [
         ("load_skill", ToolResult.success({"skill": "tea", "instructions": "Steep."}), ("tea",)),
         ("load_skill", ToolResult.failure("UNAVAILABLE", "gone"), ()),
         ("load_skill", ToolResult.success("cut"), ()),
         ("load_skill", None, ()),
         ("read_skill_file", ToolResult.success({"skill": "tea", "text": "x"}), ()),
-    ],
-    ids=["loaded", "failed", "of another form", "unfinished", "another tool"],
-)
-def test_skills_are_loaded_by_results_that_hold_them(
-    name: str, result: ToolResult | None, loaded: tuple[str, ...]
-) -> None:
-    results = {} if result is None else {"l": CallResult.of(name, result, result.to_json())}
-    transcript = Transcript(ROUTED, (Round("", (ToolCall("l", name, {"name": "tea"}),), results),))
-    assert tuple(result.skill for _, result in transcript.finished if result.skill) == loaded
+    ]:
+        results = {} if result is None else {"l": CallResult.of(name, result, result.to_json())}
+        transcript = Transcript(ROUTED, (Round("", (ToolCall("l", name, {"name": "tea"}),), results),))
+        assert tuple(result.skill for _, result in transcript.finished if result.skill) == loaded
 
 
 CHOSEN = ("a", "b", "search_tools")
@@ -219,9 +172,8 @@ def found(*names: str, ok: bool = True) -> Round:
     return searched({"tools": [{"name": name} for name in names]}, ok)
 
 
-@pytest.mark.parametrize(
-    ("rounds", "limit", "offered"),
-    [
+def test_found_tools_are_offered_from_the_next_call_on_in_place_of_idle_ones() -> None:
+    for rounds, limit, offered in [
         ([], 8, [CHOSEN]),
         ([CALLED], 8, [CHOSEN, CHOSEN]),
         ([found("x", "b"), CALLED], 8, [CHOSEN, (*CHOSEN, "x"), (*CHOSEN, "x")]),
@@ -231,16 +183,12 @@ def found(*names: str, ok: bool = True) -> Round:
         ([found("x", ok=False)], 8, [CHOSEN, CHOSEN]),
         ([Round("", (SEARCH,))], 8, [CHOSEN, CHOSEN]),
         *(([searched(data)], 8, [CHOSEN, CHOSEN]) for data in (None, [], "x", {})),
-    ],
-)
-def test_found_tools_are_offered_from_the_next_call_on_in_place_of_idle_ones(
-    rounds: list[Round], limit: int, offered: list[tuple[str, ...]]
-) -> None:
-    assert offered_tools(CHOSEN, rounds, limit) == offered
+    ]:
+        assert offered_tools(CHOSEN, rounds, limit) == offered
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, 8])
-def test_no_call_is_offered_more_than_the_limit(limit: int) -> None:
-    many = found(*(f"t{n}" for n in range(20)))
-    offered = offered_tools(CHOSEN[:limit], [many], limit)[-1]
-    assert offered == ("search_tools", *(f"t{n}" for n in range(7)))[:limit]
+def test_no_call_is_offered_more_than_the_limit() -> None:
+    for limit in [1, 2, 3, 8]:
+        many = found(*(f"t{n}" for n in range(20)))
+        offered = offered_tools(CHOSEN[:limit], [many], limit)[-1]
+        assert offered == ("search_tools", *(f"t{n}" for n in range(7)))[:limit]

@@ -98,24 +98,24 @@ def test_what_does_not_fit_beside_the_buttons_comes_whole_before_them(text: str)
     assert all(len(part.text) <= (1024 if part.buttons else 4096) for part in draft.parts)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("choices", [CALL, ONCE, INSTALL], ids=["call", "once", "install"])
-def test_titles_fit_and_the_last_button_is_the_no(language: str, choices: tuple) -> None:  # type: ignore[type-arg]
-    draft, buttons = question_draft(CHANNEL, language, Card("text", "title", choices))
-    titles = [button.title for button in draft.parts[-1].buttons]
-    assert len(titles) == len(choices) == len(set(titles))
-    assert all(len(title) <= 20 for title in titles)
-    assert list(buttons.values())[-1] == "no"
-    assert [button.id for button in draft.parts[-1].buttons] == list(buttons)
+def test_titles_fit_and_the_last_button_is_the_no() -> None:
+    for choices in [CALL, ONCE, INSTALL]:
+        for language in LANGUAGES:
+            draft, buttons = question_draft(CHANNEL, language, Card("text", "title", choices))
+            titles = [button.title for button in draft.parts[-1].buttons]
+            assert len(titles) == len(choices) == len(set(titles))
+            assert all(len(title) <= 20 for title in titles)
+            assert list(buttons.values())[-1] == "no"
+            assert [button.id for button in draft.parts[-1].buttons] == list(buttons)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_above_eight_kilobytes_there_is_only_a_no(language: str) -> None:
-    text = named_card(language, "send_mail", {"text": "x" * CARD_BYTES}).text
-    draft, buttons = question_draft(CHANNEL, language, Card(text, "title", CALL))
-    assert list(buttons.values()) == ["no"]
-    assert len(draft.parts) == 1
-    assert "xxx" not in draft.text
+def test_above_eight_kilobytes_there_is_only_a_no() -> None:
+    for language in LANGUAGES:
+        text = named_card(language, "send_mail", {"text": "x" * CARD_BYTES}).text
+        draft, buttons = question_draft(CHANNEL, language, Card(text, "title", CALL))
+        assert list(buttons.values()) == ["no"]
+        assert len(draft.parts) == 1
+        assert "xxx" not in draft.text
 
 
 @given(st.dictionaries(NAMES, VALUES, max_size=5))
@@ -243,32 +243,19 @@ def write(path: str, content: str = "", mode: str = "overwrite") -> None:
     """Writes."""
 
 
-@pytest.mark.parametrize(
-    ("language", "arguments", "lines"),
-    [
+def test_a_skill_says_its_calls_in_its_own_words() -> None:
+    for language, arguments, lines in [
         ("es", {"path": "{path}”"}, ["¿Escribo en “{path}\\u201d”?"]),
         ("en", {"path": "a", "content": "b"}, ["Shall I write to “a”?", "• text: “b”"]),
         ("en", {"path": "a", "mode": "overwrite"}, ["Shall I write to “a”?"]),
         ("es", {"path": "a", "mode": "append", "x": 1}, ["Shall I add to “a”?", "• x: “1”"]),
         ("en", {"path": "a", "mode": "prepend"}, None),
         ("en", {"content": "b"}, None),
-    ],
-    ids=[
-        "a value like a placeholder",
-        "another argument",
-        "the usual said",
-        "in English",
-        "no case",
-        "no path",
-    ],
-)
-def test_a_skill_says_its_calls_in_its_own_words(
-    language: str, arguments: dict[str, JSON], lines: list[str] | None
-) -> None:
-    tool = Tool.from_function(write)
-    named = named_card(language, "write", arguments)
-    card = call_card(language, tool, arguments, SENTENCES)
-    assert card == (named if lines is None else Card("\n".join(lines), card.title))
+    ]:
+        tool = Tool.from_function(write)
+        named = named_card(language, "write", arguments)
+        card = call_card(language, tool, arguments, SENTENCES)
+        assert card == (named if lines is None else Card("\n".join(lines), card.title))
 
 
 def test_results_are_told_in_the_words_of_their_skill_else_by_its_name() -> None:

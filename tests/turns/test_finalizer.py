@@ -1,6 +1,5 @@
 """A reply carries the receipts of what was done, whatever the model makes of them."""
 
-import pytest
 from starlette.responses import Response
 
 from app.llm.model import ToolCall
@@ -13,17 +12,13 @@ from tests.turns.standins import Catalog, called, state_of, turn_of
 OURS = Catalog(outside={"fetch_page"}, bundled={"save_note", "fetch_page"})
 
 
-@pytest.mark.parametrize(
-    ("text", "receipts", "reply"),
-    [
+def test_a_reply_gets_the_receipts_that_it_leaves_out():
+    for text, receipts, reply in [
         ("Listo.", ["✓ Nota guardada: pan"], "Listo.\n\n✓ Nota guardada: pan"),
         ("¡Hecho!\n\n**✓ Nota guardada:** _«Pan»_", ["✓ Nota guardada: pan"], None),
         ("", ["✓ One", "✓ Two"], "✓ One\n✓ Two"),
-    ],
-    ids=["left out", "told in another dress", "receipts alone"],
-)
-def test_a_reply_gets_the_receipts_that_it_leaves_out(text, receipts, reply):
-    assert with_receipts(text, receipts) == (text if reply is None else reply)
+    ]:
+        assert with_receipts(text, receipts) == (text if reply is None else reply)
 
 
 def test_only_successful_calls_of_bundled_tools_that_changed_something_have_receipts():

@@ -1,13 +1,10 @@
 """Which words answer a question."""
 
-import pytest
-
 from app.turns.inbound import read_answer
 
 
-@pytest.mark.parametrize(
-    ("text", "choice"),
-    [
+def test_a_whole_message_answers() -> None:
+    for text, choice in [
         ("sí", "yes"),
         ("Sí.", "yes"),
         ("¡SIII!", "yes"),
@@ -38,15 +35,12 @@ from app.turns.inbound import read_answer
         ("👎", "no"),
         ("Siempre aquí", "always"),
         ("Install+trust", "trust"),
-    ],
-)
-def test_a_whole_message_answers(text: str, choice: str) -> None:
-    assert read_answer(text) == choice
+    ]:
+        assert read_answer(text) == choice
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_says_more_answers_nothing() -> None:
+    for text in [
         "sí, y además mándale un correo a Ana",
         "sí pero mañana",
         "no sé",
@@ -73,7 +67,5 @@ def test_a_whole_message_answers(text: str, choice: str) -> None:
         "  ",
         "no problem",
         "claro " * 20,
-    ],
-)
-def test_what_says_more_answers_nothing(text: str) -> None:
-    assert read_answer(text) is None
+    ]:
+        assert read_answer(text) is None

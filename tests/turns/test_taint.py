@@ -1,7 +1,6 @@
 """Which addresses in a call are not the person's own, in whatever way they are written."""
 
 import time
-from typing import Any
 
 import pytest
 
@@ -10,9 +9,8 @@ from app.turns.taint import MOST_FOUND, leads_elsewhere, listed_addresses, own_a
 SAID = own_addresses(["look at https://good.example/a/b, please", "and at good.example too"])
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_an_address_that_the_person_did_not_write_is_foreign() -> None:
+    for text in [
         "https://evil.example/",
         "HTTPS://EVIL.EXAMPLE",
         "evil.example",
@@ -71,29 +69,26 @@ SAID = own_addresses(["look at https://good.example/a/b, please", "and at good.e
         "evil\u00b7good.example/a",
         "i\u2764.ws",
         "a.b.c.d.e.f.g.h.i.j.k.evil.example",
-    ],
-)
-def test_an_address_that_the_person_did_not_write_is_foreign(text: str) -> None:
-    assert leads_elsewhere({"where": text}, SAID)
-    assert leads_elsewhere({"list": [{"deep": text}]}, SAID)
-    assert leads_elsewhere({text: 1}, SAID)
+    ]:
+        assert leads_elsewhere({"where": text}, SAID)
+        assert leads_elsewhere({"list": [{"deep": text}]}, SAID)
+        assert leads_elsewhere({text: 1}, SAID)
 
 
-@pytest.mark.parametrize("end", ["'s3cret", '"s3cret', "`s3cret", "<s3cret", "?!;!;;!", ")", "…", "”"])
-def test_an_address_is_the_persons_to_its_last_sign(end: str) -> None:
+def test_an_address_is_the_persons_to_its_last_sign() -> None:
     """A page that they had read could have it asked for again with what the model knows behind it."""
-    assert leads_elsewhere({"where": f"https://good.example/a/b{end}"}, SAID)
-    assert leads_elsewhere({"host": "good.example", "path": f"/a/b{end}"}, SAID)
+    for end in ["'s3cret", '"s3cret', "`s3cret", "<s3cret", "?!;!;;!", ")", "…", "”"]:
+        assert leads_elsewhere({"where": f"https://good.example/a/b{end}"}, SAID)
+        assert leads_elsewhere({"host": "good.example", "path": f"/a/b{end}"}, SAID)
 
 
-@pytest.mark.parametrize("path", ["\uff41/b", "a/\U0001d41b", "\u24d0/b"])
-def test_other_forms_of_letters_in_a_path_are_another_path(path: str) -> None:
-    assert leads_elsewhere({"where": f"https://good.example/{path}"}, SAID)
+def test_other_forms_of_letters_in_a_path_are_another_path() -> None:
+    for path in ["\uff41/b", "a/\U0001d41b", "\u24d0/b"]:
+        assert leads_elsewhere({"where": f"https://good.example/{path}"}, SAID)
 
 
-@pytest.mark.parametrize(
-    ("said", "asked"),
-    [
+def test_an_address_is_theirs_without_what_stands_around_it() -> None:
+    for said, asked in [
         ("see <https://x.example/a_(b)>.", "https://x.example/a_(b)"),
         ("(https://x.example/a_(b))", "https://x.example/a_(b"),
         ("*https://x.example/a*", "https://x.example/a"),
@@ -101,28 +96,22 @@ def test_other_forms_of_letters_in_a_path_are_another_path(path: str) -> None:
         ("https://x.example/it's", "https://x.example/it's"),
         ("mail ana@x.example, please", "ana@x.example"),
         ("https://x.example/\uff41", "https://x.example/\uff41"),
-    ],
-)
-def test_an_address_is_theirs_without_what_stands_around_it(said: str, asked: str) -> None:
-    assert not leads_elsewhere({"where": asked}, own_addresses([said]))
+    ]:
+        assert not leads_elsewhere({"where": asked}, own_addresses([said]))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_an_address_that_the_person_wrote_is_theirs() -> None:
+    for text in [
         "https://good.example/a/b",
         "http://GOOD.example/a/b",
         "good.example",
         "https://good.example/",
-    ],
-)
-def test_an_address_that_the_person_wrote_is_theirs(text: str) -> None:
-    assert not leads_elsewhere({"where": text}, SAID)
+    ]:
+        assert not leads_elsewhere({"where": text}, SAID)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_is_no_address_is_none() -> None:
+    for text in [
         "Hello. How are you?",
         "3.14",
         "1250.5",
@@ -132,10 +121,8 @@ def test_an_address_that_the_person_wrote_is_theirs(text: str) -> None:
         "50%",
         "2026-11-21T10:00:00+00:00",
         "a/b",
-    ],
-)
-def test_what_is_no_address_is_none(text: str) -> None:
-    assert not leads_elsewhere({"text": text, "number": 42, "nothing": None, "yes": True}, [])
+    ]:
+        assert not leads_elsewhere({"text": text, "number": 42, "nothing": None, "yes": True}, [])
 
 
 def test_host_and_path_in_two_arguments_are_one_address() -> None:
@@ -241,17 +228,24 @@ SCHEMA = {
 }
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [{"path": "lista.txt"}, {"path": "/datos/lista.txt"}, {"paths": ["a.md", "b.zip"]}, {"path": "10.5"}],
-)
-def test_a_file_is_no_address_where_the_schema_says_no_url(arguments: dict[str, Any]) -> None:
-    assert not leads_elsewhere(arguments, SAID, SCHEMA)
+def test_a_file_is_no_address_where_the_schema_says_no_url() -> None:
+    for arguments in [
+        {"path": "lista.txt"},
+        {"path": "/datos/lista.txt"},
+        {"paths": ["a.md", "b.zip"]},
+        {"path": "10.5"},
+    ]:
+        assert not leads_elsewhere(arguments, SAID, SCHEMA)
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
+def test_a_link_in_a_text_is_no_host_of_a_files_path() -> None:
+    said = {"path": "/datos/lista.txt", "paths": ["https://good.example/"]}
+    assert not leads_elsewhere(said, SAID, SCHEMA)
+    assert leads_elsewhere({"url": "good.example", "path": "/datos/lista.txt"}, SAID, SCHEMA)
+
+
+def test_an_address_counts_with_a_scheme_or_where_the_schema_says_so() -> None:
+    for arguments in [
         {"path": "https://evil.example/x"},
         {"path": "https%3A%2F%2Fevil.example"},
         {"url": "evil.example"},
@@ -260,7 +254,5 @@ def test_a_file_is_no_address_where_the_schema_says_no_url(arguments: dict[str, 
         {"unknown": "evil.example"},
         {"paths": ["a.md", "http://evil.example"]},
         {"paths": [{"deep": "evil.example"}]},
-    ],
-)
-def test_an_address_counts_with_a_scheme_or_where_the_schema_says_so(arguments: dict[str, Any]) -> None:
-    assert leads_elsewhere(arguments, SAID, SCHEMA)
+    ]:
+        assert leads_elsewhere(arguments, SAID, SCHEMA)

@@ -7,12 +7,13 @@ from dataclasses import replace
 from itertools import takewhile
 
 from app.calendar.grammar import pieces
+from app.llm.offline.guard import asks, holds_doubt, is_undo, takes_back
 from app.llm.offline.plan import Plan, Step
 from app.llm.offline.planner import Planner
-from app.llm.offline.slots import NUMERALS, Kind, Offer, Parameter, convert, is_arithmetic
+from app.llm.offline.slots import NUMERALS, Kind, Parameter, convert
 from app.llm.smalltalk import small_talk
 from app.messages import JSON
-from app.search.orders import is_conditional, is_undo, is_withdrawn
+from app.search.arithmetic import is_arithmetic
 from app.search.phrases import IT, SAME
 from app.search.words import ALL_STOP_WORDS, WORDS, spans, words
 from app.store.turn_state import Exchange, PastCall
@@ -22,6 +23,7 @@ LONGEST_CHOICE = 8  # words of an answer that picks one of several
 _LONGEST_VARIATION = 7
 _LONGEST_PICK = 12
 _LONGEST_HOUR = 6
+_LONGEST_NAME = 4
 _ORDINALS: Mapping[str, int] = {
     word: place % 6  # 0: the last
     for place, name in enumerate(("first", "second", "third", "fourth", "fifth", "last"), start=1)
@@ -30,41 +32,16 @@ _ORDINALS: Mapping[str, int] = {
 _NOTHING = Exchange("", "", 0.0)
 _PRONOUN = {"en": "it", "es": "eso", "pt": "isso"}
 _BETTER = {"en": "better", "es": "mejor", "pt": "melhor"}
-_BARE_NUMBER = re.compile(r"\W*(?:(?:el|la|o|a|the|n[uú]mero|number)\s+)*#?(\d{1,5})\W*", re.IGNORECASE)
+_BARE_NUMBER = re.compile(r"\W*(?:(?:el|la|lo|o|a|the|n[uú]mero|number)\s+)*#?(\d{1,5})\W*", re.IGNORECASE)
 _NONE = re.compile(
-    r"\W*(?:no|nop|nope|nao|ningun[oa]?|nenhuma?|none|neither|nada|cancel[ae]?r?|deja(?:lo)?|deixa|olvidal[oa]"
-    r"|esquece|never ?mind)(?: (?:de (?:ell[oa]s|es[oa]s|est[oa]s|los dos)|dess[ea]s|deles|of them|thanks"
-    r"|gracias|obrigad[oa]|isso))*\W*"
-)
-_CORRECTS = (
-    r"(?:no|nao|nope|perdon|perdona|desculpa|sorry|ay|ups|ops|oops|wait|espera|pera|"
-    r"digo|ah|ya|que sea|que seja|era|eran|es|i mean|i meant|quise decir|quis dizer|"
-    r"quer dizer|na verdade|na vdd|na real|en realidad|actually|rather|better|mejor|"
-    r"melhor|make it|make that|change it to|ponlo|cambialo|muda|bota)"
-)
-_CORRECTION = re.compile(rf"\W*{_CORRECTS}\b\W*(?:(?:{_CORRECTS}|e)\b\W*)*")  # "e": é
-_VARIATION = re.compile(
-    r"[\s¿¡]*(?:(?:y|e|and|ahora|agora|now|ok|bueno|then|entonces|entao|ah|oh|tambien|tambem|also)\b[\s,]*)+"
-    r"(?:(?:(?:si|se|if) (?=\d|it s|fosse|fuera|son\b|sao\b|es\b|e\b|era|for\b|en\b|em\b|in\b)|que tal"
-    r"|what about|how about|what if|it s|fosse|fuera|fueran|son|sao)\b\s*)*"
-    r"|[\s¿¡]*(?=(?:en|em|in)\s\S+(?:\s\S+)?\s*\?)"
-    r"|[\s¿¡]*(?:que tal|what about|how about|what if)\b\s*"
-)
-_LEADING = re.compile(
-    r"(?:(?:en|em|in|at|no|na|nos|nas|de|do|da|del|of|el|la|o|a|the|para|pra|pro|for|until|to|con|com|with|al|ao"
-    r"|entre|between|por|by|dia)\s+)+"
+    r"\W*(?:no|nop|nope|nao|ningun[oa]?|nenhuma?|none|neither|nada|cancel[ae]?r?|deja(?:lo)?|deixa"
+    r"|never ?mind)(?: (?:de (?:ell[oa]s|es[oa]s)|dess[ea]s|deles|of them|thanks|gracias|obrigad[oa]))*\W*"
 )
 _CALCULATED_ON = re.compile(
-    r"(?:(?:y|e|and|ahora|agora|now|eso|esto|isso|that)\s+)*"
-    r"((?:dividid[oa]|divided?|dividelo|divida|split(?: (?:it|that|this|the (?:bill|total)))?"
-    r"|reparte(?:lo)?|rachad[oa])"
-    r"\s+(?:entre|por|by|between|para|pra)|entre|menos|minus|mas|mais|plus|por|vezes"
-    r"|times|[-+*/×÷])\s*(?=\S)"
+    r"(?:(?:y|e|and|ahora|agora|now|eso|isso|that)\s+)*"
+    r"((?:dividid[oa]|divided?|divida|split(?: (?:it|that|the bill))?|reparte(?:lo)?|rachad[oa])"
+    r"\s+(?:entre|por|by|between|para|pra)|entre|menos|minus|mas|mais|plus|por|vezes|times|[-+*/×÷])\s*(?=\S)"
 )
-_TOO = re.compile(
-    r"^(?:(?:tamb[ií][eé]n|tamb[eé]m|also)\s+)+|\s+(?:tamb[ií][eé]n|tamb[eé]m|too|as well)$", re.IGNORECASE
-)
-_ADDS = re.compile(r"\b(?:tambien|tambem|tbm?|also|too|as well)\b")  # to what the message before was about
 _SIGNS = {
     **dict.fromkeys(("mas", "mais", "plus", "+"), "+"),
     **dict.fromkeys(("menos", "minus", "-"), "-"),
@@ -88,7 +65,7 @@ def plan_after(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan
     if (picked := _picked_line(planner, said, earlier)) != Plan():
         return picked
     plan = planner.plan(said)
-    if _ADDS.search(fold(said)) and earlier and not earlier[-1].calls:
+    if earlier and not earlier[-1].calls and not WORDS["adding"].isdisjoint(words(said)):
         return replace(plan, steps=tuple(step for step in plan.steps if planner.only_reads(step.tool)))
     tools = [call.tool for call in before.calls] or [step.tool for step in planner.plan(before.said).steps]
     if tools or any(map(_pronouns, plan.steps)):
@@ -99,7 +76,7 @@ def plan_after(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan
     plan = _resolved(plan, planner, before if is_talked_about else _NOTHING)  # "it" may be of what came since
     if last is not None and (step := _varied(planner, said, last, plan)) is not None:
         return Plan((step,))
-    if plan.is_sure or not earlier or before is not earlier[-1]:
+    if plan.is_complete or not earlier or before is not earlier[-1]:
         return plan
     answered = _answered(planner, before, said, plan)
     return Plan((answered,)) if answered is not None else plan
@@ -107,8 +84,8 @@ def plan_after(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan
 
 def picks_none(said: str, earlier: Sequence[Exchange]) -> bool:
     """Tell whether it is a no to the names of which we asked for one."""
-    asks = any(call.follow_up.choices for one in earlier[-1:] for call in one.calls)
-    return asks and _NONE.fullmatch(fold(said)) is not None
+    offered = any(call.follow_up.choices for one in earlier[-1:] for call in one.calls)
+    return offered and _NONE.fullmatch(fold(said)) is not None
 
 
 def undo_sentence(said: str, earlier: Sequence[Exchange]) -> str:
@@ -124,9 +101,12 @@ def goes_on(said: str) -> bool:
 
 def may_vary(said: str) -> bool:
     """Tell whether a message begins like one that goes on with the last."""
-    bare = fold(said)
-    begins = bool(_VARIATION.match(bare) or _CALCULATED_ON.match(bare))
-    return begins and len(words(said)) <= _LONGEST_VARIATION
+    found = words(said)
+    if not 0 < len(found) <= _LONGEST_VARIATION:
+        return False
+    is_other_place = found[0] in ("en", "em", "in") and said.endswith("?") and len(found) <= _LONGEST_NAME
+    is_other = found[0] in WORDS["goes_on"] or " ".join(found[:2]) in ("que tal", "what about", "how about")
+    return is_other or is_other_place or _CALCULATED_ON.match(fold(said)) is not None
 
 
 def with_pronoun(said: str, language: str) -> str:
@@ -167,12 +147,12 @@ def _undone(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan:
 
 def _corrected(planner: Planner, said: str, last: PastCall) -> str:
     """Return another moment for what was changed last as a message that says so: "better at 8"; else ""."""
-    if not last.changed or said.rstrip().endswith("?"):
+    if not last.changed or asks(said):
         return ""
-    opening = _CORRECTION.match(fold(said))
-    if opening is None and planner.plan(said).stands_alone:  # "in 10 minutes more", once it rang
+    start = next((word.start for word in spans(said) if word.text not in WORDS["corrects"]), len(said))
+    if start == 0 and planner.plan(said).stands_alone:  # "in 10 minutes more", once it rang
         return ""
-    rest = said[opening.end() :] if opening else said
+    rest = said[start:]
     return f"{_BETTER[planner.reader.person.language]} {rest}" if planner.reader.is_moment(rest) else ""
 
 
@@ -183,13 +163,10 @@ def _answered(planner: Planner, before: Exchange, said: str, plan: Plan) -> Step
             is_short = len(words(said)) <= LONGEST_CHOICE
             name = _picked_name(call.follow_up.choices, said) if is_short else ""
             return planner.renamed(Step(call.tool, call.arguments), name)
-    if said.rstrip().endswith("?"):
-        return None
     steps = [_without_same(step, planner) for step in planner.plan(before.said).steps]
     waiting = next((step for step in steps if step.missing is not None), None)
-    if waiting is None or any(
-        not step.guessed and (step.missing is not None or step.tool != waiting.tool) for step in plan.steps
-    ):
+    others = (step for step in plan.steps if step.missing is not None or waiting is None)
+    if waiting is None or any(others) or any(step.tool != waiting.tool for step in plan.steps):
         return None
     return planner.answered(waiting, said)
 
@@ -226,9 +203,6 @@ def _with_hour(planner: Planner, said: str, last: PastCall) -> Step | None:
     return None
 
 
-# A line of a list
-
-
 def _picked_line(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan:
     """Return what `said` asks for with a line of the list shown last; no steps if it picks none."""
     shown = _last(earlier, lambda call: bool(call.follow_up.numbers))
@@ -250,7 +224,7 @@ def _picked_line(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Pl
         wanted = (stand_in, [stand_in], IT, [IT])
         plan = own.plan(f"{said[:first]}{stand_in}{said[last:]}")
         about = [step for step in plan.steps if any(value in wanted for value in step.arguments.values())]
-        if about and len(about) == len(plan.steps) and all(step.is_sure for step in about):
+        if about and len(about) == len(plan.steps) and all(step.missing is None for step in about):
             if not number:
                 return Plan(lacking=len(numbers))
             return Plan(tuple(_with_line(step, wanted, number, own) for step in about))
@@ -282,19 +256,18 @@ def _with_line(step: Step, stands_for: Sequence[JSON], number: str, planner: Pla
     return replace(step, arguments=arguments)
 
 
-# The same question about something else
-
-
 def _varied(planner: Planner, said: str, last: PastCall, plan: Plan) -> Step | None:
     """Return the question asked last with what `said` names in its place: "and in Lima?", "split by 3".
 
     If `said` asks for something by itself it has to be for the same tool, and to name nothing but a moment,
     a percentage or what to calculate on with.
     """
-    if not may_vary(said) or last.tool not in planner.offers or is_withdrawn(said):
+    if not may_vary(said) or last.tool not in planner.offers or takes_back(said):
+        return None
+    if not planner.only_reads(last.tool) and (asks(said) or holds_doubt(said, spans(said))):
         return None
     step = _with_variation(planner, Step(last.tool, last.arguments), said)
-    if step is None or not plan.is_sure:
+    if step is None or not plan.is_complete:
         return step
     rest, bare = _named(said)
     is_incomplete = (
@@ -309,8 +282,10 @@ def _with_variation(planner: Planner, step: Step, said: str) -> Step | None:
     offer = planner.offers[step.tool]
     if any(one.is_prose and one.name in step.arguments for one in offer.parameters):
         return None  # what was written down is no question
-    if (more := _calculated_on(offer, step, said)) is not None:
-        return more
+    expression = next((one for one in offer.parameters if one.kind is Kind.EXPRESSION), None)
+    had = step.arguments.get(expression.name) if expression is not None else None
+    if expression is not None and had is not None and (more := _calculated_on(had, said)) is not None:
+        return replace(step, arguments={**step.arguments, expression.name: more})
     rest, bare = _named(said)
     if not bare:
         return None
@@ -328,16 +303,17 @@ def _with_variation(planner: Planner, step: Step, said: str) -> Step | None:
 
 def _named(said: str) -> tuple[str, str]:
     """Return what follows the opening, with and without the small words before it."""
-    opening = _VARIATION.match(fold(said))
-    rest = said[opening.end() :].strip(" ?!.¿¡,") if opening else ""
-    match = _LEADING.match(f"{fold(rest)} ")
-    return rest, rest[match.end() :] if match else rest
+    found = spans(said)
+    rest = next((word.start for word in found if word.text not in WORDS["goes_on_with"]), len(said))
+    small = WORDS["goes_on_with"] | WORDS["little"] | WORDS["before_names"]
+    bare = next((word.start for word in found if word.text not in small), len(said))
+    return said[rest:].strip(" ?!.¿¡,"), said[bare:].strip(" ?!.¿¡,")
 
 
 def _variant(planner: Planner, parameter: Parameter, had: JSON, rest: str, bare: str) -> JSON:
     """Return the parameter's value instead of what it `had`, None if these words are nothing for it."""
     reader = planner.reader
-    is_name = not re.search(r"\d", bare) and len(words(bare)) <= 4
+    is_name = not re.search(r"\d", bare) and len(words(bare)) <= _LONGEST_NAME
     match parameter.kind:
         case Kind.EXPRESSION if isinstance(had, str):
             return _recalculated(had, bare)
@@ -346,9 +322,9 @@ def _variant(planner: Planner, parameter: Parameter, had: JSON, rest: str, bare:
             return re.sub(_NUMBER, bare, had, count=1) if is_number else convert(bare, parameter, reader)
         case Kind.UNIT if had is not None and is_name:
             return convert(bare, parameter, reader)
-        case Kind.LIST if had is not None and not reader.is_moment(rest) and not is_conditional(rest):
-            value = convert(_TOO.sub("", rest), parameter, reader)
-            return value if planner.is_plain(value) else None
+        case Kind.LIST if had is not None and not reader.is_moment(rest):
+            value = convert(_without_adding(rest), parameter, reader)
+            return value if planner.are_things(value) else None
         case Kind.WHEN if reader.is_moment(rest) and not reader.is_moment(bare):
             return convert(rest, parameter, reader)
         case Kind.WHEN if reader.is_moment(bare) or (isinstance(had, str) and is_name):  # "and for new year?"
@@ -358,19 +334,21 @@ def _variant(planner: Planner, parameter: Parameter, had: JSON, rest: str, bare:
     return None
 
 
-def _calculated_on(offer: Offer, step: Step, said: str) -> Step | None:
+def _without_adding(text: str) -> str:
+    """Return a text without the "too" at its end."""
+    found = spans(text)
+    return text[: found[-1].start].strip() if found and found[-1].text in WORDS["adding"] else text
+
+
+def _calculated_on(had: JSON, said: str) -> str | None:
     """Return the calculation before, calculated on: "entre 3"."""
-    expression = next((one for one in offer.parameters if one.kind is Kind.EXPRESSION), None)
-    match = _CALCULATED_ON.match(fold(said))
-    if expression is None or match is None or expression.name not in step.arguments:
+    if (match := _CALCULATED_ON.match(fold(said))) is None:
         return None
     rest = said[match.end() :].strip(" ?!.")
     told = re.match(rf"(?:{_NUMBER}|[^\W\d]+)(?:\s*%)?", rest)
     if told is None or not is_arithmetic(told.group()) or re.search(r"[\d+*/×÷^]", rest[told.end() :]):
         return None
-    sign = _SIGNS.get(match[1].split(" ")[0], "/")
-    whole = f"({step.arguments[expression.name]}) {sign} {told.group()}"
-    return replace(step, arguments={**step.arguments, expression.name: whole})
+    return f"({had}) {_SIGNS.get(match[1].split(' ')[0], '/')} {told.group()}"
 
 
 def _recalculated(had: str, bare: str) -> str | None:
@@ -381,9 +359,6 @@ def _recalculated(had: str, bare: str) -> str | None:
         return _PERCENT.sub(lambda _: bare, had, count=1) if _PERCENT.search(had) else None
     numbers = list(re.finditer(_NUMBER, had))
     return f"{had[: numbers[-1].start()]}{bare}{had[numbers[-1].end() :]}" if numbers else None
-
-
-# "It"
 
 
 def _resolved(plan: Plan, planner: Planner, before: Exchange) -> Plan:

@@ -20,25 +20,22 @@ from app.llm.offline.followups import (
     undo_sentence,
     with_pronoun,
 )
+from app.llm.offline.guard import is_undo
 from app.llm.offline.lookup import answering_facts, lookup
 from app.llm.offline.plan import Plan, Step
 from app.llm.offline.planner import LONGEST_PLANNED, Planner
 from app.llm.offline.slots import (
-    Kind,
     Offer,
     Reader,
-    asked_calculation,
-    is_calculation,
-    offer_of_document,
     read_offer,
 )
+from app.llm.results import found_nothing, is_done, is_not_meant, results_text
 from app.llm.smalltalk import Talk, small_talk
 from app.messages import JSON
 from app.people import Person
 from app.search.clauses import fragments_of
 from app.search.index import ToolIndex
-from app.search.orders import is_undo
-from app.search.phrases import align, can_fill, read_template
+from app.search.phrases import can_fill
 from app.search.words import says_something, words
 from app.store.turn_state import Exchange
 
@@ -96,8 +93,6 @@ class OfflineModel:
     async def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    # The classifier call
-
     def _classify(self, request: ModelRequest) -> ModelAnswer:
         said = undo_sentence(request.said, request.earlier) or request.said[:LONGEST_PLANNED]
         known = dict(request.categories)
@@ -105,16 +100,16 @@ class OfflineModel:
         language = detect_language(said, person.language) or person.language
         fragments = fragments_of(said) if small_talk(said) is None else []
         all_offers = self._offers(self._catalog.definitions(person))
-        planned = self._planner(all_offers, person).plan(said).steps if fragments else ()
-        sure = [step.tool for step in planned if not step.guessed]
-        tools = list(dict.fromkeys([*sure, *self._aligned(fragments)]))
+        planner = self._planner(all_offers, person)
+        planned = planner.plan(said).steps if fragments else ()
+        sure = tools = list(dict.fromkeys(step.tool for step in planned))
         if fragments and len(words(said)) <= LONGEST_CHOICE:
-            meant, topic = self._talked_about(with_pronoun(said, language), request.earlier)
+            meant, topic = self._talked_about(planner, with_pronoun(said, language), request.earlier)
             best = (*meant[:1], *tools[:1]) if meant and not goes_on(said) else ()
             tools = [*best, *meant, *(topic if meant or goes_on(said) or not tools else ()), *tools]
         ranked = [tool for fragment in fragments for tool in self._ranked(fragment)]
         if fragments and not tools:
-            ranked += [step.tool for step in self._looked_up(said, self._documented()).steps]
+            ranked += [step.tool for step in self._looked_up(said, all_offers).steps]
         found = dict.fromkeys(
             category
             for tool in (*tools, *ranked)
@@ -129,44 +124,21 @@ class OfflineModel:
         }
         return _written(request, json.dumps(reading, ensure_ascii=False))
 
-    def _talked_about(self, said: str, earlier: Sequence[Exchange]) -> tuple[list[str], list[str]]:
+    def _talked_about(
+        self, planner: Planner, said: str, earlier: Sequence[Exchange]
+    ) -> tuple[list[str], list[str]]:
         """Return the tools that "delete it" may mean after what was done last, and the tools of that."""
         topic: list[str] = []
         for before in reversed(earlier):
             called = dict.fromkeys(call.tool for call in before.calls)
-            if topic := list(called) or self._aligned(fragments_of(before.said))[:1]:
+            if topic := list(called) or [step.tool for step in planner.plan(before.said).steps][:1]:
                 break
         categories = dict.fromkeys(map(self._catalog.index.category, topic))
-        pointing = self._aligned([said], pointing=True) if topic else []
-        meant = [tool for one in categories for tool in pointing if self._catalog.index.category(tool) == one]
-        return meant, topic
-
-    def _aligned(self, fragments: Sequence[str], *, pointing: bool = False) -> list[str]:
-        """Return the tools that fit a fragment by phrase or arithmetic, the surest first."""
-        templates = [
-            template
-            for tool, listed in self._catalog.phrases().items()
-            for phrase in listed
-            if (template := read_template(tool, phrase)).points or not pointing
-        ]
-        found: dict[str, None] = {}
-        for fragment in fragments:
-            aligned = [one for one in align(fragment, templates) if pointing or not one.template.is_vague]
-            found |= dict.fromkeys(one.template.tool for one in aligned[: None if pointing else 2])
-            if not pointing and is_calculation(asked_calculation(fragment)):
-                found |= dict.fromkeys(
-                    one.name
-                    for one in self._documented()
-                    if any(parameter.kind is Kind.EXPRESSION for parameter in one.parameters)
-                )
-        return list(found)
+        pointing = planner.about(list(categories)).plan(said).steps if topic else ()
+        return [step.tool for step in pointing if planner.category(step.tool) in categories], topic
 
     def _looked_up(self, said: str, offers: Sequence[Offer]) -> Plan:
         return Plan() if may_vary(said) else lookup(said, offers, self._catalog.phrases())
-
-    def _documented(self) -> list[Offer]:
-        documents = map(self._catalog.index.document, self._catalog.phrases())
-        return [offer_of_document(one.id, one.parameters) for one in documents if one is not None]
 
     def _ranked(self, fragment: str) -> list[str]:
         hits = self._catalog.index.rank(fragment, limit=3) if says_something(fragment) else []
@@ -175,8 +147,6 @@ class OfflineModel:
             for hit in hits
             if hit.coverage >= _FITTING_COVERAGE and hit.score >= _NEARLY_AS_GOOD * hits[0].score
         ]
-
-    # The answer
 
     def _answer(self, request: ModelRequest) -> ModelAnswer:
         person = request.person or _NOBODY
@@ -188,7 +158,6 @@ class OfflineModel:
         asks = bool(said.strip()) and small_talk(said) is None
         plan = self._plan(request, late, offers, person) if offers and asks else Plan()
         facts = answering_facts(request.facts, said) if asks else []
-        is_guess = all(step.guessed for step in plan.steps)
         refusal = ""
         if plan.withheld and not plan.steps:
             refusal = replies.withheld_text(plan.unknown, language)
@@ -198,33 +167,33 @@ class OfflineModel:
             refusal = replies.lacking_text(plan.lacking, language)
         elif not plan.steps and is_undo(said):
             refusal = say(language, "What should I undo? Tell me in a whole sentence.")
-        elif asks and is_guess and self._is_for_owners(person, said):
+        elif asks and not plan.steps and self._is_for_owners(person, said):
             refusal = say(language, "Only the person who owns this assistant can ask me for that.")
         if refusal:
             return _written(request, refusal)
-        if facts and not results and is_guess:
+        if facts and not results and not plan.steps:
             return _written(request, replies.facts_text(facts, language))
         looks = asks and not plan.steps
         if looks:
             plan = self._looked_up(said, offers)
         calls = [step for step in plan.steps if step.missing is None]
-        if results and not replies.is_done(results[-1]):  # a place that one does not know is none for another
+        if results and not is_done(results[-1]):  # a place that one does not know is none for another
             calls = [
                 step for at, step in enumerate(calls) if at < len(results) or not step.says(calls[at - 1])
             ]
         if pending := self._next_round(calls[len(results) :], rounds):
             return _called(request, pending, len(results))
-        if results and facts and all(map(replies.found_nothing, results)):
+        if results and facts and all(map(found_nothing, results)):
             return _written(request, replies.facts_text(facts, language))
-        if looks and all(map(replies.found_nothing, results)):
+        if looks and all(map(found_nothing, results)):
             results = []
         is_guess = all(
-            step.guessed or (step.phrase and (step.phrase.takes_all or step.phrase.is_vague))
+            step.is_guess or (step.phrase and (step.phrase.takes_all or step.phrase.is_vague))
             for step in plan.steps
         )
-        if is_guess and all(map(replies.is_not_meant, results)):
+        if is_guess and all(map(is_not_meant, results)):
             results = []  # nobody asked for a tool that has nothing to work with
-        told = [replies.results_text(results, language)] if results else []
+        told = [results_text(results, language)] if results else []
         if plan.steps and plan.unknown:
             told.append(replies.unknown_text(plan.unknown, language))
         asked = next((step.missing for step in plan.steps if step.missing is not None), None)
@@ -287,11 +256,12 @@ class OfflineModel:
         return replies.talk_text(talk, person.name, examples, language)
 
     def _is_for_owners(self, person: Person, said: str) -> bool:
-        """Tell whether the message fits best a tool of the owner's, and comes from somebody else."""
+        """Tell whether the message asks for a tool of the owner's, and comes from somebody else."""
         if person.is_owner:
             return False
-        wanted = self._aligned(fragments_of(said))[:1]
-        return not set(wanted).isdisjoint(self._catalog.for_owners())
+        owner = replace(person, role="owner")
+        planned = self._planner(self._offers(self._catalog.definitions(owner)), owner).plan(said)
+        return not {step.tool for step in planned.steps}.isdisjoint(self._catalog.for_owners())
 
     def _examples(self, offers: Sequence[Offer], language: str) -> list[str]:
         """Return one example of each category, of tools that take free text first."""

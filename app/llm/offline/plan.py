@@ -12,26 +12,24 @@ from app.search.phrases import SAME, Template
 class Step:
     """One call.
 
-    `missing`: the required parameter to ask the person for first. `guessed`: found by the index alone.
-    `open`: the argument that ran to the end of the message, prose or a list that may go on. `beside`: belongs
-    to the same question as the step before, so that both may run at once. `phrase`: what it was found by.
+    `missing`: the required parameter to ask the person for first. `beside`: belongs to the same question as
+    the step before, so that both may run at once. `phrase`: what it was found by.
     """
 
     tool: str
     arguments: Mapping[str, JSON]
     missing: Parameter | None = None
-    guessed: bool = False
-    open: str = ""
     beside: bool = False
+    is_guess: bool = False  # a search for what a question may be about
     phrase: Template | None = field(default=None, compare=False)
-
-    @property
-    def is_sure(self) -> bool:
-        return self.missing is None and not self.guessed
 
     def says(self, other: "Step") -> bool:
         """Tell whether the same words ask for both, of two tools."""
-        return self.phrase is not None and self.phrase is other.phrase and self.arguments == other.arguments
+        return (
+            self.phrase is not None
+            and other.phrase is not None
+            and (self.phrase.phrase == other.phrase.phrase and self.arguments == other.arguments)
+        )
 
 
 @dataclass(frozen=True)
@@ -50,10 +48,10 @@ class Plan:
     is_when_unclear: bool = False
 
     @property
-    def is_sure(self) -> bool:
-        return any(step.is_sure for step in self.steps)
+    def is_complete(self) -> bool:
+        return any(step.missing is None for step in self.steps)
 
     @property
     def stands_alone(self) -> bool:
-        """Tell whether a step is sure wherever it is said; "add milk" is only after talk of a list."""
-        return any(step.is_sure and SAME not in step.arguments.values() for step in self.steps)
+        """Tell whether a step is one wherever it is said; "add milk" is only after talk of a list."""
+        return any(step.missing is None and SAME not in step.arguments.values() for step in self.steps)

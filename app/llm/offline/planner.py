@@ -1,108 +1,66 @@
-"""The calls that a message asks for, found by example phrases, arithmetic and the index of tools."""
+"""The calls that a message asks for: each of its sentences fits a whole phrase, or is not understood."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from app.calendar.sentences import is_connective
+from app.llm.offline import guard
 from app.llm.offline.plan import Plan, Step
 from app.llm.offline.slots import (
-    TAKES_THE_REST,
+    TAKES_ANY_WORDS,
     Kind,
+    NoTimeError,
     Offer,
     Parameter,
     Reader,
     UnclearTimeError,
-    asked_calculation,
     convert,
     convert_several,
-    find,
-    is_calculation,
     is_file_name,
 )
-from app.llm.smalltalk import small_talk
+from app.llm.smalltalk import Talk, small_talk
 from app.messages import JSON
-from app.search import orders
+from app.search.arithmetic import asked_calculation, is_calculation
 from app.search.clauses import lines, places, sentences, splits
 from app.search.index import ToolIndex
-from app.search.phrases import (
-    ALL,
-    MAX_WORDS,
-    Alignment,
-    Template,
-    align,
-    is_thing,
-    read_template,
-    says_more,
-    trimmed,
-    unquoted,
-)
-from app.search.words import (
-    ALL_STOP_WORDS,
-    WORDS,
-    says_something,
-    stem,
-    terms,
-    words,
-)
+from app.search.phrases import ALL, read_template
+from app.search.sentence import Fit, Sentence, trimmed, unquoted, without_courtesies
+from app.search.words import ALL_STOP_WORDS, WORDS, says_something, words
 from app.text import fold
 
 LONGEST_PLANNED = 2_000  # characters; the rest of a longer message only continues a text
 _MAX_STEPS = 12
-_NO_THINGS = frozenset(("me", "us", "it", "this", "that", "them", "eso", "esto", "isso", "isto", "nos"))
 _MAX_PARTS = 16
-_MAX_SPLIT_WORDS = 240  # once so many words were read no sentence is split at an "and"
-_ENOUGH_COVERED = 0.6
-_CLEARLY_AHEAD = 1.15
 _DEEPEST_SPLIT = 4
-_INTERJECTION = re.compile(r"^\W*(?:no|não|nao|nope|sí|si|sim|yes)\s*[,.;:!]\s*(?=\S)", re.IGNORECASE)
+_MAX_READ = 60  # clauses that are read of one message
 _WIDEST_BLANK = " " * 20
 _LONG_BLANK = re.compile(rf"[ \t]{{{len(_WIDEST_BLANK)},}}")  # the patterns below would try each start of it
-_DEFINITION = re.compile(r"\W*(?:o que|que|whats|what(?: is|'s)?) (?:es |is |e )?(?:una?|an?|uma?) ")
-_ANOTHER_DAY = re.compile(
-    r"\W*(?:me )?(?:(?:that|the same) day|the (?:day|night) before|(?:ese|el mismo|esse|nesse|no mesmo) dia"
-    r"|(?:na|a) vespera|(?:el dia|la noche|um dia|na noite) (?:antes|anterior))\W*"
-)
 _NAMES_FILES = frozenset(("archivo", "arquivo", "file", "carpeta", "pasta", "folder", "directory"))
-_TELLS = re.compile(
-    r"\W*(?:\d|(?:e|es|is|are|son|sao|tem|tiene|has) "
-    r"|bought|got|paid|took|forgot|had|have|need|compr[eo]i?|ya|ja|[a-z]+ \d)"
-)
-_OF_TIME = frozenset(("week", "fortnight", "semana", "quincena", "quinzena", "mes", "month", "year", "ano"))
-_MAY_BE_SKIPPED = ALL_STOP_WORDS | WORDS["courtesies"]  # beside an order, that means nothing else
-_TAKES_ANYTHING = TAKES_THE_REST | {Kind.PLACE, Kind.LIST}
+_BEFORE_VERBS = frozenset(("me", "no", "nao", "don"))
+_PAST = frozenset(("foi", "fue", "was", "caiu", "cayo"))
+_FEW_WORDS = 3  # say too little before "… remember that"
 
 
 @dataclass(frozen=True)
 class _Part:
-    """A line or a sentence, what it asks for by itself, and what stood between it and the part before."""
+    """A line, a sentence or several, and what they ask for."""
 
     text: str
     steps: Sequence[Step]
-    gap: str = "\n"
 
     @property
-    def may_go_on(self) -> bool:
-        if not self.steps:
-            return self.text.endswith(":")
-        return bool(self.steps[-1].open) or self.steps[-1].missing is not None or self.text.endswith(":")
-
-    def belongs_to(self, opener: "_Part", *, is_last: bool) -> bool:
-        """Tell whether it continues the text that `opener` began, as all that asks for nothing does."""
-        asks = bool(self.steps) and not self.steps[0].guessed
-        is_question = self.text.endswith("?")
-        if opener.text.endswith(":"):
-            return not (asks and is_question)
-        if asks or (self.steps and is_question):
-            return False
-        return not (is_last and small_talk(self.text) is not None)
+    def is_open(self) -> bool:
+        """Tell whether what follows may belong to its text."""
+        return not self.steps or bool(self.steps[-1].phrase and self.steps[-1].phrase.last_slot)
 
 
 class Planner:
     """Plans with the tools offered now, known only by their schemas, phrases and index entries.
 
-    Tools that are not `read_only` follow only an order that fits one of their phrases. `topic`: the
-    categories of what is talked about, the surest first; "cancel it" then means one of these. None: any.
+    Tools that are not `read_only` follow only a sentence that fits one of their phrases to the word. `topic`:
+    the categories of what is talked about, the surest first; "cancel it" then means one of these. None: any.
     """
 
     def __init__(
@@ -120,10 +78,8 @@ class Planner:
         self._phrases = {name: tuple(phrases.get(name, ())) for name in self.offers}
         self._read_only = read_only
         self._topic = topic or ()
-        self._known: dict[str, list[Step]] = {}
+        self._known: dict[tuple[str, bool], list[Step]] = {}
         self._unclear: set[str] = set()  # clauses whose time is not understood as a whole
-        self._words_read = 0
-        self._said = ""
         self._templates = [
             template
             for name, listed in self._phrases.items()
@@ -132,6 +88,9 @@ class Planner:
             or topic is None
             or self.category(name) in topic
         ]
+        changing = [one.literals for one in self._templates if one.tool not in read_only]
+        first = {one[one[0] in _BEFORE_VERBS] for one in changing if len(one) > 1}
+        self._verbs = first - ALL_STOP_WORDS - WORDS["reports"]
 
     def about(self, topic: Sequence[str]) -> "Planner":
         """Return a planner for the same tools, with this topic."""
@@ -146,50 +105,43 @@ class Planner:
         return self._index.category(tool)
 
     def plan(self, said: str) -> Plan:
-        """Return the steps that `said` asks for, in its order."""
-        if orders.calls_off(said) or orders.ends_in_no(said):
-            return Plan()
-        said = _INTERJECTION.sub("", _LONG_BLANK.sub(_WIDEST_BLANK, said))
+        """Return the steps that `said` asks for, in order; none that change anything unless all is clear."""
+        said = _LONG_BLANK.sub(_WIDEST_BLANK, said)
         cut = said.rfind(" ", 0, LONGEST_PLANNED) if len(said) > LONGEST_PLANNED else len(said)
         cut = cut if cut > 0 else LONGEST_PLANNED
-        found = lines(said[:cut])
-        self._said = said.strip()
-        parts: list[_Part] = []
-        for at, line in enumerate(found):
-            if len(parts) >= _MAX_PARTS:
-                parts.append(_Part("\n".join(found[at:]), ()))
-                break
-            parts += self._line(line, _MAX_PARTS - len(parts))
+        parts = self._parts(said[:cut])
+        steps = [step for part in parts for step in part.steps]
+        unknown = [
+            part.text for at, part in enumerate(parts) if not part.steps and _is_unclear(part.text, at)
+        ]
         if rest := said[cut:].rstrip():
-            parts.append(_Part(rest, (), ""))
-        plan = self._joined(parts)
-        plan = replace(plan, is_when_unclear=not self._unclear.isdisjoint(plan.unknown))
-        if not plan.unknown and not orders.is_withdrawn(said[:cut]):
-            return plan
-        reads = tuple(step for step in plan.steps if step.tool in self._read_only)
-        return replace(plan, steps=reads, withheld=len(reads) < len(plan.steps))
+            steps, unknown = self._with_rest(steps, rest, unknown)
+        steps = _without_doubles(steps)[:_MAX_STEPS]
+        is_when_unclear = not self._unclear.isdisjoint(unknown)
+        if not unknown:
+            return Plan(tuple(steps))
+        reads = tuple(step for step in steps if self.only_reads(step.tool))
+        return Plan(reads, tuple(unknown), withheld=len(reads) < len(steps), is_when_unclear=is_when_unclear)
 
     def answered(self, step: Step, said: str) -> Step | None:
         """Return the step with the person's words for its missing parameter, None if they do not fit."""
-        if (
-            step.missing is None
-            or orders.opens_with_reversal(said)
-            or orders.is_withdrawn(said[:LONGEST_PLANNED])
-        ):
+        if step.missing is None or guard.asks(said) or guard.takes_back(said):
             return None
-        if step.missing.kind is Kind.WHEN:
-            reading = self.reader.when(said)
-            if not reading.words or set(words(reading.rest)) - ALL_STOP_WORDS - WORDS["courtesies"]:
-                return None
-        value = convert(said, step.missing, self.reader)
-        if value is None or not self.is_plain(value):
+        text = without_courtesies(said.strip())
+        if step.missing.kind is Kind.WHEN and not self._is_whole(text):
             return None
-        return self.completed(self.offers[step.tool], {**step.arguments, step.missing.name: value})
+        offer = self.offers[step.tool]
+        value = convert(text, step.missing, self.reader)
+        if value is None or not self._is_meant(offer, step.missing, value):
+            return None
+        return self.completed(offer, {**step.arguments, step.missing.name: value})
 
-    def is_plain(self, value: JSON) -> bool:
-        """Tell whether a value is no list, or a list of plain things that nobody has to call a list."""
-        items = [str(item) for item in value] if isinstance(value, list) else []
-        return all(orders.is_plain_thing(item) and not self._is_moment(item) for item in items)
+    def are_things(self, value: JSON) -> bool:
+        """Tell whether a value is a list of things."""
+        items = map(str, value) if isinstance(value, list) else ()
+        return all(
+            guard.is_thing(one) and not self._is_moment(one) and not is_file_name(one) for one in items
+        )
 
     def renamed(self, step: Step, name: str) -> Step | None:
         """Return the step with its one text that names a thing replaced by `name`; None if it has none."""
@@ -199,257 +151,221 @@ class Planner:
         named = [one for one in names if one in step.arguments]
         if not name or len(named) != 1:
             return None
-        return replace(step, arguments={**step.arguments, named[0]: name}, guessed=False)
+        return replace(step, arguments={**step.arguments, named[0]: name})
 
-    def completed(self, offer: Offer, arguments: Mapping[str, JSON], text: str = "") -> Step:
-        """Return the step with what `text` says of required parameters that are not there yet."""
-        given = dict(arguments)
-        for parameter in offer.required:
-            if parameter.name in given:
-                continue
-            found = find(text, parameter, self.reader) if text else None
-            if found is None:
-                return Step(offer.name, given, parameter)
-            given[parameter.name] = found.value
-        return Step(offer.name, given)
+    def completed(self, offer: Offer, arguments: Mapping[str, JSON]) -> Step:
+        """Return the step, with the first required parameter that is not given."""
+        missing = next((one for one in offer.required if one.name not in arguments), None)
+        return Step(offer.name, dict(arguments), missing)
 
-    def _joined(self, parts: Sequence[_Part]) -> Plan:
-        """Join the parts' steps; a part that asks for nothing continues the text before it."""
-        steps: list[Step] = []
-        unknown: list[str] = []
-        opener: _Part | None = None
-        for at, part in enumerate(parts):
-            if opener is not None and part.belongs_to(opener, is_last=at == len(parts) - 1):
-                more = self._continued(steps[-1] if opener.steps else None, opener, part)
-                if more:
-                    if opener.text in unknown:  # it begins the text that goes on here
-                        unknown.remove(opener.text)
-                    steps[len(steps) - bool(opener.steps) :] = more
-                    opener = replace(opener, steps=more)
+    def _parts(self, said: str) -> list[_Part]:
+        """Return its sentences; one that fits nothing by itself goes on with the text before it."""
+        found: list[_Part] = []
+        pieces = [
+            (" " if at else "\n", piece) for line in lines(said) for at, piece in enumerate(sentences(line))
+        ]
+        if len(pieces) > _MAX_PARTS:
+            rest = "".join(f"{gap}{piece}" for gap, piece in pieces[_MAX_PARTS:])
+            pieces = [*pieces[:_MAX_PARTS], (rest[0], rest[1:])]
+        for gap, piece in pieces:
+            steps = self._clause(piece.rstrip(";")) if not piece.endswith(":") else []
+            is_talk = small_talk(piece) is not None
+            if not steps and not is_talk and found and found[-1].is_open and not self._is_order(piece):
+                whole = f"{found[-1].text}{gap}{piece}"
+                if joined := self._clause(whole):
+                    found[-1] = _Part(whole, joined)
                     continue
-            steps += [step for step in part.steps if step not in steps]
-            opener = part if part.may_go_on else None
-            if not part.steps and small_talk(part.text) is None and says_something(part.text):
-                unknown.append(part.text)
-        return Plan(tuple(steps)[:_MAX_STEPS], tuple(unknown))
+            found.append(_Part(piece, steps))
+        return found
 
-    def _continued(self, step: Step | None, opener: _Part, part: _Part) -> list[Step]:
-        if step is None or step.missing is not None or not step.open:
-            joined = self._clause(f"{opener.text} {part.text}")
-            is_opened = step is None or step.missing is not None or (bool(joined) and bool(joined[-1].open))
-            return joined if joined and joined[-1].missing is None and is_opened else []
-        had = step.arguments[step.open]
-        more: JSON = f"{had}{part.gap}{part.text}"
-        if isinstance(had, list):
-            parameter = self.offers[step.tool].parameter(step.open)
-            added = convert(part.text, parameter, self.reader) if parameter and part.gap == "\n" else None
-            if not isinstance(added, list):
-                return []
-            more = [*had, *added]
-        return [replace(step, arguments={**step.arguments, step.open: more})]
+    def _is_order(self, text: str) -> bool:
+        """Tell whether a text begins like an order, understood or not."""
+        said = Sentence(text)
+        led = WORDS["leading"] | _BEFORE_VERBS
+        first = next((at for at, one in enumerate(said.words) if one.text not in led), 0)
+        return bool(said.forms) and not said.forms[first].isdisjoint(self._verbs)
 
-    def _line(self, line: str, most: int) -> list[_Part]:
-        parts = sentences(line)
-        if len(parts) == 1:
-            return [_Part(line, self._clause(line))]
-        apart = [_Part(part, self._clause(part), " ") for part in parts[:most]]
-        apart[0] = replace(apart[0], gap="\n")
-        if len(parts) > most:
-            apart.append(_Part(" ".join(parts[most:]), (), " "))
-        planned = [part for part in apart if part.steps and not part.steps[0].guessed]
-        if len(planned) > 1 or (planned and (planned[0].text.endswith("?") or planned[0].steps[-1].open)):
-            return apart
-        # "what time is it in St. Louis" is one sentence: its second part means nothing by itself.
-        whole = self._clause(line)
-        return [_Part(line, whole)] if whole and not (planned and whole[0].guessed) else apart
+    def _with_rest(self, steps: list[Step], rest: str, unknown: list[str]) -> tuple[list[Step], list[str]]:
+        """Add what follows the part that is read to the text that its last step has to its end."""
+        last = steps[-1] if steps else None
+        name = last.phrase.last_slot if last is not None and last.phrase is not None else ""
+        had = last.arguments.get(name) if last is not None else None
+        if last is None or not isinstance(had, str):
+            return steps, [*unknown, rest]
+        return [*steps[:-1], replace(last, arguments={**last.arguments, name: f"{had}{rest}"})], unknown
 
     def _clause(self, clause: str, depth: int = 0) -> list[Step]:
-        if depth < _DEEPEST_SPLIT:
-            for left, right in splits(clause):
-                if self._words_read > _MAX_SPLIT_WORDS:
-                    break
-                first = self._best(left)
-                if not _are_sure(first):
-                    continue
-                is_list = isinstance(first[-1].arguments.get(first[-1].open), list)
-                if first[-1].open and _TELLS.match(fold(right)):
-                    continue  # "note I got paid and bought shoes" is one note
-                if is_list and ":" in left and clause[len(left) :].startswith(","):
-                    continue  # "new list sizes: shoes 9, waist 32"
-                rest = self._clause(right, depth + 1)
-                if _are_sure(rest) and not (is_list and self._splits_a_list(right, first[-1], rest[0])):
-                    return [*first, *rest]
-        return self._best(clause)
+        """Return the steps of a sentence; an "and" parts it only where both sides are whole by themselves."""
+        for left, right in splits(clause) if depth < _DEEPEST_SPLIT else ():
+            if len(self._known) > _MAX_READ:
+                break
+            first = self._best(left, is_part=True)
+            goes_on = not set(words(right)[:1]) - WORDS["reports"]  # "I got paid and bought shoes"
+            if not _are_complete(first) or (self._is_prose(first[-1]) and goes_on):
+                continue
+            rest = self._clause(right, depth + 1)
+            if _are_complete(rest):
+                return [*first, *rest]
+        return self._best(clause, is_part=depth > 0)
 
-    def _splits_a_list(self, right: str, step: Step, rest: Step) -> bool:
-        """Tell whether a split tears off a list's last thing, as "da to the list" ("give"), "2 kg … list"."""
-        said, is_vague = words(right), rest.phrase is not None and rest.phrase.is_vague
-        closings = (one.closing for one in self._templates if one.tool == step.tool != rest.tool)
-        return any(
-            said[-1] == one[-1] and (is_vague or said[1:2] == [one[0]]) for one in closings if len(one) > 1
-        )
+    def _is_prose(self, step: Step) -> bool:
+        name = step.phrase.last_slot if step.phrase is not None else ""
+        parameter = self.offers[step.tool].parameter(name)
+        return parameter is not None and parameter.is_prose
 
-    def _best(self, clause: str) -> list[Step]:
-        if clause != self._said and (orders.is_undo(clause) or orders.is_again(clause)):
-            return []  # beside another order nobody can tell of what
-        if clause not in self._known:
-            self._words_read += min(len(clause.split()), MAX_WORDS)
-            sure = self._by_phrase(clause)
-            if not sure or sure[0].tool not in self._read_only:  # "suma 2 + 3" puts nothing on a list
+    def _best(self, clause: str, *, is_part: bool = False) -> list[Step]:
+        """Return the steps of a clause; `is_part`: of a sentence, so that it must fit to the word."""
+        clause = without_courtesies(clause.strip())
+        if (clause, is_part) not in self._known:
+            sure = self._by_phrase(clause, is_part)
+            if not sure or not self.only_reads(sure[0].tool):  # "suma 2 + 3" puts nothing on a list
                 sure = self._by_arithmetic(clause) or sure
-            guesses = [] if sure or clause in self._unclear else self._by_index(clause)
-            self._known[clause] = sure or [replace(step, guessed=True) for step in guesses]
-        return self._known[clause]
+            self._known[clause, is_part] = sure
+        return self._known[clause, is_part]
 
-    # By example phrase
+    def _by_phrase(self, clause: str, is_part: bool) -> list[Step]:
+        said = Sentence(clause)
+        fits = [
+            fit
+            for one in self._templates
+            for fit in said.fits(one, loosely=not is_part and self.only_reads(one.tool))
+        ]
+        fits.sort(key=self._rank)
+        for _, group in groupby(fits, key=lambda fit: fit.literals):
+            steps, is_refused = self._of_group(list(group), clause)
+            if steps or is_refused:
+                return steps
+        return []
 
-    def _by_phrase(self, clause: str) -> list[Step]:
-        asking: list[Step] = []
-        asked_at, unclear = 0.0, ""
-        aligned = sorted(
-            align(clause, self._templates),
-            key=lambda one: (-one.strength, self._distance(one.template.tool)),
-        )
-        for alignment in aligned:
-            if asking and alignment.strength < asked_at:
-                is_list = asking[0].missing is not None and asking[0].missing.kind is Kind.LIST
-                if is_list or alignment.template.tool != asking[0].tool:
-                    break  # better asked than answered: "add to the shopping list" adds no "shopping list"
-            offer = self.offers[alignment.template.tool]
-            if unclear and offer.name != unclear:
-                break  # "remind me before lunch" asks for nothing else
-            names_things = not any(one.is_prose for one in offer.parameters)
-            if offer.name not in self._read_only and (
-                orders.is_no_order(clause, alignment.template, names_things=names_things)
-                or is_thing(clause, alignment.template)
-                or alignment.template.is_loose(clause)
-                or not _MAY_BE_SKIPPED.issuperset(alignment.skipped)
-                or (_takes(offer, Kind.PLACE) and orders.lives_elsewhere(clause))
-                or (not _takes(offer, Kind.WHEN) and orders.asks_to_ring(clause))
-                or (alignment.template.takes_all and orders.holds_more(clause))
-                or (alignment.template.points and orders.means_all(clause, alignment.template))
-                or (not alignment.values and says_more(clause, alignment.template))
-            ):
-                continue
-            try:
-                arguments = self._from_slots(offer, alignment, clause)
-            except UnclearTimeError:
-                self._unclear.add(clause)
-                unclear = unclear or offer.name
-                continue
-            if arguments is None:
-                continue
-            told = (arguments.get(name) for names in alignment.values for name in names)
-            if alignment.template.points and not all(map(self.is_plain, told)):
-                continue
-            if offer.name in self._read_only and self._is_misunderstood(offer, arguments, alignment, clause):
-                continue
-            if orders.points_away(clause) and self._lacks_place(offer, arguments):
-                continue
-            step = self.completed(offer, arguments, "" if alignment.values else clause)
-            if step.missing is None:
-                step = replace(step, open=_open_slot(offer, alignment.template), phrase=alignment.template)
-                steps = [
-                    *self._one_for_each_place(offer, step),
-                    *self._of_same_phrase(step, alignment, aligned, clause),
-                ]
-                return sorted(steps, key=lambda one: one.tool)
-            if step.missing.kind is Kind.LIST and not _NO_THINGS.isdisjoint(alignment.skipped):
-                continue  # "add me to the list"
-            if not asking:
-                asking, asked_at = [step], alignment.strength
-        return asking
+    def _rank(self, fit: Fit) -> tuple[int, int, bool, int, int]:
+        taken = sum(len(slot.words) for slot in fit.slots)
+        points = fit.template.points
+        return -fit.literals, self._distance(fit.template.tool), points, fit.loose, taken
 
     def _distance(self, tool: str) -> int:
         """Return how far a tool is from what is talked about."""
         category = self.category(tool)
         return self._topic.index(category) if category in self._topic else len(self._topic)
 
-    def _of_same_phrase(
-        self, step: Step, alignment: Alignment, aligned: Sequence[Alignment], clause: str
-    ) -> Iterator[Step]:
-        """Yield the other tools with this phrase: "I live in {place}" tells the weather and the clock."""
-        phrase = fold(alignment.template.phrase)
-        others = (one for one in aligned if one is not alignment and fold(one.template.phrase) == phrase)
-        for tool in dict.fromkeys(one.template.tool for one in others if one.template.tool != step.tool):
-            if self._from_slots(self.offers[tool], alignment, clause) == step.arguments:
-                yield replace(step, tool=tool)
+    def _of_group(self, fits: Sequence[Fit], clause: str) -> tuple[list[Step], bool]:
+        """Return the steps of the first whose values fit, and whether an order among them is refused."""
+        found: list[tuple[Fit, Step]] = []
+        is_refused = is_unclear = False
+        for fit in fits:
+            try:
+                step = self._step(fit, clause)
+            except NoTimeError:
+                continue
+            except UnclearTimeError:
+                is_unclear = True
+                continue
+            if step is not None:
+                found.append((fit, step))
+            elif not self.only_reads(fit.template.tool):
+                is_refused = True
+        complete = [one for one in found if one[1].missing is None]
+        if is_unclear and not complete:
+            self._unclear.add(clause)
+            return [], True
+        found = complete or found[:1]
+        if not found:
+            return [], is_refused
+        best, first = found[0]
+        phrase = fold(best.template.phrase)
+        alike = [step for fit, step in found if fold(fit.template.phrase) == phrase]
+        others = {step.tool for fit, step in found if self._rank(fit)[:4] == self._rank(best)[:4]}
+        others -= {*self._read_only, *(step.tool for step in alike)}
+        if others and not self.only_reads(first.tool) and not best.template.points:
+            return [], True  # nobody can tell which is meant
+        steps = {step.tool: step for step in reversed(alike)}
+        return [one for tool in sorted(steps) for one in self._one_for_each_place(steps[tool])], False
 
-    def _from_slots(self, offer: Offer, alignment: Alignment, clause: str) -> dict[str, JSON] | None:
-        """Return the arguments, None if a slot's words are not what its parameter wants."""
-        template = alignment.template
-        taken: dict[tuple[str, ...], str] = {(name,): value for name, value in template.given}
-        taken |= alignment.values
-        taken |= {(name,): trimmed(clause) for name, value in template.given if value == ALL}
-        named = {name for names in taken for name in names}
+    def _step(self, fit: Fit, clause: str) -> Step | None:
+        """Return the call with the values of the slots; None if the words are not meant for it."""
+        offer = self.offers[fit.template.tool]
+        changes = not self.only_reads(offer.name)
+        rings = any(one.kind is Kind.WHEN for one in offer.parameters)
+        kept = [one.name for one in offer.parameters if one.is_prose and not rings]
+        if changes and guard.forbids(fit, clause, kept):
+            return None
+        if fit.template.is_vague and not fit.template.points and _takes_any_words(offer, fit):
+            return None
         arguments: dict[str, JSON] = {}
-        for names, raw in taken.items():
-            wanted = [parameter for name in names if (parameter := offer.parameter(name)) is not None]
-            if not any(one.kind is Kind.LIST for one in wanted):
-                raw = unquoted(raw)
-            if any(self._takes_anything(one, raw, template) for one in wanted):
-                return None
-            if self._is_misread(offer, wanted, raw, named):
-                return None
-            if len(wanted) == 1:
-                value = convert(raw, wanted[0], self.reader)
-                values = None if value is None else {wanted[0].name: value}
-            else:
-                values = convert_several(raw, wanted, self.reader)
-            if values is None or self._says_nothing(offer, wanted, values):
-                return None
-            if names in alignment.values and self._is_no_text(offer, wanted, values):
+        for slot in fit.slots:
+            wanted = [one for name in slot.names if (one := offer.parameter(name)) is not None]
+            values = self._values(wanted, slot.text)
+            if values is None or not all(
+                self._is_meant(offer, one, values[one.name], fit) for one in wanted if one.name in values
+            ):
                 return None
             arguments |= values
-        return self._with_time(offer, arguments)
+        for name, value in fit.template.given:
+            parameter = offer.parameter(name)
+            if value == ALL:
+                arguments[name] = trimmed(clause)
+            elif parameter is not None:
+                is_list = parameter.kind is Kind.LIST
+                arguments[name] = [value] if is_list else convert(value, parameter, self.reader)
+        if not changes and self._misses_time(offer, arguments, clause):
+            return None
+        step = self.completed(offer, self._with_time(offer, arguments))
+        return replace(step, phrase=fit.template)
 
-    def _says_nothing(self, offer: Offer, wanted: Sequence[Parameter], values: Mapping[str, JSON]) -> bool:
-        """Tell whether what is to be told at a time is only small words: "remind me at 7"."""
-        if not any(one.kind is Kind.WHEN for one in offer.required):
-            return False
-        texts = [str(values.get(one.name)) for one in wanted if one.is_prose]
-        return any(
-            ALL_STOP_WORDS.issuperset(words(text)) or _ANOTHER_DAY.fullmatch(fold(text)) for text in texts
-        )
+    def _values(self, wanted: Sequence[Parameter], raw: str) -> dict[str, JSON] | None:
+        if not any(one.kind is Kind.LIST for one in wanted):
+            raw = unquoted(raw)
+        if len(wanted) > 1:
+            return convert_several(raw, wanted, self.reader)
+        value = convert(raw, wanted[0], self.reader) if wanted else None
+        return None if value is None else {wanted[0].name: value}
 
-    def _is_no_text(self, offer: Offer, wanted: Sequence[Parameter], values: Mapping[str, JSON]) -> bool:
-        """Tell whether the words of a change are no text or place to keep: a question, a moment, a remark."""
-        if offer.name in self._read_only:
+    def _is_meant(self, offer: Offer, parameter: Parameter, value: JSON, fit: Fit | None = None) -> bool:
+        """Tell whether a value can be what its parameter stands for."""
+        changes, text = not self.only_reads(offer.name), value if isinstance(value, str) else ""
+        match parameter.kind:
+            case Kind.WHEN if changes and not self._is_whole(text):
+                if parameter.required or self.reader.when(text).words:
+                    raise UnclearTimeError
+                raise NoTimeError
+            case Kind.WHEN if not changes and fit is not None and fit.template.begins_in_slot:
+                return self.reader.is_moment(text)
+            case Kind.LIST if changes:
+                heard = fit.slots if fit is not None and fit.template.points else ()  # nobody says "list"
+                return self.are_things(value) and not any(guard.is_somebody(slot.text) for slot in heard)
+            case Kind.PLACE if changes:
+                return guard.is_place(text)
+            case Kind.PLACE:
+                return guard.may_be_place(text)
+            case Kind.FILE if fit is not None and _NAMES_FILES.isdisjoint(fit.template.literals):
+                return is_file_name(text)
+            case Kind.TEXT | Kind.WORDS if changes and fit is not None and fit.template.takes_all:
+                reading = self.reader.when(text)
+                return guard.is_remark(text) and (not reading.words or self.reader.names_day(text))
+            case Kind.TEXT if changes and parameter.is_prose:
+                return self._is_text(text, fit)
+            case Kind.TEXT if parameter.is_label:
+                return guard.is_label(text)
+            case Kind.TEXT if changes:
+                return guard.is_name(text) and not self.reader.is_moment(text)
+        return True
+
+    def _is_text(self, text: str, fit: Fit | None) -> bool:
+        """Tell whether a text is one to keep, and holds no second order."""
+        orders = (self._is_order(right) for _, right in splits(text))
+        begins = fit is not None and fit.template.begins_in_slot and fit.slots[0].text == text
+        if begins and len(words(text)) < _FEW_WORDS:
             return False
-        tells_when = any(one.kind is Kind.WHEN for one in offer.required)
-        for parameter in wanted:
-            value = values.get(parameter.name)
-            if not isinstance(value, str):
-                continue
-            if parameter.kind is Kind.PLACE and orders.is_no_place(value):
-                return True
-            is_placed = not tells_when and orders.is_elsewhere(value)
-            if parameter.kind is Kind.TEXT and orders.holds_request(value):
-                return True
-            if parameter.kind is Kind.TEXT and not parameter.is_prose and self.reader.when(value).words:
-                return True
-            if parameter.is_prose and (orders.asks(value) or is_placed or self.reader.is_moment(value)):
-                return True
-        return False
+        is_alone = fit is None or len(fit.slots) == 1
+        return guard.is_text(text, is_alone=is_alone) and not self.reader.is_moment(text) and not any(orders)
 
     def _with_time(self, offer: Offer, arguments: dict[str, JSON]) -> dict[str, JSON]:
         """Move an hour or an end from the text to its moment: "tomorrow …: call Ana at 9".
 
-        Raises UnclearTimeError if the text may say more of when, or the moment is not understood as a whole.
+        Raises UnclearTimeError if the text may say more of when.
         """
         moment = next((one for one in offer.parameters if one.kind is Kind.WHEN), None)
-        changes = offer.name not in self._read_only
-        if changes and moment is None and orders.asks_to_be_reminded(self._said):
-            told = [
-                str(arguments[one.name]) for one in offer.required if one.is_prose and one.name in arguments
-            ]
-            if any(self.reader.holds_time(one, names_day=True) for one in told):
-                raise UnclearTimeError  # a fact does not ring
-        given = arguments.get(moment.name) if moment is not None else None
-        if changes and isinstance(given, str) and not self._is_whole(given):
-            raise UnclearTimeError
         text = next((one.name for one in offer.required if one.is_prose and one.name in arguments), "")
-        if moment is None or not text:
+        if moment is None or not text or self.only_reads(offer.name):
             return arguments
         said, when = str(arguments[text]), arguments.get(moment.name)
         if not isinstance(when, str):
@@ -463,75 +379,34 @@ class Planner:
             raise UnclearTimeError
         return {**arguments, text: whole[1], moment.name: whole[0]}
 
-    def _takes_anything(self, parameter: Parameter, raw: str, template: Template) -> bool:
-        """Tell whether the parameter takes these words though nothing says that they are meant for it."""
-        if parameter.kind is Kind.FILE and _NAMES_FILES.isdisjoint(template.telling):  # "remove milk"
-            return not is_file_name(raw.partition(":")[0])
-        says_little = not template.telling or (template.points and len(template.telling) <= 1)
-        if parameter.kind is Kind.WHEN and (says_little or template.begins_in_a_slot):
-            return not self._is_moment(raw)  # "actually add milk" names no time
-        return template.is_vague and not template.points and parameter.kind in _TAKES_ANYTHING
-
-    def _is_misread(
-        self, offer: Offer, wanted: Sequence[Parameter], raw: str, named: Collection[str]
-    ) -> bool:
-        """Tell whether a text is the moment that is missing ("remind me at 7" says not of what), or an
-        optional moment is part of a text ("… for the bath")."""
-        lacks_moment = any(one.kind is Kind.WHEN and one.name not in named for one in offer.required)
-        if lacks_moment and all(one.kind in TAKES_THE_REST for one in wanted) and self.reader.is_moment(raw):
-            return True
-        takes_moment = any(one.kind is Kind.WHEN and not one.required for one in wanted)
-        has_text = any(one.is_prose and one.name in named for one in offer.required)
-        return takes_moment and has_text and not self._is_moment(raw)
-
-    def _is_misunderstood(
-        self, offer: Offer, arguments: Mapping[str, JSON], alignment: Alignment, clause: str
-    ) -> bool:
-        """Tell whether the answer would ignore words of the question."""
+    def _misses_time(self, offer: Offer, arguments: Mapping[str, JSON], clause: str) -> bool:
+        """Tell whether an answer would ignore words that say when, or take a day that was for one to come."""
         moments = [one.name for one in offer.parameters if one.kind is Kind.WHEN and one.name in arguments]
         read = [self.reader.when(str(arguments[name])) for name in moments]
-        if any(
-            one.words and not is_connective(re.sub(r"\d", "", one.rest)) for one in read
-        ) or orders.counts_weeks(clause):
-            return True
-        if self._means_the_past(offer, arguments, clause):
-            return True
-        skipped = set(alignment.skipped) - _MAY_BE_SKIPPED
-        return len(skipped) > 2 or not _OF_TIME.isdisjoint(skipped) or orders.says_to_forget(clause)
+        was = not _PAST.isdisjoint(words(clause))
+        return any(
+            one.words and (not is_connective(re.sub(r"\d", "", one.rest)) or (was and one.when))
+            for one in read
+        )
 
-    def _means_the_past(self, offer: Offer, arguments: Mapping[str, JSON], clause: str) -> bool:
-        """Tell whether a day that was is asked for, and its words would be read as one to come."""
-        days = [
-            str(arguments[one.name])
-            for one in offer.required
-            if one.kind is Kind.WHEN and one.name in arguments
-        ]
-        return orders.tells_of_the_past(clause) and any(self.reader.when(day).when for day in days)
-
-    def _lacks_place(self, offer: Offer, arguments: Mapping[str, JSON]) -> bool:
-        places = [one.name for one in offer.parameters if one.kind is Kind.PLACE]
-        return bool(places) and not any(name in arguments for name in places)
+    def _is_moment(self, text: str) -> bool:
+        return self.reader.is_moment(text) or self.reader.is_moment(f"in {text}")
 
     def _is_whole(self, when: str) -> bool:
         bare = when.removeprefix("de ").removeprefix("of ")
         return self.reader.reads_whole(when) or self.reader.reads_whole(f"in {bare}")
 
-    def _is_moment(self, raw: str) -> bool:
-        return self.reader.is_moment(raw) or self.reader.is_moment(f"in {raw}")
-
-    def _one_for_each_place(self, offer: Offer, step: Step) -> list[Step]:
+    def _one_for_each_place(self, step: Step) -> Iterator[Step]:
+        offer = self.offers[step.tool]
         for name, value in step.arguments.items():
             parameter = offer.parameter(name)
             if parameter is not None and parameter.kind is Kind.PLACE and isinstance(value, str):
                 several = places(value)
-                if len(several) > 1:
-                    return [
-                        replace(step, arguments={**step.arguments, name: place}, beside=number > 0)
-                        for number, place in enumerate(several)
-                    ]
-        return [step]
-
-    # By arithmetic
+                if len(several) > 1 and self.only_reads(step.tool):
+                    for number, place in enumerate(several):
+                        yield replace(step, arguments={**step.arguments, name: place}, beside=number > 0)
+                    return
+        yield step
 
     def _by_arithmetic(self, clause: str) -> list[Step]:
         asked = asked_calculation(clause)
@@ -549,49 +424,21 @@ class Planner:
         value = convert(asked, parameter, self.reader)
         return [] if value is None else [self.completed(offer, {parameter.name: value})]
 
-    # By the index
 
-    def _by_index(self, clause: str) -> list[Step]:
-        """Guess a tool that changes nothing, if most words of the clause are its own."""
-        text = clause[:LONGEST_PLANNED]
-        if not says_something(text) or _DEFINITION.match(fold(text)) or orders.opens_with_reversal(text):
-            return []
-        if orders.counts_weeks(text):
-            return []
-        reading = self.offers.keys() & set(self._read_only)
-        hits = self._index.rank(text, among=reading, limit=2)
-        if not hits or (len(hits) > 1 and hits[0].score < _CLEARLY_AHEAD * hits[1].score):
-            return []
-        offer = self.offers[hits[0].id]
-        found = {one.name: value for one in offer.parameters if (value := find(text, one, self.reader))}
-        taken = {word for value in found.values() for word in value.words}
-        rest = [word for word in words(text) if word not in taken and word not in ALL_STOP_WORDS]
-        own = {*terms(offer.name), *(term for one in self._phrases[offer.name] for term in terms(one))}
-        known = own.intersection(map(stem, rest))
-        is_named = len(known) > 1 or not known.isdisjoint(terms(offer.name))
-        if not is_named or self._index.coverage(offer.name, " ".join(rest)) < _ENOUGH_COVERED:
-            return []
-        if not found and re.search(r"\d", text):
-            return []  # a number that no parameter takes
-        if any(one.kind is Kind.TEXT and one.name not in found for one in offer.parameters):
-            return []  # it may be named: "sort the shopping list"
-        if len({str(value.value) for value in found.values()}) < len(found):
-            return []  # one day is not both ends of a time
-        step = self.completed(offer, {name: value.value for name, value in found.items()})
-        is_past = self._means_the_past(offer, step.arguments, clause)
-        return [step] if step.missing is None and not is_past else []
+def _is_unclear(text: str, at: int) -> bool:
+    """Tell whether a part that asks for nothing says something, or takes back what stands before it."""
+    talk = small_talk(text)
+    return says_something(text) if talk is None else at > 0 and talk in (Talk.NEVER_MIND, Talk.ANSWER)
 
 
-def _takes(offer: Offer, kind: Kind) -> bool:
-    return any(one.kind is kind for one in offer.parameters)
+def _takes_any_words(offer: Offer, fit: Fit) -> bool:
+    wanted = (offer.parameter(name) for slot in fit.slots for name in slot.names)
+    return any(one is not None and one.kind in TAKES_ANY_WORDS for one in wanted)
 
 
-def _are_sure(steps: Sequence[Step]) -> bool:
-    return bool(steps) and all(step.is_sure for step in steps)
+def _are_complete(steps: Sequence[Step]) -> bool:
+    return bool(steps) and all(step.missing is None for step in steps)
 
 
-def _open_slot(offer: Offer, template: Template) -> str:
-    """Return the parameter whose slot ends the phrase and takes prose, or a list; "" if there is none."""
-    name = template.last_slot
-    parameter = offer.parameter(name)
-    return name if parameter is not None and (parameter.is_prose or parameter.kind is Kind.LIST) else ""
+def _without_doubles(steps: Sequence[Step]) -> list[Step]:
+    return [step for at, step in enumerate(steps) if step not in steps[:at]]

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -13,8 +13,8 @@ from app.calendar.sentences import holds_time, is_connective, names_day, split_t
 from app.calendar.words import Reading, read_when
 from app.messages import JSON
 from app.people import Person
-from app.search.orders import is_no_name, names_no_thing
-from app.search.words import WORDS, spaced, stem, words
+from app.search.arithmetic import asked_calculation, is_arithmetic, is_calculation
+from app.search.words import ALL_STOP_WORDS, WORDS, spaced, stem, words
 from app.text import fold
 
 ADDRESS = r"https?://\S+|\b[\w-]+(?:\.[\w-]+)+/\S*|\bwww\.\S+"
@@ -31,8 +31,7 @@ _TIME_AFTER_PLACE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _ALSO = re.compile(r"^(?:tamb[ií][eé]n|tamb[eé]m|tbm|tbn|tb|also|too)\b[\s,]*", re.IGNORECASE)
-_SECOND_THOUGHT = re.compile(r"\d.*\b(?:alias|digo|i mean|mejor|melhor|perdon|rather|no,|nao,)(?!\w)")
-_SAYS_MORE = re.compile(r"[,;…!?]|\b(?:aunque|pero|se bem que|but|although)\b")  # than a name
+_LEADS_IN = re.compile(r"^(?:q(?:ue)?|de|to|that)\s+", re.IGNORECASE)  # from a time to a text
 _PLACE_PRONOUNS = frozenset({"there", "over there", "alla", "ahi", "alli", "ali", "aca", "here", "aqui"})
 _LONGEST_MOMENT = 300
 _LONGEST_QUANTITY = 6  # words: "five and a half feet" has five
@@ -41,20 +40,14 @@ _THOUSANDS = {"en": ","}
 _IN = {"en": "in", "es": "en", "pt": "em"}
 _READS_WORDS = spaced("words wrote written spoken")
 NUMERALS = {word: number for number in range(11) for word in WORDS[f"number_{number}"]}
-_SIGNS = frozenset("+-*/^%×÷·√²³½")
-_DIGITS = re.compile(r"\d[\d.,']*(?:e[+-]?\d+)?|[½²³]", re.IGNORECASE)
-_CURRENCY = re.compile(r"\b(?:r|us|mx|ar|a|c)?\$")
-_PHONE_DATE_OR_TIME = re.compile(r"\+[\d\s().-]+|[\d]+[/.-]\d+[/.-]\d+|\d{1,2}:\d{2}.*")
-_QUESTION = re.compile(
-    r"^[\s¿¡]*(?:(?:y|e|and)\s+)?"
-    r"(?:(?:(?:cu[aá]nto|quanto|how much|what)\s+(?:es|é|e|is|son|da|dá)|what[’']?s)\s+)?"
-    r"(?:el\s+(?=\d))?",
-    re.IGNORECASE,
-)
 
 
 class UnclearTimeError(ValueError):
     """Not all that a text says of a time was understood."""
+
+
+class NoTimeError(ValueError):
+    """Words in the place of a time are none."""
 
 
 class Kind(StrEnum):
@@ -78,6 +71,7 @@ class Kind(StrEnum):
 
 
 TAKES_THE_REST = frozenset({Kind.TEXT, Kind.WORDS, Kind.OTHER})  # any words fit: they take what others leave
+TAKES_ANY_WORDS = TAKES_THE_REST | {Kind.PLACE, Kind.LIST}
 _SHORT_TEXT = spaced("title name subject")
 _IDENTIFIER = spaced("number id identifier")
 
@@ -97,6 +91,11 @@ class Parameter:
     @cached_property
     def kind(self) -> Kind:
         return _kind(self)
+
+    @property
+    def is_label(self) -> bool:
+        """Tell whether it names something of its own, as "list_name" does."""
+        return self.kind is Kind.TEXT and not _SHORT_TEXT.isdisjoint(words(self.name))
 
     @property
     def is_prose(self) -> bool:
@@ -131,12 +130,6 @@ def read_offer(tool: Mapping[str, JSON]) -> Offer:
         Parameter(name, one, name in required) for name, one in schema.get("properties", {}).items()
     )
     return Offer(function["name"], str(function.get("description") or ""), tuple(parameters))
-
-
-def offer_of_document(name: str, described: Mapping[str, str]) -> Offer:
-    """Return a tool as the index knows it: its parameters as texts with their descriptions."""
-    texts = (Parameter(one, {"type": "string", "description": text}, True) for one, text in described.items())
-    return Offer(name, "", tuple(texts))
 
 
 def type_of(schema: Mapping[str, JSON]) -> str:
@@ -175,7 +168,6 @@ _BY_TYPE = {
     "object": Kind.OTHER,
 }
 _BY_NAME = [Kind(name.removeprefix("named_")) for name in WORDS if name.startswith("named_")]
-_PATTERNS = {Kind.NUMBER: r"-?\d+(?:[.,]\d+)*", Kind.FILE: _FILE, Kind.URL: ADDRESS, Kind.EMAIL: _EMAIL}
 _BY_DESCRIPTION = [Kind(name.removeprefix("described_")) for name in WORDS if name.startswith("described_")]
 
 
@@ -213,15 +205,6 @@ class Reader:
         return bool(reading.words) and not reading.rest.strip(" ?!.,;:¿¡")
 
 
-@dataclass(frozen=True)
-class Found:
-    """A value, the pieces of text it was made of if they are known, and their folded words."""
-
-    value: JSON
-    pieces: tuple[str, ...]
-    words: frozenset[str]
-
-
 def convert(raw: str, parameter: Parameter, reader: Reader) -> JSON:
     """Return the words of a slot as the value that the parameter wants, None if they cannot be that."""
     text = raw.strip()
@@ -255,66 +238,40 @@ def convert(raw: str, parameter: Parameter, reader: Reader) -> JSON:
             return _quantity(text, reader.person.language)
         case Kind.UNIT:
             bare = _bare(_TIME_AFTER_PLACE.sub("", text))
-            return bare if re.fullmatch(r"\D{1,40}[23]?", bare) and len(bare.split()) <= 4 else None
+            is_led = " " in bare and words(bare)[0] in ALL_STOP_WORDS  # "11 in in cm"
+            is_short = re.fullmatch(r"\D{1,40}[23]?", bare) and len(bare.split()) <= 4
+            return bare if is_short and not is_led else None
         case Kind.WORDS:
             return _bare(text) or None
-        case Kind.TEXT if parameter.is_prose or ":" in text:
-            return text
-        case Kind.TEXT if not _SAYS_MORE.search(_bare(text)) and not is_no_name(_bare(text)):
+        case Kind.TEXT:
             return text
     return None
 
 
-def convert_several(raw: str, parameters: list[Parameter], reader: Reader) -> dict[str, JSON] | None:
-    """Return the values of parameters side by side in one run of words, None if one of them finds nothing.
+def convert_several(raw: str, parameters: Sequence[Parameter], reader: Reader) -> dict[str, JSON] | None:
+    """Return the values of two parameters side by side in one run of words, None if they are not there.
 
-    Raises UnclearTimeError if a text takes words that may belong to its moment.
-
-    What is easiest to tell (a number, a moment) is taken out first; a text takes what is left, and a colon
-    separates two texts.
+    A moment or the name of a file is taken out first, the other parameter takes what is left. Raises
+    UnclearTimeError if that may belong to the moment.
     """
-    values: dict[str, JSON] = {}
-    left = raw
-    texts = sum(parameter.kind in TAKES_THE_REST for parameter in parameters)
-    for parameter in sorted(parameters, key=lambda one: one.kind in TAKES_THE_REST):
-        if parameter.kind in TAKES_THE_REST:
-            texts -= 1
-            text, colon, left = left.partition(":") if texts else (left, "", "")
-            if texts and not colon:
-                return None
-            values[parameter.name] = convert(_ALSO.sub("", text.strip(" ,.;:")), parameter, reader)
-            continue
-        if parameter.kind is Kind.WHEN and any(one.is_prose for one in parameters):
-            if (apart := reader.split_time(left, is_due=not parameter.required)) is None:
-                if reader.when(left).words:
-                    raise UnclearTimeError
-                return None
-            when, left = apart
-            values[parameter.name] = convert(when, parameter, reader)
-            continue
-        found = find(left, parameter, reader)
-        if found is None:
-            return None
-        if parameter.kind is Kind.WHEN and not left.rstrip(" .!,;").endswith(found.pieces[-1]):
-            raise UnclearTimeError
-        values[parameter.name] = found.value
-        for piece in found.pieces:
+    one = min(parameters, key=lambda parameter: parameter.kind in TAKES_THE_REST)
+    other = next(parameter for parameter in parameters if parameter is not one)
+    if one.kind is Kind.WHEN and other.is_prose:
+        if (apart := reader.split_time(raw, is_due=not one.required)) is None:
+            raise UnclearTimeError if reader.when(raw).words else NoTimeError
+        first, left = apart[0], _LEADS_IN.sub("", apart[1])
+    elif one.kind is Kind.WHEN:
+        found = reader.when(raw).words
+        first, left = " ".join(found), raw
+        for piece in found:
             left = " ".join(left.replace(piece, " ", 1).split())
-    return values if all(value is not None for value in values.values()) else None
-
-
-def find(text: str, parameter: Parameter, reader: Reader) -> Found | None:
-    """Find a value for the parameter somewhere in `text`; None if nothing in it is surely meant for it."""
-    if parameter.kind is Kind.ENUM:
-        value = _enum(text, parameter)
-        if value is None:
+        if not found or not (raw.rstrip(" .!,;").endswith(found[-1]) or raw.startswith(found[0])):
             return None
-        wanted = {stem(word) for word in words(str(value))}
-        return Found(value, (), frozenset(word for word in words(text) if stem(word) in wanted))
-    pieces = _pieces(text, parameter.kind, reader)
-    raw = " ".join(pieces)
-    value = convert(raw, parameter, reader)
-    return None if value is None else Found(value, pieces, frozenset(words(raw)))
+    else:
+        first, _, left = raw.partition(" ")
+    values = {one.name: convert(first, one, reader)}
+    values[other.name] = convert(_ALSO.sub("", left.strip(" ,.;:")), other, reader)
+    return None if None in values.values() else values
 
 
 def is_file_name(text: str) -> bool:
@@ -379,7 +336,7 @@ def _list(text: str, parameter: Parameter, reader: Reader) -> JSON:
     items = parameter.schema.get("items")
     inner = Parameter(parameter.name, items if isinstance(items, Mapping) else {}, True)
     parts = [_ALSO.sub("", part.strip()) for part in _items(text) if part.strip()]
-    if any(map(names_no_thing, parts)) or (reader.person.language != "pt" and _OR.search(text)):
+    if reader.person.language != "pt" and _OR.search(text):
         return None
     values = [convert(part, inner, reader) for part in parts]
     return [value for value in values if value is not None] or None
@@ -405,9 +362,7 @@ def _expression(text: str, parameter: Parameter) -> JSON:
 
 
 def _moment(text: str, parameter: Parameter, reader: Reader) -> JSON:
-    """Return words for a tool that reads words, ISO 8601 for one that wants it; None for a second thought."""
-    if _SECOND_THOUGHT.search(fold(text)):
-        return None  # "at 5:40, I mean 5:30": better asked
+    """Return words for a tool that reads words, ISO 8601 for one that wants it."""
     bare = text.strip(" ?!.;,¿¡")
     wanted = str(parameter.schema.get("format") or "")
     described = re.split(r"[;(]|such as|like", parameter.description.lower(), maxsplit=1)[0]
@@ -442,67 +397,3 @@ def _file(text: str) -> JSON:
     if is_file_name(bare) or len(bare.split()) == 1:
         return bare
     return _first(_FILE, text)
-
-
-def _pieces(text: str, kind: Kind, reader: Reader) -> tuple[str, ...]:
-    """Return the parts of `text` that may be a value of this kind."""
-    match kind:
-        case Kind.WHEN:
-            return reader.when(text).words
-        case Kind.PLACE:
-            found = _place_in(text)
-        case Kind.WORDS | Kind.TEXT | Kind.LIST:
-            found = _quoted_in(text)
-        case _:
-            found = _first(_PATTERNS[kind], text) if kind in _PATTERNS else None
-    return (found,) if found else ()
-
-
-def _place_in(text: str) -> str | None:
-    """Return what follows in/en/em/at …, up to the next mark; else a capitalised name."""
-    match = re.search(r"\b(?:in|en|em|at|for|no|na|para|near|cerca de|perto de)\s+([^?!.,;\n]+)", text)
-    if match is not None:
-        return match.group(1).strip() or None
-    named = re.search(r"(?<=[^\W\d_] )[A-ZÁÉÍÓÚÂÊÔÃÕÑ][\w'-]+(?:\s+[A-ZÁÉÍÓÚ][\w'-]+)*", text)
-    return named.group() if named else None
-
-
-def _quoted_in(text: str) -> str | None:
-    """Return what is quoted, or what follows a colon."""
-    quoted = re.search(r"[\"“«]([^\"”»]+)[\"”»]", text)
-    if quoted:
-        return quoted.group(1).strip()
-    _, colon, after = text.partition(":")
-    return after.strip() if colon and not re.match(r"//|\d", after) else None
-
-
-# Arithmetic
-
-
-def is_arithmetic(text: str) -> bool:
-    """Tell whether all of `text` is a number or a calculation, in digits, signs and words."""
-    found, has_number = _words_beside_numbers(text)
-    known = WORDS["operators"] | WORDS["numerals"] | WORDS["beside_numbers"]
-    return has_number and known.issuperset(found)
-
-
-def is_calculation(text: str) -> bool:
-    """Tell whether `text` is arithmetic with something to work out: no bare number, phone, date or time."""
-    if not is_arithmetic(text) or _PHONE_DATE_OR_TIME.fullmatch(text.strip()):
-        return False
-    signed = any(sign in text for sign in _SIGNS) or re.search(r"\d!", text) is not None
-    return signed or any(word in WORDS["operators"] for word in _words_beside_numbers(text)[0])
-
-
-def asked_calculation(text: str) -> str:
-    """Return what a message asks to work out; a factorial's "!" stays, one of excitement goes."""
-    bare = text.strip()
-    ends = " ¿?=.;," if re.search(r"^[\d.,]+!$|\d!\s*[-+*/^]", bare) else " ¿?=!.;,"
-    return _QUESTION.sub("", bare.strip(ends).rstrip(ends))
-
-
-def _words_beside_numbers(text: str) -> tuple[list[str], bool]:
-    """Return the words beside the numbers, and whether there is a number in digits or words."""
-    folded = fold(text)
-    found = re.findall(r"[^\W\d_]+", _DIGITS.sub(" ", _CURRENCY.sub(" ", folded)))
-    return found, bool(re.search(r"[\d½]", folded)) or any(word in WORDS["numerals"] for word in found)

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 import httpx
-import pytest
 from pywa import WhatsApp
 from pywa.types import Button as PywaButton
 from pywa.types import Section, SectionList, SectionRow, URLButton
@@ -86,9 +85,9 @@ def bare(value: Any) -> Any:
     return [bare(one) for one in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_our_bodies_are_those_that_pywa_builds(name: str) -> None:
-    message, send = CASES[name]
-    ours = message_body(Address("525550100001"), message, "", media="9001" if message.file else "")
-    assert bare(ours) == bare(built_by_pywa(send))
-    check_message(ours)
+def test_our_bodies_are_those_that_pywa_builds() -> None:
+    for name in CASES:
+        message, send = CASES[name]
+        ours = message_body(Address("525550100001"), message, "", media="9001" if message.file else "")
+        assert bare(ours) == bare(built_by_pywa(send))
+        check_message(ours)

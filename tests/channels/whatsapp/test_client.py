@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-import pytest
 
 from app.channels.whatsapp.bodies import message_body
 from app.channels.whatsapp.channel import WhatsAppChannel
 from app.channels.whatsapp.errors import read_response
-from app.messages import Accepted, Address, Outgoing, Refused, SendResult, Unknown
+from app.messages import Accepted, Address, Outgoing, Refused, Unknown
 from app.store.media import MediaFolder
 
 MEANINGS = [
@@ -27,16 +26,15 @@ def refusal(code: Any, **more: Any) -> bytes:
     return orjson.dumps({"error": {"code": code, "message": "(#code) title", **more}})
 
 
-@pytest.mark.parametrize(("code", "then"), MEANINGS)
-def test_an_error_code_says_what_to_do(code: int, then: str) -> None:
-    result = read_response(400, refusal(code))
-    assert isinstance(result, Refused)
-    assert (result.then, result.code) == (then, code)
+def test_an_error_code_says_what_to_do() -> None:
+    for code, then in MEANINGS:
+        result = read_response(400, refusal(code))
+        assert isinstance(result, Refused)
+        assert (result.then, result.code) == (then, code)
 
 
-@pytest.mark.parametrize(
-    ("status", "body", "then"),
-    [
+def test_an_answer_without_a_known_code_goes_by_its_status() -> None:
+    for status, body, then in [
         (429, b"", "retry"),
         (500, b"<html>", "retry"),
         (500, refusal(100), "retry"),
@@ -49,31 +47,25 @@ def test_an_error_code_says_what_to_do(code: int, then: str) -> None:
         (400, refusal("190"), "give_up"),
         (404, b'{"error": null}', "give_up"),
         (301, b"", "give_up"),
-    ],
-)
-def test_an_answer_without_a_known_code_goes_by_its_status(status: int, body: bytes, then: str) -> None:
-    result = read_response(status, body)
-    assert isinstance(result, Refused)
-    assert result.then == then
+    ]:
+        result = read_response(status, body)
+        assert isinstance(result, Refused)
+        assert result.then == then
 
 
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
+def test_an_acceptance_needs_the_messages_id() -> None:
+    for body, expected in [
         (b'{"messages": [{"id": "wamid.1"}]}', Accepted("wamid.1")),
         (b'{"messages": [{"id": ""}]}', Unknown("accepted without a message id")),
         (b'{"messages": [{"id": 7}]}', Unknown("accepted without a message id")),
         (b'{"messages": {"id": "x"}}', Unknown("accepted without a message id")),
         (b"<html>", Unknown("accepted without a message id")),
-    ],
-)
-def test_an_acceptance_needs_the_messages_id(body: bytes, expected: SendResult) -> None:
-    assert read_response(200, body) == expected
+    ]:
+        assert read_response(200, body) == expected
 
 
-@pytest.mark.parametrize(
-    ("header", "seconds"),
-    [
+def test_a_wait_that_is_asked_for_is_read() -> None:
+    for header, seconds in [
         ("7", 7.0),
         ("0.5", 0.5),
         (None, None),
@@ -82,12 +74,10 @@ def test_an_acceptance_needs_the_messages_id(body: bytes, expected: SendResult) 
         ("-1", None),
         ("inf", None),
         ("nan", None),
-    ],
-)
-def test_a_wait_that_is_asked_for_is_read(header: str | None, seconds: float | None) -> None:
-    result = read_response(429, refusal(130429), header)
-    assert isinstance(result, Refused)
-    assert result.retry_after == seconds
+    ]:
+        result = read_response(429, refusal(130429), header)
+        assert isinstance(result, Refused)
+        assert result.retry_after == seconds
 
 
 def test_the_detail_is_told_and_bounded() -> None:
@@ -98,24 +88,20 @@ def test_the_detail_is_told_and_bounded() -> None:
     assert (told.detail, len(long.detail)) == ("400 100: the body is too long", 500)
 
 
-@pytest.mark.parametrize(
-    ("to", "address"),
-    [
+def test_a_request_names_who_it_is_for_as_meta_documents_it() -> None:
+    for to, address in [
         (Address("525550000001", "MX.ana"), {"recipient_type": "individual", "to": "525550000001"}),
         (Address(user_id="MX.ana"), {"recipient_type": "individual", "recipient": "MX.ana"}),
         (Address("525550000001", "MX.ana", "g1"), {"recipient_type": "group", "to": "g1"}),
-    ],
-    ids=["a phone before a user id", "a user id", "a group"],
-)
-def test_a_request_names_who_it_is_for_as_meta_documents_it(to: Address, address: dict[str, str]) -> None:
-    assert message_body(to, Outgoing("hola", quoted="w1"), "out_1") == {
-        "messaging_product": "whatsapp",
-        "biz_opaque_callback_data": "out_1",
-        "context": {"message_id": "w1"},
-        "type": "text",
-        "text": {"body": "hola", "preview_url": False},
-        **address,
-    }
+    ]:
+        assert message_body(to, Outgoing("hola", quoted="w1"), "out_1") == {
+            "messaging_product": "whatsapp",
+            "biz_opaque_callback_data": "out_1",
+            "context": {"message_id": "w1"},
+            "type": "text",
+            "text": {"body": "hola", "preview_url": False},
+            **address,
+        }
 
 
 def channel(port: int) -> WhatsAppChannel:
@@ -158,9 +144,8 @@ def only(number: str) -> Answer:
     return lambda body: (200, accepted) if body.get("to") == number else (400, refusal(131030))
 
 
-@pytest.mark.parametrize(
-    ("asked", "known", "expected", "tried"),
-    [
+async def test_the_other_national_form_is_tried() -> None:
+    for asked, known, expected, tried in [
         ("525550000001", "525550000001", Accepted("wamid.1"), ["525550000001"]),
         (
             "5215550000001",
@@ -174,23 +159,22 @@ def only(number: str) -> Answer:
             Accepted("wamid.1", "5491155500001"),
             ["541155500001", "5491155500001"],
         ),
-    ],
-    ids=["the form we asked for", "Mexico", "Argentina"],
-)
-async def test_the_other_national_form_is_tried(
-    asked: str, known: str, expected: SendResult, tried: list[str]
-) -> None:
-    async with graph(only(known)) as (client, posted):
-        result = await client.send(Address(asked), Outgoing("hola"), "out_1")
-    assert (result, [body["to"] for body in posted]) == (expected, tried)
+    ]:
+        async with graph(only(known)) as (client, posted):
+            result = await client.send(Address(asked), Outgoing("hola"), "out_1")
+        assert (result, [body["to"] for body in posted]) == (expected, tried)
 
 
-@pytest.mark.parametrize("phone", ["525550000001", "12125550001"])
-async def test_a_number_on_no_list_is_refused(phone: str) -> None:
-    async with graph(only("nobody")) as (client, posted):
-        result = await client.send(Address(phone), Outgoing("hola"), "out_1")
-    assert isinstance(result, Refused)
-    assert (result.then, result.code, len(posted)) == ("give_up", 131030, 2 if phone.startswith("52") else 1)
+async def test_a_number_on_no_list_is_refused() -> None:
+    for phone in ["525550000001", "12125550001"]:
+        async with graph(only("nobody")) as (client, posted):
+            result = await client.send(Address(phone), Outgoing("hola"), "out_1")
+        assert isinstance(result, Refused)
+        assert (result.then, result.code, len(posted)) == (
+            "give_up",
+            131030,
+            2 if phone.startswith("52") else 1,
+        )
 
 
 async def test_a_second_form_without_an_answer_is_of_unknown_outcome() -> None:

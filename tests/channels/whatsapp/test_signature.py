@@ -1,5 +1,3 @@
-import pytest
-
 from app.channels.whatsapp import verify_signature
 from app.channels.whatsapp.signature import sign, verify_handshake
 
@@ -11,9 +9,8 @@ def test_the_signature_is_meta_s() -> None:
     assert sign(b"hello", "key") == "sha256=9307b3b915efb5171ff14d8cb55fbcc798c6c0ef1456d66ded1a6aa723a58b7b"
 
 
-@pytest.mark.parametrize(
-    ("body", "header", "secret", "valid"),
-    [
+def test_only_the_right_signature_counts() -> None:
+    for body, header, secret, valid in [
         (BODY, RIGHT, "secret", True),
         (BODY + b" ", RIGHT, "secret", False),
         (BODY, RIGHT, "other", False),
@@ -26,27 +23,20 @@ def test_the_signature_is_meta_s() -> None:
         (BODY, "sha256=ñandú", "secret", False),
         (BODY, "sha256=\ud800", "secret", False),
         (b"", sign(b"", "sécret"), "sécret", True),
-    ],
-)
-def test_only_the_right_signature_counts(body: bytes, header: str | None, secret: str, valid: bool) -> None:
-    assert verify_signature(body, header, secret) is valid
+    ]:
+        assert verify_signature(body, header, secret) is valid
 
 
 ASKED = {"hub.mode": "subscribe", "hub.verify_token": "tökèn", "hub.challenge": "1158201444"}
 
 
-@pytest.mark.parametrize(
-    ("params", "token", "challenge"),
-    [
+def test_the_challenge_is_given_for_the_token_only() -> None:
+    for params, token, challenge in [
         (ASKED, "tökèn", "1158201444"),
         (ASKED, "token", None),
         (ASKED, "", None),
         (ASKED | {"hub.verify_token": ""}, "", None),
         (ASKED | {"hub.mode": "unsubscribe"}, "tökèn", None),
         ({}, "tökèn", None),
-    ],
-)
-def test_the_challenge_is_given_for_the_token_only(
-    params: dict[str, str], token: str, challenge: str | None
-) -> None:
-    assert verify_handshake(params, token) == challenge
+    ]:
+        assert verify_handshake(params, token) == challenge

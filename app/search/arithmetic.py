@@ -1,0 +1,46 @@
+"""Tells sums, in digits, signs and words, from other numbers."""
+
+import re
+
+from app.search.words import WORDS
+from app.text import fold
+
+_SIGNS = frozenset("+-*/^%×÷·√²³½")
+_DIGITS = re.compile(r"\d[\d.,']*(?:e[+-]?\d+)?|[½²³]", re.IGNORECASE)
+_CURRENCY = re.compile(r"\b(?:r|us|mx|ar|a|c)?\$")
+_PHONE_DATE_OR_TIME = re.compile(r"\+[\d\s().-]+|[\d]+[/.-]\d+[/.-]\d+|\d{1,2}:\d{2}.*")
+_QUESTION = re.compile(
+    r"^[\s¿¡]*(?:(?:y|e|and)\s+)?"
+    r"(?:(?:(?:cu[aá]nto|quanto|how much|what)\s+(?:es|é|e|is|son|da|dá)|what[’']?s)\s+)?"
+    r"(?:el\s+(?=\d))?",
+    re.IGNORECASE,
+)
+
+
+def is_arithmetic(text: str) -> bool:
+    """Tell whether all of `text` is a number or a calculation, in digits, signs and words."""
+    found, has_number = _words_beside_numbers(text)
+    known = WORDS["operators"] | WORDS["numerals"] | WORDS["beside_numbers"]
+    return has_number and known.issuperset(found)
+
+
+def is_calculation(text: str) -> bool:
+    """Tell whether `text` is arithmetic with something to work out: no bare number, phone, date or time."""
+    if not is_arithmetic(text) or _PHONE_DATE_OR_TIME.fullmatch(text.strip()):
+        return False
+    signed = any(sign in text for sign in _SIGNS) or re.search(r"\d!", text) is not None
+    return signed or any(word in WORDS["operators"] for word in _words_beside_numbers(text)[0])
+
+
+def asked_calculation(text: str) -> str:
+    """Return what a message asks to work out; a factorial's "!" stays, one of excitement goes."""
+    bare = text.strip()
+    ends = " ¿?=.;," if re.search(r"^[\d.,]+!$|\d!\s*[-+*/^]", bare) else " ¿?=!.;,"
+    return _QUESTION.sub("", bare.strip(ends).rstrip(ends))
+
+
+def _words_beside_numbers(text: str) -> tuple[list[str], bool]:
+    """Return the words beside the numbers, and whether there is a number in digits or words."""
+    folded = fold(text)
+    found = re.findall(r"[^\W\d_]+", _DIGITS.sub(" ", _CURRENCY.sub(" ", folded)))
+    return found, bool(re.search(r"[\d½]", folded)) or any(word in WORDS["numerals"] for word in found)
