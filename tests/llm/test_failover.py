@@ -117,7 +117,7 @@ def test_an_endpoint_without_tools_gets_them_as_text(
 def test_what_is_wrong_with_the_list_is_said(make_world: Callable[..., Any]) -> None:
     key = {"api_key": "sk-hidden"}
     for given, told in (
-        (listed(key), "MODELS, entry 1, model: is missing"),
+        (listed(key), "MODELS, entry 1, model: Field required"),
         (listed(key | {"model": "x"}, {"model": "y"}), "MODELS, entry 2: it needs a base_url"),
         (listed(key | {"model": "x"})[:-1], "MODELS is no JSON"),
         (listed(key | {"model": "x", "limit": "many"}), "MODELS, entry 1, limit: 'many' is no limit; write"),

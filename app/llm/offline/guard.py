@@ -28,6 +28,7 @@ _TAKES_BACK = re.compile(
 _OF_ANOTHER = re.compile(r"\b(?:y|e|and) (?:\w+ )?(?:vive|mora|lives) (?:en|em|in)\b")
 _SEVERAL = re.compile(r"[?!;:…]|, |\b(?:y|e|and) (?:el|l[ao]s?|[ao]s?|the)\b")  # names
 _UNPLACED = re.compile(r"[!?:;…()]| - |\d{5,}|\.\.")
+_CLOCK_OFFSET = re.compile(r"\W*(?:utc|gmt)[+-]\d{1,2}(?::\d\d)?\W*")
 _LIKE_A_VERB = re.compile(r"\w{2,}(?:[^e]ed|ou|aron|ieron|aram|eram|ando|iendo)$")
 _ENDS_OPEN = re.compile(
     r"\b(?:de|del|do|da|dos|das|of|for|para|pra|pro|con|com|with|y|e|and|the|el|la|los|an?)$"
@@ -112,6 +113,8 @@ def is_label(text: str) -> bool:
 
 
 def is_place(text: str) -> bool:
+    if _CLOCK_OFFSET.fullmatch(fold(text)):
+        return True
     found = [word.text for word in spans(text)]
     inner = frozenset(found[1:-1]) & {"de", "del", "la", "las", "los", "el", "do", "da", "dos", "of"}
     known = ALL_STOP_WORDS - _ARTICLES - inner
