@@ -112,6 +112,8 @@ class Assistant:
         self.summarizer = Summarizer(self.store, self.model, settings.daily_token_budget)
         self.health = Health(self.store, settings.missing_credentials, rates)
         self.health.watch(self.model, told_as=MODEL_AWAY)
+        if settings.has_model:
+            self.abilities.phrase_book.start(self.model, self.store)
         self.engine = self._engine(ConfirmationPolicy(settings.confirmation_mode, _nobody_to_ask))
         look_again = asyncio.Event()
         self.reminders = Reminders(

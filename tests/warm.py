@@ -56,7 +56,7 @@ def _warm() -> None:
     loader = SkillLoader(RELEASE_SKILLS)
     loader.refresh()
     view = build_snapshot(loader.skills, loader.tools(), loader.phrases())
-    index = ToolIndex(view.documents())
+    index = ToolIndex(view.documents({}))
     phrases = {name: tuple(chain(*said.values())) for name, said in loader.phrases().items()}
     asyncio.run(_talk(OfflineModel(Installed(index, phrases)), list(view.definitions.values())))
     with TemporaryDirectory() as folder:

@@ -17,6 +17,7 @@ from app.installs.packages import install_script_packages, packages_wanted
 from app.installs.pipeline import Approval, InstallPipeline
 from app.installs.quarantine import MAX_PACKED, Quarantined, discard, keep, kept, unpack
 from app.mcp.configuration import forget_unused_secrets
+from app.routing.phrase_book import FILE
 from app.security import write_private
 from app.skills.file_tree import TreeError, remove_tree, write_tree
 from app.skills.installed import RECORD, Installed, current, read_record
@@ -195,7 +196,7 @@ def tidy_skills(data_dir: Path) -> None:
             remove_tree(home)
         elif installed := read_record(home / RECORD):
             for path in home.glob("*"):
-                if path.name in (RECORD, installed.sha256):
+                if path.name in (RECORD, FILE, installed.sha256):
                     continue
                 if path.is_dir():
                     remove_tree(path)

@@ -73,8 +73,10 @@ def json_values(text: str) -> Iterator[JSON]:
     while start := re.compile(r"[{\[]").search(text, position):
         try:
             value, position = decoder.raw_decode(text, start.start())
-        except (ValueError, RecursionError):
+        except ValueError:
             position = start.end()
+        except RecursionError:  # thousands of brackets: to try each takes seconds
+            return
         else:
             yield value
 

@@ -94,10 +94,11 @@ class CatalogSnapshot:
             if any(is_for(person, self.tools[tool.name]) for tool in server.tools)
         )
 
-    def documents(self) -> list[Document]:
-        """Return the tools as the index reads them; one without phrases has some made of its own texts."""
+    def documents(self, written: Phrases) -> list[Document]:
+        """Return the tools as the index reads them; those without phrases with `written` or derived ones."""
+        own = {name: said for name, said in self.phrases.items() if any(said.values())}
         return [
-            document(tool, said if any((said := self.phrases.get(name, {})).values()) else _derived(tool))
+            document(tool, own.get(name) or {**_derived(tool), **written.get(name, {})})
             for name, tool in self.tools.items()
         ]
 

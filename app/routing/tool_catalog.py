@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import structlog
 
@@ -12,6 +13,7 @@ from app.messages import JSON
 from app.people import Person
 from app.processes.sandbox import Sandbox
 from app.routing.intent import MOST_CATEGORIES, Intent
+from app.routing.phrase_book import PhraseBook
 from app.routing.selector import ROOM, Chosen, select_tools
 from app.routing.snapshot import (
     Catalog,
@@ -83,8 +85,11 @@ def build_routing(
     files: Files,
 ) -> "ToolCatalog":
     """Return the catalogue of the skills' and the servers' tools, and of the scripts of skills."""
-    catalog = ToolCatalog(loader, registry, environment, servers=servers, guest_tools=settings.guest_tools)
-    catalog.add_scripts(ScriptRunner(catalog, sandbox, files, settings.data_dir))
+    data_dir = settings.data_dir
+    catalog = ToolCatalog(
+        loader, registry, environment, servers=servers, guest_tools=settings.guest_tools, data_dir=data_dir
+    )
+    catalog.add_scripts(ScriptRunner(catalog, sandbox, files, data_dir))
     return catalog
 
 
@@ -92,7 +97,7 @@ class ToolCatalog:
     """Follows skill folders and servers, and keeps the registry and the indexes in step with them.
 
     `environment`: the variables that skills may ask for; `patience`: seconds that a turn waits for a refresh;
-    `guest_tools`: see `build_snapshot`.
+    `guest_tools`: see `build_snapshot`; `data_dir` holds the records of servers.
     """
 
     def __init__(
@@ -104,9 +109,11 @@ class ToolCatalog:
         servers: Servers | None = None,
         patience: float = 5.0,
         guest_tools: Collection[str] = (),
+        data_dir: Path | None = None,
     ) -> None:
         self._guest_tools = guest_tools
         self.index = ToolIndex()
+        self.phrase_book = PhraseBook(data_dir)
         self.skill_index = ToolIndex()  # apart, so that skills without tools never move a tool's rank
         self.registry = registry
         self._loader = loader
@@ -163,6 +170,7 @@ class ToolCatalog:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.phrase_book.close()
 
     async def _refresh(self) -> None:
         async with self._one_at_a_time:
@@ -173,6 +181,7 @@ class ToolCatalog:
                 snapshot = await self._thread.run(self._look)
                 if snapshot is not None:
                     self._take_over(snapshot)
+                    self.phrase_book.look()
                     if self._servers is not None:
                         await self._servers.refresh()  # a skill that came or went may have brought some
             except Exception:
@@ -181,7 +190,7 @@ class ToolCatalog:
     def _look(self) -> CatalogSnapshot | None:
         """Return what there is now, None if nothing changed; in a thread, for it may take long."""
         served = self._servers.tools if self._servers is not None else ()
-        self._outdated |= self._loader.refresh() or served is not self._served
+        self._outdated |= self._loader.refresh() or served is not self._served or self.phrase_book.has_news
         if not self._outdated:
             return None
         skills = [skill for skill in self._loader.skills if skill.available]
@@ -192,7 +201,7 @@ class ToolCatalog:
         snapshot = build_snapshot(skills, tools, self._loader.phrases(), self._servers, self._guest_tools)
         self.index.remove(self._snapshot.tools.keys() - snapshot.tools.keys())
         self.skill_index.remove(self._snapshot.skills.keys() - snapshot.skills.keys())
-        _add(self.index, snapshot.documents())
+        _add(self.index, snapshot.documents(self.phrase_book.read(snapshot)))
         _add(self.skill_index, snapshot.skill_documents())
         self._served, self._outdated = served, False
         return snapshot

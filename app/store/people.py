@@ -11,7 +11,18 @@ from app.people import Alias, Conversation, Person, Realm, Role
 from app.phones import canonical
 from app.store import limits
 from app.store.conditions import MAY_TALK, UNCLAIMED
-from app.store.database import Connection, Row, exists, insert, new_id, placeholders, read_row, scalar, update
+from app.store.database import (
+    Connection,
+    Database,
+    Row,
+    exists,
+    insert,
+    new_id,
+    placeholders,
+    read_row,
+    scalar,
+    update,
+)
 from app.store.ownership import AccessRules, accept_invitation, takes_ownership, withdraw_code
 
 OUTSIDERS_KEPT = 1000
@@ -246,6 +257,12 @@ def listing(conn: Connection) -> list[PersonLine]:
         *(PersonLine(names=names_of(conn, row["id"]), **row) for row in known),
         *(read_row(PersonLine, row, names=[row["value"]], frozen="") for row in turned_away),
     ]
+
+
+async def languages(store: Database) -> set[str]:
+    """Return the languages of those who may write here."""
+    rows = await store.all(f"SELECT DISTINCT language FROM people WHERE language <> '' AND {MAY_TALK}")
+    return {row["language"] for row in rows}
 
 
 def conversation(conn: Connection, person: str, channel: str, group: str, now: float) -> Conversation:

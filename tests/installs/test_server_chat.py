@@ -459,3 +459,29 @@ def test_a_crash_in_the_middle_of_an_install_ends_in_one_install(port: Any) -> N
     assert len(records(server)) == 1
     assert not list((server.folder / "mcp").glob("*/.staging-*"))
     assert len(questions(graph, "p0")) == 1
+
+
+def test_the_model_writes_phrases_once_and_they_are_kept(port: Any, model: Any) -> None:
+    written = {"mcp_tides_high_tide": {"en": ["when can I swim at the harbour"], "xx": ["no"]}, "other": {}}
+
+    def play(body: dict[str, Any]) -> Any:
+        if "You write example messages" in str(body["messages"][0]["content"]):
+            return f"```json\n{json.dumps(written)}\n```"
+        return obeys(body)
+
+    played = model(play)
+    server, graph = port(model=played)
+    say(graph, "p0", "install_mcp_server", name=TIDES)
+    press(graph, "p0", asked(graph, "p0"), "Install")
+    told(graph, "p0", "✓ Installed: tides")
+    file = server.folder / "mcp" / "tides" / "phrases.json"
+    wait_for(file.exists, "the phrases")
+    (kept,) = json.loads(file.read_text()).values()
+    assert {key: said for key, said in kept.items() if key != "of"} == {
+        "en": ["when can I swim at the harbour"]
+    }
+    server.kill()
+    server.start()
+    graph.say("p0", "hi")
+    told(graph, "p0", "you said: hi")
+    assert sum("You write example messages" in str(one["messages"][0]) for one in played.requests) == 1
