@@ -76,7 +76,7 @@ def unpacked(body: bytes, encoding: str, limit: int) -> bytes:
     Raise FetchError TOO_LARGE or BAD_ANSWER.
     """
     encoding = encoding.strip().lower()
-    if encoding in ("", "identity"):
+    if not body or encoding in ("", "identity"):
         return body
     if encoding not in ("gzip", "x-gzip"):
         raise FetchError("BAD_ANSWER", "the answer comes in an encoding that was not asked for")

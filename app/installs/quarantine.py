@@ -258,6 +258,8 @@ def _shown(name: str) -> str:
 def _read_zipped(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG):
         raise QuarantineError(f"{_shown(info.filename)} is a link or a device; only files are taken")
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others unpack without a bound
+        raise QuarantineError("the zip is packed in a way that is not taken; pack it with deflate")
     with archive.open(info) as file:
         content = file.read(info.file_size)
     if len(content) != info.file_size:

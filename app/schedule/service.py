@@ -211,9 +211,15 @@ class ScheduleService:
         def write(conn: Connection) -> Sequence[Schedule] | None:
             if schedules.is_scheduled_turn(conn, context.conversation):
                 return None
+            restored = schedules.restore(conn, person.id, key, now)
+            tasks = [one for one in schedules.active(conn, person.id) if one.runs_turn]
+            too_many = {one.id for one in restored if one.runs_turn} if len(tasks) > MOST_TASKS else set()
+            for id in too_many:
+                schedules.cancel(conn, person.id, id, key, now)
             back = [
                 replace(_moved_on(one, now), taint=_tainted(one, context))
-                for one in schedules.restore(conn, person.id, key, now)
+                for one in restored
+                if one.id not in too_many
             ]
             for one in back:
                 schedules.change(conn, one, now)

@@ -164,7 +164,7 @@ class Worker:
         reader, _ = self._process.connection
         size = length(await reader.readexactly(HEADER), FROM_WORKER)
         message = decode(await reader.readexactly(size))
-        if isinstance(message, Ask | Result) and message.call == call:
+        if isinstance(message, Ask | Result) and call and message.call == call:
             return message
         if isinstance(message, Ready) and not call:
             return message

@@ -237,8 +237,11 @@ def _disclosing(conn: Connection, row: Row, now: float) -> Row:
     else:
         where, source = people.conversation_by_id(conn, row["conversation_id"]), f"disclosure:{id}"
         draft = Draft(sentence, (Outgoing(sentence),))
-        if not put_reply(conn, where, source, draft, now, origin=row["origin"]):
-            return row  # it failed before
+        if not put_reply(conn, where, source, draft, now, origin=row["origin"]):  # it failed before
+            update(
+                conn, "conversations", "id = ?", row["conversation_id"], disclosed=0
+            )  # the next one tells it
+            return row
         changed, id = Outgoing(sentence), scalar(conn, "SELECT id FROM outbox WHERE source = ?", source)
     update(conn, "outbox", "id = ?", id, payload=orjson.dumps(changed).decode(), discloses=1)
     told: Row = conn.execute("SELECT * FROM outbox WHERE id = ?", (id,)).fetchone()

@@ -1,6 +1,7 @@
 """Find text of others in a turn's prompt, which grants no permission, and the addresses it leads to."""
 
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from urllib.parse import unquote
 
@@ -9,9 +10,10 @@ from app.messages import JSON
 from app.store.turn_state import InboxMessage, TurnState
 
 _PLACE_WITHOUT_WORDS = frozenset({"latitude", "longitude"})
+_BREAKS = re.compile(r"[\t\r\n]")
 _URL = re.compile(r"[a-z][a-z0-9+.-]{1,20}://[^\s<>\"'`]+", re.IGNORECASE)
 _LIKE_ADDRESS = re.compile(  # a file name too looks like a host; 12.50 is an amount, but 10.50 is a machine
-    r"\S[.\u2024\u3002\uff0e\uff61](?!\d{1,2}$)\S|^(?:10|127)\.|[@\\\[]|//|::|%[0-9a-f]{2}|localhost"
+    r"\S[.\u3002](?!\d{1,2}$)\S|^(?:10|127|0\w+)[.\u3002]|[@\\\[]|//|::|%[0-9a-f]{2}|localhost"
     r"|\b(?:0x[0-9a-f]{2,}|\d{8,})\b",
     re.IGNORECASE,
 )
@@ -68,7 +70,8 @@ def own_addresses(said: Iterable[str], found: Iterable[str] = ()) -> frozenset[s
 
     Any of their words may be one, also without what stands around it; nothing inside of found addresses is.
     """
-    words = [word for text in said for word in (*text.split(), *_URL.findall(text))]
+    words = {word for text in said for word in (*text.split(), *_URL.findall(text))}
+    words = {word for word in words if _LIKE_ADDRESS.search(_plain(word))}
     bare = [word.strip(around) for word in words for around in (_AROUND, _AROUND + _BRACKETS)]
     return frozenset(map(_spelled, (*words, *bare, *found)))
 
@@ -85,8 +88,9 @@ def leads_elsewhere(
     names = _plain_texts(arguments, schema or {})
     plain = [text for name in names for text in _texts(arguments[name])]
     others = list(_texts({name: value for name, value in arguments.items() if name not in names}))
-    words = [word for text in others for word in text.split() if _LIKE_ADDRESS.search(word.rstrip(_AFTER))]
-    links = [word for text in plain for word in unquote(text).split() if "://" in word]
+    said = [word for text in others for word in _words(text)]
+    words = [word for word in said if _LIKE_ADDRESS.search(_plain(word).rstrip(_AFTER))]
+    links = [word for text in plain for word in _words(unquote(text)) if "://" in _plain(word)]
     if any(_spelled(word) not in own for word in (*words, *links)):
         return True
     hosts = [word for word in words if _spelled(word).endswith("/")]
@@ -131,6 +135,22 @@ def _fetched(url: str) -> str:
         return Address.parse(url).url
     except FetchError:
         return ""
+
+
+def _words(text: str) -> set[str]:
+    """Return a text's words, also as they are without line breaks, which a reader of addresses skips."""
+    return {*text.split(), *_BREAKS.sub("", text).split()}
+
+
+def _plain(word: str) -> str:
+    """Return a word in plain letters, without what is invisible."""
+    if not word.isascii():
+        pieces = (
+            word[start : start + 256] for start in range(0, len(word), 256)
+        )  # a run of marks is quadratic
+        word = "".join(unicodedata.normalize("NFKC", piece) for piece in pieces)
+        word = "".join(c for c in word if unicodedata.category(c) != "Cf")
+    return word
 
 
 def _spelled(text: str) -> str:

@@ -298,3 +298,11 @@ def test_what_nobody_answered_is_discarded_unless_asked_about_or_looked_at_again
     with pytest.raises(QuarantineError):
         kept(tmp_path, old.sha256)
     assert kept(tmp_path, new.sha256).files == new.files
+
+
+def test_a_zip_that_unpacks_without_a_bound_is_refused(tmp_path: Path) -> None:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_BZIP2) as packed:
+        packed.writestr("skill/SKILL.md", "x" * 1000)
+    with pytest.raises(QuarantineError, match="deflate"):
+        unpack(archive.getvalue(), "https://skills.example/a.zip")
