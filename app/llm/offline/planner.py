@@ -40,7 +40,7 @@ _LONG_BLANK = re.compile(rf"[ \t]{{{len(_WIDEST_BLANK)},}}")  # the patterns bel
 _NAMES_FILES = frozenset(("archivo", "arquivo", "file", "carpeta", "pasta", "folder", "directory"))
 _BEFORE_VERBS = frozenset(("me", "no", "nao", "don"))
 _PAST = frozenset(("foi", "fue", "was", "caiu", "cayo"))
-_HOUR = re.compile(r"(?:l?as? )?\d[\d:.]*(?: ?[ap]\.?m\.?)?")
+_HOUR = re.compile(r"(?:the one |one )?(?:(?:de|do|da) )?(?:l?as?|del|at|of) \d")
 _FEW_WORDS = 3  # say too little before "… remember that"
 
 
@@ -355,8 +355,8 @@ class Planner:
                 is_last = is_list and fit is not None and fit.template.last_slot == parameter.name
                 return guard.is_label(text, is_last=is_last) and not self.reader.when(text).words
             case Kind.TEXT if changes:
-                is_hour = fit is not None and WORDS["of"].issuperset(fit.template.literals[-1:])
-                is_hour = is_hour and _HOUR.fullmatch(fold(text)) is not None  # "el de las 2" is no number 2
+                of = fit is not None and not WORDS["of"].isdisjoint(fit.template.literals)
+                is_hour = _HOUR.match(fold(text)) is not None or (of and text.isdigit())  # "el de las 2"
                 return guard.is_name(text) and not is_hour and not self.reader.is_moment(text)
         return True
 
