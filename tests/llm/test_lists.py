@@ -59,8 +59,8 @@ async def test_other_lists_stay_with_their_own_tools(
 @pytest.mark.parametrize(
     ("language", "spoken", "made"),
     [
-        ("es", [PUT, "y también pan"], [put("pan", list_name="viaje")]),
-        ("es", [PUT, "también 2 kg de papas"], [put("2 kg de papas", list_name="viaje")]),
+        ("es", [PUT, "y también pan"], []),
+        ("en", ["add milk to the list", "oh and happy birthday"], []),
         (
             "es",
             [PUT, "ponle queso y quita el jamón"],
@@ -82,9 +82,7 @@ async def test_other_lists_stay_with_their_own_tools(
         ),
         ("es", [TASKS, "agrega barrer"], [("add_task", {"task": "barrer"})]),
         ("es", ["busca leche en mis notas", "bórrala"], [("delete_note", {"note": "4"})]),
-        ("pt", ["coloca leite na lista", "e pão também"], [put("pão")]),
         ("pt", ["coloca leite na lista", "tira ele"], [off("leite")]),
-        ("en", ["add milk to the list", "and eggs too"], [put("eggs")]),
         ("en", ["add milk to the list", "remove bread"], [off("bread")]),
         ("en", ["add milk to the list", "add bread and eggs"], [put("bread", "eggs")]),
         ("en", ["add milk to the list", "it rains", "add bread"], []),

@@ -106,7 +106,7 @@ def test_all_notes_at_once_are_never_deleted(ana, wanted: str) -> None:
 def test_a_changed_note_keeps_its_number(ana) -> None:
     for text in ("pan", "leche"):
         save(text, context=ana)
-    assert edit("pan", "pan integral", context=ana)["summary"] == "✓ Nota 1 cambiada: pan integral"
+    assert edit("pan", "pan integral", context=ana)["summary"] == "✓ Nota 1 cambiada: pan → pan integral"
     assert edit("1", "y manteca", append=True, context=ana)["number"] == 1
     assert texts(listing(context=ana)) == ["pan integral\ny manteca", "leche"]
 

@@ -322,9 +322,6 @@ def _variant(planner: Planner, parameter: Parameter, had: JSON, rest: str, bare:
             return re.sub(_NUMBER, bare, had, count=1) if is_number else convert(bare, parameter, reader)
         case Kind.UNIT if had is not None and is_name:
             return convert(bare, parameter, reader)
-        case Kind.LIST if had is not None and not reader.is_moment(rest):
-            value = convert(_without_adding(rest), parameter, reader)
-            return value if planner.are_things(value) else None
         case Kind.WHEN if reader.is_moment(rest) and not reader.is_moment(bare):
             return convert(rest, parameter, reader)
         case Kind.WHEN if reader.is_moment(bare) or (isinstance(had, str) and is_name):  # "and for new year?"
@@ -332,12 +329,6 @@ def _variant(planner: Planner, parameter: Parameter, had: JSON, rest: str, bare:
         case Kind.PLACE if is_name and not reader.is_moment(bare):
             return convert(bare, parameter, reader)
     return None
-
-
-def _without_adding(text: str) -> str:
-    """Return a text without the "too" at its end."""
-    found = spans(text)
-    return text[: found[-1].start].strip() if found and found[-1].text in WORDS["adding"] else text
 
 
 def _calculated_on(had: JSON, said: str) -> str | None:

@@ -86,8 +86,11 @@ def is_thing(item: str) -> bool:
     """Tell whether a text can only be a thing for a list: a few words that are no clause or remark."""
     said = fold(item).strip(" .,")
     found = [word.text for word in spans(said)]
+    named = [word for word in found if not word[0].isdigit() and word not in WORDS["no_names"]]
     return (
         0 < len(found) <= _MOST_OF_THING
+        and bool(named)
+        and found[0] not in WORDS["describing"]
         and not ALL_STOP_WORDS.issuperset(found)
         and not _UNPLACED.search(said)
         and not _ENDS_OPEN.search(said)
@@ -105,9 +108,15 @@ def is_name(text: str) -> bool:
     return is_ours and len(found) <= _MOST_OF_NAME and not _SEVERAL.search(fold(text))
 
 
-def is_label(text: str) -> bool:
-    """Tell whether a text can be the name of a list or the like."""
+def is_label(text: str, *, is_last: bool) -> bool:
+    """Tell whether a text can be the name of a list or the like.
+
+    `is_last`: it ends the sentence, where "festa balao" may be a list and a thing.
+    """
     found = words(text)
+    telling = sum(word not in ALL_STOP_WORDS for word in found)
+    if is_last and telling > 1 + sum(word in WORDS["of"] for word in found):
+        return False
     joined = {"y", "e", "and", *({found[0]} & {"de", "of"} if found else ())}
     return len(text.split()) <= _MOST_OF_LABEL and joined.isdisjoint(found) and is_thing(text)
 
@@ -153,6 +162,17 @@ def is_text(text: str, *, is_alone: bool = True) -> bool:
     )
     is_about_all = set(found[:1]) < _ALL and not _WHAT.isdisjoint(found[1:3])
     return says and not is_about_all and WORDS["told_orders"].isdisjoint(found)
+
+
+def tells_when(text: str) -> bool:
+    """Tell whether a text without a moment may hold one that was not understood: "12ish", "mediados de"."""
+    found = words(text)
+    return any(word[0].isdigit() for word in found) or not WORDS["of_time"].isdisjoint(found)
+
+
+def tells_more(text: str) -> bool:
+    """Tell whether the moment behind a text may be of a second clause: "pagar la luz, vence" the 20th."""
+    return not WORDS["second_clause"].isdisjoint(words(text)[1:])
 
 
 def is_remark(text: str) -> bool:

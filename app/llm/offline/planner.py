@@ -40,6 +40,7 @@ _LONG_BLANK = re.compile(rf"[ \t]{{{len(_WIDEST_BLANK)},}}")  # the patterns bel
 _NAMES_FILES = frozenset(("archivo", "arquivo", "file", "carpeta", "pasta", "folder", "directory"))
 _BEFORE_VERBS = frozenset(("me", "no", "nao", "don"))
 _PAST = frozenset(("foi", "fue", "was", "caiu", "cayo"))
+_HOUR = re.compile(r"(?:the one |one )?(?:(?:de|do|da) )?(?:l?as?|del|at|of) \d")
 _FEW_WORDS = 3  # say too little before "… remember that"
 
 
@@ -140,7 +141,11 @@ class Planner:
         """Tell whether a value is a list of things."""
         items = map(str, value) if isinstance(value, list) else ()
         return all(
-            guard.is_thing(one) and not self._is_moment(one) and not is_file_name(one) for one in items
+            guard.is_thing(one)
+            and not self._is_moment(one)
+            and not self.reader.names_day(one)
+            and not is_file_name(one)
+            for one in items
         )
 
     def renamed(self, step: Step, name: str) -> Step | None:
@@ -332,6 +337,8 @@ class Planner:
             case Kind.LIST if changes:
                 heard = fit.slots if fit is not None and fit.template.points else ()  # nobody says "list"
                 return self.are_things(value) and not any(guard.is_somebody(slot.text) for slot in heard)
+            case Kind.EXPRESSION:
+                return is_calculation(text)
             case Kind.PLACE if changes:
                 return guard.is_place(text)
             case Kind.PLACE:
@@ -344,9 +351,13 @@ class Planner:
             case Kind.TEXT if changes and parameter.is_prose:
                 return self._is_text(text, fit)
             case Kind.TEXT if parameter.is_label:
-                return guard.is_label(text)
+                is_list = any(one.kind is Kind.LIST for one in offer.parameters)
+                is_last = is_list and fit is not None and fit.template.last_slot == parameter.name
+                return guard.is_label(text, is_last=is_last) and not self.reader.when(text).words
             case Kind.TEXT if changes:
-                return guard.is_name(text) and not self.reader.is_moment(text)
+                of = fit is not None and not WORDS["of"].isdisjoint(fit.template.literals)
+                is_hour = _HOUR.match(fold(text)) is not None or (of and text.isdigit())  # "el de las 2"
+                return guard.is_name(text) and not is_hour and not self.reader.is_moment(text)
         return True
 
     def _is_text(self, text: str, fit: Fit | None) -> bool:
@@ -369,9 +380,11 @@ class Planner:
             return arguments
         said, when = str(arguments[text]), arguments.get(moment.name)
         if not isinstance(when, str):
-            if moment.required and self.reader.holds_time(said, names_day=False):
+            if moment.required and (guard.tells_when(said) or self.reader.holds_time(said, names_day=False)):
                 raise UnclearTimeError
             return arguments
+        if guard.tells_more(said):
+            raise UnclearTimeError
         if not self.reader.holds_time(said, names_day=self.reader.names_day(when)):
             return arguments
         whole = self.reader.split_time(f"{when} {said}")

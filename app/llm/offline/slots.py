@@ -23,7 +23,7 @@ _FILE = r"(?<!\S)(?:[\w.-]*/)*[\w-]+\.[A-Za-z]\w{0,4}(?!\w)|(?<!\S)/?(?:[\w.-]+/
 _BETWEEN_ITEMS = re.compile(  # but not within quotes, nor at the "and" of "a card for mum and dad"
     r"""("[^"]*"|“[^”]*”|«[^»]*»)|,(?!\d)|(?<!\d),|;|\n|\s(?:y|e|and|n|\+|o|ou|or)\s""", re.IGNORECASE
 )
-_OR = re.compile(r"\w (?:o|ou|or) (?!(?:algo|asi|something)\b)\w", re.IGNORECASE)
+_OR = re.compile(r"\w (o|ou|or) (?!(?:algo|asi|something)\b)\w", re.IGNORECASE)
 _FOR = re.compile(r"\b(?:for|para|pra|pro)\s", re.IGNORECASE)
 _TIME_AFTER_PLACE = re.compile(
     r"[\s,]+(?:right now|now|today|tonight|tomorrow|hoy|ahora|ahorita|mañana|hoje|agora|amanhã|please"
@@ -336,7 +336,8 @@ def _list(text: str, parameter: Parameter, reader: Reader) -> JSON:
     items = parameter.schema.get("items")
     inner = Parameter(parameter.name, items if isinstance(items, Mapping) else {}, True)
     parts = [_ALSO.sub("", part.strip()) for part in _items(text) if part.strip()]
-    if reader.person.language != "pt" and _OR.search(text):
+    is_article = "o" if reader.person.language == "pt" else ""
+    if any(one[1].lower() != is_article for one in _OR.finditer(text)):
         return None
     values = [convert(part, inner, reader) for part in parts]
     return [value for value in values if value is not None] or None

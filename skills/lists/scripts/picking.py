@@ -46,7 +46,7 @@ class Picked:
 
     def _pick(self, wanted):
         found_in = self._found_in(wanted)
-        is_clear = len(found_in) == 1 and (_means_several(wanted) or len(*found_in.values()) == 1)
+        is_clear = len(found_in) == 1 and (_means_several(wanted) or self._is_one(wanted, *found_in.values()))
         if is_clear:
             ((key, entries),) = found_in.items()
             picked = self.by_list.setdefault(key, [])
@@ -55,6 +55,11 @@ class Picked:
             self._unclear.append((wanted, found_in))
         else:
             self._missing.append(clean(wanted, self._say.language) or wanted)
+
+    def _is_one(self, wanted, entries):
+        """Tell whether one thing is meant by its whole name: "leche" may not be "leche condensada"."""
+        whole = self._thing(clean(wanted, self._say.language)).core
+        return len(entries) == 1 and (means_place(wanted) or whole == self._thing(entries[0].text).core)
 
     def _found_in(self, wanted):
         """Find the entries, by list: on the one that is named or in use, else on any that has them."""

@@ -16,7 +16,7 @@ SAID = {
         "was_checked": "Ya estaba tachado en la lista {name}: {things}",
         "was_open": "No estaba tachado en la lista {name}: {things}",
         "taken": "✓ Quitado de la lista {name}: {things}",
-        "put_back": "agrega {things} a la lista {name}",
+        "put_back": "agrega {things} a la lista de {name}",
         "take_back": "quita {things} de la lista de {name}",
         "undo": ". Deshacer: “{words}”",
         "left": "Falta: {things}",

@@ -25,7 +25,7 @@ SAID = {
         "list": "Tus notas ({shown} de {count}):\n{lines}",
         "found": "Encontré {count} con «{query}»:\n{lines}",
         "found_none": "Ninguna nota tiene «{query}».",
-        "changed": "✓ Nota {number} cambiada: {text}",
+        "changed": "✓ Nota {number} cambiada: {before} → {text}",
         "deleted": "✓ Nota {number} borrada: {text}\nPara recuperarla: «deshacer».",
         "restored": "✓ Nota {number} otra vez como estaba: {text}",
         "EMPTY_NOTE": "Falta el texto de la nota.",
@@ -52,7 +52,7 @@ SAID = {
         "list": "Suas notas ({shown} de {count}):\n{lines}",
         "found": "Encontrei {count} com “{query}”:\n{lines}",
         "found_none": "Nenhuma nota tem “{query}”.",
-        "changed": "✓ Nota {number} alterada: {text}",
+        "changed": "✓ Nota {number} alterada: {before} → {text}",
         "deleted": "✓ Nota {number} apagada: {text}\nPara recuperá-la: “desfazer”.",
         "restored": "✓ Nota {number} de novo como estava: {text}",
         "EMPTY_NOTE": "Falta o texto da nota.",
@@ -79,7 +79,7 @@ SAID = {
         "list": "Your notes ({shown} of {count}):\n{lines}",
         "found": 'I found {count} with "{query}":\n{lines}',
         "found_none": 'No note has "{query}".',
-        "changed": "✓ Note {number} changed: {text}",
+        "changed": "✓ Note {number} changed: {before} → {text}",
         "deleted": '✓ Note {number} deleted: {text}\nTo get it back: "undo".',
         "restored": "✓ Note {number} as it was: {text}",
         "EMPTY_NOTE": "The text of the note is missing.",
@@ -189,9 +189,11 @@ def edit_note(note: str, text: str, append: bool = False, context=None) -> dict:
     whole = f"{found[0].text}\n{text}" if append and text else text
     if code := _fault(whole):
         return say.failed(code)
+    before = cut(found[0].text)
     changed = notes.change(found[0], text=whole, undo=_undo(found[0]))
     _forget_what_is_old(notes)
-    return {"summary": say("changed", number=changed.number, text=cut(whole)), "number": changed.number}
+    summary = say("changed", number=changed.number, before=before, text=cut(whole))
+    return {"summary": summary, "number": changed.number}
 
 
 def delete_note(note: str = "", context=None) -> dict:
