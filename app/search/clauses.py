@@ -4,13 +4,12 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from app.search.words import WORDS, spaced
+from app.search.words import WORDS
 from app.text import fold
 
 MAX_FRAGMENTS = 12
 _FRAGMENT_WORDS = 16
 _MAX_JOINTS = 8
-_MAX_PLACES = 4
 _BULLET = re.compile(r"^\s*(?:[-*•·]|\d{1,2}[.)])\s+")
 _SENTENCE_END = re.compile(
     r"(?<=[?!;])\s+(?=\S)|(?<=[.…])\s+(?=[^\W\d_]|[¿¡])|(?<=[?!])(?=[¿¡])|(?<=\s)(?=[¿¡])"
@@ -32,12 +31,6 @@ _OF_STATE = re.compile(
     r"|how (?:many|much|long|is|are))\b(?! (?:about|if)\b)"
     r"|(?:esta[ns]?|estao|hay|ha|tem|tengo|tenho|tenemos|temos|cual(?:es)?|quais|qual|[cq]uant[ao]s?|[cq]uando"
     r"|d?onde|quien|quem|como esta[ns]?|que)\b(?! tal\b))"
-)
-_PLACE_JOINT = re.compile(r"\s*,\s*|\s+(?:y|e|and|&)\s+", re.IGNORECASE)
-_AND = re.compile(r"\s(?:y|e|and|&)\s", re.IGNORECASE)
-_PREPOSITION = re.compile(r"^(?:en|em|in|at|no|na|de|for|para)\s+", re.IGNORECASE)
-_PAIRED_NAMES = spaced(
-    "tobago herzegovina barbuda granadinas grenadines nevis nieves principe miquelon caicos futuna mayen"
 )
 
 
@@ -109,16 +102,3 @@ def fragments_of(said: str) -> list[str]:
         if len(found) > MAX_FRAGMENTS:
             break
     return [" ".join(fragment.split()[:_FRAGMENT_WORDS]) for fragment in list(found)[:MAX_FRAGMENTS]]
-
-
-def places(value: str) -> list[str]:
-    """Return the places in "Tokio y en Lima"; "Córdoba, España" and "Trinidad y Tobago" are one."""
-    parts: list[str] = []
-    for part in _PLACE_JOINT.split(value):
-        bare = _PREPOSITION.sub("", part.strip())
-        if parts and fold(bare).split(" ")[-1] in _PAIRED_NAMES:
-            return [value]
-        if bare:
-            parts.append(bare)
-    is_within = len(parts) == 2 and not _AND.search(value)
-    return [value] if is_within or len(parts) > _MAX_PLACES else parts

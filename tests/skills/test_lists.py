@@ -33,7 +33,7 @@ def test_things_are_put_on_shown_checked_off_and_taken_off(ana) -> None:
     bought = check(["la leche"], context=ana)
     assert bought["summary"] == "✓ Tachado de la lista Súper: leche\nFalta: huevos, 2 kg de arroz"
     assert take(["ARROZ"], context=ana)["summary"] == (
-        "✓ Quitado de la lista Súper: 2 kg de arroz. Deshacer: “agrega 2 kg de arroz a la lista Súper”"
+        "✓ Quitado de la lista Súper: 2 kg de arroz. Deshacer: “agrega 2 kg de arroz a la lista de Súper”"
     )
     shown = show(context=ana)
     assert shown["summary"] == "Súper (falta 1):\n1. huevos\n\n✓ leche"

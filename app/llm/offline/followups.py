@@ -76,7 +76,7 @@ def plan_after(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan
     plan = _resolved(plan, planner, before if is_talked_about else _NOTHING)  # "it" may be of what came since
     if last is not None and (step := _varied(planner, said, last, plan)) is not None:
         return Plan((step,))
-    if plan.is_complete or not earlier or before is not earlier[-1]:
+    if any(one.missing is None for one in plan.steps) or not earlier or before is not earlier[-1]:
         return plan
     answered = _answered(planner, before, said, plan)
     return Plan((answered,)) if answered is not None else plan
@@ -150,7 +150,8 @@ def _corrected(planner: Planner, said: str, last: PastCall) -> str:
     if not last.changed or asks(said):
         return ""
     start = next((word.start for word in spans(said) if word.text not in WORDS["corrects"]), len(said))
-    if start == 0 and planner.plan(said).stands_alone:  # "in 10 minutes more", once it rang
+    alone = (one for one in planner.plan(said).steps if one.missing is None)
+    if start == 0 and any(SAME not in one.arguments.values() for one in alone):  # "in 10 minutes more"
         return ""
     rest = said[start:]
     return f"{_BETTER[planner.reader.person.language]} {rest}" if planner.reader.is_moment(rest) else ""
@@ -267,7 +268,7 @@ def _varied(planner: Planner, said: str, last: PastCall, plan: Plan) -> Step | N
     if not planner.only_reads(last.tool) and (asks(said) or holds_doubt(said, spans(said))):
         return None
     step = _with_variation(planner, Step(last.tool, last.arguments), said)
-    if step is None or not plan.is_complete:
+    if step is None or not any(one.missing is None for one in plan.steps):
         return step
     rest, bare = _named(said)
     is_incomplete = (

@@ -29,6 +29,7 @@ _OF_ANOTHER = re.compile(r"\b(?:y|e|and) (?:\w+ )?(?:vive|mora|lives) (?:en|em|i
 _SEVERAL = re.compile(r"[?!;:…]|, |\b(?:y|e|and) (?:el|l[ao]s?|[ao]s?|the)\b")  # names
 _UNPLACED = re.compile(r"[!?:;…()]| - |\d{5,}|\.\.")
 _CLOCK_OFFSET = re.compile(r"\W*(?:utc|gmt)[+-]\d{1,2}(?::\d\d)?\W*")
+_SOMEBODY = re.compile(r"\W*(?:a|o|la|el) [A-ZÁÉÍÓÚÂÊÔÃÕÑ]")  # a name with an article: "a Carla"
 _LIKE_A_VERB = re.compile(r"\w{2,}(?:[^e]ed|ou|aron|ieron|aram|eram|ando|iendo)$")
 _ENDS_OPEN = re.compile(
     r"\b(?:de|del|do|da|dos|das|of|for|para|pra|pro|con|com|with|y|e|and|the|el|la|los|an?)$"
@@ -91,6 +92,7 @@ def is_thing(item: str) -> bool:
         0 < len(found) <= _MOST_OF_THING
         and bool(named)
         and found[0] not in WORDS["describing"]
+        and not _SOMEBODY.match(item)
         and not ALL_STOP_WORDS.issuperset(found)
         and not _UNPLACED.search(said)
         and not _ENDS_OPEN.search(said)
@@ -142,11 +144,6 @@ def may_be_place(text: str) -> bool:
     begins = ALL_STOP_WORDS - _ARTICLES
     is_led = found[:1] != [] and found[0] in begins and not text[0].isupper()
     return 0 < len(found) <= _MOST_OF_ASKED_PLACE and not is_led and "\n" not in text
-
-
-def is_somebody(text: str) -> bool:
-    """Tell whether a text is a name with an article: "a Carla"."""
-    return re.match(r"\W*(?:a|o|la|el) [A-ZÁÉÍÓÚÂÊÔÃÕÑ]", text) is not None
 
 
 def is_text(text: str, *, is_alone: bool = True) -> bool:

@@ -204,19 +204,16 @@ class OfflineModel:
         return _written(request, "\n\n".join(told))
 
     def _next_round(self, calls: Sequence[Step], rounds: int) -> Sequence[Step]:
-        """Return the calls that may run now: one of each category, for it may change what the next finds.
+        """Return the calls that may run now: until a category comes again, whose state the first may change.
 
         The last round takes all that are left.
         """
-        if rounds >= _MAX_ROUNDS - 1:
-            return calls
-        taken: set[str] = set()
-        for at, step in enumerate(calls[:MAX_PARALLEL]):
-            category = self._catalog.index.category(step.tool)
-            if (category in taken and not step.beside) or (at and step.says(calls[at - 1])):
-                return calls[:at]
-            taken.add(category)
-        return calls[:MAX_PARALLEL]
+        categories = [self._catalog.index.category(step.tool) for step in calls]
+        alone = [at for at, step in enumerate(calls) if at and step.says(calls[at - 1])]
+        again = [at for at, category in enumerate(categories) if category in categories[:at]]
+        return (
+            calls if rounds >= _MAX_ROUNDS - 1 else calls[: min(*alone, *again, MAX_PARALLEL, MAX_PARALLEL)]
+        )
 
     def _plan(self, request: ModelRequest, late: str, offers: Sequence[Offer], person: Person) -> Plan:
         planner = self._planner(offers, person)

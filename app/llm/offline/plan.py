@@ -5,21 +5,19 @@ from dataclasses import dataclass, field
 
 from app.llm.offline.slots import Parameter
 from app.messages import JSON
-from app.search.phrases import SAME, Template
+from app.search.phrases import Template
 
 
 @dataclass(frozen=True)
 class Step:
     """One call.
 
-    `missing`: the required parameter to ask the person for first. `beside`: belongs to the same question as
-    the step before, so that both may run at once. `phrase`: what it was found by.
+    `missing`: the required parameter to ask the person for first. `phrase`: what it was found by.
     """
 
     tool: str
     arguments: Mapping[str, JSON]
     missing: Parameter | None = None
-    beside: bool = False
     is_guess: bool = False  # a search for what a question may be about
     phrase: Template | None = field(default=None, compare=False)
 
@@ -46,12 +44,3 @@ class Plan:
     lacking: int = 0
     withheld: bool = False
     is_when_unclear: bool = False
-
-    @property
-    def is_complete(self) -> bool:
-        return any(step.missing is None for step in self.steps)
-
-    @property
-    def stands_alone(self) -> bool:
-        """Tell whether a step is one wherever it is said; "add milk" is only after talk of a list."""
-        return any(step.missing is None and SAME not in step.arguments.values() for step in self.steps)

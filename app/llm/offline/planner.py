@@ -1,7 +1,7 @@
 """The calls that a message asks for: each of its sentences fits a whole phrase, or is not understood."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -23,7 +23,7 @@ from app.llm.offline.slots import (
 from app.llm.smalltalk import Talk, small_talk
 from app.messages import JSON
 from app.search.arithmetic import asked_calculation, is_calculation
-from app.search.clauses import lines, places, sentences, splits
+from app.search.clauses import lines, sentences, splits
 from app.search.index import ToolIndex
 from app.search.phrases import ALL, read_template
 from app.search.sentence import Fit, Sentence, trimmed, unquoted, without_courtesies
@@ -283,7 +283,7 @@ class Planner:
         if others and not self.only_reads(first.tool) and not best.template.points:
             return [], True  # nobody can tell which is meant
         steps = {step.tool: step for step in reversed(alike)}
-        return [one for tool in sorted(steps) for one in self._one_for_each_place(steps[tool])], False
+        return [steps[tool] for tool in sorted(steps)], False
 
     def _step(self, fit: Fit, clause: str) -> Step | None:
         """Return the call with the values of the slots; None if the words are not meant for it."""
@@ -335,8 +335,7 @@ class Planner:
             case Kind.WHEN if not changes and fit is not None and fit.template.begins_in_slot:
                 return self.reader.is_moment(text)
             case Kind.LIST if changes:
-                heard = fit.slots if fit is not None and fit.template.points else ()  # nobody says "list"
-                return self.are_things(value) and not any(guard.is_somebody(slot.text) for slot in heard)
+                return self.are_things(value)
             case Kind.EXPRESSION:
                 return is_calculation(text)
             case Kind.PLACE if changes:
@@ -408,18 +407,6 @@ class Planner:
     def _is_whole(self, when: str) -> bool:
         bare = when.removeprefix("de ").removeprefix("of ")
         return self.reader.reads_whole(when) or self.reader.reads_whole(f"in {bare}")
-
-    def _one_for_each_place(self, step: Step) -> Iterator[Step]:
-        offer = self.offers[step.tool]
-        for name, value in step.arguments.items():
-            parameter = offer.parameter(name)
-            if parameter is not None and parameter.kind is Kind.PLACE and isinstance(value, str):
-                several = places(value)
-                if len(several) > 1 and self.only_reads(step.tool):
-                    for number, place in enumerate(several):
-                        yield replace(step, arguments={**step.arguments, name: place}, beside=number > 0)
-                    return
-        yield step
 
     def _by_arithmetic(self, clause: str) -> list[Step]:
         asked = asked_calculation(clause)
