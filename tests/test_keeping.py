@@ -74,7 +74,7 @@ def test_two_people_keep_their_own_at_the_same_time_and_find_it_after_a_restart(
 def test_a_note_is_changed_deleted_and_brought_back(offline):
     ask = partial(_one, offline[1], "p2")
     assert ask("note buy bread") == "✓ Note saved: buy bread"
-    assert ask("change note 1 to buy dark bread") == "✓ Note 1 changed: buy dark bread"
+    assert ask("change note 1 to buy dark bread") == "✓ Note 1 changed: buy bread → buy dark bread"
     assert ask("delete note 1").startswith("✓ Note 1 deleted: buy dark bread")
     assert ask("bring back the note I deleted") == "✓ Note 1 as it was: buy dark bread"
 
@@ -105,7 +105,7 @@ def test_each_person_has_lists_of_their_own_also_after_a_restart(offline):
     told = chat.ask(p0="agrégale tortillas y quita los huevos", p1="e queijo também")
     assert told["p0"] == (
         "✓ En la lista Súper: tortillas\n\n"
-        "✓ Quitado de la lista Súper: huevos. Deshacer: “agrega huevos a la lista Súper”"
+        "✓ Quitado de la lista Súper: huevos. Deshacer: “agrega huevos a la lista de Súper”"
     )
     assert told["p1"] == "✓ Na lista Compras: queijo"
     wait_for(lambda: not open_work(server), "everything to be sent")
