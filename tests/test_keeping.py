@@ -102,7 +102,7 @@ def test_each_person_has_lists_of_their_own_also_after_a_restart(offline):
         "p0": "✓ En la lista Súper: leche, huevos, 2 kg de arroz",
         "p1": "✓ Na lista Compras: leite, pão",
     }
-    told = chat.ask(p0="agrégale tortillas y quita los huevos", p1="e queijo também")
+    told = chat.ask(p0="agrégale tortillas y quita los huevos", p1="adiciona queijo na lista")
     assert told["p0"] == (
         "✓ En la lista Súper: tortillas\n\n"
         "✓ Quitado de la lista Súper: huevos. Deshacer: “agrega huevos a la lista de Súper”"
