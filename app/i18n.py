@@ -239,7 +239,7 @@ _WORDS: dict[Language, str] = {
         activa desactiva aprueba aprobá herramienta herramientas actualizá
     """,
     "pt": """
-        pronto lista esvazie esvazia esvaziar fecha fecho fechar fechado projeto projetos stop ok google o a os
+        lista esvazie esvazia esvaziar fecha fecho fechar fechado projeto projetos stop ok google o a os
         as um uma uns umas ao aos à às do da dos das no na nos nas num numa pelo pela pelos pelas de em
         ou mas nem que quê quem qual quais quando onde aonde como quanto quanta quantos quantas porque
         porquê por para pra pro pras pros com sem sobre entre até desde é são era eram foi foram ser sou
@@ -296,6 +296,6 @@ _WORDS: dict[Language, str] = {
         eita puxa sério traz traga trazer leva leve levar ganhei combinado resolva resolver divide agua
         tres mes gas servidor servidores instala instale instalar desinstala desinstalar desliga
         desligue ativa ative desativa desative aprova aprove ferramenta ferramentas atualiza atualize
-        desfaz desfazer
+        desfaz desfazer pronto
     """,
 }

@@ -133,8 +133,9 @@ def test_a_name_or_a_loan_word_does_not_turn_a_message() -> None:
 @pytest.mark.parametrize(("usual", "said", "found"), [
     ("pt", "ta errado", "pt"), ("pt", "ta bom", "pt"), ("pt", "que pena", "pt"), ("pt", "esta mal", "pt"),
     ("pt", "pronto", None), ("pt", "nada", None), ("en", "roll a die", None), ("en", "mañana", None),
-    ("es", "não", None), ("es", "que horas são", "pt"), ("es", "I'm tired", "en"), ("pt", "what time is it", "en"),
-    ("pt", "recuérdame pagar", "es"), ("en", "¿cómo estás?", "es"), ("es", "show my lists", "en"),
+    ("es", "não", None), ("es", "que horas são", "pt"), ("es", "I'm tired", "en"),
+    ("pt", "what time is it", "en"), ("pt", "recuérdame pagar", "es"), ("en", "¿cómo estás?", "es"),
+    ("es", "show my lists", "en"),
 ])  # fmt: skip
 def test_a_person_keeps_their_language_unless_two_words_are_only_of_another(
     usual: str, said: str, found: str | None
