@@ -28,6 +28,7 @@ _TAKES_BACK = re.compile(
 _OF_ANOTHER = re.compile(r"\b(?:y|e|and) (?:\w+ )?(?:vive|mora|lives) (?:en|em|in)\b")
 _SEVERAL = re.compile(r"[?!;:…]|, |\b(?:y|e|and) (?:el|l[ao]s?|[ao]s?|the)\b")  # names
 _UNPLACED = re.compile(r"[!?:;…()]| - |\d{5,}|\.\.")
+_TECHNICAL = re.compile(r"(?!.*(?:\s(?:y|e|and)|,)\s)(?:\S+\s+){0,6}\S*(?:\w_|[/@])\w\S*(?:\s+\S+)?")
 _CLOCK_OFFSET = re.compile(r"\W*(?:utc|gmt)[+-]\d{1,2}(?::\d\d)?\W*")
 _LIKE_A_VERB = re.compile(r"\w{2,}(?:[^e]ed|ou|aron|ieron|aram|eram|ando|iendo)$")
 _ENDS_OPEN = re.compile(
@@ -106,10 +107,13 @@ def is_name(text: str) -> bool:
 
 
 def is_label(text: str) -> bool:
-    """Tell whether a text can be the name of a list or the like."""
+    """Tell whether a text can be the name of a list or the like, or is an address, a path or a command."""
     found = words(text)
     joined = {"y", "e", "and", *({found[0]} & {"de", "of"} if found else ())}
-    return len(text.split()) <= _MOST_OF_LABEL and joined.isdisjoint(found) and is_thing(text)
+    is_short = len(text.split()) <= _MOST_OF_LABEL
+    return (is_short and joined.isdisjoint(found) and is_thing(text)) or _TECHNICAL.fullmatch(
+        text
+    ) is not None
 
 
 def is_place(text: str) -> bool:
