@@ -55,7 +55,7 @@ def _is_sure(prose: str, language: Language) -> bool:
     pattern = dict(_PATTERNS)[language]
     signs = sum(" " in match or match in "¿¡" for match in {*pattern.findall(prose)})
     for token in set(prose.casefold().split()):
-        own = [one for one in _WORD.findall(token) if _vocabulary().get(one) == {language}]
+        own = [one for one in _WORD.findall(token) if _vocabulary().get(one, frozenset()) == {language}]
         if any(len(one) >= _UNMISTAKABLE for one in own):
             return True
         signs += bool(own or pattern.search(token))
