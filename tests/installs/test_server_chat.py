@@ -304,8 +304,8 @@ def test_servers_are_found_in_the_words_of_three_languages_and_a_vain_search_nam
         assert rain in graph.reply("p0", count + 1)
         assert sky not in graph.texts("p0")[-1]
     for asks, said in (
-        ("busca un servidor de github", "Hay servidores para, entre otras cosas: clima, calendario."),
-        ("busca um servidor de io.github", "Há servidores para, entre outras coisas: clima, calendário."),
+        ("búscame un servidor de github", "Hay servidores para, entre otras cosas: clima, calendario."),
+        ("procura um servidor de io.github", "Há servidores para, entre outras coisas: clima, calendário."),
         ("search the registry for football", "There are servers for, among others: weather, calendar."),
     ):
         graph.say("p0", asks)
