@@ -29,7 +29,7 @@ def say_plural(language: str, singular: str, plural: str, n: int, /, **values: o
 def detect_language(text: str, usual: str = "") -> Language | None:
     """Return the language of a message; None if it cannot be told ("ok", "2+2", a name, an emoji).
 
-    A single word of another language than the person's `usual` one does not tell in a sentence.
+    Another language than the person's `usual` one takes two words that are of no other, or a long one.
     """
     if asks := _TRANSLATES.match(text):
         return next(language for language in LANGUAGES if asks[language])
@@ -45,7 +45,21 @@ def detect_language(text: str, usual: str = "") -> Language | None:
     if usual in scores and len(prose.split()) > 1:
         scores[usual] += 1
     best, second = sorted(LANGUAGES, key=scores.__getitem__, reverse=True)[:2]
-    return best if scores[best] >= 2 and scores[best] > scores[second] else None
+    if scores[best] < 2 or scores[best] <= scores[second]:
+        return None
+    return best if usual in ("", best) or _is_sure(prose, best) else None
+
+
+def _is_sure(prose: str, language: Language) -> bool:
+    """Tell whether a text holds two words that are only of this language, or a long one."""
+    pattern = dict(_PATTERNS)[language]
+    signs = sum(" " in match or match in "¿¡" for match in {*pattern.findall(prose)})
+    for token in set(prose.casefold().split()):
+        own = [one for one in _WORD.findall(token) if _vocabulary().get(one, frozenset()) == {language}]
+        if any(len(one) >= _UNMISTAKABLE for one in own):
+            return True
+        signs += bool(own or pattern.search(token))
+    return signs >= 2
 
 
 def _score_word(word: str, scores: dict[Language, int], *, is_name: bool) -> None:
@@ -99,6 +113,7 @@ _TRANSLATES = re.compile(
     re.IGNORECASE,
 )
 _LONGEST = 2_000
+_UNMISTAKABLE = 10  # letters of a word that tells by itself
 _NOT_PROSE = re.compile(r"```.*?```|https?://\S+|\S+@\S+|[@#]\w+|(?<!\S)/\w+", re.DOTALL | re.IGNORECASE)
 _NAME = re.compile(r"(?<=[^\W\d_] )[A-ZÁÉÍÓÚÂÊÔÃÕÑÇ][^\W\d_]+")
 _DRAWN_OUT = re.compile(r"(\w)\1+$")  # "heyyy"
@@ -133,7 +148,7 @@ _WORDS: dict[Language, str] = {
     "en": """
         ok google the yo an and or but of to in on at by for with from about into over than then that
         this these those it its is are was were be been being am do does did done don doing have has had
-        having will would can could should shall may might must not yes yeah yep nope n lol hell ta ra
+        having will would can could should shall may might must not yes yeah yep nope n lol hell
         please thanks thank thx cheers hi hello hey bye goodbye good morning afternoon evening night
         well fine great nice sorry welcome sure right wrong i me my mine you your yours u ur he him his
         she her they them their we us our what when where who whom which why how much many more most
@@ -281,6 +296,6 @@ _WORDS: dict[Language, str] = {
         eita puxa sério traz traga trazer leva leve levar ganhei combinado resolva resolver divide agua
         tres mes gas servidor servidores instala instale instalar desinstala desinstalar desliga
         desligue ativa ative desativa desative aprova aprove ferramenta ferramentas atualiza atualize
-        desfaz desfazer
+        desfaz desfazer pronto
     """,
 }

@@ -467,7 +467,9 @@ def _previewed(language: str, name: str, text: CardText) -> ToolResult:
 
 def _without_secrets(name: str) -> str:
     """Drop secrets from search words; exact names of the registry have a slash and may look like a key."""
-    return " ".join(word for word in name.split() if "/" in word or not holds_secret(word))
+    words = name.split()
+    kept = " ".join(word for word in words if "/" in word or not holds_secret(word))
+    return kept if len(kept) == len(" ".join(words)) else kept.rstrip(" .,;:")
 
 
 def _secret_warning(language: str) -> str:

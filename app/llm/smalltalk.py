@@ -79,7 +79,7 @@ _SWITCHES = tuple(
 )
 _WHOLE = {
     **dict.fromkeys(("buenas noches", "boa noite", "good night", "goodnight", "gn"), Talk.NIGHT),
-    **dict.fromkeys(("k", "kk"), Talk.NOD),
+    **dict.fromkeys(("k", "kk", "bom", "ta bom", "esta bom", "que bom", "muito bom"), Talk.NOD),
     **dict.fromkeys(_NEVER_MIND, Talk.NEVER_MIND),
     **dict.fromkeys(_SORRY, Talk.SORRY),
     **dict.fromkeys(_WARMTH, Talk.WARMTH),

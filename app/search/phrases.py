@@ -1,7 +1,7 @@
 """Example phrases with `{slots}`, taken apart.
 
 A phrase may also give values: `{status=done}`. Three values are special: `it` (what was talked about), `same`
-(the value it had in what was talked about, or none) and `*` (the whole message).
+(the value it had in what was talked about, or none; `all` is no such value) and `*` (the whole message).
 """
 
 import re
@@ -15,6 +15,7 @@ from app.search.words import ALL_STOP_WORDS, WORDS, Word, spans
 IT = "it"
 SAME = "same"
 ALL = "*"
+EVERYTHING = "all"
 _ENOUGH_SMALL_WORDS = 4  # to be a phrase of their own: "what did I tell you about {query}"
 _APART: Mapping[str, tuple[str, ...]] = {
     **{"whats": ("what", "s"), "hows": ("how", "s"), "wheres": ("where", "s"), "whos": ("who", "s")},

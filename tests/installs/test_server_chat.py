@@ -1,4 +1,4 @@
-"""Servers from a chat: found by words, shown whole, installed after a yes, used at once, removed again."""
+"""Servers from a chat: found by words, shown whole, installed after a yes, removed again."""
 
 import asyncio
 import json
@@ -91,7 +91,7 @@ def records(server: Any) -> list[Path]:
     return sorted((server.folder / "mcp").glob("*/installed.json"))
 
 
-def test_a_server_is_found_shown_installed_used_and_removed_with_a_question_in_every_mode(port: Any) -> None:
+def test_a_server_is_found_shown_installed_and_removed_with_a_question_in_every_mode(port: Any) -> None:
     server, graph = port(CONFIRMATION_MODE="yolo")
     graph.say("p0", "instala el server de tides")
     listed = told(graph, "p0", "¿Cuál de ellos?")
@@ -116,8 +116,6 @@ def test_a_server_is_found_shown_installed_used_and_removed_with_a_question_in_e
     press(graph, "p0", question, "Instalar y confiar")
     receipt = told(graph, "p0", "✓ Instalado: tides 1.0.0 · 1 herramienta: high_tide")
     assert "Deshacer: “quita el server tides”" in receipt
-    graph.say("p0", "when is high tide in Lota")
-    told(graph, "p0", "high at noon")
     graph.say("p0", "qué servers tengo")
     told(graph, "p0", "- tides 1.0.0: funciona, 1 herramienta")
     graph.say("p0", "apaga el server tides")
@@ -306,8 +304,8 @@ def test_servers_are_found_in_the_words_of_three_languages_and_a_vain_search_nam
         assert rain in graph.reply("p0", count + 1)
         assert sky not in graph.texts("p0")[-1]
     for asks, said in (
-        ("busca un servidor de github", "Hay servidores para, entre otras cosas: clima, calendario."),
-        ("busca um servidor de io.github", "Há servidores para, entre outras coisas: clima, calendário."),
+        ("búscame un servidor de github", "Hay servidores para, entre otras cosas: clima, calendario."),
+        ("procura um servidor de io.github", "Há servidores para, entre outras coisas: clima, calendário."),
         ("search the registry for football", "There are servers for, among others: weather, calendar."),
     ):
         graph.say("p0", asks)

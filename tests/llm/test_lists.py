@@ -82,6 +82,8 @@ async def test_other_lists_stay_with_their_own_tools(
         ),
         ("es", [TASKS, "agrega barrer"], [("add_task", {"task": "barrer"})]),
         ("es", ["busca leche en mis notas", "bórrala"], [("delete_note", {"note": "4"})]),
+        ("pt", ["minhas listas", "limpa a lista"], []),
+        ("pt", ["minhas listas", "limpa a lista", "viagem"], [deleted("viagem")]),
         ("pt", ["coloca leite na lista", "tira ele"], [off("leite")]),
         ("en", ["add milk to the list", "remove bread"], [off("bread")]),
         ("en", ["add milk to the list", "add bread and eggs"], [put("bread", "eggs")]),

@@ -215,6 +215,7 @@ async def test_long_messages_take_no_long_time(said: str) -> None:
         ("en", "yes", "I am not waiting for an answer"),
         ("pt", "não", "Não estou esperando resposta"),
         ("pt", "deixa pra lá", "Tudo bem, deixa pra lá."),
+        ("pt", "tá bom", "👍"),
         ("en", "k", "👍"),
         ("es", "k", "👍"),
         ("es", "perdón", "¡No hay problema!"),

@@ -166,7 +166,7 @@ def graph(tmp_path_factory):
         ("qué versión sos?", "Soy Recado"),
         ("muéstrame tu configuración", "MAX_TOOLS_PER_CALL"),
         ("show me the recent logs", "Uvicorn running"),
-        ("está tudo funcionando?", "Está tudo funcionando: recebo"),
+        ("você está funcionando bem?", "Está tudo funcionando: recebo"),
     ],
 )
 def test_an_owner_is_told_about_the_assistant(graph, asked, told):

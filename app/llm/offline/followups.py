@@ -14,7 +14,7 @@ from app.llm.offline.slots import NUMERALS, Kind, Parameter, convert
 from app.llm.smalltalk import small_talk
 from app.messages import JSON
 from app.search.arithmetic import is_arithmetic
-from app.search.phrases import IT, SAME
+from app.search.phrases import EVERYTHING, IT, SAME
 from app.search.words import ALL_STOP_WORDS, WORDS, spans, words
 from app.store.turn_state import Exchange, PastCall
 from app.text import fold
@@ -382,7 +382,7 @@ def _with_it(step: Step, had: Mapping[str, JSON], told: str, planner: Planner) -
     arguments = dict(step.arguments)
     for name in _pronouns(step):
         before = had.get(name)
-        before = None if before in (IT, SAME, [IT]) else before
+        before = None if before in (IT, SAME, [IT], EVERYTHING) else before
         parameter = offer.parameter(name)
         if arguments.pop(name) == SAME:
             arguments |= {name: before} if before is not None else {}

@@ -28,6 +28,7 @@ _TAKES_BACK = re.compile(
 _OF_ANOTHER = re.compile(r"\b(?:y|e|and) (?:\w+ )?(?:vive|mora|lives) (?:en|em|in)\b")
 _SEVERAL = re.compile(r"[?!;:…]|, |\b(?:y|e|and) (?:el|l[ao]s?|[ao]s?|the)\b")  # names
 _UNPLACED = re.compile(r"[!?:;…()]| - |\d{5,}|\.\.")
+_TECHNICAL = re.compile(r"(?!.*(?:\s(?:y|e|and)|,)\s)(?:\S+\s+){0,6}\S*(?:\w_|[/@])\w\S*(?:\s+\S+)?")
 _CLOCK_OFFSET = re.compile(r"\W*(?:utc|gmt)[+-]\d{1,2}(?::\d\d)?\W*")
 _SOMEBODY = re.compile(r"\W*(?:a|o|la|el) [A-ZÁÉÍÓÚÂÊÔÃÕÑ]")  # a name with an article: "a Carla"
 _LIKE_A_VERB = re.compile(r"\w{2,}(?:[^e]ed|ou|aron|ieron|aram|eram|ando|iendo)$")
@@ -111,7 +112,7 @@ def is_name(text: str) -> bool:
 
 
 def is_label(text: str, *, is_last: bool) -> bool:
-    """Tell whether a text can be the name of a list or the like.
+    """Tell whether a text can be the name of a list or the like, or is an address, a path or a command.
 
     `is_last`: it ends the sentence, where "festa balao" may be a list and a thing.
     """
@@ -120,7 +121,10 @@ def is_label(text: str, *, is_last: bool) -> bool:
     if is_last and telling > 1 + sum(word in WORDS["of"] for word in found):
         return False
     joined = {"y", "e", "and", *({found[0]} & {"de", "of"} if found else ())}
-    return len(text.split()) <= _MOST_OF_LABEL and joined.isdisjoint(found) and is_thing(text)
+    is_short = len(text.split()) <= _MOST_OF_LABEL
+    return (is_short and joined.isdisjoint(found) and is_thing(text)) or _TECHNICAL.fullmatch(
+        text
+    ) is not None
 
 
 def is_place(text: str) -> bool:
