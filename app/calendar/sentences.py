@@ -58,6 +58,10 @@ _LEADING = _any(
     "closes? opens? lands? empieza comienza comeca termina cierra abre llega sale",
 )
 _LEADS = re.compile(rf"(?:^|\W){_LEADING}(?:\W+(?:{_ARTICLE}|pr[ao]s))*\W*$")
+# A repetition that no pattern reads, right before a time or with one word between: "toda bendita segunda".
+_AGAIN = re.compile(
+    r"\b(?:tod[oa]|td[ao]?s?|cada|sempre|siempre|qua(?:l|is)quer|cual(?:es)?quiera?|every|each|always)(?:\W+\w+)?\W*$"
+)
 # Right behind a time these go on with it: "… 20 to call", "… Tokyo time", "… or 8", "… of January".
 _FURTHER = _any(
     "and or but not except before after until till by around between from starting only unless sharp",
@@ -128,6 +132,19 @@ _NAMED_DAY = re.compile(
     )
     + r")\b"
 )
+# Words before what is to be told, which belong to the time or to nothing: "certinho de ver …", "X, de ver …".
+_INFINITIVE = r"\w+[aeio]r(?:[mts]e|nos|l[aeo]s?)*"
+_OF_NO_VERB = _any(
+    "alquiler aluguer azucar bar celular cancer dolar hogar lugar mar militar mujer mulher par"
+)
+_LED_IN = re.compile(
+    rf"""\W*(?!{_INFINITIVE}\b|por\s)(?: [^,]{{1,40}},\s*(?:de|que|q|to|that)\s
+    | (?:\w+\W+){{1,3}}de\s+(?!{_OF_NO_VERB}\b){_INFINITIVE}\b
+    | (?!(?:t[ei][enm]\w*|hay|h[ae]|falta\w*)\b)\w+\s+(?:que|q)\s+{_INFINITIVE}\b
+    | (?:s[ie][nm]\s+falta|(?:urgente|certinho|d?inovo|viu)(?!\W*$)|(?:kindly|urgently|again|please)\s+to)\b )
+    | \W*por\s+\w+,\s*(?:de|que|q)\s""",
+    re.VERBOSE,
+)
 _FOR = re.compile(r"(?:for|para|pra|pro|de|del|do|da|about|sobre)\b")
 # "confirm the appointment of …", "the bill that is due …": the time is a thing's own
 _OF_A_THING = re.compile(r"\b(?:de|del|d[ao]s?|of|from)\W*$|\b(?:que|that|which) \w+\W*$")
@@ -170,6 +187,8 @@ def split_time(text: str, language: str, *, is_due: bool = False) -> tuple[str, 
         return None
     if (not is_first or len(blocks) == 2) and (_LEADS.search(folded) or _OF_A_THING.search(folded)):
         return None
+    if not is_first and _AGAIN.search(folded):
+        return None
     if holds_time(rest, language, names_day=names_day(words, language)):
         return None
     return f"{words} {end_of_all}".strip(), rest.strip(" ,.;:")
@@ -187,7 +206,7 @@ def holds_time(text: str, language: str, *, names_day: bool) -> bool:
     long_words = set(re.findall(r"[a-z]{6,}", folded)) - _LIKE_DAYS
     if any(get_close_matches(word, _DAY_NAMES, 1, _ALIKE) for word in long_words):
         return True  # "wensday"
-    if pieces(text, language) or _CHANGES.search(folded):
+    if pieces(text, language) or _CHANGES.search(folded) or _LED_IN.match(folded):
         return True
     return not names_day and _NAMED_DAY.search(folded) is not None
 

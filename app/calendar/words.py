@@ -36,6 +36,10 @@ _JOINING = frozenset("y e and o ou or a to hasta ate until till para pra pras".s
 _DAY_KINDS = frozenset(
     {"iso", "date", "weekday", "tomorrow", "day_of_month", "next_week", "next_month", "weekend"}
 )
+DAY_KINDS = frozenset(
+    {"iso", "date", "weekday", "today", "tomorrow", "day_of_month", "month_day", "every_weekday"}
+)
+"""Kinds of words that name a day, not only a week or a month."""
 _ONE_DAY = frozenset({"date", "tomorrow", "today", "day_of_month", "weekday"})
 _RULED = ("every_weekday", "every_part", "workdays", "weekends", "yearly", "every_other")
 _MAY_COME_AGAIN = frozenset(
@@ -494,6 +498,8 @@ class _Reader:
         clock = self._clock() or Clock(DEFAULT_HOUR)
         moment = datetime.combine(day, time(clock.hour, clock.minute))
         if not clock.is_certain and clock.hour < _SMALLEST_CLEAR_HOUR:
+            if (due := next_after(rule, moment, self._zone, self._now)) is not None:
+                moment = datetime.fromtimestamp(due, self._zone).replace(tzinfo=None)
             return Reading(problem="ambiguous", choices=(moment, moment + timedelta(hours=12)))
         if self._passed(moment) and "INTERVAL" in rule and "DAILY" in rule:
             moment += timedelta(days=1)

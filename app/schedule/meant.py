@@ -8,6 +8,7 @@ from app.store import schedules
 from app.store.database import Connection
 from app.store.schedules import Schedule
 from app.tools import ToolContext
+from app.tools.authoring import holds_more
 
 # a reminder told within so many seconds is the one that "in 10 minutes more" means
 SNOOZED_WITHIN = 24 * 3600.0
@@ -15,7 +16,7 @@ _LINKING = (
     r"(?:que|q|de que|de|do(?! (?:the|my|a|an|some|it)\b)|da|para que|para|pra|por|sobre"
     r"|a|al|ao|as|às|y|e|el|los|las|to|that|about|for|of|and|the|at)"
 )
-_LEADING = re.compile(rf"^(?:\W*\b(?:{_LINKING}|on)\b(?=\s))+\s*|^[\s,.:;–—-]+", re.IGNORECASE)
+_LEADING = re.compile(rf"^(?:\W*\b(?!por\b)(?:{_LINKING}|on)\b(?=\s))+\s*|^[\s,.:;–—-]+", re.IGNORECASE)
 _TRAILING = re.compile(rf"(?:\s+{_LINKING})+\W*$", re.IGNORECASE)
 _LONGEST_WANTED = 300  # characters of a description; the rest is not looked for
 _LAST = frozenset(
@@ -58,11 +59,23 @@ def meant(conn: Connection, person: str, wanted: str, context: ToolContext) -> S
     key = _folded(_TRAILING.sub("", clean(wanted[:_LONGEST_WANTED])))
     if number := _NUMBER.fullmatch(key):
         return [one for one in found if one.number == int(number[1])]
-    words = [word for word in key.split() if word not in _FILLER]
+    words = _telling(key)
     if key in _LAST or not words:
         return found
     folded = ((one, _folded(one.text)) for one in found)
     return [one for one, text in folded if all(word in text for word in words)]
+
+
+def names_part(one: Schedule, wanted: str) -> bool:
+    """Return True if words name one of several things of a reminder: "light" of "light and water"."""
+    key = _folded(wanted[:_LONGEST_WANTED])
+    words = _telling(key)
+    is_whole = key in _LAST or _NUMBER.fullmatch(key) or not words
+    return not is_whole and holds_more(one.text, " ".join(words))
+
+
+def _telling(key: str) -> list[str]:
+    return [word for word in key.split() if word not in _FILLER]
 
 
 def _folded(text: str) -> str:

@@ -1,6 +1,7 @@
 """The service behind reminders, tasks and watches (`context.services.schedule`), in the person's language."""
 
 import asyncio
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -11,18 +12,19 @@ from zoneinfo import ZoneInfo
 
 from app.calendar.changes import read_change
 from app.calendar.rules import shortest_gap
-from app.calendar.words import Reading, When, read_when
+from app.calendar.words import DAY_KINDS, Reading, When, read_when
 from app.i18n import say
 from app.people import Person
 from app.schedule.alarm import Reminders, next_time
-from app.schedule.meant import clean, meant, to_snooze
+from app.schedule.meant import clean, meant, names_part, to_snooze
 from app.schedule.quiet import quiet_until
 from app.schedule.wording import city_of, local_text, quoted_text, run_text, shown_text, when_text
-from app.search.words import content, words
+from app.search.words import WORDS, content, words
 from app.store import people, schedules
 from app.store.database import Connection, Database
 from app.store.outbox import WINDOW_SECONDS
 from app.store.schedules import Kind, LastRun, Schedule
+from app.text import fold
 from app.tools import ToolContext, ToolResult
 
 MOST_ACTIVE = 200
@@ -50,6 +52,8 @@ class ScheduleService:
         elif _is_hour_of(more, said, text):
             said, text = await self._read(person, f"{when} {more.words[0]}"), more.rest
         text = clean(text)
+        if _lacks_day(said):
+            return refusal(person.language, "UNCLEAR_TIME")
         if refused := await asyncio.to_thread(_refused, person, text, said):
             return refused
         assert said.when is not None
@@ -253,7 +257,8 @@ class ScheduleService:
             if (done := schedules.changed_by(conn, person.id, key)) is not None:
                 return done
             found = find(conn, person.id, reminder, context)
-            return act(conn, found[0]) if len(found) == 1 else found
+            is_clear = len(found) == 1 and not names_part(found[0], reminder)
+            return act(conn, found[0]) if is_clear else found
 
         done = await self._store.tx(write)
         if isinstance(done, str):
@@ -313,11 +318,18 @@ def _is_hour_of(more: Reading, said: Reading, text: str) -> bool:
     return bool(said.words) and text.rstrip(" .!?").endswith(more.words[0])
 
 
+def _lacks_day(said: Reading) -> bool:
+    """Return True for a week, a month or a year whose day nobody named: "next month", "every week"."""
+    is_each = said.when is not None and re.match("FREQ=(?:WEEKLY|MONTHLY|YEARLY);INTERVAL=1;", said.when.rule)
+    is_wide = said.kinds & {"next_week", "next_month", "weekend"} or (is_each and "every" in said.kinds)
+    return bool(is_wide) and not said.kinds & DAY_KINDS
+
+
 def _refused(
     person: Person, text: str, said: Reading | None, *, may_repeat: bool = True
 ) -> ToolResult | None:
     """Return why a reminder cannot be set so; None if it can."""
-    if not text:
+    if not text or fold(text).strip(" .!") in WORDS["lacks_object"]:
         return refusal(person.language, "EMPTY_TEXT")
     if len(text) > MOST_TEXT:
         return refusal(person.language, "TOO_LONG", most=MOST_TEXT)

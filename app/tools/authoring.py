@@ -181,12 +181,12 @@ def matching(entries: Iterable[Entry], query: str, nouns: Collection[str] = ()) 
     return [entry for entry in entries if wanted and _holds(entry.text, wanted)]
 
 
-def holds_more(text: str, wanted: str) -> bool:
+def holds_more(text: str, wanted: str, nouns: Collection[str] = ()) -> bool:
     """Tell whether words name a part of a text only: "my blood group" of a fact that holds two things."""
-    named = set(words(wanted))
+    named = set(_telling(wanted, nouns))
     parts = [set(words(part)) for part in re.split(r"[;,]\s+|\s(?:y|e|and)\s", text)]
-    is_number = any(word.isdecimal() for word in named)
-    return len(parts) > 1 and not is_number and not all(map(named.intersection, parts))
+    is_whole = any(word.isdecimal() for word in named) or (named and named <= _LAST)
+    return len(parts) > 1 and not is_whole and not all(map(named.intersection, parts))
 
 
 def means_all(wanted: str, nouns: Collection[str] = ()) -> bool:

@@ -131,6 +131,7 @@ def test_a_repetition_and_its_first_time(language, said, rule, first) -> None:
     [
         ("a las 8", "ambiguous", ["22 20:00", "23 08:00"]),
         ("mañana a las 3", "ambiguous", ["23 03:00", "23 15:00"]),
+        ("todos los martes a las 3", "ambiguous", ["24 03:00", "24 15:00"]),
         ("hoy a las 8", "ambiguous", ["22 20:00", "23 08:00"]),
         ("hoy a las 10:00", "ambiguous", ["22 22:00", "23 10:00"]),
         ("mañana por la mañana a las 9 pm", "unclear", []),

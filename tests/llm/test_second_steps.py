@@ -215,6 +215,7 @@ async def test_one_of_several_alike_is_told_by_its_place_or_number(
         ("en", "remind me to call Leo tomorrow at 5", "5 p.m.", "tomorrow 5 p.m."),
         ("es", "recuérdame mañana a las 5 llamar a Leo", "de la tarde", "mañana a las 5 de la tarde"),
         ("es", "recuérdame mañana a las 5 llamar a Leo", "a las 17", "mañana a las 17"),
+        ("es", "recuérdame mañana a las 5 llamar a Leo", "cancela el último recordatorio", ""),
         ("pt", "me lembra amanhã às 5 de ligar pro Leo", "da tarde", "amanhã às 5 da tarde"),
         ("pt", "me lembra amanhã às 5 de ligar pro Leo", "da manhã mesmo", ""),
         ("en", "remind me to call Leo tomorrow at 5", "5", ""),

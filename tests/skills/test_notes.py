@@ -79,6 +79,14 @@ def test_texts_that_cannot_be_notes(ana, text: str, code: str) -> None:
     assert save(text, context=ana)["error"]["code"] == code
 
 
+def test_one_of_two_things_of_a_note_leaves_the_whole_of_it(ana) -> None:
+    save("telefone do ze e da bia 3344", context=ana)
+    assert delete("a bia", context=ana)["error"]["code"] == "AMBIGUOUS"
+    assert edit("bia", "telefone 5566", context=ana)["error"]["code"] == "AMBIGUOUS"
+    assert texts(listing(context=ana)) == ["telefone do ze e da bia 3344"]
+    assert delete("la última nota", context=ana)["deleted"] == 1
+
+
 def test_there_is_a_highest_count(ana) -> None:
     ana.store.rows = {f"note:{n:020d}:x": {"text": str(n), "created": n} for n in range(2000)}
     assert save("una más", context=ana)["error"]["code"] == "TOO_MANY"

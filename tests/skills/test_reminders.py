@@ -95,6 +95,10 @@ def test_what_comes_outside_the_24_hours_of_whatsapp_says_so_when_it_is_set(chat
         ("recuérdame cenar mañana a las 3", "¿mañana 03:00 o mañana 15:00?"),
         ("recuérdame saltar cada 5 minutos", "cada 15 minutos"),
         ("recuérdame votar el 3 de enero de 2020", "ya pasó"),
+        ("recuérdame cada mes pagar la renta", "No entiendo para cuándo"),
+        ("recuérdame la semana que viene pagar la renta", "No entiendo para cuándo"),
+        ("recuérdame el fin de semana a las 10 pagar la renta", "No entiendo para cuándo"),
+        ("recuérdame mañana a las 9 llamar", "Falta"),
     ],
 )
 def test_what_cannot_be_set_is_explained_and_nothing_is_set(chat: Chat, said, told) -> None:
@@ -149,6 +153,15 @@ def test_reminders_are_listed_changed_and_cancelled_by_number_and_words(chat: Ch
     assert chat.ask("p8", "cancel the reminder milk").startswith("✓ Reminder cancelled: buy milk. Undo: “")
     assert "Which one" not in chat.ask("p8", "cancel reminder 1")
     assert chat.ask("p8", "my reminders") == "You have no reminders."
+
+
+def test_one_of_two_things_of_a_reminder_leaves_the_whole_of_it(chat: Chat) -> None:
+    chat.ask("p16", "me lembra amanhã às 10h de pôr a roupa pra lavar e pagar a luz")
+    due = chat.due("p16")
+    for said in ("cancela o lembrete da luz", "muda o lembrete da luz pra 15h"):
+        assert "Qual deles?" in chat.ask("p16", said)
+    assert chat.due("p16") == due
+    assert chat.ask("p16", "1").startswith("✓")
 
 
 def test_all_are_cancelled_after_a_question(chat: Chat) -> None:

@@ -189,7 +189,7 @@ def _with_hour(planner: Planner, said: str, last: PastCall) -> Step | None:
     offer, hours, ordinal = planner.offers.get(last.tool), last.follow_up.hours, _ordinal_in(said)
     if offer is None or len(hours) != 2 or len(words(said)) > _LONGEST_HOUR:
         return None
-    picked = hours[ordinal[0] - 1] if ordinal is not None and ordinal[0] <= 2 else said
+    picked = hours[ordinal[0] - 1] if ordinal and ordinal[0] <= 2 and not planner.plan(said).steps else said
     for parameter in offer.parameters:
         when = last.arguments.get(parameter.name)
         if parameter.kind is not Kind.WHEN or not isinstance(when, str):

@@ -5,7 +5,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from app.search.words import spaced
-from app.tools.authoring import Entry, Ledger, Sentences, cut, matching, means_all, meant
+from app.tools.authoring import Entry, Ledger, Sentences, cut, holds_more, matching, means_all, meant
 
 MAX_NOTES = 2000
 MAX_TEXT = 10_000
@@ -183,7 +183,7 @@ def edit_note(note: str, text: str, append: bool = False, context=None) -> dict:
     if notes is None:
         return say.failed("NO_PERSON")
     found = meant(notes.entries, note, NOUNS)
-    if len(found) != 1:
+    if len(found) != 1 or (not append and holds_more(found[0].text, note, NOUNS)):
         return _not_one(say, found, note)
     text = _clean(text)
     whole = f"{found[0].text}\n{text}" if append and text else text
@@ -211,7 +211,7 @@ def delete_note(note: str = "", context=None) -> dict:
     if means_all(note, NOUNS):
         return say.failed("ONE_AT_A_TIME")
     found = meant(notes.entries, note, NOUNS)
-    if len(found) != 1:
+    if len(found) != 1 or holds_more(found[0].text, note, NOUNS):
         return _not_one(say, found, note)
     gone = found[0]
     notes.change(gone, text=None, deleted=True, undo=_undo(gone))
