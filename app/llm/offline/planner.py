@@ -41,6 +41,7 @@ _NAMES_FILES = frozenset(("archivo", "arquivo", "file", "carpeta", "pasta", "fol
 _BEFORE_VERBS = frozenset(("me", "no", "nao", "don"))
 _PAST = frozenset(("foi", "fue", "was", "caiu", "cayo"))
 _HOUR = re.compile(r"(?:the one |one )?(?:(?:de|do|da) )?(?:l?as?|del|at|of) \d")
+_MOST_OF_FILE = 8  # words of a path
 _FEW_WORDS = 3  # say too little before "… remember that"
 
 
@@ -342,8 +343,10 @@ class Planner:
                 return guard.is_place(text)
             case Kind.PLACE:
                 return guard.may_be_place(text)
-            case Kind.FILE if fit is not None and _NAMES_FILES.isdisjoint(fit.template.literals):
-                return is_file_name(text)
+            case Kind.FILE if fit is not None:
+                is_short = all(len(slot.words) <= _MOST_OF_FILE for slot in fit.slots if parameter.name in slot.names)
+                is_named = not _NAMES_FILES.isdisjoint(fit.template.literals)
+                return is_short and (is_named or is_file_name(text))
             case Kind.TEXT | Kind.WORDS if changes and fit is not None and fit.template.takes_all:
                 reading = self.reader.when(text)
                 return guard.is_remark(text) and (not reading.words or self.reader.names_day(text))
