@@ -183,10 +183,11 @@ def matching(entries: Iterable[Entry], query: str, nouns: Collection[str] = ()) 
 
 def holds_more(text: str, wanted: str) -> bool:
     """Tell whether words name a part of a text only: "my blood group" of a fact that holds two things."""
-    named = set(words(wanted))
-    parts = [set(words(part)) for part in re.split(r"[;,]\s+|\s(?:y|e|and)\s", text)]
-    is_number = any(word.isdecimal() for word in named)
-    return len(parts) > 1 and not is_number and not all(map(named.intersection, parts))
+    named = set(_telling(wanted, ()))
+    numbers = {word for word in named if word.isdecimal()}
+    is_number = bool(numbers) and (numbers == named or not numbers.issubset(words(text)))
+    parts = [set(_telling(part, ())) for part in re.split(r"[;,]\s+|\s(?:y|e|and)\s", text)]
+    return not is_number and not all(map(named.intersection, filter(None, parts)))
 
 
 def means_all(wanted: str, nouns: Collection[str] = ()) -> bool:
