@@ -184,9 +184,11 @@ def matching(entries: Iterable[Entry], query: str, nouns: Collection[str] = ()) 
 def holds_more(text: str, wanted: str, nouns: Collection[str] = ()) -> bool:
     """Tell whether words name a part of a text only: "my blood group" of a fact that holds two things."""
     named = set(_telling(wanted, nouns))
-    parts = [set(words(part)) for part in re.split(r"[;,]\s+|\s(?:y|e|and)\s", text)]
-    is_whole = any(word.isdecimal() for word in named) or (named and named <= _LAST)
-    return len(parts) > 1 and not is_whole and not all(map(named.intersection, parts))
+    numbers = {word for word in named if word.isdecimal()}
+    is_number = bool(numbers) and (numbers == named or not numbers.issubset(words(text)))
+    is_whole = is_number or (bool(named) and named <= _LAST)
+    parts = [set(_telling(part, ())) for part in re.split(r"[;,]\s+|\s(?:y|e|and)\s", text)]
+    return len(parts) > 1 and not is_whole and not all(map(named.intersection, filter(None, parts)))
 
 
 def means_all(wanted: str, nouns: Collection[str] = ()) -> bool:

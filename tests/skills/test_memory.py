@@ -81,6 +81,47 @@ def test_what_is_forgotten_is_gone_and_the_numbers_stay(ana) -> None:
     assert "Calle" not in str(ana.store.rows)
 
 
+@pytest.mark.parametrize(
+    ("fact", "what"),
+    [
+        ("o ze toma cafe com leite", "o leite"),
+        ("a senha do portao do ze é 4433", "o portao"),
+        ("a ana é vizinha da bia", "a bia"),
+        ("o Jorge gosta de bolo de cenoura", "o bolo"),
+        ("a Sofia é canhota e o Jorge é diabético", "a Sofia é canhota"),
+        ("Sofía es zurda y Jorge es diabético", "Sofía es zurda"),
+        ("Sofia is left-handed and Jorge is diabetic", "Jorge is diabetic"),
+        ("my sister works at the old bank in Leeds", "the bank"),
+        ("mi hermana trabaja en el banco de Lima", "Lima"),
+    ],
+)
+def test_a_fact_that_says_more_is_shown_with_its_number(ana, fact: str, what: str) -> None:
+    remember(fact, context=ana)
+    answer = forget(what, context=ana)
+    assert answer["error"]["code"] == "AMBIGUOUS"
+    assert answer["error"]["message"] == f"Lo que sé dice más que eso:\n1. {fact}"
+    assert answer["meta"]["numbers"] == [1]
+    assert facts(ana) == [fact]
+    assert "Olvidado" in forget("1", context=ana)["summary"]
+
+
+@pytest.mark.parametrize(
+    ("fact", "what"),
+    [
+        ("a senha do portao do ze é 4433", "a senha do portao do ze"),
+        ("mi hija menor se llama Ana Clara", "mi hija menor"),
+        ("soy alérgico al maní", "lo del maní"),
+        ("a Sofia é canhota e o Jorge é diabético", "a Sofia é canhota e o Jorge é diabético"),
+        ("my daughter's name is Bia", "my daughter's name"),
+        ("tengo 3 perros y 2 gatos", "el dato número 1"),
+        ("tengo 3 perros y 2 gatos", "el último"),
+    ],
+)
+def test_a_fact_is_forgotten_by_its_number_its_subject_or_half_of_its_words(ana, fact, what) -> None:
+    remember(fact, context=ana)
+    assert "Olvidado" in forget(what, context=ana)["summary"]
+
+
 def test_a_place_that_is_no_fact_is_changed_elsewhere(ana) -> None:
     assert "zona horaria se guardan aparte" in forget("dónde vivo", context=ana)["error"]["message"]
 

@@ -28,6 +28,45 @@ def test_a_saved_note_is_listed_with_a_receipt(ana) -> None:
     assert [note["number"] for note in answer["notes"]] == [1, 2]
 
 
+@pytest.mark.parametrize(
+    "pointer",
+    [
+        "o telefone da Ivone",
+        "O endereço.",
+        "a receita que te mandei",
+        "o nome dela",
+        "só o nome",
+        "menos",
+        "certo desta vez",
+        "bien esta vez",
+        "it right this time",
+        "el teléfono de mi hermana",
+        "la dirección",
+        "the phone number of the plumber",
+        "Ana's phone number",
+        "my address",
+    ],
+)
+def test_what_only_names_a_thing_to_write_down_is_no_note(ana, pointer: str) -> None:
+    assert save(pointer, context=ana)["error"]["code"] == "EMPTY_NOTE"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "o telefone da Ivone 99812-3344",
+        "o nome do gato: Tom",
+        "o endereço é rua das Flores",
+        "nome Ivone",
+        "pedir el teléfono de Ana",
+        "the recipe is in the drawer",
+        "endereço rua das Flores",
+    ],
+)
+def test_a_text_that_says_what_it_names_is_a_note(ana, text: str) -> None:
+    assert save(text, context=ana)["saved"]
+
+
 def test_one_person_never_sees_anothers_notes(ana) -> None:
     save("secreto", context=ana)
     assert listing(context=context(store=Rows()))["count"] == 0

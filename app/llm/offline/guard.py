@@ -26,6 +26,8 @@ _TAKES_BACK = re.compile(
     r"|\W(?:no|nao|not|don ?['’]?t|no se|nao sei|i think)\W*$"
 )
 _OF_ANOTHER = re.compile(r"\b(?:y|e|and) (?:\w+ )?(?:vive|mora|lives) (?:en|em|in)\b")
+_STORES = "|".join(WORDS["stores"])
+_IN_A_PLACE = re.compile(rf"no (?:(?:meu|nosso|teu|seu) )?(?:\w+: |(?:{_STORES})\b)")  # "no tcc: …"
 _SEVERAL = re.compile(r"[?!;:…]|, |\b(?:y|e|and) (?:el|l[ao]s?|[ao]s?|the)\b")  # names
 _UNPLACED = re.compile(r"[!?:;…()]| - |\d{5,}|\.\.")
 _TECHNICAL = re.compile(r"(?!.*(?:\s(?:y|e|and)|,)\s)(?:\S+\s+){0,6}\S*(?:\w_|[/@])\w\S*(?:\s+\S+)?")
@@ -155,9 +157,11 @@ def is_text(text: str, *, is_alone: bool = True) -> bool:
     found = words(text)
     if asks(text) or not found or found[0] in WORDS["asking"] - {"o"} or _OF_ANOTHER.search(fold(text)):
         return False
-    if is_alone and found[0] in WORDS["places_text"]:
-        return False
+    is_placed = found[0] in WORDS["places_text"] or _IN_A_PLACE.match(fold(text))
     pointing = ALL_STOP_WORDS | WORDS["no_text"]
+    head = words(text.partition(":")[0]) if ":" in text else ()
+    if (is_alone and is_placed) or (head and (pointing | WORDS["of_order"]).issuperset(head)):
+        return False
     says = any(word not in pointing for word in found) or any(
         word.isdigit() or word in WORDS["numerals"] for word in found
     )

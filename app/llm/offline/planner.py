@@ -344,7 +344,9 @@ class Planner:
             case Kind.PLACE:
                 return guard.may_be_place(text)
             case Kind.FILE if fit is not None:
-                is_short = all(len(slot.words) <= _MOST_OF_FILE for slot in fit.slots if parameter.name in slot.names)
+                is_short = all(
+                    len(slot.words) <= _MOST_OF_FILE for slot in fit.slots if parameter.name in slot.names
+                )
                 is_named = not _NAMES_FILES.isdisjoint(fit.template.literals)
                 return is_short and (is_named or is_file_name(text))
             case Kind.TEXT | Kind.WORDS if changes and fit is not None and fit.template.takes_all:

@@ -2,7 +2,7 @@
 
 import re
 
-from app.search.words import spaced, tells_of_another, words
+from app.search.words import ALL_STOP_WORDS, spaced, stem, tells_of_another, words
 from app.text import fold
 from app.tools.authoring import Ledger, Sentences, cut, folded, holds_more, matching, meant
 
@@ -36,6 +36,14 @@ _WEEKDAY = re.compile(
     r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b"
 )
 _LASTS = re.compile(r"\b(?:every|each|cada|tod[oa]s?|los|llam\w+|cham\w+|nombre|nome|name|called)\b")
+# between what a fact is about and what it tells of it, in folded text; "e" alone is "and", too
+VERBS = spaced(
+    """
+    is are was has have lives works likes called es son era tiene tienen vive viven trabaja gusta llama llaman
+    sao tem mora moram trabalha gosta chama chamam fica
+    """
+)
+NAMES = spaced("name nome nombre numero number num nro")
 # begin what only points at a fact: "lo del maní"
 POINTING = ("lo de ", "lo del ", "aquello de", "aquilo d", "do ", "da ", "about ")
 
@@ -72,6 +80,8 @@ SAID = {
         "hint_FACT_NOT_FOUND": "Pregunta «¿qué sabes de mí?» para ver la lista.",
         "AMBIGUOUS": "Sé varias cosas así:\n{lines}",
         "hint_AMBIGUOUS": "¿Cuál? Di su número.",
+        "SAYS_MORE": "Lo que sé dice más que eso:\n{lines}",
+        "hint_SAYS_MORE": "Para olvidarlo, di su número.",
         "NO_PERSON": "Lo que recuerdo es de una persona, y aquí no hay ninguna.",
     },
     "pt": {
@@ -109,6 +119,8 @@ SAID = {
         "hint_FACT_NOT_FOUND": "Pergunte “o que você sabe de mim?” para ver a lista.",
         "AMBIGUOUS": "Sei várias coisas assim:\n{lines}",
         "hint_AMBIGUOUS": "Qual delas? Diga o número.",
+        "SAYS_MORE": "O que sei diz mais do que isso:\n{lines}",
+        "hint_SAYS_MORE": "Para esquecer, diga o número.",
         "NO_PERSON": "O que lembro é de uma pessoa, e aqui não há nenhuma.",
     },
     "en": {
@@ -145,6 +157,8 @@ SAID = {
         "hint_FACT_NOT_FOUND": 'Ask "what do you know about me?" to see the list.',
         "AMBIGUOUS": "I know several things like that:\n{lines}",
         "hint_AMBIGUOUS": "Which one? Say its number.",
+        "SAYS_MORE": "What I know says more than that:\n{lines}",
+        "hint_SAYS_MORE": "To forget it, say its number.",
         "NO_PERSON": "What I remember belongs to a person, and there is none here.",
     },
 }
@@ -241,8 +255,10 @@ def forget(what: str, context=None) -> dict:
     if not found:
         name = "PLACE_NOT_HERE" if PLACES.intersection(words(what)) else "FACT_NOT_FOUND"
         return say.failed(name, code="FACT_NOT_FOUND", what=cut(what, 80))
-    if len(found) > 1 or holds_more(found[0].text, what):
-        return say.failed("AMBIGUOUS", lines=_lines(found[:10]), numbers=[one.number for one in found[:10]])
+    if len(found) > 1 or not _is_named(found[0], what):
+        name = "AMBIGUOUS" if len(found) > 1 else "SAYS_MORE"
+        numbers = [one.number for one in found[:10]]
+        return say.failed(name, code="AMBIGUOUS", lines=_lines(found[:10]), numbers=numbers)
     facts.remove(found[0])
     text = found[0].text
     return {"summary": say("forgotten", text=text), "number": found[0].number, "undo": say("undo", text=text)}
@@ -269,6 +285,30 @@ def forget_everything(context=None) -> dict:
 def _facts(context):
     store = getattr(context, "store", None)
     return None if store is None else Ledger(store, PREFIX, MOST_ROWS)
+
+
+def _is_named(entry, what):
+    """Tell whether words name a whole fact: by its number, what it is about, or half of what it tells."""
+    said, told = _telling(what), _telling(entry.text)
+    is_number = len(said) == 1 and next(iter(said)).isdecimal()
+    if is_number or not matching([entry], what, NOUNS):  # or as the last one
+        return True
+    if holds_more(entry.text, what):
+        return False
+    about = _telling(_before_verb(entry.text))
+    return (bool(about) and about <= said) or 2 * len(said & told) >= len(told)
+
+
+def _before_verb(text):
+    """Return what a fact is about: "mi dirección" of "mi dirección es Calle 5"; "" where it has no verb."""
+    said = text.split()
+    is_verb = (word.lower() == "é" or fold(word) in VERBS for word in said)
+    return " ".join(said[: next((at for at, one in enumerate(is_verb) if one), 0)])
+
+
+def _telling(text):
+    small = ALL_STOP_WORDS | NOUNS | NAMES | VERBS
+    return {stem(word) for word in words(text) if word not in small}
 
 
 def _whole(fact, replaced, replaces):

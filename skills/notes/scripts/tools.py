@@ -1,10 +1,12 @@
 """A person's notes: save, list, search, change, delete, and back again."""
 
+import re
 import time
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from app.search.words import spaced
+from app.search.words import WORDS, spaced, words
+from app.text import fold
 from app.tools.authoring import Entry, Ledger, Sentences, cut, holds_more, matching, means_all, meant
 
 MAX_NOTES = 2000
@@ -15,6 +17,23 @@ GONE = spaced("borre borrada borradas elimine eliminada apaguei apagada deleted 
 UNDO_SECONDS = 7 * 24 * 3600
 MOST_UNDONE = 20
 NOUNS = spaced("nota notas note notes anotacion anotacao anotacoes")
+# what somebody may ask to write down without saying it: "o telefone da Ivone"
+POINTED_AT = spaced(
+    """
+    telefone telefono phone numero number endereco direccion address nome nombre name recado receita receta
+    recipe mensagem mensaje message
+    """
+)
+# how it is to be written: "certo desta vez"
+MANNER = spaced(
+    """
+    menos less mais more certo direito correctamente bien bem right correctly properly better melhor
+    mejor desta dessa esta vez time this it
+    """
+)
+LONGEST_POINTER = 6
+_OF = spaced("de do da dos das del dela dele delas deles of que that para pra pro for to from i you me")
+_SAYS = re.compile(r"\d|[:=,\n]|\s(?:é|e|es|is|son|are)\s", re.IGNORECASE)
 
 SAID = {
     "es": {
@@ -114,7 +133,7 @@ def save_note(text: str, context=None) -> dict:
     if notes is None:
         return say.failed("NO_PERSON")
     text = _clean(text)
-    if code := _fault(text):
+    if code := "EMPTY_NOTE" if _only_points(text) else _fault(text):
         return say.failed(code)
     if shown := _numbered(notes.entries, text):  # "note 1" asks for it
         return {**_shown(say, shown), "saved": False}
@@ -263,6 +282,23 @@ def _fault(text):
     if not text:
         return "EMPTY_NOTE"
     return "TOO_LONG" if len(text) > MAX_TEXT else ""
+
+
+def _only_points(text):
+    """Tell whether a text says how or what to write down, and does not hold it: "Ana's phone number"."""
+    found = words(fold(text).replace("'s ", "'s of ").replace("’s ", "’s of "))
+    if len(found) > LONGEST_POINTER or _SAYS.search(text) or not WORDS["numerals"].isdisjoint(found):
+        return False
+    if MANNER.issuperset(found):
+        return bool(found)
+    lead = WORDS["little"] | {"a", "o", "so", "solo", "apenas", "just", "only"}
+    telling = [word for word in found if word not in lead]
+    named = [at for at, word in enumerate(telling) if word in POINTED_AT]
+    if not named:
+        return False
+    rest = telling[named[-1] + 1 :]
+    is_of = not rest or rest[0] in _OF
+    return is_of and (named[0] == 0 or "of" in telling[: named[0]])
 
 
 def _numbered(entries, text):
