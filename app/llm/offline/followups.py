@@ -319,8 +319,7 @@ def _variant(planner: Planner, parameter: Parameter, had: JSON, rest: str, bare:
         case Kind.EXPRESSION if isinstance(had, str):
             return _recalculated(had, bare)
         case Kind.QUANTITY if isinstance(had, str):
-            is_number = re.fullmatch(_NUMBER, bare)
-            return re.sub(_NUMBER, bare, had, count=1) if is_number else convert(bare, parameter, reader)
+            return convert(bare, parameter, reader)
         case Kind.UNIT if had is not None and is_name:
             return convert(bare, parameter, reader)
         case Kind.WHEN if reader.is_moment(rest) and not reader.is_moment(bare):

@@ -9,10 +9,8 @@ from app.search.words import ALL_STOP_WORDS, WORDS, Word, spans, words
 from app.text import fold
 
 _MOST_OF_THING = 7  # words: "a card for mam and dad"
-_MOST_OF_NAME = 8
-_MOST_OF_LABEL = 4
-_MOST_OF_PLACE = 4
-_MOST_OF_REMARK = 8
+_FEW = 4  # words of a label or a place
+_MANY = 8  # words of a name or a remark
 _MOST_OF_ASKED_PLACE = 6
 _ALL = frozenset(("tudo", "todo", "everything", "all", "lo", "o"))
 _WHAT = frozenset(("que", "that", "i", "what"))
@@ -107,10 +105,9 @@ def is_thing(item: str) -> bool:
 
 def is_name(text: str) -> bool:
     """Tell whether a text can be what something is called, or be known by."""
-    found = spans(text)
-    telling = [word for word in found if word.text not in ALL_STOP_WORDS]
-    is_ours = bool(telling) or any(character.isdigit() for character in text)
-    return is_ours and len(found) <= _MOST_OF_NAME and not _SEVERAL.search(fold(text))
+    found = words(text)
+    tells = any(word not in ALL_STOP_WORDS or word.isdigit() for word in found)
+    return tells and len(found) <= _MANY and not _SEVERAL.search(fold(text))
 
 
 def is_label(text: str, *, is_last: bool) -> bool:
@@ -123,10 +120,8 @@ def is_label(text: str, *, is_last: bool) -> bool:
     if is_last and telling > 1 + sum(word in WORDS["of"] for word in found):
         return False
     joined = {"y", "e", "and", *({found[0]} & {"de", "of"} if found else ())}
-    is_short = len(text.split()) <= _MOST_OF_LABEL
-    return (is_short and joined.isdisjoint(found) and is_thing(text)) or _TECHNICAL.fullmatch(
-        text
-    ) is not None
+    is_short = len(text.split()) <= _FEW and joined.isdisjoint(found)
+    return (is_short and is_thing(text)) or _TECHNICAL.fullmatch(text) is not None
 
 
 def is_place(text: str) -> bool:
@@ -135,7 +130,7 @@ def is_place(text: str) -> bool:
     found = [word.text for word in spans(text)]
     inner = frozenset(found[1:-1]) & {"de", "del", "la", "las", "los", "el", "do", "da", "dos", "of"}
     known = ALL_STOP_WORDS - _ARTICLES - inner
-    is_short = 0 < len(found) <= _MOST_OF_PLACE
+    is_short = 0 < len(found) <= _FEW
     return (
         is_short
         and known.isdisjoint(found)
@@ -183,6 +178,6 @@ def tells_more(text: str) -> bool:
 def is_remark(text: str) -> bool:
     """Tell whether words complete "my name is …" and say no more."""
     found = spans(text)
-    is_short = 0 < len(found) <= _MOST_OF_REMARK and not re.search(r"[?!;:…\n]|, ", text)
+    is_short = 0 < len(found) <= _MANY and not re.search(r"[?!;:…\n]|, ", text)
     joins = {"y", "e", "and", "que", "q"} | WORDS["places_text"]
     return is_short and joins.isdisjoint(word.text for word in found) and not holds_doubt(text, found)

@@ -22,9 +22,6 @@ _TAKES_AWAY = re.compile(
 )
 
 
-# Questions
-
-
 def question(parameter: Parameter, language: str) -> str:
     """Return the question for a parameter that a tool needs."""
     if parameter.kind is Kind.TEXT and "name" in words(parameter.name):
@@ -46,9 +43,6 @@ def question(parameter: Parameter, language: str) -> str:
         Kind.LIST: say(language, "What things? You can name several, with commas between them."),
     }
     return asked.get(parameter.kind) or say(language, "What text do you mean?")
-
-
-# Without a tool
 
 
 def talk_text(talk: Talk | None, name: str, examples: Sequence[str], language: str) -> str:
