@@ -81,12 +81,6 @@ GOES_ON: list[tuple[str, list[str], str, dict[str, Any]]] = [
         {"expression": "(45 por 120) / tres"},
     ),
     ("pt", ["quanto é 45 vezes 120", "menos 200"], "calculate", {"expression": "(45 vezes 120) - 200"}),
-    (
-        "pt",
-        ["10 km em milhas", "e 20?"],
-        "convert_units",
-        {"quantity": "20 km", "to_unit": "milhas"},
-    ),
     ("es", ["cuántos días faltan para navidad", "y para año nuevo?"], "days_between", {"end": "año nuevo"}),
     # a line of a list
     ("es", [REMINDERS, "borra el segundo"], "cancel_reminder", {"reminder": "1"}),
