@@ -110,10 +110,8 @@ def is_label(text: str) -> bool:
     """Tell whether a text can be the name of a list or the like, or is an address, a path or a command."""
     found = words(text)
     joined = {"y", "e", "and", *({found[0]} & {"de", "of"} if found else ())}
-    is_short = len(text.split()) <= _MOST_OF_LABEL
-    return (is_short and joined.isdisjoint(found) and is_thing(text)) or _TECHNICAL.fullmatch(
-        text
-    ) is not None
+    is_thing_of_few = len(text.split()) <= _MOST_OF_LABEL and joined.isdisjoint(found) and is_thing(text)
+    return is_thing_of_few or _TECHNICAL.fullmatch(text) is not None
 
 
 def is_place(text: str) -> bool:
