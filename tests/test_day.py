@@ -200,7 +200,7 @@ DAY: list[Scene] = [
         "reminder with its hour at the end",
         ("mañana recordame ir al banco a las 9", "✓ Recordatorio mañana 09:00: .*ir al banco(?! a las)"),
         ("amanhã me lembra de ligar pro banco às 9", "✓ Lembrete amanhã 09:00: .*ligar pro banco(?! às)"),
-        ("tomorrow remind me to call the bank at 9", "✓ Reminder tomorrow 09:00: .*call the bank(?! at)"),
+        ("remind me to call the bank tomorrow at 9", "✓ Reminder tomorrow 09:00: .*call the bank(?! at)"),
     ),
     (
         "reminder without a time",

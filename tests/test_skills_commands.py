@@ -101,6 +101,8 @@ def test_a_skill_that_the_server_set_aside_is_listed_so_until_it_is_mended(house
         "---\nname: lamps\ndescription: Lamps.\nmetadata:\n"
         "  idempotent-tools: break_down\n  read-only-tools: break_down\n---\n"
     )  # what may not be repeated is asked about once its outcome is unknown
+    (folder / "assets").mkdir()
+    (folder / "assets" / "phrases.yaml").write_text("break_down:\n  en: [break down]\n")
     tools = folder / "scripts" / "tools.py"
     tools.write_text(code)
     house.run("chat", typed="break down\n" * 3)
@@ -195,6 +197,8 @@ def test_what_a_tool_says_in_the_terminal_is_only_text(house: House) -> None:
     (folder / "SKILL.md").write_text(
         "---\nname: lamps\ndescription: Lamps.\nmetadata:\n  read-only-tools: break_down\n---\n"
     )
+    (folder / "assets").mkdir()
+    (folder / "assets" / "phrases.yaml").write_text("break_down:\n  en: [break down]\n")
     (folder / "scripts" / "tools.py").write_text(
         'def break_down() -> dict:\n    """Breaks down.\n\n    Example: break down\n    """\n'
         '    return {"summary": "\\x1b[2JDone"}\n'

@@ -104,7 +104,7 @@ def test_what_is_old_and_cannot_be_forgotten_keeps_nobody_waiting_and_health_say
     with closing(sqlite3.connect(server.folder / "recado.db", timeout=10)) as conn, conn:
         conn.execute("ALTER TABLE erased RENAME TO lost")
     wait_for(lambda: server.http.get("/health").json()["status"] == "degraded", "health to say so")
-    assert "what is old cannot be deleted" in server.http.get("/health").json()["reason"]
+    assert "what is due or old cannot be looked through" in server.http.get("/health").json()["reason"]
     graph.say("p0", "m0")
     assert graph.reply("p0").startswith("answer m0")
     with closing(sqlite3.connect(server.folder / "recado.db", timeout=10)) as conn, conn:
