@@ -317,6 +317,9 @@ class Settings(BaseSettings):
         """
         prefix = "sqlite:///"
         if self.database_url.startswith(("postgresql://", "postgres://")):
+            login, at, _ = self.database_url.partition("://")[2].rpartition("@")
+            if at and set("@/%") & set(re.sub("%[0-9A-Fa-f]{2}", "", login)):
+                raise ValueError("DATABASE_URL: write @, / and % of its login as %40, %2F and %25")
             return self.database_url
         if not self.database_url.startswith(prefix):
             raise ValueError(

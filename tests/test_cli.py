@@ -161,6 +161,7 @@ def test_what_cannot_be_used_ends_with_one_clear_line(command: str, house: House
         ({"DATABASE_URL": "sqlite:///notes.txt"}, 1, "notes.txt cannot be"),
         ({"DATABASE_URL": postgres}, 1, "PostgreSQL does not answer"),
         ({"DATABASE_URL": "mysql://me:word@host/recado"}, 2, "DATABASE_URL"),
+        ({"DATABASE_URL": "postgresql://me:w@ord@host/recado"}, 2, "of its login as %40"),
         ({"DATABASE_URL": "sqlite:///:memory:"}, 2, "write sqlite:///data/recado.db"),
     ]
     if command != "people list":

@@ -16,13 +16,13 @@ _THOUGHTS = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 _ORPHAN_END = re.compile(rf"\A.*?(?:</(?:{_NAMES_OF_THOUGHTS})>|\[/THINK\])", re.DOTALL | re.IGNORECASE)
+# gpt-oss writes this around its answer, where its server leaves it in the text.
 _FINAL = re.compile(r"(?:<\|start\|>assistant)?<\|channel\|>final<\|message\|>|<\|(?:end|return)\|>\Z")
-"""What gpt-oss writes around its answer, where its server leaves that in the text."""
+# Models of Alibaba, Meta and Mistral put this around their calls.
 _MARKUP = re.compile(
     r"</?(?:tool_calls?|function_calls?|tools)>|\[/?TOOL_CALLS\]|<[|｜](?:python_tag|eom_id|eot_id|im_end)[|｜]>",
     re.IGNORECASE,
 )
-"""What models of Alibaba, Meta and Mistral put around their calls."""
 _BETWEEN = re.compile(rf"(?:\s|[;,]|```\w*|{_MARKUP.pattern})+", re.IGNORECASE)
 _A_MARKED_CALL = re.compile(
     r"<(tool_calls?|function_calls?)>\s*(?:[\[{]|<function=|\w+\s*<arg_key>).*?(?:</\1>|\Z)"
@@ -34,8 +34,7 @@ _OUR_PREFIXES = re.compile(r"\A(?:functions?|default_api)[.:](?=[\w-])|:\d+\Z")
 _SPELLINGS = (("name", "arguments"), ("name", "parameters"), ("name", "args"), ("tool", "args"))
 MAX_TEXT_CALL = 20_000
 _MOST_CALLS = 32
-_LEVELS_AROUND = 20
-"""More than there are around a call in a prompt or a journal row."""
+_LEVELS_AROUND = 20  # more than there are around a call in a prompt or a journal row
 
 
 def without_thoughts(text: str) -> str:

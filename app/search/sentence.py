@@ -58,7 +58,7 @@ _Way = tuple[tuple[Filled, ...], int, int]  # the slots, the literals, the small
 
 
 class Sentence:
-    """What a person wrote, as words, asked for thousands of templates."""
+    """A person's sentence as words; tells in which ways all of it fits a template."""
 
     def __init__(self, text: str) -> None:
         self.text = unicodedata.normalize("NFC", text)

@@ -37,7 +37,7 @@ class Row(Protocol):
 
 
 class Cursor(Protocol):
-    """What a statement found or did."""
+    """The rows that a statement found, or the number of those that it changed."""
 
     @property
     def rowcount(self) -> int: ...

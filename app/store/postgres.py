@@ -18,6 +18,14 @@ from app.store.migrations import migrate
 
 CONNECT_SECONDS = 10
 _READERS = 4
+_MOST_SECONDS = 30  # of a query that only reads, and of a wait for a lock
+_NETWORK: dict[str, Any] = {  # a connection that hangs is given up after a quarter of a minute
+    "connect_timeout": CONNECT_SECONDS,
+    "keepalives_idle": 5,
+    "keepalives_interval": 5,
+    "keepalives_count": 2,
+    "tcp_user_timeout": 15_000,
+}
 _SERVER_LOCK = 7_262_363
 # One writer at a time, as in SQLite: what a transaction has read stays true until it commits.
 _WRITER_LOCK = 7_262_364
@@ -51,7 +59,11 @@ class Row(tuple[Any, ...]):
 
 
 def _rows(cursor: Any) -> Callable[[Sequence[Any]], Row]:
-    names = tuple(column.name for column in cursor.description or ())
+    return _kind_of(tuple(column.name for column in cursor.description or ()))
+
+
+@lru_cache(maxsize=1024)
+def _kind_of(names: tuple[str, ...]) -> type[Row]:
     return type("Row", (Row,), {"names": names})
 
 
@@ -77,9 +89,7 @@ class Connection:
 
     def __init__(self, address: str) -> None:
         try:
-            self._connection = psycopg.connect(
-                address, autocommit=True, row_factory=_rows, connect_timeout=CONNECT_SECONDS
-            )
+            self._connection = psycopg.connect(address, autocommit=True, row_factory=_rows, **_NETWORK)
         except psycopg.Error as error:
             raise StoreError(_says(error)) from error
         _adapt(self._connection)
@@ -126,6 +136,7 @@ class Postgres:
         """Return a connection that holds the lock of this database for as long as it lives."""
         connection = Connection(self._address)
         connection.execute(f"SET idle_in_transaction_session_timeout = '{_IDLE_SECONDS}s'")
+        connection.execute(f"SET lock_timeout = '{_MOST_SECONDS}s'")
         row = connection.execute("SELECT pg_try_advisory_lock(?)", (_SERVER_LOCK,)).fetchone()
         if row is None or not row[0]:
             connection.close()
@@ -144,7 +155,8 @@ class Postgres:
             kwargs={
                 "autocommit": True,
                 "row_factory": _rows,
-                "options": "-c default_transaction_read_only=on",
+                "options": f"-c default_transaction_read_only=on -c statement_timeout={_MOST_SECONDS}s",
+                **_NETWORK,
             },
         )
         await self._readers.open()
@@ -165,6 +177,7 @@ class Postgres:
 
     def connect_to_read(self) -> Connection:
         connection = Connection(self._address)
+        connection.execute(f"SET statement_timeout = '{_MOST_SECONDS}s'")
         connection.execute("BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         return connection
 

@@ -1,4 +1,4 @@
-"""What keeps an order from being followed: it asks, denies, doubts, or its words stand for nothing."""
+"""Guards of the built-in model: no order is one that asks, denies or doubts, or whose words name nothing."""
 
 import re
 from collections.abc import Sequence
