@@ -92,8 +92,8 @@ async def classify_intent(
         intent = read_intent(answer.text, [name for name, _ in request.categories])
         problem = f"unreadable answer of {len(answer.text)} characters" if intent is None else ""
     if intent is None:
-        better = _better(request, index, skills)
-        intent = Intent((better,) if better else (), source="index")
+        _, best = _better(request, index, skills)
+        intent = Intent((best,) if best else (), source="index")
     return Classified(intent if intent.categories else _sticky(request, intent), prompt, answer, problem)
 
 
@@ -139,18 +139,21 @@ def _goes_on(request: IntentRequest, index: ToolIndex, skills: ToolIndex) -> boo
     said = words(request.said)
     adds = said[0] in _ON_FROM_BEFORE and len(said) <= _LONGEST_ADDITION
     answers = request.asked and len(said) <= _LONGEST_ANSWER
-    return (adds or answers) and _better(request, index, skills) is None
+    return (adds or answers) and not _better(request, index, skills)[0]
 
 
-def _better(request: IntentRequest, index: ToolIndex, skills: ToolIndex) -> str | None:
-    """Return the best category that clearly knows more of the words than those of the conversation."""
+def _better(request: IntentRequest, index: ToolIndex, skills: ToolIndex) -> tuple[bool, str | None]:
+    """Tell whether others clearly know more of the words than the conversation's categories.
+
+    Return with it the best of these others that knows enough of them.
+    """
     known, usable = _known(request), {name for name, _ in request.categories}
     ranked = [*_fitting_tools(request, index), *_fitting_skills(request, skills)]
     own = max((hit.coverage for hit, name in ranked if name in known), default=0.0)
     others = [(hit, name) for hit, name in ranked if name in usable and name not in known]
     if max((hit.coverage for hit, _ in others), default=0.0) < own + KNOWS_BETTER:
-        return None
-    return next((name for hit, name in others if hit.coverage >= KNOWS_ENOUGH), None)
+        return False, None
+    return True, next((name for hit, name in others if hit.coverage >= KNOWS_ENOUGH), None)
 
 
 def _known(request: IntentRequest) -> tuple[str, ...]:
