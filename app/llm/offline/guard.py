@@ -171,7 +171,7 @@ def tells_when(text: str) -> bool:
 
 
 def tells_more(text: str) -> bool:
-    """Tell whether the moment behind a text may be of a second clause: "pagar la luz, vence" the 20th."""
+    """Tell whether a text holds a second clause, whose time may follow: "pagar la luz vence" el 20."""
     return not WORDS["second_clause"].isdisjoint(words(text)[1:])
 
 
