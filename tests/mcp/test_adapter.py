@@ -5,12 +5,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from app.mcp.adapter import adapt, findings, offered_name, unique_names, why_unusable
 from app.mcp.definitions import ServerDefinition
-from app.mcp.pins import definition_hash
 from app.tools import ConfirmationPolicy, ExecutionEngine, ToolContext, ToolRegistry, ToolResult
 from app.tools.tool import Tool
 from tests.mcp.test_schemas import assert_plain
@@ -84,16 +80,6 @@ def test_annotations_of_a_trusted_server_count_only_if_exactly_true() -> None:
         assert (tool.sensitive, tool.idempotent) == (sensitive, idempotent)
 
 
-def test_a_yes_holds_for_one_definition_and_one_version() -> None:
-    hashes = {
-        adapted().definition_hash,
-        adapted({**SEARCH, "annotations": {}}).definition_hash,
-        adapted(server=ServerDefinition("shop", command="shop", version="1.3.0")).definition_hash,
-    }
-    assert len(hashes) == 3
-    assert adapted().code == f"{definition_hash(SEARCH)} 1.2.0"
-
-
 async def test_omitted_arguments_are_not_sent_as_null() -> None:
     for args, sent in [
         ({"query": "tea", "limit": None, "filter": None}, {"query": "tea"}),
@@ -106,19 +92,6 @@ async def test_omitted_arguments_are_not_sent_as_null() -> None:
         ({"query": "tea", "limit": "5"}, {"query": "tea", "limit": 5}),
     ]:
         assert (await called(args))[1] == sent
-
-
-async def test_a_required_null_is_sent() -> None:
-    schema = {
-        "type": "object",
-        "properties": {"assignee": {"type": ["string", "null"]}, "value": {}},
-        "required": ["assignee", "value"],
-    }
-    raw = {"name": "assign", "inputSchema": schema}
-    assert await called({"assignee": None, "value": None}, raw) == (
-        "assign",
-        {"assignee": None, "value": None},
-    )
 
 
 def test_an_unusable_definition_gives_the_reason() -> None:
@@ -158,15 +131,6 @@ def test_a_description_is_bounded_and_hidden_characters_are_shown() -> None:
     assert long.endswith("…")
 
 
-def test_a_tool_without_a_description_shows_its_title_or_name() -> None:
-    for raw, said in [
-        ({"name": "a", "inputSchema": {}, "title": "Adds"}, "Adds"),
-        ({"name": "a", "inputSchema": {}, "description": ""}, "a"),
-        ({"name": "a", "inputSchema": {}, "description": 7}, "a"),
-    ]:
-        assert adapted(raw).description == said
-
-
 def test_orders_to_the_model_and_hidden_text_are_found() -> None:
     for change, kind in [
         (
@@ -186,7 +150,6 @@ def test_orders_to_the_model_and_hidden_text_are_found() -> None:
 
 
 FIT = re.compile(r"[A-Za-z0-9_-]{1,64}")
-PAIRS = st.lists(st.tuples(st.text("ab_. é", max_size=70), st.text("ab_. é", max_size=70)), max_size=12)
 
 
 def test_a_long_name_keeps_its_end_and_stays_the_same() -> None:
@@ -224,12 +187,3 @@ def test_real_definitions_lose_nothing_and_get_plain_names(samples: Path) -> Non
         assert_plain(made)
         assert made["properties"].keys() == raw["inputSchema"].get("properties", {}).keys()
         assert set(made.get("required", ())) == set(raw["inputSchema"].get("required", ()))
-
-
-@given(PAIRS)
-def test_every_pair_gets_a_fit_name_of_its_own(pairs: list[tuple[str, str]]) -> None:
-    names = unique_names(pairs)
-    assert names.keys() == set(pairs)
-    assert len(set(names.values())) == len(names)
-    assert all(FIT.fullmatch(name) for name in names.values())
-    assert unique_names(reversed(pairs)) == names

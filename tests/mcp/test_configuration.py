@@ -56,19 +56,13 @@ FAULTY = [
     ({}, "neither"),
     ({"command": "x", "url": "https://example.org"}, "both"),
     ({"command": "npx -y server"}, "args"),
-    ({"command": ["npx", "server"]}, "command: "),
-    ({"command": "x", "args": "server"}, "args: "),
-    ({"command": "x", "args": [None]}, "args.0: "),
-    ({"command": "x", "env": ["A=1"]}, "env: "),
     ({"command": "x", "env": {"A": {"b": 1}}}, "env.A: "),
     ({"command": "x", "env": {"A": "${input:token}"}}, "write ${NAME}"),
     ({"command": "x", "env": {"A": "${OPENAI_API_KEY}"}}, "SERVER_OPENAI_API_KEY"),
     ({"command": "x", "args": ["${admin_token:-x}"]}, "setting of this assistant"),
-    ({"command": "x", "enabled": "yes"}, "enabled: "),
     ({"command": "x", "audience": "friends"}, "audience: "),
     ({"command": "x", "sandbox": {"everything": True}}, "sandbox."),
     ({"url": "https://example.org/sse", "type": "sse"}, "SSE"),
-    ({"serverUrl": "https://example.org/sse", "transport": "SSE"}, "SSE"),
     ({"url": "file:///etc/passwd"}, "only http and https"),
     ({"url": "https://ana:hunter2@example.org/"}, "password"),
     ({"url": "https://example.org", "headers": {"X-Key": "a\r\nHost: b"}}, "line breaks"),
@@ -86,7 +80,7 @@ def test_a_faulty_entry_says_what_to_mend_and_the_others_work(config: Config, en
     assert config.configuration.faults == ()
 
 
-@pytest.mark.parametrize("name", ["", "-x", "a b", "../up", "a/b", "ñ", "x" * 42, "x" * 5000, "a\n"])
+@pytest.mark.parametrize("name", ["", "../up", "ñ", "x" * 5000, "a\n"])
 def test_a_name_that_cannot_be_a_folder_is_a_fault(config: Config, name: str) -> None:
     config.write({name: {"command": "x"}, "good": {"command": "x"}})
     *others, good = config.configuration.look()
@@ -147,18 +141,15 @@ def test_a_server_with_a_secret_is_for_owners_unless_its_entry_says_otherwise(co
     ("entry", "places"),
     [
         ({"command": "x", "env": {"GITHUB_TOKEN": SECRET, "DEBUG": "1"}}, ("env GITHUB_TOKEN",)),
-        ({"command": "x", "env": {"NOTE": SECRET}}, ("env NOTE",)),
         ({"command": "x", "args": ["--api-key=abcdef"]}, ("args",)),
         ({"command": "x", "args": ["postgresql://me:word@host/db"]}, ("args",)),
         ({"url": "https://example.org/mcp?api_key=abcdef"}, ("url",)),
-        ({"httpUrl": "https://example.org/mcp?api_key=abcdef"}, ("url",)),
         (
             {"url": "https://example.org", "headers": {"Authorization": "Bearer abcdefgh"}},
             ("headers Authorization",),
         ),
         ({"command": "x", "env": {"TOKEN": "${API_KEY}", "TOKENIZERS_PARALLELISM": "false"}}, ()),
         ({"command": "x", "env": {"KEY_FILE": "/run/secrets/key", "MONKEY": "capuchin"}}, ()),
-        ({"command": "x", "args": ["--sort-key", "name", "/srv/tokens"]}, ()),
     ],
 )
 def test_a_plain_text_secret_in_an_entry_is_noticed(
@@ -166,31 +157,6 @@ def test_a_plain_text_secret_in_an_entry_is_noticed(
 ) -> None:
     assert config.one(entry).exposed == places
     assert config.one(entry).fault == ""
-
-
-@pytest.mark.parametrize(
-    ("command", "downloads"),
-    [
-        ("npx -y some-server", True),
-        ("/usr/bin/npm exec some-server", True),
-        ("pnpm dlx some-server", True),
-        ("uv tool run some-server", True),
-        ("uv run server.py", False),
-        ("npm", False),
-    ],
-)
-def test_commands_that_first_download_are_told_apart(config: Config, command: str, downloads: bool) -> None:
-    program, *args = command.split()
-    assert config.one({"command": program, "args": args}).downloads is downloads
-
-
-def test_an_entry_grants_rights_in_the_sandbox(config: Config) -> None:
-    one = config.one({"command": "x", "cwd": "/srv", "sandbox": {"network": True, "write": ["/srv/notes"]}})
-    assert one.sandboxed
-    assert one.grants.network
-    assert not one.grants.programs
-    assert one.grants.folders_write == (Path("/srv/notes"),)
-    assert config.one({"command": "x", "cwd": "/srv", "sandbox": True}).sandboxed
 
 
 def test_a_skill_on_disk_brings_servers_of_every_kind(config: Config) -> None:
@@ -246,36 +212,6 @@ def test_an_update_of_a_skill_forgets_the_secrets_of_servers_it_dropped(tmp_path
     assert len(have()) == 2, "those of the lake are gone"
     come("https://example.com/other.zip", "sea")
     assert have() == ["demo_sea"], "it comes from another address"
-
-
-def test_secrets_stay_if_the_skills_servers_cannot_be_read(tmp_path: Path) -> None:
-    tree = unpack(zipped({"SKILL.md": SKILL, "mcp.json": b"{}"}), "https://example.org/demo.zip")
-    name = f"skill-{'0' * 24}"
-    Secrets(tmp_path).put(name, "KEY", "kept")
-    made = install_tree(tmp_path, tree)
-    record = made.folder.parent / "installed.json"
-    whole = record.read_text()
-    record.write_text("{")
-    forget_unused_secrets(tmp_path)
-    record.write_text(whole)
-    made.folder.chmod(0o700)
-    (made.folder / "mcp.json").unlink()
-    (made.folder / "mcp.json").mkdir()
-    forget_unused_secrets(tmp_path)
-    assert Secrets(tmp_path).get(name) == {"KEY": "kept"}
-
-
-def test_an_installed_skill_without_an_address_still_counts_as_installed(config: Config) -> None:
-    config.skill("tides", {"sea": {"command": "sh", "env": {"K": "${API_KEY}"}}}, foreign=True)
-    config.skills[0].installed.source = ""
-    assert config.look() == {}
-
-
-def test_registry_servers_of_a_skill_are_named_but_not_started(config: Config) -> None:
-    registry = {"registry": "io.github.ana/sea", "version": "1.2.0"}
-    config.skill("tides", {"sea": registry}, foreign=True)
-    config.skill("lamps", {"sea": registry}, foreign=False)
-    assert config.look() == {}
 
 
 def test_a_skill_never_takes_the_name_of_the_operators_server(config: Config) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.mcp.definitions import ServerDefinition
-from app.mcp.results import LARGEST_FILE, MAX_FILES, MAX_TEXT, error_result, to_result
+from app.mcp.results import LARGEST_FILE, MAX_FILES, MAX_TEXT, to_result
 from app.tools.result import OUTPUT_LIMIT, ReturnedFile, ToolResult, bounded
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
@@ -47,17 +47,6 @@ def test_a_text_copy_of_structured_content_is_left_out() -> None:
     ]:
         result = to_result({"content": [text(one) for one in texts], "structuredContent": structured})
         assert result == ToolResult.success(structured)
-
-
-def test_text_beyond_the_structured_content_is_kept_beside_it() -> None:
-    answer = {"content": [text("5"), text("Frost tonight.")], "structuredContent": {"celsius": 5}}
-    assert to_result(answer).data == {"text": "Frost tonight.", "data": {"celsius": 5}}
-    answer["content"].append(image())
-    assert to_result(answer).data == {
-        "text": "Frost tonight.",
-        "data": {"celsius": 5},
-        "content": [{"type": "image", "mime": "image/png", "bytes": len(PNG), "attachment": 0}],
-    }
 
 
 def test_a_tools_error_is_a_failure_with_its_text() -> None:
@@ -117,17 +106,6 @@ def test_files_become_attachments_described_in_the_data() -> None:
     assert beside.data["data"] == {"celsius": 5}
 
 
-def test_resources_that_are_text_and_links_are_text() -> None:
-    content = [
-        {"type": "resource", "resource": {"uri": "demo://note", "text": "remember"}},
-        {"type": "resource_link", "uri": "https://example.com/a", "name": "a page"},
-        {"type": "resource_link", "uri": "https://example.com/b"},
-    ]
-    assert to_result({"content": content}).data == (
-        "demo://note\nremember\na page: https://example.com/a\nhttps://example.com/b"
-    )
-
-
 def test_an_unusable_block_is_described_and_the_others_count() -> None:
     for block, problem in [
         ({"type": "image", "data": "not base64!", "mimeType": "image/png"}, "not base64"),
@@ -163,24 +141,6 @@ def test_a_huge_result_is_cut_to_what_a_call_may_return() -> None:
         structured = to_result({"structuredContent": {"a": [said] * 300_000}})
         assert structured.meta["truncated"]
         assert bounded(structured, OUTPUT_LIMIT).ok
-
-
-def test_only_the_first_blocks_are_read() -> None:
-    result = to_result({"content": [text("a")] * 5000})
-    assert result.data.count("a") == 1000
-
-
-def test_protocol_errors_map_to_our_codes() -> None:
-    for code, ours in [
-        (-32602, "BAD_REQUEST"),
-        (-32601, "UNAVAILABLE"),
-        (-32603, "UPSTREAM_ERROR"),
-        (7, "UPSTREAM_ERROR"),
-    ]:
-        result = error_result(code, "wrong\u200b")
-        assert result.code == ours
-        assert result.error is not None
-        assert result.error.message == "wrong\\u200b"
 
 
 ANY = st.recursive(

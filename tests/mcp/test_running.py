@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from app.mcp.client import connect
 from app.mcp.definitions import parse_entry
 from app.mcp.pins import definition_hash
 from app.mcp.supervisor import Limits
-from app.mcp.wire import ConnectionLost
 from tests.mcp.manager import QUICK, SECONDS, Manager, lives
 from tests.standins.mcp_server import TOOLS, command, tool
 from tests.world import until
@@ -55,18 +53,6 @@ async def test_messages_do_not_wait_for_a_new_server_that_fails_or_is_slow(
         assert not manager.servers.tools
     finally:
         await manager.servers.stop()
-
-
-async def test_the_tools_are_the_same_object_until_they_change(manager: Manager) -> None:
-    assert manager.changes == 0
-    await manager.start("one")
-    before, changes = manager.servers.tools, manager.changes
-    await manager.servers.refresh()
-    assert manager.servers.tools is before
-    assert manager.changes == changes == 1
-    await manager.start("two")
-    assert manager.servers.tools is not before
-    assert manager.changes == 2
 
 
 @pytest.mark.parametrize(
@@ -133,9 +119,8 @@ async def test_a_faulty_definition_is_reported_and_not_started(manager: Manager)
     await until(lambda: manager.troubles[-1] == ("two", ""), "the news that it is mended")
 
 
-@pytest.mark.parametrize("eras", ["legacy", "modern"])
-async def test_a_new_tool_waits_until_it_is_approved(manager: Manager, eras: str) -> None:
-    await manager.start("one", {"eras": eras, "tools": [tool("grow")]})
+async def test_a_new_tool_waits_until_it_is_approved(manager: Manager) -> None:
+    await manager.start("one", {"tools": [tool("grow")]})
     await manager.call("mcp_one_grow", name="late")
     held = (await until(lambda: manager.state("one").held_back, "the new tool"))[0]
     assert (held.tool, held.before) == ("late", None)
@@ -174,12 +159,6 @@ async def test_a_tool_that_changed_during_a_restart_is_not_called(manager: Manag
     assert result.code == "UNAVAILABLE", result
 
 
-async def test_all_pages_are_read(manager: Manager) -> None:
-    tools = [tool(f"tool{number}") for number in range(25)]
-    state = await manager.start("one", {"tools": tools, "page": 4})
-    assert len(state.tools) == 25
-
-
 async def test_progress_extends_a_call_and_silence_ends_it(tmp_path: Path) -> None:
     manager = Manager(tmp_path, Limits(call=1.0, pauses=QUICK.pauses))
     await manager.start("one", {"tools": [tool("steps"), tool("hang"), tool("cancelled")]})
@@ -207,11 +186,6 @@ async def test_of_a_servers_requests_only_a_ping_is_answered(manager: Manager) -
     for method in ("sampling/createMessage", "elicitation/create", "roots/list", "made/up"):
         assert (await manager.read("mcp_one_ask", method=method))["code"] < 0
     assert await manager.read("mcp_one_ask", method="ping") == {}
-
-
-async def test_a_call_that_asks_for_input_is_a_failure(manager: Manager) -> None:
-    await manager.start("one", {"eras": "modern", "tools": [tool("require")]})
-    assert (await manager.call("mcp_one_require")).code == "UPSTREAM_ERROR"
 
 
 async def test_stopping_ends_all_that_servers_started(manager: Manager) -> None:
@@ -283,15 +257,3 @@ async def test_results_hold_no_secret_of_the_server(manager: Manager) -> None:
     failed = await manager.call("mcp_one_fail", text="401 for https://x.example/?key=k3y-0f-the-far-one")
     assert failed.error is not None
     assert failed.error.message == "401 for https://x.example/?key=…"
-
-
-async def test_an_exception_leaves_a_connection_unwrapped(manager: Manager) -> None:
-    manager.write("one")
-
-    async def use() -> None:
-        async with connect(manager.definitions["one"], manager.sandbox) as connection:
-            assert (await connection.list_tools()).tools
-            raise ConnectionLost("on purpose", sent=False)
-
-    with pytest.raises(ConnectionLost, match="on purpose"):
-        await use()

@@ -1,6 +1,5 @@
 """Servers that misbehave: each is contained and named, and the others go on."""
 
-import json
 import os
 import tracemalloc
 from pathlib import Path
@@ -10,7 +9,6 @@ import pytest
 
 from app.mcp.client import PAGES
 from app.mcp.supervisor import Limits
-from app.mcp.wire import MESSAGES_A_SECOND
 from tests.mcp.manager import QUICK, SECONDS, Manager, descendants
 from tests.standins.mcp_server import command, tool
 from tests.world import until
@@ -35,11 +33,6 @@ async def test_a_line_of_50_megabytes_ends_its_server_and_takes_no_memory(manage
     assert (await manager.call("mcp_two_echo", text="hola")).ok
 
 
-async def test_rubbish_is_passed_over(manager: Manager) -> None:
-    await manager.start("one", {"tools": [tool("rubbish", properties=MEGABYTES)]})
-    assert (await manager.call("mcp_one_rubbish", megabytes=1)).ok
-
-
 COUNT = {"count": {"type": "integer"}}
 
 
@@ -51,30 +44,7 @@ async def test_a_server_that_asks_without_end_and_reads_no_answer_is_ended(manag
     assert (await manager.call("mcp_two_echo", text="hola")).ok
 
 
-async def test_a_server_that_talks_too_much_is_waited_for(manager: Manager) -> None:
-    await manager.start("one", {"tools": [tool("chatter", properties=COUNT)]})
-    assert (await manager.call("mcp_one_chatter", count=MESSAGES_A_SECOND + 100)).ok
-
-
-async def test_a_list_keeps_only_what_is_pinned_of_its_tools(manager: Manager, tmp_path: Path) -> None:
-    long = "x" * 2**20
-    more = {"_meta": {"more": long}, "icons": [{"src": f"data:{long}"}]}
-    listed = tmp_path / "tools.json"
-    listed.write_text(json.dumps([tool("echo"), tool("new", **more), tool(long)]))
-    await manager.start("one", {"tools": [tool("echo")]})
-    state = await manager.start("one", {"tools_file": str(listed)})
-    assert state.tools == ("mcp_one_echo",)
-    assert [one.after for one in state.held_back] == [tool("new")]
-    assert [name for name, _ in state.dropped] == ["x" * 256]
-
-
-async def test_an_answer_of_megabytes_is_taken(manager: Manager) -> None:
-    big = tool("big", properties={"megabytes": {"type": "number"}})
-    await manager.start("one", {"tools": [big]})
-    assert (await manager.call("mcp_one_big", megabytes=7.5)).ok
-
-
-@pytest.mark.parametrize("silent", [["initialize"], ["tools/list"]])
+@pytest.mark.parametrize("silent", [["tools/list"]])
 async def test_a_server_that_never_answers_is_given_up_in_time(tmp_path: Path, silent: list[str]) -> None:
     manager = Manager(tmp_path, Limits(connect=4, pauses=()))
     manager.write("one", {"silent": silent})
@@ -150,7 +120,7 @@ async def test_the_reason_of_a_death_is_taken_from_stderr(manager: Manager, tmp_
     await until(lambda: manager.troubles[-1] == ("one", ""), "the news that it is mended")
 
 
-@pytest.mark.parametrize("before", ["Error: " + "x" * 285, "x" * 8170 + "\nError: "])
+@pytest.mark.parametrize("before", ["x" * 8170 + "\nError: "])
 async def test_half_a_secret_is_not_shown(manager: Manager, tmp_path: Path, before: str) -> None:
     said = f"{before} s3cret-0f-its-own\n" + "and so on " * 20
     starts = {"starts": str(tmp_path / "starts"), "dies": list(range(1, 100))}
@@ -180,13 +150,10 @@ async def test_dying_at_every_call_sets_a_server_aside(manager: Manager) -> None
     assert manager.troubles[0][1].startswith("set aside after 5 failures in a row")
 
 
-@pytest.mark.parametrize(
-    ("name", "code"), [("broken", "ok"), ("fail", "TOOL_ERROR"), ("refuse", "BAD_REQUEST")]
-)
-async def test_invalid_results_and_errors_become_results(manager: Manager, name: str, code: str) -> None:
-    await manager.start("one", {"tools": [tool(name)]})
-    result = await manager.call(f"mcp_one_{name}")
-    assert result.code == code, result
+async def test_invalid_results_and_errors_become_results(manager: Manager) -> None:
+    codes = {"broken": "ok", "fail": "TOOL_ERROR", "refuse": "BAD_REQUEST"}
+    await manager.start("one", {"tools": [tool(name) for name in codes]})
+    assert {name: (await manager.call(f"mcp_one_{name}")).code for name in codes} == codes
 
 
 def cmdlines(pids: set[int]) -> str:

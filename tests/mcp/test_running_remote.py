@@ -4,7 +4,7 @@ import asyncio
 import gzip
 import json
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +13,6 @@ import pytest
 
 from app.mcp.definitions import Origin
 from app.mcp.remote import GuardedTransport
-from app.mcp.supervisor import Limits
 from tests.mcp.manager import QUICK, Manager
 from tests.standins.mcp_site import McpSite
 from tests.world import until
@@ -36,8 +35,7 @@ def make_site() -> Iterator[MakeSite]:
         site.stop()
 
 
-@pytest.mark.parametrize("as_json", [False, True])
-@pytest.mark.parametrize("legacy", [False, True])
+@pytest.mark.parametrize(("legacy", "as_json"), [(False, False), (True, True)])
 async def test_a_server_behind_an_address_is_used(
     manager: Manager, make_site: MakeSite, legacy: bool, as_json: bool
 ) -> None:
@@ -50,27 +48,18 @@ async def test_a_server_behind_an_address_is_used(
     assert all(sent["authorization"] == "Bearer s3cret-0f-its-own" for sent in site.headers)
 
 
-@pytest.mark.parametrize("legacy", [False, True])
-async def test_tool_changes_are_heard_over_http(manager: Manager, make_site: MakeSite, legacy: bool) -> None:
-    site = make_site(legacy=legacy)
+async def test_tool_changes_are_heard_over_http(manager: Manager, make_site: MakeSite) -> None:
+    site = make_site()
     await manager.start("one", command="", args=(), url=site.url)
     await manager.call("mcp_one_grow", name="late")
     held = await until(lambda: manager.state("one").held_back, "the new tool")
     assert held[0].tool == "late"
 
 
-async def test_progress_over_http_extends_a_call(tmp_path: Path, make_site: MakeSite) -> None:
-    manager = Manager(tmp_path, Limits(call=1.0, pauses=QUICK.pauses))
-    await manager.start("one", command="", args=(), url=make_site().url)
-    assert (await manager.call("mcp_one_steps", count=6, seconds=0.4)).ok
-    await manager.servers.stop()
-
-
-@pytest.mark.parametrize("as_json", [False, True])
 async def test_an_answer_over_http_that_is_too_long_fails_alone(
-    manager: Manager, make_site: MakeSite, as_json: bool
+    manager: Manager, make_site: MakeSite
 ) -> None:
-    await manager.start("one", command="", args=(), url=make_site(as_json=as_json).url)
+    await manager.start("one", command="", args=(), url=make_site().url)
     assert not (await manager.call("mcp_one_big", megabytes=9)).ok
     assert (await manager.call("mcp_one_add", a=2, b=3)).ok
 
@@ -187,18 +176,6 @@ async def resolve(host: str, port: int) -> list[str]:
     return {"public.test": ["93.184.215.14"], "both.test": ["93.184.215.14", "10.0.0.1"]}.get(
         host, ["127.0.0.1"]
     )
-
-
-class Endless(Wire):
-    """Leads on within the same place, with a body that has no end."""
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        return httpx2.Response(307, headers={"location": "/on"}, content=self._body())
-
-    async def _body(self) -> AsyncIterator[bytes]:
-        while True:
-            yield b"x"
-            await asyncio.sleep(0)
 
 
 async def test_a_name_is_resolved_and_its_address_kept() -> None:

@@ -102,14 +102,9 @@ ATTEMPTS = {
         "raise LookupError(os.listdir('{data}'), os.listdir('{data}/mcp'))", "LookupError (['mcp'], ['x'])"
     ),
     "reads the code of the release": ("open('{root}/app/main.py')", NOT_THERE),
-    "reads what lies beside it": ("open('{root}/README.md')", NOT_THERE),
     "rewrites its own package": ("open('{package}/server.py', 'w')", READ_ONLY),
-    "writes elsewhere": ("open('/written', 'w')", READ_ONLY),
     "starts a program": ("subprocess.run(['/bin/true'])", FORBIDDEN),
-    "forks": ("os.fork()", FORBIDDEN),
     "connects": ("socket.create_connection(('127.0.0.1', {port}))", FORBIDDEN),
-    "fills the memory": ("bytearray(2 << 30)", "MemoryError"),
-    "fills memory that is shared": ("mmap.mmap(-1, 1 << 20)", FORBIDDEN),
     "fills memory that a device gives": (
         "mmap.mmap(os.open('/dev/zero', os.O_RDWR), 1 << 20)", "PermissionError Permission denied"
     ),
@@ -205,13 +200,6 @@ def test_a_granted_folder_that_became_a_link_out_of_the_workspace_is_refused(
     assert place.attempt("0", Grants(folders_write=(workspace / "inside",))) == "done"
     with pytest.raises(ValueError, match="link out of the workspace"):
         place.attempt("0", Grants(folders_write=(workspace / "outside",)))
-
-
-def test_its_own_folder_is_its_home_and_stays(place: Place) -> None:
-    code = "open('kept', 'a').write('x'); assert os.environ['HOME'] == os.getcwd() == '{}'"
-    assert place.attempt(code.format(place.home)) == "done"
-    assert place.attempt("assert open('kept').read() == 'x'") == "done"
-    assert (place.home / "kept").read_text() == "x"
 
 
 def test_its_environment_is_its_own_and_what_it_was_given(

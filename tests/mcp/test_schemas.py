@@ -251,13 +251,10 @@ def squaring(levels: int) -> Any:
 
 HOSTILE = {
     "a hundred thousand properties deep": lambda: nested(100_000, lambda s: {"properties": {"x": s}}),
-    "a hundred thousand lists deep": lambda: nested(100_000, lambda s: {"type": "array", "items": s}),
     "allOf in allOf": lambda: nested(100_000, lambda s: {"allOf": [s]}),
     "anyOf in anyOf": lambda: nested(100_000, lambda s: {"anyOf": [s, {"type": "null"}]}),
-    "not in not": lambda: nested(100_000, lambda s: {"not": s}),
     "definitions that double": lambda: doubling(60),
     "alternatives of alternatives": lambda: squaring(8),
-    "itself": lambda: {"$ref": "#"},
     "itself twice": lambda: {"allOf": [{"$ref": "#"}, {"$ref": "#/allOf/0"}]},
     "a circle": lambda: {
         "$ref": "#/$defs/a",
@@ -267,10 +264,7 @@ HOSTILE = {
     "many huge enums": lambda: {
         "properties": {"x": {"anyOf": [{"enum": list(range(n, n + 190))} for n in range(0, 19_000, 190)]}}
     },
-    "a huge list of required": lambda: {"required": [f"r{n}" for n in range(200_000)]},
-    "a huge type": lambda: {"type": ["object"] * 200_000},
     "a million properties": lambda: {"properties": {str(n): {} for n in range(200_000)}},
-    "a long reference": lambda: {"$ref": "#" + "/a" * 100_000},
     "products": lambda: {
         "allOf": [
             {"anyOf": [{"type": "object", "properties": {f"{a}{b}": {}}} for b in range(10)]}
@@ -396,7 +390,7 @@ def without_nulls(value: Any) -> Any:
     return [without_nulls(inner) for inner in value] if isinstance(value, list) else value
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.dictionaries(NAMES, FITTING, min_size=1, max_size=3), st.booleans(), st.booleans())
 def test_the_plain_form_accepts_what_the_original_accepts(
     fields: dict[str, Fitting], required: bool, referred: bool

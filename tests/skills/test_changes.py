@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from app.assistant import Assistant
-from app.settings import Settings
 from app.skills import SkillLoader
 from tests.skills.folders import write
 
@@ -67,15 +65,10 @@ def _swap(folder: Path) -> None:
 
 
 CHANGES: dict[str, Callable[[Path], object]] = {
-    "a skill comes": lambda root: write(root / "skills/coffee", CODE),
-    "a skill goes": lambda root: shutil.rmtree(root / "skills/tea"),
-    "a text is written over": lambda root: (root / "skills/tea/SKILL.md").write_text("x"),
     "a file is replaced": lambda root: _replace(root / "skills/tea/SKILL.md"),
-    "a module comes": lambda root: (root / "skills/tea/scripts/more.py").write_text(""),
     "a module of a package is changed": lambda root: (
         root / "skills/tea/scripts/rooms/lamps/__init__.py"
     ).write_text("A = 22"),
-    "a reference comes": lambda root: (root / "skills/tea/references/b.md").touch(),
     "a file gets another text of the same length and time": lambda root: _replace_in_time(
         root / "skills/tea/scripts/tools.py"
     ),
@@ -96,24 +89,3 @@ def test_a_change_counts_at_the_next_look(root: Path, change: Callable[[Path], o
     change(root)
     assert loader.refresh()
     assert not loader.refresh()
-
-
-async def test_what_was_installed_or_configured_counts_at_the_next_message(tmp_path: Path) -> None:
-    settings = Settings(  # type: ignore[call-arg]
-        _env_file=None,
-        DATA_DIR=tmp_path,
-        database_url=f"sqlite:///{tmp_path}/recado.db",
-        mcp_config_path=tmp_path / "mcp_servers.json",
-    )
-    assistant = Assistant(settings)
-    config = tmp_path / "mcp_servers.json"
-    await assistant.abilities.refresh_for_message()
-    assert not assistant.configuration.look()
-    config.write_text('{"mcpServers": {"maps": {"command": "none", "enabled": false}}}')
-    assert [one.name for one in assistant.configuration.look()] == ["maps"]
-    (tmp_path / "secrets").mkdir()
-    (tmp_path / "secrets/maps").write_text("KEY=1")
-    before = assistant.configuration.look()
-    (tmp_path / "secrets/maps").write_text("KEY=22")
-    assert assistant.configuration.look() is not before
-    await assistant.abilities.close()

@@ -9,43 +9,21 @@ from babel.dates import format_skeleton
 
 from app.memory.history import History
 from app.people import Person
-from tests.world import world
 
 HOME = ZoneInfo("America/New_York")  # of the stand-in's people, by their numbers
 
 
-@pytest.fixture(scope="module")
-def graph(tmp_path_factory: pytest.TempPathFactory):
-    for server, graph in world(tmp_path_factory.mktemp("conversation")):
-        server.start()
-        yield graph
-
-
-@pytest.mark.parametrize(
-    ("language", "person", "said", "asked", "found"),
-    [
-        ("es", "p0", "el plomero se llama Benjamín", "qué te dije sobre el plomero?", "Benjamín"),
-        ("pt", "p1", "a Fátima vem na quinta-feira", "o que eu te disse sobre a fatima?", "quinta-feira"),
-        ("en", "p2", "the landlord wants 900 for the flat", "when did we talk about the landlord?", "900"),
-    ],
-)
-def test_what_was_said_is_found_in_the_words_of_each_language(graph, language, person, said, asked, found):
-    before = len(graph.sends(person))
-    graph.say(person, said)
-    graph.reply(person, before + 1)
-    graph.say(person, asked)
-    answer = graph.reply(person, before + 2)
-    assert found in answer
-    assert format_skeleton("MMMEd", datetime.now(HOME), locale=language) in answer
-
-
-def test_nobody_finds_what_another_person_said(graph):
-    before = len(graph.sends("p0"))
-    graph.say("p0", "mi clave del portón es alcachofa")
-    graph.reply("p0", before + 1)
-    graph.say("p3", "¿qué te dije sobre la alcachofa?")
-    answer = graph.reply("p3")
-    assert "portón" not in answer
+def test_what_was_said_is_found_by_its_words_and_by_nobody_else(offline_town):
+    graph, person, other = offline_town.graph, offline_town.newcomer(), offline_town.newcomer()
+    graph.say(person, "el plomero se llama Benjamín")
+    graph.reply(person)
+    graph.say(person, "qué te dije sobre el plomero?")
+    answer = graph.reply(person, 2)
+    assert "Benjamín" in answer
+    assert format_skeleton("MMMEd", datetime.now(HOME), locale="es") in answer
+    graph.say(other, "¿qué te dije sobre el plomero?")
+    answer = graph.reply(other)
+    assert "Benjamín" not in answer
     assert "No encontré" in answer
 
 

@@ -29,14 +29,11 @@ def test_the_summary_is_in_the_persons_form() -> None:
     [
         ("", "km", "NO_QUANTITY"),
         ("5 km", "", "UNKNOWN_UNIT"),
-        ("5 gatos", "perros", "UNKNOWN_UNIT"),
         ("3 arrobas", "kg", "UNKNOWN_UNIT"),
         ("5 km", "kg", "DIFFERENT_KINDS"),
         ("-300 °C", "°F", "BELOW_ZERO"),
         ("1/0 km", "m", "DIVISION_BY_ZERO"),
-        ("1e999999 km", "m", "TOO_BIG"),
         ("9" * 190 + "/7 km", "m", "TOO_BIG"),
-        ("1 km " * 7, "m", "NO_QUANTITY"),
         ("1" * 5000, "m", "NO_QUANTITY"),
         ("100 dólares", "pesos", "NO_RATE"),
     ],
@@ -48,11 +45,6 @@ def test_what_cannot_be_converted_is_named(quantity: str, unit: str, code: str) 
     assert answer.get("ok") is False, answer
     assert answer["error"]["code"] == code
     assert answer["error"]["hint"]
-
-
-def test_a_misspelt_unit_gets_near_names() -> None:
-    error = convert("5 km", "miyas", context=context())["error"]
-    assert "milla" in error["hint"]
 
 
 def test_money_at_a_given_rate() -> None:
@@ -69,11 +61,3 @@ def test_money_without_a_sound_rate() -> None:
         ("100 dólares", "9**9**9", "TOO_BIG"),
     ]:
         assert exchange(quantity, rate, context=context())["error"]["code"] == code
-
-
-def test_every_unit_is_found_by_its_symbol_and_each_of_its_names() -> None:
-    units = convert.__globals__["conversion"].__globals__
-    for unit in units["_read"]():
-        names = [name for listed in unit.names.values() for name in listed]
-        found = {units["unit_named"](name).kind for name in filter(None, (unit.symbol, *names))}
-        assert found == {unit.kind}, unit

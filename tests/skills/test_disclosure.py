@@ -59,12 +59,6 @@ def test_files_are_listed_but_for_hidden_ones_and_those_that_we_read(tmp_path: P
     assert skill.files == ("LICENSE", "assets/form.txt", "references/guide.md", "scripts/run.sh")
 
 
-def test_what_only_a_skills_code_needs_is_not_listed(tmp_path: Path) -> None:
-    files = dict.fromkeys(["scripts/tools.py", "scripts/a.py", "assets/b.txt", "assets/c.txt", "d.md"], "")
-    skill = a_skill(tmp_path / "coded", "Fill in assets/c.txt.", files)
-    assert skill.files == ("assets/c.txt", "d.md")
-
-
 class Desk:
     """Two skills, of which one is chosen, behind an engine that asks about everything and runs nothing."""
 
@@ -109,12 +103,6 @@ async def test_a_skill_that_was_not_chosen_is_refused(
     result = await desk.call(tool, chosen, **arguments)
     assert result.code == "BAD_REQUEST"
     assert "was not chosen" in (result.error.message if result.error else "")
-
-
-async def test_a_skill_that_went_meanwhile_is_told(desk: Desk) -> None:
-    del desk.skills["roses"]
-    assert (await desk.call("load_skill", name="roses")).code == "UNAVAILABLE"
-    assert (await desk.read("SKILL.md")).code == "UNAVAILABLE"
 
 
 @pytest.mark.parametrize(
@@ -172,11 +160,6 @@ async def test_a_long_file_is_read_page_by_page(desk: Desk) -> None:
     assert all(page.endswith("\n") for page in pages)
     assert len(pages) > 3
     assert (await desk.read("long.md", count + 1)).code == "BAD_REQUEST"
-
-
-async def test_a_path_without_end_is_refused_and_one_that_winds_is_straightened(desk: Desk) -> None:
-    assert (await desk.read("./" * 17_000 + "SKILL.md")).code == "BAD_REQUEST"
-    assert (await desk.read("./" * 500 + "references//guide.md")).data["path"] == "references/guide.md"
 
 
 def test_the_model_may_choose_among_the_chosen_only(desk: Desk) -> None:

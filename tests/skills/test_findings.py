@@ -124,10 +124,6 @@ def test_code_that_runs_something_is_seen() -> None:
         assert find({"scripts/tools.py": code.encode()})[0].kind == "runs-code"
 
 
-def test_methods_of_that_name_are_no_calls() -> None:
-    assert find({"a.py": b"import re\nre.compile('a')\nmodel.eval()\ncursor.exec()\n"}) == ()
-
-
 def test_what_cannot_be_read_is_said() -> None:
     for path, content, kind in [
         ("run", b"#!/usr/bin/env python3\neval('1')\n", "runs-code"),
@@ -136,10 +132,6 @@ def test_what_cannot_be_read_is_said() -> None:
         ("long.md", b"words " * LOOKED_AT, "unreadable"),
     ]:
         assert kind in {one.kind for one in find({path: content})}
-
-
-def test_a_picture_is_no_finding() -> None:
-    assert find({"a.png": b"\x89PNG\r\n\x1a\n\0\xff"}) == ()
 
 
 def test_the_same_words_are_told_once_and_many_are_bounded() -> None:

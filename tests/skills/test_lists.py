@@ -1,5 +1,3 @@
-import gc
-
 import pytest
 
 from tests.skills.tools import Rows, context, functions
@@ -52,7 +50,6 @@ def test_the_shopping_list_has_many_names(name: str, ana) -> None:
     ("had", "said", "kept", "summary"),
     [
         ("leche", "Léche ", "leche", "Ya estaba en la lista Compras: leche"),
-        ("tomate", "los tomates", "tomate", "Ya estaba en la lista Compras: tomate"),
         ("2 kg de arroz", "arroz", "2 kg de arroz", "Ya estaba en la lista Compras: 2 kg de arroz"),
         ("arroz", "2 kg de arroz", "2 kg de arroz", "✓ En la lista Compras: 2 kg de arroz\nAntes: arroz"),
     ],
@@ -61,13 +58,6 @@ def test_the_same_thing_is_on_a_list_once_with_the_amount_said_last(had, said, k
     add([had], context=ana)
     told = add([said], context=ana)
     assert (told["summary"], told["open"]) == (summary, [kept])
-
-
-def test_what_only_looks_alike_is_another_thing(ana) -> None:
-    told = add(
-        ["café con azúcar", "café sin azúcar", "agua", "agua con gas", "1. pan", "- miel"], context=ana
-    )
-    assert told["open"] == ["café con azúcar", "café sin azúcar", "agua", "agua con gas", "pan", "miel"]
 
 
 def test_things_that_are_written_differently_are_two(ana) -> None:
@@ -84,9 +74,6 @@ def test_things_that_are_written_differently_are_two(ana) -> None:
     ("had", "said"),
     [
         ("3 jabones", "1 jabón"),
-        ("2 velas", "una vela"),
-        ("paquete de arroz", "medio paquete de arroz"),
-        ("arroz", "la mitad del arroz"),
         ("2 kg de papa", "1 kg de papa"),
     ],
 )
@@ -106,14 +93,6 @@ def test_a_checked_thing_that_is_said_again_is_open_again(ana) -> None:
     again = check(["leche"], done=False, context=ana)
     assert again["summary"] == "✓ Otra vez pendiente en la lista Compras: leche"
     assert check(["leche"], done=False, context=ana)["summary"].startswith("No estaba tachado")
-
-
-def test_once_all_is_bought_the_next_thing_takes_nothing_off_the_list(ana) -> None:
-    add(["leche", "pan"], context=ana)
-    check(["todo"], context=ana)
-    assert add(["queso"], context=ana)["done"] == ["leche", "pan"]
-    assert show(context=ana)["summary"] == "Compras (falta 1):\n1. queso\n\n✓ leche, pan"
-    assert add(["arroz"], "la lista del súper por favor", context=ana)["list"] == "Compras"
 
 
 def test_a_list_is_found_by_what_is_on_it_or_by_being_in_use(trip) -> None:
@@ -149,14 +128,6 @@ def test_a_whole_list_goes_only_by_its_name(trip) -> None:
     assert add(["llaves"], "viaje", context=trip)["open"] == ["llaves"]
 
 
-def test_an_empty_list_is_begun_and_shown(ana) -> None:
-    assert add([], "fiesta de Ana", context=ana)["summary"] == "✓ Lista empezada: Fiesta de Ana"
-    assert add([], "fiesta de Ana", context=ana)["summary"] == "Ya tienes la lista Fiesta de Ana."
-    assert show("fiesta", context=ana)["summary"] == "La lista Fiesta de Ana está vacía."
-    assert code(check(["x"], "fiesta", context=ana)) == "NOTHING_THERE"
-    assert show("compras", context=ana)["summary"].startswith("No hay nada en la lista de compras")
-
-
 def test_what_does_not_fit_is_refused(ana) -> None:
     assert code(add([], context=ana)) == "EMPTY"
     assert code(add([" ", "¡!"], context=ana)) == "EMPTY"
@@ -179,44 +150,3 @@ def test_a_number_means_what_it_stood_at_when_the_list_was_last_shown(ana) -> No
     check(["5"], "cosas", context=ana)
     assert show("cosas", context=ana)["summary"].splitlines()[1:] == ["1. uno", "2. cuatro", "", "✓ cinco"]
     assert show("cosas", context=ana)["numbers"] == [1, 2]
-
-
-def test_two_calls_at_once_begin_one_list_and_keep_both_things() -> None:
-    rows = Rows()
-    first, second = (context("es", store=Copied(rows)) for _ in range(2))
-    add(["leche"], "súper", context=first)
-    add(["pan"], "súper", context=second)
-    first.store.commit()
-    second.store.commit()
-    here = context("es", store=rows)
-    assert sorted(show("súper", context=here)["open"]) == ["leche", "pan"]
-    assert "• " in show("all", context=here)["summary"]
-    assert show("all", context=here)["lists"] == ["Súper"]
-
-
-class Copied(Rows):
-    """What one call sees: the rows as they were, until it commits its own."""
-
-    def __init__(self, rows: Rows) -> None:
-        super().__init__()
-        self.rows, self._all, self._puts = dict(rows.rows), rows, {}
-
-    def put(self, key, value) -> None:
-        super().put(key, value)
-        self._puts[key] = value
-
-    def commit(self) -> None:
-        self._all.rows |= self._puts
-
-
-def test_nothing_of_what_was_written_outlives_the_call(ana) -> None:
-    add(["Zarzaparrilla azul"], context=ana)
-    check(["zarzaparrilla", "la zarzaparrilla azul"], context=ana)
-    gc.collect()
-    sets = (one for one in gc.get_objects() if isinstance(one, frozenset))
-    assert not [one for one in sets if any(str(word).startswith("zarzap") for word in one)]
-
-
-@pytest.mark.parametrize("pointing", ["de nuevo", "them back", "de volta"])
-def test_what_only_points_at_something_is_put_on_no_list(ana, pointing: str) -> None:
-    assert code(add([pointing], context=ana)) == "EMPTY"

@@ -1,10 +1,8 @@
 import os
-import shutil
 import stat
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,8 +10,7 @@ from typing import Any
 import pytest
 
 from app.skills import RELEASE_SKILLS, Skill, SkillLoader, load_skill
-from app.skills.folder import signature
-from app.skills.modules import ToolsModuleError, tool_functions
+from app.skills.modules import tool_functions
 from app.tools import ToolContext
 from app.tools.catalog import stamp
 from tests.skills.folders import write
@@ -70,19 +67,6 @@ def test_what_is_read_of_the_release_is_what_runs() -> None:
     assert live.phrases() == read.phrases()
 
 
-def test_a_file_is_seen_that_came_in_the_moment_in_which_its_folder_was_read(tmp_path: Path) -> None:
-    """File times are as coarse as the kernel's ticks: for some milliseconds a folder's shows no change."""
-    for number in range(500):
-        scripts = tmp_path / f"skill{number}" / "scripts"
-        scripts.mkdir(parents=True)
-        before, known = scripts.stat().st_mtime_ns, signature(scripts.parent)
-        (scripts / "tools.py").write_text("")
-        if scripts.stat().st_mtime_ns == before:
-            assert signature(scripts.parent) != known
-            return
-    pytest.skip("every change of a folder shows in its time here")
-
-
 def _facts(skill: Skill) -> list[object]:
     return [
         (skill.name, skill.bundled, skill.available, skill.faults, skill.warnings, skill.left_out),
@@ -90,18 +74,6 @@ def _facts(skill: Skill) -> list[object]:
         *((tool.sensitive, tool.idempotent, tool.harmless, tool.outside) for tool in skill.tools),
         *((tool.timeout, tool.audience) for tool in skill.tools),
     ]
-
-
-def test_nothing_of_a_bundled_skill_runs_where_it_is_only_read(tmp_path: Path, release: Path) -> None:
-    trap = tmp_path / "ran"
-    code, front = f"open({str(trap)!r}, 'w')\n{HELLO}", "metadata:\n  harmless-tools: hello\n"
-    write(release / "first", code, front=front)
-    loader = loaded(tmp_path / "own", release, runs_code=False)
-    (hello,) = loader.tools()
-    assert (loader.skills[0].bundled, hello.name, hello.harmless) == (True, "hello", True)
-    assert not trap.exists()
-    SkillLoader(tmp_path / "own", release).refresh()
-    assert trap.exists()
 
 
 def _slots(text: str) -> list[str]:
@@ -214,8 +186,14 @@ def test_what_only_skills_of_the_release_may_say_of_themselves_is_not_believed(t
     )
 
 
-@pytest.mark.parametrize("name", ["SKILL.md", "scripts/tools.py", "mcp.json"])
-@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "loop"])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        *(("SKILL.md", kind) for kind in ("pipe", "device", "folder", "loop")),
+        ("scripts/tools.py", "pipe"),
+        ("mcp.json", "folder"),
+    ],
+)
 def test_what_is_no_plain_file_is_named_and_never_waited_for(tmp_path: Path, name: str, kind: str) -> None:
     folder = write(tmp_path / "own" / "odd", HELLO)
     (folder / "assets").mkdir()
@@ -352,22 +330,6 @@ def test_who_may_use_a_skill_is_not_lost_by_how_it_is_written(
     assert skill.tools[0].sensitive, "a star makes every tool one that asks"
 
 
-@pytest.mark.parametrize(
-    ("written", "warnings"),
-    [
-        ('{"mcpServers": {"sums": {"command": "sums"}}}', ()),
-        ('\ufeff{"servers": {"sums": {"command": "sums"}}}', ()),
-        ('{"sums": {"command": "sums"}}', ("mcp.json is left out: expected an object mcpServers",)),
-    ],
-)
-def test_servers_beside_a_skill_are_warned_of_only_where_they_are_not_read(
-    tmp_path: Path, written: str, warnings: tuple[str, ...]
-) -> None:
-    folder = write(tmp_path / "first")
-    (folder / "mcp.json").write_text(written, "utf-8")
-    assert load_skill(folder).warnings == warnings
-
-
 def test_phrases_that_do_not_fit_are_left_out_with_a_warning(release: Path) -> None:
     folder = write(release / "first", HELLO)
     (folder / "assets").mkdir()
@@ -381,44 +343,6 @@ def test_phrases_that_do_not_fit_are_left_out_with_a_warning(release: Path) -> N
         skill = load_skill(folder, release=release)
         assert (skill.available, skill.phrases) == (True, {})
         assert "phrases.yaml is left out: " in " ".join(skill.warnings)
-
-
-def test_a_dropped_changed_broken_and_deleted_folder_is_noticed(tmp_path: Path, release: Path) -> None:
-    loader = SkillLoader(tmp_path / "own", release)
-    write(release / "first", HELLO)
-    assert loader.refresh()
-    assert not loader.refresh()
-    folder = write(tmp_path / "own" / "dropped")
-    assert loader.refresh()
-    write(folder, body="Another body.")
-    assert loader.refresh()
-    assert loader.skill("dropped").instructions == "Another body."
-    (folder / "SKILL.md").write_text("no frontmatter", "utf-8")
-    assert loader.refresh()
-    assert loader.skill("dropped").faults
-    assert [tool.name for tool in loader.tools()] == ["hello"]
-    shutil.rmtree(folder)
-    assert loader.refresh()
-    assert [skill.name for skill in loader.skills] == ["first"]
-
-
-async def test_code_changed_within_a_second_is_run_anew(tmp_path: Path, release: Path) -> None:
-    folder = write(release / "first", HELLO)
-    loader = loaded(tmp_path / "own", release)
-    tools = folder / "scripts" / "tools.py"
-    tools.write_text(HELLO.replace("hello {name}", "adios {name}"), "utf-8")
-    os.utime(tools, ns=(time.time_ns(), tools.stat().st_mtime_ns + 1))
-    assert loader.refresh()
-    result = await loader.tools()[0].execute({}, ToolContext())
-    assert result.data == "adios you"
-
-
-def test_a_skill_without_the_program_it_needs_is_not_available(tmp_path: Path) -> None:
-    front = "metadata: {nanobot: {requires: {bins: [recado-test-program]}}}\n"
-    write(tmp_path / "own" / "gated", front=front)
-    loader = loaded(tmp_path / "own")
-    assert not loader.skills[0].available
-    assert "recado-test-program is not installed" in loader.skills[0].reason
 
 
 def test_the_second_tool_of_a_name_is_offered_under_its_skills(tmp_path: Path, release: Path) -> None:
@@ -460,16 +384,6 @@ def test_long_names_keep_their_end_and_fit(tmp_path: Path) -> None:
     assert sum(name.endswith(tool[-40:]) for name in names) == 2
 
 
-def test_many_skills_load_and_a_second_look_finds_nothing_new(tmp_path: Path) -> None:
-    for n in range(300):
-        write(tmp_path / "own" / f"skill-{n}", HELLO if n % 2 else "")
-    loader = SkillLoader(tmp_path / "own", tmp_path / "none")
-    assert loader.refresh()
-    assert len(loader.skills) == 300
-    assert len(loader.tools()) == 150
-    assert not loader.refresh()
-
-
 USING = 'from .words import greet\n\n\ndef hello() -> str:\n    """Says hello."""\n    return greet()\n'
 
 
@@ -484,13 +398,3 @@ def test_modules_beside_bundled_tools_are_imported_apart_and_are_no_tools(tmp_pa
         said.append(functions["hello"])
     assert [say() for say in said] == ["a", "b"]
     assert "words" not in sys.modules
-
-
-@pytest.mark.parametrize("words", ["1 / 0\n", "def greet(:\n"])
-def test_a_broken_module_beside_is_a_fault_and_leaves_nothing(tmp_path: Path, words: str) -> None:
-    folder = write(tmp_path / "a", USING)
-    (folder / "scripts" / "words.py").write_text(words)
-    before = set(sys.modules)
-    with pytest.raises(ToolsModuleError):
-        tool_functions(folder / "scripts" / "tools.py", "a")
-    assert not {name for name in set(sys.modules) - before if name.startswith("recado_skill_")}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from app.skills.manifest import ManifestError, parse_frontmatter, read_manifest, shortened
+from app.skills.manifest import ManifestError, parse_frontmatter, read_manifest
 from app.skills.skill import missing
 
 GOOD = b"---\nname: demo\ndescription: Does things.\n---\n# Body\n"
@@ -104,18 +104,6 @@ def test_deviations_are_warned_of_and_loaded() -> None:
         assert len(manifest.line) <= 300
 
 
-def test_lists_in_metadata_are_strings_or_lists() -> None:
-    text = (
-        "name: demo\ndescription: x\nhomepage: https://example.org\n"
-        "metadata:\n  sensitive-tools: write_file delete_file\n  idempotent-tools: [a, b]\n  n: 5"
-    )
-    manifest = read_manifest(f"---\n{text}\n---\n".encode(), "demo")
-    assert manifest.words("sensitive-tools") == ("write_file", "delete_file")
-    assert manifest.words("idempotent-tools") == ("a", "b")
-    assert manifest.text("n") == "5"
-    assert manifest.fields["homepage"] == "https://example.org"
-
-
 def test_metadata_of_any_shape_is_kept() -> None:
     for metadata in ["just text", "[1, 2]", "{nanobot: text}", "{openclaw: {requires: 3}}", "null"]:
         manifest = read_manifest(
@@ -134,12 +122,6 @@ def test_requirements_of_other_assistants_are_told_in_words() -> None:
     here = '{"openclaw": {"os": ["macOS", "Linux"], "requires": {"bins": "sh", "anyBins": ["no-a", "sh"]}}}'
     met = read_manifest(f"---\nname: demo\ndescription: x\nmetadata: {here}\n---\n".encode(), "demo")
     assert missing(met) == ""
-
-
-def test_shortening_ends_at_a_word() -> None:
-    assert shortened("one two three", 9) == "one two…"
-    assert shortened("short\n text", 20) == "short text"
-    assert len(shortened("x" * 50, 10)) == 10
 
 
 def test_instructions_too_long_to_be_read_are_a_fault() -> None:

@@ -1,8 +1,6 @@
 """Files in the chat, with the built-in model and the words that people write."""
 
-from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,27 +9,17 @@ from app.people import Person
 from app.tools import ToolContext
 from app.tools.context import Services
 from app.tools.files import Files
-from tests.mailer import asked, press, questions, told
+from tests.mailer import asked, press, told
 from tests.skills.tools import finished, functions
 from tests.tools import papers
-from tests.world import Graph, Server, wait_for, world
+from tests.world import Server, Town, wait_for
 
 TOOLS = functions("files")
 
 
-@pytest.fixture(scope="module")
-def chat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Graph]]:
-    folder = tmp_path_factory.mktemp("files")
-    for server, graph in world(folder, crowd=8, ALLOW_DELETE="true"):
-        yield server.start(), graph
-
-
-@pytest.fixture(scope="module")
-def rehearsal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Graph]]:
-    """A server that describes what it would do, and may delete nothing."""
-    folder = tmp_path_factory.mktemp("rehearsal")
-    for server, graph in world(folder, DRY_RUN="true"):
-        yield server.start(), graph
+@pytest.fixture
+def person(offline_town: Town) -> str:
+    return offline_town.newcomer()
 
 
 def home(server: Server, person: str) -> Path:
@@ -45,106 +33,49 @@ def home(server: Server, person: str) -> Path:
     return folder
 
 
-SPOKEN = {
-    "p1": (
-        *("guardá esto en compras.txt: leche y pan", "Sí", "✓ Guardado en compras.txt"),
-        *("agregá huevos a compras.txt", "dale", "✓ Agregado a compras.txt"),
-        *("qué dice compras.txt?", "leche y pan\nhuevos\n"),
-    ),
-    "p2": (
-        *("salva isso em compras.txt: leite e pão", "Sim", "✓ Salvo em compras.txt"),
-        *("adiciona ovos em compras.txt", "sim", "✓ Adicionado a compras.txt"),
-        *("o que diz compras.txt?", "leite e pão\novos\n"),
-    ),
-}
-
-
-@pytest.mark.parametrize("person", SPOKEN)
-def test_a_file_is_written_after_a_yes_and_read_again(chat, person: str) -> None:
-    server, graph = chat
-    save, button, saved, add, yes, added, read, content = SPOKEN[person]
-    graph.say(person, save)
+def test_a_file_is_written_after_a_yes_read_again_and_kept_when_it_is_overwritten(
+    offline_town: Town, person: str
+) -> None:
+    server, graph = offline_town.server, offline_town.graph
+    graph.say(person, "guardá esto en compras.txt: leche y pan")
     question = asked(graph, person)
     assert "“compras.txt”" in question["text"]
-    assert not (home(server, person) / "compras.txt").exists()
-    press(graph, person, question, button)
-    told(graph, person, saved)
-    graph.say(person, add)
+    file = home(server, person) / "compras.txt"
+    assert not file.exists()
+    press(graph, person, question, "Sí")
+    told(graph, person, "✓ Guardado en compras.txt")
+    graph.say(person, "agregá huevos a compras.txt")
     asked(graph, person, 2)
-    graph.say(person, yes)
-    told(graph, person, added)
-    assert (home(server, person) / "compras.txt").read_text() == content
-    graph.say(person, read)
-    assert content.strip() in told(graph, person, "📄")
-    assert len(questions(graph, person)) == 2
+    graph.say(person, "dale")
+    told(graph, person, "✓ Agregado a compras.txt")
+    assert file.read_text() == "leche y pan\nhuevos\n"
+    graph.say(person, "qué dice compras.txt?")
+    assert "leche y pan\nhuevos" in told(graph, person, "📄")
+    graph.say(person, "guardá esto en compras.txt: dos")
+    press(graph, person, asked(graph, person, 3), "Sí")
+    told(graph, person, "✓ compras.txt reemplazado. Lo de antes quedó en compras.txt.bak")
+    assert file.with_name("compras.txt.bak").read_text() == "leche y pan\nhuevos\n"
 
 
-def test_what_is_overwritten_is_kept_beside_it(chat) -> None:
-    server, graph = chat
-    for text in ("uno", "dos"):
-        count = len(questions(graph, "p6"))
-        graph.say("p6", f"guardá esto en lista.txt: {text}")
-        press(graph, "p6", asked(graph, "p6", count + 1), "Sí")
-        told(graph, "p6", "lista.txt")
-    told(graph, "p6", "✓ lista.txt reemplazado. Lo de antes quedó en lista.txt.bak")
-    assert (home(server, "p6") / "lista.txt").read_text() == "dos\n"
-    assert (home(server, "p6") / "lista.txt.bak").read_text() == "uno\n"
-
-
-def test_after_a_no_nothing_is_written(chat) -> None:
-    server, graph = chat
-    graph.say("p4", "guardá esto en secreto.txt: uno")
-    asked(graph, "p4")
-    graph.say("p4", "no")
-    wait_for(lambda: len(graph.texts("p4")) >= 2, "an answer to the no")
-    assert list(home(server, "p4").iterdir()) == []
-
-
-def test_documents_are_read_and_nobody_reads_those_of_another(chat) -> None:
-    server, graph = chat
-    graph.say("p5", "hola")
-    wait_for(lambda: graph.texts("p5"), "a greeting")
-    (home(server, "p5") / "contrato.pdf").write_bytes(papers.pdf("El alquiler es de 500 pesos"))
-    (home(server, "p5") / "gastos.xlsx").write_bytes(papers.excel(Mayo=[["pan", 12.5]]))
-    (home(server, "p5") / "bomba.docx").write_bytes(papers.HOSTILE["unpacks.docx"]())
-    graph.say("p5", "qué dice contrato.pdf")
-    told(graph, "p5", "El alquiler es de 500 pesos")
-    graph.say("p5", "lee el archivo gastos.xlsx")
-    told(graph, "p5", "12.5")
-    graph.say("p5", "lee el archivo bomba.docx")
-    told(graph, "p5", "No puedo leer «bomba.docx»")
-    graph.say("p5", "qué archivos tengo?")
-    assert "contrato.pdf" in told(graph, "p5", "Tus archivos")
-    graph.say("p6", "qué dice contrato.pdf")
-    told(graph, "p6", "No encuentro el archivo «contrato.pdf»")
-    graph.say("p6", f"lee el archivo ../{home(server, 'p5').name}/contrato.pdf")
-    told(graph, "p6", "no está entre tus archivos")
-
-
-def test_a_file_is_deleted_after_a_yes(chat) -> None:
-    server, graph = chat
-    graph.say("p7", "hola")
-    wait_for(lambda: graph.texts("p7"), "a greeting")
-    old = home(server, "p7") / "viejo.txt"
-    old.write_text("x")
-    graph.say("p7", "borra el archivo viejo.txt")
-    question = asked(graph, "p7")
-    assert old.exists()
-    press(graph, "p7", question, "Sí")
-    told(graph, "p7", "✓ Archivo borrado: viejo.txt")
-    assert not old.exists()
-
-
-def test_a_dry_run_writes_nothing_and_still_refuses_other_places(rehearsal) -> None:
-    server, graph = rehearsal
-    graph.say("p1", "guarda en compras.txt: leche")
-    told(graph, "p1", "[DRY-RUN] write_file")
-    graph.say("p1", "guarda en ../compras.txt: leche")
-    told(graph, "p1", "no está entre tus archivos")
-    graph.say("p1", "borra el archivo compras.txt")
-    told(graph, "p1", "no se pueden borrar")
-    assert not questions(graph, "p1")
-    assert not (server.folder / "workspace").exists()
+def test_documents_are_read_and_nobody_reads_those_of_another(offline_town: Town, person: str) -> None:
+    server, graph, other = offline_town.server, offline_town.graph, offline_town.newcomer()
+    graph.say(person, "hola")
+    graph.reply(person)
+    (home(server, person) / "contrato.pdf").write_bytes(papers.pdf("El alquiler es de 500 pesos"))
+    (home(server, person) / "gastos.xlsx").write_bytes(papers.excel(Mayo=[["pan", 12.5]]))
+    (home(server, person) / "bomba.docx").write_bytes(papers.HOSTILE["unpacks.docx"]())
+    graph.say(person, "qué dice contrato.pdf")
+    told(graph, person, "El alquiler es de 500 pesos")
+    graph.say(person, "lee el archivo gastos.xlsx")
+    told(graph, person, "12.5")
+    graph.say(person, "lee el archivo bomba.docx")
+    told(graph, person, "No puedo leer «bomba.docx»")
+    graph.say(person, "qué archivos tengo?")
+    assert "contrato.pdf" in told(graph, person, "Tus archivos")
+    graph.say(other, "qué dice contrato.pdf")
+    told(graph, other, "No encuentro el archivo «contrato.pdf»")
+    graph.say(other, f"lee el archivo ../{home(server, person).name}/contrato.pdf")
+    told(graph, other, "no está entre tus archivos")
 
 
 @pytest.fixture
@@ -208,10 +139,3 @@ def test_what_cannot_be_done_is_told_in_the_persons_language(
     assert error["code"] == code
     assert error["message"].endswith(".")
     assert not error["message"].isascii() or " se " in error["message"] or " es " in error["message"]
-
-
-def test_without_the_service_it_says_so() -> None:
-    for tool, args in (("read_file", {"path": "x"}), ("list_files", {}), ("delete_file", {"path": "x"})):
-        assert finished(TOOLS[tool](**args))["error"]["code"] == "NO_SERVICE"
-    nobody = SimpleNamespace(person=None, services={})
-    assert TOOLS["write_file"]("x", "y", context=nobody)["error"]["code"] == "NO_SERVICE"

@@ -28,17 +28,19 @@ libc = ctypes.CDLL(None, use_errno=True)
 def call(name, *arguments):
     if getattr(libc, name)(*arguments) < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-try:
-    exec(sys.argv[1])
-except BaseException as error:
-    print(type(error).__name__, getattr(error, "strerror", None) or error)
-else:
-    print("done")
+for code in sys.argv[1:]:
+    try:
+        exec(code, dict(globals()))
+    except BaseException as error:
+        print(type(error).__name__, getattr(error, "strerror", None) or error)
+    else:
+        print("done")
 """
 FORBIDDEN = "PermissionError Operation not permitted"
 NOT_THERE = "FileNotFoundError No such file or directory"
 READ_ONLY = "OSError Read-only file system"
 # What hostile code does, and the error that it gets; {names} are of the fixture `house`.
+# What uses something up is last.
 ATTEMPTS = {
     "reads the server's environment": ("open('/proc/{pid}/environ').read()", NOT_THERE),
     "reads .env": ("open('{env}').read()", NOT_THERE),
@@ -62,22 +64,6 @@ ATTEMPTS = {
     "starts a program": ("subprocess.run(['/bin/true'])", FORBIDDEN),
     "fills the memory": ("bytearray(2 << 30)", "MemoryError"),
     "fills memory that is a file": ("os.memfd_create('m')", FORBIDDEN),
-    "fills the disk with one file": (
-        "file = open('/tmp/f', 'wb')\nwhile True: file.write(bytes(1 << 20))",
-        "OSError File too large",
-    ),
-    "fills the disk with many files": (
-        "for n in range(200): open(f'/tmp/{{n}}', 'wb').write(bytes(1 << 20))",
-        "OSError No space left on device",
-    ),
-    "opens files without end": (
-        "kept = [open('SKILL.md') for _ in range(1000)]",
-        "OSError Too many open files",
-    ),
-    "starts threads without end": (
-        "for _ in range(1000): threading.Thread(target=threading.Event().wait, daemon=True).start()",
-        "RuntimeError can't start new thread",
-    ),
     "connects by tcp": ("socket.create_connection(('127.0.0.1', {port}))", FORBIDDEN),
     "asks for a name": (
         "socket.getaddrinfo('example.com', 80)",
@@ -104,6 +90,22 @@ ATTEMPTS = {
         "LookupError (900, 900)",
     ),
     "types into the terminal": ("open('/dev/tty')", "OSError No such device or address"),
+    "opens files without end": (
+        "kept = [open('SKILL.md') for _ in range(1000)]",
+        "OSError Too many open files",
+    ),
+    "starts threads without end": (
+        "for _ in range(1000): threading.Thread(target=threading.Event().wait, daemon=True).start()",
+        "RuntimeError can't start new thread",
+    ),
+    "fills the disk with one file": (
+        "file = open('/tmp/f', 'wb')\nwhile True: file.write(bytes(1 << 20))",
+        "OSError File too large",
+    ),
+    "fills the disk with many files": (
+        "for n in range(200): open(f'/tmp/{{n}}', 'wb').write(bytes(1 << 20))",
+        "OSError No space left on device",
+    ),
 }
 
 
@@ -168,10 +170,10 @@ def house(settings: Settings) -> Iterator[dict[str, Any]]:
         }
 
 
-def run(prefix: list[str], code: str, **options: Any) -> str:
-    """What the program says of its code: "done", or the error."""
+def run(prefix: list[str], *codes: str, **options: Any) -> str:
+    """Return what one program says of each code, a line each: "done", or the error."""
     done = subprocess.run(
-        [*prefix, sys.executable, "-I", "-S", "-c", TRIED, code],
+        [*prefix, sys.executable, "-I", "-S", "-c", TRIED, *codes],
         capture_output=True,
         text=True,
         timeout=30,
@@ -181,12 +183,10 @@ def run(prefix: list[str], code: str, **options: Any) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.parametrize("attempt", ATTEMPTS)
-def test_hostile_code_fails_when_it(
-    attempt: str, sandbox: Sandbox, folder: Path, house: dict[str, Any]
-) -> None:
-    code, error = ATTEMPTS[attempt]
-    assert run(sandbox.command(folder), code.format(**house)) == error
+def test_hostile_code_reaches_nothing_outside(sandbox: Sandbox, folder: Path, house: dict[str, Any]) -> None:
+    said = run(sandbox.command(folder), *(code.format(**house) for code, _ in ATTEMPTS.values()))
+    got = dict(zip(ATTEMPTS, map(str.strip, said.splitlines()), strict=True))
+    assert got == {name: error for name, (_, error) in ATTEMPTS.items()}
     assert [file.name for file in folder.iterdir()] == ["SKILL.md"]
 
 
@@ -238,8 +238,8 @@ def test_what_was_granted_works_and_no_more(
         "call('syscall', 56 if os.uname().machine == 'x86_64' else 220, 0x10000011, 0, 0, 0, 0)": FORBIDDEN,
         f"open('{house['env']}').read()": NOT_THERE,
     }
-    command = sandbox.command(folder, grants)
-    assert {code: run(command, code) for code in expected} == expected
+    said = run(sandbox.command(folder, grants), *expected).splitlines()
+    assert dict(zip(expected, said, strict=True)) == expected
     assert (tmp_path / "write/file").read_text() == "y"
 
 
@@ -259,11 +259,6 @@ def test_what_is_the_operators_cannot_be_granted(place: str, reason: str, settin
         with pytest.raises(ValueError, match=reason):
             sandbox.command(settings.data_dir / "skills/tides", grants)
     sandbox.command(Path("data/skills/tides"), Grants(folders_write=(settings.workspace_dir / "people/1",)))
-
-
-def test_no_folder_that_holds_the_settings_is_shown(settings: Settings) -> None:
-    with pytest.raises(ValueError, match="holds"):
-        Sandbox(settings).command(Path("."))
 
 
 KEPT = "import os, time; os.fork() or os.setsid(); os.fork(); print(1, flush=True); time.sleep(600)"
@@ -395,10 +390,6 @@ def test_the_filter_is_the_same_on_both_machines() -> None:
         for machine, number in zip(("x86_64", "aarch64"), numbers, strict=True):
             arguments = argument if isinstance(argument, tuple) else (argument,)
             assert judged(machine, granted, number, arguments) == verdict
-
-
-def test_a_call_of_another_machine_kills() -> None:
-    assert judged("x86_64", (), 2, arch=0x40000003) == "killed"
 
 
 TOOLS = """

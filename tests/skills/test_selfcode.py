@@ -7,7 +7,7 @@ import pytest
 from app.skills.modules import tool_functions
 from app.tools import ToolContext
 from app.tools.context import Services
-from tests.world import ROOT, world
+from tests.world import ROOT, TOKEN
 
 TOOLS = ROOT / "skills" / "selfcode" / "scripts" / "tools.py"
 
@@ -46,13 +46,11 @@ def context(closed=(), may_write=False) -> ToolContext:
     return ToolContext(services=Services(admin=admin))
 
 
-@pytest.mark.parametrize("path", SENSITIVE)
-def test_no_sensitive_path_is_read_or_listed(tools, is_safe_path, path):
-    if path:
-        assert not is_safe_path(path)
-    read = tools.read_source_file(path, context=context(may_write=True))
-    written = tools.write_source_file(path, "x", context=context(may_write=True))
-    assert (read["ok"], written["ok"]) == (False, False)
+def test_no_sensitive_path_is_read_or_written(tools):
+    for path in SENSITIVE:
+        read = tools.read_source_file(path, context=context(may_write=True))
+        written = tools.write_source_file(path, "x", context=context(may_write=True))
+        assert (read["ok"], written["ok"]) == (False, False), path
 
 
 def test_a_list_of_everything_names_no_sensitive_file(tools, is_safe_path):
@@ -152,33 +150,17 @@ def test_a_file_is_written_whole_and_valid(copy):
     assert (project / "skills" / "new" / "SKILL.md").read_text() == "# Hi\n"
 
 
-@pytest.fixture(scope="module")
-def graph(tmp_path_factory):
-    secret = "sk-very-secret-key"
-    for server, graph in world(tmp_path_factory.mktemp("selfcode"), OPENAI_API_KEY=secret):
-        server.start()
-        yield graph
-
-
-@pytest.mark.parametrize(
-    ("asked", "told"),
-    [
+def test_an_owner_is_told_about_the_assistant_and_others_are_not(offline_town):
+    graph, other = offline_town.graph, offline_town.newcomer()
+    for asked, told in [
         ("qué versión sos?", "Soy Recado"),
         ("muéstrame tu configuración", "MAX_TOOLS_PER_CALL"),
         ("show me the recent logs", "Uvicorn running"),
-        ("você está funcionando bem?", "Está tudo funcionando: recebo"),
-    ],
-)
-def test_an_owner_is_told_about_the_assistant(graph, asked, told):
-    before = len(graph.sends("p0"))
-    graph.say("p0", asked)
-    answer = graph.reply("p0", before + 1)
-    assert told in answer
-    assert "sk-very-secret-key" not in answer
-
-
-def test_for_others_there_is_no_such_skill(graph):
-    graph.say("p1", "muéstrame tu configuración")
-    answer = graph.reply("p1")
-    assert "MAX_TOOLS" not in answer
-    assert "READ_ONLY" not in answer
+    ]:
+        before = len(graph.sends("p0"))
+        graph.say("p0", asked)
+        answer = graph.reply("p0", before + 1)
+        assert told in answer
+        assert TOKEN not in answer
+    graph.say(other, "muéstrame tu configuración")
+    assert "MAX_TOOLS" not in graph.reply(other)

@@ -14,9 +14,3 @@ def test_a_server_with_a_command_or_a_doubtful_address_is_refused() -> None:
         assert servers == ()
         assert refused[0].name == "one"
         assert refused[0].reason
-
-
-def test_an_mcp_json_that_is_none_is_refused() -> None:
-    for content in [b"", b"[]", b"{", b'{"mcpServers": []}', b"[" * 100_000]:
-        servers, refused = read_servers(content)
-        assert (servers, len(refused)) == ((), 1)

@@ -16,10 +16,9 @@ from app.http.address import origins
 from app.http.client import HttpClient
 from app.http.transport import Transport
 from app.tools import ToolContext
-from app.tools.authoring import Sentences
 from tests.skills.tables import table
 from tests.skills.tools import Rows, context, functions
-from tests.standins.weather import PLACES, WeatherService, place
+from tests.standins.weather import PLACES, WeatherService
 
 
 @dataclass
@@ -98,12 +97,6 @@ async def test_a_week_is_a_list_and_what_is_not_known_is_left_out(here: Here) ->
     assert [day["date"] for day in answer["days"]] == [str(today() + timedelta(days=n)) for n in range(7)]
 
 
-async def test_a_weekend_is_its_days(here: Here) -> None:
-    days = [date.fromisoformat(day["date"]) for day in (await here.weather("Lima", when="weekend"))["days"]]
-    assert {day.weekday() for day in days} <= {5, 6}
-    assert days[-1].weekday() == 6
-
-
 async def test_one_day_by_its_date(here: Here) -> None:
     day = today() + timedelta(days=3)
     answer = await here.weather("Lima", day=day)
@@ -111,14 +104,6 @@ async def test_one_day_by_its_date(here: Here) -> None:
     error = (await here.weather("Lima", day=day + timedelta(days=7)))["error"]
     assert error["code"] == "BAD_DAY"
     assert error["message"].startswith("Solo hay pronóstico de hoy al ")
-
-
-async def test_days_begin_where_the_place_is(here: Here) -> None:
-    now = datetime.now(UTC)
-    hours = 24 - now.hour if now.hour >= 12 else -now.hour - 1  # where it is another day
-    here.service.offset = hours * 3600
-    days = (await here.weather("Lima", when="today"))["days"]
-    assert days[0]["date"] == str((now + timedelta(seconds=here.service.offset)).date())
 
 
 @pytest.mark.parametrize(
@@ -143,22 +128,6 @@ async def test_several_places_of_one_name_are_asked_about(here: Here, language: 
     assert here.service.count("forecast") == 0
 
 
-async def test_places_are_told_apart_by_what_differs(here: Here) -> None:
-    here.service.places = {
-        "san miguel": [
-            place("San Miguel", "Corrientes", "AR", "Argentina", 9000),
-            place("San Miguel", "Corrientes", "AR", "Argentina", 7000),
-            place("San Miguel", "Lima", "PE", "Perú", 8000),
-            place("San Miguel", "Puno", "PE", "Perú", None),
-        ]
-    }
-    assert (await here.weather("San Miguel", {"country": "CL"}))["options"] == ["Argentina", "Perú"]
-
-
-async def test_a_whole_country_has_no_weather(here: Here) -> None:
-    assert (await here.weather("Perú"))["summary"] == "¿De qué ciudad de Perú?"
-
-
 async def test_an_unknown_place_is_named(here: Here) -> None:
     error = (await here.weather("Xyzzy"))["error"]
     assert (error["code"], error["message"]) == ("LOCATION_NOT_FOUND", "No encontré el lugar «Xyzzy».")
@@ -171,25 +140,6 @@ async def test_without_a_place_the_usual_one_counts_and_is_asked_for_where_there
     assert (await here.weather("aquí", when="week"))["place"]["name"] == "Rosario"
     assert (await here.weather("Lima"))["place"]["name"] == "Lima"
     assert (await here.weather())["place"]["name"] == "Rosario"
-
-
-async def test_nothing_is_kept_of_a_place_that_is_not_sure(here: Here) -> None:
-    assert (await here.usual("xyzzy"))["error"]["code"] == "LOCATION_NOT_FOUND"
-    here.service.places = {
-        "san miguel": [
-            place("San Miguel", "", "CL", "Chile", 9),
-            place("San Miguel", "", "PE", "Perú", 8),
-        ]
-    }
-    assert (await here.usual("San Miguel"))["options"] == ["Chile", "Perú"]
-    assert here.context.store.rows == {}
-
-
-async def test_the_same_place_is_not_asked_for_twice(here: Here) -> None:
-    for person in ({"language": "es"}, {"language": "es", "country": "MX"}):
-        await here.weather("Lima", person)
-        await here.weather("lima", person, when="week")
-    assert (here.service.count("search"), here.service.count("forecast")) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -223,12 +173,6 @@ async def test_weather_of_another_form_is_no_weather_and_is_not_kept(here: Here,
     assert (await here.weather())["place"]["name"] == "Lima"
 
 
-@pytest.mark.parametrize("strange", ["Lima", [None, {"name": "Lima", "latitude": "1"}]])
-async def test_places_of_another_form_are_none(here: Here, strange: Any) -> None:
-    here.service.failing = Response(json.dumps({"results": strange}), media_type="application/json")
-    assert (await here.weather("Lima"))["error"]["code"] == "LOCATION_NOT_FOUND"
-
-
 async def test_a_service_that_refuses_for_now_says_for_how_long(here: Here) -> None:
     here.service.failing = Response("slow down", status_code=429, headers={"Retry-After": "7"})
     answer = await here.weather("Lima")
@@ -253,30 +197,6 @@ async def test_without_a_network_what_was_kept_is_told_with_its_age(here: Here) 
     clock[0] += 24 * 3600
     with pytest.raises(service.ServiceError):
         await asyncio.to_thread(asked)
-
-
-@pytest.mark.parametrize(
-    ("age", "line"),
-    [(60, None), (600, "Datos de hace 10 min."), (7200, "Datos de hace 2 h: ahora no pude actualizarlos.")],
-)
-async def test_the_age_of_what_is_told_is_said(here: Here, age: float, line: str | None) -> None:
-    service, report, places = (module(name, here.tools) for name in ("service", "report", "places"))
-    weather = await asyncio.to_thread(service.weather_at, 1, 2, here.context)
-    lima = places.Place("Lima", "", "Perú", 1, 2)
-    say = Sentences(module("sentences", here.tools).SAID, here.context)
-    said = report.Report(lima, service.Weather(weather.answer, age), say, imperial=False).now().splitlines()
-    assert said[2:] == ([line] if line else [])
-
-
-def test_every_code_of_the_sky_has_words_in_each_language() -> None:
-    skies = module("skies")
-    for code in skies.SKY:
-        assert all(
-            all(skies.sky(code, language, by_day))
-            for language in ("es", "pt", "en")
-            for by_day in (True, False)
-        )
-    assert skies.sky(4, "es") == ("", "")
 
 
 def test_a_name_of_the_directory_is_a_few_words_of_letters() -> None:

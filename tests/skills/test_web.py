@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from app.http.address import origins
 from app.http.client import HttpClient
@@ -94,10 +94,6 @@ async def test_a_search_lists_titles_words_and_addresses(here: Here) -> None:
     assert here.web.asked == ["/search?q=paneles+solares&format=json&language=es"]
 
 
-async def test_a_search_may_find_nothing(here: Here) -> None:
-    assert (await here.search("x"))["summary"] == "No encontré nada en la web para «x»."
-
-
 @pytest.mark.parametrize(
     ("failing", "code", "said"),
     [
@@ -124,18 +120,6 @@ async def test_without_a_search_engine_the_owner_is_told_what_to_set(here: Here)
     owner = replace(here.context, person=replace(context("es").person, role="owner"))
     assert "SEARCH_URL" in TOOLS["search_web"]("x", context=owner)["error"]["hint"]
     assert (await here.search(" "))["error"]["message"] == "Falta qué buscar."
-
-
-async def test_the_other_form_of_search_engine(here: Here) -> None:
-    result = {"title": "Lima", "url": "https://lima.example/", "description": "A <strong>city</strong>."}
-    here.web.pages["/res/v1/web/search"] = JSONResponse({"type": "search", "web": {"results": [result]}})
-    here.context = replace(
-        here.context, settings={"SEARCH_URL": f"{here.web.url}/res/v1/web/search", "SEARCH_KEY": "k"}
-    )
-    (found,) = (await here.search("lima"))["results"]
-    assert found == {"title": "Lima", "url": "https://lima.example/", "text": "A city."}
-    here.web.pages["/res/v1/web/search"] = JSONResponse({"type": "search"})
-    assert (await here.search("lima"))["results"] == []
 
 
 # Pages
@@ -195,20 +179,6 @@ async def test_a_long_page_has_parts(here: Here) -> None:
     assert f"(parte 1 de {first['parts']})" in first["summary"]
     assert last["text"].endswith("line 2999")
     assert (await here.fetch("/long", part=99))["error"]["code"] == "BAD_PART"
-
-
-@pytest.mark.parametrize(
-    ("answer", "text"),
-    [
-        (Response("año".encode("latin-1"), media_type="text/html; charset=iso-8859-1"), "año"),
-        (Response(b"<meta charset=windows-1252>a\xf1o", headers={"content-type": "text/html"}), "año"),
-        (Response('{"a": 1}', media_type="application/json"), '{"a": 1}'),
-        (Response("<a>1</a>", media_type="application/rss+xml"), "<a>1</a>"),
-    ],
-)
-async def test_texts_of_many_kinds_are_read(here: Here, answer: Response, text: str) -> None:
-    here.web.pages["/x"] = answer
-    assert (await here.fetch("/x"))["text"] == text
 
 
 @pytest.mark.parametrize(

@@ -31,16 +31,6 @@ async def test_a_changed_folder_runs_its_new_code_and_the_old_worker_ends(house:
     await until(gone([second]), "the removed skill's worker to end")
 
 
-async def test_code_that_changed_after_the_look_does_not_run_as_what_it_was(house: House) -> None:
-    folder = house.drop("good", OTHER)
-    (folder / "scripts" / "tools.py").write_text(OTHER.replace("here", "elsewhere"), "utf-8")
-    refused = await house.call("other")
-    assert refused.code == "UNAVAILABLE"
-    assert "changed just now" in refused.error.message
-    house.look()
-    assert (await house.call("other")).data == "elsewhere"
-
-
 async def test_an_idle_worker_ends_and_the_next_call_starts_another(tmp_path: Path) -> None:
     house = House(tmp_path, idle_seconds=0.05)
     house.drop("good", OTHER + 'import os\ndef pid() -> int:\n    """Who."""\n    return os.getpid()\n')

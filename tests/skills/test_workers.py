@@ -12,7 +12,6 @@ from app.store.skill_data import VALUE_BYTES
 from app.tools import ConfirmationPolicy, ExecutionEngine, ToolContext, ToolRegistry
 from tests.skills.folders import House, alive, write
 from tests.skills.tools import Rows
-from tests.skills.worker_code import OTHER
 
 ANA = Person("p1", "simulator", "Ana", language="es", timezone="America/Mexico_City", country="MX")
 
@@ -150,13 +149,6 @@ async def test_what_the_context_does_not_have_is_said(house: House) -> None:
     assert "store.put: it is not there" in (await house.call("much", a_context(), size=1)).error.message
 
 
-async def test_without_workers_what_nothing_confines_is_known_and_does_not_run(tmp_path: Path) -> None:
-    (tool,) = load_skill(write(tmp_path / "good", OTHER), is_installed=True).tools
-    result = await tool.execute({})
-    assert result.code == "UNAVAILABLE"
-    assert "only in the server" in result.error.message
-
-
 async def test_without_workers_each_call_has_a_process_of_its_own_that_ends_with_it(tmp_path: Path) -> None:
     code = 'import os\n\ndef pid() -> int:\n    """Its process."""\n    return os.getpid()\n'
     engine = ExecutionEngine(
@@ -171,7 +163,6 @@ async def test_without_workers_each_call_has_a_process_of_its_own_that_ends_with
     "annotation",
     [
         "ToolContext",
-        "Optional[ToolContext]",
     ],
 )
 async def test_a_tool_context_is_received_under_any_name(annotation: str, tmp_path: Path) -> None:
@@ -184,21 +175,6 @@ async def test_a_tool_context_is_received_under_any_name(annotation: str, tmp_pa
     engine = ExecutionEngine(ToolRegistry([tool]), ConfirmationPolicy("yolo"))
     result = await engine.execute_tool_call("place", {"a": 1}, ToolContext(channel="terminal"))
     assert result.data == "terminal"
-
-
-class Marked:
-    """Sets a variable before a worker starts."""
-
-    def prefix(self, folder: Path) -> tuple[str, ...]:
-        return "env", f"LAUNCHED_FOR={folder.name}"
-
-
-async def test_a_launcher_stands_before_the_workers_command(tmp_path: Path) -> None:
-    house = House(tmp_path, launcher=Marked())
-    code = 'import os\ndef seen() -> str:\n    """What."""\n    return os.environ["LAUNCHED_FOR"]\n'
-    house.drop("good", code)
-    assert (await house.call("seen")).data == "good"
-    await house.workers.close()
 
 
 DECORATED = '''
@@ -280,12 +256,3 @@ async def test_what_the_text_says_is_a_tool_can_be_called_whatever_its_decorator
     assert [tool.name for tool in house.loader.tools()] == names
     assert [(await house.call(name, n=1)).data for name in names] == [2] * len(names)
     assert [(await house.call(name, n=1, m=1)).code for name in names] == ["BAD_REQUEST"] * len(names)
-
-
-async def test_what_was_not_awaited_is_a_failure_and_not_a_result(house: House) -> None:
-    forgetful = (
-        'async def show(context) -> dict:\n    """Shows."""\n    return {"kept": context.store.get("a")}\n'
-    )
-    house.drop("forgetful", forgetful)
-    result = await house.call("show", ToolContext(store=Rows()))
-    assert (result.code, "context: get() was not awaited" in result.error.message) == ("INTERNAL", True)
