@@ -133,22 +133,15 @@ DAYS = ToolIndex(
 async def test_no_call_where_the_conversation_clearly_goes_on() -> None:
     for said, asked in [
         ("gracias!", False),
-        ("ok", False),
         ("vale", False),
-        ("dale!", False),
-        ("listo, perfecto", False),
         ("claro que sí", False),
-        ("de acuerdo", False),
-        ("beleza", False),
         ("tá bom", False),
-        ("combinado, valeu", False),
         ("sounds good", False),
         ("👍", False),
         ("y en Cusco?", False),
         ("and the wind?", False),
         ("e amanhã", False),
         ("Lima", True),
-        ("Buenos Aires", True),
     ]:
         model = Scripted('{"categories": ["notes"]}')
         request = replace(REQUEST, said=said, asked=asked, sticky=("weather", "gone"))
@@ -161,9 +154,7 @@ async def test_what_may_be_something_new_is_asked_about() -> None:
     for said, asked, sticky in [
         ("Lima", False, ("weather",)),
         ("vale", True, ()),
-        ("hola", True, ("gone",)),
         ("dale, y guarda una nota", False, ("weather",)),
-        ("ok save note", False, ("weather",)),
         ("y guarda una nota", False, ("weather",)),
         ("save note", True, ("weather",)),
         ("and then there are many more words to be read", False, ("weather",)),
@@ -182,28 +173,3 @@ async def test_a_nod_asks_for_nothing_in_a_conversation_about_nothing() -> None:
         assert classified.intent == Intent(source="continued")
         await classify_intent(model, replace(REQUEST, said=said, earlier=()), DAYS)
         assert len(model.requests) == 1
-
-
-async def test_without_an_answer_words_tell_whether_it_goes_on() -> None:
-    for model in [Scripted("I would rather not."), Scripted(hangs=True)]:
-        request = replace(REQUEST, timeout=0.05, said="rain and wind")
-        found = await classify_intent(model, request, DAYS)
-        assert found.intent == Intent(("weather",), source="index")
-        found = await classify_intent(model, replace(request, sticky=("notes",)), DAYS)
-        assert found.intent == Intent(("weather",), source="index")
-        found = await classify_intent(
-            model, replace(request, said="something unheard of", sticky=("notes",)), DAYS
-        )
-        assert found.intent == Intent(("notes",), source="sticky")
-
-
-async def test_many_categories_are_shortlisted_by_their_own_words_too() -> None:
-    """Skills without tools are in no index of tools."""
-    categories = tuple((f"c{n:03}", f"Category {n}") for n in range(500))
-    tools = ToolIndex([Document(f"t{n}", "buy_bread", "Buys bread", f"c{n:03}") for n in range(100, 200)])
-    skills = ToolIndex([Document("c499", "c499", "All about bread")])
-    model = Scripted("none")
-    request = replace(REQUEST, said="bread please", categories=categories)
-    await classify_intent(model, request, tools, skills)
-    shown = [name for name, _ in model.requests[0].categories]
-    assert (len(shown), "c499" in shown, "c100" in shown) == (40, True, True)

@@ -9,7 +9,7 @@ import pytest
 
 from app.llm.errors import ModelError
 from app.llm.model import ModelAnswer, ModelRequest
-from app.routing.phrase_book import FILE, MOST_TOOLS, read_answer
+from app.routing.phrase_book import MOST_TOOLS, read_answer
 from app.routing.tool_catalog import ToolCatalog
 from app.skills import SkillLoader
 from app.store.database import Database
@@ -124,17 +124,4 @@ async def test_a_tool_that_is_described_otherwise_is_asked_about_anew_and_a_fail
     found, _ = await catalog(tmp_path, later, *servers.tools)
     await until(lambda: found.phrase_book.has_news, "the model")
     assert later.asked == writer.asked[1:]
-    await found.close()
-
-
-@pytest.mark.parametrize(
-    "content", ["", "[]", "\x00", '{"mcp_sea_now": 3}', '{"mcp_sea_now": {"of": 1, "en": ["x"]}}']
-)
-async def test_a_file_that_is_none_of_ours_holds_no_phrases(content: str, tmp_path: Path) -> None:
-    (tmp_path / "mcp" / "sea").mkdir(parents=True)
-    (tmp_path / "mcp" / "sea" / FILE).write_text(content)
-    found, _ = await catalog(tmp_path, Writer(fails=True), tool("mcp_sea_now", "Says the time"))
-    document = found.index.document("mcp_sea_now")
-    assert document is not None
-    assert "x" not in document.examples
     await found.close()

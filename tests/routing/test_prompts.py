@@ -80,9 +80,9 @@ CALLED: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def with_a_thousand_tools(folder: Path) -> Path:
-    """A folder with two hundred skills of five tools each."""
-    for number in range(200):
+def with_hundreds_of_tools(folder: Path) -> Path:
+    """Return a folder with sixty skills of five tools each."""
+    for number in range(60):
         name = f"{THINGS[number % len(THINGS)]}-{number + 7}"
         thing = name.partition("-")[0] if number < len(THINGS) else name.replace("-", "_")
         scripts = folder / name / "scripts"
@@ -112,11 +112,6 @@ def play(body: dict[str, Any]) -> Any:
     return "Aquí está. " * 20
 
 
-def play_badly(body: dict[str, Any]) -> Any:
-    """The same, but its classifier talks about something else."""
-    return "I am only a small model." if is_classifier(body) else play(body)
-
-
 def size(body: dict[str, Any]) -> int:
     """Bytes of the prompt: messages and tools."""
     parts = [body["messages"], body.get("tools", [])]
@@ -125,11 +120,11 @@ def size(body: dict[str, Any]) -> int:
 
 @pytest.fixture(scope="module")
 def well_stocked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ModelServer, Graph]]:
-    """A server with a thousand tools: reading them takes longer than all talks."""
+    """A server with hundreds of tools: reading them takes longer than all talks."""
     model_server = ModelServer(play)
     options = {"OPENAI_BASE_URL": model_server.url, "LLM_MODEL": "stand-in"}
-    folder = with_a_thousand_tools(tmp_path_factory.mktemp("skills"))
-    pieces = world(tmp_path_factory.mktemp("world"), crowd=6, SKILLS_DIR=str(folder), **options)
+    folder = with_hundreds_of_tools(tmp_path_factory.mktemp("skills"))
+    pieces = world(tmp_path_factory.mktemp("world"), crowd=5, SKILLS_DIR=str(folder), **options)
     server, graph = next(pieces)
     server.start()
     try:
@@ -148,7 +143,7 @@ def talk(well_stocked: tuple[ModelServer, Graph]) -> tuple[ModelServer, Graph]:
     return model_server, graph
 
 
-def test_a_prompt_is_small_with_a_thousand_tools(talk: tuple[ModelServer, Graph]) -> None:
+def test_a_prompt_is_small_with_hundreds_of_tools(talk: tuple[ModelServer, Graph]) -> None:
     model_server, graph = talk
     graph.say("p0", "hola")
     graph.reply("p0")
@@ -182,14 +177,6 @@ def test_a_prompt_begins_as_the_one_before_but_where_the_topic_changes(
     asked = [body for body in model_server.requests if is_classifier(body)]
     assert {body["messages"][0]["content"] for body in asked} == {asked[0]["messages"][0]["content"]}
     assert {"y leche", "y en Cusco?", "gracias!", "ok", "thanks"}.isdisjoint(map(said, asked))
-
-
-def test_a_prompt_mostly_begins_as_the_one_before_without_a_classifier(
-    talk: tuple[ModelServer, Graph],
-) -> None:
-    model_server, graph = talk
-    model_server.play = play_badly
-    assert len(changes(model_server, graph, "p5")) <= 11
 
 
 def begins(after: dict[str, Any], before: dict[str, Any]) -> bool:

@@ -22,11 +22,6 @@ def chosen(intent: Intent, said: str, **more: object) -> tuple[str, ...]:
     return tuple(one.name for one in found)
 
 
-def test_few_tools_are_all_offered_in_a_stable_order() -> None:
-    few = {"b": "x", "a": "y"}
-    assert [one.name for one in select_tools(NOTHING, "anything", INDEX, few)] == ["a", "b"]
-
-
 def test_at_most_eight_and_always_the_search() -> None:
     names = chosen(NOTHING, "song note rain currency invoice bill stock lyrics wind")
     assert len(names) == 8
@@ -67,43 +62,6 @@ def test_sticky_tools_give_way_to_what_is_needed() -> None:
     assert [name for name in names if name in full] == [name for name in full if name in names]
 
 
-def test_a_category_that_fits_comes_whole_and_stays_through_its_messages() -> None:
-    money = Intent(("money",), source="model")
-    first = chosen(money, "convert currency", sticky=("search_tools", "play_song", "rain"))
-    assert set(THINGS["money"]) <= set(first)
-    for said in ("pay the bill", "and the stock price", "send it an invoice", "play money"):
-        assert chosen(money, said, sticky=first) == first
-
-
-def test_of_a_full_set_the_oldest_idle_ones_of_other_categories_leave_first() -> None:
-    full = ("rain", "pay_bill", "wind", "sunrise", "forecast", "play_song", "pause_song", "search_tools")
-    names = chosen(Intent(("money",), source="model"), "pay bill", sticky=full)
-    assert names == full  # what is needed is there
-    names = chosen(Intent(("money", "music"), source="model"), "convert currency, next song", sticky=full)
-    assert {"rain", "wind", "sunrise"}.isdisjoint(names)
-    assert names[:4] == ("pay_bill", "play_song", "pause_song", "search_tools")
-
-
-def test_what_goes_on_changes_the_set_only_for_a_tool_that_clearly_knows_more() -> None:
-    weather = Intent(("weather",), source="continued")
-    had = chosen(Intent(("weather",), source="model"), "forecast")
-    assert chosen(weather, "and on the invoice day of rain", sticky=had) == had
-    assert "convert_currency" in chosen(weather, "and convert currency", sticky=had)
-
-
-def test_without_a_model_a_changed_set_is_as_good_as_a_new_one() -> None:
-    had = chosen(NOTHING, "play song, pause song, next song, song lyrics")
-    assert set(chosen(NOTHING, "convert currency, pay bill, stock price", sticky=had)) >= {
-        "convert_currency",
-        "pay_bill",
-        "stock_price",
-    }
-
-
-def test_where_nothing_fits_room_is_left() -> None:
-    assert set(chosen(Intent(("quiet",), source="model"), "plugh")) == {"xyzzy", "plugh", "search_tools"}
-
-
 def test_what_is_not_needed_comes_as_far_as_there_is_room() -> None:
     money, sizes = Intent(("money",), source="model"), dict.fromkeys(TOOLS, 100)
     assert len(chosen(money, "convert currency", sizes=sizes, room=500)) == 5
@@ -117,29 +75,6 @@ def test_what_is_not_needed_comes_as_far_as_there_is_room() -> None:
     names = chosen(money, "convert currency", sizes=sizes, room=300, sticky=had)
     assert names[0] == "search_tools"  # what is of no use now leaves first
     assert chosen(NOTHING, "rain", sizes=sizes, room=0, sticky=had) == had
-
-
-def test_of_a_chosen_category_what_fits_stays_before_what_is_of_no_use() -> None:
-    money, sizes = Intent(("money",), source="model"), dict.fromkeys(TOOLS, 100)
-    had = ("send_invoice", "stock_price", "convert_currency", "search_tools")
-    names = chosen(money, "pay the bill of the invoice", sizes=sizes, room=400, sticky=had)
-    assert len(names) == 4
-    assert {"send_invoice", "pay_bill"} <= set(names)
-
-
-def test_a_huge_definition_does_not_drive_out_the_others() -> None:
-    money, sizes = Intent(("money",), source="model"), dict.fromkeys(TOOLS, 100)
-    small = chosen(money, "convert currency", sizes=sizes, room=500)
-    for huge in {*small} - {"convert_currency", "search_tools"}:
-        left = chosen(money, "convert currency", sizes={**sizes, huge: 9_000}, room=500)
-        assert set(left) == {*small} - {huge}
-    assert len(chosen(money, "convert currency", sizes={**sizes, "convert_currency": 9_000}, room=500)) == 3
-
-
-def test_without_a_model_a_tool_that_is_nearly_as_good_answers() -> None:
-    had = chosen(NOTHING, "save note")
-    assert chosen(NOTHING, "note", sticky=had) == had
-    assert {"save_note", "list_notes", "search_notes", "delete_note"} <= set(had)
 
 
 def test_each_tool_says_why_it_was_chosen() -> None:
@@ -167,10 +102,3 @@ def test_the_search_takes_no_chosen_categorys_place() -> None:
     three = Intent(("weather", "money", "music"), source="model")
     assert {TOOLS[name] for name in chosen(three, "all of it", limit=3)} == {"weather", "money", "music"}
     assert "search_tools" in chosen(three, "all of it", limit=4)
-
-
-def test_tiny_limits_hold() -> None:
-    assert len(chosen(Intent(("weather", "money")), "rain", limit=1)) == 1
-    assert (
-        len(chosen(Intent(("weather", "money")), "rain", limit=3, sticky=("rain", "wind", "pay_bill"))) == 3
-    )

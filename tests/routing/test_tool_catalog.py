@@ -6,18 +6,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-import orjson
 import pytest
 
 from app.mcp.definitions import ServerDefinition, ServerState
 from app.people import Person
 from app.routing import Intent
 from app.routing.tool_catalog import Selection, ToolCatalog
-from app.routing.tool_search import ToolSearch
 from app.skills import SkillLoader
 from app.skills.skill import RELEASE_SKILLS
 from app.tools import Tool, ToolRegistry
-from app.tools.catalog import stamp
 
 ANA = Person("p1", "whatsapp", "Ana")
 
@@ -44,26 +41,6 @@ async def view(folder: Path, **environment: str) -> ToolCatalog:
     abilities = ToolCatalog(SkillLoader(folder), ToolRegistry(), environment)
     await abilities.refresh()
     return abilities
-
-
-@pytest.mark.parametrize(
-    ("said", "source", "about"),
-    [
-        ("when do I prune my roses", "none", ("rose-care",)),
-        ("when do I prune my roses", "index", ("rose-care",)),
-        ("when do I prune my roses", "model", ()),
-        ("un porcentaje de descuento", "index", ("calculator",)),
-        ("hello there", "index", ()),
-        ("🌹", "index", ()),
-    ],
-)
-async def test_where_no_model_chose_the_skills_whose_words_fit_are_chosen(
-    folder: Path, said: str, source: str, about: Sequence[str]
-) -> None:
-    drop(folder, "rose-care", "How to prune and water roses.")
-    abilities = await view(folder)
-    choice = abilities.choose(Intent(source=source), said, ANA)  # type: ignore[arg-type]
-    assert (choice.skills, choice.shown) == (about, about)
 
 
 async def test_skills_without_tools_never_move_a_tools_rank(folder: Path, tmp_path: Path) -> None:
@@ -93,7 +70,7 @@ async def test_included_tools_come_with_a_skill_and_within_the_limit(folder: Pat
     assert "delete_note" not in abilities.choose(Intent(), "what time is it", ANA, limit=3).tools
 
 
-@pytest.mark.parametrize(("limit", "tools"), [(1, ("calculate",)), (2, ("calculate", "load_skill"))])
+@pytest.mark.parametrize(("limit", "tools"), [(2, ("calculate", "load_skill"))])
 async def test_the_best_tool_of_a_category_comes_before_our_own(
     folder: Path, limit: int, tools: Sequence[str]
 ) -> None:
@@ -102,17 +79,6 @@ async def test_the_best_tool_of_a_category_comes_before_our_own(
     abilities = await view(folder)
     choice = abilities.choose(Intent(("bread", "calculator"), source="model"), "6*7", ANA, limit=limit)
     assert choice == Selection(tuple(tools), ("bread", "calculator"), ("calculator",))
-
-
-@pytest.mark.parametrize("limit", [1, 2, 3])
-async def test_where_no_category_was_chosen_the_best_tool_comes_before_our_own(
-    folder: Path, limit: int
-) -> None:
-    drop(folder, "note-guide", "How to save a note.", "Write. " * 4_000)
-    (folder / "note-guide" / "guide.md").write_text("x")
-    abilities = await view(folder)
-    choice = abilities.choose(NONE, "save a note", ANA, always=["search_tools"], limit=limit)
-    assert choice.tools == ("save_note", "load_skill", "read_skill_file")[:limit]
 
 
 async def test_a_skills_tool_cannot_take_the_name_of_ours(folder: Path) -> None:
@@ -130,22 +96,6 @@ async def test_a_skills_tool_cannot_take_the_name_of_ours(folder: Path) -> None:
     assert tool is not None
     assert tool.category == ""
     assert "load_skill" not in abilities.tool_categories(OWNER)
-
-
-async def test_the_catalogue_is_stamped_as_the_shell_stamps_it(folder: Path) -> None:
-    abilities = await view(folder)
-    definitions = orjson.loads(abilities.catalog.body)
-    assert stamp(definitions) == (abilities.catalog.version, abilities.catalog.hash)
-    assert [one["name"] for one in definitions] == [tool.name for tool in looked(folder).tools()]
-    offer = abilities.offer(["calculate", "gone"], ANA)
-    assert [one["function"]["name"] for one in offer.schemas] == ["calculate"]
-    assert offer.catalog == abilities.catalog
-
-
-def looked(folder: Path) -> SkillLoader:
-    loader = SkillLoader(folder)
-    loader.refresh()
-    return loader
 
 
 async def test_a_skill_gets_the_variables_it_asks_for(folder: Path) -> None:
@@ -206,20 +156,6 @@ async def test_everybody_sees_what_was_there_when_they_asked(folder: Path) -> No
     assert (loader.looks, loader.most_at_once) == (2, 1)
 
 
-async def test_the_first_message_waits_for_a_slow_disk_with_nothing_to_go_on(folder: Path) -> None:
-    drop(folder, "rose-care", "How to prune and water roses.")
-    loader = Slow(folder)
-    loader.free.clear()
-    abilities = ToolCatalog(loader, ToolRegistry(), {}, patience=0.05)
-    message = asyncio.create_task(abilities.refresh_for_message())
-    await asyncio.wait({message}, timeout=0.3)
-    assert not message.done()
-    loader.free.set()
-    await message
-    assert abilities.tool("calculate") is not None
-    assert abilities.skill_index.rank("prune my roses")
-
-
 async def test_a_slow_disk_is_waited_for_once_and_its_news_are_taken_later(folder: Path) -> None:
     loader = Slow(folder)
     abilities = ToolCatalog(loader, ToolRegistry(), {}, patience=0.05)
@@ -231,58 +167,6 @@ async def test_a_slow_disk_is_waited_for_once_and_its_news_are_taken_later(folde
     assert abilities.tool("calculate") is not None
     loader.free.set()
     await until(lambda: abilities.skill("tea") is not None, abilities.refresh)
-
-
-async def test_a_look_that_fails_leaves_what_there_was(folder: Path) -> None:
-    loader = Slow(folder)
-    abilities = ToolCatalog(loader, ToolRegistry(), {})
-    await abilities.refresh()
-    loader.breaks = True
-    await abilities.refresh()
-    assert abilities.tool("calculate") is not None
-    drop(folder, "tea", "Tea.")
-    loader.breaks = False
-    await abilities.refresh()
-    assert abilities.skill("tea") is not None
-
-
-async def test_closing_waits_for_no_look(folder: Path) -> None:
-    loader = Slow(folder)
-    abilities = ToolCatalog(loader, ToolRegistry(), {})
-    loader.free.clear()
-    waiting = [asyncio.create_task(abilities.refresh()) for _ in range(2)]
-    await until(lambda: loader.looks > 0)
-    async with asyncio.timeout(5):
-        await abilities.close()
-        await asyncio.gather(*waiting)
-    loader.free.set()
-
-
-async def test_tools_that_went_are_found_no_more(folder: Path) -> None:
-    class Changing(SkillLoader):
-        tools_now: tuple[Tool, ...] = ()
-
-        def tools(self) -> tuple[Tool, ...]:
-            return self.tools_now
-
-        def refresh(self) -> bool:
-            super().refresh()
-            return True
-
-    def brew(cups: int) -> str:
-        """Brews coffee."""
-        return ""
-
-    loader = Changing(folder)
-    abilities = ToolCatalog(loader, ToolRegistry(), {})
-    loader.tools_now = (Tool.from_function(brew, category="coffee"),)
-    await abilities.refresh()
-    assert [hit.id for hit in abilities.index.rank("brews coffee")] == ["brew"]
-    before = abilities.catalog.hash
-    loader.tools_now = ()
-    await abilities.refresh()
-    assert (abilities.tool("brew"), abilities.index.rank("brews coffee")) == (None, [])
-    assert abilities.catalog.hash != before
 
 
 async def test_only_skills_that_have_files_are_offered_for_reading(folder: Path) -> None:
@@ -364,11 +248,6 @@ async def test_a_server_for_owners_is_no_category_of_anybody_else() -> None:
     assert "mcp_sea_read" not in found.tool_categories(MEMBER)
 
 
-async def test_the_operators_own_server_is_not_installed(tmp_path: Path) -> None:
-    found, _ = await abilities(server("sea", "mcp_sea_read"), folder=tmp_path, origin="operator")
-    assert found.foreign((), ["mcp_sea_read"]) == ()
-
-
 async def test_its_words_lead_to_its_tools_and_go_with_it(tmp_path: Path) -> None:
     found, servers = await abilities(server("sea", "mcp_sea_read"), folder=tmp_path)
     assert found.index.rank("leer el mar", limit=1)[0].id == "mcp_sea_read"
@@ -380,52 +259,10 @@ async def test_its_words_lead_to_its_tools_and_go_with_it(tmp_path: Path) -> Non
     assert "mcp_sea_read" not in [hit.id for hit in found.index.rank("leer el mar", limit=8)]
 
 
-async def test_a_tool_without_phrases_is_known_by_its_texts_in_three_languages_and_no_example(
-    tmp_path: Path,
-) -> None:
-    found, _ = await abilities(server("sea", "mcp_sea_read"), folder=tmp_path)
-    document = found.index.document("mcp_sea_read")
-    assert document is not None
-    assert document.examples[0] == "sea read"
-    assert "leer" in document.examples[1]
-    assert "ler" in document.examples[2]
-    assert "leer" not in "".join(found.summary(MEMBER, "es", offline=True))
-    assert "mcp_sea_read" not in found.phrases()
-
-
-@pytest.mark.parametrize("names", [("notes", "mcp_notes"), ("mcp_notes", "notes")])
+@pytest.mark.parametrize("names", [("notes", "mcp_notes")])
 async def test_two_servers_never_share_a_category(names: tuple[str, str]) -> None:
     found, _ = await abilities(*(server(name, f"mcp_{number}_read") for number, name in enumerate(names)))
     categories = found.tool_categories(MEMBER)
     assert categories["mcp_0_read"] != categories["mcp_1_read"]
     assert not found.is_bundled("mcp_0_read")
     assert not found.is_bundled("mcp_1_read")
-
-
-SAID = {
-    **{f"play_song_{number}": "Plays a song of a list." for number in range(8)},
-    **{f"measure_{number}": f"Measures number {number}." for number in range(60)},
-    "save_note": "Saves a note.",
-}
-
-
-class Full(SkillLoader):
-    """Eight tools that play songs, many others, and one that keeps notes."""
-
-    def tools(self) -> tuple[Tool, ...]:
-        def run(title: str) -> str:
-            """Does it."""
-            return title
-
-        tool = Tool.from_function(run)
-        return tuple(
-            tool.replace(name=name, description=text, category=name[:4]) for name, text in SAID.items()
-        )
-
-
-async def test_words_about_two_tasks_find_a_tool_for_each(tmp_path: Path) -> None:
-    abilities = ToolCatalog(Full(tmp_path), ToolRegistry(), {})
-    await abilities.refresh()
-    found = ToolSearch(abilities).search("play the next song of the list, then save", OWNER)
-    assert len(found) == 5
-    assert {one["category"] for one in found} == {"play", "save"}

@@ -36,18 +36,13 @@ def meant(message: str, rows: list[str] = ROWS) -> list[str]:
     [
         ("encender", ["turn on"]),
         ("encendé", ["turn on"]),
-        ("enciende", ["turn on"]),
         ("encendela", ["turn on"]),
         ("préndemelo", ["turn on"]),
-        ("acenda", ["turn on"]),
         ("apaga-la e liga-a", ["turn on"]),
         ("mandámelo", ["send"]),
-        ("enviáselo", ["send"]),
         ("muéstrame", ["show"]),
-        ("busque", ["search/find"]),
         ("aplicações e aplicaciones", ["app", "app"]),
         ("proveedores", ["supplier"]),
-        ("fornecedores", ["supplier"]),
     ],
 )
 def test_knows_a_word_in_its_forms(message: str, english: list[str]) -> None:
@@ -75,18 +70,10 @@ def test_one_slip_in_a_long_word_is_forgiven(slip: str) -> None:
     assert meant(slip) == ["forecast"]
 
 
-def test_a_short_word_is_taken_as_it_is() -> None:
-    assert meant("lus") == []
-
-
 def test_an_english_message_is_read_in_english() -> None:
     assert meant("please show me the red one") == []
     assert meant("please show me the picture") == ["picture/photo/image"]
     assert meant("la red") == ["network"]
-
-
-def test_several_rows_with_a_word_are_all_meant() -> None:
-    assert meant("tiempo", ["tiempo | tempo | weather", "tiempo | tempo | time"]) == ["weather/time"]
 
 
 def test_a_row_with_other_columns_is_refused_by_its_line() -> None:
@@ -106,19 +93,6 @@ def test_the_words_of_name_and_first_sentence_are_said_in_three_languages() -> N
     assert found["es"][0].split()[:2] == ["enviar", "correo"]
     assert found["pt"][0].split()[0] == "enviar"
     assert "borrar" not in found["es"][0]
-
-
-def test_a_word_that_its_texts_hold_is_not_said_again() -> None:
-    assert "correo" not in phrases_of("send_email", "Envía un correo")["es"][0]
-
-
-@pytest.mark.parametrize("name", ["天気", "zzqx"])
-def test_of_words_that_the_lexicon_does_not_have_only_the_name_is_left(name: str) -> None:
-    assert phrases_of(name, "").keys() == {"en"}
-
-
-def test_of_nothing_nothing_is_made() -> None:
-    assert phrases_of("", "") == {}
 
 
 def test_a_long_description_makes_no_long_phrase() -> None:

@@ -159,24 +159,6 @@ async def test_without_workers_each_call_has_a_process_of_its_own_that_ends_with
     assert not any(map(alive, found))
 
 
-@pytest.mark.parametrize(
-    "annotation",
-    [
-        "ToolContext",
-    ],
-)
-async def test_a_tool_context_is_received_under_any_name(annotation: str, tmp_path: Path) -> None:
-    code = (
-        "from typing import Annotated, Optional, Union\n\nfrom app.tools import ToolContext\n\n"
-        f'def place(a: int, ctx: {annotation}) -> str:\n    """Its channel."""\n    return ctx.channel\n'
-    )
-    (tool,) = load_skill(write(tmp_path / "named", code)).tools
-    assert list(tool.input_schema["properties"]) == ["a"]
-    engine = ExecutionEngine(ToolRegistry([tool]), ConfirmationPolicy("yolo"))
-    result = await engine.execute_tool_call("place", {"a": 1}, ToolContext(channel="terminal"))
-    assert result.data == "terminal"
-
-
 DECORATED = '''
 import functools
 

@@ -40,10 +40,6 @@ def letters():
 class Holder:
     def method(self): "A method."
 '''
-ADAPTER = """
-@server.tool()
-def adapted(a: int): "From an adapter."
-"""
 
 
 def names(path: Path) -> list[str]:
@@ -82,24 +78,6 @@ def test_what_is_not_python_is_a_syntax_error() -> None:
             find_tools(source)
 
 
-def test_a_class_that_pydantic_or_python_refuses_is_permissive_and_named() -> None:
-    tools, _ = find_tools("""
-from typing import Literal, Optional
-from enum import Enum
-class Odd(Enum):
-    mro = 1
-class Computed(Enum):
-    def _generate_next_value_(name, start, count, last): return name
-    A = 1
-def use(odd: Odd, computed: Computed, word: Literal["\\ud800"] = "\\ud800", fine: Optional[int] = 1):
-    "Use \\ud800 them."
-""")
-    assert [warning.split(":")[0] for warning in tools[0].warnings] == ["odd", "computed", "word"]
-    assert tools[0].description == "Use ? them"
-    assert tools[0].schema["properties"]["word"]["default"] == "?"
-    assert tools[0].schema["properties"]["fine"] == {"type": "integer", "default": 1}
-
-
 def test_a_folder_of_skills_gives_the_tools_of_all(tmp_path: Path) -> None:
     house = tmp_path / "skills"
     skill(house / "good")
@@ -134,13 +112,6 @@ def test_cache_follows_the_source_and_survives_damage(tmp_path: Path) -> None:
     assert changed["count"] == first["count"] + 1
     assert changed["hash"] != first["hash"]
     assert [path.name for path in cache.iterdir()] == [CACHE_FILE]
-
-
-def test_the_cache_is_in_the_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "tools.py").write_text(PLAIN)
-    monkeypatch.setenv("DATA_DIR", str(tmp_path / "data"))
-    get_catalog_cached(tmp_path / "tools.py")
-    assert (tmp_path / "data" / ".cache" / CACHE_FILE).is_file()
 
 
 def test_catalogue_reads_an_adapter_without_running_it(tmp_path: Any) -> None:
@@ -250,39 +221,3 @@ def test_every_way_to_register_a_tool_in_an_adapter(tmp_path: Path) -> None:
     assert catalog["promptList"] == (
         "- bare: bare\n- positional: First\n- second: In the decorator\n- third: Third"
     )
-
-
-@pytest.mark.parametrize("kind", ["resource", "prompt"])
-def test_a_file_that_registers_no_tool_has_none(kind: str, tmp_path: Path) -> None:
-    file = tmp_path / "server.py"
-    file.write_text(f'@mcp.{kind}("x")\ndef one(): "One."\ndef two(): "Two."\n')
-    assert build_catalog(file)["count"] == 0
-
-
-def test_functions_inside_blocks_and_overloads_are_no_tools() -> None:
-    source = '''
-from typing import overload
-
-@overload
-def parse(text: str) -> str: ...
-@overload
-def parse(text: int) -> int: ...
-def parse(text):
-    """Parses."""
-
-try:
-    import surely_not_installed_here
-    def fetch():
-        """Fetches."""
-except ImportError:
-    def fetch():
-        """Fetches otherwise."""
-if True:
-    def undocumented(): ...
-    class Box:
-        def open(self):
-            """Opens."""
-'''
-    tools, left_out = find_tools(source)
-    assert [tool.name for tool in tools] == ["parse"]
-    assert left_out == []

@@ -1,14 +1,11 @@
 """The steps of a call, in their order, and what no tool may do to the server."""
 
 import asyncio
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
-from pydantic import AfterValidator
 
 from app.people import Person
 from app.tools import (
@@ -211,20 +208,6 @@ async def test_a_call_that_found_no_free_thread_is_not_unknown() -> None:
     assert (await engine_of(tool_of(lambda: 1), threads=threads).execute_tool_call("it", {})).ok
 
 
-def test_a_hanging_tool_does_not_keep_the_process() -> None:
-    code = """
-import asyncio, time
-from app.tools import *
-tool = Tool("hang", "Hangs", {"type": "object", "properties": {}}, lambda: time.sleep(60), timeout=0.1)
-engine = ExecutionEngine(ToolRegistry([tool]), ConfirmationPolicy("yolo"))
-print(asyncio.run(engine.execute_tool_call("hang", {})).code)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=20, check=True
-    )
-    assert done.stdout.strip() == "TIMEOUT"
-
-
 @pytest.mark.parametrize(
     ("idempotent", "failures", "pauses", "code"),
     [
@@ -272,64 +255,6 @@ async def test_ways_to_be_called() -> None:
         engine = engine_of(Tool("it", "Does it", schema, function))
         assert (await engine.execute_tool_call("it", args, context)).data == expected
         assert (await Tool("it", "Does it", schema, function).execute(args, context)).data == expected
-
-
-def keywords_named_args(args: str, loud: bool = False) -> Any:
-    return [args, loud]
-
-
-def positional_only(a: int = 1, b: int = 2, /, c: int = 3) -> Any:
-    return [a, b, c]
-
-
-async def test_each_argument_reaches_the_parameter_of_its_name() -> None:
-    for function, args, expected in [
-        (keywords_named_args, {"args": "ls"}, ["ls", False]),
-        (keywords_named_args, {"args": "ls", "loud": True}, ["ls", True]),
-        (positional_only, {"b": 5}, [1, 5, 3]),
-        (positional_only, {"c": 5}, [1, 2, 5]),
-        (positional_only, {"a": 4, "c": 5}, [4, 2, 5]),
-    ]:
-        engine = engine_of(Tool.from_function(function, name="it"))
-        assert (await engine.execute_tool_call("it", args)).data == expected
-
-
-@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), RuntimeError("x")], ids=repr)
-async def test_a_check_or_validator_that_raises_anything_refuses_the_call(error: BaseException) -> None:
-    ran: list[int] = []
-
-    def check(args: dict[str, Any], context: ToolContext) -> None:
-        raise error
-
-    def act(number: Annotated[int, AfterValidator(lambda value: check({}, ToolContext()))]) -> None:
-        """Act."""
-
-    for dry_run in (False, True):
-        engine = engine_of(
-            tool_of(lambda: ran.append(1), check=check), Tool.from_function(act), dry_run=dry_run
-        )
-        assert (await engine.execute_tool_call("it", {})).code == "INTERNAL"
-        assert (await engine.execute_tool_call("act", {"number": 1})).code == "INTERNAL"
-    assert ran == []
-
-
-async def test_a_code_is_told_as_the_tool_chose_it_and_the_duration_is_of_what_ran() -> None:
-    told: list[tuple[str, str, bool]] = []
-    engine = engine_of(
-        tool_of(lambda: ToolResult.failure("not_found", "m")),
-        ADD,
-        on_call=lambda name, code, seconds: told.append((name, code, seconds is not None)),
-    )
-    await engine.execute_tool_call("it", {})
-    await engine.execute_tool_call("add", {"a": "x"})
-    await engine.execute_tool_call("ad", {})
-    await engine.refuse("add", ToolResult.failure("DENIED", "m"), ToolContext())
-    assert told == [
-        ("it", "not_found", True),
-        ("add", "BAD_REQUEST", False),
-        ("unknown", "UNKNOWN_TOOL", False),
-        ("add", "DENIED", False),
-    ]
 
 
 def typed(ctx: ToolContext, a: int = 1) -> str:

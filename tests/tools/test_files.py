@@ -23,7 +23,6 @@ from app.tools import (
     validate_path,
 )
 from app.tools.files import BLOCK, PAGE, Files, NoRoom
-from tests.tools import papers
 
 MEMBER = ToolContext(person=Person("p1", "simulator"))
 OTHER = ToolContext(person=Person("p2", "simulator"))
@@ -161,26 +160,12 @@ async def test_texts_of_other_programs_are_read(root: Path, encoding: str) -> No
     assert (await Bench(root)("read_file", path="gastos.csv")).data["content"].startswith("año;pan")
 
 
-async def test_the_words_of_a_document_are_read_as_pages_too(root: Path) -> None:
-    (root / "contrato.pdf").write_bytes(papers.pdf("Contrato de alquiler"))
-    (root / "cut.docx").write_bytes(papers.HOSTILE["cut.docx"]())
-    assert (await Bench(root)("read_file", path="contrato.pdf")).data["content"] == "Contrato de alquiler\n\n"
-    assert (await Bench(root)("read_file", path="cut.docx")).code == "UNREADABLE"
-
-
 async def test_folders_are_not_nested_without_end(root: Path) -> None:
     run = Bench(root)
     assert (await run("write_file", path=f"{'d/' * 31}x.txt", content="x")).ok
     assert (await run("write_file", path=f"{'e/' * 32}x.txt", content="x")).code == "BAD_REQUEST"
     assert not (root / "e").exists()
     assert (await run("list_files", pattern="x.txt", recursive=True)).data["entries"]
-
-
-async def test_in_a_chat_what_is_added_begins_on_a_new_line(root: Path) -> None:
-    files = Files(root, lines=True)
-    for content in ("uno", "dos\n", "tres"):
-        assert files.write_file(path="a.txt", content=content, mode="append", context=ToolContext()).ok
-    assert (root / "a.txt").read_text() == "uno\ndos\ntres"
 
 
 async def test_deleting_where_it_is_allowed_and_a_link_leaves_what_it_leads_to(root: Path) -> None:
@@ -264,15 +249,6 @@ async def test_what_the_server_lives_on_is_closed_wherever_the_workspace_is(
     assert (house / workspace / path).exists() != opens
 
 
-async def test_a_link_in_a_closed_folder_is_closed_wherever_it_leads(house: Path) -> None:
-    link = house / "skills" / "x" / "link"
-    link.symlink_to(house / "mine.txt")
-    files = Files(house, allow_delete=True, closed=own_places(house, "."))
-    assert files.delete_file("skills/x/link", context=OWNER).code == "BAD_REQUEST"
-    assert files.read_file("skills/x/link", context=OWNER).code == "BAD_REQUEST"
-    assert link.is_symlink()
-
-
 def test_a_link_that_leads_elsewhere_from_one_moment_to_the_next_opens_nothing_that_is_closed(
     house: Path,
 ) -> None:
@@ -336,12 +312,6 @@ async def test_a_members_files_have_a_quota_and_what_is_replaced_gives_its_bytes
         Files(root, quota=10 * BLOCK).receive("sent.pdf", b"x", guest)
     assert (await run("delete_file", MEMBER, path="a/one.txt")).ok
     assert (await run("write_file", MEMBER, path="two.txt", content="x" * 5 * BLOCK)).ok
-
-
-async def test_many_small_files_use_the_quota_up_too(root: Path) -> None:
-    run = Bench(root, quota=10 * BLOCK)
-    codes = [(await run("write_file", MEMBER, path=f"{n}.txt", content="")).code for n in range(12)]
-    assert codes == ["ok"] * 10 + ["QUOTA_EXCEEDED"] * 2
 
 
 async def test_writes_at_once_do_not_both_get_the_last_bytes(root: Path) -> None:

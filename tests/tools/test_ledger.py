@@ -1,12 +1,8 @@
 """Lists with numbers that stay, as tools of skills keep them."""
 
-from pathlib import Path
-
 from app.tools.authoring import Ledger, matching, means_all, meant
 from tests.limits import limited
-from tests.skills.folders import House
-from tests.skills.tools import Rows, context
-from tests.test_skills_docs import documented
+from tests.skills.tools import Rows
 
 NOUNS = {"nota", "notas"}
 
@@ -20,13 +16,6 @@ def ledger(rows: Rows, *texts: str) -> Ledger:
 
 def told(entries) -> list[tuple[int, str]]:
     return [(entry.number, entry.text) for entry in entries]
-
-
-def test_another_call_sees_the_same_rows_the_newest_first() -> None:
-    rows = Rows()
-    ledger(rows, "a", "b")
-    rows.put("other:1", {"text": "x"})
-    assert told(ledger(rows).entries) == [(2, "b"), (1, "a")]
 
 
 def test_numbers_stay_when_a_row_is_changed_or_removed() -> None:
@@ -49,13 +38,6 @@ def test_beyond_the_most_rows_the_empty_ones_go() -> None:
     things.remove(things.entries[-1])
     assert things.add(text="f").number == 5
     assert told(ledger(rows).entries)[-1] == (1, "b")
-
-
-def test_an_erased_row_leaves_nothing() -> None:
-    rows = Rows()
-    things = ledger(rows, "a", "b")
-    things.erase(things.entries[1])
-    assert told(things.entries) == told(ledger(rows).entries) == [(1, "b")]
 
 
 def test_one_is_meant_by_number_place_or_words() -> None:
@@ -81,12 +63,6 @@ def test_all_telling_words_must_be_there() -> None:
     assert told(matching(entries, "el café de ana")) == [(1, "café con Ana")]
 
 
-def test_letters_with_their_accents_apart_are_the_same_letters() -> None:
-    entries = ledger(Rows(), "clases de espan\u0303ol", "clases de inglés").entries
-    assert [entry.number for entry in matching(entries, "español")] == [1]
-    assert [entry.number for entry in matching(entries, "espan\u0303ola")] == [1]
-
-
 def test_what_is_looked_for_is_read_up_to_a_limit() -> None:
     entries = ledger(Rows(), *(f"1 {number}" for number in range(200))).entries
     with limited():
@@ -102,21 +78,3 @@ def test_naming_everything_or_nothing_is_told_apart() -> None:
         ("nada", False),
     ]:
         assert means_all(wanted, NOUNS) is all_
-
-
-async def test_a_dropped_folder_keeps_a_list_in_its_worker_as_the_documentation_says(tmp_path: Path) -> None:
-    house = House(tmp_path)
-    (code,) = [block for block in documented("python") if "Ledger" in block]
-    house.drop("shopping", code)
-    here = context("es", store=Rows())
-    try:
-        assert (await house.call("add_item", here, item="leche")).data == {"summary": "✓ 1. leche"}
-        assert (await house.call("add_item", here, item="pan\nintegral")).data == {
-            "summary": "✓ 2. pan integral"
-        }
-        assert (
-            await house.call("take_item", here, item="queso")
-        ).error.message == "¿Cuál? Hay:\n2. pan\nintegral\n1. leche"
-        assert (await house.call("take_item", here, item="la leche")).data == {"summary": "✓ Listo: leche"}
-    finally:
-        await house.workers.close()

@@ -24,18 +24,12 @@ def test_masked_texts() -> None:
 
 UNITS = [
     "1-",
-    "a-",
-    "-a",
     "eyJ-",
     "eyJaaaaaaaa.",
-    "a.",
     "a@",
     "a@a.",
-    "1 ",
-    "token",
     "token ",
     "://a:",
-    "/a",
     " /a",
 ]
 

@@ -3,7 +3,7 @@
 import importlib
 
 from app.skills.skill import bundled_names
-from app.tools.authoring import Sentences, Table, cut
+from app.tools.authoring import Sentences, Table
 from tests.skills.tools import SKILLS, context, functions
 
 TABLE: Table = {
@@ -31,24 +31,6 @@ def test_a_sentence_is_in_the_language_of_the_person_else_in_english() -> None:
     }
     assert {language: say.language for language, say in said.items()} == {"es": "es", "en": "en", "pt": "en"}
     assert Sentences(TABLE, None)("hello", name="Ana") == "Hello Ana"
-
-
-def test_a_failure_has_the_sentence_and_the_hint_of_its_code() -> None:
-    say = Sentences(TABLE, context("es"))
-    gone = {"code": "GONE", "message": "Pan ya no está.", "hint": "Busca Pan."}
-    assert say.failed("GONE", name="Pan") == {"ok": False, "error": gone}
-    assert say.failed("GONE", code="NOT_FOUND", hint="¿Paz?", name="Pan")["error"] == {
-        "code": "NOT_FOUND",
-        "message": "Pan ya no está.",
-        "hint": "¿Paz?",
-    }
-    assert say.failed("BUSY")["error"] == {"code": "BUSY", "message": "Ocupado.", "hint": ""}
-
-
-def test_a_text_is_cut_to_one_line() -> None:
-    assert cut(" pan\n y  leche ") == "pan y leche"
-    assert cut("x" * 200) == "x" * 200
-    assert cut("x" * 201) == "x" * 199 + "…"
 
 
 SPOKEN = [

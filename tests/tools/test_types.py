@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import enum
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum, auto
-from functools import partial
-from typing import Annotated, Any, Literal, NamedTuple, NotRequired, Optional, Required
+from typing import Annotated, Any, NamedTuple, NotRequired, Optional, Required
 
 import pytest
 from pydantic import BaseModel, Field
@@ -189,22 +188,6 @@ def test_values_of_nested_types_reach_the_function() -> None:
         tool.validate_args({**args, "visit": {"place": {}}})
 
 
-def later() -> Callable[..., object]:
-    class Gone(BaseModel):
-        x: int
-
-    def use(it: Gone) -> None:
-        """Use it."""
-
-    return use
-
-
-def test_classes_that_cannot_be_found_any_more_take_anything() -> None:
-    tool = Tool.from_function(later())
-    assert tool.input_schema["properties"] == {"it": ANYTHING}
-    assert tool.warnings == ("it: an unknown annotation, so any JSON value is accepted",)
-
-
 def listing(limit: int = 3) -> Iterator[int]:
     """List them."""
     yield from range(limit)
@@ -225,48 +208,3 @@ def test_a_generator_is_no_tool() -> None:
     for function in [listing, streaming, Lister()]:
         with pytest.raises(ValueError, match="is a generator, so it is not a tool; return a list"):
             Tool.from_function(function)
-
-
-@pytest.mark.parametrize("text", ["null", "5", "[1]"])
-def test_text_stays_text(text: str) -> None:
-    def note(text: str, maybe: str | None = None, which: Literal["null", "all"] = "all") -> None:
-        """Note it."""
-
-    tool = Tool.from_function(note)
-    assert tool.validate_args({"text": text, "maybe": text}) == {"text": text, "maybe": text}
-    assert tool.validate_args({"text": "", "which": "null"}) == {"text": "", "which": "null"}
-
-
-def test_what_no_encoder_takes_is_brought_into_a_form_that_it_takes() -> None:
-    def odd(big: int = 2**70, half: Literal["\ud800", "a"] = "a") -> None:
-        """Replaced below: Python 3.13 compiles no such docstring."""
-
-    odd.__doc__ = "Say \ud800 it."
-    tool = Tool.from_function(odd)
-    assert tool.get_schema()["function"]["description"] == "Say ? it"
-    assert tool.input_schema["properties"]["big"] == {"type": "integer", "default": float(2**70)}
-    assert tool.input_schema["properties"]["half"] == {**ANYTHING, "default": "a"}
-    assert len(tool.definition_hash) == 64
-
-
-def test_a_partial_is_the_tool_of_its_function() -> None:
-    def save(place: str, text: str) -> str:
-        """Save a text.
-
-        Args:
-            text: What to save
-        """
-        return f"{place}: {text}"
-
-    tool = Tool.from_function(partial(save, "notes"))
-    assert (tool.name, tool.description) == ("save", "Save a text")
-    assert tool.input_schema["properties"] == {"text": {"type": "string", "description": "What to save"}}
-
-
-def test_a_default_that_json_cannot_say_is_not_told() -> None:
-    def wait(seconds: float = float("inf"), steps: tuple[float, ...] = (float("nan"),)) -> None:
-        """Wait"""
-
-    schema = Tool.from_function(wait).input_schema
-    assert [list(one) for one in schema["properties"].values()] == [["type"], ["items", "type"]]
-    assert schema["required"] == []
