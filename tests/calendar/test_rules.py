@@ -32,9 +32,7 @@ CHANGES = [
     ("America/Tijuana", "09:00", "2027-03-13", ["-08:00", "-07:00", "-07:00"]),
     ("America/Tijuana", "09:00", "2026-10-31", ["-07:00", "-08:00", "-08:00"]),
     ("America/Sao_Paulo", "09:00", "2026-10-17", ["-03:00"] * 3),  # none since 2019
-    ("America/Sao_Paulo", "09:00", "2027-02-20", ["-03:00"] * 3),
     ("America/Mexico_City", "09:00", "2027-04-03", ["-06:00"] * 3),  # none since 2022
-    ("America/Mexico_City", "09:00", "2026-10-24", ["-06:00"] * 3),
 ]
 
 
@@ -78,11 +76,6 @@ def test_of_a_time_that_comes_twice_the_first_counts_and_only_it(zone, wanted, o
         assert second[:10] > day
 
 
-def test_every_two_hours_counts_hours_that_pass() -> None:
-    found = times("EVERY:7200", "2027-03-28T00:00", "Europe/Madrid", "2027-03-28T00:00")
-    assert [one[11:16] for one in found] == ["03:00", "05:00", "07:00"]
-
-
 def test_a_repetition_ends_where_it_says() -> None:
     start, zone = datetime(2027, 1, 1, 9), ZoneInfo("UTC")
     for rule in ("FREQ=DAILY;BYHOUR=9,21;BYMINUTE=0", "EVERY:43200"):
@@ -107,13 +100,6 @@ def test_days_that_a_month_lacks_and_longer_steps(rule, start, days) -> None:
 def test_a_day_that_never_comes_is_not_looked_for_without_an_end() -> None:
     start, zone = datetime(2027, 1, 1, 9), ZoneInfo("UTC")
     assert next_after("FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30", start, zone, instant(start, zone)) is None
-
-
-def test_once_is_once() -> None:
-    start, zone = datetime(2027, 1, 1, 9), ZoneInfo("UTC")
-    due = instant(start, zone)
-    assert next_after("", start, zone, due - 1) == due
-    assert next_after("", start, zone, due) is None
 
 
 def test_what_was_missed_is_counted_up_to_a_bound() -> None:
@@ -174,8 +160,3 @@ def test_a_day_that_never_comes_is_told_soon(rule: str) -> None:
 def test_a_part_that_no_calendar_has_is_no_rule(part: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         next_after(f"FREQ=MONTHLY;{part}", datetime(2026, 11, 22, 9), ZoneInfo("UTC"), 0)
-
-
-def test_a_rule_of_the_last_years_of_the_calendar_is_counted_as_any_other() -> None:
-    found = times("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=28", "9985-02-28T09:00", "UTC", "9985-01-01T00:00", 2)
-    assert [one[:10] for one in found] == ["9985-02-28", "9986-02-28"]

@@ -22,15 +22,6 @@ async def client(here: Site, hosts: Collection[str] | None = None) -> AsyncItera
         await transport.close()
 
 
-async def test_parameters_are_added_and_json_is_read() -> None:
-    async with site({"": answer(b'{"t": 21.5}')}) as here, client(here) as http:
-        answered = await http.get(here.url + "/now?a=1#x", params={"q": "San José", "n": 2})
-        assert answered.json() == {"t": 21.5}
-        await http.get(here.url, params={"q": "&="})
-    assert here.heads[0].startswith("GET /now?a=1&q=San+Jos%C3%A9&n=2 ")
-    assert here.heads[1].startswith("GET /?q=%26%3D ")
-
-
 async def test_json_is_posted_as_json_and_bytes_as_they_are() -> None:
     async with site({"": answer()}) as here, client(here) as http:
         await http.post(here.url, json={"a": "ñ"}, headers={"X-Key": "k"})
@@ -42,17 +33,6 @@ async def test_json_is_posted_as_json_and_bytes_as_they_are() -> None:
     assert here.heads[0].endswith('{"a":"ñ"}')
     assert "Content-Type: text/plain" in here.heads[1]
     assert here.heads[1].endswith("raw")
-
-
-async def test_a_function_in_a_thread_has_the_same_without_await() -> None:
-    async with site({"": answer(b"1", "201 Created")}) as here, client(here) as http:
-        sync = http.sync()
-        got = await asyncio.to_thread(lambda: sync.get(here.url, params={"a": 1}))
-        posted = await asyncio.to_thread(lambda: sync.post(here.url, json=[1]))
-        with pytest.raises(FetchError) as refused:
-            await asyncio.to_thread(lambda: sync.get("http://169.254.169.254/"))
-    assert (got.status, got.json(), posted.status) == (201, 1, 201)
-    assert refused.value.code == "NOT_PUBLIC"
 
 
 async def test_a_tool_cannot_ask_for_more_than_the_most() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from app.http.transport import Transport
 from tests.http.reaching import LIMIT, get, reaching, refusal
-from tests.standins.site import answer, redirect, site
+from tests.standins.site import answer, site
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -48,15 +48,6 @@ async def test_a_body_over_the_limit_is_refused() -> None:
         async with site({"/": page, "/fits": answer(body[:-1])}) as here, reaching(here) as transport:
             assert await refusal(transport, here.url) == "TOO_LARGE"
             assert len((await get(transport, here.url + "/fits")).body) == LIMIT
-
-
-async def test_a_declared_length_over_the_limit_is_not_waited_for() -> None:
-    async def page(writer: asyncio.StreamWriter) -> None:
-        writer.write(HEAD + b"Content-Length: %d\r\n\r\n" % (LIMIT + 1))
-        await _hang(writer)
-
-    async with site({"": page}) as here, reaching(here) as transport:
-        assert await refusal(transport, here.url) == "TOO_LARGE"
 
 
 @pytest.mark.parametrize(
@@ -109,10 +100,9 @@ async def test_what_was_not_asked_for_or_cannot_be_unpacked_is_refused() -> None
     ("start", "piece"),
     [
         (HEAD, b"X-A: b\r\n" * 100),
-        (HEAD + b"X-A: ", b"b" * 1000),
         (b"", b"a" * 1000),
     ],
-    ids=["headers", "one header", "no HTTP"],
+    ids=["headers", "no HTTP"],
 )
 async def test_a_head_without_end_is_refused(start: bytes, piece: bytes) -> None:
     async def page(writer: asyncio.StreamWriter) -> None:
@@ -126,11 +116,10 @@ async def test_a_head_without_end_is_refused(start: bytes, piece: bytes) -> None
     ("start", "piece"),
     [
         (HEAD + b"Content-Length: 50000\r\n\r\n", b"x"),
-        (CHUNKED, b"1\r\nx\r\n"),
         (HEAD, b"x"),
         (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
     ],
-    ids=["body", "chunks", "head", "only beginnings"],
+    ids=["body", "head", "only beginnings"],
 )
 async def test_a_drip_does_not_outlast_the_time(start: bytes, piece: bytes) -> None:
     async def page(writer: asyncio.StreamWriter) -> None:
@@ -138,17 +127,6 @@ async def test_a_drip_does_not_outlast_the_time(start: bytes, piece: bytes) -> N
 
     async with site({"": page}) as here, reaching(here) as transport:
         assert await refusal(transport, here.url, seconds=0.4) == "TIMED_OUT"
-
-
-async def test_redirects_share_one_time() -> None:
-    async def slow(writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(0.15)
-        writer.write(redirect("/"))
-        await writer.drain()
-
-    async with site({"": slow}) as here, reaching(here) as transport:
-        assert await refusal(transport, here.url, seconds=0.4) == "TIMED_OUT"
-    assert len(here.heads) < 6
 
 
 async def test_a_site_or_a_name_server_that_says_nothing_is_left() -> None:
@@ -201,14 +179,3 @@ async def test_what_breaks_off_is_no_answer(page: bytes) -> None:
 
     async with site({"": write}) as here, reaching(here) as transport:
         assert await refusal(transport, here.url) == "BAD_ANSWER"
-
-
-async def test_a_fetch_that_is_cancelled_leaves_the_transport_usable() -> None:
-    async with site({"/": answer(b"yes"), "/hang": _hang}) as here, reaching(here) as transport:
-        hanging = asyncio.create_task(get(transport, here.url + "/hang"))
-        while not here.heads:
-            await asyncio.sleep(0)
-        hanging.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await hanging
-        assert (await get(transport, here.url)).body == b"yes"

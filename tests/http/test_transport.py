@@ -1,13 +1,11 @@
 """What fetching from outside comes to, whatever the other side, its name server and the environment do."""
 
-import asyncio
-import gzip
 from pathlib import Path
 
 import pytest
 
 from app.http.answers import Fetched
-from app.http.transport import CONNECTIONS, Transport
+from app.http.transport import Transport
 from tests.http.reaching import LIMIT, NOWHERE, Names, get, reaching, refusal
 from tests.standins.site import answer, redirect, site
 
@@ -50,19 +48,6 @@ def test_text_is_read_as_its_header_says_and_never_fails() -> None:
         assert Fetched("", 200, {"content-type": content_type}, body).text == text
 
 
-async def test_a_packed_body_is_unpacked() -> None:
-    for encoding, packed in [
-        ("gzip", gzip.compress(b"hello", mtime=0)),
-        ("GZIP", gzip.compress(b"hello", mtime=0)),
-        ("identity", b"hello"),
-    ]:
-        async with (
-            site({"/": answer(packed, content_encoding=encoding)}) as here,
-            reaching(here) as transport,
-        ):
-            assert (await get(transport, here.url)).body == b"hello"
-
-
 async def test_a_body_is_posted_and_a_redirect_of_it_is_not_followed() -> None:
     async with site({"/": redirect("/b", "307 Temporary Redirect")}) as here, reaching(here) as transport:
         fetched = await transport.fetch(
@@ -72,12 +57,6 @@ async def test_a_body_is_posted_and_a_redirect_of_it_is_not_followed() -> None:
     assert len(here.heads) == 1
     assert here.heads[0].startswith("POST / ")
     assert here.heads[0].endswith("\r\n\r\n{}")
-
-
-async def test_path_and_query_are_asked_as_they_were_written() -> None:
-    async with site({"": answer()}) as here, reaching(here) as transport:
-        await get(transport, here.url + "/a%41%2fb/../c?d=%2B+%41&e=[á]")
-    assert here.heads[0].startswith("GET /a%41%2fb/../c?d=%2B+%41&e=%5B%C3%A1%5D HTTP/1.1\r\n")
 
 
 # What an address may lead to
@@ -137,26 +116,10 @@ async def test_a_name_that_changes_its_address_after_the_check_gains_nothing() -
     assert here.heads == []
 
 
-async def test_refusals_use_up_no_connections() -> None:
-    names = Names(site_test=[["127.0.0.1"]])
-    async with site({"": answer()}) as here, reaching(here, names=names) as transport:
-        url = f"http://site.test:{here.port}/"
-        codes = await asyncio.gather(*[refusal(transport, url) for _ in range(CONNECTIONS + 1)])
-        assert set(codes) == {"NOT_PUBLIC"}
-        assert (await get(transport, here.url)).status == 200
-
-
 async def test_low_ports_other_than_those_of_the_web_are_refused() -> None:
     for port in [0, 25, 1023]:
         async with reaching() as transport:
             assert await refusal(transport, f"http://8.8.8.8:{port}/") == "BAD_ADDRESS"
-
-
-async def test_nobody_there_is_no_connection() -> None:
-    async with site({}) as here:
-        pass
-    async with reaching(here) as transport:
-        assert await refusal(transport, here.url) == "NO_CONNECTION"
 
 
 # Redirects

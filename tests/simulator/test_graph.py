@@ -5,7 +5,6 @@ import hmac
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import orjson
 import pytest
 
@@ -224,91 +223,6 @@ async def test_a_webhook_is_posted_until_it_is_taken_and_in_order(house: House) 
     assert house.graph.pending == 0
 
 
-async def test_a_batch_holds_updates_of_several_people(house: House) -> None:
-    house.graph.set_faults({"batch": 10, "duplicate": 2})
-    wanted = {
-        await house.graph.inbound(person.id, {"type": "text", "text": "hi"}) for person in SIMULATED_PEOPLE
-    }
-    await house.idle()
-    assert {message["id"] for message in house.messages} == wanted
-    assert len(house.posts) == 2
-
-
-async def test_what_was_refused_survives_a_restart(make_house: MakeHouse, tmp_path: Path) -> None:
-    path = tmp_path / "phones.jsonl"
-    first = await make_house(history_path=path)
-    first.graph.set_faults({"fail": [{"code": 131026}]})
-    await first.send(HI)
-    await first.graph.stop()
-    second = (await make_house(history_path=path)).graph
-    assert [(note["person"], note["code"]) for note in second.history.refused] == [("ana", 131026)]
-
-
-async def test_a_file_of_an_older_version_is_read(make_house: MakeHouse, tmp_path: Path) -> None:
-    path = tmp_path / "phones.jsonl"
-    message = {"id": "wamid.x", "by": "person", "type": "text", "content": {"body": "hola"}, "quoted": ""}
-    lines = [
-        {"event": "switches", "at": 1.0, "changes": {"duplicate": 2}},
-        {
-            "event": "message",
-            "message": {**message, "person": "ana", "at": 1.0, "status": "sent", "told": []},
-        },
-        {"event": "told", "id": "wamid.x", "what": "received"},
-        {"event": "status", "id": "wamid.x", "status": "delivered"},
-        {
-            "event": "message",
-            "message": {**message, "person": "eva", "at": 1.0, "status": "read", "told": []},
-        },
-    ]
-    path.write_bytes(b"\n".join(map(orjson.dumps, lines)))
-    house = await make_house(history_path=path)
-    assert [(one["person"], one["status"]) for one in house.graph.history.messages()] == [
-        ("ana", "delivered")
-    ]
-    assert house.graph.pending == 0
-
-
-async def test_held_statuses_come_when_released(house: House) -> None:
-    house.graph.set_faults({"hold_statuses": True})
-    await house.send(HI)
-    assert house.statuses == []
-    assert house.graph.pending == 3
-    house.graph.set_faults({"hold_statuses": False})
-    await house.idle()
-    assert [status["status"] for status in house.statuses] == ["sent", "delivered", "read"]
-
-
-async def test_scripted_answers_come_one_each(house: House) -> None:
-    house.graph.set_faults(
-        {"fail": [{"status": 429, "code": 130429, "retry_after": 2}, None, {"code": 131026, "accept": True}]}
-    )
-    limited = await house.send(HI)
-    assert (limited.status_code, limited.headers["retry-after"]) == (429, "2")
-    assert limited.json()["error"]["code"] == 130429
-    assert (await house.send(HI)).status_code == 200
-    await house.idle()
-    house.posts.clear()
-    assert (await house.send({**HI, "biz_opaque_callback_data": "o9"})).status_code == 200
-    await house.idle()
-    assert [(s["status"], s["errors"][0]["code"]) for s in house.statuses] == [("failed", 131026)]
-    assert house.statuses[0]["biz_opaque_callback_data"] == "o9"
-
-
-async def test_offline_answers_503_to_everything(house: House) -> None:
-    house.graph.set_faults({"offline": True})
-    assert (await house.send(HI)).status_code == 503
-    assert (await house.get(f"/v25.0/{NUMBER}")).status_code == 503
-
-
-async def test_an_accepted_send_may_stay_unanswered_and_still_has_its_status(house: House) -> None:
-    house.graph.set_faults({"drop_after_accept": 1})
-    with pytest.raises(httpx2.ReadTimeout):
-        await house.send({**HI, "biz_opaque_callback_data": "o1"}, timeout=0.2)
-    await house.idle()
-    assert house.statuses[0]["biz_opaque_callback_data"] == "o1"
-    assert (await house.send(HI)).status_code == 200
-
-
 async def test_stopping_ends_a_send_that_hangs(make_house: MakeHouse) -> None:
     house = await make_house()
     house.graph.set_faults({"drop_after_accept": -1})
@@ -353,23 +267,3 @@ async def test_history_and_untaken_webhooks_survive_a_restart(make_house: MakeHo
         (reply, "read"),
     ]
     assert (await second.send(HI)).status_code == 200
-
-
-async def test_a_talkative_person_costs_another_none_of_their_history(
-    make_house: MakeHouse, tmp_path: Path
-) -> None:
-    path = tmp_path / "phones.jsonl"
-    house = await make_house(history_path=path, keep=20)
-    said = [await house.graph.inbound("bruno", {"type": "text", "text": str(n)}) for n in range(15)]
-    for n in range(60):
-        await house.graph.inbound("ana", {"type": "text", "text": str(n)})
-    await house.idle()
-    await house.graph.stop()
-
-    again = await make_house(history_path=path, keep=20)
-    kept = again.graph.history.messages()
-    assert [one["id"] for one in kept if one["person"] == "bruno"] == said
-    assert {one["status"] for one in kept} == {"delivered"}
-    assert len(kept) == 35
-    assert len(path.read_bytes().splitlines()) == 35
-    assert again.posts == []

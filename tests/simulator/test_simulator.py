@@ -85,13 +85,6 @@ def test_credentials_are_made_once_for_each_folder_and_kept_private(tmp_path: Pa
     assert made.phone_number_id.isdigit()
 
 
-def test_an_unreadable_file_of_credentials_is_replaced(tmp_path: Path) -> None:
-    for content in ("", "[]", '{"access_token": 1}'):
-        (tmp_path / "simulator.json").write_text(content)
-        made = load_credentials(tmp_path)
-        assert load_credentials(tmp_path) == made
-
-
 def test_credentials_do_not_show_their_secrets() -> None:
     shown = repr(Credentials("token-x", "1", "secret-x", "verify-x"))
     assert "-x" not in shown

@@ -57,7 +57,6 @@ LOOP.inside.append(LOOP)
 DEEP: list[Any] = []
 for _ in range(5000):
     DEEP = [DEEP]
-ENDLESS = (one for one in "abc")
 
 
 def result_of(function: Callable[..., object], **options: Any) -> ToolResult:

@@ -80,14 +80,6 @@ def test_a_wait_that_is_asked_for_is_read() -> None:
         assert result.retry_after == seconds
 
 
-def test_the_detail_is_told_and_bounded() -> None:
-    told = read_response(400, refusal(100, error_data={"details": "the body is too long"}))
-    long = read_response(400, refusal(100, error_data={"details": "x" * 9000}))
-    assert isinstance(told, Refused)
-    assert isinstance(long, Refused)
-    assert (told.detail, len(long.detail)) == ("400 100: the body is too long", 500)
-
-
 def test_a_request_names_who_it_is_for_as_meta_documents_it() -> None:
     for to, address in [
         (Address("525550000001", "MX.ana"), {"recipient_type": "individual", "to": "525550000001"}),
@@ -163,18 +155,6 @@ async def test_the_other_national_form_is_tried() -> None:
         async with graph(only(known)) as (client, posted):
             result = await client.send(Address(asked), Outgoing("hola"), "out_1")
         assert (result, [body["to"] for body in posted]) == (expected, tried)
-
-
-async def test_a_number_on_no_list_is_refused() -> None:
-    for phone in ["525550000001", "12125550001"]:
-        async with graph(only("nobody")) as (client, posted):
-            result = await client.send(Address(phone), Outgoing("hola"), "out_1")
-        assert isinstance(result, Refused)
-        assert (result.then, result.code, len(posted)) == (
-            "give_up",
-            131030,
-            2 if phone.startswith("52") else 1,
-        )
 
 
 async def test_a_second_form_without_an_answer_is_of_unknown_outcome() -> None:

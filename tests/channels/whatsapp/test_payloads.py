@@ -358,7 +358,7 @@ GOOD = body(
 
 
 @given(JSON_VALUES)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_no_json_value_raises(value: Any) -> None:
     for form in (
         value,
@@ -370,7 +370,7 @@ def test_no_json_value_raises(value: Any) -> None:
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_no_mutation_of_a_good_body_raises(data: st.DataObject) -> None:
     mutant = copy.deepcopy(GOOD)
     for _ in range(data.draw(st.integers(1, 6))):
