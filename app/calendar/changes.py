@@ -1,5 +1,6 @@
 """A new time for something that is set: what its words leave open stays the same."""
 
+import re
 from dataclasses import replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -7,7 +8,7 @@ from zoneinfo import ZoneInfo
 from app.calendar.clock import clock_time
 from app.calendar.grammar import PARTS, UNITS, Piece, pieces
 from app.calendar.rules import CRON, EVERY, next_after
-from app.calendar.words import Reading, When, read_when
+from app.calendar.words import Reading, When, later_day, read_when, span
 
 _HOUR_KINDS = frozenset({"clock", "noon", "midnight", "part"})
 """Kinds of pieces that say the hour; the others say the day."""
@@ -33,7 +34,8 @@ def read_change(
     """Read a new time for what was due at `had`: an hour alone keeps its day or rule, a day alone its hour.
 
     If the kept day has passed at that hour, the next such hour counts. "Better 8:30" for what was due in the
-    evening may be of the morning too, and is ambiguous; "every month" begins with the day that it had.
+    evening may be of the morning too, and is ambiguous; "every month" begins with the day that it had, and
+    "an hour later" counts from the time that it had.
     """
 
     def read(beside: str, at: float = now) -> Reading:
@@ -41,17 +43,22 @@ def read_change(
 
     if had.rule.startswith("FREQ=MONTHLY") and "BYMONTHDAY" in had.rule:
         text = _made_monthly(text, language)
-    reading = read("")
     was = datetime.fromtimestamp(had.due, zone)
     found = pieces(text, language)
+    if [one.kind for one in found] == ["shift"]:
+        return read_change(_shifted(found[0], was, had.rule), had, zone, now, language, country)
+    reading = read("")
     only_days = all(_says_days(one) for one in found)
+    is_wider = reading.kinds <= {"every", "every_other"} and only_days and not _is_daily(found)
     if _is_every_second(had.rule) and reading.kinds == {"every_weekday"}:
         return Reading(problem="unclear")  # each week from now on, or each second one?
+    if is_wider and had.rule and not (reading.when and _keeps_day(had.rule, reading.when.rule)):
+        return Reading(problem="unclear")  # on which day?
     if had.rule and reading.when is not None and not reading.when.rule and not reading.kinds <= _HOUR_KINDS:
         return Reading(problem="unclear")  # this time alone, or each time from now on?
     if reading.kinds == {"part"} and any(_has_hour_of(one, was) for one in found):
         return Reading(problem="unclear")  # "in the morning" of what is due at 8 in the morning
-    if reading.kinds == {"every"} and only_days and not (had.rule or _is_daily(found)):
+    if is_wider:
         whole = read(f"{was:%I:%M %p}", had.due - 1)
     elif reading.kinds and reading.kinds <= _DAY_KINDS | _RULE_KINDS and only_days:
         whole = read(f"{was:%I:%M %p}")
@@ -74,7 +81,25 @@ def _is_every_second(rule: str) -> bool:
 
 
 def _is_daily(found: list[Piece]) -> bool:
-    return all("day" in one.said or UNITS.get(one.said.get("unit", "")) == "day" for one in found)
+    return all(
+        "count" not in one.said and ("day" in one.said or UNITS.get(one.said.get("unit", "")) == "day")
+        for one in found
+    )
+
+
+def _keeps_day(had: str, rule: str) -> bool:
+    """Tell whether the one day of a rule can be that of another: of each week, each month or each year."""
+    is_one_day = not re.search(r"BYDAY=\w+,|BYHOUR|DAILY|BYSETPOS|-1|UNTIL", had)
+    return is_one_day and had.split(";")[0] == rule.split(";")[0]
+
+
+def _shifted(piece: Piece, was: datetime, rule: str) -> str:
+    """Return the time that is an hour after another, by the clock alone where that repeats."""
+    seconds, days, months = span(piece.said)
+    sign = -1 if "back" in piece.said else 1
+    day = later_day(was.date(), sign * days, sign * months)
+    moved = datetime.combine(day, was.time()) + timedelta(seconds=sign * seconds)
+    return f"{moved:%H:%M}" if rule and moved.date() == was.date() else f"{moved:%Y-%m-%d %H:%M}"
 
 
 def _has_hour_of(piece: Piece, was: datetime) -> bool:

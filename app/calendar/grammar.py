@@ -268,7 +268,12 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
               |(?P<lasting> por{en_span} ))\s+(?:unos\s+|uns\s+|about\s+)?{amount}
               (?:\s+(?:mas|mais|more|from\s+now|de\s+tiempo))?""",
         ),
-        ("span", rf"\b{amount}\s+(?:mas|mais|more|from\s+now|later)\b"),
+        (
+            "shift",
+            rf"""\b{amount}\s+(?:(?P<back> antes|before|earlier|mas\s+temprano|mais\s+cedo )
+              | despues|depois|(?:mas|mais)\s+tarde|later)\b(?!\s+(?:del?|d[aoe]s?|que|the|my|i)\b)""",
+        ),
+        ("span", rf"\b{amount}\s+(?:mas|mais|more|from\s+now)\b"),
         (
             "yesterday",
             r"""\b(?: anteayer | antier | ayer | anteontem | ontem
@@ -310,10 +315,7 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
             rf"""\b(?:el|the)\s+(?P<day> {dd} ){th}\b
                 (?=\s*(?:$|[,.;]|a\s+las?\s|por\s+la\s|at\s))""",
         ),
-        (
-            "clock",
-            rf"\b{at_half}(?P<past> half )\s+(?P<hour2> {hour} )\b",
-        ),
+        ("clock", rf"\b{at_half}(?P<past> half )\s+(?P<hour2> {hour} )\b"),
         (
             "clock",
             rf"""\b(?:at\s+)?
@@ -344,10 +346,7 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
                 (?:\s*(?P<ampm> {half} ))?{of_day}
               | \s*(?P<ampm2> [ap]\.?m\b\.? ) )""",
         ),
-        (
-            "clock",
-            rf"(?<![\d:.,/-])\b(?P<hour> {dd} )\s+(?:de\s+la|da|in\s+the)\s+(?P<part> {part} )\b",
-        ),
+        ("clock", rf"(?<![\d:.,/-])\b(?P<hour> {dd} )\s+(?:de\s+la|da|in\s+the)\s+(?P<part> {part} )\b"),
         ("noon", r"\b(?:(?:al|ao|at|a)\s+)?(?:mediodia|medio\s+dia|meio[\s-]dia|noon|mid[\s-]?day)\b"),
         ("midnight", r"\b(?:(?:a\s+la|a|at)\s+)?(?:medianoche|media\s+noche|meia[\s-]noite|midnight)\b"),
         (

@@ -209,7 +209,7 @@ class _Reader:
 
     def read(self) -> Reading:
         if (
-            "nth_weekday" in self._by_kind
+            not self._by_kind.keys().isdisjoint(("nth_weekday", "shift"))  # later than what?
             or (len(self._parts) > 1 and not self._clocks)
             or self._is_contradictory
         ):
@@ -299,7 +299,7 @@ class _Reader:
         seconds, days, months = span(said)
         if seconds:
             return self._at(self._now + seconds + days * 86_400)
-        day = _later(self._local.date(), days, months)
+        day = later_day(self._local.date(), days, months)
         if self._clock() is not None:
             return self._on(day)
         return self._at(instant(datetime.combine(day, self._local.time()), self._zone))
@@ -333,7 +333,7 @@ class _Reader:
         if "next_week" in self._by_kind:
             return today + timedelta(days=7)
         if "next_month" in self._by_kind:
-            return _later(today, 0, 1)
+            return later_day(today, 0, 1)
         return today if "today" in self._by_kind else None
 
     def _calendar_day(self, said: Mapping[str, str]) -> date:
@@ -377,7 +377,7 @@ class _Reader:
 
     def _day_of_month(self, day: int) -> date:
         today = self._local.date()
-        months = (_later(today.replace(day=1), 0, ahead) for ahead in range(13))
+        months = (later_day(today.replace(day=1), 0, ahead) for ahead in range(13))
         return _first(today, (one.replace(day=day) for one in months if _exists(one.year, one.month, day)))
 
     def _on(self, day: date) -> Reading:
@@ -580,7 +580,7 @@ def _exists(year: int, month: int, day: int) -> bool:
     return True
 
 
-def _later(day: date, days: int, months: int) -> date:
+def later_day(day: date, days: int, months: int) -> date:
     """Return a later day by the calendar: the last of the month if that month is shorter."""
     from dateutil.relativedelta import relativedelta
 
