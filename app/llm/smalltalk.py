@@ -50,6 +50,7 @@ _NEVER_MIND = (
     "deja", "dejalo", "dejalo asi", "no importa", "da igual", "deixa", "deixa pra la", "deixa para la",
     "deixa quieto", "esquece", "esquece isso", "nao importa", "esquece o que eu disse",
     "esquece o que eu falei", "olvida lo que dije", "olvida lo que te dije", "forget what i said",
+    "nada", "nada nao", "nothing",
 )  # fmt: skip
 _SORRY = (
     "sorry", "my bad", "perdon", "perdona", "disculpa", "disculpas", "desculpa", "desculpe", "foi mal",
@@ -60,6 +61,12 @@ _WARMTH = (
     "voce e top", "voce e demais", "vc e top", "vc e demais", "vc e top demais", "voce e top demais",
     "vc e 10", "you rock", "you re the best", "you are the best", "you re awesome", "you are awesome",
     "beso", "besos", "un beso", "abrazo", "abrazos", "un abrazo", "hugs", "xoxo",
+    "que pena", "que lastima", "que triste", "what a pity", "what a shame", "too bad", "que mal", "puxa",
+    "oh well",
+)  # fmt: skip
+_DONE = (
+    "pronto", "ta pronto", "ya esta", "no problem", "no worries", "no hay problema", "sem problema",
+    "de nada", "por nada", "no hay de que", "you re welcome", "imagina",
 )  # fmt: skip
 _SWITCHES = tuple(
     f"{opening}{language}"
@@ -79,7 +86,7 @@ _SWITCHES = tuple(
 )
 _WHOLE = {
     **dict.fromkeys(("buenas noches", "boa noite", "good night", "goodnight", "gn"), Talk.NIGHT),
-    **dict.fromkeys(("k", "kk", "bom", "ta bom", "esta bom", "que bom", "muito bom"), Talk.NOD),
+    **dict.fromkeys(("k", "kk", "bom", "ta bom", "esta bom", "que bom", "muito bom", *_DONE), Talk.NOD),
     **dict.fromkeys(_NEVER_MIND, Talk.NEVER_MIND),
     **dict.fromkeys(_SORRY, Talk.SORRY),
     **dict.fromkeys(_WARMTH, Talk.WARMTH),

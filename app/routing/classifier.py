@@ -13,6 +13,7 @@ from app.messages import JSON
 from app.people import Person
 from app.routing.intent import Intent, read_intent
 from app.routing.rankings import KNOWS_BETTER, KNOWS_ENOUGH
+from app.search.clauses import asks_of_state
 from app.search.index import Hit, ToolIndex
 from app.search.words import says_something, words
 from app.store.turn_state import Exchange
@@ -40,6 +41,7 @@ _LISTED = "Categories:\n"
 _ON_FROM_BEFORE = frozenset(("y", "e", "and", "also", "tambien"))
 _LONGEST_ADDITION = 5
 _LONGEST_ANSWER = 5
+_IS_OWN_WISH = 0.65  # score of a tool of which a message is nearly a phrase: "mis notas" answers no question
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +140,10 @@ def _goes_on(request: IntentRequest, index: ToolIndex, skills: ToolIndex) -> boo
         return bool(known)
     said = words(request.said)
     adds = said[0] in _ON_FROM_BEFORE and len(said) <= _LONGEST_ADDITION
-    answers = request.asked and len(said) <= _LONGEST_ANSWER
+    answers = request.asked and len(said) <= _LONGEST_ANSWER and not asks_of_state(request.said)
+    best, category = next(iter(_fitting_tools(request, index)), (None, ""))
+    if best is not None and best.score >= _IS_OWN_WISH and category not in known:
+        return adds
     return (adds or answers) and not _better(request, index, skills)[0]
 
 

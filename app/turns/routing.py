@@ -5,6 +5,7 @@ import time
 import structlog
 
 from app.llm.model import Model
+from app.llm.smalltalk import asks_nothing
 from app.messages import JSON
 from app.routing import IntentRequest, classify_intent
 from app.routing.tool_catalog import Selection
@@ -28,7 +29,10 @@ async def route_turn(turn: TurnContext, model: Model) -> tuple[Routed, JSON, Mod
         person=turn.person,
         categories=() if turn.in_group else tools.categories(turn.person),
         earlier=turn.state.exchanges[-RECENT_EXCHANGES:],
-        asked=any(one.reply.rstrip().endswith("?") for one in turn.state.exchanges[-1:]),
+        asked=any(
+            one.reply.rstrip().endswith("?") and not asks_nothing(one.said)  # not "how can I help?"
+            for one in turn.state.exchanges[-1:]
+        ),
         sticky=turn.state.sticky_categories,
         timeout=turn.settings.classifier_timeout,
     )
