@@ -43,6 +43,20 @@ VERBS = spaced(
     sao tem mora moram trabalha gosta chama chamam fica
     """
 )
+# begin a fact that tells nobody later whom it is about; with their accents, for "e" is "and", too
+OF_WHOM = spaced(
+    """
+    he she you they it's he's she's they're you're él ella ellos ellas tú tu vos usted ustedes ele ela eles
+    elas você vc es son está están tiene tienen vive trabaja le é são está estão tem mora gosta
+    """
+)
+# begin a memory, after "remember that": "guy from the party"
+RECALLED = spaced(
+    """
+    guy guys girl man woman dude time times day night moment thing place song movie person one aquel aquella
+    aquellos aquellas aquele aquela aqueles aquelas
+    """
+)
 NAMES = spaced("name nome nombre numero number num nro")
 # begin what only points at a fact: "lo del maní"
 POINTING = ("lo de ", "lo del ", "aquello de", "aquilo d", "do ", "da ", "about ")
@@ -65,6 +79,8 @@ SAID = {
         "hint_EMPTY_FACT": "Dilo en una frase: «recuerda que mi hija se llama Ana».",
         "PART_OF_A_FACT": "No sé de qué se trata «{text}».",
         "hint_PART_OF_A_FACT": "Dilo en una frase entera: «recuerda que vivo en Córdoba».",
+        "OF_WHOM": "No sé de quién es eso.",
+        "hint_OF_WHOM": "Dilo con el nombre: «recuerda que Ana es alérgica al maní».",
         "PASSES": "Eso es cierto solo algunos días, y lo recordaría mal.",
         "hint_PASSES": "Dilo con la fecha («mi cumpleaños es el 3 de mayo»), o pide un recordatorio.",
         "TOO_LONG": f"Es demasiado largo: como máximo {MAX_TEXT} caracteres.",
@@ -104,6 +120,8 @@ SAID = {
         "hint_EMPTY_FACT": "Diga em uma frase: “lembra que minha filha se chama Ana”.",
         "PART_OF_A_FACT": "Não sei do que se trata “{text}”.",
         "hint_PART_OF_A_FACT": "Diga em uma frase inteira: “lembra que moro em Recife”.",
+        "OF_WHOM": "Não sei de quem é isso.",
+        "hint_OF_WHOM": "Diga com o nome: “lembra que a Ana é alérgica a amendoim”.",
         "PASSES": "Isso só vale por alguns dias, e eu lembraria errado.",
         "hint_PASSES": "Diga com a data (“meu aniversário é 3 de maio”), ou peça um lembrete.",
         "TOO_LONG": f"É longo demais: no máximo {MAX_TEXT} caracteres.",
@@ -142,6 +160,8 @@ SAID = {
         "hint_EMPTY_FACT": 'Say it in one sentence: "remember that my daughter is called Ana".',
         "PART_OF_A_FACT": 'I do not know what "{text}" is about.',
         "hint_PART_OF_A_FACT": 'Say it in a whole sentence: "remember that I live in Leeds".',
+        "OF_WHOM": "I do not know whom that is about.",
+        "hint_OF_WHOM": "Say it with the name: “remember that Ana is allergic to nuts”.",
         "PASSES": "That is true for some days only, and I would remember it wrongly.",
         "hint_PASSES": 'Say it with its date ("my birthday is May 3"), or ask for a reminder.',
         "TOO_LONG": f"That is too long: at most {MAX_TEXT} characters.",
@@ -189,6 +209,9 @@ def remember(fact: str, replaces: str = "", context=None) -> dict:
     replaces = replaces.strip(" ,;")
     text = _whole(fact, old[0].text if old else replaces, replaces)
     known = next((entry for entry in entries if folded(entry.text) == folded(text)), None)
+    first = text.split(" ")[0].lower()
+    if known is None and first in OF_WHOM:
+        return say.failed("OF_WHOM")
     points = folded(text).startswith(POINTING)
     if points and len(same := meant(entries, text, NOUNS)) == 1:
         known = same[0]
@@ -196,6 +219,7 @@ def remember(fact: str, replaces: str = "", context=None) -> dict:
         return say.failed("PASSES")
     elif (
         points
+        or first in RECALLED
         or (folded(text) and len(text.split()) == 1 and len(text) <= MAX_TEXT)
         or (replaces and not old and _is_part(text))
     ):

@@ -4,7 +4,8 @@ import re
 import time
 from typing import Literal
 
-from app.tools.authoring import Sentences, cut, folded, holds_more, meant
+from app.search.words import terms
+from app.tools.authoring import Sentences, cut, folded, holds_more, matching, meant
 
 from .board import TASK, Board
 from .days import means_no_day, read_day
@@ -264,6 +265,8 @@ def update_task(
     found = _tasks_meant(board, projects, task, status)
     if len(found) != 1 or (status != "open" and holds_more(found[0].text, task)):
         return _not_one(say, "TASK", found, task)
+    if status == "deleted" and not _is_named(found[0], task):
+        return say.failed("WHOLE_NAME", code="AMBIGUOUS", lines=_lines(found), numbers=[found[0].number])
     text, day = _clean(text), read_day(due, context)
     if due.strip() and day is None and not means_no_day(due):
         return say.failed("INVALID_DATE", text=cut(due, 80))
@@ -356,6 +359,15 @@ def _tasks_meant(board, projects, wanted, status):
     tasks = [task for task in board.tasks.entries if task.fields["project"] in keys]
     first = [task for task in tasks if bool(task.fields.get("done")) == (status == "open")]
     return meant(first, wanted, TASK) or meant(tasks, wanted, TASK)
+
+
+def _is_named(task, wanted):
+    """Tell whether words name a task by its number, or as the last one, or by all that it says."""
+    return not matching([task], wanted, TASK) or terms_of(wanted) >= terms_of(task.text)
+
+
+def terms_of(text):
+    return {one for one in terms(text) if one not in TASK}
 
 
 def _updated(say, board, task, status, text, day, redated, context):
