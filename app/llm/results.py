@@ -49,7 +49,8 @@ def _failure_text(value: dict[str, JSON], language: str) -> str:
         return own
     hint = "" if code in _FOR_MODELS else str(error.get("hint") or "").strip()
     told = f"{say(language, 'That did not work')}{':' if is_ours else '.'} {message}"
-    return f"{told}\n{hint}" if hint and hint not in message else told
+    gap = "\n\n" if "\n" in told else "\n"  # a line right below the last of a list would belong to it
+    return f"{told}{gap}{hint}" if hint and hint not in message else told
 
 
 def _own_failure(code: str, meta: dict[str, JSON], is_ours: bool, language: str) -> str:

@@ -32,6 +32,8 @@ _ORDINALS: Mapping[str, int] = {
 _NOTHING = Exchange("", "", 0.0)
 _PRONOUN = {"en": "it", "es": "eso", "pt": "isso"}
 _BETTER = {"en": "better", "es": "mejor", "pt": "melhor"}
+_AT = {"en": "at", "es": "a las", "pt": "às"}
+_BARE_HOUR = re.compile(r"\W*(?:(?:to|para|pra|a|at) )?(\d{1,2})\W*")
 _BARE_NUMBER = re.compile(r"\W*(?:(?:el|la|lo|o|a|the|n[uú]mero|number)\s+)*#?(\d{1,5})\W*", re.IGNORECASE)
 _NONE = re.compile(
     r"\W*(?:no|nop|nope|nao|ningun[oa]?|nenhuma?|none|neither|nada|cancel[ae]?r?|deja(?:lo)?|deixa"
@@ -154,6 +156,8 @@ def _corrected(planner: Planner, said: str, last: PastCall) -> str:
     if start == 0 and any(SAME not in one.arguments.values() for one in alone):  # "in 10 minutes more"
         return ""
     rest = said[start:]
+    if start and (hour := _BARE_HOUR.fullmatch(fold(rest))):
+        rest = f"{_AT[planner.reader.person.language]} {hour[1]}"
     return f"{_BETTER[planner.reader.person.language]} {rest}" if planner.reader.is_moment(rest) else ""
 
 
@@ -373,6 +377,8 @@ def _resolved(plan: Plan, planner: Planner, before: Exchange) -> Plan:
             steps.append(_with_it(step, call.arguments, told, planner))
         elif (other := beside.get(category) or said.get(category)) is not None:
             steps.append(_with_it(step, other.arguments, "", planner))
+        elif (bare := _without_same(step, planner)).missing or (step.phrase and not step.phrase.points):
+            steps.append(bare)
     return replace(plan, steps=tuple(step for step in steps if not _pronouns(step)))
 
 

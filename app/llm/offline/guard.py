@@ -23,7 +23,10 @@ _TAKES_BACK = re.compile(
     r"[,;:.…!?-]\W*(?:(?:ah|ay|oh|bom|bueno) )?(?:no|nao|nop|nope|not|don|forget)\b"
     r"|\W(?:no|nao|not|don ?['’]?t|no se|nao sei|i think)\W*$"
 )
-_OF_ANOTHER = re.compile(r"\b(?:y|e|and) (?:\w+ )?(?:vive|mora|lives) (?:en|em|in)\b")
+_OF_ANOTHER = re.compile(
+    r"\b(?:y|e|and) (?:(?:\w+ )?(?:vive|mora|lives) (?:en|em|in)|ou?tra (?:\w+[aei]r|l?a d[ae])"
+    r"|(?:an?|u[mn]a?|ou?tra|another) (?:tarefa|tarea|task|reminder)|another (?:one|to))\b"
+)
 _STORES = "|".join(WORDS["stores"])
 _IN_A_PLACE = re.compile(rf"no (?:(?:meu|nosso|teu|seu) )?(?:\w+: |(?:{_STORES})\b)")  # "no tcc: …"
 _SEVERAL = re.compile(r"[?!;:…]|, |\b(?:y|e|and) (?:el|l[ao]s?|[ao]s?|the)\b")  # names
@@ -56,7 +59,7 @@ def takes_back(text: str) -> bool:
     return any(word in known for word in words(text)) or _TAKES_BACK.search(fold(text)) is not None
 
 
-def forbids(fit: Fit, text: str, kept: Sequence[str]) -> bool:
+def forbids(fit: Fit, text: str, kept: Sequence[str], language: str) -> bool:
     """Tell whether a sentence that fits an order is none.
 
     It asks, or the words in its slots deny, doubt or set a condition. Those of `kept` slots are text for its
@@ -68,8 +71,8 @@ def forbids(fit: Fit, text: str, kept: Sequence[str]) -> bool:
         if any(name in kept for name in slot.names):
             if takes_back(slot.text):
                 return True
-        elif holds_doubt(text, slot.words):
-            return True
+        elif holds_doubt(text, [one for one in slot.words if one.text != "no" or language != "pt"]):
+            return True  # a Portuguese "no" says where
     return False
 
 
@@ -130,9 +133,8 @@ def is_place(text: str) -> bool:
     found = [word.text for word in spans(text)]
     inner = frozenset(found[1:-1]) & {"de", "del", "la", "las", "los", "el", "do", "da", "dos", "of"}
     known = ALL_STOP_WORDS - _ARTICLES - inner
-    is_short = 0 < len(found) <= _FEW
     return (
-        is_short
+        0 < len(found) <= _FEW
         and known.isdisjoint(found)
         and _OUTSIDE.isdisjoint(found)
         and not re.search(r"[?!;:\n]|(?<![-+\d])\d", text)
@@ -142,8 +144,7 @@ def is_place(text: str) -> bool:
 def may_be_place(text: str) -> bool:
     """Tell whether a question may be about a place of this name."""
     found = words(text)
-    begins = ALL_STOP_WORDS - _ARTICLES
-    is_led = found[:1] != [] and found[0] in begins and not text[0].isupper()
+    is_led = found[:1] != [] and found[0] in ALL_STOP_WORDS - _ARTICLES and not text[0].isupper()
     return 0 < len(found) <= _MOST_OF_ASKED_PLACE and not is_led and "\n" not in text
 
 

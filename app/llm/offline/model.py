@@ -10,25 +10,12 @@ from typing import Protocol
 
 from app.i18n import detect_language, say
 from app.llm.model import ModelAnswer, ModelRequest, ToolCall, Usage
-from app.llm.offline import replies
-from app.llm.offline.followups import (
-    LONGEST_CHOICE,
-    goes_on,
-    may_vary,
-    picks_none,
-    plan_after,
-    undo_sentence,
-    with_pronoun,
-)
+from app.llm.offline import followups, replies
 from app.llm.offline.guard import is_undo
 from app.llm.offline.lookup import answering_facts, lookup
 from app.llm.offline.plan import Plan, Step
 from app.llm.offline.planner import LONGEST_PLANNED, Planner
-from app.llm.offline.slots import (
-    Offer,
-    Reader,
-    read_offer,
-)
+from app.llm.offline.slots import Offer, Reader, read_offer
 from app.llm.results import found_nothing, is_done, is_not_meant, results_text
 from app.llm.smalltalk import Talk, small_talk
 from app.messages import JSON
@@ -94,7 +81,7 @@ class OfflineModel:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _classify(self, request: ModelRequest) -> ModelAnswer:
-        said = undo_sentence(request.said, request.earlier) or request.said[:LONGEST_PLANNED]
+        said = followups.undo_sentence(request.said, request.earlier) or request.said[:LONGEST_PLANNED]
         known = dict(request.categories)
         person = request.person or _NOBODY
         language = detect_language(said, person.language) or person.language
@@ -103,10 +90,11 @@ class OfflineModel:
         planner = self._planner(all_offers, person)
         planned = planner.plan(said).steps if fragments else ()
         sure = tools = list(dict.fromkeys(step.tool for step in planned))
-        if fragments and len(words(said)) <= LONGEST_CHOICE:
-            meant, topic = self._talked_about(planner, with_pronoun(said, language), request.earlier)
-            best = (*meant[:1], *tools[:1]) if meant and not goes_on(said) else ()
-            tools = [*best, *meant, *(topic if meant or goes_on(said) or not tools else ()), *tools]
+        if fragments and len(words(said)) <= followups.LONGEST_CHOICE:
+            pointing, goes_on = followups.with_pronoun(said, language), followups.goes_on(said)
+            meant, topic = self._talked_about(planner, pointing, request.earlier)
+            best = (*meant[:1], *tools[:1]) if meant and not goes_on else ()
+            tools = [*best, *meant, *(topic if meant or goes_on or not tools else ()), *tools]
         ranked = [tool for fragment in fragments for tool in self._ranked(fragment)]
         if fragments and not tools:
             ranked += [step.tool for step in self._looked_up(said, all_offers).steps]
@@ -138,7 +126,7 @@ class OfflineModel:
         return [step.tool for step in pointing if planner.category(step.tool) in categories], topic
 
     def _looked_up(self, said: str, offers: Sequence[Offer]) -> Plan:
-        return Plan() if may_vary(said) else lookup(said, offers, self._catalog.phrases())
+        return Plan() if followups.may_vary(said) else lookup(said, offers, self._catalog.phrases())
 
     def _ranked(self, fragment: str) -> list[str]:
         hits = self._catalog.index.rank(fragment, limit=3) if says_something(fragment) else []
@@ -153,7 +141,7 @@ class OfflineModel:
         language, said = person.language, request.said
         offers = self._offers(request.tools)
         results, rounds, late = _so_far(request.messages)
-        if picks_none(said, request.earlier):
+        if followups.picks_none(said, request.earlier):
             return _written(request, say(language, "All right, none of them."))
         asks = bool(said.strip()) and small_talk(said) is None
         plan = self._plan(request, late, offers, person) if offers and asks else Plan()
@@ -211,14 +199,12 @@ class OfflineModel:
         categories = [self._catalog.index.category(step.tool) for step in calls]
         alone = [at for at, step in enumerate(calls) if at and step.says(calls[at - 1])]
         again = [at for at, category in enumerate(categories) if category in categories[:at]]
-        return (
-            calls if rounds >= _MAX_ROUNDS - 1 else calls[: min(*alone, *again, MAX_PARALLEL, MAX_PARALLEL)]
-        )
+        return calls if rounds >= _MAX_ROUNDS - 1 else calls[: min([*alone, *again, MAX_PARALLEL])]
 
     def _plan(self, request: ModelRequest, late: str, offers: Sequence[Offer], person: Person) -> Plan:
         planner = self._planner(offers, person)
         late = late if request.said.endswith(late) else ""
-        plan = plan_after(planner, request.said.removesuffix(late), request.earlier)
+        plan = followups.plan_after(planner, request.said.removesuffix(late), request.earlier)
         more = planner.plan(late)
         unknown, withheld = (*plan.unknown, *more.unknown), plan.withheld or more.withheld
         return replace(plan, steps=(*plan.steps, *more.steps), unknown=unknown, withheld=withheld)

@@ -23,11 +23,8 @@ class Step:
 
     def says(self, other: "Step") -> bool:
         """Tell whether the same words ask for both, of two tools."""
-        return (
-            self.phrase is not None
-            and other.phrase is not None
-            and (self.phrase.phrase == other.phrase.phrase and self.arguments == other.arguments)
-        )
+        own, its = self.phrase, other.phrase
+        return bool(own and its and own.phrase == its.phrase and self.arguments == other.arguments)
 
 
 @dataclass(frozen=True)

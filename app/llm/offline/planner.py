@@ -284,6 +284,10 @@ class Planner:
         if others and not self.only_reads(first.tool) and not best.template.points:
             return [], True  # nobody can tell which is meant
         steps = {step.tool: step for step in reversed(alike)}
+        for fit, step in found:  # "add bread" is of the list that was talked about, if one was
+            bare = steps.get(step.tool)
+            if fit.template.points and bare and bare.arguments.items() < step.arguments.items():
+                steps[step.tool] = replace(step, phrase=bare.phrase)
         return [steps[tool] for tool in sorted(steps)], False
 
     def _step(self, fit: Fit, clause: str) -> Step | None:
@@ -292,7 +296,7 @@ class Planner:
         changes = not self.only_reads(offer.name)
         rings = any(one.kind is Kind.WHEN for one in offer.parameters)
         kept = [one.name for one in offer.parameters if one.is_prose and not rings]
-        if changes and guard.forbids(fit, clause, kept):
+        if changes and guard.forbids(fit, clause, kept, self.reader.person.language):
             return None
         if fit.template.is_vague and not fit.template.points and _takes_any_words(offer, fit):
             return None
@@ -330,19 +334,19 @@ class Planner:
         changes, text = not self.only_reads(offer.name), value if isinstance(value, str) else ""
         match parameter.kind:
             case Kind.WHEN if changes and not self._is_whole(text):
-                if parameter.required or self.reader.when(text).words:
+                is_alone = fit is not None and len(fit.slots) == 1 and not fit.template.given
+                if (parameter.required and not is_alone) or self.reader.when(text).words:
                     raise UnclearTimeError
                 raise NoTimeError
             case Kind.WHEN if not changes and fit is not None and fit.template.begins_in_slot:
                 return self.reader.is_moment(text)
             case Kind.LIST if changes:
-                return self.are_things(value)
+                is_bare = fit is not None and len(fit.template.literals) == 1  # "add milk", no "user"
+                return self.are_things(value) and not (is_bare and WORDS["objects"] & {*words(str(value))})
             case Kind.EXPRESSION:
                 return is_calculation(text)
-            case Kind.PLACE if changes:
-                return guard.is_place(text)
             case Kind.PLACE:
-                return guard.may_be_place(text)
+                return guard.is_place(text) if changes else guard.may_be_place(text)
             case Kind.FILE if fit is not None:
                 is_short = all(
                     len(slot.words) <= _MOST_OF_FILE for slot in fit.slots if parameter.name in slot.names
@@ -353,10 +357,12 @@ class Planner:
                 reading = self.reader.when(text)
                 return guard.is_remark(text) and (not reading.words or self.reader.names_day(text))
             case Kind.TEXT if changes and parameter.is_prose:
-                return self._is_text(text, fit)
+                is_order = parameter.name in WORDS["tasks"] and not WORDS["tasks"].isdisjoint(words(text)[:2])
+                return not is_order and self._is_text(text, fit)
             case Kind.TEXT if parameter.is_label:
                 is_list = any(one.kind is Kind.LIST for one in offer.parameters)
-                is_last = is_list and fit is not None and fit.template.last_slot == parameter.name
+                is_last = fit is not None and is_list and fit.template.last_slot == parameter.name
+                is_last = is_last and fit is not None and fit.slots[-1].text == text  # not in quotes
                 return guard.is_label(text, is_last=is_last) and not self.reader.when(text).words
             case Kind.TEXT if changes:
                 of = fit is not None and not WORDS["of"].isdisjoint(fit.template.literals)
@@ -391,7 +397,7 @@ class Planner:
             raise UnclearTimeError
         if not self.reader.holds_time(said, names_day=self.reader.names_day(when)):
             return arguments
-        whole = self.reader.split_time(f"{when} {said}")
+        whole = self.reader.split_time(f"{when}: {said}")
         if whole is None:
             raise UnclearTimeError
         return {**arguments, text: whole[1], moment.name: whole[0]}

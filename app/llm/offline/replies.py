@@ -42,7 +42,7 @@ def question(parameter: Parameter, language: str) -> str:
         Kind.FLAG: say(language, "Yes or no?"),
         Kind.LIST: say(language, "What things? You can name several, with commas between them."),
     }
-    return asked.get(parameter.kind) or say(language, "What text do you mean?")
+    return asked.get(parameter.kind) or say(language, "What should it say?")
 
 
 def talk_text(talk: Talk | None, name: str, examples: Sequence[str], language: str) -> str:

@@ -22,7 +22,12 @@ def numbered(entries):
 
 def told(say, shelf, key, what, things):
     """Return lines on what was done with some things of a list; none for no things."""
-    return [say(what, name=shelf.lists[key], things=named(things, MOST_SHOWN))] if things else []
+    return [say(what, name=quoted(shelf.lists[key]), things=named(things, MOST_SHOWN))] if things else []
+
+
+def quoted(name):
+    """Return a list's name as it can be said in a sentence: one of several words in quotes."""
+    return f'"{name}"' if " " in name else name
 
 
 def put_back(say, shelf, key, entries):

@@ -5,7 +5,7 @@ import time
 from app.tools.authoring import Sentences, folded, means_all
 
 from .choosing import list_to_fill, the_list
-from .lines import left, named, overview, put_back, shown, texts, told
+from .lines import left, named, overview, put_back, quoted, shown, texts, told
 from .picking import Picked
 from .sentences import MAX_NAME, MAX_TEXT, MAX_THINGS, SAID
 from .shelf import LISTS, Shelf, bare
@@ -195,7 +195,7 @@ def _filled(say, shelf, key, things):
         added.append(text)
     lines = [*told(say, shelf, key, "added", added), *told(say, shelf, key, "there", same)]
     lines += told(say, shelf, key, "changed", before)
-    undo = "" if before or not added else say("take_back", name=shelf.lists[key], things=named(added))
+    undo = "" if before or not added else say("take_back", name=quoted(shelf.lists[key]), things=named(added))
     return {"summary": "\n".join(lines), "undo": undo, **_fields(shelf, key)}
 
 
