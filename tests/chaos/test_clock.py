@@ -10,7 +10,7 @@ from tests.world import open_work, wait_for
 pytestmark = pytest.mark.slow
 
 DAY, HOUR = 86_400.0, 3_600.0
-TOO_MANY = Fault(False, answer(429, b'{"error": {"code": 130429}}', "Retry-After: 20"))
+TOO_MANY = Fault(False, answer(429, b'{"error": {"code": 130429}}', "Retry-After: 10"))
 NO_TOKEN = Fault(False, answer(401, b'{"error": {"code": 190, "message": "expired"}}'))
 
 
@@ -24,7 +24,7 @@ def jumping(make_world, model):
         SWEEP_SECONDS="0.5",
         SEND_RECONCILE_SECONDS="5",
         RATE_LIMIT_MAX="1",
-        RATE_LIMIT_WINDOW="20",
+        RATE_LIMIT_WINDOW="10",
         BURST_QUIET_SECONDS="1",
     )
     wire = Wire(graph.port, marked=b"biz_opaque_callback_data")

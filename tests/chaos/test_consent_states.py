@@ -41,8 +41,12 @@ DEATHS = {
 }
 
 
-@pytest.mark.parametrize("answer", ["button", "words"])
-@pytest.mark.parametrize("name", DEATHS)
+IN_WORDS = ("question sent, not known", "answer lost", "answered", "reply lost")
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"), [*((name, "button") for name in DEATHS), *((name, "words") for name in IN_WORDS)]
+)
 def test_a_death_at_any_state_of_a_question_asks_once_and_runs_once(
     make_world, model, tmp_path: Path, name: str, answer: str
 ) -> None:

@@ -27,9 +27,8 @@ def test_our_server_passes_what_is_required_of_tools(revision: str, tmp_path: Pa
     assert {"tools-list", "tools-call-simple-text", "tools-call-error", "dns-rebinding-protection"} <= passing
 
 
-@pytest.mark.parametrize("revision", suite.REVISIONS)
-def test_our_manager_passes_what_is_required_of_a_client(revision: str, tmp_path: Path) -> None:
-    outcomes = list(suite.client_outcomes(revision, tmp_path))
+def test_our_manager_passes_what_is_required_of_a_client(tmp_path: Path) -> None:
+    outcomes = list(suite.client_outcomes(suite.REVISIONS[-1], tmp_path))
     assert {one.scenario: one.fault for one in outcomes if one.fault} == {}
     assert "tools_call" in {one.scenario for one in outcomes if one.verdict == "passes"}
 

@@ -187,7 +187,7 @@ def test_what_was_checked_is_what_the_client_is_told(pieces: list[str]) -> None:
         return
     told = urlsplit(address.url)
     assert (told.scheme, told.hostname, told.username) == ("http", address.host, None)
-    assert (told.port or 80) == address.port
+    assert (80 if told.port is None else told.port) == address.port
     assert Address.parse(address.url) == address
 
 

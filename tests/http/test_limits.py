@@ -4,7 +4,6 @@ import asyncio
 import gzip
 import socket
 import tracemalloc
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
@@ -35,10 +34,6 @@ async def _drip(writer: asyncio.StreamWriter, start: bytes, piece: bytes) -> Non
         writer.write(piece)
         await writer.drain()
         await asyncio.sleep(0.02)
-
-
-async def _hang(writer: asyncio.StreamWriter) -> None:
-    await asyncio.Event().wait()
 
 
 async def test_a_body_over_the_limit_is_refused() -> None:
@@ -127,18 +122,6 @@ async def test_a_drip_does_not_outlast_the_time(start: bytes, piece: bytes) -> N
 
     async with site({"": page}) as here, reaching(here) as transport:
         assert await refusal(transport, here.url, seconds=0.4) == "TIMED_OUT"
-
-
-async def test_a_site_or_a_name_server_that_says_nothing_is_left() -> None:
-    async def silent(host: str, port: int) -> Sequence[str]:
-        await asyncio.Event().wait()
-        return []
-
-    async with site({"": _hang}) as here, reaching(here) as transport:
-        assert await refusal(transport, here.url, seconds=0.2) == "TIMED_OUT"
-    transport = Transport(resolve=silent)
-    assert await refusal(transport, "http://site.test/", seconds=0.2) == "TIMED_OUT"
-    await transport.close()
 
 
 async def test_name_servers_that_say_nothing_hold_up_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:

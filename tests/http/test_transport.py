@@ -125,13 +125,6 @@ async def test_low_ports_other_than_those_of_the_web_are_refused() -> None:
 # Redirects
 
 
-async def test_a_redirect_is_followed_to_where_it_ends() -> None:
-    pages = {"/a": redirect("b/c"), "/b/c": redirect("/d", "308 Permanent Redirect"), "/d": answer(b"end")}
-    async with site(pages) as here, reaching(here) as transport:
-        fetched = await get(transport, here.url + "/a")
-    assert (fetched.url, fetched.body) == (here.url + "/d", b"end")
-
-
 async def test_each_redirect_is_checked_anew() -> None:
     for location, code in [
         ("http://127.0.0.1:{other}/", "NOT_PUBLIC"),

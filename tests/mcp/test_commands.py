@@ -223,17 +223,6 @@ def test_a_server_of_the_registry_is_shown_whole_and_installed_after_a_yes(
     assert Secrets(shell.folder / "data").get("harbour") == {}
 
 
-def test_what_cannot_be_installed_says_why(shell: Shell, registry: RegistryServer) -> None:
-    shell.variables |= registry.settings
-    assert "sse" in shell.mcp("add", "old", "--registry", "com.example/old", "--yes", status=1)
-    assert "no server 'com.example/none'" in shell.mcp(
-        "add", "x", "--registry", "com.example/none", "-y", status=1
-    )
-    shell.mcp("add", "tides", "--registry", "com.example/tides", "--yes")
-    said = shell.mcp("add", "again", "--registry", "com.example/tides", "--yes", status=1)
-    assert "installed already, as tides" in said
-
-
 def test_beside_a_running_server_its_word_counts(shell: Shell, running: "Callable[[], None]") -> None:
     tools = shell.folder / "tools.json"
     tools.write_text(json.dumps([tool("echo", "says it")]))

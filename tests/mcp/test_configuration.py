@@ -1,17 +1,13 @@
 """Which servers a data folder configures: the operator's entries, installed ones, those of skills."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from app.installs.quarantine import unpack
-from app.mcp.configuration import SkillFile, forget_unused_secrets
-from app.mcp.files import Secrets, add_server, set_enabled
+from app.mcp.files import add_server, set_enabled
 from app.mcp.installed import RECORD, InstalledServer, entry_of, to_json
 from app.processes.sandbox import Grants
-from tests.installs.archives import SKILL, install_tree, zipped
 from tests.mcp.config_folder import Config
 
 SECRET = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
@@ -191,29 +187,6 @@ def test_an_installed_skill_brings_only_https_remotes_with_own_names_and_secrets
     assert config.look()["tides_sea"].missing == ("API_KEY",), "a skill of that name from elsewhere gets none"
 
 
-def test_an_update_of_a_skill_forgets_the_secrets_of_servers_it_dropped(tmp_path: Path) -> None:
-    def come(source: str, *names: str) -> None:
-        servers = {name: {"url": "https://example.org/mcp", "headers": {"X-Key": "${KEY}"}} for name in names}
-        content = json.dumps({"mcpServers": servers}).encode()
-        tree = unpack(zipped({"SKILL.md": SKILL, "mcp.json": content}), source)
-        install_tree(tmp_path, tree)
-        forget_unused_secrets(tmp_path)
-
-    def have() -> list[str]:
-        return sorted(path.name for path in secrets.folder.iterdir() if path.name[0] != ".")
-
-    secrets = Secrets(tmp_path)
-    come("https://example.org/demo.zip", "sea", "lake")
-    file = SkillFile("demo", tmp_path, "https://example.org/demo.zip")
-    kept = [file.secrets_name(f"demo_{name}") for name in ("sea", "lake")]
-    for name in ("demo_sea", *kept):
-        secrets.put(name, "KEY", "kept")
-    come("https://example.org/demo.zip", "sea", "pond")
-    assert len(have()) == 2, "those of the lake are gone"
-    come("https://example.com/other.zip", "sea")
-    assert have() == ["demo_sea"], "it comes from another address"
-
-
 def test_a_skill_never_takes_the_name_of_the_operators_server(config: Config) -> None:
     config.write({"sea": {"command": "mine"}, "tides_sea": {"command": "mine"}})
     config.skill("tides", {"sea": {"command": "theirs"}}, foreign=False)
@@ -231,15 +204,6 @@ def test_a_skill_never_takes_the_name_of_the_operators_server(config: Config) ->
     assert sum(name.startswith("long_n") and len(name) == 41 for name in found) == 2
     (fault,) = config.configuration.faults
     assert "there is another tides_sea" in fault
-
-
-def test_a_broken_mcp_json_of_a_skill_is_a_fault_of_that_skill_alone(config: Config) -> None:
-    config.write({"one": {"command": "x"}})
-    config.skill("tides", {}, foreign=False).write_text("{")
-    config.skill("lamps", {"sea": {"command": "x"}}, foreign=False)
-    assert set(config.look()) == {"one", "sea"}
-    (fault,) = config.configuration.faults
-    assert fault.startswith("skill tides: ")
 
 
 def install(config: Config, **changes: Any) -> InstalledServer:

@@ -1,6 +1,5 @@
 """The files of servers: the mapping as editors save it or broken, and secrets for each server alone."""
 
-import json
 import os
 import re
 import threading
@@ -14,8 +13,6 @@ from app.mcp.files import (
     SecretError,
     Secrets,
     add_server,
-    remove_server,
-    set_enabled,
 )
 from tests.mcp.config_folder import Config
 
@@ -79,26 +76,6 @@ def test_a_pipe_or_folder_in_place_of_the_file_is_a_fault_without_waiting(
     make(config.path)
     assert config.look() == {}
     assert "cannot be read" in config.configuration.faults[0]
-
-
-def test_writing_keeps_the_rest_of_the_file(config: Config) -> None:
-    config.write('{"$schema": "x", "servers": {"one": {"command": "ñandú", "timeout": 5}}, "inputs": [1]}')
-    add_server(config.path, "two", {"url": "https://example.org"})
-    set_enabled(config.path, "one", False)
-    assert json.loads(config.path.read_text()) == {
-        "$schema": "x",
-        "servers": {
-            "one": {"command": "ñandú", "timeout": 5, "enabled": False},
-            "two": {"url": "https://example.org"},
-        },
-        "inputs": [1],
-    }
-    assert "\n  " in config.path.read_text()
-    assert "ñandú" in config.path.read_text()
-    assert config.path.stat().st_mode & 0o777 == 0o600
-    for _ in range(2):
-        remove_server(config.path, "one")
-    assert list(config.look()) == ["two"]
 
 
 def test_concurrent_writers_lose_nothing(config: Config) -> None:

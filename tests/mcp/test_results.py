@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.mcp.definitions import ServerDefinition
 from app.mcp.results import LARGEST_FILE, MAX_FILES, MAX_TEXT, to_result
-from app.tools.result import OUTPUT_LIMIT, ReturnedFile, ToolResult, bounded
+from app.tools.result import OUTPUT_LIMIT, ReturnedFile, bounded
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 
@@ -30,23 +30,6 @@ def test_texts_are_joined_and_json_in_them_stays_text() -> None:
     assert to_result({"content": [text('{"a": 1}')]}).data == '{"a": 1}'
     assert to_result({"content": []}).data == ""
     assert to_result({}).data == ""
-
-
-def test_structured_content_is_the_data() -> None:
-    answer = {"content": [text('{"celsius": 5}')], "structuredContent": {"celsius": 5}}
-    assert to_result(answer) == ToolResult.success({"celsius": 5})
-
-
-def test_a_text_copy_of_structured_content_is_left_out() -> None:
-    for texts, structured in [
-        (['{\n "b": [1], "a": 2.5}'], {"a": 2.5, "b": [1]}),
-        (["12:30"], {"result": "12:30"}),
-        (["5"], {"sum": 5}),
-        (["1", '{"x": null}', "two"], {"result": [1, {"x": None}, "two"]}),
-        (["", " \n"], {"result": []}),
-    ]:
-        result = to_result({"content": [text(one) for one in texts], "structuredContent": structured})
-        assert result == ToolResult.success(structured)
 
 
 def test_a_tools_error_is_a_failure_with_its_text() -> None:

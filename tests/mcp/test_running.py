@@ -28,17 +28,6 @@ async def test_tools_of_a_server_are_offered_and_answer(manager: Manager) -> Non
     assert (await manager.call("mcp_time_add", a=2, b=3)).data == {"sum": 5}
 
 
-async def test_a_server_that_is_new_is_waited_for_once(manager: Manager) -> None:
-    assert not await manager.servers.first_starts()
-    manager.write("slow", {"seconds": 1})
-    await manager.servers.refresh()
-    assert manager.state("slow").phase == "starting"
-    assert not manager.servers.tools
-    assert await manager.servers.first_starts()
-    assert manager.servers.tools
-    assert not await manager.servers.first_starts()
-
-
 @pytest.mark.parametrize("scenario", [{"dies": [1, 2]}, {"silent": ["initialize"]}])
 async def test_messages_do_not_wait_for_a_new_server_that_fails_or_is_slow(
     scenario: dict[str, object], tmp_path: Path
@@ -94,16 +83,6 @@ async def test_a_server_that_is_removed_or_turned_off_ends_with_its_tools(manage
     assert not manager.servers.tools
     assert [(state.name, state.phase) for state in manager.servers.states()] == [("two", "off")]
     await until(lambda: not any(map(lives, pids)), "the end of its processes")
-
-
-async def test_a_changed_definition_restarts_its_server_alone(manager: Manager) -> None:
-    await manager.start("one", {"tools": [tool("pid")]})
-    await manager.start("two", {"tools": [tool("pid")]})
-    before = [(await manager.call(f"mcp_{name}_pid")).data for name in ("one", "two")]
-    await manager.start("one", {"tools": [tool("pid")]}, env=(("MODE", "new"),))
-    after = [(await manager.call(f"mcp_{name}_pid")).data for name in ("one", "two")]
-    assert before[0] != after[0]
-    assert before[1] == after[1]
 
 
 async def test_a_faulty_definition_is_reported_and_not_started(manager: Manager) -> None:
@@ -230,17 +209,6 @@ async def test_a_killed_host_leaves_no_server(manager: Manager, tmp_path: Path, 
     pids = [int(word) for word in host.stdout.splitlines()[-1].split()]
     assert len(pids) >= 3  # it, its grandchild, and what watches over both
     await until(lambda: not any(map(lives, pids)), "the end of its processes")
-
-
-async def test_a_server_sees_nothing_of_our_environment(
-    manager: Manager, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LLM_API_KEY", "ours")
-    await manager.start("one", {"tools": [tool("environment")]}, env=(("API_KEY", "its-own"),))
-    environment = await manager.read("mcp_one_environment")
-    assert environment["API_KEY"] == "its-own"
-    allowed = {"PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "PWD"}
-    assert environment.keys() <= {"API_KEY", *allowed}
 
 
 async def test_results_hold_no_secret_of_the_server(manager: Manager) -> None:

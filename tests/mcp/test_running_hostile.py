@@ -131,14 +131,6 @@ async def test_half_a_secret_is_not_shown(manager: Manager, tmp_path: Path, befo
     assert "own" not in state.reason
 
 
-async def test_a_death_in_the_middle_of_a_call_harms_nobody_else(manager: Manager) -> None:
-    await manager.start("one", {"tools": [tool("crash")]})
-    await manager.start("two", {"tools": [tool("pid")]})
-    before = (await manager.call("mcp_two_pid")).data
-    assert (await manager.call("mcp_one_crash")).code == "OUTCOME_UNKNOWN"
-    assert (await manager.call("mcp_two_pid")).data == before
-
-
 async def test_dying_at_every_call_sets_a_server_aside(manager: Manager) -> None:
     await manager.start("one", {"tools": [tool("crash")]})
     for _ in range(len(QUICK.pauses) + 1):

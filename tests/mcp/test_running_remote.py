@@ -1,9 +1,7 @@
 """Servers behind an address: reached over HTTP, never further than they may be."""
 
-import asyncio
 import gzip
 import json
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -118,23 +116,6 @@ async def test_a_session_that_the_server_forgot_is_opened_anew_for_the_call(
     assert spoiled
 
 
-async def test_a_server_without_a_stream_for_news_is_used(manager: Manager, make_site: MakeSite) -> None:
-    site, asked = make_site(legacy=True), threading.Event()
-
-    def no_such_page(method: str, *_: object) -> tuple[int, dict[str, str], bytes] | None:
-        if method != "GET":
-            return None
-        asked.set()
-        return 404, {"content-type": "text/html"}, b"Cannot GET /mcp"
-
-    site.spoil = no_such_page
-    state = await manager.start("one", command="", args=(), url=site.url)
-    assert (state.phase, state.reason) == ("ready", "")
-    await until(asked.is_set, "the stream's being asked for")
-    assert (await manager.call("mcp_one_add", a=2, b=3)).data == {"result": 5}
-    assert manager.state("one").phase == "ready"
-
-
 async def test_a_server_that_was_set_aside_is_used_again_soon_after_it_is_back(
     tmp_path: Path, make_site: MakeSite
 ) -> None:
@@ -148,15 +129,6 @@ async def test_a_server_that_was_set_aside_is_used_again_soon_after_it_is_back(
     assert (await manager.call("mcp_one_add", a=2, b=3)).data == {"result": 5}
     assert [reason == "" for _, reason in manager.troubles] == [False, True]
     await manager.servers.stop()
-
-
-async def test_an_ignored_goodbye_does_not_delay_the_stop(manager: Manager, make_site: MakeSite) -> None:
-    site, left = make_site(legacy=True), threading.Event()
-    await manager.start("one", command="", args=(), url=site.url)
-    site.spoil = lambda method, *_: (200, {}, b"") if method == "DELETE" and left.wait(10) else None
-    await manager.servers.stop()
-    left.set()
-    assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 class Wire(httpx2.AsyncBaseTransport):

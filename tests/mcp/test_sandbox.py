@@ -170,12 +170,6 @@ def test_the_workspace_is_granted_without_what_members_keep_in_it(place: Place) 
     assert place.attempts([letter, *written], grants) == [NOT_THERE, READ_ONLY, "done"]
 
 
-def test_private_folders_cannot_be_granted(place: Place) -> None:
-    for folder in (place.data, place.data / "secrets", place.data / "mcp/y", Path("/"), ROOT / "app"):
-        with pytest.raises(ValueError, match="which"):
-            place.attempt("0", Grants(folders_write=(folder,)))
-
-
 def test_our_own_folders_cannot_be_granted_even_inside_the_workspace(place: Place, tmp_path: Path) -> None:
     """Code written into the folder of skills would run outside of the sandbox at the next message."""
     skills, notes = tmp_path / "skills", place.data / "notes"
@@ -233,6 +227,7 @@ def test_a_variable_for_the_loader_reaches_the_server_alone(place: Place, tmp_pa
     assert done.stderr == "/bin/true"
 
 
+@pytest.mark.slow
 @NODE
 def test_javascript_runs_and_its_memory_has_an_end(place: Place) -> None:
     run = "console.log([WebAssembly.validate(new Uint8Array([0,97,115,109,1,0,0,0])), process.cwd()].join())"

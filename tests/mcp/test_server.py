@@ -50,7 +50,6 @@ def switch_lamp(room: str) -> str:
         time.sleep(0.1)
     return f"lit: {room}"
 '''
-DOOR = 'def open_door(room: str) -> str:\n    """Opens a door."""\n    return f"open: {room}"\n'
 
 World = Callable[..., tuple[Server, Graph]]
 
@@ -292,20 +291,6 @@ async def test_a_call_that_a_crash_cut_off_does_not_run_again_unasked(lamps: Ser
     await asyncio.gather(begun, return_exceptions=True)
     await asyncio.to_thread(lamps.start)
     assert (await call(lamps, "switch_lamp", room="cellar"))["error"]["code"] == "NO_TTY"
-
-
-async def test_the_same_call_twice_at_once_runs_twice(lamps: Server) -> None:
-    async with connected(lamps, "legacy") as client:
-        results = await asyncio.gather(*(client.call_tool("switch_lamp", {"room": "hall"}) for _ in range(3)))
-    assert [result.is_error for result in results] == [False] * 3
-
-
-async def test_a_dropped_skill_is_listed_and_can_be_called(lamps: Server, skills: Path) -> None:
-    async with connected(lamps, "auto") as client:
-        await client.list_tools()
-        drop(skills, "doors", DOOR)
-        assert {"switch_lamp", "open_door"} <= {tool.name for tool in (await client.list_tools()).tools}
-        assert (await client.call_tool("open_door", {"room": "hall"})).structured_content["ok"]
 
 
 async def test_a_stop_ends_open_streams_and_calls_in_time(lamps: Server) -> None:

@@ -75,13 +75,6 @@ async def test_nothing_is_a_valid_answer() -> None:
         assert sticky.intent.source == "sticky"
 
 
-async def test_no_call_without_words_or_categories() -> None:
-    model = Scripted("notes")
-    await classify_intent(model, replace(REQUEST, said="  "))
-    await classify_intent(model, replace(REQUEST, categories=()))
-    assert model.requests == []
-
-
 async def test_the_system_message_is_stable_and_the_message_comes_last() -> None:
     model = Scripted("none")
     await classify_intent(model, REQUEST)
@@ -164,12 +157,3 @@ async def test_what_may_be_something_new_is_asked_about() -> None:
             model, replace(REQUEST, said=said, asked=asked, sticky=sticky), DAYS
         )
         assert classified.intent == Intent(("notes",), source="model")
-
-
-async def test_a_nod_asks_for_nothing_in_a_conversation_about_nothing() -> None:
-    for said in ["dale", "gracias!", "tá bom"]:
-        model = Scripted('{"categories": ["notes"]}')
-        classified = await classify_intent(model, replace(REQUEST, said=said), DAYS)
-        assert classified.intent == Intent(source="continued")
-        await classify_intent(model, replace(REQUEST, said=said, earlier=()), DAYS)
-        assert len(model.requests) == 1

@@ -28,9 +28,7 @@ from tests.world import until
         ),
         ('{"a": {"en": ["do {x}", "' + "x" * 200 + '", "\\ud800", "hid\\u202eden"]}}', {}),
         ('{"a": {"en": ["1","2","3","4","5","6","7"]}}', {"a": {"en": tuple("12345")}}),
-        ('{"a": ["x"], "b": 3}', {}),
         ("nothing", {}),
-        ("[" * 100_000, {}),
         ('{"a": ' * 5000, {}),
     ],
 )
@@ -100,28 +98,3 @@ async def test_the_first_tools_of_a_server_get_phrases_beside_those_made_of_thei
     found, _ = await catalog(tmp_path, again, *tools)
     await found.close()
     assert not again.asked
-
-
-async def test_a_tool_that_is_described_otherwise_is_asked_about_anew_and_a_failure_not_before_the_next_start(
-    tmp_path: Path,
-) -> None:
-    writer = Writer()
-    dull = tool("mcp_sea_dull", "Does a thing")
-    found, servers = await catalog(tmp_path, writer, tool("mcp_sea_now", "Says the time"), dull)
-    await until(lambda: found.phrase_book.has_news, "the model")
-    servers.tools = (tool("mcp_sea_now", "Says the moon"), dull)
-    writer.fails = True
-    for _ in range(2):
-        await found.refresh()
-        await until(lambda: len(writer.asked) == 2, "the model")
-        found.phrase_book.has_news = True
-    assert writer.asked[1] == {"mcp_sea_now": "Says the moon"}
-    document = found.index.document("mcp_sea_now")
-    assert document is not None
-    assert "swell Says the time" not in document.examples
-    await found.close()
-    later = Writer()
-    found, _ = await catalog(tmp_path, later, *servers.tools)
-    await until(lambda: found.phrase_book.has_news, "the model")
-    assert later.asked == writer.asked[1:]
-    await found.close()

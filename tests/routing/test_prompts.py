@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from tests.standins.model import ModelServer, calls, is_classifier, last_user_text
-from tests.test_cli import House
-from tests.world import Graph, Server, world
+from tests.world import Graph, world
 
 KILOBYTE = 1024
 THINGS = ("invoice", "recipe", "flight", "hotel", "song", "movie", "lamp", "budget", "parcel", "contract")
@@ -185,22 +184,3 @@ def begins(after: dict[str, Any], before: dict[str, Any]) -> bool:
     return bool(
         after["tools"] == before["tools"] and after["messages"][:newest] == before["messages"][:newest]
     )
-
-
-def test_a_trace_tells_why_each_tool_was_chosen(make_world: Any, model: Any) -> None:
-    made: tuple[Server, Graph] = make_world(model=model(play))
-    server, graph = made
-    graph.say("p0", "anota comprar pan")
-    graph.reply("p0")
-    graph.say("p0", "va a llover mañana en Lima?")
-    graph.reply("p0", 2)
-    (_, row) = server.rows("SELECT turn_id, payload FROM journal WHERE key = 'route' ORDER BY at")
-    route = json.loads(row["payload"])
-    assert [one["name"] for one in route["reasons"]] == route["tools"]
-    why = {one["name"]: one for one in route["reasons"]}
-    assert why["get_weather"]["why"] == "category"
-    assert "kept" in {one["why"] for one in route["reasons"] if one["kept"]}
-    shown = House(server.folder, server.env).run("trace", row["turn_id"]).stdout
-    (line,) = (line for line in shown.splitlines() if line.lstrip().startswith("get_weather "))
-    assert "best of a chosen category  the message" in line
-    assert f"{why['get_weather']['score']:.2f}" in line

@@ -1,6 +1,7 @@
 """The tool catalogue: refreshed with folders and servers, searched and asked for a selection."""
 
 import asyncio
+import shutil
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -34,23 +35,18 @@ def drop(folder: Path, name: str, description: str, body: str = "Do it.", metada
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
+    """Return a folder of skills, beside a release of two."""
+    release = tmp_path / "release"
+    for name in ("calculator", "notes"):
+        shutil.copytree(RELEASE_SKILLS / name, release / name)
+    (release / "bundled.txt").write_text("calculator\nnotes\n")
     return tmp_path / "skills"
 
 
-async def view(folder: Path, **environment: str) -> ToolCatalog:
-    abilities = ToolCatalog(SkillLoader(folder), ToolRegistry(), environment)
+async def view(folder: Path) -> ToolCatalog:
+    abilities = ToolCatalog(SkillLoader(folder, folder.parent / "release"), ToolRegistry(), {})
     await abilities.refresh()
     return abilities
-
-
-async def test_skills_without_tools_never_move_a_tools_rank(folder: Path, tmp_path: Path) -> None:
-    without = await view(tmp_path / "none")
-    for n in range(30):
-        drop(folder, f"notes-{n}", "Save a note, list notes, delete notes, notes of everything.")
-    full = await view(folder)
-    for said in ("save a note: milk", "delete note 3", "what time is it"):
-        assert full.index.rank(said) == without.index.rank(said)
-        assert full.choose(NONE, said, ANA).tools == without.choose(NONE, said, ANA).tools
 
 
 async def test_what_is_for_owners_is_for_nobody_else(folder: Path) -> None:
@@ -61,24 +57,12 @@ async def test_what_is_for_owners_is_for_nobody_else(folder: Path) -> None:
     assert abilities.choose(intent, "open the safe", ANA, active=["safe"]).shown == ()
 
 
-async def test_included_tools_come_with_a_skill_and_within_the_limit(folder: Path) -> None:
-    drop(folder, "diary", "Keeps a diary.", metadata="{include-tools: current_time delete_note nothing}")
-    abilities = await view(folder)
-    intent = Intent(("diary", "calculator"), source="model")
-    tools = abilities.choose(intent, "dear diary, calculate", ANA, limit=3).tools
-    assert tools == ("calculate", "current_time", "delete_note")
-    assert "delete_note" not in abilities.choose(Intent(), "what time is it", ANA, limit=3).tools
-
-
-@pytest.mark.parametrize(("limit", "tools"), [(2, ("calculate", "load_skill"))])
-async def test_the_best_tool_of_a_category_comes_before_our_own(
-    folder: Path, limit: int, tools: Sequence[str]
-) -> None:
+async def test_the_best_tool_of_a_category_comes_before_our_own(folder: Path) -> None:
     drop(folder, "bread", "Baking bread.", "Knead. " * 4_000)
     (folder / "bread" / "guide.md").write_text("x")
     abilities = await view(folder)
-    choice = abilities.choose(Intent(("bread", "calculator"), source="model"), "6*7", ANA, limit=limit)
-    assert choice == Selection(tuple(tools), ("bread", "calculator"), ("calculator",))
+    choice = abilities.choose(Intent(("bread", "calculator"), source="model"), "6*7", ANA, limit=2)
+    assert choice == Selection(("calculate", "load_skill"), ("bread", "calculator"), ("calculator",))
 
 
 async def test_a_skills_tool_cannot_take_the_name_of_ours(folder: Path) -> None:
@@ -90,7 +74,7 @@ async def test_a_skills_tool_cannot_take_the_name_of_ours(folder: Path) -> None:
 
             return (*super().tools(), Tool.from_function(load_skill, category="impostor"))
 
-    abilities = ToolCatalog(Impostor(folder), ToolRegistry(), {})
+    abilities = ToolCatalog(Impostor(folder, folder.parent / "release"), ToolRegistry(), {})
     await abilities.refresh()
     tool = abilities.tool("load_skill")
     assert tool is not None
@@ -98,24 +82,16 @@ async def test_a_skills_tool_cannot_take_the_name_of_ours(folder: Path) -> None:
     assert "load_skill" not in abilities.tool_categories(OWNER)
 
 
-async def test_a_skill_gets_the_variables_it_asks_for(folder: Path) -> None:
-    drop(folder, "tides", "Tides.", metadata="{settings: TIDES_STATION TIDES_UNIT}")
-    abilities = await view(folder, TIDES_STATION="4711", OTHER="x")
-    assert abilities.settings("tides") == {"TIDES_STATION": "4711"}
-    assert abilities.settings("gone") == {}
-
-
 class Slow(SkillLoader):
     """Folders whose looks can be held up."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
+        super().__init__(folder, folder.parent / "release")
         self.free = threading.Event()
         self.free.set()
         self.looks = 0
         self.at_once = 0
         self.most_at_once = 0
-        self.breaks = False
 
     def refresh(self) -> bool:
         self.looks += 1
@@ -123,8 +99,6 @@ class Slow(SkillLoader):
         self.most_at_once = max(self.most_at_once, self.at_once)
         try:
             assert self.free.wait(20)
-            if self.breaks:
-                raise OSError("the disk is gone")
             return super().refresh()
         finally:
             self.at_once -= 1
@@ -182,17 +156,13 @@ async def test_only_skills_that_have_files_are_offered_for_reading(folder: Path)
     assert only["function"]["name"] == "load_skill"
 
 
-MEMBER = Person("p1", "whatsapp", "Ana")
-
-
 class OneServer:
     """Fulfils `Servers` with what a test says runs."""
 
-    descriptions: ClassVar = {"sea": "the sea", "notes": "the sea"}
+    descriptions: ClassVar = dict.fromkeys(("sea", "notes", "mcp_notes"), "the sea")
 
-    def __init__(self, *running: Tool, origin: str = "registry") -> None:
+    def __init__(self, *running: Tool) -> None:
         self.tools: Sequence[Tool] = running
-        self.origin = origin
 
     async def refresh(self) -> None:
         """Nothing is read here."""
@@ -202,7 +172,7 @@ class OneServer:
 
     def states(self) -> list[ServerState]:
         names = {tool.category for tool in self.tools}
-        return [ServerState(name, "ready", "", ServerDefinition(name, origin=self.origin)) for name in names]
+        return [ServerState(name, "ready", "", ServerDefinition(name, origin="registry")) for name in names]
 
 
 def server(name: str, tool: str, *, audience: str = "members") -> Tool:
@@ -216,53 +186,44 @@ def server(name: str, tool: str, *, audience: str = "members") -> Tool:
     )
 
 
-async def abilities(
-    *running: Tool, folder: Path = RELEASE_SKILLS, origin: str = "registry"
-) -> tuple[ToolCatalog, OneServer]:
-    servers = OneServer(*running, origin=origin)
-    found = ToolCatalog(SkillLoader(folder), ToolRegistry(), {}, servers=servers)
+async def abilities(folder: Path, *running: Tool) -> tuple[ToolCatalog, OneServer]:
+    servers = OneServer(*running)
+    loader = SkillLoader(folder, folder.parent / "release")
+    found = ToolCatalog(loader, ToolRegistry(), {}, servers=servers)
     await found.refresh()
     return found, servers
 
 
-async def test_a_server_named_like_a_skill_of_the_release_has_not_its_rights() -> None:
-    found, _ = await abilities(server("notes", "mcp_notes_read"))
-    assert found.tool_categories(MEMBER)["mcp_notes_read"] == "mcp_notes"
-    assert ("mcp_notes", "the sea") in found.categories(MEMBER)
+async def test_a_server_named_like_a_skill_of_the_release_has_not_its_rights(folder: Path) -> None:
+    found, _ = await abilities(
+        folder,
+        server("notes", "mcp_notes_read"),
+        server("mcp_notes", "mcp_1_read"),
+        server("sea", "calculate"),
+    )
+    categories = found.tool_categories(ANA)
+    assert len({"notes", categories["mcp_notes_read"], categories["mcp_1_read"]}) == 3
     assert not found.is_bundled("mcp_notes_read")
-    assert found.foreign((), ["mcp_notes_read"]) == ("mcp_notes",)
+    assert found.foreign((), ["mcp_notes_read"]) == (categories["mcp_notes_read"],)
+    assert found.is_bundled("calculate"), "a tool of that name is left out"
+    assert "sea" not in categories.values()
 
 
-async def test_a_tool_named_like_one_of_a_skill_is_left_out() -> None:
-    found, _ = await abilities(server("sea", "calculate"))
-    assert found.is_bundled("calculate")
-    assert "sea" not in found.tool_categories(MEMBER).values()
-
-
-async def test_a_server_for_owners_is_no_category_of_anybody_else() -> None:
-    found, _ = await abilities(server("sea", "mcp_sea_read", audience="owners"))
+async def test_a_server_for_owners_is_no_category_of_anybody_else(folder: Path) -> None:
+    found, _ = await abilities(folder, server("sea", "mcp_sea_read", audience="owners"))
     assert "sea" in dict(found.categories(OWNER))
-    assert "sea" not in dict(found.categories(MEMBER))
+    assert "sea" not in dict(found.categories(ANA))
     assert "mcp_sea_read" in found.for_owners()
     assert "mcp_sea_read" in found.tool_categories(OWNER)
-    assert "mcp_sea_read" not in found.tool_categories(MEMBER)
+    assert "mcp_sea_read" not in found.tool_categories(ANA)
 
 
-async def test_its_words_lead_to_its_tools_and_go_with_it(tmp_path: Path) -> None:
-    found, servers = await abilities(server("sea", "mcp_sea_read"), folder=tmp_path)
+async def test_its_words_lead_to_its_tools_and_go_with_it(folder: Path) -> None:
+    found, servers = await abilities(folder, server("sea", "mcp_sea_read"))
     assert found.index.rank("leer el mar", limit=1)[0].id == "mcp_sea_read"
-    assert "sea: the sea" in found.summary(MEMBER, "es", offline=True)
+    assert "sea: the sea" in found.summary(ANA, "es", offline=True)
     servers.tools = ()
     await found.refresh()
     assert found.tool("mcp_sea_read") is None
-    assert "sea" not in dict(found.categories(MEMBER))
+    assert "sea" not in dict(found.categories(ANA))
     assert "mcp_sea_read" not in [hit.id for hit in found.index.rank("leer el mar", limit=8)]
-
-
-@pytest.mark.parametrize("names", [("notes", "mcp_notes")])
-async def test_two_servers_never_share_a_category(names: tuple[str, str]) -> None:
-    found, _ = await abilities(*(server(name, f"mcp_{number}_read") for number, name in enumerate(names)))
-    categories = found.tool_categories(MEMBER)
-    assert categories["mcp_0_read"] != categories["mcp_1_read"]
-    assert not found.is_bundled("mcp_0_read")
-    assert not found.is_bundled("mcp_1_read")

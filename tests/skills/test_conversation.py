@@ -1,6 +1,5 @@
 """The skill `conversation` through the chat: a person's own past, found by words and days."""
 
-import time
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -100,41 +99,3 @@ async def test_text_of_others_stays_marked(store):
         ("reenviado", True),
         ("lee esto", False),
     ]
-
-
-async def test_a_message_is_found_by_its_words_as_they_are_now(store):
-    await store.tx(lambda conn: _say(conn, "la reunión es el lunes", 1))
-    history = History(store)
-    assert len(await history.search(ANA, "lunes")) == 1
-    changed = "UPDATE messages SET text = 'la reunión es el martes', recalled = 0"
-    await store.tx(lambda conn: conn.execute(changed))
-    assert await history.search(ANA, "lunes") == []
-    assert [one.text for one in await history.search(ANA, "martes")] == ["la reunión es el martes"]
-
-
-async def test_a_time_in_words_narrows_a_search_and_neighbours_come_with_what_is_found(store):
-    now = time.time()
-
-    def write(conn):
-        _say(conn, "el plomero cobra 400", now - 40 * 86_400)
-        _say(conn, "¿y el plomero de ayer?", now - 86_400)
-        _say(conn, "Cobró 650.", now - 86_399, direction="out")
-
-    await store.tx(write)
-    history = History(store)
-    assert len(await history.search(ANA, "plomero")) >= 2
-    (one,) = await history.search(ANA, "qué dije ayer del plomero", limit=1)
-    assert (one.text, one.after) == ("¿y el plomero de ayer?", "Cobró 650.")
-    assert [one.text for one in await history.search(ANA, "plomero hace 3 años")], (
-        "nothing of then: of any time"
-    )
-
-
-async def test_notes_and_facts_are_found_beside_messages(store):
-    note = ("ana", "notes", "note:1", '{"text": "el plomero se llama Ernesto"}', 1)
-    gone = ("ana", "notes", "note:2", '{"deleted": true, "undo": {"text": "plomero viejo"}}', 1)
-    other = ("bo", "notes", "note:1", '{"text": "mi plomero es otro"}', 1)
-    sql = "INSERT INTO skill_data (person_id, skill, key, value, updated_at) VALUES (?, ?, ?, ?, ?)"
-    await store.tx(lambda conn: conn.executemany(sql, (note, gone, other)))
-    found = await History(store).search(ANA, "plomero")
-    assert [(one.text, one.is_kept) for one in found] == [("el plomero se llama Ernesto", True)]

@@ -39,13 +39,6 @@ def test_things_are_put_on_shown_checked_off_and_taken_off(ana) -> None:
     assert check(["todo"], context=ana)["summary"] == "✓ Tachado de la lista Súper: huevos\nYa está todo."
 
 
-@pytest.mark.parametrize("name", ["", "lista de compras", "el mandado", "shopping", "Súper"])
-def test_the_shopping_list_has_many_names(name: str, ana) -> None:
-    add(["leche"], "la lista del súper", context=ana)
-    assert add(["pan"], name, context=ana)["open"] == ["leche", "pan"]
-    assert show(name, context=ana)["list"] == "Súper"
-
-
 @pytest.mark.parametrize(
     ("had", "said", "kept", "summary"),
     [
@@ -58,16 +51,6 @@ def test_the_same_thing_is_on_a_list_once_with_the_amount_said_last(had, said, k
     add([had], context=ana)
     told = add([said], context=ana)
     assert (told["summary"], told["open"]) == (summary, [kept])
-
-
-def test_things_that_are_written_differently_are_two(ana) -> None:
-    things = ["pila 9", "pila 12", "1º año", "2º año", "lija 80 gruesa", "lija 120 gruesa", "bolso", "bolsa"]
-    assert add(things, context=ana)["open"] == things
-    assert add(["2 latas de atún", "1 kg de atún"], "otra", context=ana)["open"] == [
-        "2 latas de atún",
-        "1 kg de atún",
-    ]
-    assert add(["3 latas de atún"], "otra", context=ana)["open"] == ["3 latas de atún", "1 kg de atún"]
 
 
 @pytest.mark.parametrize(

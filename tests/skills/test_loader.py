@@ -289,31 +289,6 @@ def test_a_folder_that_is_too_big_is_refused(tmp_path: Path, fill: Callable[[Pat
 
 
 @pytest.mark.parametrize(
-    ("front", "warned"),
-    [
-        *(
-            (front, f"{key!r} is not read there; write `sensitive-tools: text` directly in metadata")
-            for front, key in (
-                ("metadata: {sensitive_tools: hello}", "sensitive_tools"),
-                ("sensitive-tools: hello", "sensitive-tools"),
-                ("metadata: {sensitive-tools: {hello: true}}", "sensitive-tools"),
-            )
-        ),
-        ("metadata: 'sensitive-tools: hello'", "metadata is not read"),
-        (
-            "metadata: {audience: Owner}",
-            'the audience is \'Owner\'; expected "everyone", "members" or "owners"',
-        ),
-    ],
-)
-def test_what_is_meant_for_us_and_is_not_read_is_warned_of(tmp_path: Path, front: str, warned: str) -> None:
-    skill = load_skill(write(tmp_path / "first", HELLO, front=f"{front}\n"))
-    assert (skill.tools[0].sensitive, skill.tools[0].idempotent) == (False, False)
-    (warning,) = skill.warnings
-    assert warning.startswith(warned)
-
-
-@pytest.mark.parametrize(
     ("written", "audience"),
     [
         *((written, "owners") for written in ("Owners", "[owners]")),
@@ -328,21 +303,6 @@ def test_who_may_use_a_skill_is_not_lost_by_how_it_is_written(
     skill = load_skill(write(tmp_path / "first", HELLO, front=front))
     assert (skill.audience, skill.tools[0].audience) == (audience, audience)
     assert skill.tools[0].sensitive, "a star makes every tool one that asks"
-
-
-def test_phrases_that_do_not_fit_are_left_out_with_a_warning(release: Path) -> None:
-    folder = write(release / "first", HELLO)
-    (folder / "assets").mkdir()
-    phrases = folder / "assets" / "phrases.yaml"
-    phrases.write_text("hello: {es: [' hola']}\nghost: {es: [x]}\n", "utf-8")
-    skill = load_skill(folder, release=release)
-    assert skill.phrases == {"hello": {"es": ("hola",)}}
-    assert "'ghost'" in " ".join(skill.warnings)
-    for broken in ("[", "- a\n- b\n", "hello: text\n", "hello: {fr: [salut]}\n", "hello: {es: ['']}\n"):
-        phrases.write_text(broken, "utf-8")
-        skill = load_skill(folder, release=release)
-        assert (skill.available, skill.phrases) == (True, {})
-        assert "phrases.yaml is left out: " in " ".join(skill.warnings)
 
 
 def test_the_second_tool_of_a_name_is_offered_under_its_skills(tmp_path: Path, release: Path) -> None:

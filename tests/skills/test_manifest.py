@@ -104,15 +104,6 @@ def test_deviations_are_warned_of_and_loaded() -> None:
         assert len(manifest.line) <= 300
 
 
-def test_metadata_of_any_shape_is_kept() -> None:
-    for metadata in ["just text", "[1, 2]", "{nanobot: text}", "{openclaw: {requires: 3}}", "null"]:
-        manifest = read_manifest(
-            f"---\nname: demo\ndescription: x\nmetadata: {metadata}\n---\n".encode(), "demo"
-        )
-        assert manifest.needs("bins") == ()
-        assert manifest.words("sensitive-tools") == ()
-
-
 def test_requirements_of_other_assistants_are_told_in_words() -> None:
     requires = '{"bins": ["no-gh"], "anyBins": ["no-a", "no-b"], "env": ["K"]}'
     metadata = f'{{"openclaw": {{"os": ["solaris"], "requires": {requires}}}}}'
@@ -122,8 +113,3 @@ def test_requirements_of_other_assistants_are_told_in_words() -> None:
     here = '{"openclaw": {"os": ["macOS", "Linux"], "requires": {"bins": "sh", "anyBins": ["no-a", "sh"]}}}'
     met = read_manifest(f"---\nname: demo\ndescription: x\nmetadata: {here}\n---\n".encode(), "demo")
     assert missing(met) == ""
-
-
-def test_instructions_too_long_to_be_read_are_a_fault() -> None:
-    with pytest.raises(ManifestError, match="262144 at most"):
-        read_manifest(b"---\ndescription: x\n---\n" + b"{baseDir}" * 30_000, "demo")

@@ -48,12 +48,6 @@ def test_a_newer_fact_takes_the_place_of_the_older(ana, replaces: str, fact: str
     assert "Rosario" not in str(ana.store.rows)
 
 
-def test_a_newer_fact_is_kept_where_there_was_no_older(ana) -> None:
-    assert remember("vivo en Córdoba", "vivo en Rosario", context=ana)["fact"] == "vivo en Córdoba"
-    assert remember("en Lima", "trabajo en Quito", context=ana)["fact"] == "trabajo en Lima"
-    assert remember("en Lima", "Quito", context=ana)["error"]["code"] == "PART_OF_A_FACT"
-
-
 def test_what_is_forgotten_is_gone_and_the_numbers_stay(ana) -> None:
     remember("mi dirección es Calle 5", context=ana)
     remember("soy vegetariano", context=ana)
@@ -107,13 +101,6 @@ def test_everything_is_forgotten_at_once(ana) -> None:
     age_set_aside(ana)
     remember("tengo un perro", context=ana)
     assert "Lima" not in str(ana.store.rows)
-
-
-@pytest.mark.parametrize(
-    ("fact", "code"), [("", "EMPTY_FACT"), (" \x00.", "EMPTY_FACT"), ("x" * 301, "TOO_LONG")]
-)
-def test_texts_that_cannot_be_facts(ana, fact: str, code: str) -> None:
-    assert remember(fact, context=ana)["error"]["code"] == code
 
 
 def test_there_is_a_highest_count(ana) -> None:

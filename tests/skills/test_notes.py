@@ -55,29 +55,6 @@ def test_a_text_that_says_what_it_names_is_a_note(ana, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
-    [
-        ("cafe ana", ["Café con Ana el martes"]),
-        ("", []),
-    ],
-)
-def test_search_finds_all_words_without_accents(ana, query: str, found: list[str]) -> None:
-    save("comprar pan", context=ana)
-    save("Café con Ana el martes", context=ana)
-    assert texts(search(query, context=ana)) == found
-
-
-def test_an_ambiguous_deletion_asks_and_deletes_nothing(ana) -> None:
-    save("pan negro", context=ana)
-    save("pan blanco", context=ana)
-    error = delete("pan", context=ana)["error"]
-    assert error["code"] == "AMBIGUOUS"
-    assert "1. pan negro" in error["message"]
-    assert "2. pan blanco" in error["message"]
-    assert listing(context=ana)["count"] == 2
-
-
-@pytest.mark.parametrize(
     ("text", "code"), [("", "EMPTY_NOTE"), (" \n\x00", "EMPTY_NOTE"), ("x" * 10_001, "TOO_LONG")]
 )
 def test_texts_that_cannot_be_notes(ana, text: str, code: str) -> None:
@@ -130,15 +107,6 @@ def test_a_change_that_cannot_be_made_changes_nothing(ana, note: str, text: str,
     save("pan blanco", context=ana)
     assert edit(note, text, context=ana)["error"]["code"] == code
     assert texts(listing(context=ana)) == ["pan negro", "pan blanco"]
-
-
-def test_a_deleted_note_comes_back_with_its_number(ana) -> None:
-    for text in ("uno", "dos", "tres"):
-        save(text, context=ana)
-    delete("2", context=ana)
-    assert undo(context=ana)["summary"] == "✓ Nota 2 otra vez como estaba: dos"
-    assert [note["number"] for note in listing(context=ana)["notes"]] == [1, 2, 3]
-    assert undo(context=ana)["error"]["code"] == "NOTHING_TO_UNDO"
 
 
 def test_what_was_done_last_is_undone_first(ana) -> None:

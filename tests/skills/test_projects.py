@@ -46,34 +46,12 @@ def test_a_project_is_created_and_listed_with_its_progress(house) -> None:
     )
 
 
-def test_a_name_is_given_once(house) -> None:
-    assert create("CASA", context=house)["summary"] == "Ya tienes el proyecto 1: Casa"
-    assert code(update("viaje", name="casa", context=house)) == "NAME_TAKEN"
-    assert len(projects(context=house)["projects"]) == 2
-
-
-def test_an_unknown_project_is_named_with_those_there_are(house) -> None:
-    error = add("x", "jardín", context=house)["error"]
-    assert error["code"] == "PROJECT_NOT_FOUND"
-    assert "jardín" in error["message"]
-    assert error["hint"] == "Tus proyectos: Viaje a Perú, Casa"
-
-
 def test_without_a_name_the_only_project_is_meant(ana) -> None:
     create("Casa", context=ana)
     assert add("pintar", context=ana)["project"] == "Casa"
     create("Viaje", context=ana)
     error = add("pintar", context=ana)["error"]
     assert (error["code"], error["message"]) == ("WHICH_PROJECT", "¿En qué proyecto?\n2. Viaje\n1. Casa")
-
-
-@pytest.mark.parametrize("text", ["tesis leer papers", "Tesis: leer papers"])
-def test_a_task_that_begins_with_its_project_is_of_that_project(ana, text: str) -> None:
-    create("Casa", context=ana)
-    create("Tesis", context=ana)
-    added = add(text, "named first", context=ana)
-    assert (added["project"], added["task"]) == ("Tesis", "leer papers")
-    assert code(add("tesina leer", "named first", context=ana)) == "PROJECT_NOT_FOUND"
 
 
 def test_a_project_is_shown_with_all_that_belongs_to_it(house) -> None:
@@ -134,18 +112,6 @@ def test_a_deleted_project_leaves_nothing_after_a_week(house) -> None:
     note("nada", "Otra", context=house)
     assert not any(word in str(house.store.rows) for word in ("Casa", "pint", "Luis"))
     assert code(erase("", context=house)) == "PROJECT_NOT_FOUND"
-
-
-@pytest.mark.parametrize(
-    ("call", "expected"),
-    [
-        (lambda here: create(" ", context=here), "EMPTY"),
-        (lambda here: add("\x00", "casa", context=here), "EMPTY"),
-        (lambda here: add("x" * 501, "casa", context=here), "TOO_LONG"),
-    ],
-)
-def test_texts_that_cannot_be_kept(house, call, expected: str) -> None:
-    assert code(call(house)) == expected
 
 
 def test_there_are_quotas(ana) -> None:

@@ -37,21 +37,6 @@ SHAPES: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
         {"script": "scripts/sum.sh", "args": ["2", "3"]},
         "sum: 5",
     ),
-    "posix-shell-without-suffix": (
-        {"scripts/shout": "#!/usr/bin/env sh\ntr a-z A-Z\n"},
-        {"script": "scripts/shout", "stdin": "marea alta"},
-        "MAREA ALTA",
-    ),
-    "template-of-the-folder": (
-        {
-            "assets/letter.txt": "Dear $name",
-            "scripts/letter.py": "import sys\nfrom pathlib import Path\n"
-            "text = Path(__file__).parents[1].joinpath('assets/letter.txt').read_text()\n"
-            "print(text.replace('$name', sys.argv[1]))\n",
-        },
-        {"script": "scripts/letter.py", "args": ["Ana; rm -rf /"]},
-        "Dear Ana; rm -rf /",
-    ),
     "javascript": (
         {
             "scripts/rows.mjs": "import {argv} from 'node:process'\n"
@@ -74,11 +59,6 @@ SHAPES: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
         {"scripts/plot.R": "#!/usr/bin/env Rscript-of-nobody\nplot(1)\n"},
         {"script": "scripts/plot.R"},
         "needs Rscript-of-nobody",
-    ),
-    "needs-npm": (
-        {"scripts/run.js": "require('left-pad')\n", "package.json": '{"dependencies": {"left-pad": "1"}}'},
-        {"script": "scripts/run.js"},
-        "cannot run here: it needs",
     ),
     "leads-out": ({"scripts/a.py": "print(1)\n"}, {"script": "../../x.py"}, "is no program of leads-out"),
 }

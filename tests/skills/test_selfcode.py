@@ -78,15 +78,6 @@ def test_links_out_of_the_project_and_into_peoples_data_lead_nowhere(is_safe_pat
     assert [path for path, is_safe in safe.items() if is_safe] == ["app/inner.py"]
 
 
-def test_source_is_read_searched_and_outlined(tools):
-    part = tools.read_source_file("app/main.py", start=1, lines=1, context=context())
-    assert part["text"].startswith('"""The web application')
-    hits = tools.search_source("class TurnRunner", "app", context=context())["hits"]
-    assert [hit["path"] for hit in hits] == ["app/turns/turn.py"]
-    outlined = tools.outline_source_file("app/turns/turn.py", context=context())["outline"]
-    assert any(str(line["what"]).startswith("class TurnRunner") for line in outlined)
-
-
 @pytest.fixture
 def copy(tmp_path):
     """The tools over a project of their own that may be changed."""
@@ -139,15 +130,6 @@ def test_a_patch_changes_what_it_says_or_nothing(copy):
         assert tools.apply_patch(patch, context=allowed)["error"]["code"] == "BAD_PATCH"
     assert sorted(path.name for path in (project / "app").iterdir()) == ["a.py"]
     assert tools.apply_patch(other, context=allowed)["paths"] == ["app/new.py"]
-
-
-def test_a_file_is_written_whole_and_valid(copy):
-    project, tools = copy
-    allowed = context(may_write=True)
-    assert not tools.write_source_file("app/a.py", "def (", context=allowed)["ok"]
-    assert not tools.write_source_file("app/folder", "x", context=allowed)["ok"]
-    assert tools.write_source_file("skills/new/SKILL.md", "# Hi\n", context=allowed)["path"]
-    assert (project / "skills" / "new" / "SKILL.md").read_text() == "# Hi\n"
 
 
 def test_an_owner_is_told_about_the_assistant_and_others_are_not(offline_town):

@@ -2,7 +2,6 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -36,29 +35,6 @@ async def loaded(loader: SkillLoader) -> ToolCatalog:
 def here(service: ToolSearch, language: str = "en") -> ToolContext:
     person = Person("p1", "simulator", "Ana", language=language)
     return ToolContext(person=person, services=Services(search=service))
-
-
-async def test_tools_are_found_by_words_the_best_first(service: ToolSearch) -> None:
-    answer = await search_tools("delete a note", context=here(service))
-    first = answer["tools"][0]
-    assert (first["name"], first["category"]) == ("delete_note", "notes")
-    assert first["description"]
-    assert len(answer["tools"]) <= 5
-
-
-async def test_categories_are_listed_with_their_tools(service: ToolSearch) -> None:
-    answer = await list_categories(context=here(service))
-    listed: dict[str, Any] = {one["name"]: one for one in answer["categories"]}
-    assert "calculate" in listed["calculator"]["tools"]
-    assert listed["notes"]["description"].startswith("The person's own notes")
-    assert "calculator" not in answer["summary"], "a person reads it"
-
-
-async def test_helpers_do_not_find_themselves(service: ToolSearch) -> None:
-    found = await search_tools("search tools, list categories", 10, context=here(service))
-    assert not {"search_tools", "list_categories"} & {one["name"] for one in found["tools"]}
-    listed = await list_categories(context=here(service))
-    assert "tools" not in [one["name"] for one in listed["categories"]]
 
 
 async def test_what_is_for_owners_is_found_by_owners_alone(tmp_path: Path) -> None:

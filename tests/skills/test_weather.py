@@ -97,24 +97,6 @@ async def test_a_week_is_a_list_and_what_is_not_known_is_left_out(here: Here) ->
     assert [day["date"] for day in answer["days"]] == [str(today() + timedelta(days=n)) for n in range(7)]
 
 
-async def test_one_day_by_its_date(here: Here) -> None:
-    day = today() + timedelta(days=3)
-    answer = await here.weather("Lima", day=day)
-    assert [one["date"] for one in answer["days"]] == [str(day)]
-    error = (await here.weather("Lima", day=day + timedelta(days=7)))["error"]
-    assert error["code"] == "BAD_DAY"
-    assert error["message"].startswith("Solo hay pronóstico de hoy al ")
-
-
-@pytest.mark.parametrize(
-    ("asked", "country", "label"),
-    table("weather", "which_place_is_meant"),
-)
-async def test_which_place_is_meant(here: Here, asked: str, country: str, label: str) -> None:
-    answer = await here.weather(asked, {"country": country})
-    assert answer["place"]["country"] == label
-
-
 @pytest.mark.parametrize(
     ("language", "question"),
     table("weather", "several_places_of_one_name_are_asked_about"),
@@ -177,26 +159,6 @@ async def test_a_service_that_refuses_for_now_says_for_how_long(here: Here) -> N
     here.service.failing = Response("slow down", status_code=429, headers={"Retry-After": "7"})
     answer = await here.weather("Lima")
     assert (answer["error"]["code"], answer["meta"]) == ("UPSTREAM_RATE_LIMIT", {"retry_after": 7})
-
-
-async def test_without_a_network_what_was_kept_is_told_with_its_age(here: Here) -> None:
-    service = module("service", here.tools)
-    clock = [1000.0]
-    kept = service.Kept(2, clock=lambda: clock[0])
-
-    def asked() -> Any:
-        return service.weather_at(1.001, 2.004, here.context, kept)
-
-    assert (await asyncio.to_thread(asked)).age == 0
-    clock[0] += 600
-    assert (await asyncio.to_thread(asked)).age == 600
-    here.service.failing = Response(status_code=503)
-    clock[0] += 6600
-    weather = await asyncio.to_thread(asked)
-    assert (weather.age, here.service.count("forecast")) == (7200, 2)
-    clock[0] += 24 * 3600
-    with pytest.raises(service.ServiceError):
-        await asyncio.to_thread(asked)
 
 
 def test_a_name_of_the_directory_is_a_few_words_of_letters() -> None:

@@ -94,24 +94,6 @@ async def test_a_search_lists_titles_words_and_addresses(here: Here) -> None:
     assert here.web.asked == ["/search?q=paneles+solares&format=json&language=es"]
 
 
-@pytest.mark.parametrize(
-    ("failing", "code", "said"),
-    [
-        (Response("<html>", media_type="text/html"), "UPSTREAM_ERROR", "no responde como esperaba"),
-        (Response(status_code=403), "SEARCH_REFUSED", "no me deja buscar"),
-        (Response(status_code=429), "UPSTREAM_RATE_LIMIT", "demasiadas consultas"),
-    ],
-)
-async def test_a_search_engine_that_fails_is_named(
-    here: Here, failing: Response, code: str, said: str
-) -> None:
-    here.web.failing = failing
-    error = (await here.search("x"))["error"]
-    assert error["code"] == code
-    assert said in error["message"]
-    assert "(127.0.0.1)" in error["message"]
-
-
 async def test_without_a_search_engine_the_owner_is_told_what_to_set(here: Here) -> None:
     here.context = replace(here.context, settings={})
     error = (await here.search("x"))["error"]

@@ -32,10 +32,6 @@ async def test_three_deaths_in_a_row_set_a_skill_aside_until_its_folder_changes(
     [
         ("raise ValueError('no luck')\n", "line 1: ValueError: no luck"),
         ("import os\nos._exit(4)\n", "exited with status 4"),
-        (
-            "from importlib import import_module\nimport_module('not_here_at_all')\n",
-            "needs the package not_here_at_all",
-        ),
     ],
 )
 async def test_code_that_does_not_start_is_named_and_its_tool_not_run(

@@ -8,7 +8,6 @@ import pytest
 
 from app.people import Person
 from app.skills import load_skill
-from app.store.skill_data import VALUE_BYTES
 from app.tools import ConfirmationPolicy, ExecutionEngine, ToolContext, ToolRegistry
 from tests.skills.folders import House, alive, write
 from tests.skills.tools import Rows
@@ -137,16 +136,6 @@ async def test_the_context_of_a_call_travels(house: House) -> None:
         "none": 5,
     }
     assert rows.rows == {"gone": None}
-
-
-async def test_what_the_context_does_not_have_is_said(house: House) -> None:
-    house.drop("noter", CONTEXT)
-    result = await house.call("service", a_context(), name="services")
-    assert result.code == "INTERNAL"
-    assert "skills of the release" in result.error.message
-    result = await house.call("much", a_context(Rows()), size=2 * VALUE_BYTES * 8)
-    assert "KiB go between a tool and the server" in result.error.message
-    assert "store.put: it is not there" in (await house.call("much", a_context(), size=1)).error.message
 
 
 async def test_without_workers_each_call_has_a_process_of_its_own_that_ends_with_it(tmp_path: Path) -> None:

@@ -39,12 +39,6 @@ async def test_modes(mode: str, sensitive: bool, harmless: bool, asked: bool) ->
     assert (await engine.execute_tool_call("it", {}, None, approved)).ok
 
 
-async def test_a_yes_to_one_tool_is_none_to_another_of_its_name() -> None:
-    engine = engine_of(tool_of(lambda: 1), ask=lambda name, args: False)
-    another = CallTerms(approved=tool_of(lambda: 2))
-    assert (await engine.execute_tool_call("it", {}, None, another)).code == "DENIED"
-
-
 async def test_unknown_mode_and_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="confirm-sensitive"):
         ConfirmationPolicy("sometimes")

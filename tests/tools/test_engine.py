@@ -17,7 +17,6 @@ from app.tools import (
     ToolResult,
 )
 from app.tools.context import CallTerms
-from app.tools.limits import DaemonThreads
 from tests.tools.engines import ADD, engine_of, tool_of
 from tests.world import until
 
@@ -192,20 +191,6 @@ async def test_sleepers_run_together_and_a_hanging_one_holds_nobody() -> None:
     assert [result.code for result in results] == ["ok"] * 4 + ["TIMEOUT"] * 2
     assert [result.data for result in results[:4]] == ["woke"] * 4
     assert results[4].meta == {"outcome": "unknown"}
-
-
-async def test_a_call_that_found_no_free_thread_is_not_unknown() -> None:
-    release = threading.Event()
-    threads = DaemonThreads(limit=1)
-    engine = engine_of(
-        tool_of(lambda: release.wait(30), timeout=0.3),
-        tool_of(lambda: 1, timeout=0.05).replace(name="next"),
-        threads=threads,
-    )
-    assert (await engine.execute_tool_call("it", {})).code == "TIMEOUT"
-    assert (await engine.execute_tool_call("next", {})).code == "UNAVAILABLE"
-    release.set()
-    assert (await engine_of(tool_of(lambda: 1), threads=threads).execute_tool_call("it", {})).ok
 
 
 @pytest.mark.parametrize(

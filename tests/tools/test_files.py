@@ -142,32 +142,6 @@ async def test_a_long_text_comes_in_pages_that_end_with_a_line(root: Path) -> No
         assert (await run("read_file", path="long.txt", page=page)).code == "NO_SUCH_PAGE"
 
 
-async def test_of_a_huge_text_only_the_beginning_is_read(root: Path) -> None:
-    with (root / "huge.csv").open("wb") as file:
-        file.write(b"a;b\n" * 1000)
-        file.seek(10**10)
-        file.write(b"end")
-    (root / "large.txt").write_text("ñ" * 600_000)
-    assert (await Bench(root)("read_file", path="huge.csv")).code == "NOT_TEXT"
-    read = (await Bench(root)("read_file", path="large.txt")).data
-    last = (await Bench(root)("read_file", path="large.txt", page=read["pages"])).data
-    assert (last["whole"], last["more"], set(last["content"])) == (False, True, {"ñ"})
-
-
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "cp1252", "utf-16"])
-async def test_texts_of_other_programs_are_read(root: Path, encoding: str) -> None:
-    (root / "gastos.csv").write_bytes("año;pan\r\n2026;«12,50»\r\n".encode(encoding))
-    assert (await Bench(root)("read_file", path="gastos.csv")).data["content"].startswith("año;pan")
-
-
-async def test_folders_are_not_nested_without_end(root: Path) -> None:
-    run = Bench(root)
-    assert (await run("write_file", path=f"{'d/' * 31}x.txt", content="x")).ok
-    assert (await run("write_file", path=f"{'e/' * 32}x.txt", content="x")).code == "BAD_REQUEST"
-    assert not (root / "e").exists()
-    assert (await run("list_files", pattern="x.txt", recursive=True)).data["entries"]
-
-
 async def test_deleting_where_it_is_allowed_and_a_link_leaves_what_it_leads_to(root: Path) -> None:
     (root / "shortcut").symlink_to(root / "inner" / "kept.txt")
     (root / "inner" / "back").symlink_to(root / "inner")

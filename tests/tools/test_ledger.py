@@ -1,6 +1,6 @@
 """Lists with numbers that stay, as tools of skills keep them."""
 
-from app.tools.authoring import Ledger, matching, means_all, meant
+from app.tools.authoring import Ledger, means_all, meant
 from tests.limits import limited
 from tests.skills.tools import Rows
 
@@ -32,14 +32,6 @@ def test_numbers_stay_when_a_row_is_changed_or_removed() -> None:
     ]
 
 
-def test_beyond_the_most_rows_the_empty_ones_go() -> None:
-    rows = Rows()
-    things = ledger(rows, "a", "b", "c", "d", "e")
-    things.remove(things.entries[-1])
-    assert things.add(text="f").number == 5
-    assert told(ledger(rows).entries)[-1] == (1, "b")
-
-
 def test_one_is_meant_by_number_place_or_words() -> None:
     for wanted, found in [
         ("2", [2]),
@@ -55,12 +47,6 @@ def test_one_is_meant_by_number_place_or_words() -> None:
     ]:
         things = ledger(Rows(), "pan", "pan integral", "pan de centeno", "las compras")
         assert [entry.number for entry in meant(things.entries, wanted, NOUNS)] == found
-
-
-def test_all_telling_words_must_be_there() -> None:
-    entries = ledger(Rows(), "café con Ana", "café con Luis").entries
-    assert told(matching(entries, "cafe")) == [(2, "café con Luis"), (1, "café con Ana")]
-    assert told(matching(entries, "el café de ana")) == [(1, "café con Ana")]
 
 
 def test_what_is_looked_for_is_read_up_to_a_limit() -> None:

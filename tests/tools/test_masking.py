@@ -38,7 +38,7 @@ def test_no_text_keeps_the_server_busy() -> None:
     code = (
         "import sys\nfrom app.tools.masking import mask_text, without_paths\n"
         "for unit in sys.argv[1:]:\n"
-        "    print(unit, flush=True)\n    mask_text(unit * 60_000)\n    without_paths(unit * 60_000)\n"
+        "    print(unit, flush=True)\n    mask_text(unit * 20_000)\n    without_paths(unit * 20_000)\n"
     )
     subprocess.run([sys.executable, "-c", code, *UNITS], cwd=ROOT, check=True, timeout=30)
 

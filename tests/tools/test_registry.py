@@ -34,11 +34,3 @@ def test_names_that_are_taken_or_unknown() -> None:
         with pytest.raises(ToolNotFoundError) as caught:
             look("search_note")
         assert str(caught.value) == "no tool is named 'search_note'"
-
-
-def test_a_copy_has_its_own_definition() -> None:
-    tool = made("one")
-    copy = tool.replace(name="two", sensitive=True)
-    assert (tool.get_schema()["function"]["name"], copy.get_schema()["function"]["name"]) == ("one", "two")
-    assert tool.definition_hash != copy.definition_hash
-    assert not tool.sensitive

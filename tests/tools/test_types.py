@@ -140,34 +140,6 @@ def test_types_in_types_have_one_schema_alive_and_from_text() -> None:
     assert found.warnings == ()
 
 
-BARE = """
-from typing import Dict, List, Literal, Optional
-from pydantic import Field
-UNITS = ("m", "ft")
-
-def odd({parameter}):
-    \"\"\"Show.\"\"\"
-"""
-
-
-def test_types_that_say_little_leave_the_tool_what_it_is() -> None:
-    for parameter, schema in [
-        ("x: Dict", {"type": "object"}),
-        ("x: Optional[Dict] = None", {"type": "object"}),
-        ("x: List[Dict]", {"type": "array", "items": {"type": "object"}}),
-        ("x: dict[str]", ANYTHING),
-        ("x: Optional = Field(1)", {**ANYTHING, "default": 1}),
-        ("x: Literal[UNITS]", {"type": "string", "enum": ["m", "ft"]}),
-        ('x: Literal[UNITS] = "m"', {"type": "string", "enum": ["m", "ft"], "default": "m"}),
-    ]:
-        source = BARE.format(parameter=parameter)
-        (found,), _ = find_tools(source)
-        assert found.schema["properties"] == {"x": schema}
-        names: dict[str, Any] = {}
-        exec(source, names)
-        assert Tool.from_function(names["odd"]).input_schema == found.schema
-
-
 def test_values_of_nested_types_reach_the_function() -> None:
     def show(visit: Visit, pair: Pair, kind: Kind) -> Any:
         """Show."""

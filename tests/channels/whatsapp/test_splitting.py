@@ -51,11 +51,6 @@ def test_a_fence_is_closed_and_reopened() -> None:
     assert parts[-1].endswith("Done.")
 
 
-def test_a_fence_that_fits_moves_whole_into_the_next_part() -> None:
-    fence = "```\n" + "code\n" * 10 + "```"
-    assert split_message("words " * 8 + "\n" + fence, 80) == [("words " * 8).strip(), fence]
-
-
 def test_a_limit_below_one_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one"):
         split_message("x", 0)
