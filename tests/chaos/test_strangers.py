@@ -8,7 +8,7 @@ import pytest
 from tests.test_guests import FOR_GUESTS, offered
 from tests.world import wait_for
 
-STRANGERS, MESSAGES, BUDGET = 1_000, 5, 600
+STRANGERS, MESSAGES, BUDGET = 1_000, 3, 600
 OWNER = "12125550000"
 
 
