@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.mcp.pins import Pins, definition_hash, differences
+from app.mcp.pins import Pins, definition_hash
 
 READ = {
     "name": "read",
@@ -47,23 +47,3 @@ def test_a_spoiled_file_approves_nothing_and_is_a_fault(pins: Pins, path: Path, 
     pins.approve([READ], {"read": definition_hash(READ)})
     assert pins.compare([READ]).approved == (READ,)
     assert pins.fault == ""
-
-
-def test_a_difference_names_the_places_that_changed() -> None:
-    after = {
-        "name": "read",
-        "description": "Reads and sends",
-        "inputSchema": {
-            "type": "object",
-            "properties": {"path": {"type": "string"}, "to": {}},
-            "required": [],
-        },
-    }
-    assert differences(READ, after) == [
-        ("description", "Reads a file", "Reads and sends"),
-        ("inputSchema.properties.to", None, "{}"),
-        ("inputSchema.required", '["path"]', "[]"),
-        ("annotations.readOnlyHint", "true", None),
-    ]
-    assert differences(READ, READ) == []
-    assert [place for place, _, _ in differences(None, READ)][:2] == ["name", "description"]

@@ -1,4 +1,3 @@
-import asyncio
 from pathlib import Path
 
 import orjson
@@ -56,14 +55,6 @@ def test_the_printed_link_opens_the_page_and_nothing_else_does(tmp_path: Path) -
     assert "composer" in client.get("/simulator").text
     assert client.get("/simulator/api/state").status_code == 200
     assert simulator(tmp_path).link("") != link
-
-
-async def test_it_stops_at_once_while_the_webhook_is_away(tmp_path: Path) -> None:
-    graph = simulator(tmp_path).graph
-    await graph.start()
-    await graph.inbound("ana", {"type": "text", "text": "hi"})
-    await asyncio.wait_for(graph.stop(), 1)
-    assert graph.history.messages()
 
 
 def test_the_client_draws_the_consequence_that_a_code_is_listed_under() -> None:

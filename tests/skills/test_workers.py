@@ -156,12 +156,6 @@ def _bare(function):
         return function(*args, **kwargs)
     return call
 
-class _Counted:
-    def __init__(self, function):
-        functools.update_wrapper(self, function)
-    def __call__(self, *args, **kwargs):
-        return self.__wrapped__(*args, **kwargs)
-
 class _Kept:
     def __init__(self, function):
         self.fn = function
@@ -174,11 +168,6 @@ def remembered(n: int) -> int:
 @_bare
 def wrapped(n: int) -> int:
     """Wraps."""
-    return n + 1
-
-@_Counted
-def counted(n: int) -> int:
-    """Counts."""
     return n + 1
 
 @_Kept
@@ -216,7 +205,7 @@ async def add(n: int, ctx: Context) -> int:
 @pytest.mark.parametrize(
     ("code", "names"),
     [
-        (DECORATED, ["remembered", "wrapped", "counted", "kept"]),
+        (DECORATED, ["remembered", "wrapped", "kept"]),
         (REGISTERED, ["undocumented", "_private", "renamed"]),
     ],
 )

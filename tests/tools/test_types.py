@@ -7,13 +7,13 @@ import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum, auto
-from typing import Annotated, Any, NamedTuple, NotRequired, Optional, Required
+from typing import Annotated, Any, NotRequired, Optional, Required
 
 import pytest
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
-from app.tools import Tool, ToolContext
+from app.tools import Tool
 from app.tools.schema import PERMISSIVE
 from app.tools.source import find_tools
 
@@ -37,11 +37,6 @@ class Visit:
     place: Place
     others: list[Place] = field(default_factory=list)
     loose: Loose | None = None
-
-
-class Pair(NamedTuple):
-    place: Place
-    count: int
 
 
 class Kind(Enum):
@@ -138,26 +133,6 @@ def test_types_in_types_have_one_schema_alive_and_from_text() -> None:
     found = {tool.name: tool for tool in find_tools(source)[0]}["every_nesting"]
     assert found.schema == live.input_schema
     assert found.warnings == ()
-
-
-def test_values_of_nested_types_reach_the_function() -> None:
-    def show(visit: Visit, pair: Pair, kind: Kind) -> Any:
-        """Show."""
-        return [visit, pair, kind]
-
-    args = {
-        "visit": {"place": {"x": 1}, "loose": {"x": 2, "note": "n"}},
-        "pair": [{"x": 4}, 5],
-        "kind": 2,
-    }
-    tool = Tool.from_function(show)
-    assert tool.bind(tool.validate_args(args), ToolContext())() == [
-        Visit(Place(x=1), [], Loose(x=2, note="n")),
-        Pair(Place(x=4), 5),
-        Kind.TWO,
-    ]
-    with pytest.raises(ValueError, match=r"visit\.place\.x: required and missing"):
-        tool.validate_args({**args, "visit": {"place": {}}})
 
 
 def listing(limit: int = 3) -> Iterator[int]:

@@ -3,7 +3,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.channels.whatsapp import render_whatsapp, split_message
+from app.channels.whatsapp import render_whatsapp
 
 from .whatsapp_text import formatted, plain
 
@@ -78,11 +78,6 @@ def test_marks_that_are_text_do_not_become_formatting() -> None:
         assert not any(line.startswith(">") for line in shown.split("\n"))
 
 
-def test_text_that_whatsapp_would_not_format_carries_nothing_invisible() -> None:
-    for text in ("2*3*4", "snake_case_name", "a * b * c", "~5", "5~6", "*", "_", "a_b_c d_e"):
-        assert render_whatsapp(text) in {text, "- "}.union({"-"})
-
-
 WORDS = st.text(st.sampled_from("ab1 .,(*_~`>é"), max_size=30)
 
 
@@ -108,10 +103,3 @@ def test_pathological_markdown_keeps_its_words() -> None:
     for markdown in [">" * 500 + " deep", "- " * 200 + "deep", "[" * 5000, "*a " * 20_000]:
         shown = render_whatsapp(markdown)
         assert re.findall(r"\w+", shown) == re.findall(r"\w+", markdown)
-
-
-def test_parts_keep_to_the_limit() -> None:
-    markdown = "# T\n\n" + "**word** and *more* words.\n\n" * 400
-    parts = split_message(render_whatsapp(markdown))
-    assert all(len(part) <= 4096 for part in parts)
-    assert sum(part.count("*word* and _more_ words.") for part in parts) == 400
