@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from app.phones import canonical
-from app.store.migrations import migrate
+from app.store.sqlite import SQLite
 from bench.client import SAID, phone
 from bench.standin import DONE
 
@@ -18,11 +18,12 @@ BATCH = 10_000
 
 def seed(database: Path, people: range, exchanges: int) -> None:
     """Gives each of these people so many answered messages, the newest an hour old."""
-    database.parent.mkdir(parents=True, exist_ok=True)
+    engine = SQLite(database)
+    engine.prepare()
+    engine.unlock()
     with closing(sqlite3.connect(database, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=OFF")
-        migrate(connection)
         connection.execute("BEGIN")
         for n in people:
             _person(connection, n)

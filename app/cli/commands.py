@@ -21,6 +21,7 @@ _MODULES = {
     "app.cli.mcp": ("mcp",),
     "app.cli.tools": ("catalog", "route"),
     "app.cli.trace": ("trace", "usage"),
+    "app.cli.db": ("db",),
     "app.cli.evaluation": ("eval",),
     "app.cli.knowledge": ("knowledge", "templates"),
 }

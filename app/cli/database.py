@@ -1,8 +1,8 @@
 """The database for a command: read without its lock, or opened with it."""
 
 import tempfile
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,8 +19,19 @@ async def open_database(location: Location) -> AsyncIterator[Database]:
     Raise StoreLockedError if another process holds it, StoreError if it cannot be used.
     """
     database = Database(location)
-    try:
+    with opening(location):
         await database.open()
+    try:
+        yield database
+    finally:
+        await database.close()
+
+
+@contextmanager
+def opening(location: Location) -> Iterator[None]:
+    """Raise StoreError for what goes wrong in the block because the database cannot be opened."""
+    try:
+        yield
     except engine_of(location).errors as error:
         raise StoreError(f"{shown(location)} cannot be opened: {error}; recado doctor says more") from error
     except OSError as error:
@@ -28,10 +39,6 @@ async def open_database(location: Location) -> AsyncIterator[Database]:
             f"the folder of {shown(location)} cannot be written: {error.strerror}; make room there, "
             "give this user the folder, or name another in DATABASE_URL"
         ) from error
-    try:
-        yield database
-    finally:
-        await database.close()
 
 
 def make_data_folder(folder: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import structlog
 
 from app.errors import StoreError
+from app.store.migrations import UNFINISHED
 from app.store.sqlite import FilesGoneError, SQLite
 
 T = TypeVar("T")
@@ -90,6 +91,19 @@ class Engine(Protocol):
 
     async def truncate_log(self) -> None:
         """Make deleted rows unreadable in the database's own log. Raises StoreError if that fails."""
+
+    def load(
+        self, connection: Any, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
+    ) -> None:
+        """Insert many rows at once, with the numbers that they have."""
+
+    def last_number(self, connection: Any, table: str, column: str) -> int:
+        """Return the highest number that a numbered table gave to a row, also one that is gone."""
+
+    def set_last_number(self, connection: Any, table: str, column: str, number: int) -> None: ...
+
+    def damage(self, connection: Any) -> list[str]:
+        """Return what the database finds wrong with its own files, a line each; a connection that reads."""
 
 
 def engine_of(location: Location) -> Engine:
@@ -188,6 +202,10 @@ class Database:
         try:
             self._engine.prepare()
             await self._engine.open_readers()
+            if await self.one("SELECT 1 FROM schema_version WHERE version = ?", UNFINISHED):
+                raise StoreError(
+                    "a move into this database was not finished: go on with recado db move, as it was begun"
+                )
             self._loop = asyncio.get_running_loop()
         except BaseException:
             await self.close()

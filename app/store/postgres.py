@@ -40,6 +40,21 @@ _TYPES = {
     "TEXT": 'text COLLATE "C"',  # sorted as in SQLite
     "WITHOUT ROWID": "",
 }
+_DAMAGE = """
+SELECT 'the index ' || indexrelid::regclass || ' cannot be used: REINDEX mends it' FROM pg_index
+JOIN pg_class ON pg_class.oid = indrelid
+WHERE NOT indisvalid AND relnamespace = current_schema()::regnamespace
+UNION ALL
+SELECT 'the rule ' || conname || ' is not enforced' FROM pg_constraint
+WHERE NOT convalidated AND connamespace = current_schema()::regnamespace
+UNION ALL
+SELECT 'a trigger of ' || tgrelid::regclass || ' is switched off: ' || tgname FROM pg_trigger
+JOIN pg_class ON pg_class.oid = tgrelid
+WHERE tgenabled = 'D' AND relnamespace = current_schema()::regnamespace
+UNION ALL
+SELECT checksum_failures || ' pages had a wrong checksum' FROM pg_stat_database
+WHERE datname = current_database() AND checksum_failures > 0
+"""
 _TYPE = re.compile("|".join(_TYPES))
 _BYTES = re.compile(r"length\(CAST\(([\w.]+) AS BLOB\)\)")
 _NAMED = re.compile(r"(?<![:\w]):([a-z_]+)")
@@ -103,6 +118,13 @@ class Connection:
 
     def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> None:
         self._connection.cursor().executemany(_translated(sql), parameters)
+
+    def copy(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """Insert many rows by COPY."""
+        sql = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
+        with self._connection.cursor().copy(sql.encode()) as copy:
+            for row in rows:
+                copy.write_row(row)
 
     def script(self, sql: str) -> None:
         """Run statements without parameters."""
@@ -220,6 +242,28 @@ class Postgres:
 
     async def truncate_log(self) -> None:
         """Do nothing: PostgreSQL writes over deleted rows by itself, later."""
+
+    def load(
+        self, connection: Connection, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
+    ) -> None:
+        connection.copy(table, columns, rows)
+
+    def last_number(self, connection: Connection, table: str, column: str) -> int:
+        given = "pg_sequence_last_value(pg_get_serial_sequence(?, ?)::regclass)"
+        row = connection.execute(
+            f"SELECT greatest({given}, (SELECT max({column}) FROM {table}))", (table, column)
+        )
+        return int((row.fetchone() or [0])[0] or 0)
+
+    def set_last_number(self, connection: Connection, table: str, column: str, number: int) -> None:
+        if number:
+            sql = "SELECT setval(pg_get_serial_sequence(?, ?), ?)"
+            connection.execute(sql, (table, column, number))
+
+    def damage(self, connection: Connection) -> list[str]:
+        """Return unusable indexes, references that are not enforced, and pages whose checksums were wrong."""
+        connection.execute("SET statement_timeout = 0")
+        return [str(line) for (line,) in connection.execute(_DAMAGE)]
 
 
 def _says(error: Exception) -> str:

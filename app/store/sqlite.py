@@ -104,6 +104,29 @@ class SQLite:
                 raise StoreError(f"{self.path}-wal is still being read: it is emptied when nobody does")
             await asyncio.sleep(0.1)
 
+    def load(
+        self,
+        connection: sqlite3.Connection,
+        table: str,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[Any]],
+    ) -> None:
+        values = ", ".join("?" * len(columns))
+        connection.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values})", rows)
+
+    def last_number(self, connection: sqlite3.Connection, table: str, column: str) -> int:
+        sql = f"SELECT max(number) FROM (SELECT max({column}) AS number FROM {table}"
+        sql += " UNION ALL SELECT seq FROM sqlite_sequence WHERE name = ?)"
+        return int(connection.execute(sql, (table,)).fetchone()[0] or 0)
+
+    def set_last_number(self, connection: sqlite3.Connection, table: str, column: str, number: int) -> None:
+        connection.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
+        connection.execute("INSERT INTO sqlite_sequence VALUES (?, ?)", (table, number))
+
+    def damage(self, connection: sqlite3.Connection) -> list[str]:
+        found = [str(line) for (line,) in connection.execute("PRAGMA integrity_check(5)")]
+        return [] if found == ["ok"] else found
+
 
 def _run_script(connection: sqlite3.Connection, sql: str) -> None:
     """Run statements in the open transaction, which `executescript` would commit first."""

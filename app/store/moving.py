@@ -1,0 +1,159 @@
+"""Moves everything from a database into an empty one, of the same kind or the other.
+
+Rows are copied in the order of their keys, a batch in a transaction: the last key of each table says where a
+move goes on that was cut off. A row of `schema_version` marks a database whose move is not finished.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+from app.errors import StoreError
+from app.store.database import Connection, Engine, Location, engine_of, exists, placeholders, scalar
+from app.store.migrations import UNFINISHED
+from app.store.tables import Table, tables
+
+BATCH = 1000
+
+
+def move(source: Location, target: Location, report: Callable[[str], None]) -> None:
+    """Copy every row and compare both sides; report a line for each table.
+
+    Raise StoreLockedError if a server uses one of them, StoreError if the target holds other rows or if
+    the sides differ in the end.
+    """
+    with (
+        _locked(source) as old,
+        _locked(target) as new,
+        closing(old.connect_to_read()) as reading,
+        closing(new.connect()) as writing,
+    ):
+        _claim(reading, new, writing)
+        for table in tables():
+            if count := _copy(table, reading, new, writing):
+                report(f"{table.name}: {count:,} rows copied")
+        with _transaction(new, writing):
+            _restore_counts(reading, writing)
+            for table in tables():
+                if table.is_numbered:
+                    number = old.last_number(reading, table.name, table.key[0])
+                    new.set_last_number(writing, table.name, table.key[0], number)
+        with closing(new.connect_to_read()) as copied:
+            _compare(reading, copied, report)
+        with _transaction(new, writing):
+            writing.execute("DELETE FROM schema_version WHERE version = ?", (UNFINISHED,))
+
+
+@contextmanager
+def _locked(location: Location) -> Iterator[Engine]:
+    engine = engine_of(location)
+    try:
+        engine.prepare()
+        yield engine
+    finally:
+        engine.unlock()
+
+
+@contextmanager
+def _transaction(engine: Engine, connection: Connection) -> Iterator[None]:
+    """Commit after the block; what raises in it ends the move, and its connection."""
+    engine.begin(connection)
+    yield
+    engine.commit(connection)
+
+
+def _claim(reading: Connection, engine: Engine, writing: Connection) -> None:
+    """Mark the target as that of this move, or find it marked so. Raise StoreError if it holds other rows."""
+    steps = reading.execute(
+        "SELECT version, name, applied_at FROM schema_version ORDER BY version"
+    ).fetchall()
+    if steps[0]["version"] == UNFINISHED:
+        raise StoreError("a move into the database that is to be moved was not finished; finish that first")
+    mark = f"moving from {_digest([tuple(step) for step in steps])}"  # no other has the same times
+    found = scalar(writing, "SELECT name FROM schema_version WHERE version = ?", UNFINISHED)
+    if found not in (None, mark):
+        raise StoreError("the target holds a part of another database; name one that is empty")
+    filled = [table.name for table in tables() if exists(writing, f"SELECT 1 FROM {table.name} LIMIT 1")]
+    if found is None and filled:
+        raise StoreError(f"the target is not empty ({', '.join(filled[:3])}); name one that is")
+    if found is None:
+        with _transaction(engine, writing):
+            writing.execute("INSERT INTO schema_version VALUES (?, ?, 0)", (UNFINISHED, mark))
+
+
+def _copy(table: Table, reading: Connection, engine: Engine, writing: Connection) -> int:
+    """Copy the rows behind the last one that is there already; return how many there were."""
+    backwards = ", ".join(f"{column} DESC" for column in table.key)
+    last = f"SELECT {', '.join(table.key)} FROM {table.name} ORDER BY {backwards} LIMIT 1"
+    count = 0
+    for rows in _batches(reading, table, tuple(writing.execute(last).fetchone() or ())):
+        try:
+            with _transaction(engine, writing):
+                engine.load(writing, table.name, table.columns, rows)
+        except engine.errors as error:
+            raise StoreError(
+                f"{table.name} could not be written: {' '.join(str(error).split())}; what was copied so far "
+                "stays, and the same command goes on behind it"
+            ) from error
+        count += len(rows)
+    return count
+
+
+def _batches(
+    connection: Connection, table: Table, after: tuple[Any, ...] = ()
+) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield the rows behind a key, in the order of their keys."""
+    key = ", ".join(table.key)
+    places = [table.columns.index(column) for column in table.key]
+    while True:
+        behind = f" WHERE ({key}) > ({placeholders(after)})" if after else ""
+        select = f"SELECT {', '.join(table.columns)} FROM {table.name}{behind} ORDER BY {key} LIMIT {BATCH}"
+        rows = [tuple(row) for row in connection.execute(select, after)]
+        if not rows:
+            return
+        yield rows
+        after = tuple(rows[-1][place] for place in places)
+
+
+def _restore_counts(reading: Connection, writing: Connection) -> None:
+    """Set what triggers counted a second time while the rows of `skill_data` came in."""
+    counts = [tuple(row) for row in reading.execute("SELECT data_bytes, id FROM people")]
+    if counts:
+        writing.executemany("UPDATE people SET data_bytes = ? WHERE id = ?", counts)
+
+
+def _compare(one: Connection, other: Connection, report: Callable[[str], None]) -> None:
+    """Raise StoreError naming the tables whose rows are not the same on both sides."""
+    different = []
+    for table in tables():
+        (count, digest), (copied, copied_digest) = _summary(one, table), _summary(other, table)
+        is_same = digest == copied_digest
+        if not is_same:
+            different.append(table.name)
+            report(f"{table.name}: DIFFERENT, {count:,} rows in the source and {copied:,} in the target")
+        elif count:
+            report(f"{table.name}: the same {count:,} rows on both sides (SHA-256 {digest[:16]})")
+    if different:
+        raise StoreError(
+            f"not moved: {', '.join(different)} differ; one side was changed meanwhile. "
+            "Empty the target and move again"
+        )
+
+
+def _summary(connection: Connection, table: Table) -> tuple[int, str]:
+    """Return the number of rows and a hash of their values in the order of keys."""
+    digest, count = hashlib.sha256(), 0
+    for rows in _batches(connection, table):
+        count += len(rows)
+        digest.update(_bytes(rows))
+    return count, digest.hexdigest()
+
+
+def _digest(rows: list[tuple[Any, ...]]) -> str:
+    return hashlib.sha256(_bytes(rows)).hexdigest()[:16]
+
+
+def _bytes(rows: list[tuple[Any, ...]]) -> bytes:
+    """Return the rows as Python writes them: 1 is not 1.0 there, and a float has its shortest form."""
+    return "".join(f"{row!r}\n" for row in rows).encode()
