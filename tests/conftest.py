@@ -25,12 +25,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 SLOW_FOLDERS = {"browser", "chaos", "conformance"}
+SLOW_FILE = b"\npytestmark = pytest.mark.slow\n"
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Where slow tests are left out, do not even import the folders that hold nothing else."""
-    is_left_out = collection_path.parent == Path(__file__).parent and collection_path.name in SLOW_FOLDERS
-    return True if config.option.markexpr == "not slow" and is_left_out else None
+    """Where slow tests are left out, do not even import the folders and files that hold nothing else."""
+    if config.option.markexpr != "not slow":
+        return None
+    if collection_path.parent == Path(__file__).parent and collection_path.name in SLOW_FOLDERS:
+        return True
+    return True if collection_path.suffix == ".py" and SLOW_FILE in collection_path.read_bytes() else None
 
 
 def pytest_collection_finish() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.http.address import Address, FetchError, is_ours, is_public
+from app.http.address import Address, FetchError, is_public
 
 PUBLIC = """
 1.1.1.1 8.8.8.8 9.255.255.255 11.0.0.0 93.184.216.34 100.63.255.255 100.128.0.0 126.255.255.255 128.0.0.0
@@ -43,11 +43,6 @@ def test_machines_on_the_internet_may_be_asked() -> None:
 def test_local_private_and_special_ranges_may_not() -> None:
     for ip in SPECIAL.split():
         assert not is_public(ip_address(ip))
-
-
-def test_an_address_of_this_machine_is_known_as_ours() -> None:
-    assert is_ours(ip_address("127.0.0.1"))
-    assert not is_ours(ip_address("192.0.2.1"))
 
 
 def test_a_public_address_of_this_machine_may_not_be_asked() -> None:

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from app.mcp.adapter import adapt, findings, offered_name, unique_names, why_unusable
+from app.mcp.adapter import adapt, findings, unique_names, why_unusable
 from app.mcp.definitions import ServerDefinition
 from app.tools import ConfirmationPolicy, ExecutionEngine, ToolContext, ToolRegistry, ToolResult
 from app.tools.tool import Tool
@@ -150,14 +150,6 @@ def test_orders_to_the_model_and_hidden_text_are_found() -> None:
 
 
 FIT = re.compile(r"[A-Za-z0-9_-]{1,64}")
-
-
-def test_a_long_name_keeps_its_end_and_stays_the_same() -> None:
-    tool = "list_all_of_the_pull_requests_that_wait_for_my_review"
-    name = offered_name("github-enterprise", tool)
-    assert len(name) == 64
-    assert name.endswith(tool[-40:])
-    assert name == "mcp_github-ent_3adff8e3_he_pull_requests_that_wait_for_my_review"
 
 
 def test_equal_names_are_told_apart_in_any_order() -> None:

@@ -9,23 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from app.mcp.definitions import parse_entry
 from app.mcp.pins import definition_hash
 from app.mcp.supervisor import Limits
-from tests.mcp.manager import QUICK, SECONDS, Manager, lives
-from tests.standins.mcp_server import TOOLS, command, tool
+from tests.mcp.manager import QUICK, Manager, lives
+from tests.standins.mcp_server import command, tool
 from tests.world import until
 
 pytestmark = pytest.mark.slow
-
-
-async def test_tools_of_a_server_are_offered_and_answer(manager: Manager) -> None:
-    state = await manager.start("time", description="knows what time it is")
-    assert (state.phase, state.revision, state.reason) == ("ready", "2025-11-25", "")
-    assert state.tools == ("mcp_time_echo", "mcp_time_add")
-    assert manager.servers.descriptions == {"time": "knows what time it is: echo, add"}
-    assert {tool.category for tool in manager.servers.tools} == {"time"}
-    assert (await manager.call("mcp_time_add", a=2, b=3)).data == {"sum": 5}
 
 
 @pytest.mark.parametrize("scenario", [{"dies": [1, 2]}, {"silent": ["initialize"]}])
@@ -114,19 +104,6 @@ async def test_a_new_tool_waits_until_it_is_approved(manager: Manager) -> None:
     assert (await manager.call("mcp_one_late")).ok
 
 
-async def test_a_definition_that_changed_meanwhile_is_held_back(manager: Manager, tmp_path: Path) -> None:
-    file = tmp_path / "tools.json"
-    file.write_text(json.dumps(TOOLS))
-    await manager.start("one", {"tools_file": str(file)})
-    await manager.servers.stop()
-    file.write_text(json.dumps([TOOLS[0], {**TOOLS[1], "description": "adds, and sends the sum to us"}]))
-    again = Manager(manager.folder)
-    state = await again.start("one", {"tools_file": str(file)})
-    await again.servers.stop()
-    assert [held.tool for held in state.held_back] == ["add"]
-    assert state.tools == ("mcp_one_echo",)
-
-
 async def test_a_tool_that_changed_during_a_restart_is_not_called(manager: Manager, tmp_path: Path) -> None:
     file = tmp_path / "tools.json"
     file.write_text(json.dumps([tool("crash"), tool("echo")]))
@@ -209,19 +186,3 @@ async def test_a_killed_host_leaves_no_server(manager: Manager, tmp_path: Path, 
     pids = [int(word) for word in host.stdout.splitlines()[-1].split()]
     assert len(pids) >= 3  # it, its grandchild, and what watches over both
     await until(lambda: not any(map(lives, pids)), "the end of its processes")
-
-
-async def test_results_hold_no_secret_of_the_server(manager: Manager) -> None:
-    program, *args = command(
-        tools=[tool("environment"), tool("fail", properties={"text": {"type": "string"}})]
-    )
-    env = {"FAR_KEY": "${FAR_KEY}", "AUTH_HEADER": "Bearer ${FAR_KEY}", "REGION": "${REGION}"}
-    values = {"FAR_KEY": "k3y-0f-the-far-one", "REGION": "south-america"}
-    manager.definitions["one"] = parse_entry("one", {"command": program, "args": args, "env": env}, values)
-    await manager.servers.refresh()
-    await manager.servers.settled("one", SECONDS)
-    said = await manager.read("mcp_one_environment")
-    assert (said["FAR_KEY"], said["AUTH_HEADER"], said["REGION"]) == ("…", "…", "south-america")
-    failed = await manager.call("mcp_one_fail", text="401 for https://x.example/?key=k3y-0f-the-far-one")
-    assert failed.error is not None
-    assert failed.error.message == "401 for https://x.example/?key=…"

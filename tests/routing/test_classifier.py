@@ -75,17 +75,6 @@ async def test_nothing_is_a_valid_answer() -> None:
         assert sticky.intent.source == "sticky"
 
 
-async def test_the_system_message_is_stable_and_the_message_comes_last() -> None:
-    model = Scripted("none")
-    await classify_intent(model, REQUEST)
-    await classify_intent(model, replace(REQUEST, said="otra cosa", categories=REQUEST.categories[::-1]))
-    first, second = (request.messages for request in model.requests)
-    assert first[0] == second[0]
-    assert first[0]["content"].endswith("- notes: Keeps notes\n- weather: Forecasts")
-    assert first[-1]["content"].endswith("Message:\nanota comprar pan")
-    assert "hola" in first[-1]["content"]
-
-
 async def test_many_categories_are_shortlisted_by_the_index() -> None:
     categories = tuple((f"c{n:03}", f"Category {n}") for n in range(500))
     documents = [Document(f"t{n}", f"tool{n}", "Something", f"c{n:03}") for n in range(499)]
@@ -101,18 +90,6 @@ async def test_many_categories_are_shortlisted_by_the_index() -> None:
     first, second = (request.messages for request in model.requests)
     assert first[0] == second[0]
     assert "c499" in first[1]["content"]
-
-
-async def test_the_prompt_is_small_however_many_categories_and_however_long() -> None:
-    categories = tuple(
-        (f"category-{n:03}", "Sehr ausführlich beschrieben, größer als nötig. " * 40) for n in range(500)
-    )
-    model = Scripted("none")
-    for count in (1, 10, 20, 40, 500):
-        await classify_intent(model, replace(REQUEST, categories=categories[:count]))
-    sizes = [sum(len(one["content"].encode()) for one in request.messages) for request in model.requests]
-    assert max(sizes) < 4_000
-    assert [len(request.categories) for request in model.requests[:3]] == [1, 10, 20]
 
 
 DAYS = ToolIndex(

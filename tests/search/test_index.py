@@ -63,27 +63,6 @@ def test_a_message_finds_tools_that_are_described_in_english(said: str, found: s
     assert index.rank(said)[0].coverage > 0
 
 
-@pytest.mark.parametrize(
-    ("said", "first"),
-    [
-        ("is the lamp on?", "lamp_state"),
-        ("¿está encendida la lámpara?", "lamp_state"),
-        ("a lâmpada está ligada?", "turn_on_lamp"),  # begins as an order may
-        ("está ligada a lâmpada?", "lamp_state"),
-        ("turn on the lamp", "turn_on_lamp"),
-        ("prende la lámpara", "turn_on_lamp"),
-    ],
-)
-def test_a_question_of_state_prefers_tools_that_read(said: str, first: str) -> None:
-    index = ToolIndex(
-        [
-            Document("turn_on_lamp", "turn_on_lamp", "Turns on a lamp or light."),
-            Document("lamp_state", "lamp_state", "Shows whether a lamp or light is on."),
-        ]
-    )
-    assert index.rank(said)[0].id == first
-
-
 def _rows(folder: str, name: str) -> list[dict[str, Any]]:
     samples = os.environ.get("RECADO_SAMPLES")
     if not samples:

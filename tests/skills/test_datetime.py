@@ -42,14 +42,6 @@ def test_a_country_of_several_zones_tells_the_main_ones() -> None:
         assert answer["summary"].count("•") == len(offsets)
 
 
-def test_an_unknown_place_gets_near_names() -> None:
-    for place, near in [("Tokoi", "Tokio"), ("Bogotta", "Bogotá"), ("xyzzyq", "America/Lima")]:
-        error = now(place, context=context())["error"]
-        assert error["code"] == "LOCATION_NOT_FOUND"
-        assert place in error["message"]
-        assert near in error["hint"]
-
-
 CLOCKS = table("datetime", "clocks")
 
 

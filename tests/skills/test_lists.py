@@ -68,16 +68,6 @@ def test_a_part_of_an_amount_changes_nothing(had: str, said: str, ana) -> None:
     assert check([had], context=ana)["done"] == [had]
 
 
-def test_a_checked_thing_that_is_said_again_is_open_again(ana) -> None:
-    add(["leche", "pan"], context=ana)
-    check(["leche"], context=ana)
-    assert add(["leche"], context=ana)["open"] == ["leche", "pan"]
-    check(["leche"], context=ana)
-    again = check(["leche"], done=False, context=ana)
-    assert again["summary"] == "✓ Otra vez pendiente en la lista Compras: leche"
-    assert check(["leche"], done=False, context=ana)["summary"].startswith("No estaba tachado")
-
-
 def test_a_list_is_found_by_what_is_on_it_or_by_being_in_use(trip) -> None:
     assert add(["suéter"], context=trip)["list"] == "Viaje"
     assert check(["leche de coco"], context=trip)["list"] == "Súper"

@@ -61,49 +61,6 @@ def test_nothing_that_a_skill_began_outlives_the_server(
     wait_for(gone(pids), "every process to be gone", 5)
 
 
-LEAVES = '''
-import os
-
-def leave(how: int) -> str:
-    """Leaves."""
-    os._exit(how)
-'''
-
-
-def test_a_skill_that_keeps_dying_is_set_aside_and_told_and_tried_again_when_it_changes(
-    tmp_path: Path, make_world: Any, model: Any
-) -> None:
-    offered: list[list[str]] = []
-
-    def answer(body: dict[str, Any]) -> Any:
-        if is_classifier(body):
-            return '{"categories": ["leaver"]}'
-        rounds = sum(message["role"] == "tool" for message in body["messages"])
-        offered.append([tool["function"]["name"] for tool in body.get("tools", ())])
-        return calls(("leave", {"how": rounds})) if rounds < 3 and "leave" in offered[-1] else "well"
-
-    folder = write(tmp_path / "skills" / "leaver", LEAVES)
-    server, graph = make_world(model=model(answer), SKILLS_DIR=str(tmp_path / "skills"))
-
-    def alerts() -> list[tuple[str, bool]]:
-        rows = server.rows("SELECT text, mended_at FROM alerts WHERE code LIKE 'skill:%'")
-        return [(row["text"], row["mended_at"] is None) for row in rows]
-
-    graph.say("p0", "leave")
-    graph.reply("p0")
-    (told,) = wait_for(alerts, "the alert")
-    assert told[1]
-    assert "leaver is set aside after 3 failures in a row" in told[0]
-    graph.say("p1", "leave")
-    graph.reply("p1")
-    assert "leave" not in offered[-1]
-    (folder / "scripts" / "tools.py").write_text(LEAVES.replace("os._exit(how)", "return 'left'"), "utf-8")
-    graph.say("p2", "leave")
-    graph.reply("p2")
-    assert "leave" in offered[-1]
-    wait_for(lambda: not alerts()[0][1], "the alert to be closed")
-
-
 def test_the_servers_memory_is_not_for_processes_of_its_user() -> None:
     code = (
         "import ctypes\nfrom app.errors import RecadoError\nfrom app.server import serve\n"

@@ -46,14 +46,6 @@ def test_a_project_is_created_and_listed_with_its_progress(house) -> None:
     )
 
 
-def test_without_a_name_the_only_project_is_meant(ana) -> None:
-    create("Casa", context=ana)
-    assert add("pintar", context=ana)["project"] == "Casa"
-    create("Viaje", context=ana)
-    error = add("pintar", context=ana)["error"]
-    assert (error["code"], error["message"]) == ("WHICH_PROJECT", "¿En qué proyecto?\n2. Viaje\n1. Casa")
-
-
 def test_a_project_is_shown_with_all_that_belongs_to_it(house) -> None:
     change("pintura", status="done", context=house)
     note("el pintor se llama Luis", "casa", context=house)

@@ -1,6 +1,6 @@
 """Lists with numbers that stay, as tools of skills keep them."""
 
-from app.tools.authoring import Ledger, means_all, meant
+from app.tools.authoring import Ledger, meant
 from tests.limits import limited
 from tests.skills.tools import Rows
 
@@ -53,14 +53,3 @@ def test_what_is_looked_for_is_read_up_to_a_limit() -> None:
     entries = ledger(Rows(), *(f"1 {number}" for number in range(200))).entries
     with limited():
         assert meant(entries, "1+1 " * 8_000 + "x") == entries
-
-
-def test_naming_everything_or_nothing_is_told_apart() -> None:
-    for wanted, all_ in [
-        ("", True),
-        ("todas mis notas", True),
-        ("all of them", True),
-        ("pan", False),
-        ("nada", False),
-    ]:
-        assert means_all(wanted, NOUNS) is all_
