@@ -23,7 +23,7 @@ of_sqlite = pytest.mark.skipif(bool(SERVER), reason="about SQLite")
 def database_at(file: Path) -> Location:
     """Return a database with every migration applied: this file, or one of the server that stands for it."""
     if not SERVER:
-        return file if file.exists() else Path(shutil.copy(_empty_file(), file))
+        return file_at(file)
     import psycopg
     from psycopg.conninfo import make_conninfo
 
@@ -39,6 +39,11 @@ def database_at(file: Path) -> Location:
         if name not in known:
             connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
     return make_conninfo(SERVER, dbname=name)
+
+
+def file_at(file: Path) -> Path:
+    """Return an SQLite file with every migration applied, at this path."""
+    return file if file.exists() else Path(shutil.copy(_empty_file(), file))
 
 
 @cache

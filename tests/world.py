@@ -20,6 +20,7 @@ from typing import Any
 import httpx
 import orjson
 
+from tests.databases import file_at
 from tests.forks import SERVE, ForkedServer, run_recado
 from tests.standins.graph import control_app, graph_of
 from tests.standins.listener import Listener
@@ -107,6 +108,9 @@ class Server:
         assert self.process is not None
         if self.process.poll() is not None:
             raise AssertionError(f"the server ended with {self.process.returncode}:\n{self.log[-3000:]}")
+        with socket.socket() as probe:  # as long as nothing listens, a client of HTTP would only cost time
+            if probe.connect_ex(("127.0.0.1", self.port)):
+                return False
         try:
             return self.http.get("/health", timeout=2).status_code == 200
         except httpx.HTTPError:
@@ -293,6 +297,7 @@ def world(folder: Path, *, crowd: int = 4, graph: dict[str, Any] | None = None, 
     server = Server(folder, **{"ALLOWED_PHONE_NUMBERS": phones, "OWNER_PHONE_NUMBERS": "12125550000", **env})
     stand_in = Graph(folder, server, **{"people": [], "crowd": crowd, **(graph or {})})
     server.env.update({**connected(stand_in.port), **env})
+    file_at(folder / "recado.db")
     try:
         yield server, stand_in
     finally:
