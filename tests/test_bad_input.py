@@ -18,9 +18,6 @@ OPEN_WINDOW = {"window_open": True}
 """For bodies that do not come through the stand-in, which would find its 24-hour window closed."""
 
 
-STRANGE = ["long", "emoji", "arabic", "nul", "bidi", "surrogate", "sql", "braces", "blank"]
-
-
 @pytest.fixture(scope="module")
 def shared_world(tmp_path_factory):
     """One server for tests that each speak as a person of their own, and play the model in turn."""
@@ -98,26 +95,25 @@ def test_good_messages_beside_malformed_ones_are_answered(quiet_world):
     assert "you said: hello" in "".join(graph.texts("p32"))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "x" * 100_000,
-        "🙂👩‍👩‍👧‍👦🏽",
-        "مرحبا كيف حالك",
-        "a\x00b\x00",
-        "‮ desrever ‬",
-        "\ud800 lone",
-        "'; DROP TABLE inbox; --",
-        "{place} {0} %s {{}}",
-        "   ",
-    ],
-    ids=STRANGE,
-)
-def test_strange_texts_are_answered(shared_world, text, request):
+STRANGE = [
+    "x" * 100_000,
+    "🙂👩‍👩‍👧‍👦🏽",
+    "مرحبا كيف حالك",
+    "a\x00b\x00",
+    "‮ desrever ‬",
+    "\ud800 lone",
+    "'; DROP TABLE inbox; --",
+    "{place} {0} %s {{}}",
+    "   ",
+]
+
+
+def test_strange_texts_are_answered(shared_world):
     server, graph, _ = shared_world
-    person = f"p{20 + STRANGE.index(request.node.callspec.id)}"
-    assert server.post(text_body(f"wamid.{person}", text, f"1212555{int(person[1:]):04}")).status_code == 200
-    assert graph.reply(person)
+    for number, text in enumerate(STRANGE, 20):
+        assert server.post(text_body(f"wamid.p{number}", text, f"1212555{number:04}")).status_code == 200
+    for number in range(20, 20 + len(STRANGE)):
+        assert graph.reply(f"p{number}")
 
 
 def garbage(*answers):
@@ -147,9 +143,6 @@ MALFORMED = {
     "an empty fence": (garbage("```\n```"), "another way"),
     "always empty": (garbage({"content": ""}), "another way"),
     "not json": (garbage(Response("<html>oops</html>")), "language model"),
-    "no choices": (garbage(Response('{"error": {"message": "no"}}')), "language model"),
-    "choices null": (garbage(Response('{"choices": null}')), "language model"),
-    "thoughts": (garbage("<think>the user wants\n\nx</think>\n\nHola"), "Hola"),
     "orphan thought": (garbage("so I think…</think>Hola"), "Hola"),
     "content list": (garbage({"content": [{"type": "text", "text": "Hola"}]}), "Hola"),
     "broken arguments": (
@@ -178,7 +171,6 @@ MALFORMED = {
         '{"name": "calculate"',
     ),
     "deep arguments": (garbage(calling(DEEP), "mended"), "mended"),
-    "deep arguments in a text": (garbage(calling(json.dumps(DEEP)), "mended"), "mended"),
     "a deep list for arguments": (garbage(calling(DEEP_LIST), "mended"), "mended"),
     "repeats itself": (garbage(calls(("calculate", {"expression": "1+1"}))), "another way"),
 }
@@ -309,31 +301,22 @@ def test_an_overloaded_model_is_tried_again_within_the_turns_patience(shared_wor
     assert graph.reply("p34") == "here now"
 
 
-def test_a_wrong_key_is_said_to_the_operator_and_kept_from_the_person(make_world, model):
-    def play(body):
-        return Response('{"error": {"message": "Incorrect API key sk-secret-123"}}', status_code=401)
-
-    server, graph = make_world(model=model(play), OPENAI_API_KEY="sk-secret-123")
+def test_a_wrong_key_is_said_to_the_operator_and_no_secret_nor_text_stands_in_the_logs(make_world, model):
+    secrets = {"OPENAI_API_KEY": "sk-very-secret-key", "ADMIN_TOKEN": "adm-secret-token"}
+    played = model(echo)
+    server, graph = make_world(model=played, LOG_LEVEL="DEBUG", **secrets)
+    graph.say("p1", "the secret of the pyramid")
+    graph.reply("p1")
+    refusal = '{"error": {"message": "Incorrect API key sk-very-secret-key"}}'
+    played.play = lambda body: Response(refusal, status_code=401)
     graph.say("p1", "hello?")
-    reply = graph.reply("p1")
+    reply = graph.reply("p1", 2)
     assert "sk-" not in reply
     assert "401" not in reply
-    assert "sk-secret-123" not in server.log
+    server.stop()
     assert "401" in server.log
-
-
-def test_the_graph_api_away_for_a_while_loses_nothing_and_keeps_order(quiet_world):
-    server, graph = quiet_world
-    done = "SELECT 1 FROM turns WHERE state = 'done'"
-    before = len(server.rows(done))
-    graph.faults(offline=True)
-    for n in range(3):
-        graph.say("p35", f"m{n}")
-        wait_for(lambda n=n: len(server.rows(done)) > before + n, "the turn")
-    assert graph.sends("p35") == []
-    graph.faults(offline=False)
-    wait_for(lambda: not open_work(server), "every send", 40)
-    assert graph.texts("p35") == [f"you said: m{n}" for n in range(3)]
+    for secret in (*secrets.values(), "access-token-of-the-test", "app-secret-of", "pyramid"):
+        assert secret not in server.log
 
 
 def test_refusals_follow_the_error_table_and_tell_the_operator(make_world, model):
@@ -356,21 +339,28 @@ def test_refusals_follow_the_error_table_and_tell_the_operator(make_world, model
     assert graph.reply("p3", seconds=10) == "you said: first"
 
 
-def test_rates_of_meta_are_obeyed(quiet_world):
-    _, graph = quiet_world
-    graph.faults(fail=[{"code": 131056, "status": 400, "retry_after": 1}])
+def test_the_graph_api_away_or_too_busy_loses_nothing_and_keeps_order(quiet_world):
+    server, graph = quiet_world
+    done = "SELECT 1 FROM turns WHERE state = 'done'"
+    before = len(server.rows(done))
+    graph.faults(offline=True)
+    for n in range(3):
+        graph.say("p35", f"m{n}")
+        wait_for(lambda n=n: len(server.rows(done)) > before + n, "the turn")
+    assert graph.sends("p35") == []
     started = time.monotonic()
-    graph.say("p36", "hello")
-    assert graph.reply("p36") == "you said: hello"
+    graph.faults(offline=False, fail=[{"code": 131056, "status": 400, "retry_after": 1}])
+    wait_for(lambda: not open_work(server), "every send", 40)
+    assert graph.texts("p35") == [f"you said: m{n}" for n in range(3)]
     assert time.monotonic() - started >= 1
 
 
 def test_a_number_on_the_test_list_in_its_other_form_is_reached_and_remembered(make_world, model):
-    person = {"id": "mx", "name": "Ana", "phone": "5215550100009", "user_id": "MX.1055010009"}
+    ana = {"id": "mx", "name": "Ana", "phone": "5215550100009", "user_id": "MX.1055010009"}
     server, graph = make_world(
         model=model(echo),
         ALLOWED_PHONE_NUMBERS="525550100009",
-        graph={"people": [person], "test_list": ["525550100009"]},
+        graph={"people": [ana], "test_list": ["525550100009"]},
     )
     graph.say("mx", "hola")
     assert graph.reply("mx") == "you said: hola"
@@ -383,27 +373,22 @@ def test_a_number_on_the_test_list_in_its_other_form_is_reached_and_remembered(m
 
 def test_somebody_with_only_a_user_id_is_answered_by_it(make_world, model):
     person = {"id": "dani", "name": "Dani", "phone": "", "user_id": "AR.1000000000", "username": "dani"}
-    server, graph = make_world(model=model(echo), start=False, graph={"people": [person]})
-    server.start()
+    server, graph = make_world(model=model(echo), graph={"people": [person]})
     assert server.post(text_body("wamid.0", "hi", "12125550001")).status_code == 200
-    record = server.folder / "server.json"
-    wait_for(record.exists, "the server to say where it is")
-    allow = {"Authorization": f"Bearer {json.loads(record.read_text())['token']}"}
-    change = {"action": "allow", "who": "AR.1000000000"}
-    server.http.post("/admin/people/change", json=change, headers=allow).raise_for_status()
+    server.admin("people/change", action="allow", who="AR.1000000000")
     graph.say("dani", "hola")
     assert graph.reply("dani") == "you said: hola"
     assert "recipient" in graph.sends("dani")[0]["body"]
 
 
-def test_an_answer_that_never_came_is_settled_by_its_status_without_a_second_send(make_world, model):
-    server, graph = make_world(model=model(echo), SEND_RECONCILE_SECONDS="3")
+def test_an_answer_that_never_came_is_settled_by_its_status_without_a_second_send(quiet_world):
+    server, graph = quiet_world
     graph.faults(drop_after_accept=1)
-    graph.say("p1", "hello")
-    graph.reply("p1")
+    graph.say("p37", "hello")
+    graph.reply("p37")
     wait_for(lambda: not open_work(server), "the end", 40)
-    assert graph.texts("p1") == ["you said: hello"]
-    assert server.rows("SELECT state FROM outbox")[0]["state"] == "sent"
+    assert graph.texts("p37") == ["you said: hello"]
+    assert server.rows("SELECT state FROM outbox ORDER BY rowid DESC")[0]["state"] == "sent"
 
 
 def test_a_full_disk_acknowledges_nothing_and_recovers(make_world, model):
@@ -426,19 +411,3 @@ def test_a_full_disk_acknowledges_nothing_and_recovers(make_world, model):
     assert server.rows("SELECT 1 FROM messages WHERE wamid = 'wamid.full'") == []
     assert server.post(refused).status_code == 200
     assert "nobody keeps this" in graph.reply("p1", 3)
-
-
-def test_no_secret_and_no_message_text_stands_in_the_logs(make_world, model):
-    server, graph = make_world(
-        model=model(echo),
-        LOG_LEVEL="DEBUG",
-        OPENAI_API_KEY="sk-very-secret-key",
-        ADMIN_TOKEN="adm-secret-token",
-    )
-    graph.say("p1", "the secret of the pyramid")
-    graph.reply("p1")
-    server.stop()
-    log = server.log
-    for secret in ("sk-very-secret-key", "adm-secret-token", "access-token-of-the-test", "app-secret-of"):
-        assert secret not in log
-    assert "pyramid" not in log

@@ -10,7 +10,7 @@ import pytest
 
 from tests.mailer import asked, calling, drop_mailer, marks, press, questions
 from tests.standins.model import ModelServer, calls, echo, is_classifier, last_user_text
-from tests.world import Town, text_body, wait_for, world
+from tests.world import Town, wait_for, world
 
 
 @pytest.fixture
@@ -24,6 +24,7 @@ def post(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Town, Path]
     folder, played = tmp_path_factory.mktemp("post"), ModelServer(echo)
     skills = drop_mailer(folder / "own")
     options = {"OPENAI_BASE_URL": played.url, "LLM_MODEL": "stand-in", "SKILLS_DIR": str(skills)}
+    options["SWEEP_SECONDS"] = "0.3"
     for server, graph in world(folder, crowd=40, **options):
         server.start()
         yield Town(server, graph, played), skills
@@ -123,43 +124,33 @@ def test_with_two_open_questions_a_plain_yes_asks_which(office):
     assert [mail["text"] for mail in mails(skills)] == ["two"]
 
 
-def test_always_here_holds_until_the_tool_changes(make_world, model, skills):
+def test_always_here_holds_until_the_tool_changes_also_while_a_question_is_open(make_world, model, skills):
     _, graph = make_world(model=model(sends(("ana@x.example", "hola"))), SKILLS_DIR=str(skills))
+    path = skills / "mailer" / "scripts" / "tools.py"
     graph.say("p0", "mail, please")
     press(graph, "p0", asked(graph, "p0"), "Always here")
     wait_for(lambda: len(mails(skills)) == 1, "the first mail")
     graph.say("p0", "mail again, please")
     wait_for(lambda: len(mails(skills)) == 2, "the second mail")
     assert len(questions(graph, "p0")) == 1
-    path = skills / "mailer" / "scripts" / "tools.py"
     path.write_text(path.read_text().replace("Send a mail.", "Send a mail and a copy."))
     graph.say("p0", "mail once more, please")
-    asked(graph, "p0", 2)
-    assert len(mails(skills)) == 2
-
-
-def test_a_tool_replaced_while_the_question_is_open_is_asked_about_again(make_world, model, skills):
-    _, graph = make_world(model=model(sends(("ana@x.example", "hola"))), SKILLS_DIR=str(skills))
-    graph.say("p0", "mail, please")
-    question = asked(graph, "p0")
-    path = skills / "mailer" / "scripts" / "tools.py"
-    path.write_text(path.read_text().replace("Send a mail.", "Send a mail to everybody."))
+    question = asked(graph, "p0", 2)
+    path.write_text(path.read_text().replace("Send a mail and a copy.", "Send a mail to everybody."))
     press(graph, "p0", question, "Yes")
-    again = asked(graph, "p0", 2)
-    assert mails(skills) == []
+    again = asked(graph, "p0", 3)
+    assert len(mails(skills)) == 2
     press(graph, "p0", again, "Yes")
-    wait_for(lambda: "result" in graph.texts("p0")[-1], "the result")
-    assert len(mails(skills)) == 1
+    wait_for(lambda: len(mails(skills)) == 3, "the third mail")
 
 
-def test_a_question_that_cannot_be_sent_ends_the_turn_honestly(make_world, model, skills):
-    server, graph = make_world(
-        model=model(sends(("ana@x.example", "hola"))), SKILLS_DIR=str(skills), SWEEP_SECONDS="0.3"
-    )
+def test_a_question_that_cannot_be_sent_ends_the_turn_honestly(office):
+    town, skills, person = office
+    graph, town.model.play = town.graph, sends(("ana@x.example", "hola"))
     graph.faults(fail=[{"code": 131026}])
-    graph.say("p0", "mail, please")
-    wait_for(lambda: server.rows("SELECT 1 FROM approvals WHERE state = 'failed'"), "the failed question")
-    wait_for(lambda: "could not be delivered" in "".join(graph.texts("p0")), "an honest end")
+    graph.say(person, "mail, please")
+    wait_for(lambda: "could not be delivered" in "".join(graph.texts(person)), "an honest end")
+    assert town.server.rows("SELECT 1 FROM approvals WHERE state = 'failed'")
     assert mails(skills) == []
 
 
@@ -235,7 +226,7 @@ KEPT_AND_TAKEN = (
 )
 
 
-def test_what_takes_away_asks_where_words_of_others_are_in_the_turn(make_world, model):
+def test_what_takes_away_asks_where_words_of_others_are_in_the_turn(town):
     def play(body):
         number = int(re.findall(r"case (\d)", last_user_text(body))[-1])
         kept, text, taken, what = KEPT_AND_TAKEN[number]
@@ -245,23 +236,22 @@ def test_what_takes_away_asks_where_words_of_others_are_in_the_turn(make_world, 
             return json.dumps({"categories": [category], "phrases": [wanted[0].replace("_", " ")]})
         return "done" if body["messages"][-1]["role"] == "tool" else calls(wanted)
 
-    server, graph = make_world(model=model(play), graph={"window_open": True})
+    server, graph, town.model.play = town.server, town.graph, play
+    people = [town.newcomer() for _ in KEPT_AND_TAKEN]
     ours = "SELECT (SELECT count(*) FROM skill_data), (SELECT count(*) FROM schedules WHERE active = 1)"
-    for number in range(len(KEPT_AND_TAKEN)):
-        graph.say(f"p{number}", f"keep case {number}")
-        graph.reply(f"p{number}")
+    for number, person in enumerate(people):
+        graph.say(person, f"keep case {number}")
+        graph.reply(person)
     before = tuple(server.rows(ours)[0])
-    for number in range(len(KEPT_AND_TAKEN)):
-        phone = f"1212555000{number}"
-        order = text_body(f"wamid.f{number}", f"take case {number}", phone, context={"forwarded": True})
-        assert server.post(order).status_code == 200
-        assert "This comes after I read text that is not yours" in asked(graph, f"p{number}")["text"]
+    for number, person in enumerate(people):
+        graph.say(person, f"take case {number}", forwarded=True)
+        assert "This comes after I read text that is not yours" in asked(graph, person)["text"]
     assert tuple(server.rows(ours)[0]) == before
-    for number in range(len(KEPT_AND_TAKEN)):
-        press(graph, f"p{number}", asked(graph, f"p{number}"), "No")
-        graph.reply(f"p{number}", 3)
-        graph.say(f"p{number}", "/new")
-        graph.reply(f"p{number}", 4)
-        graph.say(f"p{number}", f"take case {number}")
-        graph.reply(f"p{number}", 5)
-        assert len(questions(graph, f"p{number}")) == 1
+    for number, person in enumerate(people):
+        press(graph, person, asked(graph, person), "No")
+        graph.reply(person, 3)
+        graph.say(person, "/new")
+        graph.reply(person, 4)
+        graph.say(person, f"take case {number}")
+        graph.reply(person, 5)
+        assert len(questions(graph, person)) == 1

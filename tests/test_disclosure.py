@@ -62,7 +62,7 @@ def tool(body: dict[str, Any], name: str) -> dict[str, Any] | None:
     return found[0] if found else None
 
 
-def test_a_body_reaches_the_conversations_of_two_people_and_stays_with_each(make_world, model, folder):
+def test_a_body_stays_with_the_conversations_of_two_people_until_it_changes(make_world, model, folder):
     drop(folder, "rose-care", "Prune roses in late winter.")
     drop(folder, "tea", "Steep tea for three minutes.")
     model_server = model(obliging)
@@ -80,32 +80,20 @@ def test_a_body_reaches_the_conversations_of_two_people_and_stays_with_each(make
     graph.say("p0", "thanks")
     graph.reply("p0", 3)
     assert system(model_server.main_calls[-1]) == after
-    graph.say("p1", "and tea?")
-    graph.reply("p1", 2)
-    assert system(model_server.main_calls[-1]).count("Steep tea for three minutes.") == 1
     graph.say("p0", "/new")
     graph.reply("p0", 4)
     graph.say("p0", "thanks")
     graph.reply("p0", 5)
     assert "## Skill" not in system(model_server.main_calls[-1])
-
-
-def test_a_changed_body_is_new_at_the_next_message_and_a_deleted_one_gone(make_world, model, folder):
-    drop(folder, "rose-care", "Prune roses in late winter.")
-    model_server = model(obliging)
-    _, graph = make_world(model=model_server, SKILLS_DIR=str(folder))
-    graph.say("p0", "roses")
-    graph.reply("p0")
     drop(folder, "rose-care", "Prune roses in early spring, after the frost.")
-    graph.say("p0", "thanks")
-    graph.reply("p0", 2)
+    graph.say("p1", "thanks")
+    graph.reply("p1", 2)
     assert "early spring" in system(model_server.main_calls[-1])
     assert "late winter" not in system(model_server.main_calls[-1])
-    (folder / "tea").mkdir()  # a broken one beside it
-    (folder / "tea" / "SKILL.md").write_text("nothing that could be read")
+    (folder / "tea" / "SKILL.md").write_text("nothing that could be read")  # a broken one beside it
     shutil.rmtree(folder / "rose-care")
-    graph.say("p0", "thank you")
-    graph.reply("p0", 3)
+    graph.say("p1", "thank you")
+    graph.reply("p1", 3)
     assert "## Skill" not in system(model_server.main_calls[-1])
 
 
@@ -150,16 +138,6 @@ def test_a_long_body_is_loaded_by_the_model_and_then_stays(make_world, model, fo
     assert system(later).index("Steep tea") < system(later).index("Step 1:")
     assert tool(later, "load_skill") is None
     assert tool(later, "read_skill_file") is not None
-
-
-def test_without_skills_there_is_nothing_to_load(make_world, model, folder):
-    model_server = model(obliging)
-    _, graph = make_world(model=model_server, SKILLS_DIR=str(folder))
-    graph.say("p0", "roses and sums")
-    graph.reply("p0")
-    (body,) = model_server.main_calls
-    assert "calculate" in [one["function"]["name"] for one in body["tools"]]
-    assert (tool(body, "load_skill"), tool(body, "read_skill_file")) == (None, None)
 
 
 def test_a_skill_without_tools_is_found_without_a_classifier(make_world, model, folder):

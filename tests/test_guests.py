@@ -102,18 +102,6 @@ def test_neither_a_member_nor_a_guests_voice_note_waits_for_guests_documents(
     assert len(server.rows("SELECT 1 FROM attachments WHERE state IN ('new', 'kept')")) == 2
 
 
-def test_a_guest_is_told_once_an_hour_that_a_question_is_over(make_world: Any) -> None:
-    server, graph = make_world(crowd=0, graph={"people": PEOPLE}, ACCESS="everyone")
-    graph.say("guest", "hola")
-    graph.reply("guest")
-    for number in range(6):
-        forged = {"id": f"approval:{number:032x}", "title": "Sí"}
-        graph.inbound({"person": "guest", "type": "button", "reply": forged})
-    assert "Esa pregunta ya terminó" in graph.reply("guest", 2)
-    wait_for(lambda: not server.rows("SELECT 1 FROM inbox WHERE done_at IS NULL"), "the other presses")
-    assert len(server.rows("SELECT 1 FROM outbox WHERE source LIKE 'heard:%'")) == 1
-
-
 def test_an_invitation_code_makes_a_member_as_often_as_it_says(make_world: Any) -> None:
     server, graph = make_world(crowd=0, graph={"people": PEOPLE}, ACCESS="code")
     told = server.recado("people", "invite", "--uses", "1")
@@ -148,6 +136,18 @@ def stranger(_door: tuple[Server, Graph, Iterator[int]]) -> tuple[Server, Graph,
     server, graph, numbers = _door
     wait_for(lambda: not open_work(server) and not graph.log()["pending"], "the end of the test before")
     return server, graph, f"g{next(numbers)}"
+
+
+def test_a_guest_is_told_once_an_hour_that_a_question_is_over(stranger: Any) -> None:
+    server, graph, guest = stranger
+    graph.say(guest, "hola")
+    graph.reply(guest)
+    for number in range(6):
+        forged = {"id": f"approval:{number:032x}", "title": "Sí"}
+        graph.inbound({"person": guest, "type": "button", "reply": forged})
+    assert "Esa pregunta ya terminó" in graph.reply(guest, 2)
+    wait_for(lambda: not server.rows("SELECT 1 FROM inbox WHERE done_at IS NULL"), "the other presses")
+    assert len(server.rows("SELECT 1 FROM outbox WHERE source LIKE 'heard:%'")) == 1
 
 
 def test_the_first_message_to_a_person_says_that_an_assistant_answers(

@@ -68,14 +68,6 @@ def chat(town):
     town.model.heard.clear()
 
 
-@pytest.fixture
-def talk(make_world, model):
-    """A server whose model sees and hears; p0 owns."""
-    played = model(echo)
-    server, graph = make_world(model=played)
-    return server, graph, played
-
-
 def test_a_voice_note_is_answered_as_what_was_said_in_it(chat):
     graph, model, person = chat
     model.hear = lambda data: "recuérdame comprar leche"
@@ -102,25 +94,28 @@ def asks_to_write(body: dict[str, Any]) -> Any:
     return f"done: {text_of(body['messages'][-1])[:60]}"
 
 
-def asked_to_write(graph: Any, person: str = "p1") -> list[dict[str, Any]]:
+def asked_to_write(graph: Any, person: str) -> list[dict[str, Any]]:
     """The buttons of a question that waits for the person."""
     graph.say(person, "escribe el archivo")
     wait_for(lambda: graph.sends(person), "the question")
     return [one["reply"] for one in graph.sends(person)[-1]["body"]["interactive"]["action"]["buttons"]]
 
 
-def test_a_yes_counts_in_the_persons_own_voice_and_not_in_a_forwarded_one(talk):
-    server, graph, model = talk
+def test_a_yes_counts_in_the_persons_own_voice_and_not_in_a_forwarded_one(chat, town):
+    graph, model, person = chat
+    other, yes = town.newcomer(), "SELECT 1 FROM approvals WHERE state = 'yes'"
+    before = len(town.server.rows(yes))
     model.hear, model.play = (lambda data: "sí"), asks_to_write
-    asked_to_write(graph)
-    graph.inbound({"person": "p1", **VOICE, "forwarded": True})
-    graph.inbound({"person": "p1", "type": "audio", "data": VOICE["data"], "mime_type": "audio/ogg"})
+    asked_to_write(graph, person)
+    graph.inbound({"person": person, **VOICE, "forwarded": True})
+    graph.inbound({"person": person, "type": "audio", "data": VOICE["data"], "mime_type": "audio/ogg"})
     wait_for(lambda: len(model.heard) == 2, "both to be heard")
-    graph.reply("p1", 2)
-    assert not server.rows("SELECT 1 FROM approvals WHERE state = 'yes'")
-    asked_to_write(graph, "p2")
-    graph.inbound({"person": "p2", **VOICE})
-    wait_for(lambda: server.rows("SELECT 1 FROM approvals WHERE state = 'yes'"), "the yes")
+    graph.reply(person, 2)
+    assert len(town.server.rows(yes)) == before
+    asked_to_write(graph, other)
+    graph.inbound({"person": other, **VOICE})
+    wait_for(lambda: len(town.server.rows(yes)) > before, "the yes")
+    graph.say(person, "/stop")
 
 
 def test_a_press_is_taken_while_a_file_is_read(chat, town):
@@ -140,12 +135,23 @@ def test_a_press_is_taken_while_a_file_is_read(chat, town):
     pressed.set()
 
 
-def test_what_cannot_be_heard_is_said(talk):
-    server, graph, model = talk
+def test_a_model_that_neither_hears_nor_sees_is_remembered_and_the_person_told(make_world, model):
+    def blind(body: dict[str, Any]) -> Any:
+        if pictures_in(body):
+            return Response('{"error": {"message": "this model does not support image input"}}', 400)
+        return echo(body)
+
+    played = model(blind)
+    server, graph = make_world(model=played)
     graph.inbound({"person": "p1", **VOICE})
     graph.reply("p1")
-    assert "cannot listen" in text_of(newest(model))
+    assert "cannot listen" in text_of(newest(played))
     assert server.rows("SELECT reason FROM attachments")[0]["reason"] == "unheard"
+    for count in (2, 3):
+        graph.inbound({"person": "p1", "type": "image", "data": photo(), "mime_type": "image/jpeg"})
+        graph.reply("p1", count)
+    assert "cannot see" in text_of(newest(played))
+    assert len([body for body in played.requests if pictures_in(body)]) == 1
 
 
 @pytest.mark.parametrize("answer", [Response("no", 400), Response("{}", 200), Response("<html>", 500)])
@@ -157,14 +163,15 @@ def test_an_endpoint_that_fails_gets_an_honest_answer(chat, answer):
     assert "say so" in text_of(newest(model))
 
 
-def test_a_model_sees_pictures_upright_small_and_without_where_they_were_taken(talk):
-    server, graph, model = talk
-    graph.inbound({"person": "p1", "type": "image", "data": photo(4000, 2000), "mime_type": "image/jpeg"})
-    graph.reply("p1")
+def test_a_model_sees_pictures_upright_small_and_without_where_they_were_taken(chat, town):
+    graph, model, person = chat
+    people, before = town.server.folder / "workspace" / "people", time.time()
+    graph.inbound({"person": person, "type": "image", "data": photo(4000, 2000), "mime_type": "image/jpeg"})
+    graph.reply(person)
     [picture] = pictures_in(model.main_calls[0])
     assert picture.size == (800, 1600)
     assert not picture.getexif()
-    [kept] = (server.folder / "workspace" / "people").rglob("*.jpg")
+    [kept] = [path for path in people.rglob("*.jpg") if path.stat().st_mtime > before]
     assert not Image.open(kept).getexif()
 
 
@@ -194,22 +201,6 @@ def test_a_picture_is_there_for_later_turns(chat):
     assert graph.reply(person) == "vi la foto"
     graph.say(person, "mira otra vez la foto que te mandé")
     assert graph.reply(person, 2) == "vi la foto"
-
-
-def test_a_model_that_refuses_pictures_is_remembered_and_the_person_told(talk):
-    _, graph, model = talk
-
-    def blind(body: dict[str, Any]) -> Any:
-        if pictures_in(body):
-            return Response('{"error": {"message": "this model does not support image input"}}', 400)
-        return echo(body)
-
-    model.play = blind
-    for count in (1, 2):
-        graph.inbound({"person": "p1", "type": "image", "data": photo(), "mime_type": "image/jpeg"})
-        graph.reply("p1", count)
-    assert "cannot see" in text_of(newest(model))
-    assert len([body for body in model.requests if pictures_in(body)]) == 1
 
 
 def pages_of(*texts: str) -> bytes:

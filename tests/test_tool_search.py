@@ -29,20 +29,7 @@ def search_then_save(body: dict[str, Any]) -> Any:
     return calls([SEARCH, SAVE][len(made)]) if len(made) < 2 else "saved"
 
 
-def test_a_tool_that_was_found_is_called_in_the_same_turn_within_the_limit(make_world, model):
-    model_server = model(search_then_save)
-    _, graph = make_world(model=model_server, MAX_TOOLS_PER_CALL="2")
-    graph.say("p0", "hello there")
-    assert graph.reply("p0") == "saved\n\n✓ Note saved: buy milk"
-    first, second, third = model_server.main_calls
-    assert sorted(names(first)) == ["calculate", "search_tools"]
-    assert names(second) == names(third) == ["search_tools", "save_note"]
-    found, saved = results(third)
-    assert [one["name"] for one in found["data"]["tools"]] == ["save_note"]
-    assert saved["ok"]
-
-
-def test_after_a_kill_the_same_is_offered_again(make_world, model):
+def test_a_tool_that_was_found_is_called_in_the_same_turn_and_offered_again_after_a_kill(make_world, model):
     silent = True
 
     async def play(body):
@@ -58,9 +45,13 @@ def test_after_a_kill_the_same_is_offered_again(make_world, model):
     silent = False
     server.start()
     assert graph.reply("p0") == "saved\n\n✓ Note saved: buy milk"
-    _, before, again, last = model_server.main_calls
+    first, before, again, last = model_server.main_calls
+    assert sorted(names(first)) == ["calculate", "search_tools"]
     assert before["tools"] == again["tools"] == last["tools"]
     assert names(again) == ["search_tools", "save_note"]
+    found, saved = results(last)
+    assert [one["name"] for one in found["data"]["tools"]] == ["save_note"]
+    assert saved["ok"]
     (row,) = server.rows("SELECT sum(calls) AS calls FROM tool_statistics WHERE tool = 'search_tools'")
     assert row["calls"] == 1
 
@@ -114,11 +105,11 @@ def test_figures_of_tools_are_shown_beside_the_server_and_without_it(make_world,
 
     server, graph = make_world(model=model(play))
     house = House(server.folder, server.env)
-    assert house.run("skills", "stats").stdout == "No tool was called in the last 7 days.\n"
+    assert house.call("skills", "stats").stdout == "No tool was called in the last 7 days.\n"
     graph.say("p0", "how much is 6*7")
     assert graph.reply("p0") == "done"
 
-    shown = house.run("skills", "stats", "--json", "--days", "1").stdout
+    shown = house.call("skills", "stats", "--json", "--days", "1").stdout
     calculate, unknown = json.loads(shown)
     assert (calculate["tool"], calculate["calls"], calculate["success_rate"]) == ("calculate", 2, 0.5)
     assert calculate["errors"] == {"BAD_REQUEST": 1}
@@ -129,8 +120,8 @@ def test_figures_of_tools_are_shown_beside_the_server_and_without_it(make_world,
     assert 'recado_tool_calls_total{code="UNKNOWN_TOOL",tool="unknown"} 2.0' in metrics
 
     server.stop()
-    assert house.run("skills", "stats", "--json", "--days", "1").stdout == shown
-    table = house.run("skills", "stats").stdout.splitlines()
+    assert house.call("skills", "stats", "--json", "--days", "1").stdout == shown
+    table = house.call("skills", "stats").stdout.splitlines()
     assert table[0].split() == ["TOOL", "CALLS", "SUCCESS", "P50", "P90", "P99", "ERRORS"]
     assert table[1].split()[:3] == ["calculate", "2", "50.0%"]
     assert table[2].split() == ["unknown", "2", "0.0%", "-", "-", "-", "UNKNOWN_TOOL", "2"]
