@@ -10,132 +10,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-SERVICES = {
-    "es": [
-        ("limpieza dental", "higiene de los dientes"),
-        ("ortodoncia", "aparato de ortodoncia"),
-        ("blanqueamiento", "blanquear los dientes"),
-        ("extracción de muelas", "sacar una muela"),
-        ("implantes", "un implante"),
-        ("tratamiento de conducto", "el conducto"),
-        ("empaste", "un empaste en una caries"),
-        ("prótesis removible", "una prótesis"),
-        ("carillas de porcelana", "carillas"),
-        ("sellado de fisuras", "el sellado a mi hija"),
-        ("férula de descarga", "la férula para el bruxismo"),
-        ("radiografía panorámica", "una radiografía"),
-        ("cirugía de encías", "operar las encías"),
-        ("revisión infantil", "la revisión de un niño"),
-        ("urgencia por dolor", "una urgencia"),
-    ],
-    "pt": [
-        ("limpeza dental", "a higiene dos dentes"),
-        ("aparelho ortodôntico", "usar aparelho"),
-        ("clareamento", "clarear os dentes"),
-        ("extração de siso", "tirar o siso"),
-        ("implantes", "um implante"),
-        ("tratamento de canal", "o canal"),
-        ("restauração", "restaurar um dente"),
-        ("prótese removível", "uma prótese"),
-        ("facetas de porcelana", "facetas"),
-        ("selante infantil", "o selante no meu filho"),
-        ("placa de bruxismo", "a placa para ranger"),
-        ("radiografia panorâmica", "uma radiografia"),
-        ("cirurgia de gengiva", "operar a gengiva"),
-        ("consulta infantil", "a consulta de uma criança"),
-        ("urgência por dor", "uma urgência"),
-    ],
-}
-# a question, other words for it, and its answer
-ASPECTS = {
-    "es": [
-        (
-            "¿Cuánto cuesta {0}?",
-            "qué precio tiene {0}",
-            "Cuesta $ {n}00 pesos, con los materiales incluidos.",
-        ),
-        ("¿Cuánto tiempo dura {0}?", "cuántos minutos tarda {0}", "Tarda unos {n} minutos en el sillón."),
-        ("¿Duele {0}?", "voy a sentir dolor con {0}", "Se pone anestesia local; solo se nota una presión."),
-        ("¿Desde qué edad se hace {0}?", "a partir de cuántos años es {0}", "Se hace desde los {n} años."),
-        (
-            "¿Cómo me preparo para {0}?",
-            "qué preparación necesita {0}",
-            "No comas en las {n} horas anteriores.",
-        ),
-        (
-            "¿Qué garantía tiene {0}?",
-            "está garantizado {0}",
-            "La garantía es de {n} meses si vienes a los controles.",
-        ),
-        (
-            "¿Puedo pagar en cuotas {0}?",
-            "aceptan pago a plazos por {0}",
-            "Hasta {n} cuotas sin interés con tarjeta.",
-        ),
-        ("¿Lo cubre el seguro? {0}", "mi seguro paga {0}", "El seguro cubre el {n} % con orden médica."),
-        ("¿Qué cuidados hay después de {0}?", "cómo me cuido tras {0}", "Comida blanda durante {n} días."),
-        (
-            "¿Qué doctor hace {0}?",
-            "quién es el doctor de {0}",
-            "Lo hace la doctora Ruiz los martes a las {n}.",
-        ),
-    ],
-    "pt": [
-        ("Quanto custa {0}?", "qual é o preço de {0}", "Custa R$ {n}0,00 com os materiais."),
-        ("Quanto tempo dura {0}?", "quantos minutos demora {0}", "Demora uns {n} minutos na cadeira."),
-        ("{0} dói?", "vou sentir dor com {0}", "Usamos anestesia local; só se sente uma pressão."),
-        ("Desde que idade se faz {0}?", "a partir de quantos anos é {0}", "É feito a partir dos {n} anos."),
-        ("Como me preparo para {0}?", "que preparo precisa {0}", "Não coma nas {n} horas anteriores."),
-        ("Que garantia tem {0}?", "é garantido fazer {0}", "A garantia é de {n} meses com as revisões."),
-        ("Posso parcelar {0}?", "aceitam parcelas para {0}", "Em até {n} parcelas sem juros no cartão."),
-        ("O plano cobre {0}?", "meu plano paga {0}", "O plano cobre {n} % com pedido médico."),
-        ("Que cuidados depois de {0}?", "como me cuido após {0}", "Comida macia por {n} dias."),
-        ("Que doutor faz {0}?", "quem é a doutora de {0}", "Quem faz é a doutora Lima às terças às {n}."),
-    ],
-}
-PRODUCTS = {
-    "es": [
-        "cepillo",
-        "pasta dental",
-        "hilo dental",
-        "enjuague",
-        "irrigador",
-        "cera",
-        "gel",
-        "limpiador",
-        "estuche",
-        "kit",
-    ],
-    "pt": [
-        "escova",
-        "creme dental",
-        "fio dental",
-        "enxaguante",
-        "irrigador",
-        "cera",
-        "gel",
-        "limpador",
-        "estojo",
-        "kit",
-    ],
-}
-BRANDS = ["Alba", "Brisa", "Cima", "Duna", "Ébano"]
-KINDS = {
-    "es": ["suave", "infantil", "eléctrico", "menta", "viaje"],
-    "pt": ["macio", "infantil", "elétrico", "menta", "viagem"],
-}
-_UNKNOWN = """
-        ¿venden pizza? | ¿dónde compro neumáticos? | necesito un abogado laboral | ¿cambian dólares? |
-        ¿reparan computadoras? | ¿hay vuelos a Cancún? | ¿quién ganó el partido? |
-        quiero alquilar un departamento | ¿arreglan bicicletas? | ¿tienen cachorros en adopción? |
-        quiero reservar una mesa para cenar | ¿venden vino? | ¿enseñan guitarra? |
-        ¿cuál es la capital de Francia? | ¿hacen mudanzas? | ¿venden flores? | vocês vendem carros? |
-        preciso de um encanador | onde fica o aeroporto? | vocês fazem bolos de casamento? |
-        quero comprar uma geladeira | quem é o presidente? | vocês dão aula de inglês? |
-        consertam celular? | quero alugar uma casa na praia | vocês têm ração para gato? |
-        como está o trânsito? | vendem ingressos? | quero cortar o cabelo | vocês fazem tatuagem?
-    """
-UNKNOWN = [one.strip() for one in _UNKNOWN.split("|")]
+import yaml
+
+WORDS = yaml.safe_load(Path(__file__).with_name("business.yaml").read_text("utf-8"))
+UNKNOWN: list[str] = WORDS["unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +27,8 @@ class Asked:
 def questions(language: str) -> list[tuple[str, str, Asked]]:
     """Return each question with its answer, and other words for it."""
     found = []
-    for number, (service, synonym) in enumerate(SERVICES[language]):
-        for place, (question, other, answer) in enumerate(ASPECTS[language]):
+    for number, (service, synonym) in enumerate(WORDS["services"][language]):
+        for place, (question, other, answer) in enumerate(WORDS["aspects"][language]):
             said = question.format(service)
             reply = f"{answer.format(n=10 + number * 3 + place)} ({service})"
             found.append((said, reply, Asked(other.format(synonym), said)))
@@ -160,9 +38,9 @@ def questions(language: str) -> list[tuple[str, str, Asked]]:
 def prices(language: str) -> list[tuple[str, str, str]]:
     """Return 250 rows: product, code and price."""
     rows = []
-    for product in PRODUCTS[language]:
-        for brand in BRANDS:
-            for kind in KINDS[language]:
+    for product in WORDS["products"][language]:
+        for brand in WORDS["brands"]:
+            for kind in WORDS["kinds"][language]:
                 name = f"{product} {brand} {kind}"
                 value = 1_000 + len(rows) * 37
                 price = (
