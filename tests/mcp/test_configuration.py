@@ -270,3 +270,12 @@ def test_an_installed_server_with_a_broken_record_does_not_become_the_operators(
     assert one.origin == "installed"
     assert "install it again" in one.fault
     assert (one.command, one.env) == ("", ())
+
+
+def test_a_broken_mcp_json_of_a_skill_is_a_fault_of_that_skill_alone(config: Config) -> None:
+    config.write({"one": {"command": "x"}})
+    config.skill("tides", {}, foreign=False).write_text("{")
+    config.skill("lamps", {"sea": {"command": "x"}}, foreign=False)
+    assert set(config.look()) == {"one", "sea"}
+    (fault,) = config.configuration.faults
+    assert fault.startswith("skill tides: ")

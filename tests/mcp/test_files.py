@@ -1,5 +1,6 @@
 """The files of servers: the mapping as editors save it or broken, and secrets for each server alone."""
 
+import json
 import os
 import re
 import threading
@@ -8,12 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.mcp.files import (
-    LARGEST,
-    SecretError,
-    Secrets,
-    add_server,
-)
+from app.mcp.files import LARGEST, SecretError, Secrets, add_server, remove_server, set_enabled
 from tests.mcp.config_folder import Config
 
 
@@ -155,3 +151,23 @@ def test_an_unreadable_secrets_file_is_named_but_not_shown(
     assert "hunter2" not in f"{caplog.text}{refused.value}"
     secrets.forget("github")
     assert not (secrets.folder / "github").exists()
+
+
+def test_writing_keeps_the_rest_of_the_file(config: Config) -> None:
+    config.write('{"$schema": "x", "servers": {"one": {"command": "ñandú", "timeout": 5}}, "inputs": [1]}')
+    add_server(config.path, "two", {"url": "https://example.org"})
+    set_enabled(config.path, "one", False)
+    assert json.loads(config.path.read_text()) == {
+        "$schema": "x",
+        "servers": {
+            "one": {"command": "ñandú", "timeout": 5, "enabled": False},
+            "two": {"url": "https://example.org"},
+        },
+        "inputs": [1],
+    }
+    assert "\n  " in config.path.read_text()
+    assert "ñandú" in config.path.read_text()
+    assert config.path.stat().st_mode & 0o777 == 0o600
+    for _ in range(2):
+        remove_server(config.path, "one")
+    assert list(config.look()) == ["two"]

@@ -358,3 +358,43 @@ def test_modules_beside_bundled_tools_are_imported_apart_and_are_no_tools(tmp_pa
         said.append(functions["hello"])
     assert [say() for say in said] == ["a", "b"]
     assert "words" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("front", "warned"),
+    [
+        *(
+            (front, f"{key!r} is not read there; write `sensitive-tools: text` directly in metadata")
+            for front, key in (
+                ("metadata: {sensitive_tools: hello}", "sensitive_tools"),
+                ("sensitive-tools: hello", "sensitive-tools"),
+                ("metadata: {sensitive-tools: {hello: true}}", "sensitive-tools"),
+            )
+        ),
+        ("metadata: 'sensitive-tools: hello'", "metadata is not read"),
+        (
+            "metadata: {audience: Owner}",
+            'the audience is \'Owner\'; expected "everyone", "members" or "owners"',
+        ),
+    ],
+)
+def test_what_is_meant_for_us_and_is_not_read_is_warned_of(tmp_path: Path, front: str, warned: str) -> None:
+    skill = load_skill(write(tmp_path / "first", HELLO, front=f"{front}\n"))
+    assert (skill.tools[0].sensitive, skill.tools[0].idempotent) == (False, False)
+    (warning,) = skill.warnings
+    assert warning.startswith(warned)
+
+
+def test_phrases_that_do_not_fit_are_left_out_with_a_warning(release: Path) -> None:
+    folder = write(release / "first", HELLO)
+    (folder / "assets").mkdir()
+    phrases = folder / "assets" / "phrases.yaml"
+    phrases.write_text("hello: {es: [' hola']}\nghost: {es: [x]}\n", "utf-8")
+    skill = load_skill(folder, release=release)
+    assert skill.phrases == {"hello": {"es": ("hola",)}}
+    assert "'ghost'" in " ".join(skill.warnings)
+    for broken in ("[", "- a\n- b\n", "hello: text\n", "hello: {fr: [salut]}\n", "hello: {es: ['']}\n"):
+        phrases.write_text(broken, "utf-8")
+        skill = load_skill(folder, release=release)
+        assert (skill.available, skill.phrases) == (True, {})
+        assert "phrases.yaml is left out: " in " ".join(skill.warnings)

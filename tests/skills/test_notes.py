@@ -129,3 +129,17 @@ def test_a_deletion_of_last_week_is_forgotten_at_the_next_change(ana) -> None:
     assert "secreto" not in str(ana.store.rows)
     assert undo(context=ana)["error"]["code"] == "NOTHING_TO_UNDO"
     assert [note["number"] for note in listing(context=ana)["notes"]] == [2]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("cafe ana", ["Café con Ana el martes"]),
+        ("nota de pan", ["comprar pan"]),
+        ("", []),
+    ],
+)
+def test_search_finds_all_words_without_accents(ana, query: str, found: list[str]) -> None:
+    save("comprar pan", context=ana)
+    save("Café con Ana el martes", context=ana)
+    assert texts(search(query, context=ana)) == found

@@ -309,3 +309,21 @@ def test_what_writes_is_sensitive(root: Path) -> None:
         "write_file": True,
         "delete_file": True,
     }
+
+
+async def test_of_a_huge_text_only_the_beginning_is_read(root: Path) -> None:
+    with (root / "huge.csv").open("wb") as file:
+        file.write(b"a;b\n" * 1000)
+        file.seek(10**10)
+        file.write(b"end")
+    (root / "large.txt").write_text("ñ" * 600_000)
+    assert (await Bench(root)("read_file", path="huge.csv")).code == "NOT_TEXT"
+    read = (await Bench(root)("read_file", path="large.txt")).data
+    last = (await Bench(root)("read_file", path="large.txt", page=read["pages"])).data
+    assert (last["whole"], last["more"], set(last["content"])) == (False, True, {"ñ"})
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "cp1252", "utf-16"])
+async def test_texts_of_other_programs_are_read(root: Path, encoding: str) -> None:
+    (root / "gastos.csv").write_bytes("año;pan\r\n2026;«12,50»\r\n".encode(encoding))
+    assert (await Bench(root)("read_file", path="gastos.csv")).data["content"].startswith("año;pan")

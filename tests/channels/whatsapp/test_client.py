@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import pytest
 
 from app.channels.whatsapp.bodies import message_body
 from app.channels.whatsapp.channel import WhatsAppChannel
 from app.channels.whatsapp.errors import read_response
 from app.messages import Accepted, Address, Outgoing, Refused, Unknown
 from app.store.media import MediaFolder
+from tests.standins.raw import HEAD, raw_server
 
 MEANINGS = [
     *((code, "retry") for code in (1, 4, 80007, 130429, 131056, 131000, 131016, 133016)),
@@ -170,3 +172,17 @@ async def test_no_connection_means_not_sent() -> None:
     await client.close()
     assert isinstance(result, Refused)
     assert result.then == "retry"
+
+
+async def test_the_token_goes_to_the_graph_api_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not to a proxy of the environment, and not to where an answer leads."""
+    async with raw_server(HEAD % 0) as (elsewhere, heads):
+        monkeypatch.setenv("http_proxy", elsewhere)
+        monkeypatch.setenv("no_proxy", "")
+        moved = b"HTTP/1.1 307 Moved\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n" % elsewhere.encode()
+        async with raw_server(moved) as (url, _):
+            client = channel(int(url.split(":")[2].split("/")[0]))
+            result = await client.send(Address("12125550001"), Outgoing("hola"), "out_1")
+            await client.close()
+    assert isinstance(result, Refused)
+    assert heads == []
