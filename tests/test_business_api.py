@@ -6,17 +6,22 @@ import hmac
 import json
 import socket
 import threading
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
 import httpx2 as httpx
+import pytest
 
-from tests.standins.model import calls
-from tests.world import wait_for
+from tests.standins.model import ModelServer, calls, echo
+from tests.world import wait_for, world
 
+EVA, BETO = "5215550100002", "5215550100003"
 PEOPLE = [
     {"id": "owner", "name": "Olga", "phone": "12125550000", "user_id": "US.10"},
     {"id": "ana", "name": "Ana", "phone": "5215550100001", "user_id": "MX.11"},
+    {"id": "eva", "name": "Eva", "phone": EVA, "user_id": "MX.12"},
+    {"id": "beto", "name": "Beto", "phone": BETO, "user_id": "MX.13"},
 ]
 BUSINESS = {"ACCESS": "everyone", "OWNER_PHONE_NUMBERS": "12125550000"}
 APPROVED = {
@@ -43,8 +48,19 @@ def send(
     return server.http.post("/api/messages", content=json.dumps(body), headers=headers)
 
 
-def test_a_system_of_the_business_sends_a_text_once(make_world: Any) -> None:
-    server, graph = make_world(crowd=0, graph={"people": PEOPLE}, **BUSINESS)
+@pytest.fixture(scope="module")
+def business(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any, ModelServer]]:
+    """A server whose templates Meta has approved, and its model."""
+    played, folder = ModelServer(echo), tmp_path_factory.mktemp("business")
+    options = {"OPENAI_BASE_URL": played.url, "LLM_MODEL": "stand-in", **BUSINESS}
+    for server, graph in world(folder, crowd=0, graph={"people": PEOPLE, "templates": [APPROVED]}, **options):
+        server.start()
+        yield server, graph, played
+    played.stop()
+
+
+def test_a_system_of_the_business_sends_a_text_once(business: Any) -> None:
+    server, graph, _ = business
     graph.say("ana", "hola")
     graph.reply("ana")
     text = {"to": "+52 1 555 010 0001", "text": "Tu pedido *42* salió."}
@@ -70,19 +86,19 @@ def test_a_system_of_the_business_sends_a_text_once(make_world: Any) -> None:
     assert len(graph.sends("ana")) == 2
 
 
-def test_a_template_reaches_who_has_not_written(make_world: Any) -> None:
-    server, graph = make_world(crowd=0, graph={"people": PEOPLE, "templates": [APPROVED]}, **BUSINESS)
+def test_a_template_reaches_who_has_not_written(business: Any) -> None:
+    server, graph, _ = business
     assert "no templates" in server.recado("templates", "list")
     (server.folder / "templates.yaml").write_text(LISTED)
     assert "appointment" in server.recado("templates", "list")
     assert "as Meta approved them" in server.recado("templates", "check")
-    template = {"name": "appointment", "variables": {"name": "Ana", "day": "martes"}}
-    assert send(server, {"to": "5215550100001", "template": template}).status_code == 202
-    wait_for(lambda: graph.sends("ana"), "the template")
-    block = graph.sends("ana")[0]["body"]["template"]
-    assert [one["text"] for one in block["components"][0]["parameters"]] == ["Ana", "martes"]
-    wrong = {"name": "appointment", "variables": {"name": "Ana"}}
-    refused = send(server, {"to": "5215550100001", "template": wrong}, "k2")
+    template = {"name": "appointment", "variables": {"name": "Eva", "day": "martes"}}
+    assert send(server, {"to": EVA, "template": template}, "t1").status_code == 202
+    wait_for(lambda: graph.sends("eva"), "the template")
+    block = graph.sends("eva")[0]["body"]["template"]
+    assert [one["text"] for one in block["components"][0]["parameters"]] == ["Eva", "martes"]
+    wrong = {"name": "appointment", "variables": {"name": "Eva"}}
+    refused = send(server, {"to": EVA, "template": wrong}, "t2")
     assert (refused.status_code, "takes these values: name, day" in refused.text) == (400, True)
     (server.folder / "templates.yaml").write_text(LISTED.replace("te esperamos", "nos vemos"))
     assert "Meta has another text" in server.recado("templates", "check", fails=True)
@@ -90,22 +106,22 @@ def test_a_template_reaches_who_has_not_written(make_world: Any) -> None:
     assert "is no list of templates" in server.recado("templates", "list", fails=True)
 
 
-def test_an_owner_sends_a_template_after_seeing_its_price(make_world: Any, model: Any) -> None:
-    call = {"to": "+5215550100001", "template": "appointment", "values": {"name": "Ana", "day": "el martes"}}
+def test_an_owner_sends_a_template_after_seeing_its_price(business: Any) -> None:
+    server, graph, played = business
+    call = {"to": f"+{BETO}", "template": "appointment", "values": {"name": "Beto", "day": "el martes"}}
     asks = calls(("send_template", call))
-    played = model(lambda body: asks if body["messages"][-1]["role"] == "user" else "Listo.")
-    server, graph = make_world(model=played, crowd=0, graph={"people": PEOPLE}, **BUSINESS)
+    played.play = lambda body: asks if body["messages"][-1]["role"] == "user" else "Listo."
     (server.folder / "templates.yaml").write_text(LISTED)
-    graph.say("owner", "envía la plantilla appointment a +5215550100001")
+    graph.say("owner", f"envía la plantilla appointment a +{BETO}")
     questions = lambda: [one for one in graph.sends("owner") if "interactive" in one["body"]]  # noqa: E731
     question = wait_for(questions, "the card")
     asked = question[0]["body"]["interactive"]["body"]["text"]
-    assert "Hola Ana, te esperamos el el martes." in asked
+    assert "Hola Beto, te esperamos el el martes." in asked
     assert "Meta" in asked or "USD" in asked
-    assert not graph.sends("ana")
+    assert not graph.sends("beto")
     graph.say("owner", "sí")
-    wait_for(lambda: graph.sends("ana"), "the template")
-    assert graph.sends("ana")[0]["body"]["type"] == "template"
+    wait_for(lambda: graph.sends("beto"), "the template")
+    assert graph.sends("beto")[0]["body"]["type"] == "template"
 
 
 class Receiver(BaseHTTPRequestHandler):

@@ -75,8 +75,8 @@ def test_a_message_that_was_acted_on_and_is_deleted_gets_an_offer_to_undo(offlin
     person, other = offline_town.newcomer(), offline_town.newcomer()
     graph.faults(batch=2)
     wamids = graph.inbound(*[{"person": person, "type": "text", "text": text} for text in ("hola", said)])
-    graph.faults(batch=1)
     graph.reply(person)
+    graph.faults(batch=1)
     wait_for(lambda: not open_work(server), "the turn")
     for wamid in [*wamids, *wamids]:  # of one turn, which is undone once
         graph.inbound({"person": other, "type": "revoke", "original": wamid})

@@ -42,11 +42,12 @@ def environment() -> dict[str, str]:
     return {name: default(str(value)) for name, value in SERVICES["recado"]["environment"].items()}
 
 
-@pytest.fixture
-def container(tmp_path: Path) -> Iterator[Server]:
+@pytest.fixture(scope="module")
+def container(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server with the environment of the container, but its folder and port; no model is there."""
-    server = Server(tmp_path)
-    own = {"DATABASE_URL": f"sqlite:///{tmp_path}/recado.db", "DATA_DIR": str(tmp_path)}
+    folder = tmp_path_factory.mktemp("container")
+    server = Server(folder)
+    own = {"DATABASE_URL": f"sqlite:///{folder}/recado.db", "DATA_DIR": str(folder)}
     server.env |= {**environment(), **own, "PORT": str(server.port), "OPENAI_BASE_URL": "", "LLM_MODEL": ""}
     yield server.start()
     server.kill()

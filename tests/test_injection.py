@@ -259,7 +259,10 @@ SOURCES = [
 ]
 WITHOUT_TOOLS = {group_member, name}
 """Where nothing that could be obeyed reaches a model that has tools."""
-CASES = [(source, language) for source in SOURCES for language in ORDER]
+LANGUAGES = list(ORDER)
+CASES = [(source, LANGUAGES[number % len(LANGUAGES)]) for number, source in enumerate(SOURCES)]
+CASES += [(source, language) for source in (page, forwarded) for language in ORDER]
+CASES = list(dict.fromkeys(CASES))
 NAMES = [f"{source.__name__}-{language}" for source, language in CASES]
 
 

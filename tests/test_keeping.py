@@ -52,6 +52,20 @@ def test_two_people_keep_their_own_at_the_same_time_and_find_it_after_a_restart(
         "p0": "✓ Nota guardada: la clave es alfa",
         "p1": "✓ Nota salva: a senha é bravo",
     }
+    told = chat.ask(
+        p0="pon leche, huevos y 2 kg de arroz en la lista del súper",
+        p1="adiciona leite e pão na lista de compras",
+    )
+    assert told == {
+        "p0": "✓ En la lista Súper: leche, huevos, 2 kg de arroz",
+        "p1": "✓ Na lista Compras: leite, pão",
+    }
+    told = chat.ask(p0="agrégale tortillas y quita los huevos", p1="adiciona queijo na lista")
+    assert told["p0"] == (
+        "✓ En la lista Súper: tortillas\n\n"
+        "✓ Quitado de la lista Súper: huevos. Deshacer: “agrega huevos a la lista de Súper”"
+    )
+    assert told["p1"] == "✓ Na lista Compras: queijo"
     wait_for(lambda: not open_work(server), "everything to be sent")
     server.stop()
     server.start()
@@ -69,6 +83,12 @@ def test_two_people_keep_their_own_at_the_same_time_and_find_it_after_a_restart(
     told = chat.ask(p0="mis notas", p1="minhas notas")
     assert ("alfa" in told["p0"], "bravo" in told["p0"]) == (True, False)
     assert ("alfa" in told["p1"], "bravo" in told["p1"]) == (False, True)
+    told = chat.ask(p0="ya compré la leche", p1="já comprei o pão")
+    assert told["p0"] == "✓ Tachado de la lista Súper: leche\nFalta: 2 kg de arroz, tortillas"
+    assert told["p1"] == "✓ Riscado da lista Compras: pão\nFalta: leite, queijo"
+    told = chat.ask(p0="qué falta comprar?", p1="o que falta comprar?")
+    assert told["p0"] == "Súper (faltan 2):\n\n1. 2 kg de arroz\n2. tortillas\n\n✓ leche"
+    assert told["p1"] == "Compras (faltam 2):\n\n1. leite\n2. queijo\n\n✓ pão"
 
 
 def test_a_note_is_changed_deleted_and_brought_back(offline):
@@ -90,33 +110,6 @@ def test_a_fact_gives_way_to_a_newer_one_and_is_forgotten(offline):
     assert ask("deshacer") == "✓ Lo recordaré: vivo en Córdoba"
     assert ask("olvidá que vivo en Córdoba") == gone
     assert "No recuerdo ningún dato tuyo" in ask("qué sabes de mí")
-
-
-def test_each_person_has_lists_of_their_own_also_after_a_restart(offline):
-    server, chat = offline
-    told = chat.ask(
-        p0="pon leche, huevos y 2 kg de arroz en la lista del súper",
-        p1="adiciona leite e pão na lista de compras",
-    )
-    assert told == {
-        "p0": "✓ En la lista Súper: leche, huevos, 2 kg de arroz",
-        "p1": "✓ Na lista Compras: leite, pão",
-    }
-    told = chat.ask(p0="agrégale tortillas y quita los huevos", p1="adiciona queijo na lista")
-    assert told["p0"] == (
-        "✓ En la lista Súper: tortillas\n\n"
-        "✓ Quitado de la lista Súper: huevos. Deshacer: “agrega huevos a la lista de Súper”"
-    )
-    assert told["p1"] == "✓ Na lista Compras: queijo"
-    wait_for(lambda: not open_work(server), "everything to be sent")
-    server.stop()
-    server.start()
-    told = chat.ask(p0="ya compré la leche", p1="já comprei o pão")
-    assert told["p0"] == "✓ Tachado de la lista Súper: leche\nFalta: 2 kg de arroz, tortillas"
-    assert told["p1"] == "✓ Riscado da lista Compras: pão\nFalta: leite, queijo"
-    told = chat.ask(p0="qué falta comprar?", p1="o que falta comprar?")
-    assert told["p0"] == "Súper (faltan 2):\n\n1. 2 kg de arroz\n2. tortillas\n\n✓ leche"
-    assert told["p1"] == "Compras (faltam 2):\n\n1. leite\n2. queijo\n\n✓ pão"
 
 
 def test_a_whole_list_is_deleted_only_after_a_yes(offline):

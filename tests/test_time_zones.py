@@ -67,9 +67,7 @@ SAID = [
         "✓ Tu zona horaria: Madrid.",
         "Europe/Madrid",
     ),
-    ("p0", "vivo en Mexicali", "✓ Tu zona horaria: Tijuana.", "America/Tijuana"),
     ("p1", "meu fuso é o de Manaus", "✓ Seu fuso horário: Manaus. Aí ", "America/Manaus"),
-    ("p1", "moro em Manaus", "✓ Seu fuso horário: Manaus.", "America/Manaus"),
     ("p1", "meu fuso horário é GMT-3", "✓ Seu fuso horário: UTC-3.", "Etc/GMT+3"),
     (
         "p2",
@@ -77,7 +75,6 @@ SAID = [
         "✓ Your time zone: Los Angeles. It ",
         "America/Los_Angeles",
     ),
-    ("p2", "set my timezone to Europe/Madrid", "✓ Your time zone: Madrid.", "Europe/Madrid"),
     ("p2", "I live in Los Angeles", "✓ Your time zone: Los Angeles.", "America/Los_Angeles"),
 ]
 

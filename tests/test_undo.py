@@ -1,4 +1,4 @@
-"""What destroys can be undone by the words that its receipt names, in each language."""
+"""What destroys can be undone by the words that its receipt names."""
 
 import pytest
 
@@ -18,35 +18,11 @@ WORDS = {
         "o que você sabe de mim?",
         ["vegetariano", "Rosa"],
     ),
-    ("en", FORGET): (
-        ["remember that I am vegan", "remember that my dog is called Rex"],
-        "forget everything about me",
-        "what do you know about me?",
-        ["vegan", "Rex"],
-    ),
     ("es", PROJECT): (
         ["crea el proyecto Cocina", "agrega comprar pintura al proyecto Cocina"],
         "borra el proyecto Cocina",
         "¿cómo va el proyecto Cocina?",
         ["comprar pintura"],
-    ),
-    ("pt", PROJECT): (
-        ["cria o projeto Viagem", "adiciona comprar mala ao projeto Viagem"],
-        "apaga o projeto Viagem",
-        "como vai o projeto Viagem?",
-        ["comprar mala"],
-    ),
-    ("en", PROJECT): (
-        ["create the project Garden", "add buy seeds to the project Garden"],
-        "delete the project Garden",
-        "how is the project Garden going?",
-        ["buy seeds"],
-    ),
-    ("es", REMINDERS): (
-        ["recuérdame mañana a las 9 pagar la luz", "recuérdame todos los lunes a las 8 sacar la basura"],
-        "cancela todos mis recordatorios",
-        "mis recordatorios",
-        ["pagar la luz", "sacar la basura"],
     ),
     ("pt", REMINDERS): (
         ["me lembra amanhã às 9 de pagar a luz", "me lembra toda segunda às 8 de levar o lixo"],

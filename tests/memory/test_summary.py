@@ -37,9 +37,9 @@ class Chatter:
         return "noted"
 
 
-def talk(graph: Any, server: Any, start: int, end: int) -> None:
+def talk(graph: Any, server: Any, start: int, end: int, small_talk: str = SMALL_TALK) -> None:
     for number in range(start, end):
-        graph.say("p0", f"{f'fact {number}' if number % 2 == 0 else 'well'} {SMALL_TALK}")
+        graph.say("p0", f"{f'fact {number}' if number % 2 == 0 else 'well'} {small_talk}")
         graph.reply("p0", number + 1)
     wait_for(lambda: not open_work(server), "the last turn")
 
@@ -96,7 +96,7 @@ def test_a_turn_costs_the_same_at_the_thousandth_exchange_and_no_fact_is_lost(
 def gardener(make_world: Any, model: Any) -> Any:
     chatter = Chatter()
     server, graph = make_world(model=model(chatter), SWEEP_SECONDS="0.5")
-    talk(graph, server, 0, 40)
+    talk(graph, server, 0, 16, SMALL_TALK * 4)
     wait_for(lambda: not due(server) and server.rows("SELECT 1 FROM summaries"), "a summary")
     return server, graph, chatter
 
@@ -104,19 +104,19 @@ def gardener(make_world: Any, model: Any) -> Any:
 def test_a_summary_is_shown_shortened_and_forgotten_and_is_nobody_elses(gardener: Any) -> None:
     _, graph, chatter = gardener
     graph.say("p0", "/memory")
-    assert "s1. a gardener\ns2. fact 0\n" in graph.reply("p0", 41)
+    assert "s1. a gardener\ns2. fact 0\n" in graph.reply("p0", 17)
     graph.say("p1", "/memoria")
     assert graph.reply("p1") == "Todavía no recuerdo nada de ti."
     graph.say("p0", "/memory delete s2")
-    assert graph.reply("p0", 42) == "✓ Forgotten: fact 0"
+    assert graph.reply("p0", 18) == "✓ Forgotten: fact 0"
     graph.say("p0", "/memory")
-    assert "s1. a gardener\ns2. fact 2\n" in graph.reply("p0", 43)
+    assert "s1. a gardener\ns2. fact 2\n" in graph.reply("p0", 19)
     graph.say("p0", "/new")
-    graph.reply("p0", 44)
+    graph.reply("p0", 20)
     graph.say("p0", "/memory")
-    assert graph.reply("p0", 45) == "I remember nothing about you yet."
+    assert graph.reply("p0", 21) == "I remember nothing about you yet."
     graph.say("p0", "hello again")
-    graph.reply("p0", 46)
+    graph.reply("p0", 22)
     assert "a gardener" not in chatter.prompts[-1]
 
 

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from tests.world import ROOT
 
 RENDERS = """
@@ -15,6 +17,7 @@ logging.getLogger("app").debug("the end")
 """
 
 
+@pytest.mark.slow
 def test_at_debug_libraries_do_not_write_a_line_for_each_of_their_steps() -> None:
     """The last 500 lines are what an owner can ask for."""
     done = subprocess.run(
