@@ -100,24 +100,6 @@ def turn_state(conn: Connection, name: str) -> str:
     return str(value(conn, "SELECT state FROM turns WHERE id = ?", f"t.{name}"))
 
 
-@pytest.mark.parametrize(("button", "expected"), [("q-yes", "yes"), ("q-always", "yes"), ("q-no", "no")])
-def test_a_button_of_the_question_answers_it(conn: Connection, button: str, expected: str) -> None:
-    where = asked(conn, "q")
-    press(conn, button)
-    assert not closed(hear(conn, where))
-    assert (state(conn, "q"), turn_state(conn, "q")) == (expected, "queued")
-    assert claim(conn, where, "t2", T + 2) == turns.Ready("t.q")
-
-
-def test_an_answer_counts_once(conn: Connection) -> None:
-    where = asked(conn, "q")
-    press(conn, "q-yes")
-    press(conn, "q-no", T + 2)
-    assert hear(conn, where) is not None
-    assert closed(hear(conn, where))
-    assert state(conn, "q") == "yes"
-
-
 @pytest.mark.parametrize(
     "message",
     [
@@ -163,17 +145,6 @@ def test_a_button_counts_from_the_moment_its_message_is_on_its_way(conn: Connect
     press(conn, "q-yes", T - 1)
     hear(conn, where)
     assert state(conn, "q") == "yes"
-
-
-@pytest.mark.parametrize("kind", ["text", "reaction"])
-def test_a_quote_or_a_reaction_selects_the_question(conn: Connection, kind: str) -> None:
-    where = asked(conn, "q", "r")
-    quoted = value(conn, "SELECT wamid FROM outbox WHERE source = 'approval:r'")
-    message = inbound("answer", "👍", kind=kind, quoted=quoted)
-    inbox.take_in(conn, entrance(), [ClassifiedMessage(message, "message", answers=True)], (), (), (), T + 1)
-    hear(conn, where)
-    assert (state(conn, "q"), state(conn, "r")) == ("open", "yes")
-    assert turn_state(conn, "q") == "queued"
 
 
 @pytest.mark.parametrize("way", ["button", "words", "reaction"])

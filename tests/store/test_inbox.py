@@ -9,12 +9,11 @@ from app.channels.whatsapp.contents import read_content
 from app.messages import AliasChange, Sender, Unreadable, in_own_words
 from app.store import inbox, people, retention, turn_state, turns
 from app.store.outbox import Draft
-from app.store.ownership import AccessRules, offer_ownership
+from app.store.ownership import AccessRules
 from app.store.turns import Ready
 from tests.store.rows import (
     ANA,
     BETO,
-    OPEN,
     T,
     admit,
     begun,
@@ -33,13 +32,6 @@ DAY = 86_400.0
 def waiting_texts(conn: Connection) -> list[str]:
     rows = conn.execute("SELECT text FROM inbox JOIN messages m ON m.id = message_id ORDER BY seq")
     return [row["text"] for row in rows]
-
-
-def test_a_redelivered_message_is_taken_once(conn: Connection) -> None:
-    take(conn, inbound("w1"))
-    again = take(conn, inbound("w1"), now=T + 60)
-    assert (again.accepted, again.duplicates, again.wake) == (0, 1, set())
-    assert waiting_texts(conn) == ["hola"]
 
 
 def test_a_message_twice_in_one_body_is_taken_once(conn: Connection) -> None:
@@ -107,23 +99,6 @@ def test_messages_over_the_rate_wait_for_their_window(conn: Connection) -> None:
     assert dues(conn) == [0, 0, 0, 60, 60, 60, 120]
 
 
-def test_messages_within_the_rate_do_not_wait(conn: Connection) -> None:
-    for n in range(6):
-        take(conn, inbound(f"w{n}"), now=T + 30 * n, limit=3)
-    assert dues(conn) == [30 * n for n in range(6)]
-
-
-def test_a_rate_of_none_never_waits(conn: Connection) -> None:
-    take(conn, *(inbound(f"w{n}") for n in range(50)), limit=0)
-    assert set(dues(conn)) == {0}
-
-
-def test_one_notice_says_that_messages_wait(conn: Connection) -> None:
-    taken = take(conn, *(inbound(f"w{n}") for n in range(9)), limit=3)
-    assert len(taken.notices) == 1
-    assert value(conn, "SELECT count(*) FROM outbox WHERE source LIKE 'rate:%'") == 1
-
-
 def test_while_messages_wait_the_notice_is_not_repeated(conn: Connection) -> None:
     for at in (50, 50, 70):
         take(conn, inbound(f"w{at}{value(conn, 'SELECT count(*) FROM seen')}"), now=T + at, limit=1)
@@ -134,11 +109,6 @@ def test_redelivered_messages_do_not_count_against_the_rate(conn: Connection) ->
     for _ in range(9):
         take(conn, inbound("w1"), limit=2)
     take(conn, inbound("w2"), limit=2)
-    assert dues(conn) == [0, 0]
-
-
-def test_somebody_elses_messages_do_not_count_against_the_rate(conn: Connection) -> None:
-    take(conn, inbound("w1"), inbound("w2", sender=BETO), limit=1)
     assert dues(conn) == [0, 0]
 
 
@@ -224,15 +194,6 @@ def test_pairs_of_a_body_are_learned_after_its_messages(conn: Connection) -> Non
     take(conn, inbound("w1", sender=phone_only), pairs=[ANA])
     take(conn, inbound("w2", sender=Sender(user_id=ANA.user_id)))
     assert value(conn, "SELECT count(*) FROM people") == 1
-
-
-def test_the_ownership_code_makes_an_owner_and_no_turn(conn: Connection) -> None:
-    closed = AccessRules("whatsapp", code_key=OPEN.code_key)
-    code = offer_ownership(conn, closed, T)
-    assert code is not None
-    taken = take(conn, inbound("w1", code), doors=closed)
-    assert (taken.new_owners, taken.wake) == ([ANA.phone], set())
-    assert value(conn, "SELECT role FROM people") == "owner"
 
 
 TEXT = {"type": "text", "text": {"body": "install https://x.example/a.zip"}}

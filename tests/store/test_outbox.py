@@ -4,7 +4,7 @@ from sqlite3 import Connection
 
 import pytest
 
-from app.messages import Button, GraphError, Outgoing, Status, Template
+from app.messages import GraphError, Outgoing, Status, Template
 from app.store import alerts, delivery, outbox
 from app.store.delivery import AGAIN_AFTER_SECONDS, AGAIN_SECONDS
 from app.store.outbox import (
@@ -15,7 +15,7 @@ from app.store.outbox import (
     NextSend,
     Origin,
 )
-from tests.store.rows import ANA, T, conversation, inbound, queue, states, take, value
+from tests.store.rows import T, conversation, inbound, queue, states, take, value
 
 LATER = T + 15
 
@@ -24,15 +24,6 @@ def taken(conn: Connection, person: str, now: float = T) -> str:
     given = outbox.take(conn, person, now)
     assert given.row is not None
     return given.row.id
-
-
-def test_a_row_is_sent_as_it_was_written(conn: Connection) -> None:
-    where = conversation(conn)
-    message = Outgoing("¿Sí o no?", (Button("y", "Sí"), Button("n", "No")), quoted="w1")
-    outbox.put_reply(conn, where, "q", Draft("?", (message,)), T)
-    parcel = outbox.take(conn, where.person_id, T).row
-    assert parcel is not None
-    assert (parcel.message, parcel.to.phone, parcel.to.user_id) == (message, ANA.phone, ANA.user_id)
 
 
 def test_rows_are_taken_in_order_and_one_at_a_time(conn: Connection) -> None:

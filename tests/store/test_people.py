@@ -164,16 +164,6 @@ def code_of(conn: Connection) -> str:
     return code
 
 
-@pytest.mark.parametrize(
-    "written", [str, str.lower, lambda code: f"  {code}\n"], ids=["as shown", "in lower case", "with spaces"]
-)
-def test_the_code_makes_whoever_sends_it_an_owner(conn: Connection, written: object) -> None:
-    text = written(code_of(conn))  # type: ignore[operator]
-    admitted = people.admit(conn, CLOSED, ANA, text, T)
-    assert isinstance(admitted, Admitted)
-    assert (admitted.became, admitted.person.role) == ("owner", "owner")
-
-
 @pytest.mark.parametrize(("after", "good"), [(CODE_SECONDS - 1, True), (CODE_SECONDS + 1, False)])
 def test_the_code_expires(conn: Connection, after: float, good: bool) -> None:
     code = code_of(conn)

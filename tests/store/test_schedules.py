@@ -194,6 +194,7 @@ print(told)
 """
 
 
+@pytest.mark.slow
 @of_sqlite
 def test_two_processes_that_tick_on_one_table_tell_nothing_twice(conn: Connection, tmp_path: Path) -> None:
     where = conversation(conn)

@@ -6,12 +6,11 @@ from sqlite3 import Connection
 import pytest
 
 from app.errors import RecadoError
-from app.store import delivery, inbox, journal, outbox, people, turn_state, turns
-from app.store.journal import Tokens, TurnGone
+from app.store import delivery, inbox, journal, outbox, turn_state, turns
+from app.store.journal import TurnGone
 from app.store.turns import MAX_ATTEMPTS, Pause, Ready
 from tests.databases import of_sqlite
 from tests.store.rows import (
-    ANA,
     BETO,
     T,
     answered,
@@ -128,14 +127,6 @@ def test_members_are_read_again_and_not_gathered_again(conn: Connection) -> None
     assert [member.text for member in second.members] == [member.text for member in first.members] == ["uno"]
 
 
-def test_an_orderly_stop_gives_the_attempt_back(conn: Connection) -> None:
-    where = conversation(conn)
-    take(conn, inbound("w1"))
-    begun(conn, where, "t1")
-    turns.release(conn)
-    assert claim(conn, where, "t2", T + 1) == Ready("t1", attempts=0)
-
-
 def test_a_turn_that_cannot_even_be_given_up_ends_without_words(conn: Connection) -> None:
     where = conversation(conn)
     take(conn, inbound("w1"))
@@ -219,17 +210,6 @@ def test_a_frozen_persons_stop_waits_too(conn: Connection) -> None:
     assert turns.stop(conn, where.id, "t1", T) is None
 
 
-def test_a_blocked_persons_open_work_is_closed(conn: Connection) -> None:
-    where = conversation(conn)
-    take(conn, inbound("w1"))
-    begun(conn, where, "t1")
-    take(conn, inbound("w2"))
-    people.block(conn, "whatsapp", ANA.phone, T)
-    assert claim(conn, where, "t2", T) is None
-    assert value(conn, "SELECT state || outcome FROM turns") == "donestopped"
-    assert value(conn, "SELECT count(*) FROM inbox WHERE done_at IS NULL") == 0
-
-
 def windows(conn: Connection, limit: int, many: int) -> list[list[str]]:
     """What each of so many turns sees of those before it."""
     where = conversation(conn)
@@ -257,17 +237,6 @@ def test_history_grows_and_then_halves_at_once(conn: Connection) -> None:
     ]
 
 
-def test_history_holds_nothing_of_another_person_or_group(conn: Connection) -> None:
-    where = conversation(conn, group="g1")
-    answered(conn, conversation(conn), "t0", "in private", "ok", T)
-    take(conn, inbound("b1", "of Beto", BETO, group="g1"))
-    other = conversation(conn, BETO, group="g1")
-    begun(conn, other, "b")
-    turns.end(conn, "b", other, "answered", draft("to Beto"), T)
-    take(conn, inbound("w1", group="g1"), now=T + 10)
-    assert begun(conn, where, "t1", T + 10).exchanges == ()
-
-
 def test_quoted_text_is_found_at_either_copy_of_what_was_sent_twice(conn: Connection) -> None:
     where = conversation(conn)
     answered(conn, where, "t1", "hola", "qué tal", T)
@@ -275,31 +244,6 @@ def test_quoted_text_is_found_at_either_copy_of_what_was_sent_twice(conn: Connec
     take(conn, inbound("w2", quoted="wamid.1"), inbound("w3", quoted="wamid.2"), now=T + 10)
     found = begun(conn, where, "t2", T + 10).quoted
     assert found == dict.fromkeys(("wamid.1", "wamid.2"), ("qué tal", "out"))
-
-
-@pytest.mark.parametrize(
-    ("sender", "group"), [(BETO, ""), (ANA, "g1")], ids=["another person", "another chat"]
-)
-def test_quoted_text_of_another_conversation_is_not_shown(
-    conn: Connection, sender: object, group: str
-) -> None:
-    where = conversation(conn)
-    take(conn, inbound("secret", "my PIN is 1234", sender, group=group))  # type: ignore[arg-type]
-    take(conn, inbound("w1", quoted="secret"))
-    assert begun(conn, where, "t1").quoted == {}
-
-
-def test_model_calls_are_counted_for_the_person_and_the_day(conn: Connection) -> None:
-    where = conversation(conn)
-    take(conn, inbound("w1"))
-    opened = begun(conn, where, "t1")
-    used = [
-        journal.record(conn, "t1", key, "llm", "{}", T, tokens=Tokens(100, 20, 5), day=day)
-        for key, day in (("llm:0", "mon"), ("llm:1", "mon"), ("llm:2", "tue"))
-    ]
-    assert used == [120, 240, 120]
-    assert journal.tokens_used(conn, opened.conversation.person_id, "mon") == 240
-    assert value(conn, "SELECT cached_tokens FROM turns") == 15
 
 
 def test_a_turn_that_runs_at_a_crash_keeps_its_attempt(conn: sqlite3.Connection) -> None:

@@ -15,7 +15,7 @@ from app.people import Person
 from app.routing.tool_catalog import ToolCatalog
 from app.store import approvals, journal, turn_state, turns
 from app.store.database import Database
-from app.store.turn_state import Exchange, TurnState
+from app.store.turn_state import TurnState
 from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, Tool, ToolContext, ToolRegistry
 from app.tools.validation import InvalidArguments
 from app.turns.actions import CallResult, Round, Routed, Transcript
@@ -152,27 +152,6 @@ async def test_a_tool_replaced_while_another_card_is_made_is_asked_about_again(m
     assert desk.ran == []
 
 
-async def test_a_yes_runs_the_call_it_was_given_for(make_desk: MakeDesk) -> None:
-    desk = await make_desk()
-    await desk.park(SEND)
-    await desk.answer("yes")
-    assert list(await desk.do(SEND)) == ["s"]
-    assert desk.ran == ["send"]
-
-
-@pytest.mark.parametrize("again", [{"to": "ana"}, '{ "to": "ana" }'])
-async def test_of_one_call_twice_in_a_round_one_is_asked_about_and_runs(
-    make_desk: MakeDesk, again: JSON
-) -> None:
-    desk = await make_desk()
-    both = (SEND, ToolCall("t", "send", again), ToolCall("u", "send", {"to": "eva"}))
-    assert await desk.park(*both) == ["0:s", "0:u"]
-    await desk.answer("yes")
-    results = await desk.do(*both)
-    assert desk.ran == ["send", "send"]
-    assert '"same_call_as":"s"' in results["t"].text
-
-
 async def test_a_yes_for_good_is_none_to_do_it_twice_in_one_round(make_desk: MakeDesk) -> None:
     desk = await make_desk()
     await desk.always("send")
@@ -242,17 +221,6 @@ async def test_at_the_terminal_a_call_to_an_address_of_others_is_asked_about(mak
     assert "DENIED" in (await desk.do(FETCH))["f"].text
     assert asked == ["This comes after I read text that is not yours: the skill guide"]
     assert desk.ran == []
-
-
-async def test_an_address_that_a_search_found_is_asked_without_a_question(make_desk: MakeDesk) -> None:
-    desk = await make_desk(**TAINTED)
-    earlier = Exchange("", "", T, found=("https://found.example/a?b=c%20d",))
-    desk.run.state = replace(desk.run.state, exchanges=(earlier,))
-    there = ToolCall("f", "fetch", {"url": "https://found.example/a?b=c%20d"})
-    beside = ToolCall("g", "fetch", {"url": "https://found.example/a?b=secret"})
-    decisions = await desk.authorize(there, beside)
-    assert [question.call_key for question in decisions.questions] == ["0:g"]
-    assert [one.call_key for one in (await desk.authorize(SEND)).questions] == ["0:s"]
 
 
 async def test_what_was_found_is_known_after_a_crash_and_in_the_next_turn(make_desk: MakeDesk) -> None:

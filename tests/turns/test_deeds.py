@@ -7,7 +7,7 @@ import yaml
 
 from app.turns.answer_check import claimed
 from tests.standins.model import calls, is_classifier
-from tests.world import open_work, wait_for
+from tests.world import Town, open_work, wait_for
 
 
 def test_deeds_are_caught_and_other_sentences_are_not() -> None:
@@ -19,7 +19,7 @@ def test_deeds_are_caught_and_other_sentences_are_not() -> None:
     assert sum(wrongly) / len(wrongly) <= 0.02
 
 
-def test_a_model_that_only_says_so_is_asked_again_and_then_does_it(make_world: Any, model: Any) -> None:
+def test_a_model_that_only_says_so_is_asked_again_and_then_does_it(town: Town) -> None:
     learns = True
 
     def play(body: dict[str, Any]) -> Any:
@@ -32,17 +32,18 @@ def test_a_model_that_only_says_so_is_asked_again_and_then_does_it(make_world: A
             return calls(("save_note", {"text": "the gate is green"}))
         return "Sure! I saved the note. The gate is green."
 
-    played = model(play)
-    server, graph = make_world(model=played)
-    graph.say("p0", "note that the gate is green")
-    assert "the gate is green" in graph.reply("p0")
-    assert len(server.rows("SELECT 1 FROM skill_data WHERE skill = 'notes'")) == 1
-    assert len(played.main_calls) == 3
+    notes = "SELECT 1 FROM skill_data WHERE skill = 'notes'"
+    server, graph, person, town.model.play = town.server, town.graph, town.newcomer(), play
+    before = len(server.rows(notes))
+    graph.say(person, "note that the gate is green")
+    assert "the gate is green" in graph.reply(person)
+    assert len(server.rows(notes)) == before + 1
+    assert len(town.model.main_calls) == 3
     learns = False
-    graph.say("p0", "and that the door is red")
-    assert graph.reply("p0", 2) == (
+    graph.say(person, "and that the door is red")
+    assert graph.reply(person, 2) == (
         "Sure! The gate is green.\n\nI have not done that. Ask me for it again, in one short sentence."
     )
     wait_for(lambda: not open_work(server), "the turn")
-    assert len(server.rows("SELECT 1 FROM skill_data WHERE skill = 'notes'")) == 1
-    assert len(played.main_calls) == 5
+    assert len(server.rows(notes)) == before + 1
+    assert len(town.model.main_calls) == 5

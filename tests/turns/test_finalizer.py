@@ -38,7 +38,7 @@ def test_long_receipts_are_bounded():
     assert [len(one) for one in turn_of(state_of(), rounds, OURS).action_summaries] == [LONGEST_RECEIPT]
 
 
-def test_an_action_is_told_whether_the_model_says_so_or_fails_afterwards(make_world, model):
+def test_an_action_is_told_whether_the_model_says_so_or_fails_afterwards(town):
     def play(body):
         if is_classifier(body):
             return '{"categories": ["notes"], "phrases": ["save a note"]}'
@@ -46,9 +46,9 @@ def test_an_action_is_told_whether_the_model_says_so_or_fails_afterwards(make_wo
             return calls(("save_note", {"text": "comprar pan"}))
         return Response(status_code=400) if "otra vez" in last_user_text(body) else "Listo."
 
-    _, graph = make_world(model=model(play))
-    graph.say("p1", "anota comprar pan")
-    assert graph.reply("p1") == "Listo.\n\n✓ Nota guardada: comprar pan"
-    graph.say("p1", "y apunta lo mismo otra vez, por favor")
-    assert graph.reply("p1", 2).endswith("\n\n✓ Nota guardada: comprar pan")
-    assert not graph.reply("p1", 2).startswith("Listo")
+    graph, person, town.model.play = town.graph, town.newcomer(), play
+    graph.say(person, "anota comprar pan")
+    assert graph.reply(person) == "Listo.\n\n✓ Nota guardada: comprar pan"
+    graph.say(person, "y apunta lo mismo otra vez, por favor")
+    assert graph.reply(person, 2).endswith("\n\n✓ Nota guardada: comprar pan")
+    assert not graph.reply(person, 2).startswith("Listo")

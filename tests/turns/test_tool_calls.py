@@ -137,12 +137,6 @@ async def make_hall(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
     await store.close()
 
 
-async def test_a_call_has_an_intent_and_a_result(make_hall: Callable[..., Any]) -> None:
-    hall = await make_hall()
-    result = await hall.call(BOOK)
-    assert (result["data"], await hall.journal()) == ("table 4", ["intent:0:a", "tool:0:a"])
-
-
 async def test_the_model_reads_the_text_that_was_recorded(make_hall: Callable[..., Any]) -> None:
     hall = await make_hall()
     result = await hall.call(ToolCall("a", "scroll", {}))
@@ -223,23 +217,6 @@ async def test_a_call_of_a_turn_that_ended_does_not_run(make_hall: Callable[...,
     assert hall.ran == []
 
 
-async def test_a_call_is_counted_with_its_result_and_timed(make_hall: Callable[..., Any]) -> None:
-    hall = await make_hall()
-    await hall.call(BOOK)
-    await hall.call(ToolCall("b", "book", {"chair": 1}))
-    (book,) = await hall.figures()
-    assert (book.tool, book.calls, book.succeeded, book.errors) == ("book", 2, 1, {"BAD_REQUEST": 1})
-    assert book.p50 is not None
-
-
-async def test_names_that_no_tool_has_are_counted_together(make_hall: Callable[..., Any]) -> None:
-    hall = await make_hall()
-    for number in range(5):
-        await hall.call(ToolCall(f"c{number}", f"made_up_{number}", {}))
-    (unknown,) = await hall.figures()
-    assert (unknown.tool, unknown.errors, unknown.p50) == ("unknown", {"UNKNOWN_TOOL": 5}, None)
-
-
 @pytest.mark.parametrize(
     ("idempotent", "succeeded", "errors"), [(True, 1, {}), (False, 0, {"OUTCOME_UNKNOWN": 1})]
 )
@@ -277,16 +254,6 @@ async def test_what_a_search_found_may_be_called_in_the_next_round_and_not_in_it
     hall.run_of.transcript = Transcript(Routed((), ("search_tools",)), (Round("", (search,), {"s": found}),))
     assert (await hall.call(BOOK, round_=0))["error"]["code"] == "NOT_OFFERED"
     assert (await hall.call(BOOK, round_=1))["ok"]
-
-
-async def test_a_yes_is_none_to_a_tool_that_took_the_place_of_the_one_it_was_given_for(
-    make_hall: Callable[..., Any],
-) -> None:
-    hall = await make_hall()
-    decisions = Decisions(agreed={"a": hall.agreed(BOOK)})
-    hall.registry.register(hall.registry.get("book").replace(description="Buys."), allow_override=True)
-    assert await hall.calls.run(hall.run_of, 0, (BOOK,), frozenset(), decisions) == {}
-    assert (hall.ran, await hall.journal()) == ([], [])
 
 
 async def test_what_goes_wrong_with_one_call_waits_for_the_results_of_the_others(
