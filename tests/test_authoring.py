@@ -127,14 +127,6 @@ def test_what_cannot_be_taken_leaves_nothing_behind(
     assert not (tmp_path / "mine").exists() or not list((tmp_path / "mine").iterdir())
 
 
-def test_the_second_of_a_name_is_refused(own: OwnSkills, tmp_path: Path) -> None:
-    own.add(lamps(tmp_path / "one"))
-    with pytest.raises(AuthoringError, match=r"already.*recado skills remove lamps"):
-        own.add(lamps(tmp_path / "two"))
-    with pytest.raises(AuthoringError, match="the release has a skill 'clock'"):
-        own.add(lamps(tmp_path / "two", "clock"))
-
-
 def test_a_downloaded_folder_takes_the_name_that_its_skill_says(own: OwnSkills, tmp_path: Path) -> None:
     lamps(tmp_path / "down").rename(tmp_path / "down" / "Lamps-main")
     assert own.add(tmp_path / "down" / "Lamps-main").folder == tmp_path / "mine" / "lamps"
@@ -151,14 +143,6 @@ def test_a_folder_that_is_there_already_or_holds_the_others_is_not_copied(
         own.add(tmp_path)
     with pytest.raises(AuthoringError, match="one folder below there are: lamps"):
         own.add(tmp_path / "mine")
-
-
-def test_what_is_removed_is_kept(own: OwnSkills, tmp_path: Path) -> None:
-    own.new("groceries")
-    kept = own.remove("groceries")
-    assert kept.parent == tmp_path / "kept"
-    assert (kept / "SKILL.md").exists()
-    assert list((tmp_path / "mine").iterdir()) == []
 
 
 def test_of_a_link_only_the_link_is_removed(own: OwnSkills, tmp_path: Path) -> None:
@@ -182,16 +166,6 @@ def test_only_own_skills_are_removed(name: str, words: str, own: OwnSkills, tmp_
     lamps(tmp_path / "mine")
     with pytest.raises(AuthoringError, match=re.escape(words)):
         own.remove(name)
-
-
-def test_the_skills_of_the_release_stay_in_their_own_folder(tmp_path: Path) -> None:
-    release = tmp_path / "release"
-    lamps(release)
-    (release / "bundled.txt").write_text("lamps\n")
-    own = OwnSkills(release, tmp_path / "kept", release)
-    with pytest.raises(AuthoringError, match="comes with the release"):
-        own.remove("lamps")
-    assert (release / "lamps" / "SKILL.md").exists()
 
 
 def _files(folder: Path) -> set[str]:

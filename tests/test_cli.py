@@ -23,7 +23,7 @@ from app.cli.server import ServerGone, read_answer
 from app.cli.settings import model_line
 from app.settings import Settings
 from tests.doctor.house import kept_environment
-from tests.forks import run_recado, start_at_terminal
+from tests.forks import SERVE, ForkedServer, run_recado, start_at_terminal
 from tests.world import wait_for
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -60,19 +60,11 @@ class House:
         assert isinstance(done.exception, SystemExit | None)
         return done
 
-    def start(self, port: int, *launcher: str) -> "subprocess.Popen[str]":
-        """Start a server, which a hang-up reaches though the tests may ignore it; wait until it runs."""
-        process = subprocess.Popen(
-            [*launcher, sys.executable, "-m", "app", "serve", "--port", str(port)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            cwd=self.folder,
-            env=self.environment,
-            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
-        )
-        assert process.stdout is not None
-        assert "is running" in process.stdout.readline()
+    def start(self, port: int) -> ForkedServer:
+        """Start a server; wait until it runs."""
+        log = self.folder / "server.log"
+        process = ForkedServer(self.folder, self.environment, log, (*SERVE, "--port", str(port)))
+        wait_for(lambda: log.exists() and "is running" in log.read_text(), "the server")
         return process
 
 
@@ -285,6 +277,7 @@ def test_the_catalogue_and_the_check_never_run_a_tools_file(house: House) -> Non
     assert not (house.folder / "was-run").exists()
 
 
+@pytest.mark.slow
 def test_no_command_that_shows_tools_runs_those_of_the_release(tmp_path: Path) -> None:
     """On a copy of the release, whose calculator would leave a mark."""
     release = tmp_path / "release"
@@ -371,7 +364,6 @@ def test_the_start_tells_the_model_and_what_is_ignored(
 def test_a_machine_on_utc_is_asked_for_a_zone(house: House) -> None:
     wanted = "WARN time zone: TIMEZONE is not set and this machine is on UTC"
     assert wanted in house.run("doctor", TZ="Etc/UTC").stdout
-    assert "OK   time zone: UTC," in house.run("doctor", TZ="Etc/UTC", TIMEZONE="UTC").stdout
 
 
 _STARTS_SLOWLY = """
@@ -398,12 +390,28 @@ def test_a_server_that_is_stopped_while_it_starts_ends_well(house: House) -> Non
     assert process.wait(15) == 0
 
 
+@pytest.mark.slow
 def test_a_closed_terminal_stops_the_server_in_order_and_nohup_keeps_it(house: House) -> None:
-    process = house.start(free_port())
+    def start(*launcher: str) -> "subprocess.Popen[str]":
+        """Start a server that a hang-up reaches, though the tests may ignore it; wait until it runs."""
+        process = subprocess.Popen(
+            [*launcher, sys.executable, "-m", "app", "serve", "--port", str(free_port())],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            cwd=house.folder,
+            env=house.environment,
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
+        )
+        assert process.stdout is not None
+        assert "is running" in process.stdout.readline()
+        return process
+
+    process = start()
     process.send_signal(signal.SIGHUP)
     assert process.wait(15) == 0
     assert not list((house.folder / "data").glob("*-wal"))
-    kept = house.start(free_port(), "nohup")
+    kept = start("nohup")
     kept.send_signal(signal.SIGHUP)
     with pytest.raises(subprocess.TimeoutExpired):
         kept.wait(1)
@@ -418,14 +426,14 @@ def test_a_piped_chat_answers_each_line_in_turn(house: House) -> None:
     assert "> " not in answers
     assert "= 4" not in answers
 
-    assert re.search(r"terminal +owner +yes", house.run("people", "list").stdout)
-    turns = house.run("trace").stdout.splitlines()
+    assert re.search(r"terminal +owner +yes", house.call("people", "list").stdout)
+    turns = house.call("trace").stdout.splitlines()
     assert turns[0].startswith("TURN")
     assert len(turns) == 3
-    shown = house.run("trace", turns[1].split()[0]).stdout
+    shown = house.call("trace", turns[1].split()[0]).stdout
     assert "Model call llm:0" in shown
     assert "how much is 100-1?" in shown
-    assert "no turn" in house.run("trace", "turn_unknown", status=1).stderr
+    assert "no turn" in house.call("trace", "turn_unknown", status=1).stderr
 
 
 def test_a_piped_chat_runs_only_what_needs_no_yes(house: House) -> None:
@@ -517,10 +525,10 @@ def test_beside_a_server_commands_go_through_it(served: House) -> None:
 def test_what_a_killed_server_leaves_behind_holds_nobody_up(house: House) -> None:
     process = house.start(free_port())
     process.kill()
-    process.wait()
+    process.wait(10)
     assert (house.folder / "data" / "server.json").exists()
     assert "391" in house.run("chat", typed="how much is 17*23?\n").stdout
-    house.run("people", "allow", "+34600111222")
+    house.call("people", "allow", "+34600111222")
 
 
 class Terminal:

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import signal
 import stat
 import subprocess
 import sys
@@ -28,7 +27,6 @@ from app.processes.sandbox import Sandbox
 from app.settings import Settings
 from tests.deep import make_deep
 from tests.installs.made_packages import NpmRegistry, make_sdist, make_wheel
-from tests.world import ROOT
 
 pytestmark = pytest.mark.slow
 
@@ -482,42 +480,6 @@ def test_a_package_that_was_changed_is_not_started(place: Place, npm: NpmRegistr
     assert integrity_fault(record.folder, record.sha256) == ""
     (changed.parent / "more.js").symlink_to("/etc/passwd")
     assert "link out of the package" in integrity_fault(record.folder, record.sha256)
-
-
-KILLED = """
-import asyncio, os, signal, sys
-from pathlib import Path
-from app.installs.pipeline import Approval
-from app.installs.quarantine import keep_plan
-from app.installs.servers import ServerInstaller
-from tests.installs.test_servers import Place
-
-class Killed(ServerInstaller):
-    pass
-
-def kill(*_):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-setattr(Killed, sys.argv[2], kill)
-
-async def main():
-    place = Place(Path(sys.argv[1]))
-    installer = Killed(place.settings, place.sandbox)
-    plan = await installer.propose(place.entry("npm", "x-mcp"))
-    await installer.commit(Approval(plan.subject, "p0"))
-
-asyncio.run(main())
-"""
-
-
-@pytest.mark.parametrize("step", ["_fetch", "_keep"])
-def test_a_kill_during_an_install_leaves_nothing(step: str, place: Place, npm: NpmRegistry) -> None:
-    npm.add("x-mcp")
-    done = subprocess.run([sys.executable, "-c", KILLED, place.folder, step], cwd=ROOT, timeout=60)
-    assert done.returncode == -signal.SIGKILL
-    assert place.entries() == {}
-    Place(place.folder).installer.tidy()
-    assert list((place.data / "mcp").iterdir()) == []
 
 
 def test_an_install_that_was_killed_after_its_record_is_done_again(place: Place, npm: NpmRegistry) -> None:

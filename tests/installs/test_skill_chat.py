@@ -86,21 +86,6 @@ def test_after_a_no_or_a_look_nothing_is_installed(quiet: Any) -> None:
     assert installed(server) == []
 
 
-def test_the_bytes_of_the_card_are_installed_whatever_the_site_serves_by_then(
-    house: Any, web: Web, tides: str
-) -> None:
-    server, graph = house
-    say(graph, "p0", "install_skill_from_url", url=tides)
-    question = asked(graph, "p0")
-    web.put("/tides.zip", {"SKILL.md": SKILL.format(address="https://evil.net")})
-    server.kill()
-    web.start(server)
-    press(graph, "p0", question, "Install")
-    told(graph, "p0", "✓ Installed")
-    assert "evil" not in installed(server)[0].read_text()
-    assert web.asked == ["/tides.zip"]
-
-
 @pytest.mark.parametrize("answer", ["Install", "No"])
 def test_what_is_asked_about_stays_until_the_question_ends(
     answer: str, house: Any, web: Web, tides: str
@@ -152,14 +137,6 @@ def test_an_address_that_the_person_did_not_write_is_not_asked(
     graph.say("p0", f"what about {tides.replace('tides', 'others')} ?")
     assert "addresses that you write to me yourself" in graph.reply("p0")
     assert web.asked == []
-
-
-def test_addresses_of_this_machine_and_its_network_are_refused(quiet: Any) -> None:
-    _, graph, _, _ = quiet
-    for address in ("https://127.0.0.1:1/x", "https://[::1]/x", "http://example.org/x", "https://10.0.0.1/x"):
-        count = len(graph.texts("p0"))
-        say(graph, "p0", "install_skill_from_url", url=address)
-        assert "BAD_REQUEST" in graph.reply("p0", count + 1)
 
 
 def test_what_is_no_skill_and_a_redirect_inwards_are_refused_politely(quiet: Any) -> None:

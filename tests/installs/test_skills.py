@@ -87,44 +87,14 @@ def installer(tmp_path: Path) -> SkillInstaller:
     return installer_of(tmp_path, {"": zipped({"SKILL.md": SKILL})})
 
 
-GITHUB = "https://codeload.github.com/ana/skills/zip/"
-
-
-@pytest.mark.parametrize(
-    ("page", "fetched"),
-    [
-        ("https://github.com/ana/skills/tree/main/sea/tides", f"{GITHUB}main"),
-        ("https://github.com/ana/skills/blob/v1.2/sea/tides/SKILL.md", f"{GITHUB}v1.2"),
-        ("https://github.com/ana/skills#sea/tides", f"{GITHUB}HEAD"),
-        ("https://github.com/ana/skills.git#sea/tides", f"{GITHUB}HEAD"),
-        ("https://example.net/all.zip#sea/tides", "https://example.net/all.zip"),
-    ],
-)
-async def test_a_page_of_a_repository_stands_for_its_archive_and_folder(
-    page: str, fetched: str, tmp_path: Path
-) -> None:
+async def test_a_page_of_a_repository_stands_for_its_archive_and_folder(tmp_path: Path) -> None:
     other = SKILL.replace(b"demo", b"other")
     archive = zipped({"skills-main/sea/tides/SKILL.md": SKILL, "skills-main/land/other/SKILL.md": other})
     transport = Archives({"": archive})
     installer = SkillInstaller(transport, tmp_path, tmp_path / "skills", tmp_path)
+    page = "https://github.com/ana/skills/blob/v1.2/sea/tides/SKILL.md"
     assert (await installer.propose(page)).name == "demo"
-    assert transport.asked == [fetched]
-
-
-async def test_what_was_looked_at_is_installed_once_however_often_it_is_asked_for(
-    installer: SkillInstaller,
-) -> None:
-    candidate = await installer.propose(ADDRESS)
-    first = await approve(installer, candidate.subject)
-    assert await approve(installer, candidate.subject) == first
-    assert installer.installed("demo") == first
-    with pytest.raises(InstallError, match="changed meanwhile"):
-        await installer.remove("demo", "0" * 64)
-    await installer.remove("demo", candidate.sha256)
-    with pytest.raises(InstallError, match="no skill named demo"):
-        await installer.remove("demo", candidate.sha256)
-    with pytest.raises(QuarantineError):
-        await approve(installer, candidate.subject)
+    assert transport.asked == ["https://codeload.github.com/ana/skills/zip/v1.2"]
 
 
 async def test_a_yes_holds_for_the_name_that_was_shown(tmp_path: Path) -> None:
@@ -147,26 +117,6 @@ async def test_a_yes_to_one_address_or_folder_is_none_to_another(tmp_path: Path)
     await installer.propose(f"{ADDRESS}#y")
     with pytest.raises(QuarantineError, match="another address"):
         await approve(installer, shown.subject, f"{ADDRESS}#x")
-
-
-async def test_a_card_and_the_record_name_the_host_that_a_site_sent_us_on_to(tmp_path: Path) -> None:
-    site = Archives({"": zipped({"SKILL.md": SKILL})}, "https://cdn.example.net/files/tides.zip?key=secret")
-    installer = SkillInstaller(site, tmp_path, tmp_path / "own", tmp_path)
-    candidate = await installer.propose(ADDRESS)
-    shown = "cdn.example.net"
-    assert f"From: “{ADDRESS}”\nIts files come from: “{shown}”" in whole(candidate)
-    made = await approve(installer, candidate.subject)
-    assert (made.source, made.sent_on) == (ADDRESS, shown)
-    assert installer.installed("demo") == made
-    for to, before in (
-        ("https://cdn.example.net/other", ()),
-        ("https://example.org/v2/tides.zip", (ADDRESS, shown)),
-    ):
-        site.redirect = to
-        candidate = await installer.propose(ADDRESS)
-        assert candidate.came_from == before
-    assert candidate.sent_on == ""  # a redirect within a site is no news
-    assert f"It came from another address before: “{ADDRESS}”, “{shown}”" in whole(candidate)
 
 
 def whole(candidate: SkillCard) -> str:
@@ -227,14 +177,6 @@ def test_what_takes_longer_than_it_may_is_refused(tmp_path: Path) -> None:
     with pytest.raises(QuarantineError, match="cannot be looked through within"):
         examine(tmp_path, tree.sha256, seconds=0.001)
     assert examine(tmp_path, tree.sha256) == make_card(tree)
-
-
-async def test_what_no_card_can_show_does_not_stay(tmp_path: Path) -> None:
-    files = {"a.md": b"".join(b"https://h%d.net/\n" % n for n in range(101))}
-    installer = installer_of(tmp_path, {"": zipped({"SKILL.md": SKILL, **files})})
-    with pytest.raises(QuarantineError, match="101 hosts"):
-        await installer.propose(ADDRESS)
-    assert not list((tmp_path / "quarantine").iterdir())
 
 
 def test_a_skill_that_names_more_than_anybody_reads_is_refused() -> None:
