@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 EXTRACT := --keywords say:2 --keywords say_plural:2,3 --no-default-keywords
 LOCALES := app/locale
 
-.PHONY: run test test-all conformance check bench bench-routing format translations clean
+.PHONY: run test test-all conformance check bench bench-routing soak format translations clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/installed
@@ -41,6 +41,10 @@ bench: $(VENV)/installed-bench
 # How well tools are found, on the messages in bench/routing and public sets: see docs/routing.md.
 bench-routing: $(VENV)/installed
 	$(BIN)/python -m bench.routing
+
+# What takes too long for each change: a million messages moved to PostgreSQL and back, see docs/performance.md.
+soak: $(VENV)/installed-test
+	$(BIN)/python -m bench.moving
 
 # Collects our sentences into the catalogues, then compiles them: see docs/translating.md.
 translations: $(VENV)/installed

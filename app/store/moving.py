@@ -32,7 +32,7 @@ def move(source: Location, target: Location, report: Callable[[str], None]) -> N
         _claim(reading, new, writing)
         for table in tables():
             if count := _copy(table, reading, new, writing):
-                report(f"{table.name}: {count:,} rows copied")
+                report(f"{table.name}: {count:,} copied")
         with _transaction(new, writing):
             _restore_counts(reading, writing)
             for table in tables():
@@ -131,9 +131,9 @@ def _compare(one: Connection, other: Connection, report: Callable[[str], None]) 
         is_same = digest == copied_digest
         if not is_same:
             different.append(table.name)
-            report(f"{table.name}: DIFFERENT, {count:,} rows in the source and {copied:,} in the target")
+            report(f"{table.name}: DIFFERENT, {count:,} in the source and {copied:,} in the target")
         elif count:
-            report(f"{table.name}: the same {count:,} rows on both sides (SHA-256 {digest[:16]})")
+            report(f"{table.name}: {count:,} on both sides, all the same (SHA-256 {digest[:16]})")
     if different:
         raise StoreError(
             f"not moved: {', '.join(different)} differ; one side was changed meanwhile. "
