@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from typing import Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import structlog
 
@@ -20,6 +21,7 @@ from app.mcp.servers import build_mcp
 from app.memory.history import History
 from app.memory.knowledge import Knowledge
 from app.memory.summary import Summarizer
+from app.messages import Wakeable
 from app.operator_calls import OperatorCalls, refuse_confirmation
 from app.ops.alerts import AlertReporter
 from app.ops.health import MODEL_AWAY, Health
@@ -47,8 +49,11 @@ from app.tools.files import PAGE_IN_A_CHAT, Files
 from app.turns.attachments import AttachmentReader
 from app.turns.contexts import ToolContexts
 from app.turns.profiles import Profiles, TimeZones, local_timezone
-from app.turns.scheduler import build_turns
+from app.turns.scheduler import Carrier, TurnScheduler, build_turns
 from app.turns.state import TurnServices
+
+if TYPE_CHECKING:  # they need the packages of PostgreSQL
+    from app.turns.jobs import ConversationJobs, RemoteHints
 
 log = structlog.get_logger(__name__)
 
@@ -60,7 +65,7 @@ class Assistant:
     """Everything but HTTP: the store, the model, the lanes, the sender.
 
     `wakes=False` leaves every hint out, so that only the sweep finds work: nothing may depend on a hint.
-    `transport` is what reaches addresses from outside.
+    `transport` is what reaches addresses from outside. `ends`, set, says that this process has to end.
     """
 
     def __init__(
@@ -78,7 +83,12 @@ class Assistant:
         built = build_channels(settings, store, rates)
         self.access, self.credentials, self.whatsapp = built.access, built.credentials, built.whatsapp
         self.terminal, self.channels, self.sender = built.terminal, built.by_name, built.sender
-        sender = self.sender if wakes else _NoHints()
+        self.look_again = look_again = asyncio.Event()  # set, it makes the sweep look now
+        self.ends = asyncio.Event()
+        self._works = settings.role != "web"
+        self.remote = None if self._works else _remote_hints(self.store, look_again)
+        self.hints: Wakeable = self.remote or self.sender
+        sender = self.hints if wakes else _NoHints()
         self.realm: Realm = self.access.realm
         rules = self.access.access_rules(self.realm)
         self.troubles = AlertReporter(self.store, settings.data_dir, rules, sender)
@@ -115,7 +125,6 @@ class Assistant:
         if settings.has_model:
             self.abilities.phrase_book.start(self.model, self.store)
         self.engine = self._engine(ConfirmationPolicy(settings.confirmation_mode, _nobody_to_ask))
-        look_again = asyncio.Event()
         self.reminders = Reminders(
             self.store,
             self.channels.keys(),
@@ -149,7 +158,7 @@ class Assistant:
         self.attachments = AttachmentReader(
             services, built.limits, self.media, self.files, build_transcriber(settings)
         )
-        self.carrier = build_turns(
+        scheduler = build_turns(
             services,
             self.engine,
             self.contexts,
@@ -158,10 +167,12 @@ class Assistant:
             built.limits,
             asks=not settings.dry_run,
         )
+        self.jobs = _jobs(settings, scheduler, self.store, self.ends)
+        self.carrier: Carrier = self.jobs or scheduler
         unasked = self._engine(ConfirmationPolicy(settings.confirmation_mode, refuse_confirmation))
         calls = OperatorCalls(services, unasked, self.contexts, self.access)
         self.tool_server = ToolServer(self.admin_token, calls)
-        hints = Wakes(self.carrier, self.sender, services.look_again) if wakes else None
+        hints = Wakes(self.carrier, self.hints, services.look_again) if wakes else None
         self.intake = Intake(self.store, self.access, self.metrics, hints)
         self.sweep = Sweep(
             store,
@@ -204,7 +215,7 @@ class Assistant:
                 "handover": self.handovers,
                 "schedule": ScheduleService(self.store, self.reminders),
                 "templates": TemplateSending(
-                    self.settings, self.store, self.realm, self.message_rates, self.sender
+                    self.settings, self.store, self.realm, self.message_rates, self.hints
                 ),
                 "speech": Speech(self.settings),
                 "zones": TimeZones(self.store),
@@ -216,21 +227,34 @@ class Assistant:
     async def start(self) -> None:
         """Open the database and go on with unfinished work; needs no network."""
         await self.store.open()
+        if self.jobs is not None and self._works:
+            await self.jobs.register(alone=self.settings.role == "all")
         await self.access.open()
         await self.store.tx(lambda conn: alerts.enter_realm(conn, self.realm, time.time()))
-        await self.troubles.forget()
         await asyncio.to_thread(self._make_admin_token)
-        await asyncio.to_thread(self.installs.tidy)
+        if self.settings.role == "all":
+            await self._recover()
         await self.abilities.refresh()
-        cut_off = await self.store.tx(turns.recover)
+        if self.remote is not None:
+            self.remote.start()
+        if not self._works:
+            return
         await self.store.tx(limits.release)
-        await self.store.tx(lambda conn: summaries.recover(conn, time.time()))
-        if cut_off:
-            log.warning("turns were cut off by a crash and go on", turns=cut_off)
         await self.sender.recover()
+        if self.jobs is not None:
+            await self.jobs.start(self.sender, self.look_again)
         await self.reminders.start()
         self.sweep.start()
         await self.webhooks_out.start()
+
+    async def _recover(self) -> None:
+        """Go on with what a crash cut off; no other process works on this database."""
+        await self.troubles.forget()
+        await asyncio.to_thread(self.installs.tidy)
+        cut_off = await self.store.tx(turns.recover)
+        await self.store.tx(lambda conn: summaries.recover(conn, time.time()))
+        if cut_off:
+            log.warning("turns were cut off by a crash and go on", turns=cut_off)
 
     async def listening(self) -> None:
         """Note that the port listens: statuses of a crashed run can come in from now on."""
@@ -243,6 +267,8 @@ class Assistant:
         await self.webhooks_out.stop()
         await self.reminders.stop()
         await self.summarizer.stop()
+        if self.remote is not None:
+            await self.remote.stop()
         await self.carrier.close(LANES_SECONDS)
         await self.sender.close(SENDER_SECONDS)
         await self.abilities.close()
@@ -288,6 +314,24 @@ def _model(
 async def _nobody_to_ask(name: str, args: dict[str, object]) -> bool:
     """Refuse a call for which no question could be made when its round was looked at."""
     raise NoTTYError(f"{name} needs a yes, and what it would do could not be shown to anybody: call it again")
+
+
+def _jobs(
+    settings: Settings, scheduler: TurnScheduler, store: Database, ends: asyncio.Event
+) -> "ConversationJobs | None":
+    """Return what brings conversations to this process on PostgreSQL; None on SQLite."""
+    if isinstance(settings.database, Path):
+        return None
+    from app.turns.jobs import ConversationJobs
+
+    wait = settings.send_reconcile_seconds
+    return ConversationJobs(scheduler, store, settings.database, reconcile_seconds=wait, is_buried=ends.set)
+
+
+def _remote_hints(store: Database, look_again: asyncio.Event) -> "RemoteHints":
+    from app.turns.jobs import RemoteHints
+
+    return RemoteHints(store, look_again)
 
 
 class _NoHints:

@@ -72,13 +72,15 @@ def create_app(settings: Settings, *, wakes: bool = True, transport: Transport |
     app.state.guard = guard
     app.state.simulator = simulator
     app.state.close_streams = close_streams
-    app.include_router(webhook_router(assistant.intake, assistant.credentials, assistant.metrics))
     app.include_router(health_router(assistant.health, assistant.metrics, assistant.carrier, guard))
+    if settings.role == "worker":  # it is asked for its health alone
+        return app
+    app.include_router(webhook_router(assistant.intake, assistant.credentials, assistant.metrics))
     app.include_router(description_router(guard))
     app.include_router(console_router(assistant))
     app.include_router(admin_router(assistant, erasure, simulator, guard))
     data_dir = settings.data_dir
-    app.include_router(messages_router(assistant.store, assistant.realm, data_dir, assistant.sender, guard))
+    app.include_router(messages_router(assistant.store, assistant.realm, data_dir, assistant.hints, guard))
     app.router.routes.append(Route("/mcp", assistant.tool_server, methods=["GET", "POST", "DELETE"]))
     if simulator is not None:
         app.include_router(simulator.router)

@@ -74,12 +74,21 @@ async def _serve(settings: Settings, make_app: Callable[[Settings], FastAPI]) ->
         if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             loop.add_signal_handler(number, server.stop)
     async with app.router.lifespan_context(app):
+        ends = asyncio.create_task(_stop_when(app.state.assistant.ends, server))
         try:
             await server.serve()
         finally:
-            with suppress(OSError):
-                (settings.data_dir / SERVER_FILE).unlink(missing_ok=True)
-    return 0 if server.started else 1
+            ends.cancel()
+            if settings.role != "worker":
+                with suppress(OSError):
+                    (settings.data_dir / SERVER_FILE).unlink(missing_ok=True)
+    return 0 if server.started and not app.state.assistant.ends.is_set() else 1
+
+
+async def _stop_when(ends: asyncio.Event, server: "_Server") -> None:
+    await ends.wait()
+    log.error("this worker was silent for too long; others have its work, start it again")
+    server.stop()
 
 
 def _is_worth_a_line(record: logging.LogRecord) -> bool:
@@ -123,6 +132,9 @@ class _Server(uvicorn.Server):
         port = self.servers[0].sockets[0].getsockname()[1]
         url = self._settings.model_copy(update={"port": port}).own_url
         state.guard.server_token = secrets.token_urlsafe(32)
+        if self._settings.role == "worker":
+            print(f"Recado works at {url}", flush=True)  # noqa: T201
+            return
         await state.assistant.listening()
         record = {"pid": os.getpid(), "url": url, "token": state.guard.server_token}
         try:

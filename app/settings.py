@@ -26,6 +26,8 @@ from app.calendar.opening_hours import OpeningHours
 from app.messages import Template
 from app.phones import canonical
 
+Role = Literal["all", "web", "worker"]
+"""The part of the work that a process does: all of it; webhooks and pages; or turns, sends and schedules."""
 GRAPH_API = "https://graph.facebook.com/v25.0"
 OPENAI_URL = "https://api.openai.com/v1"
 
@@ -194,6 +196,7 @@ class Settings(BaseSettings):
     host: str = "127.0.0.1"
     port: int = Field(8000, ge=0, le=65535)
     database_url: str = "sqlite:///data/recado.db"
+    role: Role = "all"
     data_dir_setting: Place | None = Field(None, alias="DATA_DIR")
 
     whatsapp_access_token: SecretStr = SecretStr("")
@@ -333,6 +336,10 @@ class Settings(BaseSettings):
                 "write sqlite:///data/recado.db"
             )
         return _at_home(Path(path))
+
+    @property
+    def on_postgres(self) -> bool:
+        return not isinstance(self.database, Path)
 
     @property
     def data_dir(self) -> Path:

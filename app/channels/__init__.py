@@ -35,7 +35,9 @@ def build_channels(settings: Settings, store: Store, rates: RateTable) -> Channe
         settings.whatsapp_api_url, credentials.phone_number_id, credentials.access_token, store.media
     )
     terminal = TerminalChannel(store.media)
-    by_name: dict[str, Channel] = {access.realm: whatsapp, "terminal": terminal}
+    by_name: dict[str, Channel] = {access.realm: whatsapp}
+    if settings.role == "all":  # the terminal is read from the process that answers it
+        by_name["terminal"] = terminal
     limits = Limits(settings, access, rates, access.realm)
     wait = settings.send_reconcile_seconds
     sender = Sender(store.database, by_name, limits, reconcile_seconds=wait)

@@ -8,11 +8,10 @@ from dataclasses import asdict, dataclass, replace
 import structlog
 
 from app.channels.access import AccessPolicy
-from app.channels.sender import Sender
 from app.channels.terminal import typed_line
 from app.channels.whatsapp.errors import HOLD
 from app.channels.whatsapp.payloads import Webhook
-from app.messages import Unreadable
+from app.messages import Unreadable, Wakeable
 from app.ops.metrics import Metrics
 from app.phones import mask
 from app.store import alerts, approvals, delivery, inbox
@@ -20,7 +19,7 @@ from app.store.database import Connection, Database
 from app.store.inbox import ClassifiedMessage, IntakeResult, IntakeRules
 from app.text import Private
 from app.turns.inbound import classify_inbound
-from app.turns.scheduler import TurnScheduler
+from app.turns.scheduler import Carrier
 
 log = structlog.get_logger(__name__)
 
@@ -32,8 +31,8 @@ LONGEST_DELIVERY = 8 * 86_400.0  # seconds: Meta tries for seven days to deliver
 class Wakes:
     """The parts that get hints; without them only the sweep finds work."""
 
-    scheduler: TurnScheduler
-    sender: Sender
+    carrier: Carrier
+    sender: Wakeable
     look_again: asyncio.Event  # set, it makes the sweep look now
 
 
@@ -82,7 +81,7 @@ class Intake:
         if self._wakes is None:
             return
         for conversation in taken.wake:
-            self._wakes.scheduler.wake(conversation)
+            self._wakes.carrier.arrived(conversation)
         for person in taken.notices:
             self._wakes.sender.wake(person)
         if taken.handed_over:

@@ -127,7 +127,9 @@ class Sender:
 
         def take(conn: Connection) -> tuple[NextSend, list[str]]:
             handovers.settle(conn, person, now)
-            next_send = outbox.take(conn, person, now, self._limits.sendable(conn, person, now))
+            next_send = outbox.take(
+                conn, person, now, self._limits.sendable(conn, person, now), self._store.worker
+            )
             row = next_send.row
             return next_send, [] if row is None else self._limits.count_send(conn, row, now)
 

@@ -13,12 +13,12 @@ T = TypeVar("T")
 
 
 @asynccontextmanager
-async def open_database(location: Location) -> AsyncIterator[Database]:
-    """Open the database with its lock, and close it after the block.
+async def open_database(location: Location, *, shared: bool = False) -> AsyncIterator[Database]:
+    """Open the database with its lock, and close it after the block; `shared` beside other processes.
 
     Raise StoreLockedError if another process holds it, StoreError if it cannot be used.
     """
-    database = Database(location)
+    database = Database(location, shared=shared)
     with opening(location):
         await database.open()
     try:

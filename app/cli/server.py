@@ -18,7 +18,7 @@ from app.cli.settings import model_line, zone_hint
 from app.errors import RecadoError
 from app.messages import JSON
 from app.security import AdminToken
-from app.settings import Settings
+from app.settings import Role, Settings
 from app.store.database import Connection, Location
 
 commands = group()
@@ -124,12 +124,15 @@ def read_answer(status: int, content: bytes) -> JSON:
 def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen at, in place of HOST.")] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65535, help="Port, in place of PORT.")] = None,
+    role: Annotated[
+        Role | None, typer.Option(help="Part of the work, in place of ROLE: see docs/scaling.md.")
+    ] = None,
 ) -> None:
     """Run the server."""
-    settings = command_settings("INFO", host=host, port=port)
+    settings = command_settings("INFO", host=host, port=port, role=role)
     hints = [model_line(settings), zone_hint(settings)]
     check_address(settings.host, settings.port)
-    asyncio.run(check_database(settings.database))
+    asyncio.run(check_database(settings.database, shared=settings.role != "all"))
     make_data_folder(settings.data_dir)
     for hint in filter(None, hints):
         print(hint, file=sys.stderr, flush=True)  # noqa: T201
@@ -153,9 +156,9 @@ def check_address(host: str, port: int) -> None:
         ) from error
 
 
-async def check_database(location: Location) -> None:
+async def check_database(location: Location, *, shared: bool = False) -> None:
     """Open the database and close it again. Raise StoreError as `open_database` does."""
-    async with open_database(location):
+    async with open_database(location, shared=shared):
         pass
 
 

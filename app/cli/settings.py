@@ -43,6 +43,10 @@ def read_settings(**changes: object) -> Settings:
         _ = settings.database
     except ValueError as error:
         raise ConfigurationError(str(error)) from None
+    if settings.role != "all" and not settings.on_postgres:
+        raise ConfigurationError("ROLE: several processes need PostgreSQL; set DATABASE_URL=postgresql://…")
+    if settings.role != "all" and settings.uses_simulator:
+        raise ConfigurationError("ROLE: the phone simulator works in one process only; set ROLE=all")
     for variable, given, example in (
         ("OPENAI_BASE_URL", settings.openai_base_url, "http://127.0.0.1:11434/v1"),
         ("WHATSAPP_API_URL", settings.whatsapp_api_url_setting, GRAPH_API),

@@ -14,7 +14,7 @@ from app.ops.metrics import Metrics
 from app.store.billing import RateTable, usage
 from app.store.database import Database
 from app.store.tool_statistics import day_of
-from app.turns.scheduler import TurnScheduler
+from app.turns.scheduler import Carrier
 
 MODEL_AWAY = "the language model does not answer"
 
@@ -63,7 +63,7 @@ class Health:
             return {"status": "ok"}
         return {"status": "degraded", "reason": "; ".join(dict.fromkeys(reasons))}
 
-    async def metrics(self, metrics: Metrics, turns: TurnScheduler) -> bytes:
+    async def metrics(self, metrics: Metrics, turns: Carrier) -> bytes:
         """Return the metrics with the lengths of the queues as they are now."""
         waiting = await self._store.one(
             "SELECT count(*) AS waiting FROM inbox WHERE turn_id IS NULL AND done_at IS NULL"
@@ -95,7 +95,7 @@ def _public_reason(alert: str) -> str:
     return f"sending to WhatsApp fails (error {number})" if kind == "send" else "something needs the operator"
 
 
-def health_router(health: Health, metrics: Metrics, turns: TurnScheduler, guard: Guard) -> APIRouter:
+def health_router(health: Health, metrics: Metrics, turns: Carrier, guard: Guard) -> APIRouter:
     """Return the routes `/health` (for everybody) and `/metrics` (from this machine, or with the token)."""
     router = APIRouter(tags=["operations"])
 

@@ -27,7 +27,7 @@ from app.store import (
     retention,
 )
 from app.store.database import Connection
-from app.turns.scheduler import TurnScheduler
+from app.turns.scheduler import Carrier
 
 log = structlog.get_logger(__name__)
 
@@ -41,7 +41,7 @@ class Notices(Protocol):
 class DueWork:
     """The parts that carry out what is due."""
 
-    turns: TurnScheduler
+    turns: Carrier
     sends: Wakeable
     reminders: Reminders
     handovers: Notices

@@ -28,7 +28,7 @@ def build_store(settings: Settings) -> Store:
     )
     beside = settings.database.parent if isinstance(settings.database, Path) else settings.data_dir
     return Store(
-        Database(settings.database),
+        Database(settings.database, shared=settings.role != "all"),
         media,
         PersonFolders(settings.workspace_dir, settings.data_dir),
         Disk(settings.data_dir, free, beside),

@@ -61,6 +61,7 @@ class Engine(Protocol):
     """A kind of database; `errors` are those of its library."""
 
     errors: type[Exception]
+    worker: int | None
 
     def exists(self) -> bool:
         """Tell whether there is a database of ours."""
@@ -79,6 +80,9 @@ class Engine(Protocol):
 
     def connect(self) -> Any:
         """Return a connection that writes."""
+
+    def connect_apart(self) -> Any:
+        """Return a connection that commits each statement, for a thread of its own."""
 
     def connect_to_read(self) -> Any:
         """Return a connection that reads what is committed now."""
@@ -106,15 +110,18 @@ class Engine(Protocol):
         """Return what the database finds wrong with its own files, a line each; a connection that reads."""
 
 
-def engine_of(location: Location) -> Engine:
-    """Return the engine of a location. Raises StoreError if the packages of PostgreSQL are missing."""
+def engine_of(location: Location, *, shared: bool = False) -> Engine:
+    """Return the engine of a location; only PostgreSQL can be `shared` by several processes.
+
+    Raises StoreError if the packages of PostgreSQL are missing.
+    """
     if isinstance(location, Path):
         return SQLite(location)
     try:
         from app.store.postgres import Postgres
     except ImportError as error:
         raise StoreError("PostgreSQL needs more packages: pip install 'recado[postgres]'") from error
-    return Postgres(location)
+    return Postgres(location, shared=shared)
 
 
 def new_id(prefix: str) -> str:
@@ -187,15 +194,32 @@ class _Failed:
 
 
 class Database:
-    """Writes go through `tx`; reads (`all`, `one`, `read`) never decide."""
+    """Writes go through `tx`; reads (`all`, `one`, `read`) never decide.
 
-    def __init__(self, location: Location) -> None:
+    `leads`: among the processes that share the database this one does what only one should do.
+    """
+
+    def __init__(self, location: Location, *, shared: bool = False) -> None:
         self.last_failure = ""  # why the last commit failed; "" once one succeeded again
         self.location = location
-        self._engine = engine_of(location)
+        self.leads = True
+        self._engine = engine_of(location, shared=shared)
         self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
         self._writer: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def worker(self) -> int | None:
+        """Return the number of this process among the workers: once it is not there, nothing is written."""
+        return self._engine.worker
+
+    @worker.setter
+    def worker(self, number: int | None) -> None:
+        self._engine.worker = number
+
+    def connect_apart(self) -> Any:
+        """Return a connection that commits each statement, for a thread of its own (PostgreSQL only)."""
+        return self._engine.connect_apart()
 
     async def open(self) -> None:
         """Prepare the database as `Engine.prepare` does, and start the writer."""

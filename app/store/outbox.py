@@ -165,8 +165,14 @@ def _range(prefix: str) -> tuple[str, str]:
     return prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)
 
 
-def take(conn: Connection, person: str, now: float, sendable: Sequence[Origin] | None = None) -> NextSend:
-    """Return a person's next row and mark it as on the wire; rows go in order, one at a time.
+def take(
+    conn: Connection,
+    person: str,
+    now: float,
+    sendable: Sequence[Origin] | None = None,
+    worker: int | None = None,
+) -> NextSend:
+    """Return a person's next row and mark it as on the wire by `worker`; rows go in order, one at a time.
 
     `sendable`: the origins that may be sent now; None for all. While an echo waits, a person of the business
     may be answering, so only what is sent in silence goes.
@@ -212,8 +218,8 @@ def take(conn: Connection, person: str, now: float, sendable: Sequence[Origin] |
     conn.execute(
         "UPDATE outbox SET state = CASE state WHEN 'ready' THEN 'sending' ELSE state END, sending_at = ?,"
         " attempts = attempts + 1, resends = CASE state WHEN 'unknown' THEN resends + 1 ELSE resends END,"
-        " due_at = ? WHERE id = ?",
-        (now, now + SEND_SECONDS, row["id"]),
+        " due_at = ?, worker = ? WHERE id = ?",
+        (now, now + SEND_SECONDS, worker, row["id"]),
     )
     return NextSend(row=_outbox_row(conn, row))
 
@@ -346,10 +352,12 @@ def fail(
             put_reply(conn, where, f"unsent:{row['id']}", Draft(text, (Outgoing(text),)), now)
 
 
-def recover(conn: Connection, due: float) -> int:
-    """Mark what was on the wire when the process ended as of unknown outcome until `due`."""
-    on_the_wire = f"sending_at IS NOT NULL AND {UNSENT}"
-    return update(conn, "outbox", on_the_wire, state="unknown", sending_at=None, due_at=due)
+def recover(conn: Connection, due: float, living: Sequence[int] = ()) -> int:
+    """Mark what no `living` worker has on the wire any more as of unknown outcome until `due`."""
+    on_the_wire = (
+        f"sending_at IS NOT NULL AND {UNSENT} AND (worker IS NULL OR worker NOT IN ({placeholders(living)}))"
+    )
+    return update(conn, "outbox", on_the_wire, *living, state="unknown", sending_at=None, due_at=due)
 
 
 def await_statuses(conn: Connection, due: float) -> None:

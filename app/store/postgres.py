@@ -9,6 +9,7 @@ from importlib import resources
 from typing import Any
 
 import psycopg
+from procrastinate.schema import SchemaManager
 from psycopg.adapt import Buffer, Dumper, Loader
 from psycopg.pq import TransactionStatus
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
@@ -135,31 +136,43 @@ class Connection:
 
 
 class Postgres:
-    """An `Engine` on a PostgreSQL database; only one server uses it."""
+    """An `Engine` on a PostgreSQL database, which one process uses, or several if it is `shared`.
+
+    `worker`: the number of this process among the workers (`app.store.workers`), None for none.
+    """
 
     errors: type[Exception] = psycopg.Error
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *, shared: bool = False) -> None:
+        self.worker: int | None = None
         self._address = address
+        self._try_lock = f"pg_try_advisory_lock{'_shared' * shared}"
         self._prepared: Connection | None = None  # holds the lock, until the writer takes it over
         self._readers: AsyncConnectionPool[Any] | None = None
 
     def exists(self) -> bool:
         with closing(Connection(self._address)) as connection:
-            found = connection.execute("SELECT to_regclass('schema_version')").fetchone()
-            return found is not None and found[0] is not None
+            return self._has(connection, "schema_version")
+
+    def _has(self, connection: Connection, table: str) -> bool:
+        found = connection.execute("SELECT to_regclass(?)", (table,)).fetchone()
+        return found is not None and found[0] is not None
 
     def prepare(self) -> None:
         self._prepared = connection = self._locked()
+        connection.execute("SELECT pg_advisory_lock(?)", (_WRITER_LOCK,))
         connection.script(_text("postgres.sql"))
+        if not self._has(connection, "procrastinate_jobs"):
+            connection.script(SchemaManager.get_schema())
         migrate(connection, lambda name, sql: connection.script(_step(name, sql)))
+        connection.execute("SELECT pg_advisory_unlock(?)", (_WRITER_LOCK,))
 
     def _locked(self) -> Connection:
         """Return a connection that holds the lock of this database for as long as it lives."""
         connection = Connection(self._address)
         connection.execute(f"SET idle_in_transaction_session_timeout = '{_IDLE_SECONDS}s'")
         connection.execute(f"SET lock_timeout = '{_MOST_SECONDS}s'")
-        row = connection.execute("SELECT pg_try_advisory_lock(?)", (_SERVER_LOCK,)).fetchone()
+        row = connection.execute(f"SELECT {self._try_lock}(?)", (_SERVER_LOCK,)).fetchone()
         if row is None or not row[0]:
             connection.close()
             raise StoreLockedError("the database is in use by another Recado server; stop it first")
@@ -197,6 +210,10 @@ class Postgres:
         connection, self._prepared = self._prepared or self._locked(), None
         return connection
 
+    def connect_apart(self) -> Connection:
+        """Return a connection that commits each statement, for a thread of its own."""
+        return Connection(self._address)
+
     def connect_to_read(self) -> Connection:
         connection = Connection(self._address)
         connection.execute(f"SET statement_timeout = '{_MOST_SECONDS}s'")
@@ -206,6 +223,11 @@ class Postgres:
     def begin(self, connection: Connection) -> None:
         connection.execute("BEGIN")
         connection.execute("SELECT pg_advisory_xact_lock(?)", (_WRITER_LOCK,))
+        if self.worker is not None:
+            is_living = "SELECT 1 FROM procrastinate_workers WHERE id = ?"
+            if connection.execute(is_living, (self.worker,)).fetchone() is None:
+                connection.execute("ROLLBACK")
+                raise StoreError("this worker was silent for too long, others have taken over its work")
 
     def commit(self, connection: Connection) -> None:
         """Commit; if the connection breaks at it, ask PostgreSQL what became of the transaction."""

@@ -32,6 +32,7 @@ class SQLite:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.worker: int | None = None  # one process only
         self._files = _DatabaseFiles(path)
         self._reader: aiosqlite.Connection | None = None
 
@@ -61,6 +62,9 @@ class SQLite:
         connection = _connect(self.path)
         self._files.opened()
         return connection
+
+    def connect_apart(self) -> sqlite3.Connection:
+        raise StoreError("an SQLite file is written by one connection")
 
     def connect_to_read(self) -> sqlite3.Connection:
         connection = sqlite3.connect(

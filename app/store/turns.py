@@ -278,10 +278,18 @@ def recover(conn: Connection) -> int:
     return update(conn, "turns", RUNNING, state="queued")
 
 
-def release(conn: Connection) -> None:
-    """Queue again what ran, at an orderly stop when nothing runs any more; that run counts as no attempt."""
+def release(conn: Connection, conversations: Sequence[str]) -> None:
+    """Queue again what ran in conversations, at an orderly stop when nothing runs in them any more.
+
+    That run counts as no attempt.
+    """
     uncounted = "CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END"
-    conn.execute(f"UPDATE turns SET state = 'queued', attempts = {uncounted} WHERE {RUNNING}")
+    for conversation in conversations:
+        conn.execute(
+            f"UPDATE turns SET state = 'queued', attempts = {uncounted}"
+            f" WHERE conversation_id = ? AND {RUNNING}",
+            (conversation,),
+        )
 
 
 def postpone(conn: Connection, turn: str, due: float, error: str, *, is_its_own: bool = True) -> bool:

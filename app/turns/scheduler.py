@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Protocol
 
 import structlog
 
@@ -61,14 +62,38 @@ def build_turns(
         Authorizer(services, engine, contexts, asks=asks),
         TurnFinalizer(services),
     )
-    return TurnScheduler(services, runner, attachments, limits)
+    return TurnScheduler(services, runner, attachments, limits, leaves_pauses=services.settings.on_postgres)
+
+
+class Carrier(Protocol):
+    """What brings turns to `TurnRunner`: the lanes of this process, or jobs of several processes."""
+
+    @property
+    def running(self) -> int:
+        """Return how many turns run in this process now."""
+
+    def arrived(self, conversation: str) -> None:
+        """Say that a message was committed for a conversation."""
+
+    def wake(self, conversation: str) -> None:
+        """Say that a conversation may have something to do."""
+
+    def look(self) -> None:
+        """Make each running turn check whether it is to stop."""
+
+    async def end(self, conversations: Iterable[str]) -> None:
+        """End what runs in conversations that are gone, and return once it has ended."""
+
+    async def close(self, seconds: float) -> object:
+        """Take up nothing more, wait for the turns that run, and give back unfinished what is left."""
 
 
 class TurnScheduler:
     """Brings turns to `TurnRunner`.
 
     A wake is a hint: a lane reads from the rows what there is to do, and ends only when there is nothing and
-    no hint came meanwhile.
+    no hint came meanwhile. With `leaves_pauses` it also ends before a long pause, after which the sweep finds
+    the conversation.
     """
 
     def __init__(
@@ -77,7 +102,10 @@ class TurnScheduler:
         runner: TurnRunner,
         attachments: AttachmentReader,
         limits: Limits,
+        *,
+        leaves_pauses: bool = False,
     ) -> None:
+        self._leaves_pauses = leaves_pauses
         self._store = services.store
         self._sender = services.sender
         self._runner = runner
@@ -98,6 +126,11 @@ class TurnScheduler:
         """Return how many turns run now."""
         return sum(1 for lane in self._lanes.values() if lane.turn)
 
+    @property
+    def conversations(self) -> Sequence[str]:
+        """Return the conversations that have a lane now."""
+        return [*self._lanes]
+
     def wake(self, conversation: str) -> None:
         """Say that a conversation may have something to do."""
         if self._closing:
@@ -107,6 +140,23 @@ class TurnScheduler:
             lane = self._lanes[conversation] = _Lane()
             lane.task = asyncio.create_task(self._serve(conversation, lane), name=f"lane {conversation}")
         lane.dirty.set()
+
+    def arrived(self, conversation: str) -> None:
+        """Say that a message was committed for a conversation."""
+        self.wake(conversation)
+
+    def hint(self, conversation: str) -> bool:
+        """Say to a conversation's lane that it may have more to do; return False if it has none here."""
+        lane = self._lanes.get(conversation)
+        if lane is not None:
+            lane.dirty.set()
+        return lane is not None
+
+    async def attend(self, conversation: str) -> None:
+        """Serve a conversation until it has nothing to do soon."""
+        self.wake(conversation)
+        if (lane := self._lanes.get(conversation)) is not None and lane.task is not None:
+            await asyncio.wait({lane.task})
 
     def look(self) -> None:
         """Make each running turn check whether it is to stop."""
@@ -119,22 +169,27 @@ class TurnScheduler:
         lanes = [self._lanes[one] for one in conversations if one in self._lanes]
         await _ended(*(task for lane in lanes for task in (lane.attempt, lane.reading)))
 
-    async def close(self, seconds: float) -> None:
-        """Take up nothing more, wait for the turns that run, and give back unfinished what is left."""
+    async def close(self, seconds: float) -> Sequence[str]:
+        """Take up nothing more, wait for the turns that run, and give back unfinished what is left.
+
+        Return the conversations that may have something left to do.
+        """
         self._closing = True
-        for lane in self._lanes.values():
+        lanes = dict(self._lanes)
+        for lane in lanes.values():
             if not lane.turn and lane.task is not None:
                 lane.task.cancel()
-        tasks = [lane.task for lane in self._lanes.values() if lane.task is not None]
+        tasks = [lane.task for lane in lanes.values() if lane.task is not None]
         if tasks:
             await asyncio.wait(tasks, timeout=seconds)
             await _ended(*tasks)
             try:
                 async with asyncio.timeout(RELEASE_SECONDS):
-                    await self._store.tx(turns.release)
+                    await self._store.tx(lambda conn: turns.release(conn, [*lanes]))
             except (StoreError, TimeoutError) as error:  # they are found from their rows at a start
                 log.error("turns were not given back", error=str(error) or f"took over {RELEASE_SECONDS:g} s")
         await self._runner.close()
+        return [*lanes]
 
     async def _serve(self, conversation: str, lane: _Lane) -> None:
         try:
@@ -145,6 +200,8 @@ class TurnScheduler:
                     self._read_files(found, lane)
                     await _wait(lane.dirty, LONGEST_PAUSE)
                 elif isinstance(found, Pause):
+                    if self._leaves_pauses and found.at > time.time() + LONGEST_PAUSE:
+                        break
                     await _wait(lane.dirty, found.at - time.time())
                 elif (found is None or not found.more) and not lane.dirty.is_set():
                     break  # no await between this check and leaving

@@ -1,0 +1,141 @@
+"""The processes that work on one PostgreSQL database, and the jobs that bring conversations to them.
+
+A worker is a row of procrastinate's workers, a job one of its jobs; `0035_worker_of_a_send.postgres.sql` adds
+a job in the transaction that makes a message wait. All SQL here is PostgreSQL's.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from time import monotonic
+
+import structlog
+
+from app.store import outbox
+from app.store.database import Connection, Database, placeholders, scalar
+
+log = structlog.get_logger(__name__)
+
+QUEUE, TASK = "conversations", "attend"
+BEAT_SECONDS = 2.0
+SILENT_SECONDS = 20.0  # after which a worker counts as dead
+_FETCHED_SECONDS = 10
+_SECONDS_SILENT = "extract(epoch FROM now() - last_heartbeat)"
+
+
+def register(conn: Connection) -> int:
+    """Make this process a worker and return its number."""
+    number: int = scalar(conn, "SELECT worker_id FROM procrastinate_register_worker_v1()")
+    return number
+
+
+def leave(conn: Connection, worker: int, cut_off: Sequence[str]) -> None:
+    """Take a worker out at its orderly stop; conversations that it was `cut_off` from are for others."""
+    conn.execute("DELETE FROM procrastinate_jobs WHERE worker_id = ? AND status = 'doing'", (worker,))
+    _defer(conn, cut_off)
+    conn.execute("SELECT procrastinate_unregister_worker_v1(?)", (worker,))
+
+
+def bury(conn: Connection, own: int | None, now: float, reconcile: float, silent: float) -> Sequence[int]:
+    """Take out the other workers that were silent so long, and return their numbers.
+
+    What they held is for others. A buried worker that goes on can write nothing any more (`Postgres.begin`).
+    Its jobs are made anew rather than tried again: by the old number it would end the job of the worker that
+    has it then.
+    """
+    is_silent = f"id <> ? AND {_SECONDS_SILENT} > ?"
+    rows = conn.execute(f"DELETE FROM procrastinate_workers WHERE {is_silent} RETURNING id", (own, silent))
+    gone = [row["id"] for row in rows.fetchall()]
+    _make_anew(conn, "worker_id IS NULL")
+    outbox.recover(conn, now + reconcile, living(conn))
+    return gone
+
+
+def drop_unattended(conn: Connection, own: int | None, attended: Sequence[str]) -> None:
+    """Make the jobs anew that this worker fetched a while ago, but does not attend to."""
+    lost = (
+        f"worker_id = ? AND lock NOT IN ({placeholders(['', *attended])}) AND EXISTS (SELECT 1 FROM"
+        " procrastinate_events AS event WHERE event.job_id = procrastinate_jobs.id AND event.type = 'started'"
+        f" AND event.at < now() - interval '{_FETCHED_SECONDS} seconds')"
+    )
+    _make_anew(conn, lost, own, "", *attended)
+
+
+def living(conn: Connection) -> Sequence[int]:
+    """Return the numbers of the workers that are not buried."""
+    return [row["id"] for row in conn.execute("SELECT id FROM procrastinate_workers").fetchall()]
+
+
+def ensure_job(conn: Connection, conversation: str) -> None:
+    """Add a job for a conversation that has none, neither waiting nor running."""
+    has_job = "SELECT 1 FROM procrastinate_jobs WHERE lock = ? AND status IN ('todo', 'doing')"
+    if conn.execute(has_job, (conversation,)).fetchone() is None:
+        _defer(conn, [conversation])
+
+
+def notify(conn: Connection, hint: str) -> None:
+    """Give a hint to all processes, once this is committed."""
+    conn.execute("SELECT pg_notify('recado', ?)", (hint,))
+
+
+def _make_anew(conn: Connection, which: str, *parameters: object) -> None:
+    """Put new jobs in the place of running ones that a condition with these parameters names."""
+    dropped = f"DELETE FROM procrastinate_jobs WHERE status = 'doing' AND {which} RETURNING lock"
+    _defer(conn, [row["lock"] for row in conn.execute(dropped, parameters).fetchall()])
+
+
+def _defer(conn: Connection, conversations: Sequence[str]) -> None:
+    if conversations:
+        conn.execute(
+            f"SELECT defer_conversation(id) FROM conversations WHERE id IN ({placeholders(conversations)})",
+            tuple(conversations),
+        )
+
+
+class Heartbeat:
+    """Shows in a thread of its own that this process lives, so that a busy loop does not look dead.
+
+    `is_buried` is called in that thread when others have taken it for dead.
+    """
+
+    def __init__(self, store: Database, worker: int, is_buried: Callable[[], object]) -> None:
+        self._store = store
+        self._worker = worker
+        self._is_buried = is_buried
+        self._stopped = threading.Event()
+        self._since = self._last = monotonic()
+        self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
+        self._thread.start()
+
+    @property
+    def judges(self) -> bool:
+        """Return True if this worker may bury others: it had no silence of its own for as long as theirs."""
+        return monotonic() - self._since > SILENT_SECONDS and monotonic() - self._last < 2 * BEAT_SECONDS
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._thread.join(BEAT_SECONDS)
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                with closing(self._store.connect_apart()) as connection:
+                    while not self._stopped.wait(BEAT_SECONDS):
+                        if not self._beat(connection):
+                            self._is_buried()
+                            return
+            except Exception as error:  # the database is away: so is everybody's
+                log.warning("no heartbeat", error=type(error).__name__)
+                self._stopped.wait(BEAT_SECONDS)
+
+    def _beat(self, connection: Connection) -> bool:
+        row = connection.execute(
+            "UPDATE procrastinate_workers SET last_heartbeat = now() WHERE id = ?"
+            " RETURNING id = (SELECT min(id) FROM procrastinate_workers)",
+            (self._worker,),
+        ).fetchone()
+        if monotonic() - self._last > SILENT_SECONDS / 2:
+            self._since = monotonic()
+        self._last = monotonic()
+        self._store.leads = row is not None and bool(row[0])
+        return row is not None

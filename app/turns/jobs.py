@@ -1,0 +1,220 @@
+"""Conversations as jobs of procrastinate: any number of processes work on one PostgreSQL database.
+
+The lock of a job is its conversation, so one worker serves it at a time. A process that only takes messages
+in gives hints; the jobs themselves come with the rows (`app.store.workers`).
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+import psycopg
+import structlog
+from procrastinate import App, PsycopgConnector
+from procrastinate.manager import JobManager
+
+from app.errors import StoreError
+from app.messages import Wakeable
+from app.store import workers
+from app.store.database import Connection, Database
+from app.turns.scheduler import TurnScheduler
+
+log = structlog.get_logger(__name__)
+
+CONVERSATIONS_AT_ONCE = 500  # that wait for a burst or a place; CONCURRENT_TURNS bounds what runs
+POLL_SECONDS = 5.0
+RESCUE_SECONDS = 5.0
+RETRY_SECONDS = 1.0
+
+
+class ConversationJobs:
+    """Takes the place of the scheduler's own wakes: a worker attends to the conversation of each job.
+
+    `is_buried` is called when others took this worker for dead; the process then has to end.
+    """
+
+    def __init__(
+        self,
+        scheduler: TurnScheduler,
+        store: Database,
+        address: str,
+        *,
+        reconcile_seconds: float,
+        is_buried: Callable[[], object],
+    ) -> None:
+        self._scheduler = scheduler
+        self._store = store
+        self._address = address
+        self._reconcile = reconcile_seconds
+        self._is_buried = is_buried
+        self._heartbeat: workers.Heartbeat | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._worker: asyncio.Task[None] | None = None
+
+    @property
+    def running(self) -> int:
+        """Return how many turns run in this process now."""
+        return self._scheduler.running
+
+    async def register(self, *, alone: bool) -> None:
+        """Make this process a worker; if it is `alone`, what earlier ones held is free at once."""
+        number = await self._store.tx(workers.register)
+        self._store.worker = number
+        loop = asyncio.get_running_loop()
+        self._heartbeat = workers.Heartbeat(
+            self._store, number, lambda: loop.call_soon_threadsafe(self._is_buried)
+        )
+        await self._rescue(0.0 if alone else workers.SILENT_SECONDS)
+
+    async def start(self, sender: Wakeable, look_again: asyncio.Event) -> None:
+        """Attend to jobs and follow the hints of other processes."""
+        self._worker = asyncio.create_task(self._work(), name="jobs")
+        self._tasks = [
+            asyncio.create_task(self._rescue_dead(), name="rescue"),
+            asyncio.create_task(self._follow_hints(sender, look_again), name="hints"),
+        ]
+
+    def arrived(self, conversation: str) -> None:
+        """Do nothing: the job of a message comes with its row, and a hint with the job."""
+
+    def wake(self, conversation: str) -> None:
+        """See that somebody attends to a conversation that may have something to do."""
+        if not self._scheduler.hint(conversation):
+            self._store.tx(lambda conn: workers.ensure_job(conn, conversation))
+
+    def look(self) -> None:
+        self._scheduler.look()
+
+    async def end(self, conversations: Iterable[str]) -> None:
+        await self._scheduler.end(conversations)
+
+    async def close(self, seconds: float) -> None:
+        """Fetch no more jobs, end those that run, and leave what is unfinished to other workers."""
+        if self._worker is not None:
+            self._worker.cancel()  # it ends once its jobs have ended
+        for task in self._tasks:
+            task.cancel()
+        left = await self._scheduler.close(seconds)
+        if self._heartbeat is not None:
+            self._heartbeat.stop()
+            await self._leave(left)
+        await asyncio.gather(*self._tasks, *filter(None, [self._worker]), return_exceptions=True)
+
+    async def _leave(self, left: Iterable[str]) -> None:
+        worker, self._store.worker = self._store.worker, None
+        if worker is None:
+            return
+        try:
+            async with asyncio.timeout(RETRY_SECONDS):
+                await self._store.tx(lambda conn: workers.leave(conn, worker, [*left]))
+        except (StoreError, TimeoutError) as error:  # the others find out by its silence
+            log.error("this worker could not take its leave", error=str(error) or "no answer")
+
+    async def _work(self) -> None:
+        """Run procrastinate's worker; when the database was away, again."""
+        while True:
+            connector = PsycopgConnector(conninfo=self._address, min_size=1, max_size=4)
+            jobs = App(connector=connector)
+            jobs.job_manager = _Registered(connector, self._store.worker)
+            jobs.task(name=workers.TASK)(self._scheduler.attend)
+            try:
+                async with jobs.open_async():
+                    await jobs.run_worker_async(
+                        queues=[workers.QUEUE],
+                        concurrency=CONVERSATIONS_AT_ONCE,
+                        fetch_job_polling_interval=POLL_SECONDS,
+                        delete_jobs="always",
+                        install_signal_handlers=False,
+                    )
+            except Exception as error:
+                log.error("no jobs can be fetched", error=f"{type(error).__name__}: {error}")
+            await asyncio.sleep(RETRY_SECONDS)
+
+    async def _rescue_dead(self) -> None:
+        while True:
+            await asyncio.sleep(RESCUE_SECONDS)
+            if self._heartbeat is not None and self._heartbeat.judges:
+                try:
+                    await self._rescue(workers.SILENT_SECONDS)
+                except StoreError as error:
+                    log.warning("dead workers were not looked for", error=str(error))
+
+    async def _rescue(self, silent: float) -> None:
+        now, own = time.time(), self._store.worker
+        attended = self._scheduler.conversations
+
+        def rescue(conn: Connection) -> Sequence[int]:
+            workers.drop_unattended(conn, own, attended)
+            return workers.bury(conn, own, now, self._reconcile, silent)
+
+        gone = await self._store.tx(rescue)
+        if gone:
+            log.warning("workers were silent for too long; others go on with their work", workers=len(gone))
+
+    async def _follow_hints(self, sender: Wakeable, look_again: asyncio.Event) -> None:
+        while True:
+            try:
+                async with await psycopg.AsyncConnection.connect(
+                    self._address, autocommit=True
+                ) as connection:
+                    await connection.execute("LISTEN recado")
+                    async for note in connection.notifies():
+                        what, _, whom = note.payload.partition(" ")
+                        if what == "turn":
+                            self._scheduler.hint(whom)
+                        elif what == "send":
+                            sender.wake(whom)
+                        elif what == "look":
+                            look_again.set()
+            except psycopg.Error as error:  # hints only: the sweep finds everything
+                log.warning("no hints of other processes", error=type(error).__name__)
+            await asyncio.sleep(RETRY_SECONDS)
+
+
+class RemoteHints:
+    """Gives hints to the workers, from a process that only takes messages in."""
+
+    def __init__(self, store: Database, look_again: asyncio.Event) -> None:
+        self._store = store
+        self._look_again = look_again
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._forward(), name="hints")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def wake(self, person: str) -> None:
+        """Say that a person may have something to be sent."""
+        self._notify(f"send {person}")
+
+    def _notify(self, hint: str) -> None:
+        self._store.tx(lambda conn: workers.notify(conn, hint))
+
+    async def _forward(self) -> None:
+        while True:
+            await self._look_again.wait()
+            self._look_again.clear()
+            self._notify("look")
+
+
+class _Registered(JobManager):
+    """Names the worker that this process is already; it shows that it lives in a thread of its own."""
+
+    def __init__(self, connector: PsycopgConnector, worker: int | None) -> None:
+        super().__init__(connector)
+        self._worker = worker
+
+    async def register_worker(self) -> int:
+        assert self._worker is not None
+        return self._worker
+
+    async def unregister_worker(self, worker_id: int) -> None: ...
+
+    async def update_heartbeat(self, worker_id: int) -> None: ...
+
+    async def prune_stalled_workers(self, seconds_since_heartbeat: float) -> list[int]:
+        return []
