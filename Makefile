@@ -5,7 +5,11 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 EXTRACT := --keywords say:2 --keywords say_plural:2,3 --no-default-keywords
 LOCALES := app/locale
 
+<<<<<<< HEAD
 .PHONY: run test test-all conformance check bench bench-routing soak format translations clean
+=======
+.PHONY: run test test-all chaos conformance check bench bench-routing format translations clean
+>>>>>>> d7505edf (wip2)
 .DELETE_ON_ERROR:
 
 run: $(VENV)/installed
@@ -19,6 +23,10 @@ test: $(VENV)/installed-test
 
 test-all: $(VENV)/installed-test
 	$(BIN)/python -m pytest -n 3 --dist worksteal
+
+# Workers that are killed, frozen and cut off while a thousand people write: see docs/chaos.md.
+chaos: $(VENV)/installed-test
+	$(BIN)/python -m tests.chaos.workers $(CHAOS)
 
 # Both sides of MCP before its own suite, which is installed once: see docs/mcp.md.
 conformance: $(VENV)/installed-test

@@ -1,11 +1,13 @@
 """What the variables may be, and those of skills: found wherever they were written, and never our own."""
 
+import os
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
 from app.settings import SECRET_VARIABLES, Settings, is_own, skill_environment, take_settings
+from tests.forks import run_recado
 
 WRITTEN = """\
 TIDES_STATION=4711
@@ -87,3 +89,16 @@ def test_what_nothing_could_be_done_with_is_refused(
     monkeypatch.setenv(variable, value)
     with pytest.raises(ValidationError):
         Settings()
+
+
+@pytest.mark.parametrize(
+    ("database", "fault"),
+    [
+        ("sqlite:///data/recado.db", "several processes need PostgreSQL"),
+        ("postgresql://recado@127.0.0.1:9/recado", "the phone simulator works in one process only"),
+    ],
+)
+def test_the_work_is_divided_only_where_that_can_be(tmp_path: Path, database: str, fault: str) -> None:
+    env = {"PATH": os.environ["PATH"], "DATABASE_URL": database}
+    ran = run_recado(["serve", "--role", "worker"], tmp_path, env)
+    assert (ran.returncode, fault in ran.stderr, ran.stderr.count("\n")) == (2, True, 1), ran.stderr
