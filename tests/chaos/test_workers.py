@@ -19,8 +19,8 @@ PEOPLE = 40
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with postgres(tmp_path_factory.mktemp("postgres")) as address:
+def server() -> Iterator[str]:
+    with postgres() as address:
         yield address
 
 

@@ -163,7 +163,7 @@ def main() -> None:
     arguments = parser.parse_args()
     print(f"seed {arguments.seed}", flush=True)
     model = ModelServer(play)
-    with tempfile.TemporaryDirectory() as name, postgres(Path(name, "postgres")) as server:
+    with tempfile.TemporaryDirectory() as name, postgres() as server:
         env = {"OPENAI_BASE_URL": model.url, "LLM_MODEL": "stand-in", "RATE_LIMIT_MAX": "0"}
         crowd, began = arguments.people, time.monotonic()
         with cluster(Path(name), server, workers=arguments.workers, crowd=crowd, **env) as made:

@@ -127,17 +127,6 @@ def test_members_are_read_again_and_not_gathered_again(conn: Connection) -> None
     assert [member.text for member in second.members] == [member.text for member in first.members] == ["uno"]
 
 
-<<<<<<< HEAD
-=======
-def test_an_orderly_stop_gives_the_attempt_back(conn: Connection) -> None:
-    where = conversation(conn)
-    take(conn, inbound("w1"))
-    begun(conn, where, "t1")
-    turns.release(conn, [where.id])
-    assert claim(conn, where, "t2", T + 1) == Ready("t1", attempts=0)
-
-
->>>>>>> d7505edf (wip2)
 def test_a_turn_that_cannot_even_be_given_up_ends_without_words(conn: Connection) -> None:
     where = conversation(conn)
     take(conn, inbound("w1"))
