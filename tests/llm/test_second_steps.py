@@ -113,6 +113,37 @@ GOES_ON: list[tuple[str, list[str], str, dict[str, Any]]] = [
         "change_reminder",
         {"reminder": "pan", "when": "19h"},
     ),
+    (
+        "en",
+        ["remind me to pan tomorrow", "make it 8"],
+        "change_reminder",
+        {"reminder": "pan", "when": "at 8"},
+    ),
+    ("pt", ["me lembra amanhã pan", "melhor 8"], "change_reminder", {"reminder": "pan", "when": "às 8"}),
+    (
+        "es",
+        ["recuérdame mañana pan", "muévelo una hora después"],
+        "change_reminder",
+        {"reminder": "pan", "when": "una hora después"},
+    ),
+    (
+        "es",
+        ["avísame en 10 minutos", "sacar el pollo"],
+        "set_reminder",
+        {"text": "sacar el pollo", "when": "en 10 minutos"},
+    ),
+    (
+        "pt",
+        ["me avisa em 10 minutos", "tirar o frango"],
+        "set_reminder",
+        {"text": "tirar o frango", "when": "em 10 minutos"},
+    ),
+    (
+        "en",
+        ["remind me in 10 minutes", "turn it off"],
+        "set_reminder",
+        {"text": "turn it off", "when": "in 10 minutes"},
+    ),
     # "it"
     ("es", ["anota pan", "bórrala"], "delete_note", {"note": "pan"}),
     ("es", ["anota pan", "gracias", "borra esa nota"], "delete_note", {"note": "pan"}),
@@ -310,3 +341,12 @@ async def test_a_no_to_a_list_ends_it(abilities: ToolCatalog, language: str, sai
     spoken = ("install the github server", said)
     told = await answered(abilities, language, *spoken, role="owner", install_mcp_server=LISTED)
     assert told == ([], say(language, "All right, none of them."))
+
+
+@pytest.mark.parametrize(
+    ("spoken", "answer"), [(["anota pan", "olvídalo"], "queda como está"), (["olvídalo"], "lo dejamos así")]
+)
+async def test_who_forgets_about_it_is_told_that_it_is_done(
+    abilities: ToolCatalog, spoken: list[str], answer: str
+) -> None:
+    assert answer in (await answered(abilities, "es", *spoken))[1]

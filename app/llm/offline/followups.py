@@ -33,7 +33,7 @@ _NOTHING = Exchange("", "", 0.0)
 _PRONOUN = {"en": "it", "es": "eso", "pt": "isso"}
 _BETTER = {"en": "better", "es": "mejor", "pt": "melhor"}
 _AT = {"en": "at", "es": "a las", "pt": "às"}
-_BARE_HOUR = re.compile(r"\W*(?:(?:to|para|pra|a|at) )?(\d{1,2})\W*")
+_BARE_HOUR = re.compile(r"^\W*(?:(?:to|para|pra|a|at) )?(\d{1,2})\W*$", re.IGNORECASE)
 _BARE_NUMBER = re.compile(r"\W*(?:(?:el|la|lo|o|a|the|n[uú]mero|number)\s+)*#?(\d{1,5})\W*", re.IGNORECASE)
 _NONE = re.compile(
     r"\W*(?:no|nop|nope|nao|ningun[oa]?|nenhuma?|none|neither|nada|cancel[ae]?r?|deja(?:lo)?|deixa"
@@ -111,8 +111,10 @@ def may_vary(said: str) -> bool:
     return is_other or is_other_place or _CALCULATED_ON.match(fold(said)) is not None
 
 
-def with_pronoun(said: str, language: str) -> str:
-    """Return "delete the second one" as "delete it"."""
+def as_pointing(planner: Planner, said: str, language: str, earlier: Sequence[Exchange]) -> str:
+    """Return "delete the second one" as "delete it", and "at 8" right after a change as "better at 8"."""
+    if earlier and earlier[-1].calls and (better := _corrected(planner, said, earlier[-1].calls[-1])):
+        return better
     ordinal = _ordinal_in(said)
     return f"{said[: ordinal[1]]}{_PRONOUN[language]}{said[ordinal[2] :]}" if ordinal else said
 
@@ -155,10 +157,9 @@ def _corrected(planner: Planner, said: str, last: PastCall) -> str:
     alone = (one for one in planner.plan(said).steps if one.missing is None)
     if start == 0 and any(SAME not in one.arguments.values() for one in alone):  # "in 10 minutes more"
         return ""
-    rest = said[start:]
-    if start and (hour := _BARE_HOUR.fullmatch(fold(rest))):
-        rest = f"{_AT[planner.reader.person.language]} {hour[1]}"
-    return f"{_BETTER[planner.reader.person.language]} {rest}" if planner.reader.is_moment(rest) else ""
+    language = planner.reader.person.language
+    rest = _BARE_HOUR.sub(rf"{_AT[language]} \1", said[start:]) if start else said
+    return f"{_BETTER[language]} {rest}" if planner.reader.is_moment(rest) else ""
 
 
 def _answered(planner: Planner, before: Exchange, said: str, plan: Plan) -> Step | None:

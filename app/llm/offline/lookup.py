@@ -34,9 +34,7 @@ def _is_about(fact: str, wanted: Collection[str]) -> bool:
     found = words(fact)
     verb = next((at for at, word in enumerate(found) if word in WORDS["copulas"]), 0)
     subject = [word for word in found[:verb] if word not in ALL_STOP_WORDS and word not in WORDS["values"]]
-    return {stem(word) for word in subject or content(found)[:1]}.issubset(
-        {*wanted, *map(stem, WORDS["values"])}
-    )
+    return {*map(stem, subject or content(found)[:1])} <= {*wanted, *map(stem, WORDS["values"])}
 
 
 def lookup(said: str, offers: Sequence[Offer], phrases: Mapping[str, Sequence[str]]) -> Plan:

@@ -91,8 +91,8 @@ class OfflineModel:
         planned = planner.plan(said).steps if fragments else ()
         sure = tools = list(dict.fromkeys(step.tool for step in planned))
         if fragments and len(words(said)) <= followups.LONGEST_CHOICE:
-            pointing, goes_on = followups.with_pronoun(said, language), followups.goes_on(said)
-            meant, topic = self._talked_about(planner, pointing, request.earlier)
+            goes_on = followups.goes_on(said)
+            meant, topic = self._talked_about(planner, said, language, request.earlier)
             best = (*meant[:1], *tools[:1]) if meant and not goes_on else ()
             tools = [*best, *meant, *(topic if meant or goes_on or not tools else ()), *tools]
         ranked = [tool for fragment in fragments for tool in self._ranked(fragment)]
@@ -113,7 +113,7 @@ class OfflineModel:
         return _written(request, json.dumps(reading, ensure_ascii=False))
 
     def _talked_about(
-        self, planner: Planner, said: str, earlier: Sequence[Exchange]
+        self, planner: Planner, said: str, language: str, earlier: Sequence[Exchange]
     ) -> tuple[list[str], list[str]]:
         """Return the tools that "delete it" may mean after what was done last, and the tools of that."""
         topic: list[str] = []
@@ -122,6 +122,7 @@ class OfflineModel:
             if topic := list(called) or [step.tool for step in planner.plan(before.said).steps][:1]:
                 break
         categories = dict.fromkeys(map(self._catalog.index.category, topic))
+        said = followups.as_pointing(planner, said, language, earlier) if topic else said
         pointing = planner.about(list(categories)).plan(said).steps if topic else ()
         return [step.tool for step in pointing if planner.category(step.tool) in categories], topic
 
@@ -166,9 +167,7 @@ class OfflineModel:
             plan = self._looked_up(said, offers)
         calls = [step for step in plan.steps if step.missing is None]
         if results and not is_done(results[-1]):  # a place that one does not know is none for another
-            calls = [
-                step for at, step in enumerate(calls) if at < len(results) or not step.says(calls[at - 1])
-            ]
+            calls = [one for at, one in enumerate(calls) if at < len(results) or not one.says(calls[at - 1])]
         if pending := self._next_round(calls[len(results) :], rounds):
             return _called(request, pending, len(results))
         if results and facts and all(map(found_nothing, results)):
@@ -235,6 +234,9 @@ class OfflineModel:
         talk = small_talk(said)
         if talk is Talk.ANSWER and request.waits:
             return say(language, "If that answers a question of mine, press one of its buttons.")
+        did = [call for one in request.earlier[-1:] for call in one.calls if call.changed]
+        if talk is Talk.NEVER_MIND and did:
+            return say(language, "All right. What I did last stays as it is.")
         examples = self._examples(offers, language)
         return replies.talk_text(talk, person.name, examples, language)
 

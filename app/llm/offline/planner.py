@@ -377,7 +377,7 @@ class Planner:
         if begins and len(words(text)) < _FEW_WORDS:
             return False
         is_alone = fit is None or len(fit.slots) == 1
-        return guard.is_text(text, is_alone=is_alone) and not self.reader.is_moment(text) and not any(orders)
+        return guard.is_text(text, is_alone=is_alone) and not self._is_whole(text) and not any(orders)
 
     def _with_time(self, offer: Offer, arguments: dict[str, JSON]) -> dict[str, JSON]:
         """Move an hour or an end from the text to its moment: "tomorrow …: call Ana at 9".
@@ -406,6 +406,8 @@ class Planner:
         """Tell whether an answer would ignore words that say when, or take a day that was for one to come."""
         moments = [one.name for one in offer.parameters if one.kind is Kind.WHEN and one.name in arguments]
         read = [self.reader.when(str(arguments[name])) for name in moments]
+        if not moments and "shift" in self.reader.when(clause).kinds:  # "an hour later" asks for no hour
+            return True
         was = not _PAST.isdisjoint(words(clause))
         return any(
             one.words and (not is_connective(re.sub(r"\d", "", one.rest)) or (was and one.when))
@@ -416,7 +418,7 @@ class Planner:
         return self.reader.is_moment(text) or self.reader.is_moment(f"in {text}")
 
     def _is_whole(self, when: str) -> bool:
-        bare = when.removeprefix("de ").removeprefix("of ")
+        bare = when.removeprefix("de ").removeprefix("of ").removeprefix("for ")
         return self.reader.reads_whole(when) or self.reader.reads_whole(f"in {bare}")
 
     def _by_arithmetic(self, clause: str) -> list[Step]:

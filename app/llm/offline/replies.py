@@ -108,9 +108,8 @@ def example_of(offer: Offer, phrases: Sequence[str], language: str) -> str:
     """Return a phrase of a tool as a whole message in this language, its slots filled with samples."""
     samples = {one.name: _sample(one, language) for one in offer.parameters}
     wants_slots = any(samples[one.name] for one in offer.required)
-    for phrase in map(
-        without_given, (one for one in phrases if not any(f"={given}}}" in one for given in (IT, SAME, ALL)))
-    ):
+    given = tuple(f"={one}}}" for one in (IT, SAME, ALL))
+    for phrase in (without_given(one) for one in phrases if not any(value in one for value in given)):
         slots = re.findall(r"\{(\w+)\}", phrase)
         if _TAKES_AWAY.search(fold(phrase)) or bool(slots) != wants_slots:
             continue

@@ -152,10 +152,9 @@ def _kind(parameter: Parameter) -> Kind:
         return kind
     if schema.get("format") in {"date", "date-time", "time"}:
         return Kind.WHEN
-    named = words(parameter.name)
-    for kind in _BY_NAME:
-        if not WORDS[f"named_{kind}"].isdisjoint(named):
-            return kind
+    named = set(words(parameter.name))
+    if found := next((one for one in _BY_NAME if named & WORDS[f"named_{one}"]), None):
+        return found
     described = set(words(re.split(r"[.;(]", parameter.description, maxsplit=1)[0]))
     return next((one for one in _BY_DESCRIPTION if described & WORDS[f"described_{one}"]), Kind.TEXT)
 
@@ -289,12 +288,9 @@ def _first(pattern: str, text: str) -> str | None:
 
 
 def _enum(text: str, parameter: Parameter) -> JSON:
-    said = [stem(word) for word in words(text)]
-    for choice in parameter.schema["enum"]:
-        wanted = [stem(word) for word in words(str(choice))]
-        if wanted and all(word in said for word in wanted):
-            return choice
-    return None
+    said = {*map(stem, words(text))}
+    choices = ((one, {*map(stem, words(str(one)))}) for one in parameter.schema["enum"])
+    return next((one for one, wanted in choices if wanted and wanted <= said), None)
 
 
 def _number(text: str, parameter: Parameter, language: str) -> JSON:
