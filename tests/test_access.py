@@ -142,21 +142,6 @@ async def test_a_token_in_the_address_opens_nothing(tmp_path: Path) -> None:
     assert not await AdminToken(tmp_path, "secret").opens(request())
 
 
-def test_a_token_is_made_once_and_kept_for_its_owner_alone(tmp_path: Path) -> None:
-    token = AdminToken(tmp_path).value()
-    assert len(token) >= 32
-    assert AdminToken(tmp_path).value() == token
-    assert (tmp_path / "admin_token").stat().st_mode & 0o777 == 0o600
-
-
-async def test_a_renewed_token_replaces_the_old_one(tmp_path: Path) -> None:
-    token = AdminToken(tmp_path)
-    old = token.value()
-    new = token.renew()
-    assert not await token.opens(request(authorization=f"Bearer {old}"))
-    assert await token.opens(request(authorization=f"Bearer {new}"))
-
-
 async def test_an_empty_token_file_opens_nothing(tmp_path: Path) -> None:
     (tmp_path / "admin_token").write_text("\n")
     assert not await AdminToken(tmp_path).opens(request(authorization="Bearer "))

@@ -20,7 +20,6 @@ from typer.testing import CliRunner, Result
 
 from app.cli import app
 from app.cli.server import ServerGone, read_answer
-from app.cli.settings import model_line
 from app.settings import Settings
 from tests.doctor.house import kept_environment
 from tests.forks import SERVE, ForkedServer, run_recado, start_at_terminal
@@ -343,22 +342,6 @@ def test_what_another_program_answers_is_not_taken_for_the_server() -> None:
     ]:
         with pytest.raises(ServerGone):
             read_answer(status, content)
-
-
-@pytest.mark.parametrize(
-    ("model", "told"),
-    [
-        ({"LLM_MODEL": "small"}, "LLM_MODEL is ignored: it needs OPENAI_BASE_URL"),
-        ({"OPENAI_API_KEY": SECRET}, "OPENAI_API_KEY is ignored: it needs LLM_MODEL"),
-        ({"LLM_MODEL": "small", "OPENAI_BASE_URL": "http://host:1/v1"}, "Model: small at host:1"),
-        ({}, ""),
-    ],
-)
-def test_the_start_tells_the_model_and_what_is_ignored(
-    model: dict[str, str], told: str, settings_of: Callable[..., Settings]
-) -> None:
-    assert model_line(settings_of(model)).startswith(told)
-    assert bool(model_line(settings_of(model))) == bool(told)
 
 
 def test_a_machine_on_utc_is_asked_for_a_zone(house: House) -> None:

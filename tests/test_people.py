@@ -142,9 +142,9 @@ def test_who_is_shut_out_while_being_answered_gets_nothing_and_who_is_frozen_wai
 
 
 def test_a_used_up_budget_is_told_once_an_hour_and_the_next_day_answers_again(make_world, model):
-    server, graph = make_world(model=model(echo), DAILY_TOKEN_BUDGET="2000")
+    server, graph = make_world(model=model(echo), DAILY_TOKEN_BUDGET="1000")
     hours = {this_hour()}
-    for count in range(1, 13):
+    for count in range(1, 8):
         graph.say("p0", f"message {count}")
         wait_for(lambda n=count: turns_done(server) == n, "the turn's end")
     wait_for(lambda: not open_work(server), "every send")
@@ -152,14 +152,14 @@ def test_a_used_up_budget_is_told_once_an_hour_and_the_next_day_answers_again(ma
     assert texts[0] == "you said: message 1"
     hours.add(this_hour())
     assert 1 <= sum("tomorrow" in text for text in texts) <= len(hours)
-    assert server.rows("SELECT tokens FROM token_use")[0]["tokens"] <= 2000
+    assert server.rows("SELECT tokens FROM token_use")[0]["tokens"] <= 1000
     server.stop()
     with closing(sqlite3.connect(server.folder / "recado.db")) as database:
         database.execute("UPDATE token_use SET day = '2001-01-01'")
         database.commit()
     server.start()
-    graph.say("p0", "message 13")
-    assert graph.reply("p0", len(texts) + 1) == "you said: message 13"
+    graph.say("p0", "message 8")
+    assert graph.reply("p0", len(texts) + 1) == "you said: message 8"
 
 
 def test_what_a_yes_did_is_told_though_the_budget_is_used_up_and_that_was_said_before(

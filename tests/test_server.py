@@ -2,8 +2,6 @@
 
 import resource
 import socket
-import subprocess
-import sys
 import threading
 import time
 from contextlib import suppress
@@ -12,7 +10,7 @@ import pytest
 
 from app.http.limits import CONNECTIONS, HEAD_BYTES, REQUEST_SECONDS
 from app.settings import Settings
-from tests.world import ROOT, Server, connected, free_port, text_body, wait_for
+from tests.world import Server, connected, free_port, text_body, wait_for
 
 HEAD = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
 BODY = b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n"
@@ -137,13 +135,6 @@ def test_a_body_that_breaks_off_writes_no_line_into_the_log(server: Server, path
     assert "Traceback" not in server.log[written:]
 
 
-def test_heavy_libraries_wait_until_something_needs_them() -> None:
-    late = {"aiohttp", "mcp", "openai", "openpyxl", "pypdf"}
-    code = f"import sys, app.server; print({late} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
-    assert done.stdout.strip() == "set()"
-
-
 UNSIGNED = (
     b"POST /webhook HTTP/1.1\r\nHost: localhost\r\nX-Hub-Signature-256: sha256=" + b"0" * 64 + b"\r\n"
     b"Content-Length: 3000000\r\n\r\n"
@@ -157,7 +148,7 @@ def test_unsigned_bodies_and_idle_connections_do_not_keep_signed_webhooks_out(tm
     held: list[socket.socket] = []
     try:
         held = [opened(server, UNSIGNED) for _ in range(60)]
-        for number in range(15):
+        for number in range(5):
             for connection in held:
                 with suppress(OSError):  # it had to make room
                     connection.sendall(b"x" * 64_000)
@@ -169,7 +160,7 @@ def test_unsigned_bodies_and_idle_connections_do_not_keep_signed_webhooks_out(tm
         held += [opened(server) for _ in range(CONNECTIONS + 100)]
         for number in range(5):
             assert server.post(text_body(f"wamid.c{number}", "hola")).status_code == 200
-        assert server.rows("SELECT count(*) FROM messages WHERE direction = 'in'")[0][0] == 35
+        assert server.rows("SELECT count(*) FROM messages WHERE direction = 'in'")[0][0] == 15
     finally:
         for connection in held:
             connection.close()

@@ -16,23 +16,6 @@ def series(metrics: Metrics, name: str) -> dict[str, float]:
     return {labels: float(value) for labels, value in found}
 
 
-def test_calls_are_counted_by_tool_and_code_and_timed() -> None:
-    metrics = Metrics()
-    for code in ("ok", "ok", "TIMEOUT"):
-        metrics.tool_called("search", code, 0.2)
-    assert series(metrics, "recado_tool_calls_total") == {
-        'code="ok",tool="search"': 2.0,
-        'code="TIMEOUT",tool="search"': 1.0,
-    }
-    metrics.tool_called("search", "DENIED", None)
-    assert series(metrics, "recado_tool_calls_total")['code="DENIED",tool="search"'] == 1.0
-    assert series(metrics, "recado_tool_seconds_count") == {'tool="search"': 3.0}
-    metrics.tool_called("search", "ok", 99.0)
-    within = series(metrics, "recado_tool_seconds_bucket")
-    assert [within[f'le="{most}",tool="search"'] for most in ("0.1", "0.25", "30.0", "+Inf")] == [0, 3, 3, 4]
-    assert round(series(metrics, "recado_tool_seconds_sum")['tool="search"'], 3) == 99.6
-
-
 def test_codes_that_a_tool_makes_up_stay_bounded() -> None:
     metrics = Metrics()
     for _ in range(2):

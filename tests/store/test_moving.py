@@ -18,6 +18,7 @@ import pytest
 from app.store.database import engine_of
 from app.store.migrations import migrations
 from tests.databases import of_sqlite
+from tests.forks import run_recado
 from tests.world import ROOT, Graph, Server, wait_for
 
 pytestmark = of_sqlite
@@ -147,6 +148,7 @@ def on_a_small_disk(recado: Server) -> str:
     return done.stderr
 
 
+@pytest.mark.slow
 def test_a_move_that_was_cut_off_goes_on_and_meanwhile_serves_nobody(talk: Talk) -> None:
     recado, graph = talk
     with closing(sqlite3.connect(recado.folder / "recado.db")) as conn, conn:
@@ -167,6 +169,7 @@ def test_a_move_that_was_cut_off_goes_on_and_meanwhile_serves_nobody(talk: Talk)
     assert goes_on(use(recado, f"sqlite:///{recado.folder}/moved.db"), graph)
 
 
+@pytest.mark.slow
 def test_a_row_that_differs_is_found(talk: Talk) -> None:
     recado, _ = talk
     with closing(sqlite3.connect(recado.folder / "recado.db")) as conn, conn:
@@ -194,13 +197,7 @@ def test_an_older_database_is_brought_up_to_date(tmp_path: Path) -> None:
             conn.executescript(sql)
             conn.execute("INSERT INTO schema_version VALUES (?, ?, 0)", (number, name))
     newest = len(migrations())
-    found = subprocess.run(
-        [sys.executable, "-m", "app", "db", "check"],
-        cwd=tmp_path,
-        env=recado.env,
-        capture_output=True,
-        text=True,
-    )
+    found = run_recado(("db", "check"), tmp_path, recado.env)
     assert found.returncode == 1
     assert f"FAIL steps: 30 of {newest} were applied -> recado db upgrade" in found.stdout
     told = recado.recado("db", "upgrade")
@@ -222,13 +219,7 @@ def test_damage_is_found(tmp_path: Path) -> None:
             "UPDATE sqlite_schema SET sql = replace(sql, '(until)', '(since)') WHERE name = 'handovers_until'"
         )
         conn.execute("INSERT INTO handovers VALUES ('c', 'p', 'asked', 1, 2, 0)")
-    found = subprocess.run(
-        [sys.executable, "-m", "app", "db", "check"],
-        cwd=tmp_path,
-        env=recado.env,
-        capture_output=True,
-        text=True,
-    )
+    found = run_recado(("db", "check"), tmp_path, recado.env)
     assert found.returncode == 1
     assert "FAIL rows: 1 of summaries refer to conversations that are gone" in found.stdout
     assert "FAIL storage: " in found.stdout
@@ -253,6 +244,7 @@ def run_as_told(command: str, folder: Path, **env: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_a_copy_made_as_the_manual_says_beside_the_server_is_whole(make_world: Callable[..., Talk]) -> None:
     recado, graph = make_world(DATABASE_URL="sqlite:///data/recado.db")
     graph.say("p0", "note: the gate code is 4711")

@@ -1,18 +1,16 @@
 """The data of skills: quota, bounds, and the facts a turn starts from."""
 
 import asyncio
-import sqlite3
 from typing import Any
 
-import orjson
 import pytest
 
 from app.skills.frames import HEADER, TO_WORKER, Answer, Ask, decode, encode
 from app.skills.proxies import answer_ask
-from app.store import disk_space, skill_data
+from app.store import disk_space
 from app.store.database import Database
-from app.store.skill_data import CALL_BYTES, KEY_CHARACTERS, VALUE_BYTES, Fact, NoRoom, SkillStore
-from tests.store.rows import ANA, BETO, T, admit, begun, conversation, inbound, take
+from app.store.skill_data import CALL_BYTES, KEY_CHARACTERS, VALUE_BYTES, NoRoom, SkillStore
+from tests.store.rows import ANA, T, admit
 
 COUNTED = "SELECT coalesce(sum(length(CAST(key AS BLOB)) + length(CAST(value AS BLOB))), 0) FROM skill_data"
 
@@ -117,31 +115,3 @@ async def test_what_a_worker_asks_for_is_handed_on_as_it_is_stored_and_bounded(s
     assert "list fewer" in (await asked("list", "l", 5000)).error
     assert len((await asked("list", "l", 20)).value) == 20
     assert len(await face.list("l", 5000)) == 40
-
-
-def keep(
-    conn: sqlite3.Connection, person: str, *values: object, skill: str = "memory", outside: int = 0
-) -> None:
-    rows = [
-        (person, skill, f"fact:{at:020d}:{skill}", orjson.dumps(value).decode(), outside)
-        for at, value in enumerate(values)
-    ]
-    columns = "person_id, skill, key, value, outside, updated_at"
-    conn.execute("BEGIN")
-    conn.executemany(f"INSERT INTO skill_data ({columns}) VALUES (?, ?, ?, ?, ?, 0)", rows)
-    conn.execute("COMMIT")
-
-
-def test_a_turn_starts_from_its_persons_facts_and_nobody_elses(conn: sqlite3.Connection) -> None:
-    where = conversation(conn)
-    keep(conn, where.person_id, {"text": "old"}, {"deleted": True}, {"text": "new"}, {"text": 5}, [1], "x")
-    keep(conn, where.person_id, {"text": "of any skill"}, skill="diary")
-    keep(conn, conversation(conn, BETO).person_id, {"text": "of Beto"})
-    take(conn, inbound("wamid.1", sender=ANA))
-    assert begun(conn, where, "one", T).facts == (Fact("new"), Fact("old"), Fact("of any skill"))
-
-
-def test_what_was_made_of_text_of_others_says_so(conn: sqlite3.Connection) -> None:
-    where = conversation(conn)
-    keep(conn, where.person_id, {"text": "from a page"}, outside=1)
-    assert skill_data.facts(conn, where.person_id) == [Fact("from a page", outside=True)]

@@ -13,18 +13,6 @@ def figures(conn: Connection, since: str = DAY) -> dict[str, ToolFigures]:
     return {one.tool: one for one in summary(conn, since)}
 
 
-def test_calls_success_and_errors_by_code_the_most_frequent_first(conn: Connection) -> None:
-    for code in ("ok", "TIMEOUT", "ok", "NOT_FOUND", "TIMEOUT", "ok"):
-        count(conn, "search", code, 0.1, DAY)
-    count(conn, "book", "ok", 0.1, DAY)
-    found = figures(conn)
-    assert list(found) == ["book", "search"]
-    search = found["search"]
-    assert (search.calls, search.succeeded, search.success_rate) == (6, 3, 0.5)
-    assert list(search.errors.items()) == [("TIMEOUT", 2), ("NOT_FOUND", 1)]
-    assert (found["book"].success_rate, found["book"].errors) == (1.0, {})
-
-
 def test_percentiles_are_at_most_a_quarter_too_long(conn: Connection) -> None:
     for milliseconds in range(1, 1001):
         count(conn, "t", "ok", milliseconds / 1000, DAY)
@@ -32,17 +20,6 @@ def test_percentiles_are_at_most_a_quarter_too_long(conn: Connection) -> None:
     for told, true in ((found.p50, 0.5), (found.p90, 0.9), (found.p99, 0.99)):
         assert told is not None
         assert true <= told <= true * 1.25
-
-
-def test_a_call_that_was_refused_counts_and_has_no_duration(conn: Connection) -> None:
-    count(conn, "t", "DENIED", None, DAY)
-    refused = figures(conn)["t"]
-    assert (refused.calls, refused.p50, refused.p99) == (1, None, None)
-    count(conn, "t", "ok", 2.0, DAY)
-    both = figures(conn)["t"]
-    assert both.calls == 2
-    assert both.p50 == both.p99
-    assert both.p50 == pytest.approx(2.0, rel=0.25)
 
 
 def test_the_days_asked_for_count_and_earlier_ones_do_not(conn: Connection) -> None:

@@ -10,7 +10,6 @@ from app.turns.actions import (
     CallResult,
     Reply,
     Round,
-    Route,
     Routed,
     RunTools,
     Transcript,
@@ -74,10 +73,6 @@ def test_numbers_that_differ_in_the_last_of_many_digits_are_no_repeat() -> None:
     assert next_action(Transcript(ROUTED, rounds), 9) == AskModel(2, with_tools=True)
 
 
-def test_a_turn_is_routed_first() -> None:
-    assert next_action(Transcript(), 5) == Route()
-
-
 RESULT = ToolResult.success({"summary": "✓ Saved: bread\nand more"}, outside=True)
 RECORDED = CallResult.of("save", RESULT, RESULT.to_json())
 
@@ -130,13 +125,6 @@ def test_calls_get_ids_of_their_own() -> None:
     ]:
         calls = unique_calls([ToolCall(one, "f", {}) for one in ids], taken)
         assert [call.id for call in calls] == expected
-
-
-def test_begun_calls_of_a_crash_are_handed_on() -> None:
-    transcript = Transcript(ROUTED, (Round("", (A, B), {}, frozenset({"b"})),))
-    action = next_action(transcript, 5)
-    assert isinstance(action, RunTools)
-    assert action.begun == {"b"}
 
 
 def test_the_journal_tells_what_the_message_is_about_and_whose_texts_were_shown() -> None:
