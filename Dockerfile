@@ -6,7 +6,7 @@ WORKDIR /app
 COPY pyproject.toml README.md LICENSE ./
 COPY app ./app
 # Editable, because the bundled skills are looked for beside the code: /app/app and /app/skills.
-RUN pip install --no-cache-dir --disable-pip-version-check --editable . \
+RUN pip install --no-cache-dir --disable-pip-version-check --editable '.[postgres]' \
  && python -m compileall -q app
 
 FROM node:22-slim AS node

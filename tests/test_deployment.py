@@ -4,22 +4,34 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+import sysconfig
+import venv
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx
+import jsonschema_rs
 import pytest
 import yaml
 
+from app.server import EXIT_SECONDS
 from app.settings import Settings
-from tests.world import ROOT, Server, free_port
+from tests.world import ROOT, Server, connected, free_port
 
 DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8")
 COMPOSE = (ROOT / "docker-compose.yml").read_text("utf-8")
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE)["services"]
+CLUSTER: list[dict[str, Any]] = list(
+    yaml.safe_load_all((ROOT / "docs" / "kubernetes.yaml").read_text("utf-8"))
+)
+DEPLOYMENTS = {one["metadata"]["name"]: one for one in CLUSTER if one["kind"] == "Deployment"}
 SETTINGS = {str(field.alias or name).upper() for name, field in Settings.model_fields.items()}
+SECRETS_OF_OTHERS = {"TUNNEL_TOKEN", "POSTGRES_PASSWORD"}
 FROM_A_TUNNEL = {"Host": "some-words.trycloudflare.com", "Cf-Ray": "8f0-SCL", "X-Forwarded-Proto": "https"}
 
 
@@ -33,13 +45,22 @@ def instruction(name: str) -> str:
     return [rest for found, rest in instructions() if found == name][-1]
 
 
-def default(value: str) -> str:
-    """What compose makes of a value where no variable is set."""
-    return re.sub(r"\$\{\w+:?-([^}]*)\}", r"\1", value)
+def interpolated(value: str, variables: dict[str, str]) -> str:
+    """What compose makes of a value where these variables are set."""
+
+    def put(found: re.Match[str]) -> str:
+        given = variables.get(found[1], "")
+        return (found[3] if given else "") if "+" in found[2] else given or found[3]
+
+    while (inner := re.sub(r"\$\{(\w+)(:?[-+])([^${}]*)\}", put, value)) != value:
+        value = inner
+    return value
 
 
-def environment() -> dict[str, str]:
-    return {name: default(str(value)) for name, value in SERVICES["recado"]["environment"].items()}
+def environment(service: str = "recado", **variables: str) -> dict[str, str]:
+    return {
+        name: interpolated(str(value), variables) for name, value in SERVICES[service]["environment"].items()
+    }
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +110,8 @@ def test_the_containers_command_and_environment_are_ours() -> None:
         "PYTHONUNBUFFERED",
     }
     assert preset <= SETTINGS
-    assert set(environment()) - {"TZ", "TUNNEL_TOKEN"} <= SETTINGS
+    assert set(environment()) - {"TZ", *SECRETS_OF_OTHERS} <= SETTINGS
+    assert {environment()[name] for name in SECRETS_OF_OTHERS} == {""}
 
 
 def test_the_presets_of_compose_are_settings_that_are_valid(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,12 +121,115 @@ def test_the_presets_of_compose_are_settings_that_are_valid(monkeypatch: pytest.
     assert not settings.has_model
     assert settings.host == "0.0.0.0"
     assert settings.simulator == "on"
-    assert SERVICES["recado"]["environment"]["SIMULATOR"].startswith("${SIMULATOR:-")  # "off" in .env counts
+    assert environment(SIMULATOR="off")["SIMULATOR"] == "off"
+    assert settings.role == "all"
     mounts = {volume.split(":")[1] for volume in SERVICES["recado"]["volumes"]}
     assert str(settings.data_dir) in mounts
-    assert str(settings.database.parent) in mounts
+    assert f"{instruction('WORKDIR')}/{settings.database.parent}" in mounts
     assert str(settings.skills_dir) in mounts
     assert not any(volume.startswith(".") for volume in SERVICES["recado"]["volumes"])
+
+
+def test_with_a_password_the_work_is_divided_on_postgresql(monkeypatch: pytest.MonkeyPatch) -> None:
+    roles = {}
+    for service in ("recado", "worker"):
+        for name, value in {**environment(service, POSTGRES_PASSWORD="secret"), **connected(1)}.items():
+            monkeypatch.setenv(name, value)
+        settings = Settings(_env_file=None)  # type: ignore[call-arg]
+        assert settings.database == "postgresql://recado:secret@postgres/recado"
+        assert not settings.uses_simulator
+        roles[service] = settings.role
+    assert roles == {"recado": "web", "worker": "worker"}
+    assert SERVICES["worker"]["deploy"] == {"replicas": 3}
+    assert SERVICES["worker"]["volumes"] == SERVICES["recado"]["volumes"]
+    assert "[postgres]" in DOCKERFILE
+
+
+@pytest.mark.parametrize("service", ["", *SERVICES])
+def test_compose_understands_the_file_and_not_a_misspelt_one(service: str) -> None:
+    understands = jsonschema_rs.validator_for((ROOT / "tests" / "compose-spec.json").read_text()).is_valid
+    file = yaml.safe_load(COMPOSE)
+    assert understands(file)
+    (file["services"][service] if service else file)["read_onli"] = True
+    assert not understands(file)
+
+
+def test_the_cluster_waits_for_what_the_server_takes_to_stop(container: Server) -> None:
+    for name, deployment in DEPLOYMENTS.items():
+        pod = deployment["spec"]["template"]["spec"]
+        one = pod["containers"][0]
+        pause = float(one.get("lifecycle", {}).get("preStop", {}).get("exec", {}).get("command", [0])[-1])
+        assert pod["terminationGracePeriodSeconds"] > pause + EXIT_SECONDS, name
+        assert container.http.get(one["readinessProbe"]["httpGet"]["path"]).status_code == 200
+        assert (
+            deployment["spec"]["selector"]["matchLabels"]
+            == deployment["spec"]["template"]["metadata"]["labels"]
+        )
+    for service in ("recado", "worker"):
+        assert int(SERVICES[service]["stop_grace_period"].rstrip("s")) > EXIT_SECONDS
+
+
+def test_the_cluster_runs_the_image_as_compose_does() -> None:
+    user, group = map(int, instruction("USER").split(":"))
+    for name, deployment in DEPLOYMENTS.items():
+        pod = deployment["spec"]["template"]["spec"]
+        one = pod["containers"][0]
+        allowed = pod["securityContext"]
+        assert (allowed["runAsUser"], allowed["runAsGroup"], allowed["runAsNonRoot"]) == (user, group, True)
+        assert one["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        assert one["args"] == [*json.loads(instruction("CMD")), "--role", name.removeprefix("recado-")]
+        assert {mount["mountPath"] for mount in one["volumeMounts"]} == {"/app/data", "/skills", "/tmp"}
+    config = next(one["data"] for one in CLUSTER if one["kind"] == "ConfigMap")
+    shared = {**SERVICES["recado"]["environment"], "TIMEZONE": "UTC"}
+    assert config == {name: shared[name] for name in config}
+    assert set(config) <= SETTINGS
+
+
+def tree(folder: Path) -> set[tuple[str, int]]:
+    """The files of a folder and their times, but for what is compiled."""
+    files = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {(str(path.relative_to(folder)), path.stat().st_mtime_ns) for path in files}
+
+
+@pytest.mark.slow
+def test_the_images_steps_make_a_server_that_writes_to_its_volumes_only(tmp_path: Path) -> None:
+    image, data, skills = (tmp_path / name for name in ("image", "data", "skills"))
+    for folder in (image, data, skills):
+        folder.mkdir()
+    sources = [shlex.split(rest) for name, rest in instructions() if name == "COPY" and "--from" not in rest]
+    for *names, place in sources:
+        for name in names:
+            target = image / place / name if place.endswith("/") else image / place
+            ignored = shutil.ignore_patterns("__pycache__")
+            copy = shutil.copy if (ROOT / name).is_file() else partial(shutil.copytree, ignore=ignored)
+            copy(ROOT / name, target)
+    venv.create(tmp_path / "venv", with_pip=True, symlinks=True)
+    packages = next((tmp_path / "venv").glob("lib/python*/site-packages"))
+    (packages / "others.pth").write_text(sysconfig.get_path("purelib"))  # what else is installed
+    python = str(tmp_path / "venv" / "bin" / "python")
+    install = shlex.split(next(rest for name, rest in instructions() if "pip install" in rest).split("&&")[0])
+    done = subprocess.run([python, "-m", *install, "--no-deps"], cwd=image, capture_output=True, text=True)
+    if "setuptools" in done.stderr and done.returncode:
+        pytest.skip("no package index is in reach")
+    assert done.returncode == 0, done.stderr
+    before = tree(image)
+    own = {"DATABASE_URL": f"sqlite:///{data}/recado.db", "DATA_DIR": str(data), "SKILLS_DIR": str(skills)}
+    port = str(free_port())
+    env = {"PATH": f"{Path(python).parent}:{os.environ['PATH']}", "HOME": "/nonexistent"}
+    env |= {**environment(), **own, "PORT": port, "HOST": "127.0.0.1"}
+    command = json.loads(instruction("CMD"))
+    with subprocess.Popen(command, cwd=image, env=env, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        assert "is running" in server.stdout.readline()
+        assert httpx.get(f"http://127.0.0.1:{port}/health", trust_env=False).status_code == 200
+        server.terminate()
+        assert server.wait(15) == 0
+    assert tree(image) == before
+    assert (data / "recado.db").exists()
 
 
 def test_only_this_machine_reaches_what_is_published() -> None:
@@ -126,6 +251,8 @@ def test_recado_writes_its_volumes_only_and_gains_no_rights() -> None:
 def test_everything_beside_recado_starts_only_when_it_is_asked_for() -> None:
     asked_for = {name: service.get("profiles", []) for name, service in SERVICES.items()}
     assert {name: profiles for name, profiles in asked_for.items() if profiles} == {
+        "worker": ["scale"],
+        "postgres": ["scale"],
         "ollama": ["model"],
         "model": ["model"],
         "tunnel": ["tunnel"],
