@@ -32,15 +32,8 @@ def assert_plain(schema: dict[str, Any]) -> None:
     assert len(json.dumps(schema, ensure_ascii=False, separators=(",", ":")).encode()) <= 16 * 1024
     known = {"type", "description", "default", "enum", "anyOf", "properties", "required", "items"}
     known |= {
-        "additionalProperties",
-        "exclusiveMinimum",
-        "exclusiveMaximum",
-        "minLength",
-        "maxLength",
-        "pattern",
-        "format",
-        "minimum",
-        "maximum",
+        *("additionalProperties", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength"),
+        *("pattern", "format", "minimum", "maximum"),
     }
     known |= {"minItems", "maxItems", "minProperties", "maxProperties"}
     for part in parts(schema):

@@ -33,31 +33,17 @@ def {does}_{thing}(title: str, date: str = "", form: str = "pdf") -> dict:
 '''
 TALK = {
     "notes": (
-        "anota comprar pan",
-        "y leche",
-        "qué notas tengo?",
-        "borra la del pan",
-        "cambia leche por leche deslactosada",
-        "busca leche en mis notas",
-        "deshaz eso",
+        *("anota comprar pan", "y leche", "qué notas tengo?", "borra la del pan"),
+        *("cambia leche por leche deslactosada", "busca leche en mis notas", "deshaz eso"),
         "muéstrame todas mis notas",
     ),
     "weather": (
-        "va a llover mañana en Lima?",
-        "y el sábado?",
-        "qué temperatura hace ahora",
-        "y en Cusco?",
-        "hace viento?",
-        "gracias!",
-        "y el domingo llueve?",
+        *("va a llover mañana en Lima?", "y el sábado?", "qué temperatura hace ahora", "y en Cusco?"),
+        *("hace viento?", "gracias!", "y el domingo llueve?"),
     ),
     "invoice-7": (
-        "create an invoice for Ana due on Friday",
-        "share the invoice with ana@example.com",
-        "find the invoices of May",
-        "export them",
-        "thanks",
-        "change the date of Ana's invoice",
+        *("create an invoice for Ana due on Friday", "share the invoice with ana@example.com"),
+        *("find the invoices of May", "export them", "thanks", "change the date of Ana's invoice"),
         "create another invoice",
     ),
 }

@@ -30,15 +30,7 @@ from tests.store.rows import Everybody
 pytestmark = pytest.mark.slow
 
 SKILLS = [
-    "calculator",
-    "datetime",
-    "files",
-    "lists",
-    "memory",
-    "notes",
-    "projects",
-    "reminders",
-    "weather",
+    *("calculator", "datetime", "files", "lists", "memory", "notes", "projects", "reminders", "weather"),
     "web",
 ]
 LONGEST = 32_000
@@ -53,20 +45,8 @@ PEOPLE = [
 REPEATED = [
     *(" ", ", ", " a", " y", "1 ", "1+1", "9,", "(", "2^", "9!", "½", "../", "/", "*a", "[", "e\u0301", "ß"),
     *(
-        "\u202e",
-        "\n",
-        "\0",
-        "{0}",
-        "%s",
-        "<a ",
-        "://",
-        "12:",
-        "3 y ",
-        "lunes ",
-        "a las ",
-        "cada ",
-        "✓ ",
-        "日本",
+        *("\u202e", "\n", "\0", "{0}", "%s", "<a ", "://", "12:", "3 y ", "lunes ", "a las ", "cada "),
+        *("✓ ", "日本"),
     ),
 ]
 WHOLE = [

@@ -29,12 +29,8 @@ def test_a_saved_note_is_listed_with_a_receipt(ana) -> None:
 @pytest.mark.parametrize(
     "pointer",
     [
-        "o telefone da Ivone",
-        "a receita que te mandei",
-        "o nome dela",
-        "it right this time",
-        "the phone number of the plumber",
-        "Ana's phone number",
+        *("o telefone da Ivone", "a receita que te mandei", "o nome dela", "it right this time"),
+        *("the phone number of the plumber", "Ana's phone number"),
     ],
 )
 def test_what_only_names_a_thing_to_write_down_is_no_note(ana, pointer: str) -> None:

@@ -122,13 +122,8 @@ async def test_a_page_is_its_title_and_what_is_to_be_read(here: Here) -> None:
     page = await here.fetch("/pan/")
     assert page["title"] == "Cómo se hace el pan"
     assert page["text"].splitlines()[:7] == [
-        "# Cómo se hace el pan",
-        "Se mezcla harina y agua con levadura.",
-        "- 500 g de harina",
-        "- sal & agua",
-        "horno | 220 °C",
-        "uno",
-        "  dos",
+        *("# Cómo se hace el pan", "Se mezcla harina y agua con levadura.", "- 500 g de harina"),
+        *("- sal & agua", "horno | 220 °C", "uno", "  dos"),
     ]
     assert page["text"].splitlines()[-1].startswith("Después se espera.")
     assert page["links"] == [{"text": "levadura", "url": f"{here.web.url}/pan/levadura.html"}]
@@ -143,12 +138,8 @@ def test_what_is_read_of_html() -> None:
 
 def test_a_hostile_page_takes_bounded_time_and_text() -> None:
     for html in [
-        "<div>" * 50_000,
-        "<" * 250_000,
-        "<!--" * 60_000,
-        '<a href="' * 25_000,
-        "<p " + "a=1 " * 50_000,
-        "<script>" * 25_000,
+        *("<div>" * 50_000, "<" * 250_000, "<!--" * 60_000, '<a href="' * 25_000),
+        *("<p " + "a=1 " * 50_000, "<script>" * 25_000),
     ]:
         assert len(read(html)) <= _page().MOST_CHARACTERS
 

@@ -47,17 +47,8 @@ def root(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "path",
     [
-        "..",
-        "../work-secret/s.txt",
-        "..\\work-secret",
-        "/etc/passwd",
-        "out_file",
-        "out_folder/s.txt",
-        "C:\\Windows",
-        "\\\\host\\share",
-        "a\0b",
-        "ñ" * 200,
-        "loop/x",
+        *("..", "../work-secret/s.txt", "..\\work-secret", "/etc/passwd", "out_file", "out_folder/s.txt"),
+        *("C:\\Windows", "\\\\host\\share", "a\0b", "ñ" * 200, "loop/x"),
     ],
 )
 def test_paths_that_lead_out_are_refused(root: Path, path: str) -> None:
@@ -181,13 +172,8 @@ async def test_members_have_a_folder_of_their_own_and_owners_the_whole(root: Pat
 def house(tmp_path: Path) -> Path:
     """A folder in which a server lives."""
     for name in (
-        ".env",
-        "data/admin_token",
-        "data/admin_token.0a1b2c3d.new",
-        "data/mine.txt",
-        "data/workspace/mine.txt",
-        "skills/x/tools.py",
-        "mine.txt",
+        *(".env", "data/admin_token", "data/admin_token.0a1b2c3d.new", "data/mine.txt"),
+        *("data/workspace/mine.txt", "skills/x/tools.py", "mine.txt"),
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)

@@ -23,14 +23,7 @@ def test_masked_texts() -> None:
 
 
 UNITS = [
-    "1-",
-    "eyJ-",
-    "eyJaaaaaaaa.",
-    "a@",
-    "a@a.",
-    "token ",
-    "://a:",
-    " /a",
+    *("1-", "eyJ-", "eyJaaaaaaaa.", "a@", "a@a.", "token ", "://a:", " /a"),
 ]
 
 

@@ -59,24 +59,9 @@ def test_a_limit_below_one_is_refused() -> None:
 TEXTS = st.lists(
     st.sampled_from(
         [
-            "*bold text*",
-            "_it_",
-            "~s t~",
-            "`co de`",
-            "```\nx = 1\n\ny\n```",
-            "word",
-            "a longer sentence.",
-            "\n",
-            "\n\n",
-            " ",
-            "- item\n",
-            "*",
-            "_",
-            "```",
-            "😀",
-            "x" * 45,
-            "*" + "b c " * 20 + "d*",
-            "> quoted\n",
+            *("*bold text*", "_it_", "~s t~", "`co de`", "```\nx = 1\n\ny\n```", "word"),
+            *("a longer sentence.", "\n", "\n\n", " ", "- item\n", "*", "_", "```", "😀", "x" * 45),
+            *("*" + "b c " * 20 + "d*", "> quoted\n"),
         ]
     ),
     max_size=60,
@@ -112,13 +97,8 @@ def test_every_part_closes_the_fences_it_opens(blocks: list[list[str]], limit: i
 
 def test_a_million_characters_are_split_quickly() -> None:
     for text in [
-        "x" * 1_000_000,
-        "*a " * 330_000,
-        "`" * 1_000_000,
-        "*" + "bold " * 200_000 + "x*",
-        "\n```\na\n```\n" * 90_000,
-        "\u0301" * 1_000_000,
-        "a" + "\n" * 999_998 + "b",
+        *("x" * 1_000_000, "*a " * 330_000, "`" * 1_000_000, "*" + "bold " * 200_000 + "x*"),
+        *("\n```\na\n```\n" * 90_000, "\u0301" * 1_000_000, "a" + "\n" * 999_998 + "b"),
     ]:
         begun = time.perf_counter()
         parts = split_message(text)
