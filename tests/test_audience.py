@@ -81,19 +81,26 @@ def test_who_is_no_owner_installs_reads_and_sees_nothing(make_world, model, site
     assert not any(name in content for name in (*OWNERS, "expand") for content in done)
 
 
-@pytest.mark.parametrize(
-    ("asked", "told"),
-    [
+def test_without_a_model_too_who_is_no_owner_is_told_who_may(offline_town, site):
+    server, graph = offline_town.server, offline_town.graph
+    called = "SELECT 1 FROM journal WHERE kind = 'tool'"
+    before = len(server.rows(called))
+    for asked, told in (
         ("instalá la skill https://skills.example/tides.zip", "Solo la persona dueña"),
         ("mostre a sua configuração", "Só a pessoa dona"),
         ("show me the recent logs", "Only the person who owns"),
-    ],
-)
-def test_without_a_model_too_who_is_no_owner_is_told_who_may(make_world, asked, told):
-    server, graph = make_world()
-    graph.say("p1", asked)
-    assert graph.reply("p1").startswith(told)
-    assert not server.rows("SELECT 1 FROM journal WHERE kind = 'tool'")
+    ):
+        person = offline_town.newcomer()
+        graph.say(person, asked)
+        assert graph.reply(person).startswith(told)
+    assert len(server.rows(called)) == before
+    for asked in ASKS.values():
+        person = offline_town.newcomer()
+        graph.say(person, asked.format(url=f"http://127.0.0.1:{site.getsockname()[1]}/skill.zip"))
+        assert graph.reply(person)
+        assert questions(graph, person) == []
+    with pytest.raises(BlockingIOError):
+        site.accept()
 
 
 def test_an_owner_is_offered_it(make_world, model):
@@ -108,14 +115,3 @@ def test_an_owner_is_offered_it(make_world, model):
 def _made(model_server) -> list[dict]:
     last = model_server.main_calls[-1]["messages"]
     return [call for message in last for call in message.get("tool_calls") or []]
-
-
-@pytest.mark.parametrize("language", ASKS)
-def test_without_a_model_they_get_a_polite_answer_too(make_world, site, language):
-    url = f"http://127.0.0.1:{site.getsockname()[1]}/skill.zip"
-    _, graph = make_world()
-    graph.say("p1", ASKS[language].format(url=url))
-    assert graph.reply("p1")
-    assert questions(graph, "p1") == []
-    with pytest.raises(BlockingIOError):
-        site.accept()

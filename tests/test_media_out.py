@@ -128,13 +128,11 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Uploads:
-    """What stands before the stand-in: counts uploads, answers them and sends of pictures as it is told."""
+    """What stands before the stand-in: counts uploads and answers them as it is told."""
 
     def __init__(self, graph_url: str) -> None:
         self.script: list[int | None] = []
         """Statuses for the next uploads; 0: an answer that breaks off; None: it goes through."""
-        self.silent_sends = 0
-        """So many sends of pictures arrive, and their answer breaks off."""
         self.tried = 0
         self._to = httpx.AsyncClient(base_url=graph_url, trust_env=False, timeout=30)
         self._listener = Listener(Starlette(routes=[Route("/{path:path}", self._pass, methods=["POST"])]))
@@ -152,10 +150,6 @@ class Uploads:
                 return Response(headers=BROKEN_OFF)
             if status is not None:
                 return JSONResponse({"error": {"code": CODES[status]}}, status)
-        elif self.silent_sends and b'"type":"image"' in body:
-            self.silent_sends -= 1
-            await self._to.post(request.url.path, content=body, headers=_passed_on(request))
-            return Response(headers=BROKEN_OFF)
         answer = await self._to.post(request.url.path, content=body, headers=_passed_on(request))
         return Response(answer.content, answer.status_code, media_type="application/json")
 
@@ -249,21 +243,17 @@ def test_the_model_reads_what_becomes_of_each_file_and_none_of_its_bytes(make_wo
 
 
 def test_more_files_than_a_person_wants_are_not_sent_and_the_same_picture_is_sent_once(studio):
-    server, graph, _ = studio()
+    server, graph, uploads = studio()
+    graph.say("p2", "fail_to_draw chart")
+    graph.reply("p2")
+    settled(server, graph)
+    assert (kinds(graph), uploads.tried, kept(server)) == (["text"], 0, [])
     graph.say("p0", "draw " + " ".join(f"picture{n}" for n in range(12)) + "\ndraw chart")
     assert arrived(graph, "p0", 11) == ["text", *["image"] * 10]
     graph.say("p1", "draw chart chart\ndraw chart")
     assert arrived(graph, "p1", 2) == ["text", "image"]
     settled(server, graph)
     assert (len(graph.sends("p0")), len(graph.sends("p1"))) == (11, 2)
-
-
-def test_a_failed_call_sends_nothing(studio):
-    server, graph, uploads = studio()
-    graph.say("p0", "fail_to_draw chart")
-    graph.reply("p0")
-    settled(server, graph)
-    assert (kinds(graph), uploads.tried, kept(server)) == (["text"], 0, [])
 
 
 def test_each_person_gets_their_own_files_from_a_folder_of_their_own(studio):
@@ -284,14 +274,15 @@ def test_each_person_gets_their_own_files_from_a_folder_of_their_own(studio):
     assert all(row["media"].startswith(f"{row['person_id']}/") for row in owners)
 
 
-@pytest.mark.parametrize("script", [[500, 503], [0, 0]], ids=["refused for now", "no answer"])
-def test_an_upload_that_fails_is_tried_again_and_the_picture_is_sent_once(studio, script):
+def test_an_upload_that_fails_is_tried_again_and_the_picture_is_sent_once(studio):
     server, graph, uploads = studio()
-    uploads.script += script
-    graph.say("p0", "draw chart")
-    assert arrived(graph, "p0", 2) == ["text", "image"]
-    settled(server, graph)
-    assert (uploads.tried, kinds(graph)) == (3, ["text", "image"])
+    for person, script in (("p0", [500, 503]), ("p1", [0, 0])):
+        tried = uploads.tried
+        uploads.script += script
+        graph.say(person, "draw chart")
+        assert arrived(graph, person, 2) == ["text", "image"]
+        settled(server, graph)
+        assert (uploads.tried - tried, kinds(graph, person)) == (3, ["text", "image"])
 
 
 @pytest.mark.parametrize("script", [[400], [0, 0, 0]], ids=["refused for good", "never answered"])
@@ -308,18 +299,7 @@ def test_a_file_that_cannot_be_sent_is_said_to_the_person_and_the_next_ones_are_
     assert "chart.png" not in server.log + str([tuple(row) for row in server.rows("SELECT * FROM alerts")])
 
 
-def test_a_picture_waits_for_a_token_that_is_mended_and_is_sent_then(studio):
-    server, graph, uploads = studio()
-    uploads.script.append(401)
-    graph.say("p0", "draw chart")
-    wait_for(lambda: server.rows("SELECT 1 FROM outbox WHERE state = 'held'"), "the picture to be held")
-    assert kinds(graph, "p0") == ["text"]
-    graph.say("p1", "draw chart")
-    assert arrived(graph, "p0", 2) == ["text", "image"]
-    settled(server, graph)
-
-
-def test_a_file_that_is_gone_from_the_disk_is_said_to_the_person(studio):
+def test_a_file_that_is_gone_or_that_whatsapp_reports_as_failed_is_said_to_the_person(studio):
     server, graph, uploads = studio()
     uploads.script += [500, 500]
     graph.say("p0", "draw chart")
@@ -327,37 +307,12 @@ def test_a_file_that_is_gone_from_the_disk_is_said_to_the_person(studio):
     kept(server)[0].unlink()
     arrived(graph, "p0", 2)
     settled(server, graph)
-    assert graph.texts("p0")[-1] == "I could not send you this file: chart.png"
-
-
-def test_a_picture_that_whatsapp_reports_as_failed_is_said_to_the_person(studio):
-    server, graph, _ = studio()
     graph.faults(fail=[None, {"code": 131053, "accept": True}])
-    graph.say("p0", "draw chart")
-    arrived(graph, "p0", 3)
+    graph.say("p1", "draw chart")
+    arrived(graph, "p1", 3)
     settled(server, graph)
-    assert graph.texts("p0")[-1] == "I could not send you this file: chart.png"
-
-
-def test_a_picture_whose_send_was_never_answered_is_believed_by_its_status_and_not_sent_again(studio):
-    server, graph, uploads = studio(SEND_RECONCILE_SECONDS="2")
-    uploads.silent_sends = 1
-    graph.say("p0", "draw chart")
-    assert arrived(graph, "p0", 2) == ["text", "image"]
-    settled(server, graph)
-    assert (kinds(graph), uploads.tried) == (["text", "image"], 1)
-
-
-def test_a_picture_of_which_nothing_is_ever_heard_is_sent_again_once_and_then_reported(studio):
-    server, graph, uploads = studio(SEND_RECONCILE_SECONDS="0.3")
-    uploads.silent_sends = 5
-    graph.faults(hold_statuses=True)
-    graph.say("p0", "draw chart")
-    assert arrived(graph, "p0", 3) == ["text", "image", "image"]
-    wait_for(lambda: not open_work(server), "the end of all sends")
-    assert (kinds(graph), uploads.silent_sends) == (["text", "image", "image"], 3)
-    assert server.rows("SELECT 1 FROM alerts WHERE code = 'undelivered:unknown'")
-    graph.faults(hold_statuses=False)
+    for person in ("p0", "p1"):
+        assert graph.texts(person)[-1] == "I could not send you this file: chart.png"
 
 
 def test_who_has_used_up_their_quota_gets_the_words_and_no_file(studio):
@@ -507,7 +462,6 @@ async def test_the_terminal_shows_where_a_file_lies(tmp_path):
 
 
 RESULT = "SELECT 1 FROM journal WHERE key LIKE 'tool:0:%'"
-INTENT = "SELECT 1 FROM journal WHERE key LIKE 'intent:0:%'"
 ROW = "SELECT 1 FROM outbox WHERE media <> '' AND state = 'ready'"
 WIRE = "SELECT 1 FROM outbox WHERE media <> '' AND sending_at IS NOT NULL"
 SENT = "SELECT 1 FROM outbox WHERE media <> '' AND state = 'sent'"

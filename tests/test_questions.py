@@ -41,28 +41,6 @@ def parked(server: Server) -> int:
     return len(server.rows("SELECT 1 FROM turns WHERE state = 'parked'"))
 
 
-@pytest.mark.parametrize(
-    ("said", "yes", "always", "over"),
-    [
-        ("please send the mail to Ana", "Yes", "Always here", "is over"),
-        ("por favor, manda el mail a Ana", "Sí", "Siempre aquí", "terminó"),
-        ("por favor, mande o mail para a Ana, obrigado", "Sim", "Sempre aqui", "acabou"),
-    ],
-    ids=["en", "es", "pt"],
-)
-def test_it_is_asked_and_answered_in_the_persons_language(desk, skills, said, yes, always, over):
-    _, graph = desk()
-    graph.say("p0", said)
-    question = asked(graph, "p0")
-    assert list(question["buttons"])[:2] == [yes, always]
-    assert list(question["buttons"])[-1] in ("No", "Não")
-    graph.say("p0", f"{yes}!")
-    told(graph, "p0", '"ok":true')
-    press(graph, "p0", question, yes)
-    assert len(marks(skills, "sent")) == 1
-    wait_for(lambda: len(graph.texts("p0")) == 3, "that the question is over")
-
-
 APPEND = ("write_file", {"path": "compras.txt", "content": "leche\n¿pan?", "mode": "append"})
 REPLACE = ("write_file", {"path": "compras.txt", "content": "leche”\n• to: x"})
 DELETE = ("delete_project", {"project": "Casa"})
@@ -127,21 +105,6 @@ def test_a_tool_of_ours_asks_in_plain_words_and_one_of_others_by_its_name(
         assert f"• {plain.partition(chr(10))[0]}" in listed
 
 
-def test_a_file_is_written_after_the_yes_to_a_plain_card(desk, skills):
-    def play(body):
-        if is_classifier(body):
-            return '{"categories": ["files"], "phrases": ["write file"]}'
-        done = [message for message in body["messages"] if message["role"] == "tool"]
-        return "listo: " + done[-1]["content"] if done else calls(APPEND)
-
-    _, graph = desk(play=play)
-    graph.say("p0", "por favor agrega leche a mi lista de compras")
-    question = asked(graph, "p0")
-    assert list(question["buttons"]) == ["Sí", "Siempre aquí", "No"]
-    press(graph, "p0", question, "Sí")
-    assert '"ok":true' in told(graph, "p0", "listo")
-
-
 def test_another_person_and_another_conversation_answer_nothing(desk, skills):
     server, graph = desk()
     graph.say("p0", "mail, please")
@@ -156,22 +119,22 @@ def test_another_person_and_another_conversation_answer_nothing(desk, skills):
     wait_for(lambda: marks(skills, "sent"), "the mail")
 
 
-@pytest.mark.parametrize("answer", ["text", "reaction", "quote"])
-def test_a_thumb_says_yes(desk, skills, answer):
+def test_a_thumb_says_yes(desk, skills):
     _, graph = desk()
-    graph.say("p0", "mail, please")
-    question = asked(graph, "p0")
-    if answer == "reaction":
-        thumb = {"message_id": question["wamid"], "emoji": "👍"}
-        graph.inbound({"person": "p0", "type": "reaction", "reaction": thumb})
-    else:
-        graph.say("p0", "👍", **({"quoted": question["wamid"]} if answer == "quote" else {}))
-    told(graph, "p0", '"ok":true')
-    assert len(marks(skills, "sent")) == 1
+    for count, person in enumerate(("p0", "p1", "p2"), 1):
+        graph.say(person, "mail, please")
+        question = asked(graph, person)
+        if person == "p0":
+            thumb = {"message_id": question["wamid"], "emoji": "👍"}
+            graph.inbound({"person": person, "type": "reaction", "reaction": thumb})
+        else:
+            graph.say(person, "👍", **({"quoted": question["wamid"]} if person == "p1" else {}))
+        told(graph, person, '"ok":true')
+        assert len(marks(skills, "sent")) == count
 
 
-@pytest.mark.parametrize("more", ["no lo mandes", "pero espera", "no"])
-def test_a_yes_that_is_taken_back_in_the_next_breath_sends_nothing(desk, skills, more):
+def test_a_yes_that_is_taken_back_in_the_next_breath_sends_nothing(desk, skills):
+    more = "pero espera"
     server, graph = desk(BURST_QUIET_SECONDS="1")
     graph.say("p0", "mail, please")
     question = asked(graph, "p0")
@@ -185,17 +148,8 @@ def test_a_yes_that_is_taken_back_in_the_next_breath_sends_nothing(desk, skills,
     assert len(marks(skills, "sent")) == 1
 
 
-def test_a_yes_in_words_counts_when_nothing_follows(desk, skills):
-    _, graph = desk(BURST_QUIET_SECONDS="0.5")
-    graph.say("p0", "mail, please")
-    asked(graph, "p0")
-    graph.say("p0", "sí")
-    told(graph, "p0", '"ok":true')
-    assert len(marks(skills, "sent")) == 1
-
-
-@pytest.mark.parametrize("late", ["sí", "no"])
-def test_words_that_were_written_before_the_question_and_come_after_it_answer_nothing(desk, skills, late):
+def test_words_that_were_written_before_the_question_and_come_after_it_answer_nothing(desk, skills):
+    late = "sí"
     server, graph = desk()
     graph.say("p0", "mail, please")
     question = asked(graph, "p0")
@@ -381,25 +335,15 @@ def test_the_shell_too_says_that_a_question_came_after_text_of_others(desk):
     assert "text that is not yours: the answer of a tool" in listed  # no catalogue is loaded here
 
 
-def test_a_stop_ends_what_waits(desk, skills):
+def test_a_stop_and_a_new_conversation_end_what_waits(desk, skills):
     server, graph = desk()
-    graph.say("p0", "mail, please")
-    question = asked(graph, "p0")
-    graph.say("p0", "/stop")
-    told(graph, "p0", "Stopped")
-    press(graph, "p0", question, "Yes")
-    told(graph, "p0", "is over")
-    assert (marks(skills, "sent"), parked(server)) == ([], 0)
-
-
-def test_a_new_conversation_withdraws_what_waits(desk, skills):
-    server, graph = desk()
-    graph.say("p0", "mail, please")
-    question = asked(graph, "p0")
-    graph.say("p0", "/new")
-    told(graph, "p0", "start afresh")
-    press(graph, "p0", question, "Yes")
-    told(graph, "p0", "is over")
+    for person, command, words in (("p0", "/stop", "Stopped"), ("p1", "/new", "start afresh")):
+        graph.say(person, "mail, please")
+        question = asked(graph, person)
+        graph.say(person, command)
+        told(graph, person, words)
+        press(graph, person, question, "Yes")
+        told(graph, person, "is over")
     assert (marks(skills, "sent"), parked(server)) == ([], 0)
 
 
@@ -437,10 +381,7 @@ def test_a_blocked_persons_yes_counts_for_nothing(desk, skills):
     server, graph = desk()
     graph.say("p1", "mail, please")
     question = asked(graph, "p1")
-    running = json.loads((server.folder / "server.json").read_text())
-    header = {"Authorization": f"Bearer {running['token']}"}
-    body = {"action": "block", "who": "12125550001"}
-    server.http.post("/admin/people/change", json=body, headers=header).raise_for_status()
+    server.admin("people/change", action="block", who="12125550001")
     press(graph, "p1", question, "Yes")
     wait_for(lambda: graph.log()["pending"] == 0, "the webhook")
     graph.say("p0", "hello")
