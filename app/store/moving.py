@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 from app.errors import StoreError
-from app.store.database import Connection, Engine, Location, engine_of, exists, placeholders, scalar
+from app.store.database import Connection, Engine, Location, Row, engine_of, exists, placeholders, scalar
 from app.store.migrations import UNFINISHED
 from app.store.tables import Table, tables
 
@@ -109,11 +109,16 @@ def _batches(
     while True:
         behind = f" WHERE ({key}) > ({placeholders(after)})" if after else ""
         select = f"SELECT {', '.join(table.columns)} FROM {table.name}{behind} ORDER BY {key} LIMIT {BATCH}"
-        rows = [tuple(row) for row in connection.execute(select, after)]
+        rows = [_storable(row) for row in connection.execute(select, after)]
         if not rows:
             return
         yield rows
         after = tuple(rows[-1][place] for place in places)
+
+
+def _storable(row: Row) -> tuple[Any, ...]:
+    """Return the values, with U+FFFD in place of U+0000, which PostgreSQL cannot hold in a text."""
+    return tuple(value.replace("\0", "\ufffd") if isinstance(value, str) else value for value in row)
 
 
 def _restore_counts(reading: Connection, writing: Connection) -> None:

@@ -60,7 +60,7 @@ def fill(conn: sqlite3.Connection) -> None:
                 'SELECT "table", "from", "to" FROM pragma_foreign_key_list(?)', (name,)
             ).fetchall()
         }
-        values = {"TEXT": "ñ 😀\t\\N '\"\n\x7f", "INTEGER": 2**53 + 1, "REAL": 0.1, "BLOB": b"\x00\\\xff\n"}
+        values = {"TEXT": "ñ 😀\t\\N '\"\n\x7f\0", "INTEGER": 2**53 + 1, "REAL": 0.1, "BLOB": b"\x00\\\xff\n"}
         row = {
             column: parents.get(column, values[kind])
             for column, kind in conn.execute("SELECT name, type FROM pragma_table_info(?)", (name,))
@@ -74,8 +74,13 @@ def rows(file: Path) -> dict[str, list[str]]:
     """Every row of every table, in an order of its own."""
     with closing(sqlite3.connect(file)) as conn:
         tables = [name for (name,) in conn.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
-        found = {name: sorted(map(repr, conn.execute(f"SELECT * FROM {name}"))) for name in tables}
+        found = {name: sorted(map(storable, conn.execute(f"SELECT * FROM {name}"))) for name in tables}
     return {name: lines for name, lines in found.items() if name not in ALL_EXCEPT}
+
+
+def storable(row: tuple[object, ...]) -> str:
+    """A row as it is moved: PostgreSQL holds no U+0000."""
+    return repr([value.replace("\0", "\ufffd") if isinstance(value, str) else value for value in row])
 
 
 def newest(file: Path) -> int:
