@@ -13,7 +13,7 @@ _HOURS = frozenset({"clock", "noon", "midnight", "part", "every_part"})
 _DAYS = frozenset({"iso", "date", "weekday", "today", "tomorrow", "day_of_month", "weekend"})
 _DAYS |= {"workdays", "weekends", "every_weekday", "yearly"}
 _DAY_NAMES = [name for name in (*WEEKDAYS, "tomorrow", "manana", "amanha") if len(name) >= 6]
-_LIKE_DAYS = {"manzana", "manzanas", "campanha", "campanhas"}  # words of their own
+_LIKE_DAYS = {"manzana", "manzanas", "campanha", "campanhas", "sabao", "frida", "mates", "manha"}  # words of their own
 _ALIKE = 0.84  # so much of two words is the same
 
 
@@ -203,7 +203,7 @@ def holds_time(text: str, language: str, *, names_day: bool) -> bool:
         ends = (text[:LONGEST_READ], text[-LONGEST_READ:])
         return any(holds_time(one, language, names_day=names_day) for one in ends)
     folded = fold(text)
-    long_words = set(re.findall(r"[a-z]{6,}", folded)) - _LIKE_DAYS
+    long_words = set(re.findall(r"[a-z]{5,}", folded)) - _LIKE_DAYS
     if any(get_close_matches(word, _DAY_NAMES, 1, _ALIKE) for word in long_words):
         return True  # "wensday"
     if pieces(text, language) or _CHANGES.search(folded) or _LED_IN.match(folded):
