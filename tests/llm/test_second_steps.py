@@ -350,3 +350,20 @@ async def test_who_forgets_about_it_is_told_that_it_is_done(
     abilities: ToolCatalog, spoken: list[str], answer: str
 ) -> None:
     assert answer in (await answered(abilities, "es", *spoken))[1]
+
+
+@pytest.mark.parametrize(
+    ("language", "asked", "said"),
+    [
+        ("es", "avísame en 10 minutos", "cancela"),
+        ("pt", "me avisa em 10 minutos", "não sei"),
+        ("en", "remind me in 10 minutes", "I don't know"),
+        ("en", "remind me in 10 minutes", "pay the bill tomorrow"),
+        ("es", "crea la lista viaje", "vacía"),
+        ("en", "make a trip list", "none"),
+    ],
+)
+async def test_what_gives_nothing_answers_no_question(
+    abilities: ToolCatalog, language: str, asked: str, said: str
+) -> None:
+    assert await calls(abilities, language, asked, said) == []

@@ -163,8 +163,7 @@ class OfflineModel:
         if facts and not results and not plan.steps:
             return _written(request, replies.facts_text(facts, language))
         looks = asks and not plan.steps
-        if looks:
-            plan = self._looked_up(said, offers)
+        plan = self._looked_up(said, offers) if looks else plan
         calls = [step for step in plan.steps if step.missing is None]
         if results and not is_done(results[-1]):  # a place that one does not know is none for another
             calls = [one for at, one in enumerate(calls) if at < len(results) or not one.says(calls[at - 1])]

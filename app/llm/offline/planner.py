@@ -134,9 +134,15 @@ class Planner:
             return None
         offer = self.offers[step.tool]
         value = convert(text, step.missing, self.reader)
-        if value is None or not self._is_meant(offer, step.missing, value):
+        names_none = {*words(text)} <= ALL_STOP_WORDS | WORDS["no_answer"]  # "cancel", "I don't know"
+        if value is None or (names_none and step.missing.kind in TAKES_ANY_WORDS):
             return None
-        return self.completed(offer, {**step.arguments, step.missing.name: value})
+        try:
+            is_meant = self._is_meant(offer, step.missing, value)
+            arguments = self._with_time(offer, {**step.arguments, step.missing.name: value})
+        except UnclearTimeError:
+            return None
+        return self.completed(offer, arguments) if is_meant else None
 
     def are_things(self, value: JSON) -> bool:
         """Tell whether a value is a list of things."""
