@@ -50,7 +50,7 @@ def read_change(
     reading = read("")
     only_days = all(_says_days(one) for one in found)
     is_wider = reading.kinds <= {"every", "every_other"} and only_days and not _is_daily(found)
-    if _is_every_second(had.rule) and reading.kinds == {"every_weekday"}:
+    if re.search(r"INTERVAL=(?!1\b)", had.rule) and reading.kinds == {"every_weekday"}:
         return Reading(problem="unclear")  # each week from now on, or each second one?
     if is_wider and had.rule and not (reading.when and _keeps_day(had.rule, reading.when.rule)):
         return Reading(problem="unclear")  # on which day?
@@ -74,10 +74,6 @@ def read_change(
         start = whole.when.start
         return replace(reading, when=None, problem="ambiguous", choices=(start, start + timedelta(hours=12)))
     return replace(reading, when=whole.when, problem=whole.problem, choices=whole.choices)
-
-
-def _is_every_second(rule: str) -> bool:
-    return "INTERVAL=" in rule and "INTERVAL=1;" not in f"{rule};"
 
 
 def _is_daily(found: list[Piece]) -> bool:
