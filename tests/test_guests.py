@@ -74,6 +74,7 @@ def test_a_stranger_is_a_guest_until_an_owner_says_otherwise(make_world: Any, mo
     )  # of the other
 
 
+@pytest.mark.slow
 def test_neither_a_member_nor_a_guests_voice_note_waits_for_guests_documents(
     make_world: Any, model: Any
 ) -> None:

@@ -215,6 +215,7 @@ def test_a_customer_asks_for_a_person(make_world: Any) -> None:
     assert ":" in graph.reply("ana", 5)
 
 
+@pytest.mark.slow
 def test_an_owner_is_told_of_ten_who_ask_and_the_console_shows_whom_nobody_answered(make_world: Any) -> None:
     crowd = [
         {"id": f"q{n}", "name": f"Q{n}", "phone": f"55119555000{n:02}", "user_id": f"BR.9{n}"}

@@ -207,6 +207,7 @@ def test_in_quiet_hours_nothing_runs_and_afterwards_once(shared: House) -> None:
     assert "minutes ago" not in last_user_text(shared.times()[0])  # it waited as they wished
 
 
+@pytest.mark.slow
 def test_a_run_that_waited_for_a_person_of_the_business_keeps_the_quiet_hours(house: House) -> None:
     house.restart(HANDOVER_HOURS="3")
     house.person = "p1"

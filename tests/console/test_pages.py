@@ -142,6 +142,7 @@ def test_a_form_of_another_page_changes_nothing_and_an_owners_chat_stays_their_o
     assert not server.rows("SELECT 1 FROM handovers")
 
 
+@pytest.mark.slow
 def test_people_are_found_among_many_and_shown_by_the_hundred(make_world: Any) -> None:
     server, graph = make_world(crowd=101, ACCESS="everyone", ALLOWED_PHONE_NUMBERS="")
     for number in range(101):

@@ -97,6 +97,7 @@ async def test_a_page_of_a_repository_stands_for_its_archive_and_folder(tmp_path
     assert transport.asked == ["https://codeload.github.com/ana/skills/zip/v1.2"]
 
 
+@pytest.mark.slow
 async def test_a_yes_holds_for_the_name_that_was_shown(tmp_path: Path) -> None:
     nameless = b"---\ndescription: Tides.\n---\nTides.\n"
     archives = {"": zipped({"alpha/SKILL.md": nameless})}
@@ -123,6 +124,7 @@ def whole(candidate: SkillCard) -> str:
     return CardWriter(True, "").whole("en", candidate).text
 
 
+@pytest.mark.slow
 async def test_a_yes_to_a_new_skill_replaces_none_that_came_meanwhile(tmp_path: Path) -> None:
     good, evil = (zipped({"SKILL.md": SKILL + word}) for word in (b"good", b"evil"))
     installer = installer_of(tmp_path, {"good": good, "evil": evil})
@@ -235,6 +237,7 @@ def open_up(folder: Path) -> None:
         place.chmod(0o700)
 
 
+@pytest.mark.slow
 async def test_a_changed_folder_is_not_mended_by_a_yes(tmp_path: Path) -> None:
     made = install_tree(tmp_path, tree_of(files=WITH_TOOLS))
     open_up(made.folder)
