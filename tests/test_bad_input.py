@@ -72,9 +72,7 @@ def test_a_body_over_3_mb_is_refused(quiet_world):
     body = b" " * (4 * 1024 * 1024)
     assert server.post(body).status_code == 413
     chunked = server.http.post(
-        "/webhook",
-        content=(b" " * 65536 for _ in range(80)),
-        headers={"X-Hub-Signature-256": sign(body)},
+        "/webhook", content=(b" " * 65536 for _ in range(80)), headers={"X-Hub-Signature-256": sign(body)}
     )
     assert chunked.status_code == 413
 

@@ -321,10 +321,7 @@ def test_outsiders_get_200_no_reply_and_no_model_call(town):
     server, graph, person = town.server, town.graph, town.newcomer()
     before = len(graph.sends())
     assert server.post(text_body("wamid.x", "hi", "5491122334455")).status_code == 200
-    reaction = {
-        "type": "reaction",
-        "reaction": {"message_id": "wamid.x", "emoji": "👍"},
-    }
+    reaction = {"type": "reaction", "reaction": {"message_id": "wamid.x", "emoji": "👍"}}
     assert server.post(text_body("wamid.y", "", "5491122334455", **reaction)).status_code == 200
     graph.say(person, "hi")
     graph.reply(person)

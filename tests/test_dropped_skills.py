@@ -51,11 +51,7 @@ TIDE_TABLE = {
                     "description": "Of the heights.",
                 },
                 "days": {"type": "integer", "default": 1},
-                "stations": {
-                    "type": "array",
-                    "items": {"type": "string"},
-                    "description": "Only these.",
-                },
+                "stations": {"type": "array", "items": {"type": "string"}, "description": "Only these."},
             },
             "required": ["port"],
         },

@@ -151,9 +151,7 @@ def test_a_guest_is_told_once_an_hour_that_a_question_is_over(stranger: Any) -> 
     assert len(server.rows("SELECT 1 FROM outbox WHERE source LIKE 'heard:%'")) == 1
 
 
-def test_the_first_message_to_a_person_says_that_an_assistant_answers(
-    stranger: Any,
-) -> None:
+def test_the_first_message_to_a_person_says_that_an_assistant_answers(stranger: Any) -> None:
     server, graph, guest = stranger
     for text in ("olá, que horas são em Lisboa?", "/nova", "que horas são em Lisboa?"):
         graph.say(guest, text)
@@ -166,9 +164,7 @@ def test_the_first_message_to_a_person_says_that_an_assistant_answers(
     assert not any("assistente automático" in row["text"] for row in kept)  # no answer of the model's
 
 
-def test_who_was_not_reached_by_the_first_message_is_told_in_the_next(
-    stranger: Any,
-) -> None:
+def test_who_was_not_reached_by_the_first_message_is_told_in_the_next(stranger: Any) -> None:
     server, graph, guest = stranger
     before = len(server.rows(FAILED))
     graph.faults(fail=[{"code": 131026}])
@@ -193,9 +189,7 @@ def test_the_next_message_tells_it_too_when_one_without_it_was_queued_before_the
     assert graph.reply(guest, 3).startswith("Sou um assistente automático (IA).")
 
 
-def test_a_message_that_waits_behind_a_first_one_that_is_refused_tells_it(
-    stranger: Any,
-) -> None:
+def test_a_message_that_waits_behind_a_first_one_that_is_refused_tells_it(stranger: Any) -> None:
     server, graph, guest = stranger
     tried = "SELECT 1 FROM outbox WHERE attempts > 0"
     before = len(server.rows(tried))
@@ -206,9 +200,7 @@ def test_a_message_that_waits_behind_a_first_one_that_is_refused_tells_it(
     assert graph.reply(guest).startswith("Sou um assistente automático (IA).")
 
 
-def test_a_first_message_that_is_sent_again_tells_it_once(
-    stranger: Any,
-) -> None:
+def test_a_first_message_that_is_sent_again_tells_it_once(stranger: Any) -> None:
     server, graph, guest = stranger
     graph.faults(fail=[{"code": 131000, "accept": True}])
     graph.say(guest, "que horas são em Lisboa?")
@@ -218,9 +210,7 @@ def test_a_first_message_that_is_sent_again_tells_it_once(
     assert not graph.reply(guest, 3).startswith("Sou um assistente automático (IA).")
 
 
-def test_whose_first_answer_a_person_of_the_business_took_over_is_told_in_the_next(
-    stranger: Any,
-) -> None:
+def test_whose_first_answer_a_person_of_the_business_took_over_is_told_in_the_next(stranger: Any) -> None:
     server, graph, guest = stranger
     tried = "SELECT 1 FROM outbox WHERE attempts > 0 AND sending_at IS NULL"
     before = len(server.rows(tried))

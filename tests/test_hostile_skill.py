@@ -55,14 +55,8 @@ ATTEMPTS = {
     "reads the administrator's token": ("open('{folder}/admin_token').read()", GONE),
     "forks": ("os.fork()", FORBIDDEN),
     "rewrites its own folder": ("open('SKILL.md', 'w')", READ_ONLY),
-    "opens a socket to the server": (
-        "socket.create_connection(('127.0.0.1', {port}), 5)",
-        FORBIDDEN,
-    ),
-    "opens a socket to the world": (
-        "socket.create_connection(('1.1.1.1', 443), 5)",
-        FORBIDDEN,
-    ),
+    "opens a socket to the server": ("socket.create_connection(('127.0.0.1', {port}), 5)", FORBIDDEN),
+    "opens a socket to the world": ("socket.create_connection(('1.1.1.1', 443), 5)", FORBIDDEN),
     "asks the server through us": (
         "context.http.get('http://127.0.0.1:{port}/health')",
         "FetchError the address is not on the public internet",

@@ -197,12 +197,7 @@ def caption(attack: Attack) -> None:
 
 
 def file_name(attack: Attack) -> None:
-    attack.send(
-        type="document",
-        data="JVBERi0xLjQK",
-        mime_type="application/pdf",
-        filename=attack.order(),
-    )
+    attack.send(type="document", data="JVBERi0xLjQK", mime_type="application/pdf", filename=attack.order())
 
 
 def history(attack: Attack) -> None:

@@ -104,15 +104,9 @@ def test_a_word_without_its_accent_that_is_one_of_another_language_too_does_not_
 
 def test_the_english_name_of_a_server_does_not_turn_what_is_asked_about_it() -> None:
     for language, said in [
-        (
-            "pt",
-            "instala o servidor time; remove o servidor time; instala o server github",
-        ),
+        ("pt", "instala o servidor time; remove o servidor time; instala o server github"),
         ("pt", "aprova as ferramentas do time; atualiza o servidor filesystem; desfaz"),
-        (
-            "es",
-            "instala el server time; activa el server filesystem; quita el server git",
-        ),
+        ("es", "instala el server time; activa el server filesystem; quita el server git"),
         ("en", "install the time server; turn off the server time; approve the tools of memory"),
     ]:
         assert {one: detect_language(one) for one in said.split("; ")} == dict.fromkeys(

@@ -61,12 +61,7 @@ def said_zone(server: Server, person: str) -> str:
 
 SAID = [
     ("p0", "mi zona horaria es la de Tijuana", "✓ Tu zona horaria: Tijuana. Ahí ", "America/Tijuana"),
-    (
-        "p0",
-        "estoy en Madrid ahora, cambia mi zona horaria",
-        "✓ Tu zona horaria: Madrid.",
-        "Europe/Madrid",
-    ),
+    ("p0", "estoy en Madrid ahora, cambia mi zona horaria", "✓ Tu zona horaria: Madrid.", "Europe/Madrid"),
     ("p1", "meu fuso é o de Manaus", "✓ Seu fuso horário: Manaus. Aí ", "America/Manaus"),
     ("p1", "meu fuso horário é GMT-3", "✓ Seu fuso horário: UTC-3.", "Etc/GMT+3"),
     (

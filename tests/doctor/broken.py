@@ -152,11 +152,7 @@ BROKEN: list[tuple[Callable[[House], None], str, str]] = [
         f"FAIL WhatsApp webhook: {CLOSED}/webhook cannot be reached",
         "start the server, and the tunnel",
     ),
-    (
-        webhook_elsewhere("/hook"),
-        "FAIL WhatsApp webhook: http://127.0.0.1",
-        "has to end in /webhook",
-    ),
+    (webhook_elsewhere("/hook"), "FAIL WhatsApp webhook: http://127.0.0.1", "has to end in /webhook"),
     (
         webhook_elsewhere("http://recado.example/webhook"),
         "FAIL WhatsApp webhook: http://recado.example/webhook: Meta takes https only",
@@ -177,11 +173,7 @@ BROKEN: list[tuple[Callable[[House], None], str, str]] = [
         "WARN people: nobody may talk to it, and nobody owns it yet",
         "send the code that recado serve prints",
     ),
-    (
-        off_the_test_list,
-        "WARN alert: WhatsApp could not deliver a message: 131030",
-        "API Setup > To",
-    ),
+    (off_the_test_list, "WARN alert: WhatsApp could not deliver a message: 131030", "API Setup > To"),
     (
         at_model(window(4096), "/api/ps"),
         "WARN context window: 4096 tokens are too few",

@@ -37,13 +37,7 @@ KEY = "sk-the-key-of-the-operator"
             "bad key ***",
             "OPENAI_API_KEY",
         ),
-        (
-            {CHAT: (200, completion({"content": "It is 42."}))},
-            {},
-            "WARN",
-            "did not call",
-            "choose a model",
-        ),
+        ({CHAT: (200, completion({"content": "It is 42."}))}, {}, "WARN", "did not call", "choose a model"),
         (
             {CHAT: (200, completion({"content": '{"name": "add_numbers", "arguments": {}}'}))},
             {},

@@ -28,11 +28,7 @@ def card_of(mcp: object = None, source: str = SOURCE, **files: str | bytes) -> S
 
 
 def words(
-    card: SkillCard,
-    came_from: tuple[str, ...] = (),
-    *,
-    language: str = "en",
-    sandboxed: bool = True,
+    card: SkillCard, came_from: tuple[str, ...] = (), *, language: str = "en", sandboxed: bool = True
 ) -> CardText:
     shown = replace(card, came_from=came_from)
     return CardWriter(sandboxed, "confirm-sensitive").whole(language, shown)

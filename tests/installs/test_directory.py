@@ -9,13 +9,7 @@ import pytest
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 
 from app.http.transport import Transport
-from app.installs.directory import (
-    FRESH_SECONDS,
-    Directory,
-    build_directory,
-    resolve,
-    resolve_local,
-)
+from app.installs.directory import FRESH_SECONDS, Directory, build_directory, resolve, resolve_local
 from app.installs.entries import Entry, Remote, read_entry
 from app.installs.errors import RegistryError
 from app.settings import Settings

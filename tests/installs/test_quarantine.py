@@ -12,13 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.installs.errors import QuarantineError
-from app.installs.quarantine import (
-    discard,
-    discard_old,
-    keep,
-    kept,
-    unpack,
-)
+from app.installs.quarantine import discard, discard_old, keep, kept, unpack
 from app.skills.manifest import ManifestError, read_manifest
 from tests.installs.archives import SKILL, zip_by_hand, zipped
 
@@ -281,9 +275,7 @@ def test_only_a_hash_names_what_is_kept(tmp_path: Path) -> None:
             discard(tmp_path, sha256)
 
 
-def test_what_nobody_answered_is_discarded_unless_asked_about_or_looked_at_again(
-    tmp_path: Path,
-) -> None:
+def test_what_nobody_answered_is_discarded_unless_asked_about_or_looked_at_again(tmp_path: Path) -> None:
     old, new = unpack(TIDES, SOURCE), unpack(SKILL, SOURCE)
     keep(tmp_path, old)
     os.utime(tmp_path / "quarantine" / old.sha256, (1000, 1000))

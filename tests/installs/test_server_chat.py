@@ -255,9 +255,7 @@ def test_a_server_that_does_not_start_says_why_in_words_of_its_own(port: Any) ->
     assert '"outside":true' in json.loads(row)["result"]
 
 
-def test_the_operators_own_server_is_turned_off_and_on_but_not_removed_in_a_chat(
-    port: Any,
-) -> None:
+def test_the_operators_own_server_is_turned_off_and_on_but_not_removed_in_a_chat(port: Any) -> None:
     server, graph = port()
     write_down(server, "echoes")
     wait_for(lambda: "echoes: runs, 2 tools" in _again(graph, "which servers do I have"), "its start")

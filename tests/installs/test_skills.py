@@ -17,12 +17,7 @@ from app.installs.cards import SkillCard, examine, make_card
 from app.installs.errors import InstallError, QuarantineError
 from app.installs.pipeline import Approval
 from app.installs.quarantine import Quarantined, keep, unpack
-from app.installs.skills import (
-    SkillInstaller,
-    is_written_in,
-    remove_skill,
-    tidy_skills,
-)
+from app.installs.skills import SkillInstaller, is_written_in, remove_skill, tidy_skills
 from app.settings import Settings
 from app.skills.file_tree import TreeError, read_tree
 from app.skills.installed import Installed, current

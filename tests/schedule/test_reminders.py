@@ -41,12 +41,7 @@ def _due(conn: Connection, person: str, zone: str) -> None:
 def _reminders(store: Database, sender: Sender | None = None) -> Reminders:
     found = sender or Sender()
     return Reminders(
-        store,
-        ("terminal",),
-        template=None,
-        access=Everybody(),
-        sender=found,
-        look_again=asyncio.Event(),
+        store, ("terminal",), template=None, access=Everybody(), sender=found, look_again=asyncio.Event()
     )
 
 

@@ -63,12 +63,7 @@ async def test_each_time_of_a_year_runs_once_and_none_in_quiet_hours(
         store = Database(database_at(tmp_path / "recado.db"))
         await store.open()
         alarm = Reminders(
-            store,
-            ("terminal",),
-            template=None,
-            access=Everybody(),
-            sender=None,
-            look_again=asyncio.Event(),
+            store, ("terminal",), template=None, access=Everybody(), sender=None, look_again=asyncio.Event()
         )
         return store, alarm
 

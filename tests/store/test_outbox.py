@@ -7,14 +7,7 @@ import pytest
 from app.messages import GraphError, Outgoing, Status, Template
 from app.store import alerts, delivery, outbox
 from app.store.delivery import AGAIN_AFTER_SECONDS, AGAIN_SECONDS
-from app.store.outbox import (
-    HOLD_SECONDS,
-    SEND_SECONDS,
-    WINDOW_SECONDS,
-    Draft,
-    NextSend,
-    Origin,
-)
+from app.store.outbox import HOLD_SECONDS, SEND_SECONDS, WINDOW_SECONDS, Draft, NextSend, Origin
 from tests.store.rows import T, conversation, inbound, queue, states, take, value
 
 LATER = T + 15

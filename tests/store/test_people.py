@@ -7,13 +7,7 @@ import pytest
 from app.messages import AliasChange, Sender
 from app.phones import canonical
 from app.store import journal, people, retention
-from app.store.ownership import (
-    CODE_SECONDS,
-    CODE_TRIES,
-    AccessRules,
-    offer_ownership,
-    takes_ownership,
-)
+from app.store.ownership import CODE_SECONDS, CODE_TRIES, AccessRules, offer_ownership, takes_ownership
 from app.store.people import Admitted, TurnedAway
 from app.store.retention import DAY, TRACE_DAYS
 from tests.store.rows import ANA, BETO, OPEN, T, admit, begun, conversation, freeze, inbound, take, value
