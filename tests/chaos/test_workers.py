@@ -5,12 +5,14 @@ import os
 import time
 from collections.abc import Iterator
 
+import psycopg
 import pytest
 
 from tests.chaos.storm import play
 from tests.chaos.workers import check, cluster, storm
 from tests.databases import postgres
-from tests.standins.model import ModelServer
+from tests.mailer import asked, calling, drop_mailer, marks, press, told
+from tests.standins.model import ModelServer, calls, is_classifier
 from tests.world import wait_for
 
 pytestmark = pytest.mark.slow
@@ -86,3 +88,40 @@ def test_a_stop_reaches_the_worker_that_runs_the_turn(server, tmp_path, model):
             "stopped",
             "command",
         ]
+
+
+def test_a_dropped_skill_and_an_open_question_are_every_workers(server, tmp_path, model):
+    skills = tmp_path / "own"
+    skills.mkdir()
+    env = connected_to(model(calling(("send_mail", {"to": "ana", "text": "hola"}))))
+    with cluster(tmp_path, server, workers=2, crowd=2, SKILLS_DIR=str(skills), **env) as made:
+        first, second = made.workers
+        drop_mailer(skills)
+        first.kill()
+        made.graph.say("p0", "mail ana")
+        question = asked(made.graph, "p0")
+        first.start()
+        second.kill()
+        press(made.graph, "p0", question, "Yes")
+        told(made.graph, "p0", "result")
+        wait_for(made.at_rest, "the turn to end")
+        assert [mail["to"] for mail in marks(skills, "sent")] == ["ana"]
+
+
+def test_a_reminder_rings_once_whoever_made_it(server, tmp_path, model):
+    def remind(body):
+        if is_classifier(body):
+            return '{"categories": ["reminders"], "phrases": ["set a reminder"]}'
+        if any(message["role"] == "tool" for message in body["messages"]):
+            return "done"
+        return calls(("set_reminder", {"text": "stretch", "when": "in two hours"}))
+
+    env = connected_to(model(remind))
+    with cluster(tmp_path, server, workers=3, crowd=2, SWEEP_SECONDS="0.5", **env) as made:
+        made.graph.say("p0", "remind me")
+        assert "✓" in made.graph.reply("p0")
+        with psycopg.connect(made.database, autocommit=True) as connection:
+            connection.execute("UPDATE schedules SET due_at = extract(epoch FROM now()) + 1")
+        wait_for(lambda: "⏰" in " ".join(made.graph.texts("p0")), "the reminder")
+        time.sleep(2)
+        assert " ".join(made.graph.texts("p0")).count("⏰") == 1
