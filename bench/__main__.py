@@ -13,7 +13,18 @@ import uvloop
 from bench.measure import Plan, Row, print_header, print_rows
 from bench.process import Release
 
-GROUPS = ("webhook", "turns", "latency", "footprint", "growth", "skills", "servers", "strangers", "recall")
+GROUPS = (
+    "webhook",
+    "turns",
+    "latency",
+    "footprint",
+    "growth",
+    "skills",
+    "servers",
+    "strangers",
+    "recall",
+    "workers",
+)
 GROUP_SECONDS = 900.0
 
 

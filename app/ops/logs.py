@@ -14,6 +14,7 @@ from app.ops.private_log import PrivateLog
 from app.text import visible, visible_lines
 
 _NOISY = (
+    "procrastinate",
     *("httpx2", "httpcore2", "httpx", "httpcore", "aiohttp", "openai"),
     *("aiosqlite", "apscheduler", "asyncio", "uvicorn.access"),
     *("mcp", "client", "sse_starlette"),  # "client" is of mcp
