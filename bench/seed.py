@@ -24,6 +24,7 @@ def seed(database: Path, people: range, exchanges: int) -> None:
     with closing(sqlite3.connect(database, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=OFF")
+        connection.execute("PRAGMA cache_size=-500000")  # KiB: indexes are filled in no order
         connection.execute("BEGIN")
         for n in people:
             _person(connection, n)
