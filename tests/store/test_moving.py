@@ -1,5 +1,6 @@
 """`recado db`: a database moved to a file or to PostgreSQL and back, brought up to date, checked."""
 
+import asyncio
 import os
 import re
 import resource
@@ -7,18 +8,22 @@ import sqlite3
 import subprocess
 import sys
 import sysconfig
+import threading
 from collections.abc import Callable
 from contextlib import closing
 from itertools import count
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 from app.store.database import engine_of
 from app.store.migrations import migrations
+from tests.chaos.storm import play
 from tests.databases import of_sqlite
 from tests.forks import run_recado
+from tests.standins.model import ModelServer, Play
 from tests.world import ROOT, Graph, Server, wait_for
 
 pytestmark = of_sqlite
@@ -351,3 +356,37 @@ def test_a_dump_made_as_the_manual_says_beside_the_server_is_whole(
     use(recado, another)
     assert recado.recado("db", "check").count("OK   ") == 3
     assert goes_on(recado, graph)
+
+
+@pytest.mark.slow
+def test_what_waited_in_a_file_is_done_by_workers_on_postgresql(
+    make_world: Callable[..., Talk], model: Callable[[Play], ModelServer], elsewhere: str, tmp_path: Path
+) -> None:
+    hung, released = threading.Semaphore(0), threading.Event()
+
+    async def hang(body: Any) -> Any:
+        if not released.is_set():
+            hung.release()
+            await asyncio.sleep(120)
+        return play(body)
+
+    web, graph = make_world(model=model(hang), SEND_RECONCILE_SECONDS="1")
+    for person in ("p1", "p2"):
+        graph.say(person, f"m{person[1]}")
+        assert hung.acquire(timeout=30)
+    graph.say("p1", "m9")
+    wait_for(lambda: len(web.rows("SELECT 1 FROM inbox")) == 3, "the third message")
+    web.kill()
+    web.recado("db", "move", "--to", elsewhere)
+    released.set()
+    web.env |= {"DATABASE_URL": elsewhere, "DATA_DIR": str(web.folder), "ROLE": "web"}
+    (tmp_path / "worker").mkdir()
+    worker = Server(tmp_path / "worker")
+    worker.env = {**web.env, "ROLE": "worker", "PORT": str(worker.port)}
+    web.start()
+    worker.start()
+    try:
+        for text in ("m1", "m2", "m9"):
+            wait_for(lambda text=text: text in " ".join(graph.texts()), f"an answer to {text}", 60)
+    finally:
+        worker.kill()
