@@ -79,9 +79,7 @@ async def _serve(settings: Settings, make_app: Callable[[Settings], FastAPI]) ->
             await server.serve()
         finally:
             ends.cancel()
-            if settings.role != "worker":
-                with suppress(OSError):
-                    (settings.data_dir / SERVER_FILE).unlink(missing_ok=True)
+            server.withdraw()
     return 0 if server.started and not app.state.assistant.ends.is_set() else 1
 
 
@@ -125,6 +123,13 @@ class _Server(uvicorn.Server):
         self.should_exit = True
         self._closing = asyncio.ensure_future(self._app.state.close_streams())  # uvicorn would wait for them
         asyncio.get_running_loop().call_later(EXIT_SECONDS, _leave)
+
+    def withdraw(self) -> None:
+        """Remove server.json, unless another process has written its own meanwhile."""
+        file = self._settings.data_dir / SERVER_FILE
+        with suppress(OSError, ValueError, KeyError):
+            if orjson.loads(file.read_bytes())["token"] == self._app.state.guard.server_token:
+                file.unlink()
 
     async def _announce(self) -> None:
         """Write server.json, print the address and let statuses come, now that the port listens."""
