@@ -33,9 +33,7 @@ SAID = {
         "here": "tu hora",
         "LOCATION_NOT_FOUND": "No conozco el lugar «{place}».",
         "near": "¿Quisiste decir {names}?",
-        "hint_LOCATION_NOT_FOUND": (
-            "Prueba con el nombre de una ciudad, un país o una zona como America/Lima."
-        ),
+        "hint_LOCATION_NOT_FOUND": "Prueba con el nombre de una ciudad o de un país.",
         "INVALID_DATE": "No entiendo la fecha «{text}».",
         "hint_INVALID_DATE": "Escríbela como 24 de diciembre, 24/12/2026 o 2026-12-24.",
         "INVALID_TIME": "No entiendo la hora «{text}».",
@@ -91,9 +89,7 @@ SAID = {
         "here": "seu horário",
         "LOCATION_NOT_FOUND": "Não conheço o lugar “{place}”.",
         "near": "Você quis dizer {names}?",
-        "hint_LOCATION_NOT_FOUND": (
-            "Tente o nome de uma cidade, de um país ou um fuso como America/Sao_Paulo."
-        ),
+        "hint_LOCATION_NOT_FOUND": "Tente o nome de uma cidade ou de um país.",
         "INVALID_DATE": "Não entendi a data “{text}”.",
         "hint_INVALID_DATE": "Escreva como 24 de dezembro, 24/12/2026 ou 2026-12-24.",
         "INVALID_TIME": "Não entendi a hora “{text}”.",
@@ -149,7 +145,7 @@ SAID = {
         "here": "your time",
         "LOCATION_NOT_FOUND": 'I do not know the place "{place}".',
         "near": "Did you mean {names}?",
-        "hint_LOCATION_NOT_FOUND": "Try the name of a city, a country or a zone such as UTC+1.",
+        "hint_LOCATION_NOT_FOUND": "Try the name of a city or a country.",
         "INVALID_DATE": 'I do not understand the date "{text}".',
         "hint_INVALID_DATE": "Write it as December 24, 12/24/2026 or 2026-12-24.",
         "INVALID_TIME": 'I do not understand the time "{text}".',
