@@ -47,7 +47,10 @@ def to_snooze(
     if _folded(reminder[:_LONGEST_WANTED]) not in _LAST:
         return meant(conn, person, reminder, context)
     told = schedules.last_fired(conn, person, now - SNOOZED_WITHIN)
-    return [told] if told is not None else []
+    if told is None or told.told_at is None:
+        return []
+    newer = schedules.active(conn, person, since=told.told_at)  # may be meant, too
+    return [told, *(one for one in newer if one.id != told.id)]
 
 
 def meant(conn: Connection, person: str, wanted: str, context: ToolContext) -> Sequence[Schedule]:

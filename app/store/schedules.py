@@ -360,10 +360,12 @@ def restore(conn: Connection, person: str, changed_by: str, now: float) -> list[
     return [_of(row) for row in rows.fetchall()]
 
 
-def active(conn: Connection, person: str) -> list[Schedule]:
-    """Return the person's active reminders, the next first."""
+def active(conn: Connection, person: str, since: float = 0.0) -> list[Schedule]:
+    """Return the person's active reminders, the next first; only those that were set after `since`."""
     rows = conn.execute(
-        "SELECT * FROM schedules WHERE person_id = ? AND active = 1 ORDER BY due_at, number", (person,)
+        "SELECT * FROM schedules WHERE person_id = ? AND active = 1 AND created_at > ?"
+        " ORDER BY due_at, number",
+        (person, since),
     )
     return [_of(row) for row in rows]
 

@@ -113,6 +113,8 @@ def test_it_is_told_without_a_model_and_again_later_when_asked(chat: Chat) -> No
     chat.later(10.5)
     assert chat.next("p6") == "⏰ Recordatorio: apagar el horno"
     assert chat.due("p6") == []
+    chat.ask("p6", "recuérdame llamar a Ana mañana a las 9")
+    assert "¿Cuál?" in chat.ask("p6", "pospón el recordatorio 10 minutos"), "one was set since"
 
 
 def test_the_one_that_is_quoted_is_told_again_and_a_repeated_one_goes_on(chat: Chat) -> None:
