@@ -24,6 +24,15 @@ def test_what_is_remembered_is_recalled(ana) -> None:
     assert answer["summary"] == "Lo que sé de ti (2):\n2. mi hija se llama Ana\n1. soy vegetariano"
 
 
+@pytest.mark.parametrize(
+    "habit", ["eu não como carne na sexta", "no trabajo el viernes", "I never drink on Friday"]
+)
+def test_a_habit_of_a_weekday_is_kept(ana, habit: str) -> None:
+    remember(habit, context=ana)
+    assert facts(ana) == [habit]
+    assert remember("tengo dentista el viernes", context=ana)["error"]["code"] == "PASSES"
+
+
 @pytest.mark.parametrize("again", ["Soy vegetariano.", "  soy   VEGETARIANO ", "soy vegetariano"])
 def test_the_same_fact_is_kept_once(ana, again: str) -> None:
     remember("soy vegetariano", context=ana)

@@ -35,7 +35,10 @@ _WEEKDAY = re.compile(
     r"|(?:e|na|nesta|nessa|esta) (?:segunda|terca|quarta|quinta|sexta)"
     r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b"
 )
-_LASTS = re.compile(r"\b(?:every|each|cada|tod[oa]s?|los|llam\w+|cham\w+|nombre|nome|name|called)\b")
+_LASTS = re.compile(
+    r"\b(?:never|always|nunca|siempre|sempre|(?:no|nao|don.?t) (?:como|eat|bebo|drink|work|trabajo|trabalho)"
+    r"|every|each|cada|tod[oa]s?|los|llam\w+|cham\w+|nombre|nome|name|called)\b"
+)
 # between what a fact is about and what it tells of it, in folded text; "e" alone is "and", too
 VERBS = spaced(
     """
