@@ -95,7 +95,10 @@ def test_a_whole_list_goes_only_by_its_name(trip) -> None:
     check(["cargador"], "viaje", context=trip)
     assert take(["done"], "viaje", context=trip)["open"] == ["pasaporte", "pan dulce"]
     assert code(delete("la lista", context=trip)) == "EMPTY_NAME"
-    assert delete("la lista de viaje", context=trip)["summary"].startswith("✓ Lista borrada con todo")
+    check(["pasaporte"], "viaje", context=trip)
+    told = delete("la lista de viaje", context=trip)["summary"]
+    assert told.startswith("✓ Lista borrada con todo")
+    assert told.endswith("(lo tachado vuelve sin tachar)")
     assert show("todas mis listas", context=trip)["summary"] == "Tus listas:\n• Súper: 3 por tachar"
     assert code(show("viaje", context=trip)) == "LIST_NOT_FOUND"
     assert add(["llaves"], "viaje", context=trip)["open"] == ["llaves"]

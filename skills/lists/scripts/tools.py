@@ -139,8 +139,9 @@ def delete_list(list_name: str, context=None) -> dict:
     if failure is not None:
         return failure
     name, undo = shelf.lists[key], put_back(say, shelf, key, shelf.entries(key))
+    opens = say("opens") if undo and len(shelf.open(key)) < len(shelf.entries(key)) else ""
     shelf.erase(key)
-    return {"summary": say("deleted", name=name) + _undone(say, undo), "list": name, "undo": undo}
+    return {"summary": say("deleted", name=name) + _undone(say, undo) + opens, "list": name, "undo": undo}
 
 
 def _undone(say, undo):
