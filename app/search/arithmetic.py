@@ -16,6 +16,13 @@ _QUESTION = re.compile(
     re.IGNORECASE,
 )
 
+_NUMERAL = f"(?:{'|'.join(WORDS['numerals'])})"
+_NUMBER = re.compile(
+    rf"(?:\d[\d.,]*\d|\d|{_NUMERAL}(?=\W|$)|[^\W\d]+)(?:\s*(?:%|k\b)|(?:\s+(?:(?:[ye]|and)\s+)?{_NUMERAL}\b)*)"
+)
+# a further number or sum, or words that multiply in some place only
+_MORE = re.compile(rf".*(?:[\d+*/×÷^]|\b{_NUMERAL}\b)|\W*(?:lucas?|palos?|mi|mill|milhar|grand)\b")
+
 
 def is_arithmetic(text: str) -> bool:
     """Tell whether all of `text` is a number or a calculation, in digits, signs and words."""
@@ -30,6 +37,14 @@ def is_calculation(text: str) -> bool:
         return False
     signed = any(sign in text for sign in _SIGNS) or re.search(r"\d!", text) is not None
     return signed or any(word in WORDS["operators"] for word in _words_beside_numbers(text)[0])
+
+
+def single_number(text: str) -> str:
+    """Return the number that a text begins with, such as "200 mil"; "" if there is none, or more than one."""
+    folded = fold(text)
+    told = _NUMBER.match(folded)
+    more = _MORE.match(folded[told.end() :]) if told is not None else None
+    return text[: told.end()] if told is not None and more is None and is_arithmetic(told.group()) else ""
 
 
 def asked_calculation(text: str) -> str:

@@ -93,6 +93,12 @@ def asks_whether(said: str) -> bool:
     return _WHETHER.match(fold(said)) is not None
 
 
+def tells_event(forgotten: str) -> bool:
+    """Tell whether what somebody forgot is an event or an errand, which asks for nothing: "… to buy milk"."""
+    pattern = r"(?:de )?(?:q|que|that|to|\w+[aei]r(?:l[aeo]s?|me|[ts]e)?)\b"
+    return re.match(pattern, fold(forgotten)) is not None
+
+
 def fragments_of(said: str) -> list[str]:
     """Return the sentences of a message and the halves around each "and", clipped to their first words."""
     found: dict[str, None] = {}

@@ -125,6 +125,12 @@ def tells_past(text: str, word: Word) -> bool:
     return word.end - word.start > 2 and text[word.end - 1].lower() in _PAST
 
 
+def run_on(before: Template | None, after: Template | None) -> bool:
+    """Tell whether one ends and the other begins in a slot: an "and" between them may part nothing."""
+    ends = before is not None and isinstance(before.parts[-1], Slot)
+    return ends and after is not None and after.begins_in_slot
+
+
 def can_fill(phrases: Iterable[str], required: Iterable[str]) -> bool:
     """Tell whether a tool's phrases say all that it requires; True for a tool without phrases."""
     listed = list(phrases)

@@ -9,6 +9,7 @@ from itertools import islice
 
 from app.search.phrases import Literal, Slot, Template, said_words, tells_past
 from app.search.words import ALL_STOP_WORDS, WORDS, Word, spaced, stem
+from app.text import fold
 
 _MOST_WAYS = 8  # in which one template fits
 _LONGEST_LOOSE = 40  # words of a sentence in which small words may be skipped
@@ -30,8 +31,13 @@ _CLOSING = " \t\n:;,.?!¿¡"
 _QUOTES = {'"': '"', "“": "”", "«": "»", "'": "'", "‘": "’", "”": "”"}
 _AT_THE_END = re.compile(
     r"(?:[\s,.;!]+(?:por ?favor|porfa(?:vor|s|is)?|please|pls|plz|pfv?|(?:muchas |mil )?gracias|thanks"
-    r"|thank you|thx|(?:muito )?obrigad[oa]|valeu|vlw)\b[\s.!]*)+$",
+    r"|thank you|thx|(?:muito )?obrigad[oa]|valeu|vlw|ent[aã]o|pues|n[eé]|tch[eê]|che|visse|parce|g?[uü]e[yi]"
+    r"|wey)\b[\s.!]*|\s*,\s*(?:entonces|then|viu|ok|mano|dude|bro)\b[\s.!]*)+$",
     re.IGNORECASE,
+)
+
+_ENDS_OPEN = re.compile(
+    r"\b(?:d[aeo]s?|del|pr[ao]|para|con|com|with|y|e|and|el|al?|ao|um?|una|uma|la|los|an?|o|n[ao]|the|meu|mi|my|to|for)$"
 )
 
 
@@ -207,5 +213,6 @@ def unquoted(text: str) -> str:
 
 
 def without_courtesies(text: str) -> str:
-    """Return a message without the courtesies at its end."""
-    return _AT_THE_END.sub("", text)
+    """Return a message without the courtesies at its end, unless they belong to it: "call the dude"."""
+    bare = _AT_THE_END.sub("", text)
+    return text if _ENDS_OPEN.search(fold(bare)) else bare

@@ -111,3 +111,12 @@ async def test_what_goes_on_with_a_list(
     abilities: ToolCatalog, language: str, spoken: list[str], made: Any
 ) -> None:
     assert await calls(abilities, language, *spoken) == made
+
+
+async def test_a_list_that_is_not_there_is_not_the_one_in_use(abilities: ToolCatalog) -> None:
+    failed = {
+        "ok": False,
+        "error": {"code": "LIST_NOT_FOUND", "message": "No tienes ninguna lista «jardín»."},
+    }
+    spoken = ["borra la lista del jardín", "agrega pan"]
+    assert await calls(abilities, "es", *spoken, delete_list=failed) == [put("pan")]

@@ -80,6 +80,19 @@ GOES_ON: list[tuple[str, list[str], str, dict[str, Any]]] = [
         "calculate",
         {"expression": "(45 por 120) / tres"},
     ),
+    (
+        "es",
+        ["24 por 35 mil", "eso más 200 mil del salón"],
+        "calculate",
+        {"expression": "(24 por 35 mil) + 200 mil"},
+    ),
+    (
+        "pt",
+        ["10 mil mais 5 mil", "menos 2 milhões"],
+        "calculate",
+        {"expression": "(10 mil mais 5 mil) - 2 milhões"},
+    ),
+    ("en", ["10 times 5", "plus two thousand"], "calculate", {"expression": "(10 times 5) + two thousand"}),
     ("pt", ["quanto é 45 vezes 120", "menos 200"], "calculate", {"expression": "(45 vezes 120) - 200"}),
     ("es", ["cuántos días faltan para navidad", "y para año nuevo?"], "days_between", {"end": "año nuevo"}),
     # a line of a list

@@ -13,7 +13,7 @@ from app.llm.offline.planner import Planner
 from app.llm.offline.slots import NUMERALS, Kind, Parameter, convert
 from app.llm.smalltalk import small_talk
 from app.messages import JSON
-from app.search.arithmetic import is_arithmetic
+from app.search.arithmetic import is_arithmetic, single_number
 from app.search.phrases import EVERYTHING, IT, SAME
 from app.search.words import ALL_STOP_WORDS, WORDS, spans, words
 from app.store.turn_state import Exchange, PastCall
@@ -341,10 +341,8 @@ def _calculated_on(had: JSON, said: str) -> str | None:
     if (match := _CALCULATED_ON.match(fold(said))) is None:
         return None
     rest = said[match.end() :].strip(" ?!.")
-    told = re.match(rf"(?:{_NUMBER}|[^\W\d]+)(?:\s*%)?", rest)
-    if told is None or not is_arithmetic(told.group()) or re.search(r"[\d+*/×÷^]", rest[told.end() :]):
-        return None
-    return f"({had}) {_SIGNS.get(match[1].split(' ')[0], '/')} {told.group()}"
+    told = single_number(rest)
+    return f"({had}) {_SIGNS.get(match[1].split(' ')[0], '/')} {told}" if told else None
 
 
 def _recalculated(had: str, bare: str) -> str | None:
@@ -364,7 +362,7 @@ def _resolved(plan: Plan, planner: Planner, before: Exchange) -> Plan:
     """
     if not any(map(_pronouns, plan.steps)):
         return plan
-    past = {planner.category(call.tool): call for call in before.calls}
+    past = {planner.category(call.tool): call for call in before.calls if call.ok}
     said = {planner.category(step.tool): step for step in planner.plan(before.said).steps if not before.calls}
     beside = {planner.category(step.tool): step for step in plan.steps if not _pronouns(step)}
     steps: list[Step] = []

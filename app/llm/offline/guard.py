@@ -12,8 +12,6 @@ _MOST_OF_THING = 7  # words: "a card for mam and dad"
 _FEW = 4  # words of a label or a place
 _MANY = 8  # words of a name or a remark
 _MOST_OF_ASKED_PLACE = 6
-_ALL = frozenset(("tudo", "todo", "everything", "all", "lo", "o"))
-_WHAT = frozenset(("que", "that", "i", "what"))
 _ARTICLES = frozenset(("la", "el", "los", "las", "o", "a", "the", "sao"))
 _UNDO = re.compile(
     r"\W*(?:(?:por favor|please|uy|ops|oops)\W+)?(?:deshac\w*|deshaz\w*|desfaz\w*|desfac\w*|undo)"
@@ -25,10 +23,13 @@ _TAKES_BACK = re.compile(
 )
 _OF_ANOTHER = re.compile(
     r"\b(?:y|e|and) (?:(?:\w+ )?(?:vive|mora|lives) (?:en|em|in)|ou?tra (?:\w+[aei]r|l?a d[ae])"
-    r"|(?:an?|u[mn]a?|ou?tra|another) (?:tarefa|tarea|task|reminder)|another (?:one|to))\b"
+    r"|(?:an?|u[mn]a?|ou?tra|another) (?:tarefa|tarea|task|reminder)|another (?:one|to)\b"
+    r"|(?:(?:en|on|el|la|the|n?[ao]) )*(?:ou?tr[oa]|next|one after)(?: (?:tam\w+|tbm?|too|also)|\W*$))"
 )
 _STORES = "|".join(WORDS["stores"])
-_IN_A_PLACE = re.compile(rf"no (?:(?:meu|nosso|teu|seu) )?(?:\w+: |(?:{_STORES})\b)")  # "no tcc: …"
+_IN_A_PLACE = re.compile(  # "no tcc: …"
+    rf"(?:a (?:la )?nota|(?:to )?the note)\b|no (?:(?:meu|nosso|teu|seu) )?(?:\w+: |(?:{_STORES})\b)"
+)
 _SEVERAL = re.compile(r"[?!;:…]|, |\b(?:y|e|and) (?:el|l[ao]s?|[ao]s?|the)\b")  # names
 _UNPLACED = re.compile(r"[!?:;…()]| - |\d{5,}|\.\.")
 _TECHNICAL = re.compile(r"(?!.*(?:\s(?:y|e|and)|,)\s)(?:\S+\s+){0,6}\S*(?:\w_|[/@])\w\S*(?:\s+\S+)?")
@@ -37,9 +38,6 @@ _SOMEBODY = re.compile(r"\W*(?:a|o|la|el) [A-ZÁÉÍÓÚÂÊÔÃÕÑ]")  # a nam
 _LIKE_A_VERB = re.compile(r"\w{2,}(?:[^e]ed|ou|aron|ieron|aram|eram|ando|iendo)$")
 _ENDS_OPEN = re.compile(
     r"\b(?:de|del|do|da|dos|das|of|for|para|pra|pro|con|com|with|y|e|and|the|el|la|los|an?)$"
-)
-_OUTSIDE = frozenset(
-    ("casa", "home", "house", "fear", "peace", "lejos", "longe", "far", "cerca", "perto", "near")
 )
 
 
@@ -123,7 +121,7 @@ def is_label(text: str, *, is_last: bool) -> bool:
     telling = sum(word not in ALL_STOP_WORDS for word in found)
     if is_last and telling > 1 + sum(word in WORDS["of"] for word in found):
         return False
-    joined = {"y", "e", "and", *({found[0]} & {"de", "of"} if found else ())}
+    joined = {"y", "e", "and", *(WORDS["no_label"].intersection(found[:1]))}
     is_short = len(text.split()) <= _FEW and joined.isdisjoint(found)
     return (is_short and is_thing(text)) or _TECHNICAL.fullmatch(text) is not None
 
@@ -137,7 +135,7 @@ def is_place(text: str) -> bool:
     return (
         0 < len(found) <= _FEW
         and known.isdisjoint(found)
-        and _OUTSIDE.isdisjoint(found)
+        and WORDS["outside"].isdisjoint(found)
         and not re.search(r"[?!;:\n]|(?<![-+\d])\d", text)
     )
 
@@ -162,7 +160,7 @@ def is_text(text: str, *, is_alone: bool = True) -> bool:
     says = any(word not in pointing for word in found) or any(
         word.isdigit() or word in WORDS["numerals"] for word in found
     )
-    is_about_all = set(found[:1]) < _ALL and not _WHAT.isdisjoint(found[1:3])
+    is_about_all = set(found[:1]) < WORDS["all"] and not WORDS["what"].isdisjoint(found[1:3])
     return says and not is_about_all and WORDS["told_orders"].isdisjoint(found)
 
 

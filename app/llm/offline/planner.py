@@ -23,9 +23,9 @@ from app.llm.offline.slots import (
 from app.llm.smalltalk import Talk, small_talk
 from app.messages import JSON
 from app.search.arithmetic import asked_calculation, is_calculation
-from app.search.clauses import lines, sentences, splits
+from app.search.clauses import lines, sentences, splits, tells_event
 from app.search.index import ToolIndex
-from app.search.phrases import ALL, read_template
+from app.search.phrases import ALL, read_template, run_on
 from app.search.sentence import Fit, Sentence, trimmed, unquoted, without_courtesies
 from app.search.words import ALL_STOP_WORDS, WORDS, says_something, words
 from app.text import fold
@@ -37,9 +37,7 @@ _DEEPEST_SPLIT = 4
 _MAX_READ = 60  # clauses that are read of one message
 _WIDEST_BLANK = " " * 20
 _LONG_BLANK = re.compile(rf"[ \t]{{{len(_WIDEST_BLANK)},}}")  # the patterns below would try each start of it
-_NAMES_FILES = frozenset(("archivo", "arquivo", "file", "carpeta", "pasta", "folder", "directory"))
 _BEFORE_VERBS = frozenset(("me", "no", "nao", "don"))
-_PAST = frozenset(("foi", "fue", "was", "caiu", "cayo"))
 _HOUR = re.compile(r"(?:the one |one )?(?:(?:de|do|da) )?(?:l?as?|del|at|of) \d")
 _MOST_OF_FILE = 8  # words of a path
 _FEW_WORDS = 3  # say too little before "… remember that"
@@ -216,7 +214,8 @@ class Planner:
             if not _are_complete(first) or (self._is_prose(first[-1]) and goes_on):
                 continue
             rest = self._clause(right, depth + 1)
-            if _are_complete(rest):
+            reads = self.only_reads(first[-1].tool)
+            if _are_complete(rest) and (reads or not run_on(first[-1].phrase, rest[0].phrase)):
                 return [*first, *rest]
         return self._best(clause, is_part=depth > 0)
 
@@ -309,7 +308,7 @@ class Planner:
         arguments: dict[str, JSON] = {}
         for slot in fit.slots:
             wanted = [one for name in slot.names if (one := offer.parameter(name)) is not None]
-            values = self._values(wanted, slot.text)
+            values = self._values(wanted, slot.text if changes else slot.text.rstrip(" ?!¿"))
             if values is None or not all(
                 self._is_meant(offer, one, values[one.name], fit) for one in wanted if one.name in values
             ):
@@ -346,6 +345,8 @@ class Planner:
                 raise NoTimeError
             case Kind.WHEN if not changes and fit is not None and fit.template.begins_in_slot:
                 return self.reader.is_moment(text)
+            case Kind.WHEN if parameter.name == "time":
+                return bool(self.reader.when(text).words) or guard.tells_when(text)
             case Kind.LIST if changes:
                 is_bare = fit is not None and len(fit.template.literals) == 1  # "add milk", no "user"
                 return self.are_things(value) and not (is_bare and WORDS["objects"] & {*words(str(value))})
@@ -357,8 +358,10 @@ class Planner:
                 is_short = all(
                     len(slot.words) <= _MOST_OF_FILE for slot in fit.slots if parameter.name in slot.names
                 )
-                is_named = not _NAMES_FILES.isdisjoint(fit.template.literals)
+                is_named = not WORDS["name_files"].isdisjoint(fit.template.literals)
                 return is_short and (is_named or is_file_name(text))
+            case Kind.TEXT if fit is not None and not WORDS["forgot"].isdisjoint(fit.template.literals):
+                return not tells_event(text)
             case Kind.TEXT | Kind.WORDS if changes and fit is not None and fit.template.takes_all:
                 reading = self.reader.when(text)
                 return guard.is_remark(text) and (not reading.words or self.reader.names_day(text))
@@ -414,7 +417,7 @@ class Planner:
         read = [self.reader.when(str(arguments[name])) for name in moments]
         if not moments and "shift" in self.reader.when(clause).kinds:  # "an hour later" asks for no hour
             return True
-        was = not _PAST.isdisjoint(words(clause))
+        was = not WORDS["were"].isdisjoint(words(clause))
         return any(
             one.words and (not is_connective(re.sub(r"\d", "", one.rest)) or (was and one.when))
             for one in read
