@@ -80,7 +80,7 @@ async def _serve(settings: Settings, make_app: Callable[[Settings], FastAPI]) ->
         finally:
             ends.cancel()
             server.withdraw()
-    return 0 if server.started and not app.state.assistant.ends.is_set() else 1
+    return server.status
 
 
 async def _stop_when(ends: asyncio.Event, server: "_Server") -> None:
@@ -122,7 +122,17 @@ class _Server(uvicorn.Server):
             return
         self.should_exit = True
         self._closing = asyncio.ensure_future(self._app.state.close_streams())  # uvicorn would wait for them
-        asyncio.get_running_loop().call_later(EXIT_SECONDS, _leave)
+        asyncio.get_running_loop().call_later(EXIT_SECONDS, self._leave)
+
+    @property
+    def status(self) -> int:
+        """Return the exit status: 1 if it could not start, or if others have taken over its work."""
+        return 0 if self.started and not self._app.state.assistant.ends.is_set() else 1
+
+    def _leave(self) -> None:
+        """End the process: the time to drain is used up, and everything unfinished is in its rows."""
+        log.warning("stopping took too long, leaving", seconds=EXIT_SECONDS)
+        os._exit(self.status)
 
     def withdraw(self) -> None:
         """Remove server.json, unless another process has written its own meanwhile."""
@@ -151,9 +161,3 @@ class _Server(uvicorn.Server):
             print(f"Recado is running at {url}{link}", flush=True)  # noqa: T201
         for name in self._settings.missing_credentials:
             log.error("a WhatsApp credential is missing: /webhook answers 401 until it is set", variable=name)
-
-
-def _leave() -> None:
-    """End the process: the time to drain is used up, and everything unfinished is in its rows."""
-    log.warning("stopping took too long, leaving", seconds=EXIT_SECONDS)
-    os._exit(0)

@@ -204,6 +204,11 @@ class Graph:
     def faults(self, **changes: Any) -> None:
         self.http.post("/control/faults", json=changes).raise_for_status()
 
+    @property
+    def pending(self) -> int:
+        """How many webhooks were not answered yet."""
+        return int(self._stand_in.pending)
+
     def log(self) -> dict[str, Any]:
         """What `/control/log` gives, taken from its memory: tests ask for it all the time."""
         now = {"pending": self._stand_in.pending, "entries": list(self._stand_in.log)}

@@ -25,7 +25,7 @@ from tests.standins.model import ModelServer
 from tests.world import Graph, Server, connected, free_port, wait_for
 
 FREEZE_SECONDS = 60.0
-MOST_PENDING = 200  # webhooks that the stand-in delivers at a time
+MOST_PENDING = 50  # webhooks that the stand-in delivers at a time
 GIVEN_UP_SECONDS = 28.0  # of silence, after which others have the work of a worker
 WORDS = re.compile(r"\bm\d+\b")
 
@@ -46,7 +46,7 @@ class Cluster:
             **env,
         }
         self.web = self._member("web")
-        self.graph = Graph(folder, self.web, people=[], crowd=crowd, longest_pause=0.3)
+        self.graph = Graph(folder, self.web, people=[], crowd=crowd, longest_pause=5)
         self._env |= connected(self.graph.port)
         self.web.env |= self._env
         self.workers: list[Server] = []
@@ -74,7 +74,7 @@ class Cluster:
 
     def at_rest(self) -> bool:
         """Whether nothing waits: no message, no turn, no send, no webhook."""
-        return self.graph.log()["pending"] == 0 and not self.rows(
+        return self.graph.pending == 0 and not self.rows(
             "SELECT 1 FROM inbox WHERE done_at IS NULL UNION SELECT 1 FROM turns WHERE state <> 'done'"
             " UNION SELECT 1 FROM outbox WHERE state IN ('ready', 'sending', 'unknown', 'held')"
             " AND due_at IS NOT NULL"
@@ -117,9 +117,9 @@ def storm(cluster: Cluster, *, messages: int, crowd: int, seed: int, freeze: flo
 
     def write(part: range) -> None:
         cluster.graph.faults(duplicate=chance.randint(1, 3))
-        for first in range(part.start, part.stop, 100):
-            share = range(first, min(first + 100, part.stop))
-            wait_for(lambda: cluster.graph.log()["pending"] < MOST_PENDING, "webhooks to be taken", 300)
+        for first in range(part.start, part.stop, 25):
+            share = range(first, min(first + 25, part.stop))
+            wait_for(lambda: cluster.graph.pending < MOST_PENDING, "webhooks to be taken", 300)
             cluster.graph.inbound(*({"person": people[n], "type": "text", "text": f"m{n}"} for n in share))
 
     write(parts[0])
