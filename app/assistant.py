@@ -53,7 +53,7 @@ from app.turns.scheduler import Carrier, TurnScheduler, build_turns
 from app.turns.state import TurnServices
 
 if TYPE_CHECKING:  # they need the packages of PostgreSQL
-    from app.turns.jobs import ConversationJobs, RemoteHints
+    from app.turns.jobs import ConversationJobs, HintPublisher
 
 log = structlog.get_logger(__name__)
 
@@ -65,7 +65,7 @@ class Assistant:
     """Everything but HTTP: the store, the model, the lanes, the sender.
 
     `wakes=False` leaves every hint out, so that only the sweep finds work: nothing may depend on a hint.
-    `transport` is what reaches addresses from outside. `ends`, set, says that this process has to end.
+    `transport` is what reaches addresses from outside. `must_stop` is set when the process has to exit.
     """
 
     def __init__(
@@ -84,9 +84,9 @@ class Assistant:
         self.access, self.credentials, self.whatsapp = built.access, built.credentials, built.whatsapp
         self.terminal, self.channels, self.sender = built.terminal, built.by_name, built.sender
         self.look_again = look_again = asyncio.Event()  # set, it makes the sweep look now
-        self.ends = asyncio.Event()
-        self._works = settings.role != "web"
-        self.remote = None if self._works else _remote_hints(self.store, look_again)
+        self.must_stop = asyncio.Event()
+        self._runs_turns = settings.role != "web"
+        self.remote = None if self._runs_turns else _remote_hints(self.store, look_again)
         self.hints: Wakeable = self.remote or self.sender
         sender = self.hints if wakes else _NoHints()
         self.realm: Realm = self.access.realm
@@ -122,6 +122,8 @@ class Assistant:
         self.summarizer = Summarizer(self.store, self.model, settings.daily_token_budget)
         self.health = Health(self.store, settings.missing_credentials, rates)
         self.health.watch(self.model, told_as=MODEL_AWAY)
+        if self.remote is not None:
+            self.health.watch(self.remote)
         if settings.has_model:
             self.abilities.phrase_book.start(self.model, self.store)
         self.engine = self._engine(ConfirmationPolicy(settings.confirmation_mode, _nobody_to_ask))
@@ -167,7 +169,7 @@ class Assistant:
             built.limits,
             asks=not settings.dry_run,
         )
-        self.jobs = _jobs(settings, scheduler, self.store, self.ends)
+        self.jobs = _jobs(settings, scheduler, self.store, self.must_stop)
         self.carrier: Carrier = self.jobs or scheduler
         unasked = self._engine(ConfirmationPolicy(settings.confirmation_mode, refuse_confirmation))
         calls = OperatorCalls(services, unasked, self.contexts, self.access)
@@ -227,17 +229,19 @@ class Assistant:
     async def start(self) -> None:
         """Open the database and go on with unfinished work; needs no network."""
         await self.store.open()
-        if self.jobs is not None and self._works:
+        if self.jobs is not None and self._runs_turns:
             await self.jobs.register(alone=self.settings.role == "all")
         await self.access.open()
         await self.store.tx(lambda conn: alerts.enter_realm(conn, self.realm, time.time()))
         await asyncio.to_thread(self._make_admin_token)
+        if self.settings.role != "worker":
+            await self.troubles.forget()
         if self.settings.role == "all":
             await self._recover()
         await self.abilities.refresh()
         if self.remote is not None:
             self.remote.start()
-        if not self._works:
+        if not self._runs_turns:
             return
         await self.store.tx(limits.release)
         await self.sender.recover()
@@ -249,7 +253,6 @@ class Assistant:
 
     async def _recover(self) -> None:
         """Go on with what a crash cut off; no other process works on this database."""
-        await self.troubles.forget()
         await asyncio.to_thread(self.installs.tidy)
         cut_off = await self.store.tx(turns.recover)
         await self.store.tx(lambda conn: summaries.recover(conn, time.time()))
@@ -271,6 +274,8 @@ class Assistant:
             await self.remote.stop()
         await self.carrier.close(LANES_SECONDS)
         await self.sender.close(SENDER_SECONDS)
+        if self.jobs is not None:
+            await self.jobs.unregister()
         await self.abilities.close()
         await self.installs.close()
         await self.servers.stop()
@@ -317,7 +322,7 @@ async def _nobody_to_ask(name: str, args: dict[str, object]) -> bool:
 
 
 def _jobs(
-    settings: Settings, scheduler: TurnScheduler, store: Database, ends: asyncio.Event
+    settings: Settings, scheduler: TurnScheduler, store: Database, must_stop: asyncio.Event
 ) -> "ConversationJobs | None":
     """Return what brings conversations to this process on PostgreSQL; None on SQLite."""
     if isinstance(settings.database, Path):
@@ -325,13 +330,15 @@ def _jobs(
     from app.turns.jobs import ConversationJobs
 
     wait = settings.send_reconcile_seconds
-    return ConversationJobs(scheduler, store, settings.database, reconcile_seconds=wait, is_buried=ends.set)
+    return ConversationJobs(
+        scheduler, store, settings.database, reconcile_seconds=wait, on_pruned=must_stop.set
+    )
 
 
-def _remote_hints(store: Database, look_again: asyncio.Event) -> "RemoteHints":
-    from app.turns.jobs import RemoteHints
+def _remote_hints(store: Database, look_again: asyncio.Event) -> "HintPublisher":
+    from app.turns.jobs import HintPublisher
 
-    return RemoteHints(store, look_again)
+    return HintPublisher(store, look_again)
 
 
 class _NoHints:

@@ -74,17 +74,17 @@ async def _serve(settings: Settings, make_app: Callable[[Settings], FastAPI]) ->
         if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             loop.add_signal_handler(number, server.stop)
     async with app.router.lifespan_context(app):
-        ends = asyncio.create_task(_stop_when(app.state.assistant.ends, server))
+        pruned = asyncio.create_task(_stop_when(app.state.assistant.must_stop, server))
         try:
             await server.serve()
         finally:
-            ends.cancel()
-            server.withdraw()
+            pruned.cancel()
+            server.remove_server_file()
     return server.status
 
 
-async def _stop_when(ends: asyncio.Event, server: "_Server") -> None:
-    await ends.wait()
+async def _stop_when(must_stop: asyncio.Event, server: "_Server") -> None:
+    await must_stop.wait()
     log.error("this worker was silent for too long; others have its work, start it again")
     server.stop()
 
@@ -127,14 +127,14 @@ class _Server(uvicorn.Server):
     @property
     def status(self) -> int:
         """Return the exit status: 1 if it could not start, or if others have taken over its work."""
-        return 0 if self.started and not self._app.state.assistant.ends.is_set() else 1
+        return 0 if self.started and not self._app.state.assistant.must_stop.is_set() else 1
 
     def _leave(self) -> None:
         """End the process: the time to drain is used up, and everything unfinished is in its rows."""
         log.warning("stopping took too long, leaving", seconds=EXIT_SECONDS)
         os._exit(self.status)
 
-    def withdraw(self) -> None:
+    def remove_server_file(self) -> None:
         """Remove server.json, unless another process has written its own meanwhile."""
         file = self._settings.data_dir / SERVER_FILE
         with suppress(OSError, ValueError, KeyError):

@@ -81,7 +81,7 @@ class Intake:
         if self._wakes is None:
             return
         for conversation in taken.wake:
-            self._wakes.carrier.arrived(conversation)
+            self._wakes.carrier.message_stored(conversation)
         for person in taken.notices:
             self._wakes.sender.wake(person)
         if taken.handed_over:

@@ -55,7 +55,7 @@ class WebhooksOut:
             try:
                 now = time.time()
                 found = []
-                if self._store.leads:
+                if self._store.is_leader:
                     found = await self._store.tx(lambda conn: events.due(conn, url, now, AT_ONCE))  # noqa: B023
                 await asyncio.gather(*map(self._deliver, found))
             except Exception as error:  # the rows stay; the next look takes them up

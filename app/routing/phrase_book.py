@@ -58,7 +58,7 @@ class PhraseBook:
 
     def look(self) -> None:
         """Write in the background what the last snapshot lacks."""
-        if self._writer is None or not self._writer[1].leads:  # one process writes for all
+        if self._writer is None or not self._writer[1].is_leader:  # one process writes for all
             return
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._write_all(*self._writer), name="write example phrases")

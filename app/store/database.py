@@ -196,13 +196,13 @@ class _Failed:
 class Database:
     """Writes go through `tx`; reads (`all`, `one`, `read`) never decide.
 
-    `leads`: among the processes that share the database this one does what only one should do.
+    `is_leader`: among the processes that share the database this one does what only one should do.
     """
 
     def __init__(self, location: Location, *, shared: bool = False) -> None:
         self.last_failure = ""  # why the last commit failed; "" once one succeeded again
         self.location = location
-        self.leads = True
+        self.is_leader = not shared
         self._engine = engine_of(location, shared=shared)
         self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
         self._writer: threading.Thread | None = None

@@ -1,7 +1,8 @@
 """Moves everything from a database into an empty one, of the same kind or the other.
 
-Rows are copied in the order of their keys, a batch in a transaction: the last key of each table says where a
-move goes on that was cut off. A row of `schema_version` marks a database whose move is not finished.
+Rows are copied in the order of their keys, a batch in a transaction. A move that was cut off resumes after
+the last key in each table of the target. A row of `schema_version` marks a database whose
+move is not finished.
 """
 
 import hashlib
@@ -42,6 +43,7 @@ def move(source: Location, target: Location, report: Callable[[str], None]) -> N
         with closing(new.connect_to_read()) as copied:
             _compare(reading, copied, report)
         with _transaction(new, writing):
+            writing.execute("UPDATE outbox SET worker = NULL")  # the other database numbers its own workers
             writing.execute("DELETE FROM schema_version WHERE version = ?", (UNFINISHED,))
 
 
@@ -109,10 +111,10 @@ def _batches(
     while True:
         behind = f" WHERE ({key}) > ({placeholders(after)})" if after else ""
         select = f"SELECT {', '.join(table.columns)} FROM {table.name}{behind} ORDER BY {key} LIMIT {BATCH}"
-        rows = [_storable(row) for row in connection.execute(select, after)]
+        rows = connection.execute(select, after).fetchall()
         if not rows:
             return
-        yield rows
+        yield [_storable(row) for row in rows]
         after = tuple(rows[-1][place] for place in places)
 
 

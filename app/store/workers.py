@@ -19,6 +19,9 @@ log = structlog.get_logger(__name__)
 QUEUE, TASK = "conversations", "attend"
 BEAT_SECONDS = 2.0
 SILENT_SECONDS = 20.0  # after which a worker counts as dead
+ANY_LIVES = (
+    f"SELECT 1 FROM procrastinate_workers WHERE last_heartbeat > now() - interval '{SILENT_SECONDS} s'"
+)
 _FETCHED_SECONDS = 10
 _SECONDS_SILENT = "extract(epoch FROM now() - last_heartbeat)"
 
@@ -29,40 +32,43 @@ def register(conn: Connection) -> int:
     return number
 
 
-def leave(conn: Connection, worker: int, cut_off: Sequence[str]) -> None:
-    """Take a worker out at its orderly stop; conversations that it was `cut_off` from are for others."""
-    conn.execute("DELETE FROM procrastinate_jobs WHERE worker_id = ? AND status = 'doing'", (worker,))
-    _defer(conn, cut_off)
+def unregister(conn: Connection, worker: int, unfinished: Sequence[str]) -> None:
+    """Take a worker out at its orderly stop; the conversations that it leaves `unfinished` are for others."""
+    _requeue(conn, "worker_id = ?", worker)
+    for conversation in unfinished:
+        ensure_job(conn, conversation)
     conn.execute("SELECT procrastinate_unregister_worker_v1(?)", (worker,))
 
 
-def bury(conn: Connection, own: int | None, now: float, reconcile: float, silent: float) -> Sequence[int]:
+def prune_stalled(
+    conn: Connection, own: int | None, now: float, reconcile: float, silent: float
+) -> Sequence[int]:
     """Take out the other workers that were silent so long, and return their numbers.
 
-    What they held is for others. A buried worker that goes on can write nothing any more (`Postgres.begin`).
-    Its jobs are made anew rather than tried again: by the old number it would end the job of the worker that
-    has it then.
+    What they held is for others. A pruned worker that goes on can write nothing any more (`Postgres.begin`).
+    Its jobs get new numbers: procrastinate checks nothing but the number when a worker ends a job, so by the
+    old one it could end the job of the worker that has it then.
     """
     is_silent = f"id <> ? AND {_SECONDS_SILENT} > ?"
     rows = conn.execute(f"DELETE FROM procrastinate_workers WHERE {is_silent} RETURNING id", (own, silent))
     gone = [row["id"] for row in rows.fetchall()]
-    _make_anew(conn, "worker_id IS NULL")
-    outbox.recover(conn, now + reconcile, living(conn))
+    _requeue(conn, "worker_id IS NULL")
+    outbox.recover(conn, now + reconcile, live_workers(conn))
     return gone
 
 
-def drop_unattended(conn: Connection, own: int | None, attended: Sequence[str]) -> None:
+def requeue_unattended(conn: Connection, own: int | None, attended: Sequence[str]) -> None:
     """Make the jobs anew that this worker fetched a while ago, but does not attend to."""
     lost = (
         f"worker_id = ? AND lock NOT IN ({placeholders(['', *attended])}) AND EXISTS (SELECT 1 FROM"
         " procrastinate_events AS event WHERE event.job_id = procrastinate_jobs.id AND event.type = 'started'"
         f" AND event.at < now() - interval '{_FETCHED_SECONDS} seconds')"
     )
-    _make_anew(conn, lost, own, "", *attended)
+    _requeue(conn, lost, own, "", *attended)
 
 
-def living(conn: Connection) -> Sequence[int]:
-    """Return the numbers of the workers that are not buried."""
+def live_workers(conn: Connection) -> Sequence[int]:
+    """Return the numbers of the workers that were not pruned."""
     return [row["id"] for row in conn.execute("SELECT id FROM procrastinate_workers").fetchall()]
 
 
@@ -73,12 +79,13 @@ def ensure_job(conn: Connection, conversation: str) -> None:
         _defer(conn, [conversation])
 
 
-def notify(conn: Connection, hint: str) -> None:
-    """Give a hint to all processes, once this is committed."""
-    conn.execute("SELECT pg_notify('recado', ?)", (hint,))
+def notify(conn: Connection, *hints: str) -> None:
+    """Give hints to all processes, once this is committed."""
+    for hint in hints:
+        conn.execute("SELECT pg_notify('recado', ?)", (hint,))
 
 
-def _make_anew(conn: Connection, which: str, *parameters: object) -> None:
+def _requeue(conn: Connection, which: str, *parameters: object) -> None:
     """Put new jobs in the place of running ones that a condition with these parameters names."""
     dropped = f"DELETE FROM procrastinate_jobs WHERE status = 'doing' AND {which} RETURNING lock"
     _defer(conn, [row["lock"] for row in conn.execute(dropped, parameters).fetchall()])
@@ -95,21 +102,21 @@ def _defer(conn: Connection, conversations: Sequence[str]) -> None:
 class Heartbeat:
     """Shows in a thread of its own that this process lives, so that a busy loop does not look dead.
 
-    `is_buried` is called in that thread when others have taken it for dead.
+    `on_pruned` is called in that thread when others have taken it for dead.
     """
 
-    def __init__(self, store: Database, worker: int, is_buried: Callable[[], object]) -> None:
+    def __init__(self, store: Database, worker: int, on_pruned: Callable[[], object]) -> None:
         self._store = store
         self._worker = worker
-        self._is_buried = is_buried
+        self._on_pruned = on_pruned
         self._stopped = threading.Event()
         self._since = self._last = monotonic()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
         self._thread.start()
 
     @property
-    def judges(self) -> bool:
-        """Return True if this worker may bury others: it had no silence of its own for as long as theirs."""
+    def may_prune(self) -> bool:
+        """Return True if this worker may prune others: it had no silence of its own for as long as theirs."""
         return monotonic() - self._since > SILENT_SECONDS and monotonic() - self._last < 2 * BEAT_SECONDS
 
     def stop(self) -> None:
@@ -122,9 +129,9 @@ class Heartbeat:
                 with closing(self._store.connect_apart()) as connection:
                     while not self._stopped.wait(BEAT_SECONDS):
                         if not self._beat(connection):
-                            self._is_buried()
+                            self._on_pruned()
                             return
-            except Exception as error:  # the database is away: so is everybody's
+            except Exception as error:  # the database is away, so no worker can beat
                 log.warning("no heartbeat", error=type(error).__name__)
                 self._stopped.wait(BEAT_SECONDS)
 
@@ -137,5 +144,5 @@ class Heartbeat:
         if monotonic() - self._last > SILENT_SECONDS / 2:
             self._since = monotonic()
         self._last = monotonic()
-        self._store.leads = row is not None and bool(row[0])
+        self._store.is_leader = row is not None and bool(row[0])
         return row is not None

@@ -7,6 +7,7 @@ in gives hints; the jobs themselves come with the rows (`app.store.workers`).
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 
 import psycopg
 import structlog
@@ -30,7 +31,7 @@ RETRY_SECONDS = 1.0
 class ConversationJobs:
     """Takes the place of the scheduler's own wakes: a worker attends to the conversation of each job.
 
-    `is_buried` is called when others took this worker for dead; the process then has to end.
+    `on_pruned` is called when others took this worker for dead; the process then has to end.
     """
 
     def __init__(
@@ -40,13 +41,13 @@ class ConversationJobs:
         address: str,
         *,
         reconcile_seconds: float,
-        is_buried: Callable[[], object],
+        on_pruned: Callable[[], object],
     ) -> None:
         self._scheduler = scheduler
         self._store = store
         self._address = address
         self._reconcile = reconcile_seconds
-        self._is_buried = is_buried
+        self._on_pruned = on_pruned
         self._heartbeat: workers.Heartbeat | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._worker: asyncio.Task[None] | None = None
@@ -57,24 +58,28 @@ class ConversationJobs:
         return self._scheduler.running
 
     async def register(self, *, alone: bool) -> None:
-        """Make this process a worker; if it is `alone`, what earlier ones held is free at once."""
+        """Make this process a worker; if it is `alone`, what earlier ones held is free at once.
+
+        Beside others it prunes nobody before it has shown for a while that the database answers.
+        """
         number = await self._store.tx(workers.register)
         self._store.worker = number
         loop = asyncio.get_running_loop()
         self._heartbeat = workers.Heartbeat(
-            self._store, number, lambda: loop.call_soon_threadsafe(self._is_buried)
+            self._store, number, lambda: loop.call_soon_threadsafe(self._on_pruned)
         )
-        await self._rescue(0.0 if alone else workers.SILENT_SECONDS)
+        if alone:
+            await self._rescue(0.0)
 
     async def start(self, sender: Wakeable, look_again: asyncio.Event) -> None:
         """Attend to jobs and follow the hints of other processes."""
         self._worker = asyncio.create_task(self._work(), name="jobs")
         self._tasks = [
             asyncio.create_task(self._rescue_dead(), name="rescue"),
-            asyncio.create_task(self._follow_hints(sender, look_again), name="hints"),
+            asyncio.create_task(self._listen(sender, look_again), name="hints"),
         ]
 
-    def arrived(self, conversation: str) -> None:
+    def message_stored(self, conversation: str) -> None:
         """Do nothing: the job of a message comes with its row, and a hint with the job."""
 
     def wake(self, conversation: str) -> None:
@@ -86,29 +91,31 @@ class ConversationJobs:
         self._scheduler.look()
 
     async def end(self, conversations: Iterable[str]) -> None:
-        await self._scheduler.end(conversations)
+        """End what runs here; other processes are told to do the same, and are not waited for."""
+        ended = [*conversations]
+        await self._store.tx(lambda conn: workers.notify(conn, *(f"end {one}" for one in ended)))
+        await self._scheduler.end(ended)
 
     async def close(self, seconds: float) -> None:
-        """Fetch no more jobs, end those that run, and leave what is unfinished to other workers."""
+        """Fetch no more jobs, and end those that run."""
         if self._worker is not None:
             self._worker.cancel()  # it ends once its jobs have ended
         for task in self._tasks:
             task.cancel()
-        left = await self._scheduler.close(seconds)
-        if self._heartbeat is not None:
-            self._heartbeat.stop()
-            await self._leave(left)
+        await self._scheduler.close(seconds)
         await asyncio.gather(*self._tasks, *filter(None, [self._worker]), return_exceptions=True)
 
-    async def _leave(self, left: Iterable[str]) -> None:
-        worker, self._store.worker = self._store.worker, None
-        if worker is None:
+    async def unregister(self) -> None:
+        """Leave what is unfinished to other workers, once nothing runs or is sent here any more."""
+        worker, left = self._store.worker, self._scheduler.unfinished
+        if self._heartbeat is None or worker is None:
             return
+        self._heartbeat.stop()
         try:
             async with asyncio.timeout(RETRY_SECONDS):
-                await self._store.tx(lambda conn: workers.leave(conn, worker, [*left]))
+                await self._store.tx(lambda conn: workers.unregister(conn, worker, left))
         except (StoreError, TimeoutError) as error:  # the others find out by its silence
-            log.error("this worker could not take its leave", error=str(error) or "no answer")
+            log.error("this worker could not be taken out", error=str(error) or "no answer")
 
     async def _work(self) -> None:
         """Run procrastinate's worker; when the database was away, again."""
@@ -133,7 +140,7 @@ class ConversationJobs:
     async def _rescue_dead(self) -> None:
         while True:
             await asyncio.sleep(RESCUE_SECONDS)
-            if self._heartbeat is not None and self._heartbeat.judges:
+            if self._heartbeat is not None and self._heartbeat.may_prune:
                 try:
                     await self._rescue(workers.SILENT_SECONDS)
                 except StoreError as error:
@@ -144,14 +151,14 @@ class ConversationJobs:
         attended = self._scheduler.conversations
 
         def rescue(conn: Connection) -> Sequence[int]:
-            workers.drop_unattended(conn, own, attended)
-            return workers.bury(conn, own, now, self._reconcile, silent)
+            workers.requeue_unattended(conn, own, attended)
+            return workers.prune_stalled(conn, own, now, self._reconcile, silent)
 
         gone = await self._store.tx(rescue)
         if gone:
             log.warning("workers were silent for too long; others go on with their work", workers=len(gone))
 
-    async def _follow_hints(self, sender: Wakeable, look_again: asyncio.Event) -> None:
+    async def _listen(self, sender: Wakeable, look_again: asyncio.Event) -> None:
         while True:
             try:
                 async with await psycopg.AsyncConnection.connect(
@@ -162,6 +169,8 @@ class ConversationJobs:
                         what, _, whom = note.payload.partition(" ")
                         if what == "turn":
                             self._scheduler.hint(whom)
+                        elif what == "end":
+                            await self._scheduler.end([whom])
                         elif what == "send":
                             sender.wake(whom)
                         elif what == "look":
@@ -171,10 +180,14 @@ class ConversationJobs:
             await asyncio.sleep(RETRY_SECONDS)
 
 
-class RemoteHints:
-    """Gives hints to the workers, from a process that only takes messages in."""
+class HintPublisher:
+    """Gives hints to the workers, from a process that only takes messages in, and sees whether there are any.
+
+    `failure` is empty, or says that no worker lives.
+    """
 
     def __init__(self, store: Database, look_again: asyncio.Event) -> None:
+        self.failure = ""
         self._store = store
         self._look_again = look_again
         self._task: asyncio.Task[None] | None = None
@@ -196,9 +209,16 @@ class RemoteHints:
 
     async def _forward(self) -> None:
         while True:
-            await self._look_again.wait()
-            self._look_again.clear()
-            self._notify("look")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(RESCUE_SECONDS):
+                    await self._look_again.wait()
+                    self._look_again.clear()
+                    self._notify("look")
+            with suppress(StoreError):  # which `/health` tells by itself
+                is_worked = await self._store.all(workers.ANY_LIVES)
+                self.failure = (
+                    "" if is_worked else "no worker runs: messages are kept, and nobody is answered"
+                )
 
 
 class _Registered(JobManager):

@@ -66,13 +66,13 @@ def build_turns(
 
 
 class Carrier(Protocol):
-    """What brings turns to `TurnRunner`: the lanes of this process, or jobs of several processes."""
+    """Runs turns for conversations: in this process, or through jobs that several processes share."""
 
     @property
     def running(self) -> int:
         """Return how many turns run in this process now."""
 
-    def arrived(self, conversation: str) -> None:
+    def message_stored(self, conversation: str) -> None:
         """Say that a message was committed for a conversation."""
 
     def wake(self, conversation: str) -> None:
@@ -84,7 +84,7 @@ class Carrier(Protocol):
     async def end(self, conversations: Iterable[str]) -> None:
         """End what runs in conversations that are gone, and return once it has ended."""
 
-    async def close(self, seconds: float) -> object:
+    async def close(self, seconds: float) -> None:
         """Take up nothing more, wait for the turns that run, and give back unfinished what is left."""
 
 
@@ -119,6 +119,7 @@ class TurnScheduler:
         self._guests_places = asyncio.Semaphore(max(at_once // GUESTS_SHARE, 1))
         self._alone = asyncio.Lock()
         self._lanes: dict[str, _Lane] = {}
+        self.unfinished: list[str] = []  # conversations that may have something left to do at the end
         self._closing = False
 
     @property
@@ -141,7 +142,7 @@ class TurnScheduler:
             lane.task = asyncio.create_task(self._serve(conversation, lane), name=f"lane {conversation}")
         lane.dirty.set()
 
-    def arrived(self, conversation: str) -> None:
+    def message_stored(self, conversation: str) -> None:
         """Say that a message was committed for a conversation."""
         self.wake(conversation)
 
@@ -154,6 +155,8 @@ class TurnScheduler:
 
     async def attend(self, conversation: str) -> None:
         """Serve a conversation until it has nothing to do soon."""
+        if self._closing:
+            self.unfinished.append(conversation)
         self.wake(conversation)
         if (lane := self._lanes.get(conversation)) is not None and lane.task is not None:
             await asyncio.wait({lane.task})
@@ -169,13 +172,11 @@ class TurnScheduler:
         lanes = [self._lanes[one] for one in conversations if one in self._lanes]
         await _ended(*(task for lane in lanes for task in (lane.attempt, lane.reading)))
 
-    async def close(self, seconds: float) -> Sequence[str]:
-        """Take up nothing more, wait for the turns that run, and give back unfinished what is left.
-
-        Return the conversations that may have something left to do.
-        """
+    async def close(self, seconds: float) -> None:
+        """Take up nothing more, wait for the turns that run, and give back unfinished what is left."""
         self._closing = True
         lanes = dict(self._lanes)
+        self.unfinished += lanes
         for lane in lanes.values():
             if not lane.turn and lane.task is not None:
                 lane.task.cancel()
@@ -189,7 +190,6 @@ class TurnScheduler:
             except (StoreError, TimeoutError) as error:  # they are found from their rows at a start
                 log.error("turns were not given back", error=str(error) or f"took over {RELEASE_SECONDS:g} s")
         await self._runner.close()
-        return [*lanes]
 
     async def _serve(self, conversation: str, lane: _Lane) -> None:
         try:
@@ -201,6 +201,8 @@ class TurnScheduler:
                     await _wait(lane.dirty, LONGEST_PAUSE)
                 elif isinstance(found, Pause):
                     if self._leaves_pauses and found.at > time.time() + LONGEST_PAUSE:
+                        if lane.dirty.is_set():
+                            continue
                         break
                     await _wait(lane.dirty, found.at - time.time())
                 elif (found is None or not found.more) and not lane.dirty.is_set():

@@ -125,3 +125,14 @@ def test_a_reminder_rings_once_whoever_made_it(server, tmp_path, model):
         wait_for(lambda: "⏰" in " ".join(made.graph.texts("p0")), "the reminder")
         time.sleep(2)
         assert " ".join(made.graph.texts("p0")).count("⏰") == 1
+
+
+def test_the_process_that_takes_webhooks_says_that_no_worker_runs(server, tmp_path):
+    with cluster(tmp_path, server, workers=1, crowd=2) as made:
+        wait_for(lambda: made.web.http.get("/health").json() == {"status": "ok"}, "all to be well")
+        (worker,) = made.workers
+        assert worker.stop() == 0
+        wait_for(lambda: "no worker runs" in made.web.http.get("/health").text, "health to say so")
+        made.graph.say("p0", "2+2")
+        worker.start()
+        assert "4" in made.graph.reply("p0")

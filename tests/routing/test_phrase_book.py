@@ -59,7 +59,7 @@ class Writer:
 class People:
     """Fulfils what is asked of the store: who writes here writes English."""
 
-    leads = True
+    is_leader = True
 
     async def all(self, sql: str) -> list[dict[str, str]]:
         return [{"language": "en"}]
