@@ -5,7 +5,7 @@ import re
 from app.search.words import WORDS
 from app.text import fold
 
-_SIGNS = frozenset("+-*/^%×÷·√²³½")
+_MARKS = frozenset("+-*/^%×÷·√²³½")
 _DIGITS = re.compile(r"\d[\d.,']*(?:e[+-]?\d+)?|[½²³]", re.IGNORECASE)
 _CURRENCY = re.compile(r"\b(?:r|us|mx|ar|a|c)?\$")
 _PHONE_DATE_OR_TIME = re.compile(r"\+[\d\s().-]+|[\d]+[/.-]\d+[/.-]\d+|\d{1,2}:\d{2}.*")
@@ -20,6 +20,16 @@ _NUMERAL = f"(?:{'|'.join(WORDS['numerals'])})"
 _NUMBER = re.compile(
     rf"(?:\d[\d.,]*\d|\d|{_NUMERAL}(?=\W|$)|[^\W\d]+)(?:\s*(?:%|k\b)|(?:\s+(?:(?:[ye]|and)\s+)?{_NUMERAL}\b)*)"
 )
+CALCULATED_ON = re.compile(
+    r"(?:(?:y|e|and|ahora|agora|now|eso|isso|that)\s+)*"
+    r"((?:dividid[oa]|divided?|divida|split(?: (?:it|that|the bill))?|reparte(?:lo)?|rachad[oa])"
+    r"\s+(?:entre|por|by|between|para|pra)|entre|menos|minus|mas|mais|plus|por|vezes|times|[-+*/×÷])\s*(?=\S)"
+)
+_SIGNS = {
+    **dict.fromkeys(("mas", "mais", "plus", "+"), "+"),
+    **dict.fromkeys(("menos", "minus", "-"), "-"),
+    **dict.fromkeys(("por", "vezes", "times", "*", "×"), "*"),
+}
 # a further number or sum, or words that multiply in some place only
 _MORE = re.compile(rf".*(?:[\d+*/×÷^]|\b{_NUMERAL}\b)|\W*(?:lucas?|palos?|mi|mill|milhar|grand)\b")
 
@@ -35,7 +45,7 @@ def is_calculation(text: str) -> bool:
     """Tell whether `text` is arithmetic with something to work out: no bare number, phone, date or time."""
     if not is_arithmetic(text) or _PHONE_DATE_OR_TIME.fullmatch(text.strip()):
         return False
-    signed = any(sign in text for sign in _SIGNS) or re.search(r"\d!", text) is not None
+    signed = any(sign in text for sign in _MARKS) or re.search(r"\d!", text) is not None
     return signed or any(word in WORDS["operators"] for word in _words_beside_numbers(text)[0])
 
 
@@ -45,6 +55,13 @@ def single_number(text: str) -> str:
     told = _NUMBER.match(folded)
     more = _MORE.match(folded[told.end() :]) if told is not None else None
     return text[: told.end()] if told is not None and more is None and is_arithmetic(told.group()) else ""
+
+
+def calculated_on(had: str, said: str) -> str | None:
+    """Return the calculation before, calculated on: "entre 3"."""
+    match = CALCULATED_ON.match(fold(said))
+    told = single_number(said[match.end() :].strip(" ?!.")) if match is not None else ""
+    return f"({had}) {_SIGNS.get(match[1].split(' ')[0], '/')} {told}" if match is not None and told else None
 
 
 def asked_calculation(text: str) -> str:

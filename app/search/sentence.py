@@ -32,7 +32,9 @@ _QUOTES = {'"': '"', "“": "”", "«": "»", "'": "'", "‘": "’", "”": "�
 _AT_THE_END = re.compile(
     r"(?:[\s,.;!]+(?:por ?favor|porfa(?:vor|s|is)?|please|pls|plz|pfv?|(?:muchas |mil )?gracias|thanks"
     r"|thank you|thx|(?:muito )?obrigad[oa]|valeu|vlw|ent[aã]o|pues|n[eé]|tch[eê]|che|visse|parce|g?[uü]e[yi]"
-    r"|wey)\b[\s.!]*|\s*,\s*(?:entonces|then|viu|ok|mano|dude|bro)\b[\s.!]*)+$",
+    r"|wey"
+    r"|btw|by the way|lol|lmao|(?:ja|ha|je|rs){2,}[ajh]?|k{3,})\b[\s.!]*"
+    r"|\s*,\s*(?:entonces|then|viu|ok|mano|dude|bro)\b[\s.!]*)+$",
     re.IGNORECASE,
 )
 

@@ -85,6 +85,8 @@ async def test_other_lists_stay_with_their_own_tools(
         ("pt", ["minhas listas", "limpa a lista"], []),
         ("pt", ["minhas listas", "limpa a lista", "viagem"], [deleted("viagem")]),
         ("pt", ["coloca leite na lista", "tira ele"], [off("leite")]),
+        ("en", ["add milk to the list", "it rains", "remove the meat and add chicken"], []),
+        ("es", [PUT, "llueve mucho", "quita la carne y agrega pollo"], []),
         ("en", ["add milk to the list", "remove bread"], [off("bread")]),
         ("en", ["add milk to the list", "add bread and eggs"], [put("bread", "eggs")]),
         ("en", ["add milk to the list", "it rains", "add bread"], [put("bread")]),

@@ -13,7 +13,7 @@ from app.llm.offline.planner import Planner
 from app.llm.offline.slots import NUMERALS, Kind, Parameter, convert
 from app.llm.smalltalk import small_talk
 from app.messages import JSON
-from app.search.arithmetic import is_arithmetic, single_number
+from app.search.arithmetic import CALCULATED_ON, calculated_on, is_arithmetic
 from app.search.phrases import EVERYTHING, IT, SAME
 from app.search.words import ALL_STOP_WORDS, WORDS, spans, words
 from app.store.turn_state import Exchange, PastCall
@@ -39,16 +39,6 @@ _NONE = re.compile(
     r"\W*(?:no|nop|nope|nao|ningun[oa]?|nenhuma?|none|neither|nada|cancel[ae]?r?|deja(?:lo)?|deixa"
     r"|never ?mind)(?: (?:de (?:ell[oa]s|es[oa]s)|dess[ea]s|deles|of them|thanks|gracias|obrigad[oa]))*\W*"
 )
-_CALCULATED_ON = re.compile(
-    r"(?:(?:y|e|and|ahora|agora|now|eso|isso|that)\s+)*"
-    r"((?:dividid[oa]|divided?|divida|split(?: (?:it|that|the bill))?|reparte(?:lo)?|rachad[oa])"
-    r"\s+(?:entre|por|by|between|para|pra)|entre|menos|minus|mas|mais|plus|por|vezes|times|[-+*/×÷])\s*(?=\S)"
-)
-_SIGNS = {
-    **dict.fromkeys(("mas", "mais", "plus", "+"), "+"),
-    **dict.fromkeys(("menos", "minus", "-"), "-"),
-    **dict.fromkeys(("por", "vezes", "times", "*", "×"), "*"),
-}
 _NUMBER = r"\d[\d.,]*\d|\d"
 _PERCENT = re.compile(rf"(?:{_NUMBER})\s*(?:%|por\s?ciento|por\s?cento|percent)", re.IGNORECASE)
 
@@ -108,7 +98,7 @@ def may_vary(said: str) -> bool:
         return False
     is_other_place = found[0] in ("en", "em", "in") and said.endswith("?") and len(found) <= _LONGEST_NAME
     is_other = found[0] in WORDS["goes_on"] or " ".join(found[:2]) in ("que tal", "what about", "how about")
-    return is_other or is_other_place or _CALCULATED_ON.match(fold(said)) is not None
+    return is_other or is_other_place or CALCULATED_ON.match(fold(said)) is not None
 
 
 def as_pointing(planner: Planner, said: str, language: str, earlier: Sequence[Exchange]) -> str:
@@ -279,7 +269,7 @@ def _varied(planner: Planner, said: str, last: PastCall, plan: Plan) -> Step | N
     is_incomplete = (
         any(map(planner.reader.is_moment, (rest, bare)))
         or _PERCENT.fullmatch(bare) is not None
-        or _CALCULATED_ON.match(fold(said)) is not None
+        or CALCULATED_ON.match(fold(said)) is not None
     )
     return step if is_incomplete and {one.tool for one in plan.steps} == {step.tool} else None
 
@@ -290,7 +280,7 @@ def _with_variation(planner: Planner, step: Step, said: str) -> Step | None:
         return None  # what was written down is no question
     expression = next((one for one in offer.parameters if one.kind is Kind.EXPRESSION), None)
     had = step.arguments.get(expression.name) if expression is not None else None
-    if expression is not None and had is not None and (more := _calculated_on(had, said)) is not None:
+    if expression is not None and had is not None and (more := calculated_on(str(had), said)) is not None:
         return replace(step, arguments={**step.arguments, expression.name: more})
     rest, bare = _named(said)
     if not bare:
@@ -336,15 +326,6 @@ def _variant(planner: Planner, parameter: Parameter, had: JSON, rest: str, bare:
     return None
 
 
-def _calculated_on(had: JSON, said: str) -> str | None:
-    """Return the calculation before, calculated on: "entre 3"."""
-    if (match := _CALCULATED_ON.match(fold(said))) is None:
-        return None
-    rest = said[match.end() :].strip(" ?!.")
-    told = single_number(rest)
-    return f"({had}) {_SIGNS.get(match[1].split(' ')[0], '/')} {told}" if told else None
-
-
 def _recalculated(had: str, bare: str) -> str | None:
     """Return the expression with another percentage, or another last number."""
     if not is_arithmetic(bare):
@@ -358,27 +339,32 @@ def _recalculated(had: str, bare: str) -> str | None:
 def _resolved(plan: Plan, planner: Planner, before: Exchange) -> Plan:
     """Return the plan with what "it" stands for: what the last result was about, else what was said before.
 
-    Steps whose "it" is of no other step of their tool's category, or stays unknown, are left out.
+    Steps whose "it" is of no other step of their tool's category, or stays unknown, are left out; nothing is
+    changed where that leaves a part of the message out.
     """
     if not any(map(_pronouns, plan.steps)):
         return plan
     past = {planner.category(call.tool): call for call in before.calls if call.ok}
     said = {planner.category(step.tool): step for step in planner.plan(before.said).steps if not before.calls}
     beside = {planner.category(step.tool): step for step in plan.steps if not _pronouns(step)}
-    steps: list[Step] = []
+    steps: list[tuple[Step, Step]] = []  # as planned, and what it stands for
     for step in plan.steps:
         category = planner.category(step.tool)
         if not _pronouns(step):
-            steps.append(step)
+            steps.append((step, step))
         elif (call := past.get(category)) is not None:
             single = call.follow_up.numbers[:1] if len(call.follow_up.numbers) == 1 else ()
             told = call.follow_up.about or "".join(single)
-            steps.append(_with_it(step, call.arguments, told, planner))
+            steps.append((step, _with_it(step, call.arguments, told, planner)))
         elif (other := beside.get(category) or said.get(category)) is not None:
-            steps.append(_with_it(step, other.arguments, "", planner))
+            steps.append((step, _with_it(step, other.arguments, "", planner)))
         elif (bare := _without_same(step, planner)).missing or (step.phrase and not step.phrase.points):
-            steps.append(bare)
-    return replace(plan, steps=tuple(step for step in steps if not _pronouns(step)))
+            steps.append((step, bare))
+    steps = [(planned, step) for planned, step in steps if not _pronouns(step)]
+    told_by = {fold(one.phrase.phrase) for one, _ in steps if one.phrase}
+    is_part = any(one.phrase and fold(one.phrase.phrase) not in told_by for one in plan.steps)
+    kept = tuple(step for _, step in steps if not is_part or planner.only_reads(step.tool))
+    return replace(plan, steps=kept, withheld=plan.withheld or len(kept) < len(steps))
 
 
 def _with_it(step: Step, had: Mapping[str, JSON], told: str, planner: Planner) -> Step:

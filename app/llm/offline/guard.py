@@ -31,7 +31,12 @@ _IN_A_PLACE = re.compile(  # "no tcc: …"
     rf"(?:a (?:la )?nota|(?:to )?the note)\b|no (?:(?:meu|nosso|teu|seu) )?(?:\w+: |(?:{_STORES})\b)"
 )
 _SEVERAL = re.compile(r"[?!;:…]|, |\b(?:y|e|and) (?:el|l[ao]s?|[ao]s?|the)\b")  # names
-_UNPLACED = re.compile(r"[!?:;…()]| - |\d{5,}|\.\.")
+_UNPLACED = re.compile(
+    r"[!?:;…()]| - |\d{5,}|\.\.|(?:one|un[ao]?|uma?) (?:about|sobre|for|para|pra|pro|that|que|with|con|com)\b"
+)
+_SEVERAL_TASKS = re.compile(
+    r"[;\n]|^(\w+)\b.*, \1\b|, (?:\w{2,}[aei]r|call|buy|pay|send|go|clean|fix|renew|book|take)\b"
+)
 _TECHNICAL = re.compile(r"(?!.*(?:\s(?:y|e|and)|,)\s)(?:\S+\s+){0,6}\S*(?:\w_|[/@])\w\S*(?:\s+\S+)?")
 _CLOCK_OFFSET = re.compile(r"\W*(?:utc|gmt)[+-]\d{1,2}(?::\d\d)?\W*")
 _SOMEBODY = re.compile(r"\W*(?:a|o|la|el) [A-ZÁÉÍÓÚÂÊÔÃÕÑ]")  # a name with an article: "a Carla"
@@ -105,6 +110,11 @@ def is_thing(item: str) -> bool:
     )
 
 
+def are_tasks(text: str) -> bool:
+    """Tell whether a text is several things to do: "call Ana, call Luis"."""
+    return _SEVERAL_TASKS.search(fold(text)) is not None
+
+
 def is_name(text: str) -> bool:
     """Tell whether a text can be what something is called, or be known by."""
     found = words(text)
@@ -144,7 +154,8 @@ def may_be_place(text: str) -> bool:
     """Tell whether a question may be about a place of this name."""
     found = words(text)
     is_led = found[:1] != [] and found[0] in ALL_STOP_WORDS - _ARTICLES and not text[0].isupper()
-    return 0 < len(found) <= _MOST_OF_ASKED_PLACE and not is_led and "\n" not in text
+    is_time = not {"tomorrow", "manana", "amanha"}.isdisjoint(found)
+    return 0 < len(found) <= _MOST_OF_ASKED_PLACE and not (is_led or is_time) and "\n" not in text
 
 
 def is_text(text: str, *, is_alone: bool = True) -> bool:

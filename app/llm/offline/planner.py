@@ -366,8 +366,9 @@ class Planner:
                 reading = self.reader.when(text)
                 return guard.is_remark(text) and (not reading.words or self.reader.names_day(text))
             case Kind.TEXT if changes and parameter.is_prose:
-                is_order = parameter.name in WORDS["tasks"] and not WORDS["tasks"].isdisjoint(words(text)[:2])
-                return not is_order and self._is_text(text, fit)
+                is_order = not WORDS["tasks"].isdisjoint(words(text)[:2]) or guard.are_tasks(text)
+                is_task = parameter.name in WORDS["tasks"]
+                return not (is_task and is_order) and self._is_text(text, fit)
             case Kind.TEXT if parameter.is_label:
                 is_list = any(one.kind is Kind.LIST for one in offer.parameters)
                 is_last = fit is not None and is_list and fit.template.last_slot == parameter.name

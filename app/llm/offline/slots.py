@@ -26,7 +26,7 @@ _BETWEEN_ITEMS = re.compile(  # but not within quotes, nor at the "and" of "a ca
 _OR = re.compile(r"\w (o|ou|or) (?!(?:algo|asi|something)\b)\w", re.IGNORECASE)
 _FOR = re.compile(r"\b(?:for|para|pra|pro)\s", re.IGNORECASE)
 _TIME_AFTER_PLACE = re.compile(
-    r"[\s,]+(?:right now|now|today|tonight|tomorrow|hoy|ahora|ahorita|mañana|hoje|agora|amanhã|please"
+    r"[\s,]+(?:right now|now|today|tonight|hoy|ahora|ahorita|hoje|agora|please"
     r"|por favor)\b.*$",
     re.IGNORECASE | re.DOTALL,
 )
@@ -224,6 +224,8 @@ def convert(raw: str, parameter: Parameter, reader: Reader) -> JSON:
         case Kind.WHEN:
             return _moment(text, parameter, reader)
         case Kind.PLACE if fold(_bare(text)) in _PLACE_PRONOUNS or _bare(text).casefold() == "lá":
+            return None
+        case Kind.PLACE if re.search(r"\b(?:y|e|and) (?:en|em|in)\b", text):  # two places
             return None
         case Kind.PLACE:
             return _bare(_TIME_AFTER_PLACE.sub("", text)) or None
