@@ -12,7 +12,6 @@ _MOST_OF_THING = 7  # words: "a card for mam and dad"
 _FEW = 4  # words of a label or a place
 _MANY = 8  # words of a name or a remark
 _MOST_OF_ASKED_PLACE = 6
-_ARTICLES = frozenset(("la", "el", "los", "las", "o", "a", "the", "sao"))
 _UNDO = re.compile(
     r"\W*(?:(?:por favor|please|uy|ops|oops)\W+)?(?:deshac\w*|deshaz\w*|desfaz\w*|desfac\w*|undo)"
     r"(?: (?:eso|esto|isso|isto|it|that|(?:la|a|the) (?:instalacion|instalacao|install(?:ation)?)))?\W*"
@@ -25,6 +24,7 @@ _OF_ANOTHER = re.compile(
     r"\b(?:y|e|and) (?:(?:\w+ )?(?:vive|mora|lives) (?:en|em|in)|ou?tra (?:\w+[aei]r|l?a d[ae])"
     r"|(?:an?|u[mn]a?|ou?tra|another) (?:tarefa|tarea|task|reminder)|another (?:one|to)\b"
     r"|(?:(?:en|on|el|la|the|n?[ao]) )*(?:ou?tr[oa]|next|one after)(?: (?:tam\w+|tbm?|too|also)|\W*$))"
+    r"|\w (?:viu|entonces|then|ok|(?<!de )(?<!a )(?<!la )(?<!na )(?<!da )(?<!su )(?<!segunda )mano)\W*$"
 )
 _STORES = "|".join(WORDS["stores"])
 _IN_A_PLACE = re.compile(  # "no tcc: …"
@@ -141,7 +141,7 @@ def is_place(text: str) -> bool:
         return True
     found = [word.text for word in spans(text)]
     inner = frozenset(found[1:-1]) & {"de", "del", "la", "las", "los", "el", "do", "da", "dos", "of"}
-    known = ALL_STOP_WORDS - _ARTICLES - inner
+    known = ALL_STOP_WORDS - WORDS["place_articles"] - inner
     return (
         0 < len(found) <= _FEW
         and known.isdisjoint(found)
@@ -153,7 +153,9 @@ def is_place(text: str) -> bool:
 def may_be_place(text: str) -> bool:
     """Tell whether a question may be about a place of this name."""
     found = words(text)
-    is_led = found[:1] != [] and found[0] in ALL_STOP_WORDS - _ARTICLES and not text[0].isupper()
+    is_led = (
+        found[:1] != [] and found[0] in ALL_STOP_WORDS - WORDS["place_articles"] and not text[0].isupper()
+    )
     is_time = not {"tomorrow", "manana", "amanha"}.isdisjoint(found)
     return 0 < len(found) <= _MOST_OF_ASKED_PLACE and not (is_led or is_time) and "\n" not in text
 

@@ -37,7 +37,6 @@ _DEEPEST_SPLIT = 4
 _MAX_READ = 60  # clauses that are read of one message
 _WIDEST_BLANK = " " * 20
 _LONG_BLANK = re.compile(rf"[ \t]{{{len(_WIDEST_BLANK)},}}")  # the patterns below would try each start of it
-_BEFORE_VERBS = frozenset(("me", "no", "nao", "don"))
 _HOUR = re.compile(r"(?:the one |one )?(?:(?:de|do|da) )?(?:l?as?|del|at|of) \d")
 _MOST_OF_FILE = 8  # words of a path
 _FEW_WORDS = 3  # say too little before "… remember that"
@@ -89,7 +88,7 @@ class Planner:
             or self.category(name) in topic
         ]
         changing = [one.literals for one in self._templates if one.tool not in read_only]
-        first = {one[one[0] in _BEFORE_VERBS] for one in changing if len(one) > 1}
+        first = {one[one[0] in WORDS["before_verbs"]] for one in changing if len(one) > 1}
         self._verbs = first - ALL_STOP_WORDS - WORDS["reports"]
 
     def about(self, topic: Sequence[str]) -> "Planner":
@@ -191,7 +190,7 @@ class Planner:
     def _is_order(self, text: str) -> bool:
         """Tell whether a text begins like an order, understood or not."""
         said = Sentence(text)
-        led = WORDS["leading"] | _BEFORE_VERBS
+        led = WORDS["leading"] | WORDS["before_verbs"]
         first = next((at for at, one in enumerate(said.words) if one.text not in led), 0)
         return bool(said.forms) and not said.forms[first].isdisjoint(self._verbs)
 
@@ -377,7 +376,8 @@ class Planner:
             case Kind.TEXT if changes:
                 of = fit is not None and not WORDS["of"].isdisjoint(fit.template.literals)
                 is_hour = _HOUR.match(fold(text)) is not None or (of and text.isdigit())  # "el de las 2"
-                return guard.is_name(text) and not is_hour and not self.reader.is_moment(text)
+                is_two = any(self._is_order(right) for _, right in splits(text))
+                return guard.is_name(text) and not (is_hour or is_two) and not self.reader.is_moment(text)
         return True
 
     def _is_text(self, text: str, fit: Fit | None) -> bool:

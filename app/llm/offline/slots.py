@@ -26,8 +26,7 @@ _BETWEEN_ITEMS = re.compile(  # but not within quotes, nor at the "and" of "a ca
 _OR = re.compile(r"\w (o|ou|or) (?!(?:algo|asi|something)\b)\w", re.IGNORECASE)
 _FOR = re.compile(r"\b(?:for|para|pra|pro)\s", re.IGNORECASE)
 _TIME_AFTER_PLACE = re.compile(
-    r"[\s,]+(?:right now|now|today|tonight|hoy|ahora|ahorita|hoje|agora|please"
-    r"|por favor)\b.*$",
+    r"[\s,]+(?:right now|now|today|tonight|hoy|ahora|ahorita|hoje|agora|please|por favor)\b.*$",
     re.IGNORECASE | re.DOTALL,
 )
 _ALSO = re.compile(r"^(?:tamb[ií][eé]n|tamb[eé]m|tbm|tbn|tb|also|too)\b[\s,]*", re.IGNORECASE)
