@@ -329,9 +329,13 @@ def _jobs(
         return None
     from app.turns.jobs import ConversationJobs
 
-    wait = settings.send_reconcile_seconds
     return ConversationJobs(
-        scheduler, store, settings.database, reconcile_seconds=wait, on_pruned=must_stop.set
+        scheduler,
+        store,
+        settings.database,
+        at_once=settings.concurrent_turns,
+        reconcile_seconds=settings.send_reconcile_seconds,
+        on_pruned=must_stop.set,
     )
 
 

@@ -319,10 +319,15 @@ class Settings(BaseSettings):
         Raise ValueError for a URL of another kind or without a file.
         """
         prefix = "sqlite:///"
-        if self.database_url.startswith(("postgresql://", "postgres://")):
-            login, at, _ = self.database_url.partition("://")[2].rpartition("@")
-            if at and set("@/%") & set(re.sub("%[0-9A-Fa-f]{2}", "", login)):
-                raise ValueError("DATABASE_URL: write @, / and % of its login as %40, %2F and %25")
+        if self.database_url.startswith("postgres"):
+            kind, _, address = self.database_url.partition("://")
+            if kind not in ("postgresql", "postgres") or "password" in address.rpartition("@")[2]:
+                raise ValueError("DATABASE_URL: write postgresql://USER:PASSWORD@HOST/NAME")
+            login, at, _ = address.rpartition("@")
+            if at and set("@/% ") & set(re.sub("%[0-9A-Fa-f]{2}", "", login)):
+                raise ValueError(
+                    "DATABASE_URL: write @, /, % and spaces of its login as %40, %2F, %25 and %20"
+                )
             return self.database_url
         if not self.database_url.startswith(prefix):
             raise ValueError(

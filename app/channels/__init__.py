@@ -32,7 +32,11 @@ def build_channels(settings: Settings, store: Store, rates: RateTable) -> Channe
     access = AccessPolicy(settings, store.database)
     credentials = credentials_of(settings)
     whatsapp = WhatsAppChannel(
-        settings.whatsapp_api_url, credentials.phone_number_id, credentials.access_token, store.media
+        settings.whatsapp_api_url,
+        credentials.phone_number_id,
+        credentials.access_token,
+        store.media,
+        store.database,
     )
     terminal = TerminalChannel(store.media)
     by_name: dict[str, Channel] = {access.realm: whatsapp}

@@ -46,7 +46,7 @@ def move(
 
 
 def _moved_to(settings: Settings, to: str) -> Settings:
-    url = to if "://" in to else f"sqlite:///{Path(to).expanduser().absolute()}"
+    url = to if "://" in to or to.startswith("postgres") else f"sqlite:///{Path(to).expanduser().absolute()}"
     moved = settings.model_copy(update={"database_url": url})
     try:
         _ = moved.database

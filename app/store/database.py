@@ -110,6 +110,13 @@ class Engine(Protocol):
         """Return what the database finds wrong with its own files, a line each; a connection that reads."""
 
 
+class Lease(Protocol):
+    """What a worker has for as long as it shows that it lives."""
+
+    @property
+    def holds(self) -> bool: ...
+
+
 def engine_of(location: Location, *, shared: bool = False) -> Engine:
     """Return the engine of a location; only PostgreSQL can be `shared` by several processes.
 
@@ -203,10 +210,16 @@ class Database:
         self.last_failure = ""  # why the last commit failed; "" once one succeeded again
         self.location = location
         self.is_leader = not shared
+        self.lease: Lease | None = None
         self._engine = engine_of(location, shared=shared)
         self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
         self._writer: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def holds_lease(self) -> bool:
+        """Return False if others may have taken over this worker's work: nothing may be begun any more."""
+        return self.lease is None or self.lease.holds
 
     @property
     def worker(self) -> int | None:

@@ -20,7 +20,7 @@ from app.store.migrations import migrate
 CONNECT_SECONDS = 10
 _READERS = 4
 _MOST_SECONDS = 30  # of a query that only reads, and of a wait for a lock
-_NETWORK: dict[str, Any] = {  # a connection that hangs is given up after a quarter of a minute
+NETWORK: dict[str, Any] = {  # a connection that hangs is given up after a quarter of a minute
     "connect_timeout": CONNECT_SECONDS,
     "keepalives_idle": 5,
     "keepalives_interval": 5,
@@ -105,7 +105,7 @@ class Connection:
 
     def __init__(self, address: str) -> None:
         try:
-            self._connection = psycopg.connect(address, autocommit=True, row_factory=_rows, **_NETWORK)
+            self._connection = psycopg.connect(address, autocommit=True, row_factory=_rows, **NETWORK)
         except psycopg.Error as error:
             raise StoreError(_says(error)) from error
         _adapt(self._connection)
@@ -160,6 +160,9 @@ class Postgres:
 
     def prepare(self) -> None:
         self._prepared = connection = self._locked()
+        encoding = connection.execute("SHOW server_encoding").fetchone()
+        if encoding is not None and encoding[0] != "UTF8":
+            raise StoreError(f"the database is in {encoding[0]}; make one with ENCODING 'UTF8'")
         connection.execute("SELECT pg_advisory_lock(?)", (_WRITER_LOCK,))
         connection.script(_text("postgres.sql"))
         if not self._has(connection, "procrastinate_jobs"):
@@ -191,7 +194,7 @@ class Postgres:
                 "autocommit": True,
                 "row_factory": _rows,
                 "options": f"-c default_transaction_read_only=on -c statement_timeout={_MOST_SECONDS}s",
-                **_NETWORK,
+                **NETWORK,
             },
         )
         await self._readers.open()

@@ -178,11 +178,15 @@ def stop(conn: Connection, conversation: str, turn: str, now: float) -> Ready | 
 
 
 async def is_stopped(store: Database, conversation: str, turn: str) -> bool:
-    """Return whether a turn is to stop: a /stop came in, or a person of the business answers instead."""
+    """Return whether a turn is to stop.
+
+    A /stop came in, a person of the business answers instead, or the person was erased.
+    """
     row = await store.one(
         f"SELECT 1 FROM inbox WHERE conversation_id = ? AND kind = 'stop' AND {UNCLAIMED}"
-        " UNION ALL SELECT 1 FROM turns WHERE id = ? AND state = 'done' AND error = ?",
-        *(conversation, turn, TAKEN_OVER),
+        " UNION ALL SELECT 1 FROM turns WHERE id = ? AND state = 'done' AND error = ?"
+        " UNION ALL SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM turns WHERE id = ?)",
+        *(conversation, turn, TAKEN_OVER, turn),
     )
     return row is not None
 

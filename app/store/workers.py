@@ -111,6 +111,7 @@ class Heartbeat:
         self._on_pruned = on_pruned
         self._stopped = threading.Event()
         self._since = self._last = monotonic()
+        self._pruned = False
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
         self._thread.start()
 
@@ -118,6 +119,11 @@ class Heartbeat:
     def may_prune(self) -> bool:
         """Return True if this worker may prune others: it had no silence of its own for as long as theirs."""
         return monotonic() - self._since > SILENT_SECONDS and monotonic() - self._last < 2 * BEAT_SECONDS
+
+    @property
+    def holds(self) -> bool:
+        """Return True if no other worker can have taken this one for dead."""
+        return not self._pruned and monotonic() - self._last < SILENT_SECONDS / 2
 
     def stop(self) -> None:
         self._stopped.set()
@@ -141,6 +147,7 @@ class Heartbeat:
             " RETURNING id = (SELECT min(id) FROM procrastinate_workers)",
             (self._worker,),
         ).fetchone()
+        self._pruned = row is None
         if monotonic() - self._last > SILENT_SECONDS / 2:
             self._since = monotonic()
         self._last = monotonic()

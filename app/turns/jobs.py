@@ -12,17 +12,20 @@ from contextlib import suppress
 import psycopg
 import structlog
 from procrastinate import App, PsycopgConnector
-from procrastinate.manager import JobManager
+from procrastinate.exceptions import ConnectorException
+from procrastinate.jobs import Job
+from procrastinate.manager import JobManager, NotificationCallback
 
 from app.errors import StoreError
 from app.messages import Wakeable
 from app.store import workers
 from app.store.database import Connection, Database
+from app.store.postgres import NETWORK
 from app.turns.scheduler import TurnScheduler
 
 log = structlog.get_logger(__name__)
 
-CONVERSATIONS_AT_ONCE = 500  # that wait for a burst or a place; CONCURRENT_TURNS bounds what runs
+WAITING_SHARE = 5  # beside each so many turns that run, a conversation may wait for a burst or a place
 POLL_SECONDS = 5.0
 RESCUE_SECONDS = 5.0
 RETRY_SECONDS = 1.0
@@ -40,12 +43,14 @@ class ConversationJobs:
         store: Database,
         address: str,
         *,
+        at_once: int,
         reconcile_seconds: float,
         on_pruned: Callable[[], object],
     ) -> None:
         self._scheduler = scheduler
         self._store = store
         self._address = address
+        self._at_once = at_once + at_once // WAITING_SHARE + 1
         self._reconcile = reconcile_seconds
         self._on_pruned = on_pruned
         self._heartbeat: workers.Heartbeat | None = None
@@ -65,7 +70,7 @@ class ConversationJobs:
         number = await self._store.tx(workers.register)
         self._store.worker = number
         loop = asyncio.get_running_loop()
-        self._heartbeat = workers.Heartbeat(
+        self._store.lease = self._heartbeat = workers.Heartbeat(
             self._store, number, lambda: loop.call_soon_threadsafe(self._on_pruned)
         )
         if alone:
@@ -120,7 +125,7 @@ class ConversationJobs:
     async def _work(self) -> None:
         """Run procrastinate's worker; when the database was away, again."""
         while True:
-            connector = PsycopgConnector(conninfo=self._address, min_size=1, max_size=4)
+            connector = PsycopgConnector(conninfo=self._address, min_size=1, max_size=4, kwargs=NETWORK)
             jobs = App(connector=connector)
             jobs.job_manager = _Registered(connector, self._store.worker)
             jobs.task(name=workers.TASK)(self._scheduler.attend)
@@ -128,7 +133,7 @@ class ConversationJobs:
                 async with jobs.open_async():
                     await jobs.run_worker_async(
                         queues=[workers.QUEUE],
-                        concurrency=CONVERSATIONS_AT_ONCE,
+                        concurrency=self._at_once,
                         fetch_job_polling_interval=POLL_SECONDS,
                         delete_jobs="always",
                         install_signal_handlers=False,
@@ -148,10 +153,9 @@ class ConversationJobs:
 
     async def _rescue(self, silent: float) -> None:
         now, own = time.time(), self._store.worker
-        attended = self._scheduler.conversations
 
         def rescue(conn: Connection) -> Sequence[int]:
-            workers.requeue_unattended(conn, own, attended)
+            workers.requeue_unattended(conn, own, self._scheduler.conversations)
             return workers.prune_stalled(conn, own, now, self._reconcile, silent)
 
         gone = await self._store.tx(rescue)
@@ -162,7 +166,7 @@ class ConversationJobs:
         while True:
             try:
                 async with await psycopg.AsyncConnection.connect(
-                    self._address, autocommit=True
+                    self._address, autocommit=True, **NETWORK
                 ) as connection:
                     await connection.execute("LISTEN recado")
                     async for note in connection.notifies():
@@ -227,6 +231,24 @@ class _Registered(JobManager):
     def __init__(self, connector: PsycopgConnector, worker: int | None) -> None:
         super().__init__(connector)
         self._worker = worker
+
+    async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
+        """Return no job while the database is away: procrastinate would wait for all turns to end."""
+        try:
+            return await super().fetch_job(queues, worker_id)
+        except ConnectorException as error:
+            log.warning("no jobs can be fetched", error=type(error).__name__)
+            await asyncio.sleep(RETRY_SECONDS)
+            return None
+
+    async def listen_for_jobs(
+        self, *, on_notification: NotificationCallback, queues: Iterable[str] | None = None
+    ) -> None:
+        """Listen, again once the database is back."""
+        while True:
+            with suppress(ConnectorException):
+                await super().listen_for_jobs(on_notification=on_notification, queues=queues)
+            await asyncio.sleep(RETRY_SECONDS)
 
     async def register_worker(self) -> int:
         assert self._worker is not None

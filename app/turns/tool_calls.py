@@ -165,6 +165,9 @@ class _Recorder(CallRecorder):
         row = {"tool": tool.name, "arguments": args}
         if not self._one.begun:  # an idempotent call that a crash cut off has its row already
             await self._write(lambda conn: self._record(conn, "intent", row))
+        if not self._database.holds_lease:  # this process stood still: the turn is another worker's
+            self.error = journal.TurnGone("this worker was silent for too long")
+            raise self.error
         self._intended = True
 
     async def result(self, result: ToolResult, tool: str, seconds: float | None) -> ToolResult:

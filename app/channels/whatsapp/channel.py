@@ -34,6 +34,7 @@ from app.messages import (
     Unknown,
 )
 from app.phones import other_form
+from app.store.database import Database
 from app.store.media import MediaFolder
 from app.text import Private
 
@@ -58,7 +59,15 @@ class WhatsAppChannel:
 
     name = "whatsapp"
 
-    def __init__(self, api_url: str, phone_number_id: str, access_token: str, media: MediaFolder) -> None:
+    def __init__(
+        self,
+        api_url: str,
+        phone_number_id: str,
+        access_token: str,
+        media: MediaFolder,
+        store: Database | None = None,
+    ) -> None:
+        self._store = store
         headers = {"Authorization": f"Bearer {access_token}"}
         self._endpoint = Endpoint(api_url, headers, connections=CONNECTIONS)
         self._number = f"/{phone_number_id}"
@@ -200,6 +209,8 @@ class WhatsAppChannel:
         )
 
     async def _post(self, body: dict[str, Any]) -> SendResult:
+        if self._store is not None and not self._store.holds_lease:  # another worker may have sent it since
+            return Refused("retry", detail="this worker was silent for too long")
         try:
             answer = await self._endpoint.post(f"{self._number}/messages", orjson.dumps(body), SEND_SECONDS)
         except NotSent as error:
