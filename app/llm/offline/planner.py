@@ -126,12 +126,12 @@ class Planner:
         """Return the step with the person's words for its missing parameter, None if they do not fit."""
         if step.missing is None or guard.asks(said) or guard.takes_back(said):
             return None
-        text = without_courtesies(said.strip())
+        text, offer = without_courtesies(said.strip()), self.offers[step.tool]
         if step.missing.kind is Kind.WHEN and not self._is_whole(text):
             return None
-        offer = self.offers[step.tool]
         value = convert(text, step.missing, self.reader)
-        names_none = {*words(text)} <= ALL_STOP_WORDS | WORDS["no_answer"]  # "cancel", "I don't know"
+        none = WORDS["no_answer"]  # "cancel", "I don't know", "delete that reminder"
+        names_none = {*words(text)} <= ALL_STOP_WORDS | none or words(text)[0] in none
         if value is None or (names_none and step.missing.kind in TAKES_ANY_WORDS):
             return None
         try:
