@@ -335,7 +335,7 @@ def _jobs(
         settings.database,
         at_once=settings.concurrent_turns,
         reconcile_seconds=settings.send_reconcile_seconds,
-        on_pruned=must_stop.set,
+        must_stop=must_stop,
     )
 
 

@@ -321,7 +321,7 @@ class Settings(BaseSettings):
         prefix = "sqlite:///"
         if self.database_url.startswith("postgres"):
             kind, _, address = self.database_url.partition("://")
-            if kind not in ("postgresql", "postgres") or "password" in address.rpartition("@")[2]:
+            if kind not in ("postgresql", "postgres") or "password=" in address.rpartition("@")[2]:
                 raise ValueError("DATABASE_URL: write postgresql://USER:PASSWORD@HOST/NAME")
             login, at, _ = address.rpartition("@")
             if at and set("@/% ") & set(re.sub("%[0-9A-Fa-f]{2}", "", login)):

@@ -13,16 +13,8 @@ _HOURS = frozenset({"clock", "noon", "midnight", "part", "every_part"})
 _DAYS = frozenset({"iso", "date", "weekday", "today", "tomorrow", "day_of_month", "weekend"})
 _DAYS |= {"workdays", "weekends", "every_weekday", "yearly"}
 _DAY_NAMES = [name for name in (*WEEKDAYS, "tomorrow", "manana", "amanha") if len(name) >= 6]
-_LIKE_DAYS = {
-    "manzana",
-    "manzanas",
-    "campanha",
-    "campanhas",
-    "sabao",
-    "frida",
-    "mates",
-    "manha",
-}  # words of their own
+# words of their own
+_LIKE_DAYS = {"manzana", "manzanas", "campanha", "campanhas", "sabao", "frida", "mates", "manha"}
 _ALIKE = 0.84  # so much of two words is the same
 
 

@@ -37,10 +37,11 @@ def move(
     _need(source)
     with opening(source), opening(moved.database):
         move_rows(source, moved.database, show)
-    hidden = " (with the password in place of PASSWORD)" if "PASSWORD@" in _without_password(moved) else ""
+    address = _without_password(moved)
+    hidden = " (with the password in place of PASSWORD)" if "PASSWORD@" in address else ""
     show(
         f"\nEverything is in {shown(moved.database)} now. Write into .env{hidden}, then start the server:\n"
-        f"DATABASE_URL={_without_password(moved)}\nDATA_DIR={settings.data_dir.absolute()}\n"
+        f"DATABASE_URL={address}\nDATA_DIR={settings.data_dir.absolute()}\n"
         f"{shown(source)} was left as it is: keep it as a backup, and let no server run on it."
     )
 
@@ -111,7 +112,7 @@ def _findings(conn: Connection, location: Location) -> Iterator[Finding]:
 
 
 def _references(conn: Connection, cure: str) -> Iterator[Finding]:
-    """Yield what rows refer to that is not there, and the number of rows that were read."""
+    """Yield a finding for each kind of broken reference, or the number of rows if there is none."""
     rows = lost = 0
     for table in tables():
         rows += scalar(conn, f"SELECT count(*) FROM {table.name}")
@@ -125,7 +126,7 @@ def _references(conn: Connection, cure: str) -> Iterator[Finding]:
                 lost += missing
                 yield fail("rows", f"{missing:,} of {table.name} refer to {one.table} that are gone", cure)
     if not lost:
-        yield ok("rows", f"{rows:,}, and each that they refer to is there")
+        yield ok("rows", f"{rows:,} rows, no broken references")
 
 
 def _step(conn: Connection) -> int:

@@ -81,9 +81,6 @@ class Engine(Protocol):
     def connect(self) -> Any:
         """Return a connection that writes."""
 
-    def connect_apart(self) -> Any:
-        """Return a connection that commits each statement, for a thread of its own."""
-
     def connect_to_read(self) -> Any:
         """Return a connection that reads what is committed now."""
 
@@ -111,7 +108,7 @@ class Engine(Protocol):
 
 
 class Lease(Protocol):
-    """What a worker has for as long as it shows that it lives."""
+    """Tells whether this process may still act as the worker that it is."""
 
     @property
     def holds(self) -> bool: ...
@@ -229,10 +226,6 @@ class Database:
     @worker.setter
     def worker(self, number: int | None) -> None:
         self._engine.worker = number
-
-    def connect_apart(self) -> Any:
-        """Return a connection that commits each statement, for a thread of its own (PostgreSQL only)."""
-        return self._engine.connect_apart()
 
     async def open(self) -> None:
         """Prepare the database as `Engine.prepare` does, and start the writer."""

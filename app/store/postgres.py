@@ -152,11 +152,7 @@ class Postgres:
 
     def exists(self) -> bool:
         with closing(Connection(self._address)) as connection:
-            return self._has(connection, "schema_version")
-
-    def _has(self, connection: Connection, table: str) -> bool:
-        found = connection.execute("SELECT to_regclass(?)", (table,)).fetchone()
-        return found is not None and found[0] is not None
+            return _has_table(connection, "schema_version")
 
     def prepare(self) -> None:
         self._prepared = connection = self._locked()
@@ -165,7 +161,7 @@ class Postgres:
             raise StoreError(f"the database is in {encoding[0]}; make one with ENCODING 'UTF8'")
         connection.execute("SELECT pg_advisory_lock(?)", (_WRITER_LOCK,))
         connection.script(_text("postgres.sql"))
-        if not self._has(connection, "procrastinate_jobs"):
+        if not _has_table(connection, "procrastinate_jobs"):
             connection.script(SchemaManager.get_schema())
         migrate(connection, lambda name, sql: connection.script(_step(name, sql)))
         connection.execute("SELECT pg_advisory_unlock(?)", (_WRITER_LOCK,))
@@ -212,10 +208,6 @@ class Postgres:
     def connect(self) -> Connection:
         connection, self._prepared = self._prepared or self._locked(), None
         return connection
-
-    def connect_apart(self) -> Connection:
-        """Return a connection that commits each statement, for a thread of its own."""
-        return Connection(self._address)
 
     def connect_to_read(self) -> Connection:
         connection = Connection(self._address)
@@ -289,6 +281,11 @@ class Postgres:
         """Return unusable indexes, references that are not enforced, and pages whose checksums were wrong."""
         connection.execute("SET statement_timeout = 0")
         return [str(line) for (line,) in connection.execute(_DAMAGE)]
+
+
+def _has_table(connection: Connection, table: str) -> bool:
+    found = connection.execute("SELECT to_regclass(?)", (table,)).fetchone()
+    return found is not None and found[0] is not None
 
 
 def _says(error: Exception) -> str:

@@ -63,9 +63,6 @@ class SQLite:
         self._files.opened()
         return connection
 
-    def connect_apart(self) -> sqlite3.Connection:
-        raise StoreError("an SQLite file is written by one connection")
-
     def connect_to_read(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
             _read_only(self.path), uri=True, isolation_level=None, timeout=BUSY_SECONDS

@@ -11,7 +11,7 @@ from time import monotonic
 
 import structlog
 
-from app.store import outbox
+from app.store import outbox, postgres
 from app.store.database import Connection, Database, placeholders, scalar
 
 log = structlog.get_logger(__name__)
@@ -105,8 +105,9 @@ class Heartbeat:
     `on_pruned` is called in that thread when others have taken it for dead.
     """
 
-    def __init__(self, store: Database, worker: int, on_pruned: Callable[[], object]) -> None:
+    def __init__(self, store: Database, address: str, worker: int, on_pruned: Callable[[], object]) -> None:
         self._store = store
+        self._address = address
         self._worker = worker
         self._on_pruned = on_pruned
         self._stopped = threading.Event()
@@ -132,7 +133,7 @@ class Heartbeat:
     def _run(self) -> None:
         while not self._stopped.is_set():
             try:
-                with closing(self._store.connect_apart()) as connection:
+                with closing(postgres.Connection(self._address)) as connection:
                     while not self._stopped.wait(BEAT_SECONDS):
                         if not self._beat(connection):
                             self._on_pruned()

@@ -6,7 +6,7 @@ in gives hints; the jobs themselves come with the rows (`app.store.workers`).
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 import psycopg
@@ -34,7 +34,7 @@ RETRY_SECONDS = 1.0
 class ConversationJobs:
     """Takes the place of the scheduler's own wakes: a worker attends to the conversation of each job.
 
-    `on_pruned` is called when others took this worker for dead; the process then has to end.
+    `must_stop` is set when others took this worker for dead.
     """
 
     def __init__(
@@ -45,14 +45,14 @@ class ConversationJobs:
         *,
         at_once: int,
         reconcile_seconds: float,
-        on_pruned: Callable[[], object],
+        must_stop: asyncio.Event,
     ) -> None:
         self._scheduler = scheduler
         self._store = store
         self._address = address
         self._at_once = at_once + at_once // WAITING_SHARE + 1
         self._reconcile = reconcile_seconds
-        self._on_pruned = on_pruned
+        self._must_stop = must_stop
         self._heartbeat: workers.Heartbeat | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._worker: asyncio.Task[None] | None = None
@@ -71,7 +71,7 @@ class ConversationJobs:
         self._store.worker = number
         loop = asyncio.get_running_loop()
         self._store.lease = self._heartbeat = workers.Heartbeat(
-            self._store, number, lambda: loop.call_soon_threadsafe(self._on_pruned)
+            self._store, self._address, number, lambda: loop.call_soon_threadsafe(self._must_stop.set)
         )
         if alone:
             await self._rescue(0.0)
@@ -115,7 +115,7 @@ class ConversationJobs:
         worker, left = self._store.worker, self._scheduler.unfinished
         if self._heartbeat is None or worker is None:
             return
-        self._heartbeat.stop()
+        await asyncio.to_thread(self._heartbeat.stop)
         try:
             async with asyncio.timeout(RETRY_SECONDS):
                 await self._store.tx(lambda conn: workers.unregister(conn, worker, left))
@@ -155,6 +155,7 @@ class ConversationJobs:
         now, own = time.time(), self._store.worker
 
         def rescue(conn: Connection) -> Sequence[int]:
+            # read now: since this was queued, others may have come
             workers.requeue_unattended(conn, own, self._scheduler.conversations)
             return workers.prune_stalled(conn, own, now, self._reconcile, silent)
 
