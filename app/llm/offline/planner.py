@@ -366,7 +366,7 @@ class Planner:
                 return guard.is_remark(text) and (not reading.words or self.reader.names_day(text))
             case Kind.TEXT if changes and parameter.is_prose:
                 is_order = not WORDS["tasks"].isdisjoint(words(text)[:2]) or guard.are_tasks(text)
-                is_task = parameter.name in WORDS["tasks"]
+                is_task = fit is not None and not WORDS["tasks"].isdisjoint(fit.template.literals)
                 return not (is_task and is_order) and self._is_text(text, fit)
             case Kind.TEXT if parameter.is_label:
                 is_list = any(one.kind is Kind.LIST for one in offer.parameters)
