@@ -16,7 +16,8 @@ from app.assistant import Assistant
 from app.channels.messages_api import messages_router
 from app.channels.whatsapp.webhook import webhook_router
 from app.console.admin import admin_router
-from app.console.pages import console_router, description_router
+from app.console.pages import build_console, description_router
+from app.console.site import Examine
 from app.erasure import Erasure
 from app.errors import RecadoError, StoreError
 from app.http.dependencies import Guard
@@ -26,20 +27,28 @@ from app.settings import Settings
 from app.simulator.simulator import build_simulator
 
 
-def create_app(settings: Settings, *, wakes: bool = True, transport: Transport | None = None) -> FastAPI:
+def create_app(
+    settings: Settings,
+    *,
+    wakes: bool = True,
+    transport: Transport | None = None,
+    examine: Examine | None = None,
+) -> FastAPI:
     """Return the web application; its state holds `assistant`, `simulator`, `guard` and `close_streams`.
 
     Without `wakes` no hint is given, so that only the sweep finds work. `transport` reaches addresses that
-    came from outside.
+    came from outside, `examine` runs the doctor's checks for the console.
     """
     assistant = Assistant(settings, wakes=wakes, transport=transport)
     simulator = build_simulator(settings, assistant.credentials)
     guard = Guard(assistant.admin_token)
     phones = simulator.graph if simulator is not None else None
     erasure = Erasure(assistant.rows, phones, assistant.end)
+    console = build_console(assistant, erasure, examine)
 
     async def close_streams() -> None:
         """End what keeps a connection open, for which uvicorn would wait."""
+        console.close()
         await assistant.tool_server.close()
         if simulator is not None:
             await simulator.graph.stop()
@@ -77,7 +86,7 @@ def create_app(settings: Settings, *, wakes: bool = True, transport: Transport |
         return app
     app.include_router(webhook_router(assistant.intake, assistant.credentials, assistant.metrics))
     app.include_router(description_router(guard))
-    app.include_router(console_router(assistant))
+    app.include_router(console.router)
     app.include_router(admin_router(assistant, erasure, simulator, guard))
     data_dir = settings.data_dir
     app.include_router(messages_router(assistant.store, assistant.realm, data_dir, assistant.hints, guard))

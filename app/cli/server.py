@@ -6,6 +6,7 @@ import socket
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -136,9 +137,11 @@ def serve(
     make_data_folder(settings.data_dir)
     for hint in filter(None, hints):
         print(hint, file=sys.stderr, flush=True)  # noqa: T201
+    from app.doctor import examine_parts
+    from app.main import create_app
     from app.server import serve
 
-    raise typer.Exit(serve(settings))
+    raise typer.Exit(serve(settings, partial(create_app, examine=examine_parts)))
 
 
 def check_address(host: str, port: int) -> None:

@@ -79,6 +79,11 @@ def examine(settings: Settings, address: str = "", checks: Mapping[str, Check] =
             yield replace(finding, fact=fact, cure=cure)
 
 
+def examine_parts(settings: Settings, parts: tuple[str, ...] = ()) -> Iterator[Finding]:
+    """Yield the findings about some parts, about all for none."""
+    return examine(settings, checks={part: CHECKS[part] for part in parts or CHECKS})
+
+
 def _guarded(part: str, check: Check, settings: Settings) -> Iterator[Finding]:
     """Yield one check's findings; a check that raises becomes a finding itself."""
     try:

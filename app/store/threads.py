@@ -1,16 +1,23 @@
 """Conversations as the console shows them: a list, and the thread of one."""
 
+import re
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Literal
 
 from app.store import outbox, people
 from app.store.conditions import SILENT
-from app.store.database import Connection
+from app.store.database import Connection, placeholders, scalar
 from app.text import fold
 
 MOST_CONVERSATIONS = 50
 MOST_MESSAGES = 200
 ASKS_SECONDS = 7 * 86_400.0  # for which one who was not answered is shown as asking
+FAILED_SECONDS = 7 * 86_400.0
 _BETWEEN_DIGITS = str.maketrans("", "", "+ -()")
+_MAY_DIFFER = re.compile(r"[^b-df-hj-mp-tv-xz0-9 ]")  # letters that accents stand on, and what LIKE reads
+
+Show = Literal["", "waiting", "failed", "guests"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,33 +37,66 @@ class ThreadMessage:
     """A message; `by` is person, assistant, business or schedule (a task or a watch began a turn).
 
     `state` is that of its outbox row, "" for theirs; `late`: the person had not written for 24 hours.
+    `ticks` is 0 for sent, 1 for arrived, 2 for read. `media` is the path of a file that is kept, and
+    `question` the state of the question that the message asks.
     """
 
+    id: int
+    turn_id: str | None
     by: str
     kind: str
     text: str
     at: float
     state: str
+    error: str
     late: bool
+    ticks: int
+    media: str
+    question: str
 
 
-def newest(conn: Connection, words: str, now: float) -> list[ThreadLine]:
-    """Return the conversations whose person or texts hold `words`, those that ask for a person first."""
-    sought = fold(words)
+def newest(
+    conn: Connection, words: str, now: float, show: Show = "", known: Collection[str] = ()
+) -> list[ThreadLine]:
+    """Return the conversations whose person or texts hold `words`, those that ask for a person first.
+
+    For guests, `known` are the phones that the settings let in.
+    """
+    where: list[str] = []
+    values: list[object] = [now, now - ASKS_SECONDS]
+    if words:
+        sought = fold(words)
+        is_like = f"%{_MAY_DIFFER.sub('_', sought)}%"  # cheap; what it finds too much, the next one drops
+        where.append(
+            "(instr(folded(p.name), ?) > 0"
+            " OR p.id IN (SELECT person_id FROM aliases WHERE instr(folded(value), ?) > 0)"
+            " OR c.id IN (SELECT conversation_id FROM messages"
+            " WHERE lower(text) LIKE ? AND instr(folded(text), ?) > 0))"
+        )
+        values += [sought, sought.translate(_BETWEEN_DIGITS), is_like, sought]
+    if show == "waiting":
+        where.append("h.state IS NOT NULL")
+    elif show == "failed":
+        where.append(
+            "c.id IN (SELECT conversation_id FROM outbox WHERE state = 'failed' AND created_at > ?"
+            " UNION SELECT conversation_id FROM turns WHERE outcome = 'failed' AND created_at > ?)"
+        )
+        values += [now - FAILED_SECONDS] * 2
+    elif show == "guests":
+        where.append(
+            "p.access = 'listed' AND p.role <> 'owner' AND p.realm = 'whatsapp' AND p.id NOT IN"
+            f" (SELECT person_id FROM aliases WHERE value IN ({placeholders(tuple(known))}))"
+        )
+        values += known
     rows = conn.execute(
-        "SELECT c.id, c.person_id, m.text, m.kind, m.at,"
-        f" CASE WHEN c.id IN ({SILENT}) THEN 'human'"
-        " WHEN c.id IN (SELECT conversation_id FROM handovers WHERE state = 'asked' AND since > ?)"
-        " THEN 'asked'"
-        " ELSE '' END AS state"
+        "SELECT c.id, c.person_id, m.text, m.kind, m.at, coalesce(h.state, '') AS state"
         " FROM conversations c JOIN people p ON p.id = c.person_id"
         " JOIN messages m ON m.id = (SELECT max(id) FROM messages WHERE conversation_id = c.id)"
-        " WHERE instr(folded(p.name), ?) > 0"
-        " OR EXISTS (SELECT 1 FROM aliases a WHERE a.person_id = p.id AND instr(folded(a.value), ?) > 0)"
-        " OR EXISTS (SELECT 1 FROM messages s"
-        " WHERE s.conversation_id = c.id AND instr(folded(s.text), ?) > 0)"
-        " ORDER BY state = 'asked' DESC, m.id DESC LIMIT ?",
-        (now, now - ASKS_SECONDS, sought, sought.translate(_BETWEEN_DIGITS), sought, MOST_CONVERSATIONS),
+        " LEFT JOIN handovers h ON h.conversation_id = c.id"
+        " AND ((h.state = 'human' AND h.until > ?) OR (h.state = 'asked' AND h.since > ?))"
+        f" WHERE {' AND '.join(where) or 'TRUE'}"
+        " ORDER BY coalesce(h.state, '') = 'asked' DESC, m.id DESC LIMIT ?",
+        (*values, MOST_CONVERSATIONS),
     ).fetchall()
     return [
         ThreadLine(id, *people.shown_as(conn, person), text or f"[{kind}]", at, state)
@@ -64,16 +104,40 @@ def newest(conn: Connection, words: str, now: float) -> list[ThreadLine]:
     ]
 
 
+def waiting(conn: Connection, now: float) -> int:
+    """Return how many conversations ask for a person, or are answered by one."""
+    either = f"conversation_id IN ({SILENT}) OR (state = 'asked' AND since > ?)"
+    found: int = scalar(conn, f"SELECT count(*) FROM handovers WHERE {either}", now, now - ASKS_SECONDS)
+    return found
+
+
 def thread(conn: Connection, conversation: str) -> list[ThreadMessage]:
     """Return the newest messages of a conversation, the oldest first."""
     rows = conn.execute(
-        "SELECT m.kind, m.text, m.at, coalesce(o.state, '') AS state, coalesce(o.code, 0) = ? AS late,"
+        "SELECT m.id, m.turn_id, m.kind, m.text, m.at, coalesce(o.state, '') AS state,"
+        " coalesce(o.error, '') AS error, coalesce(o.code, 0) = ? AS late,"
+        " coalesce((SELECT max(CASE s.status WHEN 'read' THEN 2 WHEN 'played' THEN 2 WHEN 'delivered' THEN 1"
+        " ELSE 0 END) FROM statuses s WHERE s.wamid = o.wamid), 0) AS ticks,"
+        " coalesce(nullif(o.media, ''), a.path, '') AS media, coalesce(q.state, '') AS question,"
         " CASE WHEN m.kind = 'scheduled' THEN 'schedule'"
         " WHEN m.direction = 'in' THEN 'person' WHEN 'business' IN (t.outcome, o.origin) THEN 'business'"
         " ELSE 'assistant' END AS by"
         " FROM messages m LEFT JOIN turns t ON t.id = m.turn_id"
         " LEFT JOIN outbox o ON o.seq = (SELECT max(seq) FROM outbox WHERE message_id = m.id)"
+        " LEFT JOIN attachments a ON a.message_id = m.id"
+        " LEFT JOIN approvals q ON q.outbox_id = o.id"
         " WHERE m.conversation_id = ? ORDER BY m.id DESC LIMIT ?",
         (outbox.WINDOW_CLOSED, conversation, MOST_MESSAGES),
     ).fetchall()
     return [ThreadMessage(**row) for row in reversed(rows)]
+
+
+def media(conn: Connection, message: int) -> tuple[str, str]:
+    """Return kind and path of a message's file that is kept, "" for none."""
+    row = conn.execute(
+        "SELECT m.kind, coalesce(nullif(max(o.media), ''), max(a.path), '') FROM messages m"
+        " LEFT JOIN outbox o ON o.message_id = m.id LEFT JOIN attachments a ON a.message_id = m.id"
+        " WHERE m.id = ? GROUP BY m.kind",
+        (message,),
+    ).fetchone()
+    return ("", "") if row is None else (row[0], row[1])

@@ -35,7 +35,8 @@ class Browser:
 
     def conversation(self, words: str) -> str:
         """Return the address of the only conversation that a search finds."""
-        [found] = re.findall(r"/console/conversations/(\w+)", self.page(f"/console?words={words}"))
+        listed = self.page(f"/console/conversations?words={words}")
+        [found] = re.findall(r"/console/conversations/(\w+)", listed)
         return f"/console/conversations/{found}"
 
 
@@ -87,7 +88,7 @@ def test_a_browser_is_signed_out_from_another_one_for_good(town: Any) -> None:
     }
     assert browser.send("/console/sessions", "/console/sessions/end", session=session) == 303
     assert "this browser" in browser.page("/console/sessions")
-    assert browser.send("/console", "/console/sessions/end") == 303
+    assert browser.send("/console/sessions", "/console/sessions/end") == 303
     for gone in (cookie, dict(browser.http.cookies)):
         browser.http.cookies.clear()
         browser.http.cookies.update(gone)

@@ -1,0 +1,95 @@
+"""The pages of conversations: a list to search, a thread, taking over, replying, giving back."""
+
+import asyncio
+import time
+from typing import Any, Literal
+
+from fastapi import HTTPException, Request, Response
+from fastapi.responses import FileResponse
+
+from app.channels.whatsapp.splitting import split_message
+from app.console.site import HEADERS, Site, back
+from app.errors import RecadoError
+from app.messages import Outgoing
+from app.people import Conversation
+from app.store import handovers, outbox, people, threads
+from app.store.database import Connection, new_id
+from app.store.outbox import Draft
+
+_PICTURES = {b"\xff\xd8\xff": "image/jpeg", b"\x89PNG": "image/png", b"RIFF": "image/webp"}
+
+
+def add_conversations(site: Site) -> None:
+    """Add the pages of conversations."""
+    router, assistant = site.router, site.assistant
+    rules = assistant.access.access_rules(assistant.realm)
+
+    def may_be_taken(conn: Connection, where: Conversation) -> bool:
+        is_here = where.channel == assistant.realm and not where.group
+        return is_here and where.person_id not in people.owners(conn, rules)
+
+    @router.get("/console/conversations")
+    async def conversations(request: Request, words: str = "", show: threads.Show = "") -> Response:
+        """Show the newest conversations; those that ask for a person come first."""
+        words, known = " ".join(words.split())[:100], rules.allowed | rules.owners
+
+        async def read() -> dict[str, Any]:
+            lines = await site.store.read(lambda conn: threads.newest(conn, words, time.time(), show, known))
+            return {"lines": lines, "words": words, "show": show}
+
+        return await site.page(request, "conversations.html", read)
+
+    @router.get("/console/conversations/{id}")
+    async def thread(request: Request, id: str) -> Response:
+        """Show one conversation, with its form to reply."""
+
+        def rows(conn: Connection) -> dict[str, Any]:
+            where = people.conversation_by_id(conn, id)
+            name, who = people.shown_as(conn, where.person_id)
+            return {
+                "where": where,
+                "name": name,
+                "who": who,
+                "messages": threads.thread(conn, id),
+                "is_silent": outbox.is_silent(conn, id, time.time()),
+                "may_take": may_be_taken(conn, where),
+            }
+
+        return await site.page(request, "thread.html", lambda: site.store.read(rows))
+
+    @router.get("/console/media/{message}")
+    async def media(message: int) -> Response:
+        """Give out a file of a message that is still kept: a picture to be shown, all else to be saved."""
+        _, path = await site.store.read(lambda conn: threads.media(conn, message))
+        file = assistant.media.absolute(path)
+        if not path or not file.is_file():
+            raise HTTPException(404, "this file is not kept any more")
+        start = (await asyncio.to_thread(file.read_bytes))[:4]
+        for beginning, picture in _PICTURES.items():
+            if start.startswith(beginning):
+                return FileResponse(file, media_type=picture, headers=HEADERS)
+        return FileResponse(file, media_type="application/octet-stream", headers=HEADERS, filename=file.name)
+
+    @router.post("/console/conversations/{id}/{action}")
+    async def change(request: Request, id: str, action: Literal["reply", "take", "give"]) -> Response:
+        """Reply as a person of the business, or only begin or end the assistant's silence."""
+        text, now = request.state.form.get("text", "").strip(), time.time()
+        until = now + site.settings.handover_hours * 3600
+        draft = Draft(text, tuple(map(Outgoing, split_message(text))))
+        turn = new_id("turn")
+
+        def write(conn: Connection) -> str:
+            where = people.conversation_by_id(conn, id)
+            if not may_be_taken(conn, where):
+                raise RecadoError("an owner's own chat, or a group, cannot be taken over")
+            if action == "give":
+                handovers.give_back(conn, id, now)
+            elif action == "take":
+                handovers.begin(conn, where, until, now, told=True)
+            elif text:
+                handovers.answer(conn, where, turn, draft, until, now)
+            return where.person_id
+
+        await site.store.tx(write, then=assistant.hints.wake)
+        assistant.sweep.soon()  # what was given back is answered, a turn that was taken over ends
+        return back(f"/console/conversations/{id}#end")

@@ -1,0 +1,253 @@
+"""What all pages of the console share: sessions, forms, templates, parts that change by themselves."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from contextlib import suppress
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import parse_qsl
+from zoneinfo import ZoneInfo
+
+from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, StreamingResponse
+from fastapi.routing import APIRoute
+from jinja2 import Environment, FileSystemLoader
+from markupsafe import Markup
+from starlette.datastructures import UploadFile
+
+from app import __version__
+from app.assistant import Assistant
+from app.channels.access import shown_address, shown_name
+from app.console.session import Session, Sessions
+from app.erasure import Erasure
+from app.errors import RecadoError
+from app.http.limits import bounded_receive
+from app.i18n import LANGUAGES, say, say_plural
+from app.schedule.wording import local_text
+from app.settings import Settings
+from app.text import visible
+from app.turns.profiles import local_timezone
+
+FORM_BYTES = 256 * 1024
+UPLOAD_BYTES = 20 * 1024 * 1024
+LIVE_SECONDS = 1.0
+MOST_STREAMS = 50
+STATIC = Path(__file__).with_name("static")
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+Read = Callable[[], Awaitable[dict[str, Any]]]
+
+
+class Finding(Protocol):
+    """A line of the doctor's report; see `app/doctor/finding.py`."""
+
+    @property
+    def level(self) -> str: ...
+    @property
+    def part(self) -> str: ...
+    @property
+    def fact(self) -> str: ...
+    @property
+    def cure(self) -> str: ...
+
+
+Examine = Callable[[Settings, tuple[str, ...]], Iterable[Finding]]
+"""Runs checks of the doctor by their names, all of them for none. Blocks."""
+
+
+class Site:
+    """Renders pages, reads forms, and lets in who has a session.
+
+    The pages of a subject are added to `router` by the module of that subject.
+    """
+
+    def __init__(self, assistant: Assistant, erasure: Erasure, examine: Examine | None = None) -> None:
+        self.assistant = assistant
+        self.erasure = erasure
+        self.examine = examine
+        self.store = assistant.store
+        self.settings = assistant.settings
+        self.sessions = Sessions(assistant.admin_token, assistant.store)
+        self.zone = ZoneInfo(assistant.settings.timezone or local_timezone())
+        self.router = APIRouter(include_in_schema=False, route_class=_route_class(self))
+        self._closing = asyncio.Event()
+        self._streams = 0
+        self._templates = Environment(
+            loader=FileSystemLoader(Path(__file__).with_name("templates")), autoescape=True, trim_blocks=True
+        )
+        self._templates.globals.update(
+            say=say,
+            say_plural=say_plural,
+            shown_name=shown_name,
+            shown_address=shown_address,
+            version=__version__,
+            min=min,
+            max=max,
+        )
+        self._templates.filters["visible"] = visible
+
+    def render(self, request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+        """Render a page in the language of the browser, with times of the assistant's own zone."""
+        live = ""
+        if f"live/{template}" in self._templates.list_templates():
+            live = self._text(request, f"live/{template}", values)
+            values |= {"live": Markup(live), "live_hash": _digest(live)}  # noqa: S704
+        return HTMLResponse(self._text(request, template, values), status, HEADERS)
+
+    async def page(self, request: Request, template: str, read: Read) -> Response:
+        """Show a page; asked for `live`, send the part of it that changes, each time that it did."""
+        if "live" not in request.query_params:
+            return self.render(request, template, **await read())
+        if self._streams >= MOST_STREAMS:
+            raise HTTPException(503, "too many pages of the console are open")
+        return StreamingResponse(
+            self._events(request, f"live/{template}", read), media_type="text/event-stream", headers=HEADERS
+        )
+
+    def problem(self, request: Request, text: str, status: int = 400) -> HTMLResponse:
+        """Show why something was not done."""
+        return self.render(request, "problem.html", status, text=text)
+
+    def when(self, at: float, language: str) -> str:
+        """Say a time as people do."""
+        now = datetime.now(self.zone)
+        return local_text(datetime.fromtimestamp(at, self.zone), now.date(), language)
+
+    async def check(self, *parts: str) -> list[Finding]:
+        """Return what the doctor finds about some parts of the set-up, about all for none."""
+        if self.examine is None:
+            raise RecadoError("the checks are not here: run recado doctor")
+        return await asyncio.to_thread(lambda examine: list(examine(self.settings, parts)), self.examine)
+
+    def close(self) -> None:
+        """End the open streams, for which the server would wait."""
+        self._closing.set()
+
+    def _text(self, request: Request, template: str, values: dict[str, Any]) -> str:
+        language, session = language_of(request), getattr(request.state, "session", None)
+        return self._templates.get_template(template).render(
+            language=language,
+            csrf=session.csrf if session is not None else "",
+            here=request.url.path,
+            query={name: value for name, value in request.query_params.items() if name != "live"},
+            when=lambda at: self.when(at, language),
+            **values,
+        )
+
+    async def _events(self, request: Request, template: str, read: Read) -> AsyncIterator[str]:
+        last = request.query_params["live"]
+        self._streams += 1
+        try:
+            while not self._closing.is_set() and await self.sessions.find(request) is not None:
+                with suppress(RecadoError):  # what is shown is gone, or the database is busy
+                    part = self._text(request, template, await read())
+                    if _digest(part) != last:
+                        last = _digest(part)
+                        yield "".join(f"data: {line}\n" for line in part.splitlines()) + "\n"
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._closing.wait(), LIVE_SECONDS)
+        finally:
+            self._streams -= 1
+
+
+def back(path: str) -> RedirectResponse:
+    """Return to a page after its form was carried out."""
+    return RedirectResponse(path, 303, HEADERS)
+
+
+def language_of(request: Request) -> str:
+    """Return the first of the browser's languages that is one of ours."""
+    wanted = request.headers.get("accept-language", "").lower().split(",")
+    return next((one.strip()[:2] for one in wanted if one.strip()[:2] in LANGUAGES), "en")
+
+
+def open_router(site: Site) -> APIRouter:
+    """Return the routes that need no session: signing in, and the files of the pages."""
+    router = APIRouter(include_in_schema=False)
+    files = {path.name: path for path in STATIC.iterdir()}
+    types = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain"}
+
+    @router.get("/console/static/{name}")
+    async def static(name: str) -> FileResponse:
+        if name not in files:
+            raise HTTPException(404, "there is no such file")
+        path = files[name]
+        headers = HEADERS | {"Cache-Control": "public, max-age=86400"}  # their addresses name the version
+        return FileResponse(path, media_type=types[path.suffix], headers=headers)
+
+    @router.post("/console/sign-in")
+    async def sign_in(request: Request) -> Response:
+        form, _ = await _form(request)
+        answer = back("/console")
+        if await site.sessions.sign_in(form.get("token", "").strip(), request, answer):
+            return answer
+        return site.render(request, "sign_in.html", 401, failed=True)
+
+    return router
+
+
+def _route_class(site: Site) -> type[APIRoute]:
+    """Return a route that wants a session, and of a form also the secret that its page put in."""
+
+    class ConsoleRoute(APIRoute):
+        def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+            handle = super().get_route_handler()
+
+            async def answer(request: Request) -> Response:
+                session = await site.sessions.find(request)
+                if session is None:
+                    return site.render(request, "sign_in.html", 401)
+                request.state.session = session
+                if request.method == "POST" and (refusal := await _read_form(site, session, request)):
+                    return refusal
+                try:
+                    return await handle(request)
+                except RecadoError as error:
+                    return site.problem(request, str(error))
+
+            return answer
+
+    return ConsoleRoute
+
+
+async def _read_form(site: Site, session: Session, request: Request) -> Response | None:
+    """Keep the fields of a form in the request's state; return the answer to one that is refused."""
+    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        raise HTTPException(403, "this form was sent by a page of another site")
+    request.state.form, request.state.files = await _form(request)
+    if await site.sessions.find(request) is None:  # it was ended while the form came
+        return site.render(request, "sign_in.html", 401)
+    if not session.allows(request.state.form):
+        raise HTTPException(403, "this form is of another session: reload its page")
+    return None
+
+
+async def _form(request: Request) -> tuple[dict[str, str], dict[str, UploadFile]]:
+    """Return the fields and the files of a form. Raises HTTPException for one that is too large."""
+    if request.headers.get("content-type", "").startswith("multipart/form-data"):
+        limited = Request(request.scope, bounded_receive(request.receive, UPLOAD_BYTES))
+        given = await limited.form(max_files=1, max_fields=20, max_part_size=FORM_BYTES)
+        texts = {name: value for name, value in given.items() if isinstance(value, str)}
+        return texts, {name: value for name, value in given.items() if isinstance(value, UploadFile)}
+    body = await Request(request.scope, bounded_receive(request.receive, FORM_BYTES)).body()
+    try:
+        return dict(
+            parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=200)
+        ), {}
+    except ValueError as error:
+        raise HTTPException(400, "this is none of the console's forms") from error
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:16]
