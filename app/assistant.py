@@ -49,6 +49,7 @@ from app.tools.files import PAGE_IN_A_CHAT, Files
 from app.turns.attachments import AttachmentReader
 from app.turns.contexts import ToolContexts
 from app.turns.profiles import Profiles, TimeZones, local_timezone
+from app.turns.replay import Replay
 from app.turns.scheduler import Carrier, TurnScheduler, build_turns
 from app.turns.state import TurnServices
 
@@ -169,6 +170,8 @@ class Assistant:
             built.limits,
             asks=not settings.dry_run,
         )
+        dry = ExecutionEngine(self.abilities.registry, self.engine.policy, dry_run=True)
+        self.replay = Replay(services, dry, self.contexts)
         self.jobs = _jobs(settings, scheduler, self.store, self.must_stop)
         self.carrier: Carrier = self.jobs or scheduler
         unasked = self._engine(ConfirmationPolicy(settings.confirmation_mode, refuse_confirmation))

@@ -10,6 +10,7 @@ from app.console.people import add_people
 from app.console.records import add_records
 from app.console.site import Examine, Site, open_router
 from app.console.today import add_today
+from app.console.turns import add_turns
 from app.erasure import Erasure
 from app.http.dependencies import Guard
 
@@ -32,7 +33,7 @@ def description_router(guard: Guard) -> APIRouter:
 def build_console(assistant: Assistant, erasure: Erasure, examine: Examine | None = None) -> Site:
     """Return the pages under /console; without a session each shows the sign-in page instead."""
     site = Site(assistant, erasure, examine)
-    for add in (add_today, add_conversations, add_people, add_records):
+    for add in (add_today, add_conversations, add_turns, add_people, add_records):
         add(site)
     site.router.include_router(open_router(site))
     return site

@@ -27,7 +27,7 @@ from app.http.limits import bounded_receive
 from app.i18n import LANGUAGES, say, say_plural
 from app.schedule.wording import local_text
 from app.settings import Settings
-from app.text import visible
+from app.text import visible, visible_lines
 from app.turns.profiles import local_timezone
 
 FORM_BYTES = 256 * 1024
@@ -95,7 +95,7 @@ class Site:
             min=min,
             max=max,
         )
-        self._templates.filters["visible"] = visible
+        self._templates.filters.update(visible=visible, visible_lines=visible_lines)
 
     def render(self, request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
         """Render a page in the language of the browser, with times of the assistant's own zone."""

@@ -1,9 +1,11 @@
 """Traces: the model calls of a turn with prompts, tools and cost, for the operator."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import orjson
 
+from app.errors import RecadoError
 from app.messages import JSON
 from app.store import disk_space
 from app.store.database import Connection, Row, insert, read_row, scalar
@@ -90,6 +92,87 @@ def keep(conn: Connection, turn: str, call: ModelCall) -> None:
         catalog=call.catalog,
         at=call.at,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A stretch of a turn, in seconds since 1970; `kind` is wait, route, model, tool, question or send.
+
+    `key` is that of its journal row, "" for none; `ok` is None where it cannot fail or has not ended.
+    """
+
+    kind: str
+    name: str
+    start: float
+    end: float
+    key: str = ""
+    ok: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnHead:
+    """A turn and its conversation; `waited_since`: when its first message came in."""
+
+    id: str
+    conversation_id: str
+    person_id: str
+    state: str
+    outcome: str
+    error: str
+    attempts: int
+    created_at: float
+    done_at: float | None
+    waited_since: float
+
+
+def turn_head(conn: Connection, turn: str) -> TurnHead:
+    """Return a turn. Raises RecadoError if there is none."""
+    row = conn.execute(
+        "SELECT t.*, coalesce((SELECT min(received_at) FROM inbox WHERE turn_id = t.id), t.created_at)"
+        " AS waited_since FROM turns t WHERE t.id = ?",
+        (turn,),
+    ).fetchone()
+    if row is None:
+        raise RecadoError(f"there is no turn {turn[:100]!r}")
+    return read_row(TurnHead, row)
+
+
+def steps(conn: Connection, head: TurnHead, trace: TurnTrace, now: float) -> list[Step]:
+    """Return the steps of a turn in the order in which they began; one that goes on ends `now`."""
+    rows = {row["key"]: row for row in trace.journal}
+    took = {call.key: call.seconds for call in trace.calls}
+    found = [Step("wait", "", head.waited_since, head.created_at)]
+    for key, row in rows.items():
+        if row["kind"] == "route":
+            found.append(Step("route", "", head.created_at, row["at"], key))
+        elif row["kind"] == "llm":
+            model = next((call.model for call in trace.calls if call.key == key), "")
+            found.append(Step("model", model, row["at"] - took.get(key, 0.0), row["at"], key))
+            for call in row["payload"]["calls"]:
+                found += _tool_step(rows, f"{key.removeprefix('llm:')}:{call['id']}", call["name"], now)
+    for row in conn.execute(
+        "SELECT tool, state, created_at, answered_at FROM approvals WHERE turn_id = ?", (head.id,)
+    ):
+        is_yes = None if row["state"] == "open" else row["state"] == "yes"
+        found.append(Step("question", row["tool"], row["created_at"], row["answered_at"] or now, ok=is_yes))
+    for row in conn.execute(
+        "SELECT o.created_at, o.sent_at, o.state FROM outbox o JOIN messages m ON m.id = o.message_id"
+        " WHERE m.turn_id = ? AND o.origin <> 'question' ORDER BY o.seq",
+        (head.id,),
+    ):
+        ended = {"sent": True, "failed": False}.get(row["state"])
+        end = row["sent_at"] or (row["created_at"] if ended is False else now)
+        found.append(Step("send", "", row["created_at"], end, ok=ended))
+    return sorted(found, key=lambda step: (step.start, step.end))
+
+
+def _tool_step(rows: Mapping[str, JSON], call: str, name: str, now: float) -> list[Step]:
+    intent, result = rows.get(f"intent:{call}"), rows.get(f"tool:{call}")
+    if intent is None and result is None:
+        return []  # it waits for an answer
+    end = result["at"] if result is not None else now
+    ok = result["payload"].get("facts", {}).get("ok") if result is not None else None
+    return [Step("tool", name, intent["at"] if intent is not None else end, end, f"tool:{call}", ok)]
 
 
 def recent_turns(conn: Connection, limit: int = 20) -> list[TurnLine]:

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import orjson
 
+from app.errors import RecadoError
 from app.messages import JSON, FollowUp, in_own_words, retold
 from app.people import Conversation
 from app.store import approvals
@@ -120,6 +121,24 @@ def load_turn(conn: Connection, turn: str, history: int, day: str) -> TurnState:
     ).fetchone()
     if row is None:
         raise TurnGone(f"turn {turn} has ended")
+    return _read_turn(conn, row, history, day)
+
+
+def replayed_turn(conn: Connection, turn: str, history: int, day: str) -> TurnState:
+    """Read the state of a turn as if it began now: without its journal, and nothing is written.
+
+    Raises RecadoError if there is no such turn.
+    """
+    row = conn.execute("SELECT * FROM turns WHERE id = ?", (turn,)).fetchone()
+    if row is None:
+        raise RecadoError(f"there is no turn {turn[:100]!r}")
+    state = _read_turn(conn, row, history, day)
+    before = tuple(one for one in state.exchanges if one.at < state.created_at)
+    return replace(state, journal={}, exchanges=before, open_questions=(), taint=(), has_asked=False)
+
+
+def _read_turn(conn: Connection, row: Row, history: int, day: str) -> TurnState:
+    turn = row["id"]
     person = by_id(conn, row["person_id"])
     conversation = conn.execute(
         "SELECT * FROM conversations WHERE id = ?", (row["conversation_id"],)

@@ -109,8 +109,8 @@ class TurnRunner:
         turn.build_prompt()
         tools = turn.prompt.tools.schemas if with_tools else []
         started = time.monotonic()
-        answer = await self._complete(turn, tools)
-        text, calls = _read_answer(turn, answer, turn.offered if with_tools else ())
+        answer = await complete(turn, self._services, tools)
+        text, calls = read_answer(turn, answer, turn.offered if with_tools else ())
         asked = Round(text, calls, attached=answer.attached if calls else {})
         key = f"llm:{number}"
         call = turn.prompt.traced(key, answer, time.monotonic() - started, with_tools=with_tools)
@@ -125,29 +125,6 @@ class TurnRunner:
         await self._ask(
             turn, number, with_tools=fault.kind == "not done" and number < turn.settings.max_tool_rounds
         )
-
-    async def _complete(self, turn: TurnContext, tools: list[dict[str, JSON]]) -> ModelAnswer:
-        """Ask the model, again with a shorter prompt when its window has no room for the whole one."""
-        while True:
-            request = ModelRequest(
-                "answer",
-                turn.prompt.messages,
-                tools,
-                said=turn.said,
-                person=turn.person,
-                earlier=turn.state.exchanges[-RECENT_EXCHANGES:],
-                max_tokens=turn.tokens_left(tools),
-                facts=tuple(fact.text for fact in turn.facts if not fact.outside),
-                waits=bool(turn.state.open_questions),
-            )
-            try:
-                return await turn.patience.complete(self._services.model, request)
-            except ModelError as error:
-                if not error.is_too_long or turn.shortened == len(SHORTER):
-                    raise
-                turn.shortened += 1
-                turn.build_prompt()
-                log.warning("the prompt is too long for the model", turn=turn.id)
 
     async def _run_tools(
         self, turn: TurnContext, number: int, calls: Sequence[ToolCall], begun: frozenset[str]
@@ -165,7 +142,31 @@ class TurnRunner:
         return True
 
 
-def _read_answer(
+async def complete(turn: TurnContext, services: TurnServices, tools: list[dict[str, JSON]]) -> ModelAnswer:
+    """Ask the model, again with a shorter prompt when its window has no room for the whole one."""
+    while True:
+        request = ModelRequest(
+            "answer",
+            turn.prompt.messages,
+            tools,
+            said=turn.said,
+            person=turn.person,
+            earlier=turn.state.exchanges[-RECENT_EXCHANGES:],
+            max_tokens=turn.tokens_left(tools),
+            facts=tuple(fact.text for fact in turn.facts if not fact.outside),
+            waits=bool(turn.state.open_questions),
+        )
+        try:
+            return await turn.patience.complete(services.model, request)
+        except ModelError as error:
+            if not error.is_too_long or turn.shortened == len(SHORTER):
+                raise
+            turn.shortened += 1
+            turn.build_prompt()
+            log.warning("the prompt is too long for the model", turn=turn.id)
+
+
+def read_answer(
     turn: TurnContext, answer: ModelAnswer, offered: Sequence[str]
 ) -> tuple[str, tuple[ToolCall, ...]]:
     """Return the answer's text and calls; calls written as text count where they may."""
