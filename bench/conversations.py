@@ -11,6 +11,7 @@ from typing import Any
 
 from bench.client import SAID, Connection, new_message, phone
 from bench.measure import cpu_seconds
+from bench.postgres import PostgresServer
 from bench.process import ROOT, STOP_SECONDS, Measured
 from bench.standin import StandIn
 
@@ -22,8 +23,15 @@ AFTERWARDS = 0.1
 class Talk:
     """Conversations with a server."""
 
-    def __init__(self, server: Measured, world: StandIn, said: str = SAID) -> None:
+    def __init__(
+        self,
+        server: Measured,
+        world: StandIn,
+        said: str = SAID,
+        database: PostgresServer | None = None,  # whose CPU counts too
+    ) -> None:
         self.server = server
+        self._database = database
         self._world = world
         self._said = said
 
@@ -38,11 +46,15 @@ class Talk:
 
     async def cpu(self, people: Iterable[int], at_once: int = 1) -> float:
         """Milliseconds of CPU a turn."""
-        before, calls = self.server.cpu, self._world.model_calls
+        before, calls = self._cpu, self._world.model_calls
         times = await self.turns(people, at_once)
         await asyncio.sleep(AFTERWARDS)
         self._world.expect_turns(len(times), since=calls)
-        return (self.server.cpu - before) * 1000 / len(times)
+        return (self._cpu - before) * 1000 / len(times)
+
+    @property
+    def _cpu(self) -> float:
+        return self.server.cpu + (self._database.cpu if self._database else 0.0)
 
     async def _lane(self, people: Iterator[int], times: list[float]) -> None:
         connection = await Connection.open(self.server.url)

@@ -1,13 +1,13 @@
 """Conversations of the past, written straight into a database that no server has open."""
 
-import sqlite3
 import time
-from collections.abc import Iterator
 from contextlib import closing
+from itertools import islice, product
 from pathlib import Path
+from typing import Any
 
 from app.phones import canonical
-from app.store.sqlite import SQLite
+from app.store.database import Engine, Location, engine_of
 from bench.client import SAID, phone
 from bench.standin import DONE
 
@@ -15,74 +15,78 @@ DAY = 86_400.0
 BATCH = 10_000
 """Exchanges written before the next commit."""
 
+Rows = dict[str, list[dict[str, Any]]]
+"""Rows by their table; those of a table have the same columns."""
 
-def seed(database: Path, people: range, exchanges: int) -> None:
+
+def seed(database: Location, people: range, exchanges: int) -> None:
     """Gives each of these people so many answered messages, the newest an hour old."""
-    engine = SQLite(database)
+    engine = engine_of(database)
     engine.prepare()
+    with closing(engine.connect()) as connection:
+        if isinstance(database, Path):
+            connection.execute("PRAGMA synchronous=OFF")
+            connection.execute("PRAGMA cache_size=-500000")  # KiB: indexes are filled in no order
+        else:
+            connection.execute("SET session_replication_role = replica")  # the rows need no checks
+            connection.execute("SET synchronous_commit = off")
+        number = engine.last_number(connection, "messages", "id")
+        parts = [_person(n) for n in people]
+        past = product(range(exchanges), people)  # in the order of time
+        while parts:
+            load(engine, connection, parts)
+            batch = enumerate(islice(past, BATCH))
+            parts = [_exchange(number + 2 * at, n, exchange, exchanges) for at, (exchange, n) in batch]
+            number += 2 * len(parts)
+        if isinstance(database, Path):
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        else:
+            engine.set_last_number(connection, "messages", "id", number)
+            connection.execute("VACUUM ANALYZE")
     engine.unlock()
-    with closing(sqlite3.connect(database, isolation_level=None)) as connection:
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=OFF")
-        connection.execute("PRAGMA cache_size=-500000")  # KiB: indexes are filled in no order
-        connection.execute("BEGIN")
-        for n in people:
-            _person(connection, n)
-        for done, (n, exchange) in enumerate(_past(people, exchanges), 1):
-            _exchange(connection, n, exchange, exchanges)
-            if done % BATCH == 0:
-                connection.execute("COMMIT")
-                connection.execute("BEGIN")
-        connection.execute("COMMIT")
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def _past(people: range, exchanges: int) -> Iterator[tuple[int, int]]:
-    """Every exchange of everybody, in the order of time."""
-    return ((n, exchange) for exchange in range(exchanges) for n in people)
+def load(engine: Engine, connection: Any, parts: list[Rows]) -> None:
+    """Writes the rows of all parts in one transaction, the tables in the order of the first."""
+    connection.execute("BEGIN")
+    for table in dict.fromkeys(table for part in parts for table in part):
+        rows = [row for part in parts for row in part.get(table, ())]
+        engine.load(connection, table, list(rows[0]), [tuple(row.values()) for row in rows])
+    connection.execute("COMMIT")
 
 
-def _person(connection: sqlite3.Connection, n: int) -> None:
-    person, born = f"person{n}", time.time() - 300 * DAY
-    connection.execute(
-        "INSERT INTO people (id, realm, name, access, language, created_at)"
-        " VALUES (?, 'whatsapp', 'Ana', 'allowed', 'en', ?)",
-        (person, born),
-    )
-    connection.execute(
-        "INSERT INTO aliases VALUES ('whatsapp', 'phone', ?, ?, ?, ?)",
-        (canonical(phone(n)), canonical(phone(n)), person, born),
-    )
-    connection.execute(
-        "INSERT INTO conversations (id, person_id, channel, created_at) VALUES (?, ?, 'whatsapp', ?)",
-        (f"conversation{n}", person, born),
-    )
+def _person(n: int) -> Rows:
+    person, born, number = f"person{n}", time.time() - 300 * DAY, canonical(phone(n))
+    of_person = {"person_id": person, "created_at": born}
+    who = {"id": person, "realm": "whatsapp", "name": "Ana", "access": "allowed", "language": "en"}
+    alias = {"realm": "whatsapp", "kind": "phone", "value": number, "address": number}
+    return {
+        "people": [{**who, "created_at": born}],
+        "aliases": [{**alias, **of_person}],
+        "conversations": [{"id": f"conversation{n}", "channel": "whatsapp", **of_person}],
+    }
 
 
-def _exchange(connection: sqlite3.Connection, n: int, exchange: int, exchanges: int) -> None:
-    """A message, the turn that answered it and the answer, all of them done."""
-    person, conversation, turn = f"person{n}", f"conversation{n}", f"turn{n}.{exchange}"
+def _exchange(number: int, n: int, exchange: int, exchanges: int) -> Rows:
+    """A message, the turn that answered it and the answer; `number` is that of the last message."""
+    turn, where = f"turn{n}.{exchange}", {"person_id": f"person{n}", "conversation_id": f"conversation{n}"}
     at = time.time() - 3600 - (exchanges - exchange) * 200 * DAY / exchanges
-    connection.execute(
-        "INSERT INTO turns (id, person_id, conversation_id, state, outcome, attempts, reply, traced,"
-        " created_at, done_at) VALUES (?, ?, ?, 'done', 'answered', 1, ?, 0, ?, ?)",
-        (turn, person, conversation, DONE, at, at),
-    )
+    ended = {"state": "done", "outcome": "answered", "attempts": 1, "reply": DONE, "traced": 0}
+    sent = {"payload": "{}", "state": "sent", "attempts": 1, "wamid": f"wamid.out.{turn}"}
     said, answered = (
-        connection.execute(
-            "INSERT INTO messages (person_id, conversation_id, direction, wamid, kind, text, turn_id, at)"
-            " VALUES (?, ?, ?, ?, 'text', ?, ?, ?)",
-            (person, conversation, direction, f"wamid.{direction}.{turn}", text, turn, at),
-        ).lastrowid
-        for direction, text in (("in", SAID), ("out", DONE))
+        {"id": id, **where, "direction": direction, "wamid": f"wamid.{direction}.{turn}", "kind": "text"}
+        | {"text": text, "turn_id": turn, "at": at}
+        for id, direction, text in ((number + 1, "in", SAID), (number + 2, "out", DONE))
     )
-    connection.execute(
-        "INSERT INTO inbox (message_id, person_id, conversation_id, kind, received_at, due_at, turn_id,"
-        " done_at) VALUES (?, ?, ?, 'message', ?, ?, ?, ?)",
-        (said, person, conversation, at, at, turn, at),
-    )
-    connection.execute(
-        "INSERT INTO outbox (id, source, part, person_id, conversation_id, message_id, payload, state,"
-        " attempts, wamid, created_at, sent_at) VALUES (?, ?, 0, ?, ?, ?, '{}', 'sent', 1, ?, ?, ?)",
-        (f"out{turn}", f"turn:{turn}", person, conversation, answered, f"wamid.out.{turn}", at, at),
-    )
+    return {
+        "turns": [{"id": turn, **where, **ended, "created_at": at, "done_at": at}],
+        "messages": [said, answered],
+        "inbox": [
+            {"message_id": number + 1, **where, "kind": "message", "received_at": at, "due_at": at}
+            | {"turn_id": turn, "done_at": at}
+        ],
+        "outbox": [
+            {"id": f"out{turn}", "source": f"turn:{turn}", "part": 0, **where, "message_id": number + 2}
+            | {**sent, "created_at": at, "sent_at": at}
+        ],
+    }

@@ -4,7 +4,8 @@
                                   ask the tools to take as long
     /v25.0/<number>/messages      the Graph API: accepts every send and every typing sign
 
-The model plays one job: a classifier's answer, two rounds of four tool calls each, a final text.
+The model plays one job: a classifier's answer, two rounds of four tool calls each, a final text. Beside the
+turns it is asked now and then to sum up what was said; that is no call of a turn.
 """
 
 import asyncio
@@ -22,6 +23,8 @@ ROUNDS = 2
 MODEL_CALLS = 1 + ROUNDS + 1
 """Of a turn: the classifier's, one a round, the final text."""
 DONE = "Both places were looked at: four gauges each, and nothing is out of the ordinary."
+
+SUMMARY = '{"who": ["Ana"], "facts": ["reads the gauges of two places"]}'
 
 
 class StandIn:
@@ -61,6 +64,8 @@ class StandIn:
         request = orjson.loads(body)
         if path.endswith("/chat/completions"):
             seconds = int(path.split("/")[1]) / 1000
+            if _wants_summary(request):
+                return _completion({"content": SUMMARY}), seconds
             self.model_calls += 1
             if self.keep:
                 self.kept.append(request)
@@ -72,6 +77,10 @@ class StandIn:
             return b'{"success":true}', 0.0
         self.sends += 1
         return b'{"messaging_product":"whatsapp","messages":[{"id":"wamid.out%d"}]}' % next(self._ids), 0.0
+
+
+def _wants_summary(request: dict[str, Any]) -> bool:
+    return str(request["messages"][0]["content"]).startswith("You keep the memory of a chat")
 
 
 def _play(request: dict[str, Any], seconds: float) -> dict[str, Any]:

