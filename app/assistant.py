@@ -99,10 +99,10 @@ class Assistant:
         self.transport = transport or Transport()
         self.sandbox = Sandbox(settings)
         skills = build_skills(settings, self.sandbox, self.troubles)
-        self.workers, loader = skills.workers, skills.loader
+        self.workers, self.skills, self.switches = skills.workers, skills.loader, skills.switches
         environment = skill_environment()
         self.configuration, self.servers = build_mcp(
-            settings, environment, loader, self.sandbox, self.troubles
+            settings, environment, self.skills, self.sandbox, self.troubles
         )
         self.files = Files(
             settings.workspace_dir,
@@ -116,7 +116,7 @@ class Assistant:
             closed=settings.own_places,
         )
         self.abilities = build_routing(
-            settings, environment, loader, self.servers, registry, self.sandbox, self.files
+            settings, environment, self.skills, self.servers, registry, self.sandbox, self.files
         )
         self.servers.subscribe(self.abilities.refresh_soon)  # the next message finds what was installed
         self.model: Model = _model(settings, self.abilities, self.files, self.store, self.metrics)
@@ -177,6 +177,8 @@ class Assistant:
         unasked = self._engine(ConfirmationPolicy(settings.confirmation_mode, refuse_confirmation))
         calls = OperatorCalls(services, unasked, self.contexts, self.access)
         self.tool_server = ToolServer(self.admin_token, calls)
+        pressed = self._engine(ConfirmationPolicy(settings.confirmation_mode, _agreed))
+        self.console_calls = OperatorCalls(services, pressed, self.contexts, self.access, of_servers=True)
         hints = Wakes(self.carrier, self.hints, services.look_again) if wakes else None
         self.intake = Intake(self.store, self.access, self.metrics, hints)
         self.sweep = Sweep(
@@ -317,6 +319,11 @@ def _model(
     from app.llm.offline.model import OfflineModel
 
     return OfflineModel(abilities)
+
+
+async def _agreed(name: str, args: dict[str, object]) -> bool:
+    """Say yes to a call: in the console, a person read its form and pressed its button."""
+    return True
 
 
 async def _nobody_to_ask(name: str, args: dict[str, object]) -> bool:

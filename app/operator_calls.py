@@ -37,11 +37,18 @@ async def refuse_confirmation(name: str, args: dict[str, JSON]) -> bool:
 class OperatorCalls:
     """The tools of our skills, and calls of them.
 
-    Tools of other MCP servers are not passed on, nor are tools that have a card of their own.
+    Tools of other MCP servers are not passed on but where `of_servers`, nor are tools that have a card of
+    their own.
     """
 
     def __init__(
-        self, services: TurnServices, engine: ExecutionEngine, contexts: ToolContexts, access: AccessPolicy
+        self,
+        services: TurnServices,
+        engine: ExecutionEngine,
+        contexts: ToolContexts,
+        access: AccessPolicy,
+        *,
+        of_servers: bool = False,
     ) -> None:
         self._store = services.store
         self._engine = engine
@@ -49,6 +56,7 @@ class OperatorCalls:
         self._contexts = contexts
         self._profiles = services.profiles
         self._access = access
+        self._of_servers = of_servers
         self._locks = WeakValueDictionary[UncertainCall, asyncio.Lock]()
 
     @property
@@ -57,7 +65,7 @@ class OperatorCalls:
         return [
             tool
             for tool in self._abilities.registry.list_all()
-            if tool.card is None and self._abilities.skill(tool.category) is not None
+            if tool.card is None and (self._of_servers or self._abilities.skill(tool.category) is not None)
         ]
 
     async def refresh(self) -> None:

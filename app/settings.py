@@ -474,7 +474,7 @@ SECRET_VARIABLES = tuple(
 _OWN_DATA = (
     *("admin_token", "server.json", "simulator.json", "simulator.jsonl", "simulator.jsonl.new"),
     *(".cache", "knowledge", "mcp", "media", "private", "quarantine", "secrets", "skills", "skills-removed"),
-    *("traces", "workers"),
+    *("skills.json", "traces", "workers"),
 )
 
 

@@ -5,7 +5,9 @@ from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.responses import HTMLResponse, JSONResponse
 
 from app.assistant import Assistant
+from app.console.abilities import add_abilities
 from app.console.conversations import add_conversations
+from app.console.decisions import add_decisions
 from app.console.people import add_people
 from app.console.records import add_records
 from app.console.site import Examine, Site, open_router
@@ -13,6 +15,11 @@ from app.console.today import add_today
 from app.console.turns import add_turns
 from app.erasure import Erasure
 from app.http.dependencies import Guard
+
+_SUBJECTS = (
+    *(add_today, add_conversations, add_turns, add_decisions, add_abilities, add_people),
+    *(add_records,),
+)
 
 
 def description_router(guard: Guard) -> APIRouter:
@@ -33,7 +40,7 @@ def description_router(guard: Guard) -> APIRouter:
 def build_console(assistant: Assistant, erasure: Erasure, examine: Examine | None = None) -> Site:
     """Return the pages under /console; without a session each shows the sign-in page instead."""
     site = Site(assistant, erasure, examine)
-    for add in (add_today, add_conversations, add_turns, add_people, add_records):
+    for add in _SUBJECTS:
         add(site)
     site.router.include_router(open_router(site))
     return site

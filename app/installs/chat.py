@@ -154,13 +154,17 @@ class _ChatInstalls:
         self._candidates = installer
         self._writer = writer
 
-    def whole_card(self, question: approvals.Approval) -> str:
-        """Write the card of an install for the console, in English and of any length. Blocks."""
+    def whole_card(self, question: approvals.Approval, language: str) -> str:
+        """Write the card of an install for the console, of any length. Blocks."""
         try:
-            text = self._writer.whole("en", self._candidates.load(question.subject)).text
+            text = self.card(language, self._candidates.load(question.subject)).text
         except RecadoError as error:
             text = visible(str(error))
-        return with_sources("en", text, question.sources)
+        return with_sources(language, text, question.sources)
+
+    def card(self, language: str, candidate: Candidate) -> CardText:
+        """Write the whole card of what would be installed. Blocks."""
+        return self._writer.whole(language, candidate)
 
 
 class SkillInstalls(_ChatInstalls):
@@ -238,21 +242,21 @@ class ServerInstalls(_ChatInstalls):
     ) -> None:
         super().__init__(installer, writer)
         self.installer = installer
-        self._directory = directory
+        self.directory = directory
         self._servers = servers
         self._config_path = settings.mcp_config_path
 
     async def close(self) -> None:
         """End a fetch of the registry that is under way."""
-        await self._directory.close()
+        await self.directory.close()
 
     @_answered
     async def search(self, words: str, context: ToolContext) -> ToolResult:
         """List servers of the registry by what they are for, also those that cannot be installed and why."""
         language = context.language
-        found = await self._directory.search(words, MAX_CHOICES)
+        found = await self.directory.search(words, MAX_CHOICES)
         if not found:
-            return sentences.not_found(language, words, await self._directory.nearest_topics(words, language))
+            return sentences.not_found(language, words, await self.directory.nearest_topics(words, language))
         names = [entry.name for entry in found]
         return ToolResult.success({"names": names, "summary": sentences.list_text(language, found)})
 
@@ -330,12 +334,13 @@ class ServerInstalls(_ChatInstalls):
         said = say(language, "✓ Approved: the tools of {name}", name=state.name)
         return ToolResult.success({"name": state.name, "summary": said})
 
-    def whole_approval_card(self, question: approvals.Approval) -> str:
+    def whole_approval_card(self, question: approvals.Approval, language: str) -> str:
         """Write the card of tools that are held back for the console."""
         state = self._state(str(loads(question.arguments)["name"]))
         is_there = state is not None and subject_of(state) == question.subject
-        text = sentences.held_back_text("en", state) if is_there and state else "what was asked about is gone"
-        return with_sources("en", text, question.sources)
+        gone = say(language, "What was asked about is gone.")
+        text = sentences.held_back_text(language, state) if is_there and state else gone
+        return with_sources(language, text, question.sources)
 
     @_in_words
     async def install_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
@@ -377,7 +382,7 @@ class ServerInstalls(_ChatInstalls):
     async def _plan(self, arguments: Mapping[str, JSON], language: str) -> Plan:
         """Plan the install that is meant, or raise `Refused` with what to choose from, or why not."""
         name = str(arguments["name"])
-        found = await resolve(self._directory, name)
+        found = await resolve(self.directory, name)
         if isinstance(found, list) and found:
             names = [entry.name for entry in found]
             data = {"names": names, "summary": sentences.list_text(language, found, asks=True)}
@@ -385,7 +390,7 @@ class ServerInstalls(_ChatInstalls):
             # the words are their authors'
             raise Refused(ToolResult.success(data, outside=True, choices=to_pick))
         if isinstance(found, list):
-            topics = await self._directory.nearest_topics(name, language)
+            topics = await self.directory.nearest_topics(name, language)
             raise Refused(sentences.not_found(language, name, topics))
         folder, network = str(arguments.get("folder") or ""), arguments.get("network")
         try:

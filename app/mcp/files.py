@@ -65,6 +65,17 @@ def set_enabled(path: Path, name: str, enabled: bool) -> None:
         entry["enabled"] = enabled
 
 
+def keep_for_owners(path: Path, name: str, alone: bool) -> None:
+    """Let owners alone use a server, or whom it was for before. Raises MappingError."""
+    with _changing(path) as servers:
+        entry = servers.get(name)
+        if not isinstance(entry, dict):
+            raise MappingError(f"{path} has no server {name}")
+        entry.pop("audience", None)
+        if alone:
+            entry["audience"] = "owners"
+
+
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold the lock of a file that several programs change for a moment; make its folder."""

@@ -105,8 +105,11 @@ def entry_of(record: InstalledServer) -> dict[str, JSON]:
 
 
 def agrees(record: InstalledServer, entry: JSON) -> bool:
-    """Tell whether an entry is what was approved; it may be turned off and on."""
-    return isinstance(entry, dict) and {**entry, "enabled": True} == entry_of(record)
+    """Tell whether an entry is what was approved; it may be turned off, and kept for owners alone."""
+    if not isinstance(entry, dict):
+        return False
+    approved = {key: value for key, value in entry.items() if (key, value) != ("audience", "owners")}
+    return {**approved, "enabled": True} == entry_of(record)
 
 
 def to_definition(record: InstalledServer, secrets: dict[str, str], entry: JSON = None) -> ServerDefinition:
@@ -123,7 +126,7 @@ def to_definition(record: InstalledServer, secrets: dict[str, str], entry: JSON 
         home=str(Path(record.folder).parent / HOME) if record.folder else "",
         sha256=record.sha256,
         sandboxed=not record.url,
-        audience=record.audience,
+        audience="owners" if (entry or {}).get("audience") == "owners" else record.audience,
         trusted=record.trusted,
         version=record.version,
         description=record.description,

@@ -21,6 +21,7 @@ from app.skills.skill import (
     bundled_names,
     load_skill,
 )
+from app.skills.switches import SkillSwitches
 from app.skills.workers import FailureReporter, Workers
 from app.tools import Tool
 
@@ -37,13 +38,15 @@ class Skills:
 
     loader: "SkillLoader"
     workers: Workers
+    switches: SkillSwitches
 
 
 def build_skills(settings: Settings, sandbox: Sandbox, reporter: FailureReporter) -> Skills:
     """Build the loader of all skills, with the workers that run their code."""
     installed = InstalledSkills(settings.data_dir, sandbox)
     workers = Workers(launcher=installed, reporter=reporter)
-    return Skills(SkillLoader(settings.skills_dir, workers=workers, installed=installed), workers)
+    loader = SkillLoader(settings.skills_dir, workers=workers, installed=installed)
+    return Skills(loader, workers, installed.switches)
 
 
 class SkillLoader:
@@ -99,7 +102,12 @@ class SkillLoader:
             if version[0] is not None or is_skill(path):
                 after[path] = self._current(path, version)
         self._loaded = after
-        if after.keys() == before.keys() and all(before[path] is skill for path, skill in after.items()):
+        is_switched = self._store is not None and self._store.switches.refresh()
+        if (
+            not is_switched
+            and after.keys() == before.keys()
+            and all(before[path] is skill for path, skill in after.items())
+        ):
             return False
         self._arrange()
         if self._workers is not None:
@@ -159,7 +167,7 @@ class SkillLoader:
                 reason = f"the folder {first.folder} has a skill of the same name {skill.name!r}"
                 clashes.append(f"{skill.folder} is left out: {reason}")
                 skill = replace(skill, tools=(), available=False, reason=skill.reason or reason)
-            skills.append(skill)
+            skills.append(self._store.switches.apply(skill) if self._store is not None else skill)
         tools: dict[str, Tool] = {}
         phrases: dict[str, dict[str, tuple[str, ...]]] = {}
         for skill in sorted(skills, key=lambda one: (not one.bundled, bool(one.installed), one.name)):
@@ -185,6 +193,7 @@ class InstalledSkills:
     def __init__(self, data_dir: Path, sandbox: Sandbox) -> None:
         self._data_dir = data_dir
         self._sandbox = sandbox
+        self.switches = SkillSwitches(data_dir)
 
     @classmethod
     def of(cls, settings: Settings) -> "InstalledSkills":

@@ -259,6 +259,12 @@ def listing(conn: Connection) -> list[PersonLine]:
     ]
 
 
+def frozen(conn: Connection) -> list[PersonLine]:
+    """Return the people who wait to be confirmed."""
+    rows = conn.execute("SELECT id, name, role, access, frozen, realm FROM people WHERE frozen <> ''")
+    return [PersonLine(names=names_of(conn, row["id"]), **row) for row in rows.fetchall()]
+
+
 async def languages(store: Database) -> set[str]:
     """Return the languages of those who may write here."""
     rows = await store.all(f"SELECT DISTINCT language FROM people WHERE language <> '' AND {MAY_TALK}")

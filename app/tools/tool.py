@@ -56,7 +56,7 @@ class Traits:
     """Refuses a call before anybody is asked about it: returns a failure, or None."""
     card: Callable[[dict[str, JSON], ToolContext], Awaitable[Any]] | None = None
     """Makes the card (`app.turns.cards.Card`) of a tool that asks in every mode."""
-    whole_card: Callable[[Any, Services], str] | None = None
+    whole_card: Callable[[Any, Services, str], str] | None = None
     """Writes the card of an open question for the console."""
     changes_person: bool = False
     """It runs before the others of its round, which go by what it changed."""

@@ -13,7 +13,7 @@ from app.store.skill_data import SkillStore
 from app.tools import Tool, ToolContext
 from app.tools.context import Services
 from app.tools.plain import loads
-from app.turns.cards import named_card, with_sources
+from app.turns.cards import call_card, named_card, with_sources
 from app.turns.state import TurnContext
 
 
@@ -66,13 +66,16 @@ class ToolContexts:
             own_words=turn.own_words,
         )
 
-    def whole_card(self, question: Approval) -> str:
-        """Write the card of an open question for the console, in English and of any length. Blocks."""
-        tool = self._tools.tool(question.tool)
+    def whole_card(self, question: Approval, language: str = "en") -> str:
+        """Write the card of an open question for the console, of any length. Blocks."""
+        tool, arguments = self._tools.tool(question.tool), loads(question.arguments)
         if tool is not None and tool.whole_card is not None:
-            return tool.whole_card(question, self._services)
-        card = named_card("en", question.tool, loads(question.arguments))
-        return with_sources("en", card.text, question.sources)
+            return tool.whole_card(question, self._services, language)
+        if tool is None:
+            text = named_card(language, question.tool, arguments).text
+        else:
+            text = call_card(language, tool, arguments, self._tools.sentences(tool)).text
+        return with_sources(language, text, question.sources, self._tools)
 
     def _http(self, tool: Tool, settings: Mapping[str, str]) -> HttpClient | SyncHttpClient | None:
         if self._transport is None:

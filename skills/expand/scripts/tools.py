@@ -177,6 +177,12 @@ remove_skill.card = _remove_skill_card
 install_mcp_server.card = _install_server_card
 remove_mcp_server.card = _remove_server_card
 approve_mcp_tools.card = _approve_tools_card
-install_skill_from_url.whole_card = lambda question, services: services.installer.whole_card(question)
-install_mcp_server.whole_card = lambda question, services: services.servers.whole_card(question)
-approve_mcp_tools.whole_card = lambda question, services: services.servers.whole_approval_card(question)
+install_skill_from_url.whole_card = lambda question, services, language: services.installer.whole_card(
+    question, language
+)
+install_mcp_server.whole_card = lambda question, services, language: services.servers.whole_card(
+    question, language
+)
+approve_mcp_tools.whole_card = lambda question, services, language: services.servers.whole_approval_card(
+    question, language
+)

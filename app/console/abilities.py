@@ -1,0 +1,219 @@
+"""The pages of abilities: skills and servers with their state, installs, secrets, and trying a tool."""
+
+import asyncio
+import json
+import time
+from typing import Any, Literal
+
+from fastapi import Request, Response
+
+from app.console.installing import Installing, Kind, in_words
+from app.console.site import Site, back, language_of
+from app.console.tool_form import PREFIX, arguments_of, fields_of
+from app.errors import RecadoError
+from app.installs.card_text import Candidate
+from app.installs.directory import MAX_CHOICES
+from app.installs.entries import Entry
+from app.installs.errors import InstallError
+from app.installs.pipeline import Approval
+from app.installs.sentences import reason_said
+from app.mcp.files import keep_for_owners, set_enabled
+from app.store import alerts, tool_statistics
+from app.store.database import Connection
+from app.tools import Tool
+
+STATISTICS_SECONDS = 6 * 86_400.0  # before today
+HERE = "/console/abilities"
+
+
+def add_abilities(site: Site) -> None:
+    """Add the pages of skills and servers."""
+    router, assistant = site.router, site.assistant
+    catalog, servers, installs = assistant.abilities, assistant.servers, assistant.installs
+    installing = Installing(assistant)
+
+    def server(name: str) -> dict[str, Any]:
+        report: dict[str, Any] = assistant.configuration.report(servers.states())
+        found = next((row for row in report["servers"] if row["name"] == name), None)
+        if found is None:
+            raise RecadoError(f"there is no server {name[:100]!r}")
+        return dict(found)
+
+    def tool(name: str) -> Tool:
+        found = next((one for one in assistant.console_calls.tools if one.name == name), None)
+        if found is None:
+            raise RecadoError(f"{name[:100]} is no tool that can be tried here")
+        return found
+
+    async def entry_named(name: str) -> Entry:
+        entry = await installs.servers.directory.get(name)
+        if entry is None:
+            raise RecadoError(f"the directory has no server {name[:100]!r}")
+        return entry
+
+    @router.get(HERE)
+    async def abilities(request: Request) -> Response:
+        """Show every skill and every server."""
+
+        def rows(conn: Connection) -> dict[str, Any]:
+            since = tool_statistics.day_of(time.time() - STATISTICS_SECONDS)
+            aside = {alert.code: alert.text for alert in alerts.open_alerts(conn)}
+            return {
+                "figures": {one.tool: one for one in tool_statistics.summary(conn, since)},
+                "aside": {code.split(":")[1]: text for code, text in aside.items() if code[:6] == "skill:"},
+            }
+
+        async def read() -> dict[str, Any]:
+            skills = sorted(assistant.skills.skills, key=lambda one: one.bundled)
+            running = [one for one in installing.installs.values() if one.state == "running"]
+            return await site.store.read(rows) | {
+                "skills": [(one, assistant.switches.of(one.name)) for one in skills],
+                "servers": assistant.configuration.report(servers.states()),
+                "running": running,
+            }
+
+        return await site.page(request, "abilities.html", read)
+
+    @router.get(f"{HERE}/find")
+    async def find(request: Request, words: str = "") -> Response:
+        """Search the directory of servers."""
+        language, words = language_of(request), " ".join(words.split())[:100]
+        entries, trouble = [], ""
+        if words:
+            try:
+                entries = await installs.servers.directory.search(words, MAX_CHOICES)
+            except RecadoError as error:
+                trouble = in_words(language, error)
+        listed = [(one, one.reason and reason_said(language, one.reason)) for one in entries]
+        return site.render(request, "find.html", entries=listed, words=words, trouble=trouble)
+
+    @router.get(f"{HERE}/entry")
+    async def entry(request: Request, name: str) -> Response:
+        """Show a server of the directory, with a form for the values that it asks for."""
+        found = await entry_named(name)
+        inputs = [one for one in found.choice.inputs if not one.secret] if found.choice else []
+        return site.render(request, "entry.html", entry=found, inputs=inputs, prefix=PREFIX)
+
+    @router.post(f"{HERE}/entry")
+    async def plan(request: Request) -> Response:
+        """Show the card of a server with the values of its form."""
+        form, language = request.state.form, language_of(request)
+        found = await entry_named(form.get("name", ""))
+        values = {name.removeprefix(PREFIX): text for name, text in form.items() if name.startswith(PREFIX)}
+        given = {name: text for name, text in values.items() if text}
+        network = False if form.get("offline") else None
+        try:
+            made = await installs.servers.installer.propose(found, "", given, form.get("folder", ""), network)
+        except InstallError as error:
+            raise RecadoError(in_words(language, error)) from error
+        return await card(request, "server", made)
+
+    @router.post(f"{HERE}/skill")
+    async def skill(request: Request) -> Response:
+        """Fetch the skill at an address, and show its card."""
+        address = request.state.form.get("address", "").strip()
+        try:
+            made = await installs.skills.installer.propose(address)
+        except RecadoError as error:
+            raise RecadoError(in_words(language_of(request), error)) from error
+        return await card(request, "skill", made, address)
+
+    async def card(request: Request, kind: Kind, made: Candidate, address: str = "") -> Response:
+        writer = installs.servers if kind == "server" else installs.skills
+        text = await asyncio.to_thread(writer.card, language_of(request), made)
+        return site.render(request, "card.html", kind=kind, made=made, text=text, address=address)
+
+    @router.post(f"{HERE}/install")
+    async def install(request: Request) -> Response:
+        """Begin the install that the card showed."""
+        form = request.state.form
+        kind: Kind = "server" if form.get("kind") == "server" else "skill"
+        trusted, address = form.get("choice") == "trust", form.get("address", "")
+        approval = Approval(form.get("subject", ""), "console", trusted, address)
+        begun = installing.begin(kind, form.get("name", "")[:100], approval, language_of(request))
+        return back(f"{HERE}/installs/{begun.id}")
+
+    @router.get(f"{HERE}/installs/{{id}}")
+    async def progress(request: Request, id: str) -> Response:
+        """Show how far an install is."""
+
+        async def read() -> dict[str, Any]:
+            if id not in installing.installs:
+                raise RecadoError("this install was too long ago: see the list of abilities")
+            return {"install": installing.installs[id]}
+
+        return await site.page(request, "install.html", read)
+
+    @router.get(f"{HERE}/servers/{{name}}")
+    async def one_server(request: Request, name: str) -> Response:
+        """Show a server with its tools, and forms for what it lacks."""
+
+        async def read() -> dict[str, Any]:
+            tools = {one.name: one for one in assistant.console_calls.tools}
+            return {"server": (found := server(name)), "tools": [tools.get(each) for each in found["tools"]]}
+
+        return await site.page(request, "server.html", read)
+
+    @router.post(f"{HERE}/servers/{{name}}/secret")
+    async def secret(request: Request, name: str) -> Response:
+        """Keep a secret for a server, which is started anew with it."""
+        form = request.state.form
+        state = next((one for one in servers.states() if one.name == name), None)
+        definition = state.definition if state is not None else None
+        if definition is None or form.get("variable") not in definition.missing:
+            raise RecadoError("the server does not ask for that")
+        kept_as, value = definition.kept_as or name, form.get("value", "").strip()
+        await asyncio.to_thread(assistant.configuration.secrets.put, kept_as, form["variable"], value)
+        await servers.refresh()
+        return back(f"{HERE}/servers/{name}")
+
+    @router.post(f"{HERE}/servers/{{name}}/{{action}}")
+    async def change_server(
+        request: Request, name: str, action: Literal["on", "off", "owners", "all", "remove"]
+    ) -> Response:
+        """Turn a server on or off, keep it for owners, or remove one that was installed."""
+        path, found = assistant.configuration.path, server(name)
+        if action == "remove":
+            await installs.servers.installer.remove(name)
+        elif found["origin"] == "skill":
+            raise RecadoError("this server belongs to a skill: turn that one off")
+        elif action in ("on", "off"):
+            await asyncio.to_thread(set_enabled, path, name, action == "on")
+        else:
+            await asyncio.to_thread(keep_for_owners, path, name, action == "owners")
+        await servers.refresh()
+        return back(HERE)
+
+    @router.post(f"{HERE}/skills/{{name}}/{{action}}")
+    async def change_skill(
+        request: Request, name: str, action: Literal["on", "off", "owners", "all", "remove"]
+    ) -> Response:
+        """Turn a skill on or off, keep it for owners, or remove one that was installed."""
+        if assistant.skills.skill(name) is None:
+            raise RecadoError(f"there is no skill {name[:100]!r}")
+        if action == "remove":
+            await installs.skills.installer.remove(name)
+        else:
+            before = assistant.switches.of(name)
+            field = "off" if action in ("on", "off") else "owners_only"
+            switch = before.model_copy(update={field: action in ("off", "owners")})
+            await asyncio.to_thread(assistant.switches.put, name, switch)
+        await catalog.refresh()
+        return back(HERE)
+
+    @router.get(f"{HERE}/tools/{{name}}")
+    async def try_form(request: Request, name: str) -> Response:
+        """Show the form to try a tool."""
+        return site.render(request, "tool.html", tool=(one := tool(name)), fields=fields_of(one.input_schema))
+
+    @router.post(f"{HERE}/tools/{{name}}")
+    async def try_tool(request: Request, name: str) -> Response:
+        """Call a tool in the owner's name, and show its result."""
+        one, form = tool(name), request.state.form
+        result = await assistant.console_calls.call(name, arguments_of(one.input_schema, form))
+        text = json.dumps(json.loads(result.to_json()), ensure_ascii=False, indent=2)
+        given = {key.removeprefix(PREFIX): text for key, text in form.items() if key.startswith(PREFIX)}
+        fields = fields_of(one.input_schema)
+        return site.render(
+            request, "tool.html", tool=one, fields=fields, given=given, result=text, ok=result.ok
+        )

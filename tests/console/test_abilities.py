@@ -1,0 +1,78 @@
+"""Decisions and abilities in the console: answers, switches, a tool that is tried, an install to its end."""
+
+import re
+from typing import Any
+
+from tests.console.test_pages import Browser
+from tests.tides import SKILL, TOOLS, Web
+from tests.world import Graph, Server, wait_for
+
+HERE = "/console/abilities"
+
+
+def post(browser: Browser, page: str, form: str, **fields: str) -> str:
+    """Send a form that a page has, follow where it leads, and return what is shown."""
+    secret = re.search(r'name="csrf" value="(\w+)"', browser.page(page))
+    assert secret is not None
+    answer = browser.http.post(form, data={"csrf": secret[1], **fields}, follow_redirects=True)
+    assert answer.status_code == 200, answer.text
+    return answer.text
+
+
+def test_a_question_is_answered_in_place_of_who_was_asked(offline_town: Any) -> None:
+    server, graph = offline_town.server, offline_town.graph
+    person = offline_town.newcomer()
+    graph.say(person, "add <b>milk</b> to the party list")
+    graph.reply(person)
+    graph.say(person, "delete the list party")
+    graph.reply(person, 2)
+    browser = Browser(server)
+    page = browser.page("/console/decisions")
+    assert "Shall I delete the list “party”" in page
+    question = re.search(r'name="id" value="(approval_\w+)"', page)
+    assert question is not None
+    post(browser, "/console/decisions", "/console/decisions/answer", id=question[1], choice="yes")
+    graph.reply(person, 3)
+    assert question[1] not in browser.page("/console/decisions")
+    gone = browser.http.post("/console/decisions/answer", data={"id": question[1], "choice": "yes"})
+    assert gone.status_code == 403
+
+
+def test_a_skill_that_is_turned_off_is_not_offered_and_comes_back(make_world: Any) -> None:
+    server, graph = make_world()
+    browser = Browser(server)
+    assert "turned off" in post(browser, HERE, f"{HERE}/skills/notes/off")
+    graph.say("p0", "note: buy bread")
+    graph.reply("p0")
+    assert not server.rows("SELECT 1 FROM skill_data WHERE skill = 'notes'")
+    post(browser, HERE, f"{HERE}/skills/notes/on")
+    post(browser, HERE, f"{HERE}/skills/notes/owners")
+    graph.say("p1", "note: buy bread")
+    graph.reply("p1")
+    assert not server.rows("SELECT 1 FROM skill_data WHERE skill = 'notes'")
+    graph.say("p0", "note: buy bread")
+    assert "buy bread" in graph.reply("p0", 2)
+    tried = post(
+        browser, f"{HERE}/tools/calculate", f"{HERE}/tools/calculate", **{"argument-expression": "6*7"}
+    )
+    assert "42" in tried
+
+
+def test_a_skill_from_an_address_is_installed_with_its_card_and_its_progress(
+    house: tuple[Server, Graph], web: Web
+) -> None:
+    server, _ = house
+    browser = Browser(server)
+    address = web.put("/tides.zip", {"SKILL.md": SKILL, "scripts/tools.py": TOOLS})
+    card = post(browser, HERE, f"{HERE}/skill", address=address)
+    assert "sha256" in card
+    subject = re.search(r'name="subject" value="([^"]+)"', card)
+    assert subject is not None
+    fields = {"kind": "skill", "name": "tides", "subject": subject[1], "address": address}
+    page = post(browser, HERE, f"{HERE}/install", choice="yes", **fields)
+    where = re.search(r'sse-connect="(/console/abilities/installs/\w+)', page)
+    assert where is not None
+    wait_for(lambda: "It is installed." in browser.page(where[1]), "the end of the install")
+    wait_for(lambda: "tides" in browser.page(HERE), "the skill in the list")
+    removed = post(browser, HERE, f"{HERE}/skills/tides/remove")
+    assert "tides" not in removed
