@@ -285,6 +285,8 @@ class Channel(Protocol):
     def ask(self, text: str, question: str, buttons: Sequence[Button]) -> list[Outgoing]:
         """Return a question whose text is plain, without formatting; the last message has the buttons.
 
+        `question` is not said again where the text begins with it.
+
         Text that does not fit beside them goes whole in messages before.
         """
 

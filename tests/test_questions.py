@@ -78,10 +78,19 @@ def test_a_tool_of_ours_asks_in_plain_words_and_one_of_others_by_its_name(
 ):
     def play(body):
         if is_classifier(body):
-            phrases = ["write file", "list files", "delete project", "send mail", "read mail"]
+            phrases = [
+                "write file",
+                "list files",
+                "delete project",
+                "create project",
+                "send mail",
+                "read mail",
+            ]
             return json.dumps({"categories": ["files", "projects", "mailer"], "phrases": phrases})
         done = [message for message in body["messages"] if message["role"] == "tool"]
-        return calls(APPEND, REPLACE, DELETE, ANA) if done else calls(("list_files", {}), ("read_mail", {}))
+        if done:
+            return calls(APPEND, REPLACE, DELETE, ANA)
+        return calls(("list_files", {}), ("read_mail", {}), ("create_project", {"name": "Casa"}))
 
     server, graph = desk(play=play)
     (server.folder / "workspace").mkdir()

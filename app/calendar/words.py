@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from itertools import pairwise
@@ -449,24 +449,25 @@ class _Reader:
     def _every_other(self, said: Mapping[str, str]) -> Reading:
         other = said.get("other", "day" if "other_day" in said else "week")
         if (named := weekdays(other)) and other not in UNITS:
-            return self._ruled(f"FREQ=WEEKLY;INTERVAL=2;BYDAY={_DAYS[named[0]]}", self._local.date())
+            return self._weekly({named[0]}, 2)
         return self._stepped(2, other)
 
     def _every_weekday(self, said: Mapping[str, str]) -> Reading:
         named = {*weekdays(said.get("days") or said["days2"]), *self._days}
-        listed = ",".join(_DAYS[day] for day in sorted(named))
         every = self._said("every") or {}
         if every and UNITS.get(every.get("unit", "")) != "week" and "week" not in every:
             return Reading(problem="unclear")
         weeks = (
             number(every["count"]) if UNITS.get(every.get("unit", "")) == "week" and "count" in every else 1
         )
-        today = self._local.date()
-        if weeks > 1:
-            next_one = min((day - today.weekday()) % 7 for day in named)
-            rule = f"FREQ=WEEKLY;INTERVAL={weeks};BYDAY={listed}"
-            return self._ruled(rule, today + timedelta(days=next_one))
-        return self._ruled(f"FREQ=WEEKLY;BYDAY={listed}", today)
+        return self._weekly(named, weeks)
+
+    def _weekly(self, named: Collection[int], weeks: int) -> Reading:
+        listed, first = ",".join(_DAYS[day] for day in sorted(named)), self._local.date()
+        if weeks == 1:
+            return self._ruled(f"FREQ=WEEKLY;BYDAY={listed}", first)
+        first += timedelta(days=min((day - first.weekday()) % 7 for day in named))
+        return self._ruled(f"FREQ=WEEKLY;INTERVAL={weeks};BYDAY={listed}", first)
 
     def _every(self, said: Mapping[str, str]) -> Reading:
         for unit in ("day", "week", "month", "hour", "year"):

@@ -24,7 +24,8 @@ class TerminalChannel:
 
     def ask(self, text: str, question: str, buttons: Sequence[Button]) -> list[Outgoing]:
         keys = " [y/n/a]" if buttons else ""
-        return [Outgoing(f"{text}\n\n{question}{keys}", tuple(buttons))]
+        whole = text if text.startswith(question) else f"{text}\n\n{question}"
+        return [Outgoing(f"{whole}{keys}", tuple(buttons))]
 
     def choose(self, question: str, options: Sequence[Button], list_label: str) -> list[Outgoing]:
         lines = (f"{number}. {option.title}" for number, option in enumerate(options, 1))

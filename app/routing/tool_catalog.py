@@ -350,7 +350,7 @@ class ToolCatalog:
         snapshot, lines = self._snapshot, []
         for skill in snapshot.usable(person).values():
             tools = [tool for tool in skill.tools if not offline or self._can_be_filled(tool.name)]
-            if tools or not offline:
+            if (tools or not offline) and all(tool.name != SEARCH_TOOLS for tool in skill.tools):
                 lines.append(_examples(tools, skill.phrases, language) or skill.description)
         servers = snapshot.servers_of(person)
         return [*lines, *(f"{server.name}: {server.description}".rstrip(": ") for server in servers)]

@@ -139,7 +139,8 @@ class ScheduleService:
                 changed, say(person.language, "✓ Paused, until you want it again: {text}", text=quoted)
             )
         shown, notes = await self._receipt(changed, person, context, now)
-        return _success(changed, say(person.language, "✓ Reminder now {when}: {text}", **shown) + notes)
+        done = _success(changed, say(person.language, "✓ Reminder now {when}: {text}", **shown) + notes)
+        return done.with_meta(undo=_change_back(named, changed, person))
 
     async def snooze(self, when: str, reminder: str, context: ToolContext) -> ToolResult:
         """Tell a reminder again later: the one quoted or named, else the one told last."""
@@ -316,6 +317,14 @@ def _is_hour_of(more: Reading, said: Reading, text: str) -> bool:
     if more.kinds != {"clock"} or len(more.words) != 1 or said.kinds & {"clock", "span", "iso", "cron"}:
         return False
     return bool(said.words) and text.rstrip(" .!?").endswith(more.words[0])
+
+
+def _change_back(had: Schedule, now: Schedule, person: Person) -> str:
+    """Return the sentence that sets the only time of a reminder as it was; "" where more was changed."""
+    if had.rule or now.rule or (had.text, had.paused_at) != (now.text, now.paused_at):
+        return ""
+    at = f"{datetime.fromtimestamp(had.due_at, ZoneInfo(person.timezone)):%Y-%m-%d %H:%M}"
+    return say(person.language, "change reminder {number} to {time}", number=had.number, time=at)
 
 
 def _lacks_day(said: Reading) -> bool:

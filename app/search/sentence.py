@@ -39,7 +39,8 @@ _AT_THE_END = re.compile(
 )
 
 _ENDS_OPEN = re.compile(
-    r"\b(?:d[aeo]s?|del|pr[ao]|para|con|com|with|y|e|and|el|al?|ao|um?|una|uma|la|los|an?|o|n[ao]|the|meu|mi|my|to|for)$"
+    r"\b(?:d[aeo]s?|del|pr[ao]|para|con|com|with|y|e|and|el|al?|ao|um?|una|uma|la|los|an?|o|n[ao]"
+    r"|the|meu|mi|my|to|for|llamo|chamo|name is|nombre es|nome e)$"
 )
 
 

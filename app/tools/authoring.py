@@ -1,10 +1,11 @@
 """Helpers for authors of skills: sentences in the person's language, and lists with numbered rows."""
 
+import asyncio
 import re
 import secrets
 import time
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.messages import JSON
@@ -45,6 +46,19 @@ class Sentences:
         hint = hint or self._said.get(f"hint_{name}", "").format(**values)
         error = {"code": code or name, "message": self(name, **values), "hint": hint}
         return {"ok": False, "error": error, **({"meta": {"numbers": list(numbers)}} if numbers else {})}
+
+
+def rehearsed(tool: Callable[..., dict[str, JSON]]) -> Callable[..., Awaitable[JSON]]:
+    """Return a guard for a tool that only changes its store, and then tells how to undo it.
+
+    Where it would change nothing, nobody is asked.
+    """
+
+    async def guard(args: dict[str, JSON], context: ToolContext) -> JSON:
+        result = await asyncio.to_thread(tool, **args, context=context)
+        return None if "undo" in result else result
+
+    return guard
 
 
 def cut(text: str, limit: int = 200) -> str:

@@ -53,7 +53,7 @@ class Traits:
 
     # Attributes of functions of bundled skills:
     guard: Callable[[dict[str, JSON], ToolContext], Awaitable[object]] | None = None
-    """Refuses a call before anybody is asked about it: returns a failure, or None."""
+    """Refuses a call before anybody is asked: returns a failure, or None; what it stores is not kept."""
     card: Callable[[dict[str, JSON], ToolContext], Awaitable[Any]] | None = None
     """Makes the card (`app.turns.cards.Card`) of a tool that asks in every mode."""
     whole_card: Callable[[Any, Services, str], str] | None = None

@@ -155,9 +155,9 @@ class Authorizer:
             if tool is None or tool.guard is None or call.name not in offered:
                 continue
             try:
-                fault = await tool.guard(
-                    tool.validate_args(call.arguments), self._contexts.of_turn(turn, tool)
-                )
+                arguments = tool.validate_args(call.arguments)
+                store = self._contexts.store_for(tool, turn.person.id, outside=True)  # never applied
+                fault = await tool.guard(arguments, self._contexts.of_turn(turn, tool, store))
             except Refused as reason:
                 refused[call.id] = reason.result
             except ValueError:  # the engine says what is wrong with the arguments

@@ -19,6 +19,7 @@ CARD_BYTES = 8 * 1024  # nobody reads a longer card on a phone: it is approved i
 INSTALL: tuple[Choice, ...] = ("yes", "trust", "no")
 CALL: tuple[Choice, ...] = ("yes", "always", "no")
 ONCE: tuple[Choice, ...] = ("yes", "no")
+_LONGEST_QUESTION = 200  # characters that stand beside the buttons
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
@@ -88,7 +89,9 @@ def question_draft(channel: Channel, language: str, card: Card) -> tuple[Draft, 
         choices = ("no",)
     buttons = {new_button(): choice for choice in choices}
     titles = [Button(id, _button_title(language, choice, choices)) for id, choice in buttons.items()]
-    question = card.question or say(language, "Shall I?")
+    first = text.partition("\n")[0]
+    asks = first.endswith("?") and len(first) <= _LONGEST_QUESTION
+    question = card.question or (first if asks else say(language, "Shall I?"))
     written = {new_button(): choice for choice in card.written}
     return Draft(text, tuple(channel.ask(text, question, titles))), buttons | written
 

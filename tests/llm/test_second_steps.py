@@ -181,6 +181,10 @@ GOES_ON: list[tuple[str, list[str], str, dict[str, Any]]] = [
         "set_reminder",
         {"text": "call Bob", "when": "tomorrow at 9"},
     ),
+    # a list that was deleted is not the one in use
+    ("es", ["borra la lista de obra", "agrega pan"], "add_to_list", {"items": ["pan"]}),
+    ("pt", ["apaga a lista de obra", "adiciona pão"], "add_to_list", {"items": ["pão"]}),
+    ("en", ["delete the hardware list", "add bread"], "add_to_list", {"items": ["bread"]}),
     ("es", ["anota pan", "bórralo", "qué hora es", "deshacer"], "undo_note", {}),
 ]
 
@@ -200,6 +204,9 @@ ASKS_NOTHING = [
     ("es", ["recuérdame llamar a Bob mañana a las 9", "mejor no lo hagas todavía"]),
     ("es", [REMINDERS, "borra lo del taller"]),
     ("es", [REMINDERS, "recuérdame llamar a Bob mañana a las 9", "borra el último"]),  # that or the list's?
+    ("es", [REMINDERS, "qué falta comprar?", "cancela el 1"]),  # a number of another list
+    ("pt", ["meus lembretes", "mostra a lista", "cancela 1"]),
+    ("en", ["my reminders", "show the list", "cancel number 1"]),
 ]
 
 

@@ -84,13 +84,14 @@ class WhatsAppChannel:
 
     def ask(self, text: str, question: str, buttons: Sequence[Button]) -> list[Outgoing]:
         text = without_signs(text)
-        whole = f"{settle(literal(text))}\n\n{question}"
+        whole, asked = settle(literal(text)), settle(literal(question))
+        whole = whole if text.startswith(question) else f"{whole}\n\n{asked}"
         if len(whole) <= BUTTONS_BODY:
             return [Outgoing(whole, tuple(buttons))]
         longer = 3 if "```" in text else 2  # escaping three backticks makes eight characters of them
         parts = split_message(raw(text), TEXT_LIMIT // longer)
         plain = [Outgoing(settle(literal(revealed(part)))) for part in parts]
-        return [*plain, Outgoing(question, tuple(buttons))]
+        return [*plain, Outgoing(asked, tuple(buttons))]
 
     def choose(self, question: str, options: Sequence[Button], list_label: str) -> list[Outgoing]:
         """Return a question with its options; `list_label` is the button that opens a list.

@@ -20,7 +20,6 @@ from app.store.turn_state import Exchange, PastCall
 from app.text import fold
 
 LONGEST_CHOICE = 8  # words of an answer that picks one of several
-_LONGEST_VARIATION = 7
 _LONGEST_PICK = 12
 _LONGEST_HOUR = 6
 _LONGEST_NAME = 4
@@ -65,13 +64,26 @@ def plan_after(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan
         plan = planner.about([planner.category(tool) for tool in (*tools, *beside)]).plan(said)
     since = takewhile(lambda one: one is not before, reversed(earlier))
     is_talked_about = all(small_talk(one.said) is not None for one in since)
-    plan = _resolved(plan, planner, before if is_talked_about else _NOTHING)  # "it" may be of what came since
+    before_it = before if is_talked_about else _NOTHING  # "it" may be of what came since
+    plan = _resolved(plan, planner, before_it)
+    if any(_is_of_other_list(planner, step, earlier) for step in plan.steps):
+        return Plan(withheld=True)
     if last is not None and (step := _varied(planner, said, last, plan)) is not None:
         return Plan((step,))
     if any(one.missing is None for one in plan.steps) or not earlier or before is not earlier[-1]:
         return plan
     answered = _answered(planner, before, said, plan)
     return Plan((answered,)) if answered is not None else plan
+
+
+def _is_of_other_list(planner: Planner, step: Step, earlier: Sequence[Exchange]) -> bool:
+    """Tell whether a change names a number alone ("cancel 3"), after a list of something else was shown."""
+    shown = _last(earlier, lambda call: bool(call.follow_up.numbers))
+    if shown is None or step.phrase is None or planner.only_reads(step.tool):
+        return False
+    is_number = any(str(value).isdigit() for value in step.arguments.values())
+    is_bare = is_number and len(step.phrase.telling - WORDS["values"]) == 1
+    return is_bare and planner.category(shown.tool) != planner.category(step.tool)
 
 
 def picks_none(said: str, earlier: Sequence[Exchange]) -> bool:
@@ -94,7 +106,7 @@ def goes_on(said: str) -> bool:
 def may_vary(said: str) -> bool:
     """Tell whether a message begins like one that goes on with the last."""
     found = words(said)
-    if not 0 < len(found) <= _LONGEST_VARIATION:
+    if not 0 < len(found) < LONGEST_CHOICE:
         return False
     is_other_place = found[0] in ("en", "em", "in") and said.endswith("?") and len(found) <= _LONGEST_NAME
     is_other = found[0] in WORDS["goes_on"] or " ".join(found[:2]) in ("que tal", "what about", "how about")
@@ -255,8 +267,7 @@ def _with_line(step: Step, stands_for: Sequence[JSON], number: str, planner: Pla
 def _varied(planner: Planner, said: str, last: PastCall, plan: Plan) -> Step | None:
     """Return the question asked last with what `said` names in its place: "and in Lima?", "split by 3".
 
-    If `said` asks for something by itself it has to be for the same tool, and to name nothing but a moment,
-    a percentage or what to calculate on with.
+    What asks for something by itself has to be for the same tool, and no more than a moment or a number.
     """
     if not may_vary(said) or last.tool not in planner.offers or takes_back(said):
         return None
@@ -339,8 +350,7 @@ def _recalculated(had: str, bare: str) -> str | None:
 def _resolved(plan: Plan, planner: Planner, before: Exchange) -> Plan:
     """Return the plan with what "it" stands for: what the last result was about, else what was said before.
 
-    Steps whose "it" is of no other step of their tool's category, or stays unknown, are left out; nothing is
-    changed where that leaves a part of the message out.
+    Steps whose "it" stays unknown are left out; where that leaves a part out, nothing is changed.
     """
     if not any(map(_pronouns, plan.steps)):
         return plan
@@ -355,9 +365,9 @@ def _resolved(plan: Plan, planner: Planner, before: Exchange) -> Plan:
         elif (call := past.get(category)) is not None:
             single = call.follow_up.numbers[:1] if len(call.follow_up.numbers) == 1 else ()
             told = call.follow_up.about or "".join(single)
-            steps.append((step, _with_it(step, call.arguments, told, planner)))
+            steps.append((step, _with_it(step, call, told, planner)))
         elif (other := beside.get(category) or said.get(category)) is not None:
-            steps.append((step, _with_it(step, other.arguments, "", planner)))
+            steps.append((step, _with_it(step, other, "", planner)))
         elif (bare := _without_same(step, planner)).missing or (step.phrase and not step.phrase.points):
             steps.append((step, bare))
     steps = [(planned, step) for planned, step in steps if not _pronouns(step)]
@@ -367,15 +377,17 @@ def _resolved(plan: Plan, planner: Planner, before: Exchange) -> Plan:
     return replace(plan, steps=kept, withheld=plan.withheld or len(kept) < len(steps))
 
 
-def _with_it(step: Step, had: Mapping[str, JSON], told: str, planner: Planner) -> Step:
-    offer = planner.offers[step.tool]
+def _with_it(step: Step, had: Step | PastCall, told: str, planner: Planner) -> Step:
+    offer, changed = planner.offers[step.tool], planner.offers.get(had.tool)
+    # what a change is of may be gone since, as a list that was deleted
+    gone = [one.name for one in changed.required] if changed and not planner.only_reads(had.tool) else []
     arguments = dict(step.arguments)
     for name in _pronouns(step):
-        before = had.get(name)
+        before = had.arguments.get(name)
         before = None if before in (IT, SAME, [IT], EVERYTHING) else before
         parameter = offer.parameter(name)
         if arguments.pop(name) == SAME:
-            arguments |= {name: before} if before is not None else {}
+            arguments |= {name: before} if before is not None and name not in gone else {}
         elif parameter is not None and parameter.kind is Kind.LIST:
             arguments[name] = before or convert(told, parameter, planner.reader) or [IT]
         else:

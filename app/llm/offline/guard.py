@@ -63,10 +63,9 @@ def takes_back(text: str) -> bool:
 
 
 def forbids(fit: Fit, text: str, kept: Sequence[str], language: str) -> bool:
-    """Tell whether a sentence that fits an order is none.
+    """Tell whether a sentence that fits an order is none: it asks, or its slots deny or doubt.
 
-    It asks, or the words in its slots deny, doubt or set a condition. Those of `kept` slots are text for its
-    own sake, which may deny, but not take back.
+    Those of `kept` slots are text for its own sake, which may deny, but not take back.
     """
     if asks(text):
         return True
@@ -123,10 +122,7 @@ def is_name(text: str) -> bool:
 
 
 def is_label(text: str, *, is_last: bool) -> bool:
-    """Tell whether a text can be the name of a list or the like, or is an address, a path or a command.
-
-    `is_last`: it ends the sentence, where "festa balao" may be a list and a thing.
-    """
+    """Tell whether a text can name a list or the like; at the end "festa balao" may be a list and a thing."""
     found = words(text)
     telling = sum(word not in ALL_STOP_WORDS for word in found)
     if is_last and telling > 1 + sum(word in WORDS["of"] for word in found):

@@ -37,26 +37,20 @@ _FITTING_COVERAGE = 0.34
 _NEARLY_AS_GOOD = 0.7
 _NOBODY = Person(id="", realm="terminal")
 
-Phrases = Mapping[str, tuple[str, ...]]
-
 
 class Catalog(Protocol):
-    """Tells what is installed now."""
+    """Tells what is installed now: example phrases by tool, tools that change nothing or are for owners."""
 
     @property
     def index(self) -> ToolIndex: ...
 
-    def phrases(self) -> Phrases:
-        """Return the example phrases by tool name."""
+    def phrases(self) -> Mapping[str, tuple[str, ...]]: ...
 
-    def read_only(self) -> Collection[str]:
-        """Return the tools that change nothing."""
+    def read_only(self) -> Collection[str]: ...
 
-    def definitions(self, person: Person) -> Sequence[Mapping[str, JSON]]:
-        """Return the definitions of all tools that a person may be offered."""
+    def definitions(self, person: Person) -> Sequence[Mapping[str, JSON]]: ...
 
-    def for_owners(self) -> Collection[str]:
-        """Return the tools that only owners are offered."""
+    def for_owners(self) -> Collection[str]: ...
 
 
 class OfflineModel:
@@ -155,7 +149,7 @@ class OfflineModel:
         elif plan.lacking:
             refusal = replies.lacking_text(plan.lacking, language)
         elif not plan.steps and is_undo(said):
-            refusal = say(language, "What should I undo? Tell me in a whole sentence.")
+            refusal = say(language, "I cannot undo that by myself. Tell me in a whole sentence what to do.")
         elif asks and not plan.steps and self._is_for_owners(person, said):
             refusal = say(language, "Only the person who owns this assistant can ask me for that.")
         if refusal:
@@ -190,10 +184,7 @@ class OfflineModel:
         return _written(request, "\n\n".join(told))
 
     def _next_round(self, calls: Sequence[Step], rounds: int) -> Sequence[Step]:
-        """Return the calls that may run now: until a category comes again, whose state the first may change.
-
-        The last round takes all that are left.
-        """
+        """Return the calls that may run now, until a category comes again; all that are left in the last."""
         categories = [self._catalog.index.category(step.tool) for step in calls]
         alone = [at for at, step in enumerate(calls) if at and step.says(calls[at - 1])]
         again = [at for at, category in enumerate(categories) if category in categories[:at]]
@@ -208,10 +199,7 @@ class OfflineModel:
         return replace(plan, steps=(*plan.steps, *more.steps), unknown=unknown, withheld=withheld)
 
     def _offers(self, tools: Sequence[Mapping[str, JSON]]) -> list[Offer]:
-        """Return what these tools take, without those that words cannot fill.
-
-        Tools that only lead to texts for a real model are not in the index.
-        """
+        """Return what these tools take, without those that words cannot fill, or that lead to texts only."""
         phrases = self._catalog.phrases()
         return [
             offer
@@ -261,10 +249,7 @@ class OfflineModel:
 
 
 def _so_far(messages: Sequence[Mapping[str, JSON]]) -> tuple[list[str], int, str]:
-    """Return this turn's tool results in the order of their calls, its rounds of calls, and what came after.
-
-    An answer without calls ends a turn; what came after is what the person wrote since the first calls.
-    """
+    """Return this turn's tool results, its rounds, and what the person wrote since its first calls."""
     own: list[Mapping[str, JSON]] = []
     for message in messages:
         if message.get("role") == "assistant" and not message.get("tool_calls"):

@@ -93,9 +93,8 @@ class Planner:
 
     def about(self, topic: Sequence[str]) -> "Planner":
         """Return a planner for the same tools, with this topic."""
-        return Planner(
-            list(self.offers.values()), self._index, self._phrases, self.reader, self._read_only, topic
-        )
+        offers = list(self.offers.values())
+        return Planner(offers, self._index, self._phrases, self.reader, self._read_only, topic)
 
     def only_reads(self, tool: str) -> bool:
         return tool in self._read_only
@@ -115,7 +114,7 @@ class Planner:
         ]
         if rest := said[cut:].rstrip():
             steps, unknown = self._with_rest(steps, rest, unknown)
-        steps = _without_doubles(steps)[:_MAX_STEPS]
+        steps = [step for at, step in enumerate(steps) if step not in steps[:at]][:_MAX_STEPS]
         is_when_unclear = not self._unclear.isdisjoint(unknown)
         if not unknown:
             return Plan(tuple(steps))
@@ -347,8 +346,10 @@ class Planner:
             case Kind.WHEN if parameter.name == "time":
                 return bool(self.reader.when(text).words) or guard.tells_when(text)
             case Kind.LIST if changes:
-                is_bare = fit is not None and len(fit.template.literals) == 1  # "add milk", no "user"
-                return self.are_things(value) and not (is_bare and WORDS["objects"] & {*words(str(value))})
+                literals = fit.template.literals if fit is not None else ()
+                barred = WORDS["objects"] if len(literals) == 1 else frozenset()  # "add milk", no "user"
+                barred |= frozenset() if WORDS["bought"].isdisjoint(literals) else WORDS["tails"]
+                return self.are_things(value) and barred.isdisjoint(words(str(value)))
             case Kind.EXPRESSION:
                 return is_calculation(text)
             case Kind.PLACE:
@@ -387,13 +388,13 @@ class Planner:
         if begins and len(words(text)) < _FEW_WORDS:
             return False
         is_alone = fit is None or len(fit.slots) == 1
+        is_reminder = fit is not None and not WORDS["reminding"].isdisjoint(fit.template.literals)
+        if is_reminder and WORDS["has_to"].intersection(words(text)) and self.reader.when(text).words:
+            return False  # "remember that I have to call Ana at 5"
         return guard.is_text(text, is_alone=is_alone) and not self._is_whole(text) and not any(orders)
 
     def _with_time(self, offer: Offer, arguments: dict[str, JSON]) -> dict[str, JSON]:
-        """Move an hour or an end from the text to its moment: "tomorrow …: call Ana at 9".
-
-        Raises UnclearTimeError if the text may say more of when.
-        """
+        """Move an hour from the text to its moment ("tomorrow …: call Ana at 9"). Raises UnclearTimeError."""
         moment = next((one for one in offer.parameters if one.kind is Kind.WHEN), None)
         text = next((one.name for one in offer.required if one.is_prose and one.name in arguments), "")
         if moment is None or not text or self.only_reads(offer.name):
@@ -461,7 +462,3 @@ def _takes_any_words(offer: Offer, fit: Fit) -> bool:
 
 def _are_complete(steps: Sequence[Step]) -> bool:
     return bool(steps) and all(step.missing is None for step in steps)
-
-
-def _without_doubles(steps: Sequence[Step]) -> list[Step]:
-    return [step for at, step in enumerate(steps) if step not in steps[:at]]

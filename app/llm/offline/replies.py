@@ -15,10 +15,10 @@ _MAX_ITEMS = 20
 _MAX_QUOTED = 3
 _LONGEST_QUOTE = 120
 _FREE_TEXT = spaced("text content body note message task")
-# verbs that no example shows: nobody should try them first
+# what no example shows: verbs that nobody should try first, and words of the machine
 _TAKES_AWAY = re.compile(
     r"\b(?:borr|elimin|cancel|quit|sac|olvid|apag|exclu|delet|tir|esquec|remov|eras|clear|forget|stop|desinstal|esvazi"
-    r"|uninstall|limp|vacia|zera|wipe|empty|desfa|desha|undo|pospon|adia|snooze|nada|nothing)\w*\b"
+    r"|uninstall|limp|vacia|zera|wipe|empty|desfa|desha|undo|pospon|adia|snooze|nada|nothing|tool|herramient|ferrament)\w*\b"
 )
 
 

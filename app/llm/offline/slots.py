@@ -24,7 +24,10 @@ _BETWEEN_ITEMS = re.compile(  # but not within quotes, nor at the "and" of "a ca
     r"""("[^"]*"|“[^”]*”|«[^»]*»)|,(?!\d)|(?<!\d),|;|\n|\s(?:y|e|and|n|\+|o|ou|or)\s""", re.IGNORECASE
 )
 _OR = re.compile(r"\w (o|ou|or) (?!(?:algo|asi|something)\b)\w", re.IGNORECASE)
-_FOR = re.compile(r"\b(?:for|para|pra|pro)\s", re.IGNORECASE)
+_FOR = re.compile(r"\b(?:for|para|pra|pro|with|con|com|sabor)\s", re.IGNORECASE)
+_COUNTED = re.compile(  # what begins like a thing of its own
+    rf"(?:\d|(?:an?|the|some|u[mn]a?s?|unos|el|l[ao]s?|[ao]s?|{'|'.join(WORDS['numerals'])})\s)"
+)
 _TIME_AFTER_PLACE = re.compile(
     r"[\s,]+(?:right now|now|today|tonight|hoy|ahora|ahorita|hoje|agora|please|por favor)\b.*$",
     re.IGNORECASE | re.DOTALL,
@@ -35,7 +38,6 @@ _PLACE_PRONOUNS = frozenset({"there", "over there", "alla", "ahi", "alli", "ali"
 _LONGEST_MOMENT = 300
 _LONGEST_QUANTITY = 6  # words: "five and a half feet" has five
 _SAFE_DIGITS = 18  # that surely fit into 64 bits
-_THOUSANDS = {"en": ","}
 _IN = {"en": "in", "es": "en", "pt": "em"}
 _READS_WORDS = spaced("words wrote written spoken")
 NUMERALS = {word: number for number in range(11) for word in WORDS[f"number_{number}"]}
@@ -134,12 +136,11 @@ def read_offer(tool: Mapping[str, JSON]) -> Offer:
 def type_of(schema: Mapping[str, JSON]) -> str:
     """Return the JSON type that a schema wants; of several the first but null, strings before others."""
     type_ = schema.get("type")
-    if isinstance(type_, list):
-        return "string" if "string" in type_ else next((str(one) for one in type_ if one != "null"), "string")
     if isinstance(type_, str):
         return type_
     choices = [one for key in ("anyOf", "oneOf") for one in schema.get(key) or () if isinstance(one, Mapping)]
-    types = [type_of(one) for one in choices if one.get("type") != "null"]
+    types = [*(type_ if isinstance(type_, list) else ()), *map(type_of, choices)]
+    types = [str(one) for one in types if one != "null"]
     return "string" if "string" in types or not types else types[0]
 
 
@@ -222,12 +223,10 @@ def convert(raw: str, parameter: Parameter, reader: Reader) -> JSON:
             return _expression(text, parameter)
         case Kind.WHEN:
             return _moment(text, parameter, reader)
-        case Kind.PLACE if fold(_bare(text)) in _PLACE_PRONOUNS or _bare(text).casefold() == "lá":
-            return None
-        case Kind.PLACE if re.search(r"\b(?:y|e|and) (?:en|em|in)\b", text):  # two places
-            return None
         case Kind.PLACE:
-            return _bare(_TIME_AFTER_PLACE.sub("", text)) or None
+            is_there = fold(_bare(text)) in _PLACE_PRONOUNS or _bare(text).casefold() == "lá"
+            are_two = re.search(r"\b(?:y|e|and) (?:en|em|in)\b", text)
+            return None if is_there or are_two else _bare(_TIME_AFTER_PLACE.sub("", text)) or None
         case Kind.FILE:
             return _file(text)
         case Kind.URL:
@@ -251,8 +250,7 @@ def convert(raw: str, parameter: Parameter, reader: Reader) -> JSON:
 def convert_several(raw: str, parameters: Sequence[Parameter], reader: Reader) -> dict[str, JSON] | None:
     """Return the values of two parameters side by side in one run of words, None if they are not there.
 
-    A moment or the name of a file is taken out first, the other parameter takes what is left. Raises
-    UnclearTimeError if that may belong to the moment.
+    Raises UnclearTimeError if what is left beside a moment may belong to it.
     """
     one = min(parameters, key=lambda parameter: parameter.kind in TAKES_THE_REST)
     other = next(parameter for parameter in parameters if parameter is not one)
@@ -301,7 +299,7 @@ def _number(text: str, parameter: Parameter, language: str) -> JSON:
     if match is None:
         return next((NUMERALS[word] for word in words(text) if word in NUMERALS), None)
     is_integer = type_of(parameter.schema) == "integer"
-    number = _with_point(match.group(), ".," if is_integer else _THOUSANDS.get(language, ""))
+    number = _with_point(match.group(), ".," if is_integer else "," if language == "en" else "")
     if number is None:
         return None
     if is_integer:
@@ -312,9 +310,9 @@ def _number(text: str, parameter: Parameter, language: str) -> JSON:
 
 
 def _with_point(number: str, thousands: str) -> str | None:
-    """Return a number with a point before its decimals and no other mark; None for an address or a date.
+    """Return a number with a point before its decimals; None for an address or a date.
 
-    `thousands`: marks that may stand before a group of three digits as the only mark of a number.
+    `thousands`: marks that may stand before three digits as the only mark of a number.
     """
     marks = re.sub(r"[^.,]", "", number)
     if not marks:
@@ -332,7 +330,7 @@ def _with_point(number: str, thousands: str) -> str | None:
 def _list(text: str, parameter: Parameter, reader: Reader) -> JSON:
     items = parameter.schema.get("items")
     inner = Parameter(parameter.name, items if isinstance(items, Mapping) else {}, True)
-    parts = [_ALSO.sub("", part.strip()) for part in _items(text) if part.strip()]
+    parts = [_ALSO.sub("", part.strip()) for part in _items(text, reader.person.language) if part.strip()]
     is_article = "o" if reader.person.language == "pt" else ""
     if any(one[1].lower() != is_article for one in _OR.finditer(text)):
         return None
@@ -340,14 +338,26 @@ def _list(text: str, parameter: Parameter, reader: Reader) -> JSON:
     return [value for value in values if value is not None] or None
 
 
-def _items(text: str) -> list[str]:
+def _items(text: str, language: str) -> list[str]:
     found, start = [], 0
     for match in _BETWEEN_ITEMS.finditer(text):
         is_and = match.group()[:1].isspace()
-        if match[1] is None and not (is_and and _FOR.search(text, start, match.start())):
+        left, right = text[start : match.start()], _BETWEEN_ITEMS.split(text[match.end() :])[0] or ""
+        is_one = _FOR.search(left) or (not re.search("[,;\n]", text) and _may_be_one(left, right, language))
+        if match[1] is None and not (is_and and is_one):
             found.append(text[start : match.start()])
             start = match.end()
     return [*found, text[start:]]
+
+
+def _may_be_one(left: str, right: str, language: str) -> bool:
+    """Tell whether an "and" may be within one thing: "salt and vinegar chips", "salsa de ajo y cebolla"."""
+    had, more = words(left), words(right)
+    if not had or not more or _COUNTED.match(fold(right)):
+        return False
+    of = [at for at, word in enumerate(had) if word in WORDS["of"] and had[at - 1] not in WORDS["no_names"]]
+    is_counted = _COUNTED.match(fold(left)) and "of" not in had
+    return bool(of) or (language == "en" and len(more) > 1 and not is_counted)
 
 
 def _expression(text: str, parameter: Parameter) -> JSON:

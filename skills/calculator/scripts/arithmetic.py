@@ -259,14 +259,14 @@ def _applied(name, arguments):
     if name in {"min", "max"}:
         return Value(min(numbers) if name == "min" else max(numbers), exact)
     if name == "round":
-        return Value(_rounded(first.number, numbers[1] if len(numbers) > 1 else Fraction(0)))
+        return Value(rounded(first.number, numbers[1] if len(numbers) > 1 else Fraction(0)))
     if name == "sqrt":
         return _root(first, Value(Fraction(1, 2)))
     size = _root(Value(abs(first.number), exact), Value(Fraction(1, 3)))
     return Value(-size.number if first.number < 0 else size.number, size.exact)
 
 
-def _rounded(number, places):
+def rounded(number, places):
     """Round to that many decimals, halves away from zero, as people are taught."""
     if places.denominator != 1 or abs(places) > 100:
         raise Unreadable("ARGUMENTS", "round")

@@ -3,6 +3,7 @@
 import re
 
 from .arithmetic import CONSTANTS, FUNCTIONS, Parser, outcome
+from .money import in_cents, tells_money
 from .numbers import digits_of, localised, read_number, told_decimal
 from .reading import plain, tokens_of
 from .sentences import SAID
@@ -12,17 +13,17 @@ SHOWN = {"*": "×", "/": "÷", "sqrt": "√", "cbrt": "∛", "pi": "π"}
 
 def worked_out(expression, form, language):
     """Calculate what the words ask for; both readings where a number has two. Raises Unreadable."""
-    text = plain(expression)
+    text, show = plain(expression), _cents if tells_money(expression) else outcome
     told_mark = told_decimal(text)
     tokens = tokens_of(text, told_mark or form.decimal)
     unsure = [] if told_mark else list(dict.fromkeys(token.text for token in tokens if token.unsure))
-    first = _result(tokens, form, language)
+    first = _result(tokens, form, language, show)
     if form.known or not unsure:
         notes = _readings(tokens, form, language) if form.known else []
         told = {"summary": f"{first['summary']}\n{' '.join(notes)}", "read_as": notes} if notes else {}
         return {**first, **told}
     other = "," if form.decimal == "." else "."
-    second = _result(tokens_of(text, other), form, language)
+    second = _result(tokens_of(text, other), form, language, show)
     word = unsure[0]
     readings = [digits_of(read_number(word, decimal)[0]) for decimal in (form.decimal, other)]
     summary = SAID[language]["either"].format(
@@ -52,9 +53,14 @@ def _bare(text, form):
     return f"{whole.lstrip('0')}{mark if rest else ''}{rest}"
 
 
-def _result(tokens, form, language):
+def _cents(value):
+    shown, exact = in_cents(value.number)
+    return shown, exact and value.exact
+
+
+def _result(tokens, form, language, show):
     value = Parser(tokens).value()
-    shown, exact = outcome(value)
+    shown, exact = show(value)
     written = localised(shown, form)
     expression = _rendered(tokens, form, language)
     equals = "=" if exact else "≈"

@@ -2,8 +2,19 @@
 
 import re
 
-from .arithmetic import Parser
-from .numbers import NUMBER, Unreadable, clear_number, localised, readable, told_decimal, without_accents
+from .arithmetic import Parser, rounded
+from .numbers import (
+    NUMBER,
+    Unreadable,
+    approximate,
+    clear_number,
+    decimals,
+    digits_of,
+    localised,
+    readable,
+    told_decimal,
+    without_accents,
+)
 from .reading import plain, tokens_of
 
 _LONGEST = 100
@@ -13,6 +24,15 @@ _CURRENCY = re.compile(
     r"\b(?:pesos?|reais|real|dolar(?:es)?|dollars?|euros?|soles|guaranies|bolivianos|quetzales|lempiras|colones"
     r"|yenes|yens?|francos|usd|mxn|ars|brl|clp|cop|pen|uyu|eur|gbp)\b|[$€£]"
 )
+
+
+# What is shared, or added to a bill, is money too.
+_BILL = re.compile(r"\b(?:split|divvy|rach\w*|repart\w+|tip|propina|gorjeta|bill|cuenta|conta)\b")
+
+
+def tells_money(text):
+    """Tell whether a calculation is about money."""
+    return is_money(text) or _BILL.search(without_accents(text)) is not None
 
 
 def is_money(text):
@@ -34,12 +54,21 @@ def exchanged(quantity, rate, to_currency, form, language):
         without_accents(quantity)
     )
     value = amount / price.number if divides else amount * price.number
-    shown, exact = readable(value)
+    shown, exact = in_cents(value)
     exact = exact and price.exact
     left = " ".join(filter(None, (localised(readable(amount)[0], form), currency)))
     right = " ".join(filter(None, (localised(shown, form), to_currency.strip())))
     rate = f"{'÷' if divides else '×'} {localised(readable(price.number)[0], form)}"
     return {"summary": f"{left} {rate} {'=' if exact else '≈'} {right}", "result": shown, "exact": exact}
+
+
+def in_cents(number):
+    """Return an amount of money in digits, and whether these are all: at most four, else two decimals."""
+    if decimals(number.denominator) <= 4:
+        return digits_of(number), True
+    if abs(number) < 1:
+        return approximate(number, 3), False
+    return digits_of(rounded(number, 2)), False
 
 
 def _amount(quantity, decimal, language):

@@ -2,7 +2,7 @@
 
 import time
 
-from app.tools.authoring import Sentences, folded, means_all
+from app.tools.authoring import Sentences, folded, means_all, rehearsed
 
 from .choosing import list_to_fill, the_list
 from .lines import left, named, overview, put_back, quoted, shown, texts, told
@@ -142,6 +142,9 @@ def delete_list(list_name: str, context=None) -> dict:
     opens = say("opens") if undo and len(shelf.open(key)) < len(shelf.entries(key)) else ""
     shelf.erase(key)
     return {"summary": say("deleted", name=name) + _undone(say, undo) + opens, "list": name, "undo": undo}
+
+
+delete_list.guard = rehearsed(delete_list)
 
 
 def _undone(say, undo):

@@ -5,7 +5,7 @@ import time
 from typing import Literal
 
 from app.search.words import terms
-from app.tools.authoring import Sentences, cut, folded, holds_more, matching, meant
+from app.tools.authoring import Sentences, cut, folded, holds_more, matching, meant, rehearsed
 
 from .board import TASK, Board
 from .days import means_no_day, read_day
@@ -166,6 +166,9 @@ def delete_project(project: str, context=None) -> dict:
     undo = say("undo_delete", name=one.text)
     summary = say("project_deleted", name=one.text, undo=undo)
     return {"summary": summary, "project": one.number, "undo": undo}
+
+
+delete_project.guard = rehearsed(delete_project)
 
 
 def add_task(task: str, project: str = "", due: str = "", context=None) -> dict:
