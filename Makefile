@@ -5,20 +5,27 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 EXTRACT := --keywords say:2 --keywords say_plural:2,3 --no-default-keywords
 LOCALES := app/locale
 
-.PHONY: run test test-all chaos conformance check bench bench-routing soak format translations clean
+.PHONY: run test test-all test-postgres chaos conformance check bench bench-routing soak format translations clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/installed
 	@exec $(BIN)/recado serve
 
 # What is compiled is kept, whatever the machine says: pytest's own copies of the tests and each process that they start.
-test test-all: export PYTHONDONTWRITEBYTECODE :=
+test test-all test-postgres: export PYTHONDONTWRITEBYTECODE :=
 
 test: $(VENV)/installed-test
 	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not slow"
 
 test-all: $(VENV)/installed-test
 	$(BIN)/python -m pytest -n 3 --dist worksteal
+
+# What decides on rows, on PostgreSQL: folders that have a database of their own, and chats through whole servers.
+ON_POSTGRES := tests/store tests/turns tests/schedule tests/channels tests/memory $(addprefix tests/test_, \
+  consent.py questions.py choices.py scheduled_turns.py handover.py)
+
+test-postgres: $(VENV)/installed-test
+	$(BIN)/python -m tests.databases $(BIN)/python -m pytest -n 3 --dist worksteal -m "not slow" $(ON_POSTGRES)
 
 # Workers that are killed, frozen and cut off while a thousand people write: see docs/chaos.md.
 chaos: $(VENV)/installed-test

@@ -1,4 +1,9 @@
-"""Databases for tests: files, or databases of the PostgreSQL server of TEST_DATABASE_URL."""
+"""Databases for tests: files, or databases of the PostgreSQL server of TEST_DATABASE_URL.
+
+    python -m tests.databases COMMAND …
+
+runs a command beside a server from the wheel, which ends with it: `make test-postgres` does so.
+"""
 
 import hashlib
 import os
@@ -30,7 +35,6 @@ def database_at(file: Path) -> Location:
     if not SERVER:
         return file_at(file)
     import psycopg
-    from psycopg.conninfo import make_conninfo
 
     template, name = f"template_{_hash(str(migrations()))}", f"test_{_hash(str(file))}"
     with psycopg.connect(SERVER, autocommit=True) as connection:
@@ -38,12 +42,12 @@ def database_at(file: Path) -> Location:
         known = {one for (one,) in connection.execute("SELECT datname FROM pg_database")}
         if template not in known:
             connection.execute(f"CREATE DATABASE {template} TEMPLATE template0")
-            engine = engine_of(make_conninfo(SERVER, dbname=template))
+            engine = engine_of(_named(SERVER, template))
             engine.prepare()
             engine.unlock()
         if name not in known:
             connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
-    return make_conninfo(SERVER, dbname=name)
+    return _named(SERVER, name)
 
 
 def file_at(file: Path) -> Path:
@@ -75,12 +79,14 @@ def postgres() -> Iterator[str]:
     # Not in the folder of all runs: each that begins closes it to other users, and root's server is one.
     folder = tempfile.mkdtemp(prefix="postgres")
     address = _in_a_process_of_its_own("None", folder)
-    with psycopg.connect(address, autocommit=True) as connection:
-        connection.execute("ALTER SYSTEM SET fsync = off")  # no power is lost here
-        connection.execute("SELECT pg_reload_conf()")
-    yield address
-    _in_a_process_of_its_own("'stop'", folder)
-    shutil.rmtree(folder)
+    try:
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute("ALTER SYSTEM SET fsync = off")  # no power is lost here
+            connection.execute("SELECT pg_reload_conf()")
+        yield address
+    finally:
+        _in_a_process_of_its_own("'stop'", folder)
+        shutil.rmtree(folder)
 
 
 def new_database(server: str, name: str) -> str:
@@ -90,7 +96,11 @@ def new_database(server: str, name: str) -> str:
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
         connection.execute(f"CREATE DATABASE {name}")
-    return urlsplit(server)._replace(path=f"/{name}").geturl()
+    return _named(server, name)
+
+
+def _named(server: str, database: str) -> str:
+    return urlsplit(server)._replace(path=f"/{database}").geturl()
 
 
 def _in_a_process_of_its_own(cleanup: str, folder: str) -> str:
@@ -101,3 +111,9 @@ def _in_a_process_of_its_own(cleanup: str, folder: str) -> str:
         [sys.executable, "-c", code, folder], stdout=subprocess.PIPE, text=True, timeout=60, check=True
     )
     return done.stdout.split()[-1]
+
+
+if __name__ == "__main__":
+    with postgres() as made:
+        done = subprocess.run(sys.argv[1:], env={**os.environ, "TEST_DATABASE_URL": made}, check=False)
+    sys.exit(done.returncode)

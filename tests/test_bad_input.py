@@ -184,7 +184,7 @@ def test_whatever_the_model_answers_the_person_gets_one_reply(shared_world, case
     assert expected in graph.reply(person)
     wait_for(lambda: not open_work(server), "the end")
     assert len(graph.sends(person)) == 1
-    [turn] = server.rows("SELECT attempts FROM turns ORDER BY rowid DESC LIMIT 1")
+    [turn] = server.rows("SELECT attempts FROM turns ORDER BY created_at DESC LIMIT 1")
     assert turn["attempts"] == 1
 
 
@@ -386,7 +386,7 @@ def test_an_answer_that_never_came_is_settled_by_its_status_without_a_second_sen
     graph.reply("p37")
     wait_for(lambda: not open_work(server), "the end", 40)
     assert graph.texts("p37") == ["you said: hello"]
-    assert server.rows("SELECT state FROM outbox ORDER BY rowid DESC")[0]["state"] == "sent"
+    assert server.rows("SELECT state FROM outbox ORDER BY seq DESC")[0]["state"] == "sent"
 
 
 def test_a_full_disk_acknowledges_nothing_and_recovers(make_world, model):

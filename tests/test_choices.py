@@ -137,7 +137,7 @@ def test_a_choice_approves_nothing_and_its_option_is_not_in_the_persons_own_word
     wait_for(lambda: len(graph.sends(person)) == 2, "the choice")
     graph.say(person, "1")
     assert graph.reply(person, 3) == "eligió: Sí"
-    (question,) = server.rows("SELECT state FROM approvals ORDER BY rowid DESC LIMIT 1")
+    (question,) = server.rows("SELECT state FROM approvals ORDER BY created_at DESC LIMIT 1")
     assert question["state"] == "open"
     graph.say(person, "/stop")
 

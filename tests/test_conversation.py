@@ -313,7 +313,7 @@ def test_a_body_older_than_redeliveries_is_a_dead_letter(town):
         assert server.post(text_body(wamid, f"after {days} days", phone, timestamp=at)).status_code == 200
     wait_for(lambda: town.model.main_calls, "the turn of the newer one")
     assert [bool(server.rows(kept, wamid)) for wamid in ("wamid.old", "wamid.new")] == [False, True]
-    (dead,) = server.rows("SELECT reason FROM dead_letters ORDER BY rowid DESC LIMIT 1")
+    (dead,) = server.rows("SELECT reason FROM dead_letters ORDER BY id DESC LIMIT 1")
     assert dead["reason"] == "older than 8 days by its own time"
 
 

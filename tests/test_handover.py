@@ -1,11 +1,9 @@
 """A person of the business answers: the assistant is silent there until it is given the conversation back."""
 
 import asyncio
-import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from typing import Any
 
 import pytest
@@ -78,7 +76,7 @@ def test_the_assistant_is_silent_while_a_person_answers(business: Any) -> None:
     (notice,) = wait_for(lambda: sends_with(graph, "owner", "Ana (+525550100001) is answered"), "the notice")
     assert len(graph.sends("ana")) == 1
     asked = len(played.main_calls)
-    friday = "SELECT 1 FROM messages WHERE text LIKE '%Friday free?'"
+    friday = "SELECT 1 FROM messages WHERE text LIKE '%Friday free_'"
     wait_for(lambda: server.rows(friday), "her question, which the next words answer")
     server.post(echo("Friday at nine.", "wamid.ECHO2", ANA))
     graph.say("ana", "great. what was your name?")
@@ -164,7 +162,7 @@ def test_another_handler_of_the_number_answers(business: Any) -> None:
         )
     )
     graph.say("beto", "¿hola?")
-    his = "SELECT 1 FROM messages WHERE text IN ('¿qué hora es?', '¿hola?')"
+    his = "SELECT 1 FROM messages WHERE text LIKE '¿qué hora es_' OR text LIKE '¿hola_'"
     wait_for(lambda: len(server.rows(his)) == 2, "the messages")
     time.sleep(0.7)
     assert not graph.sends("beto")
@@ -262,7 +260,5 @@ def test_an_owner_is_told_again_of_one_who_asks_when_a_send_failed_and_after_an_
 
 def an_hour_later(server: Any) -> None:
     server.stop()
-    with closing(sqlite3.connect(server.folder / "recado.db")) as database:
-        database.execute("UPDATE outbox SET created_at = created_at - 3600")
-        database.commit()
+    server.change("UPDATE outbox SET created_at = created_at - 3600")
     server.start()

@@ -183,5 +183,5 @@ def test_facts_stand_in_the_prompts_of_their_person_and_those_of_others_taint_th
     chat.ask(p0="who is the plumber?")
     newest = model_server.main_calls[-1]["messages"][-1]["content"].splitlines()
     assert "[Remembered out of text of others, perhaps not the person's own words: \"the plumber" in newest[2]
-    taints = [row["taint"] for row in server.rows("SELECT taint FROM turns ORDER BY created_at, rowid")]
+    taints = [row["taint"] for row in server.rows("SELECT taint FROM turns ORDER BY created_at, id")]
     assert taints[-3:] == ["", "", "memory"]

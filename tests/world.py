@@ -12,7 +12,7 @@ import socket
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,8 @@ from typing import Any
 import httpx
 import orjson
 
-from tests.databases import file_at
+from app.store.database import engine_of
+from tests.databases import SERVER, database_at
 from tests.forks import SERVE, ForkedServer, run_recado
 from tests.standins.graph import control_app, graph_of
 from tests.standins.listener import Listener
@@ -134,14 +135,23 @@ class Server:
         path = self.folder / "server.log"
         return path.read_text("utf-8", "replace") if path.exists() else ""
 
-    def rows(self, sql: str, *parameters: object) -> list[sqlite3.Row]:
+    def rows(self, sql: str, *parameters: object) -> list[Any]:
         """A question to the database, beside the server."""
-        connection = sqlite3.connect(f"file:{self.folder}/recado.db?mode=ro", uri=True, timeout=10)
-        connection.row_factory = sqlite3.Row
-        try:
-            return connection.execute(sql, parameters).fetchall()
-        finally:
-            connection.close()
+        if SERVER:
+            from app.store import postgres
+
+            with closing(postgres.Connection(self.env["DATABASE_URL"])) as database:
+                return database.execute(sql, parameters).fetchall()
+        with closing(sqlite3.connect(f"file:{self.folder}/recado.db?mode=ro", uri=True, timeout=10)) as file:
+            file.row_factory = sqlite3.Row
+            return file.execute(sql, parameters).fetchall()
+
+    def change(self, sql: str) -> None:
+        """Change rows of the database while the server is stopped."""
+        engine = engine_of(self.env["DATABASE_URL"] if SERVER else self.folder / "recado.db")
+        with closing(engine.connect()) as database:
+            database.execute(sql)
+        engine.unlock()
 
     def recado(self, *arguments: str, fails: bool = False) -> str:
         """What a command of the shell prints, on its error output where it is to fail."""
@@ -302,7 +312,9 @@ def world(folder: Path, *, crowd: int = 4, graph: dict[str, Any] | None = None, 
     server = Server(folder, **{"ALLOWED_PHONE_NUMBERS": phones, "OWNER_PHONE_NUMBERS": "12125550000", **env})
     stand_in = Graph(folder, server, **{"people": [], "crowd": crowd, **(graph or {})})
     server.env.update({**connected(stand_in.port), **env})
-    file_at(folder / "recado.db")
+    database = database_at(folder / "recado.db")
+    if isinstance(database, str):
+        server.env |= {"DATABASE_URL": database, "DATA_DIR": str(folder), **env}
     try:
         yield server, stand_in
     finally:

@@ -71,7 +71,7 @@ class WebhooksOut:
             await self._store.tx(lambda conn: events.delivered(conn, delivery))
         elif delivery.attempts < len(PAUSES):
             due = now + PAUSES[delivery.attempts]
-            log.warning("an event was not taken", event=delivery.id, fault=fault)
+            log.warning("an event was not taken", delivery=delivery.id, fault=fault)
             await self._store.tx(lambda conn: events.postpone(conn, delivery, due))
         else:
             text = f"{delivery.url} took no event for three days: {fault}"

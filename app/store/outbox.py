@@ -154,7 +154,7 @@ def count_since(conn: Connection, person: str, prefix: str, since: float, *, fai
     counted: int = scalar(
         conn,
         f"SELECT count(*) FROM outbox WHERE person_id = ? AND {_BEGINS_SO} AND created_at > ?"
-        " AND (? OR state <> 'failed')",
+        " AND (? = 1 OR state <> 'failed')",
         *(person, *_range(prefix), since, failed_too),
     )
     return counted
