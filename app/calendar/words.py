@@ -562,7 +562,8 @@ def _amount(amount: float, unit: str) -> tuple[float, int, int]:
             days = amount * (7 if unit == "week" else 1)
             return (days - int(days)) * 86_400, int(days), 0
         case _:
-            return 0.0, 0, round(amount * (12 if unit == "year" else 1))
+            months = amount * (12 if unit == "year" else 1)
+            return 0.0, round(months % 1 * 30), int(months)
 
 
 def _first(today: date, days: Iterable[date]) -> date:

@@ -11,7 +11,7 @@ from app.text import fold
 _MOST_OF_THING = 7  # words: "a card for mam and dad"
 _FEW = 4  # words of a label or a place
 _MANY = 8  # words of a name or a remark
-_MOST_OF_ASKED_PLACE = 6
+_NO_DOUBT = (("no", "pt"), ("n", "en"))  # a Portuguese "no" says where, an English "n" joins
 _UNDO = re.compile(
     r"\W*(?:(?:por favor|please|uy|ops|oops)\W+)?(?:deshac\w*|deshaz\w*|desfaz\w*|desfac\w*|undo)"
     r"(?: (?:eso|esto|isso|isto|it|that|(?:la|a|the) (?:instalacion|instalacao|install(?:ation)?)))?\W*"
@@ -41,8 +41,9 @@ _TECHNICAL = re.compile(r"(?!.*(?:\s(?:y|e|and)|,)\s)(?:\S+\s+){0,6}\S*(?:\w_|[/
 _CLOCK_OFFSET = re.compile(r"\W*(?:utc|gmt)[+-]\d{1,2}(?::\d\d)?\W*")
 _SOMEBODY = re.compile(r"\W*(?:a|o|la|el) [A-ZÁÉÍÓÚÂÊÔÃÕÑ]")  # a name with an article: "a Carla"
 _LIKE_A_VERB = re.compile(r"\w{2,}(?:[^e]ed|ou|aron|ieron|aram|eram|ando|iendo)$")
-_ENDS_OPEN = re.compile(
-    r"\b(?:de|del|do|da|dos|das|of|for|para|pra|pro|con|com|with|y|e|and|the|el|la|los|an?)$"
+ENDS_OPEN = re.compile(
+    r"\b(?:de|del|do|da|dos|das|of|for|para|pra|pro|con|com|with|y|e|and|the|el|la|los|an?"
+    r"|pelas?|pelos?|por|around|about|eso|tipo|como|umas|unas|uns|unos)$"
 )
 
 
@@ -73,8 +74,8 @@ def forbids(fit: Fit, text: str, kept: Sequence[str], language: str) -> bool:
         if any(name in kept for name in slot.names):
             if takes_back(slot.text):
                 return True
-        elif holds_doubt(text, [one for one in slot.words if one.text != "no" or language != "pt"]):
-            return True  # a Portuguese "no" says where
+        elif holds_doubt(text, [one for one in slot.words if (one.text, language) not in _NO_DOUBT]):
+            return True
     return False
 
 
@@ -101,7 +102,7 @@ def is_thing(item: str) -> bool:
         and not _SOMEBODY.match(item)
         and not ALL_STOP_WORDS.issuperset(found)
         and not _UNPLACED.search(said)
-        and not _ENDS_OPEN.search(said)
+        and not ENDS_OPEN.search(said)
         and WORDS["no_names"].issuperset(re.findall(r"[a-z] \d+ ([a-z]+)", said))  # no "leche 2 panes"
         and not _LIKE_A_VERB.search(said)
         and WORDS["no_thing"].isdisjoint(found)
@@ -153,7 +154,7 @@ def may_be_place(text: str) -> bool:
         found[:1] != [] and found[0] in ALL_STOP_WORDS - WORDS["place_articles"] and not text[0].isupper()
     )
     is_time = not {"tomorrow", "manana", "amanha"}.isdisjoint(found)
-    return 0 < len(found) <= _MOST_OF_ASKED_PLACE and not (is_led or is_time) and "\n" not in text
+    return 0 < len(found) < _MOST_OF_THING and not (is_led or is_time) and "\n" not in text
 
 
 def is_text(text: str, *, is_alone: bool = True) -> bool:
@@ -180,8 +181,9 @@ def tells_when(text: str) -> bool:
 
 
 def tells_more(text: str) -> bool:
-    """Tell whether a text holds a second clause, whose time may follow: "pagar la luz vence" el 20."""
-    return not WORDS["second_clause"].isdisjoint(words(text)[1:])
+    """Tell whether a text goes on from its time ("last" of "last friday"), or has a second clause."""
+    first, *rest = words(text) or [""]
+    return first in WORDS["past"] or not WORDS["second_clause"].isdisjoint(rest)
 
 
 def is_remark(text: str) -> bool:

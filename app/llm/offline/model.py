@@ -29,10 +29,8 @@ from app.store.turn_state import Exchange
 MODEL_NAME = "offline"
 MAX_PARALLEL = 4
 _MAX_CATEGORIES = 6
-_MAX_NAMED = 2
 _MAX_ROUNDS = 5
 _MAX_EXAMPLES = 3
-_THREADS = 2
 _FITTING_COVERAGE = 0.34
 _NEARLY_AS_GOOD = 0.7
 _NOBODY = Person(id="", realm="terminal")
@@ -65,7 +63,7 @@ class OfflineModel:
         self._now = now
         self.failure = ""
         # a pool of its own: reading words keeps a processor busy and must not hold up files and lookups
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="offline")
+        self._threads = ThreadPoolExecutor(2, thread_name_prefix="offline")
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
         answer = self._classify if request.purpose == "classify" else self._answer
@@ -98,7 +96,7 @@ class OfflineModel:
             if (category := self._catalog.index.category(tool)) in known
         )
         names = list(found)
-        meant = [tool.replace("_", " ") for tool in (tools or ranked)[: max(_MAX_NAMED, len(set(sure)))]]
+        meant = [tool.replace("_", " ") for tool in (tools or ranked)[: max(2, len(set(sure)))]]
         reading = {
             "categories": names[:_MAX_CATEGORIES],
             "phrases": [*meant, *fragments[:_MAX_CATEGORIES]] if names else [],

@@ -404,7 +404,7 @@ class Planner:
             if moment.required and (guard.tells_when(said) or self.reader.holds_time(said, names_day=False)):
                 raise UnclearTimeError
             return arguments
-        if guard.tells_more(said):
+        if guard.tells_more(said) or guard.ENDS_OPEN.search(fold(said)):
             raise UnclearTimeError
         if not self.reader.holds_time(said, names_day=self.reader.names_day(when)):
             return arguments
