@@ -3,6 +3,9 @@
 import re
 from collections.abc import Sequence
 from enum import StrEnum
+from pathlib import Path
+
+import yaml
 
 from app.search.words import WORDS, spaced, words
 
@@ -23,76 +26,20 @@ class Talk(StrEnum):
 
 
 _ASK_NOTHING = frozenset(Talk) - {Talk.ABOUT}
-_ABOUT = (
-    "que puedes hacer", "que podes hacer", "que sabes hacer", "que haces", "quien eres", "quien sos",
-    "que eres", "como funcionas", "como te llamas", "ayuda", "ayudame", "necesito ayuda",
-    "para que sirves", "que mas puedes hacer", "what can you do", "who are you", "what are you", "help",
-    "help me", "i need help", "what do you do", "how do you work", "what is your name",
-    "what s your name", "are you a bot", "are you an ai", "eres un bot", "o que voce faz",
-    "o que voce pode fazer", "o que voce sabe fazer", "quem e voce", "ajuda", "me ajuda",
-    "preciso de ajuda", "qual e o seu nome", "quem es tu", "como voce funciona",
-    "are you a real person", "are you real", "are you human", "are you a human", "eres una persona real",
-    "sos una persona real", "eres real", "que cosas sabes hacer", "que cosas haces",
-    "que puedes hacer por mi", "en que me puedes ayudar",
-    "en que puedes ayudarme", "en que me ayudas", "con quien hablo", "quien es", "quien habla",
-    "com quem eu falo", "com quem estou falando", "quem esta falando", "quem e", "o que voce consegue fazer",
-    "em que voce pode me ajudar", "qual seu nome", "qual o seu nome", "who am i talking to", "who is this",
-    "what can you help me with", "what else can you do", "what can i ask you", "what can i do with you",
-    "voce e uma pessoa real", "voce e real", "que cosas puedes hacer",
-)  # fmt: skip
-_HOW_ARE_YOU = (
-    "que tal", "como estas", "como esta", "como va", "como vas", "como andas", "como te va", "how are you",
-    "how is it going", "how s it going", "what s up", "whats up", "tudo bem", "como vai", "como voce esta",
-    "que onda", "q tal", "sup", "nice to meet you", "mucho gusto",
-)  # fmt: skip
-_NEVER_MIND = (
-    "nvm", "never mind", "nevermind", "forget it", "forget about it", "leave it", "olvidalo", "olvidate",
-    "deja", "dejalo", "dejalo asi", "no importa", "da igual", "deixa", "deixa pra la", "deixa para la",
-    "deixa quieto", "esquece", "esquece isso", "nao importa", "esquece o que eu disse",
-    "esquece o que eu falei", "olvida lo que dije", "olvida lo que te dije", "forget what i said",
-    "nada", "nada nao", "nothing",
-)  # fmt: skip
-_SORRY = (
-    "sorry", "my bad", "perdon", "perdona", "disculpa", "disculpas", "desculpa", "desculpe", "foi mal",
-)  # fmt: skip
-_WARMTH = (
-    "tmj", "tamo junto", "bjs", "bj", "beijo", "beijos", "um beijo", "abs", "abraco", "abracos", "um abraco",
-    "eres un sol", "eres lo maximo", "eres el mejor", "eres la mejor", "eres genial", "sos un genio",
-    "voce e top", "voce e demais", "vc e top", "vc e demais", "vc e top demais", "voce e top demais",
-    "vc e 10", "you rock", "you re the best", "you are the best", "you re awesome", "you are awesome",
-    "beso", "besos", "un beso", "abrazo", "abrazos", "un abrazo", "hugs", "xoxo",
-    "que pena", "que lastima", "que triste", "what a pity", "what a shame", "too bad", "que mal", "puxa",
-    "oh well",
-)  # fmt: skip
-_DONE = (
-    "pronto", "ta pronto", "ya esta", "no problem", "no worries", "no hay problema", "sem problema",
-    "de nada", "por nada", "no hay de que", "you re welcome", "imagina",
-)  # fmt: skip
-_SWITCHES = tuple(
-    f"{opening}{language}"
-    for language in ("en espanol", "em portugues", "in english", "espanol", "portugues", "english")
-    for opening in (
-        "",
-        "ahora ",
-        "agora ",
-        "now ",
-        "habla ",
-        "hablame ",
-        "fala ",
-        "fale ",
-        "speak ",
-        "switch to ",
-    )
-)
+_SAID = {
+    name: text.split(", ")
+    for name, text in yaml.safe_load(Path(__file__).with_name("small_talk.yaml").read_text("utf-8")).items()
+}
 _WHOLE = {
-    **dict.fromkeys(("buenas noches", "boa noite", "good night", "goodnight", "gn"), Talk.NIGHT),
-    **dict.fromkeys(("k", "kk", "bom", "ta bom", "esta bom", "que bom", "muito bom", *_DONE), Talk.NOD),
-    **dict.fromkeys(_NEVER_MIND, Talk.NEVER_MIND),
-    **dict.fromkeys(_SORRY, Talk.SORRY),
-    **dict.fromkeys(_WARMTH, Talk.WARMTH),
-    **dict.fromkeys(_SWITCHES, Talk.NOD),
+    said: talk
+    for talk in (Talk.NIGHT, Talk.NOD, Talk.NEVER_MIND, Talk.SORRY, Talk.WARMTH)
+    for said in _SAID[talk.name.lower()]
 }
 """Talk that only the whole message is."""
+_SWITCHES_LANGUAGE = re.compile(
+    "(?:(?:ahora|agora|now|habla|hablame|fala|fale|speak|switch to) )?"
+    "(?:en espanol|em portugues|in english|espanol|portugues|english)"
+)
 _SHORT_FORMS = {"q": "que", "k": "que", "qm": "quem", "oq": "o que", "vc": "voce", "u": "you", "r": "are"}
 _DRAWN_OUT = re.compile(r"([a-z])\1+$")
 _LAUGHTER = re.compile(r"(?:(?:ja|je|ha|he|rs)+[jh]?|k{2,})")
@@ -117,7 +64,7 @@ _POLITE = spaced(
 )
 _COURTESIES = spaced("hola hello hi hey oi ola por favor please buenas")
 _GREETED_WITH = _COURTESIES | spaced("oye y e and so eae ei blz beleza mira entonces entao ok")
-_KNOWN = _SMALL_WORDS.union(_GREETED_WITH, _SHORT_FORMS.values(), *map(spaced, _ABOUT))
+_KNOWN = _SMALL_WORDS.union(_GREETED_WITH, _SHORT_FORMS.values(), *map(spaced, _SAID["about"]))
 """The words of all small talk, beside laughter."""
 
 
@@ -142,12 +89,15 @@ def small_talk(said: str) -> Talk | None:
     if (whole := _whole(found)) is not None:
         return whole
     asked = " ".join(word for word in found if word not in _COURTESIES)
-    if any(" ".join(found[at:]) in _ABOUT for at in range(_led_in(found) + 1)) or asked in _ABOUT:
+    if (
+        any(" ".join(found[at:]) in _SAID["about"] for at in range(_led_in(found) + 1))
+        or asked in _SAID["about"]
+    ):
         return Talk.ABOUT
     if not all(word in _SMALL_WORDS or word in _GREETED_WITH for word in found):
         return None
     joined = f" {' '.join(found)} "
-    if any(f" {phrase} " in joined for phrase in _HOW_ARE_YOU):
+    if any(f" {phrase} " in joined for phrase in _SAID["how_are_you"]):
         return Talk.GREETING
     talk = next((talk for talk, heads in _HEADS if any(word in heads for word in found)), None)
     if talk is Talk.NOD and not all(word in _WITH_NODS or word in _GREETED_WITH for word in found):
@@ -162,7 +112,10 @@ def _led_in(found: Sequence[str]) -> int:
 
 def _whole(written: Sequence[str]) -> Talk | None:
     polite = [word for word in written if word not in _POLITE]
-    return _WHOLE.get(" ".join(written)) or _WHOLE.get(" ".join(polite))
+    texts = (" ".join(written), " ".join(polite))
+    if any(map(_SWITCHES_LANGUAGE.fullmatch, texts)):
+        return Talk.NOD
+    return next((_WHOLE[text] for text in texts if text in _WHOLE), None)
 
 
 def asks_nothing(said: str) -> bool:

@@ -30,8 +30,6 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
 _SHORT = 256
 _PIECE = re.compile(rf"\S{{1,{_SHORT}}}|\s+")
-
-
 _LAST_VOWELS = "aeo"
 
 
@@ -45,59 +43,10 @@ WORDS: Mapping[str, frozenset[str]] = {
     name: spaced(text)
     for name, text in yaml.safe_load(Path(__file__).with_name("word_classes.yaml").read_text("utf-8")).items()
 }
-STOP_WORDS: Mapping[str, frozenset[str]] = {
-    "en": spaced(
-        """
-        a about all also am an and any are as at be been being but by can cannot could d did do does
-        doing done for from had has have having he her here him his how i if in into is it its
-        itself just let ll m may me might my myself no nor not of off on or our ours out over please
-        s shall she should so some such t than that the their them then there these they this those
-        through to too us very was we were what when where which while who whom whose why will with
-        would you your yours yourself want need like tell give hi hello hey thanks thank ok okay
-        whats much many kindly help dont im ive id wanna gonna lets
-        """
-    ),
-    "es": spaced(
-        """
-        a al ante asi aun aunque bien cada como con cual cuales cuando cuanto cuanta cuantos cuantas
-        de del desde donde e el ella ellas ellos en entre era eres es esa esas ese eso esos esta
-        estas este esto estos estoy estan fue ha hasta hay he la las le les lo los mas me mi mis muy
-        nada ni no nos nosotros o os otra otro para pero por porque pues que quien quiero quisiera
-        queria se sea ser si sin sobre solo son soy su sus tal tambien tan te ti tiene tienes tengo
-        todo todos toda todas tu tus un una uno unos unas usted ustedes va vos y ya yo hola gracias
-        favor porfa porfavor puedes puede podes podrias podria necesito dime deci decime oye che
-        decir decirme buenas buenos ahi aqui ahora
-        """
-    ),
-    "pt": spaced(
-        """
-        a ao aos as ate com como da das de dele dela deles delas do dos e ela elas ele eles em entre
-        era es essa essas esse esses esta estas este estes estou estao eu foi for ha isso isto ja la
-        lhe lhes mais mas me mesmo meu meus minha minhas muito na nas nao nem no nos nosso nossa
-        nossos num numa o os ou para pela pelas pelo pelos pra pro por porque pois qual quais quando
-        quanto quanta quantos quantas que quem quero queria se seja sem ser seu seus so sobre sua
-        suas sao sou tal tambem tao te tem tenho teu tua tudo todo todos toda todas um uma umas uns
-        vai voce voces oi ola obrigado obrigada favor pode poderia podes preciso dizer diz diga aqui agora ai
-        ta ne
-        """
-    ),
-}
+STOP_WORDS = {language: WORDS[f"stop_{language}"] for language in ("en", "es", "pt")}
 ALL_STOP_WORDS = frozenset().union(*STOP_WORDS.values())
 
-_ENDINGS = spaced(
-    """
-    amientos amiento imientos imiento izacion izacao aciones acion acoes acao ation ations ators
-    ator adores ador adoras adora mente ments ment ically ness ings ing iendo ando endo indo ables
-    able ibles ible arlas arlos idades idade idad ities ity ados adas idos idas ado ada ido ida ates
-    ated ate ised ized izes izing ize izar aron ieron aram eram iram aremos amos emos imos asse aste
-    iste aria eria iria ares eres ires ions ion ies ied ers er ors or ed es ar ir al os as is ly s e
-    a o y i
-    """
-)
-_BY_LENGTH = {
-    size: frozenset(e for e in _ENDINGS if len(e) == size) for size in sorted({len(e) for e in _ENDINGS})
-}
-_LONGEST_ENDING = max(_BY_LENGTH)
+_LONGEST_ENDING = max(map(len, WORDS["endings"]))
 _SHORTEST_STEM = 3
 
 
@@ -173,7 +122,7 @@ def stem(word: str) -> str:
 
 def _without_ending(word: str) -> str:
     for size in range(min(_LONGEST_ENDING, len(word) - _SHORTEST_STEM), 0, -1):
-        if word[-size:] in _BY_LENGTH.get(size, ()):
+        if word[-size:] in WORDS["endings"]:
             return _undoubled(word[:-size])
     return word
 
