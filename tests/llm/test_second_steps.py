@@ -205,7 +205,7 @@ ASKS_NOTHING = [
     ("es", [REMINDERS, "borra lo del taller"]),
     ("es", [REMINDERS, "recuérdame llamar a Bob mañana a las 9", "borra el último"]),  # that or the list's?
     ("es", [REMINDERS, "qué falta comprar?", "cancela el 1"]),  # a number of another list
-    ("pt", ["meus lembretes", "mostra a lista", "cancela 1"]),
+    ("pt", ["meus lembretes", "mostra a lista", "cancela o 1"]),
     ("en", ["my reminders", "show the list", "cancel number 1"]),
 ]
 

@@ -81,7 +81,7 @@ def _is_of_other_list(planner: Planner, step: Step, earlier: Sequence[Exchange])
     shown = _last(earlier, lambda call: bool(call.follow_up.numbers))
     if shown is None or step.phrase is None or planner.only_reads(step.tool):
         return False
-    is_number = any(str(value).isdigit() for value in step.arguments.values())
+    is_number = any(_BARE_NUMBER.fullmatch(str(value)) for value in step.arguments.values())
     is_bare = is_number and len(step.phrase.telling - WORDS["values"]) == 1
     return is_bare and planner.category(shown.tool) != planner.category(step.tool)
 

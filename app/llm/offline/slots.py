@@ -353,7 +353,7 @@ def _items(text: str, language: str) -> list[str]:
 def _may_be_one(left: str, right: str, language: str) -> bool:
     """Tell whether an "and" may be within one thing: "salt and vinegar chips", "salsa de ajo y cebolla"."""
     had, more = words(left), words(right)
-    if not had or not more or _COUNTED.match(fold(right)):
+    if not had or not more or _COUNTED.match(fold(right)) or WORDS["of"].intersection(more):
         return False
     of = [at for at, word in enumerate(had) if word in WORDS["of"] and had[at - 1] not in WORDS["no_names"]]
     is_counted = _COUNTED.match(fold(left)) and "of" not in had
