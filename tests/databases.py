@@ -8,15 +8,18 @@ runs a command beside a server from the wheel, which ends with it: `make test-po
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
+import psutil
 import pytest
 
 from app.store.database import Location, engine_of
@@ -87,6 +90,45 @@ def postgres() -> Iterator[str]:
     finally:
         _in_a_process_of_its_own("'stop'", folder)
         shutil.rmtree(folder)
+
+
+def restart(server: str, seconds: float) -> None:
+    """End a server from the wheel at once, as a crash does, and start it again so much later."""
+    folder, postmaster = _postmaster(server)
+    postmaster.send_signal(signal.SIGQUIT)
+    postmaster.wait(10)
+    time.sleep(seconds)
+    _in_a_process_of_its_own("None", folder)
+
+
+def stand_still(server: str, seconds: float) -> None:
+    """Let nothing of a server from the wheel go on for a while, as if its disk did not answer."""
+    postmaster = _postmaster(server)[1]
+    processes = [postmaster, *postmaster.children()]
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.suspend()
+    time.sleep(seconds)
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.resume()
+
+
+def slow_disk(server: str, milliseconds: int) -> None:
+    """Have each commit wait so long for its disk, at most 100 ms; 0 ends it."""
+    import psycopg
+
+    with psycopg.connect(server, autocommit=True) as connection:
+        fsync = "on" if milliseconds else "off"
+        for setting in (f"fsync = {fsync}", f"commit_delay = {1000 * milliseconds}", "commit_siblings = 0"):
+            connection.execute(f"ALTER SYSTEM SET {setting}")
+        connection.execute("SELECT pg_reload_conf()")
+
+
+def _postmaster(server: str) -> tuple[str, psutil.Process]:
+    """Return the folder of a server from the wheel, and the process that all others come from."""
+    folder = parse_qs(urlsplit(server).query)["host"][0]
+    return folder, psutil.Process(int(Path(folder, "postmaster.pid").read_text().split()[0]))
 
 
 def new_database(server: str, name: str) -> str:

@@ -23,6 +23,8 @@ from app.store.database import Connection, Row, exists, insert, meta, new_id, pl
 SEND_SECONDS = 150.0  # longer than any one send may take
 WINDOW_SECONDS = 24 * 3600
 HOLD_SECONDS = 300.0
+LONGEST_PAUSE = 2 * 3600.0  # of a row; Meta may ask for an hour
+CLOCK_SECONDS = 30.0  # by which clocks of several processes may differ
 # SQL for the rows that a message id belongs to (given twice): a row that was sent twice has two ids
 SENT_AS = (
     "(SELECT id FROM outbox WHERE wamid = ? UNION ALL"
@@ -367,17 +369,17 @@ def await_statuses(conn: Connection, due: float) -> None:
 
 
 def mend_clock(conn: Connection, now: float) -> None:
-    """End pauses counted by a clock that was set back, as our newest message shows.
+    """End pauses counted by a clock that was set back, as our newest message shows, or was far ahead.
 
     What would be tried again is due; an unknown send has `SEND_SECONDS` left for its status.
     """
-    if (scalar(conn, "SELECT at FROM messages ORDER BY id DESC LIMIT 1") or 0) <= now:
-        return
+    newest = scalar(conn, "SELECT at FROM messages ORDER BY id DESC LIMIT 1") or 0
+    longest = 0.0 if newest > now + CLOCK_SECONDS else LONGEST_PAUSE
     conn.execute(
         "UPDATE outbox SET due_at ="
         " CASE WHEN state <> 'unknown' THEN ? WHEN due_at < ? THEN due_at ELSE ? END"
         f" WHERE due_at > ? AND sending_at IS NULL AND {UNSENT}",
-        (now, now + SEND_SECONDS, now + SEND_SECONDS, now),
+        (now, now + SEND_SECONDS, now + SEND_SECONDS, now + longest),
     )
 
 

@@ -5,12 +5,14 @@ a job in the transaction that makes a message wait. All SQL here is PostgreSQL's
 """
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from time import monotonic
 
 import structlog
 
+from app.errors import StoreError
 from app.store import outbox, postgres
 from app.store.database import Connection, Database, placeholders, scalar
 
@@ -23,11 +25,18 @@ ANY_LIVES = (
     f"SELECT 1 FROM procrastinate_workers WHERE last_heartbeat > now() - interval '{SILENT_SECONDS} s'"
 )
 _FETCHED_SECONDS = 10
+_CLOCK = "SELECT extract(epoch FROM clock_timestamp())::double precision"
 _SECONDS_SILENT = "extract(epoch FROM now() - last_heartbeat)"
 
 
-def register(conn: Connection) -> int:
-    """Make this process a worker and return its number."""
+def register(conn: Connection, *, alone: bool) -> int:
+    """Make this process a worker and return its number.
+
+    Raises StoreError if its clock differs from that of the others, unless it is `alone`.
+    """
+    off = _seconds_off(time.time(), scalar(conn, _CLOCK))
+    if off and not alone:
+        raise StoreError(f"the clock of this machine is {off:.0f} s off the database's: set it right")
     number: int = scalar(conn, "SELECT worker_id FROM procrastinate_register_worker_v1()")
     return number
 
@@ -99,14 +108,25 @@ def _defer(conn: Connection, conversations: Sequence[str]) -> None:
         )
 
 
+def _seconds_off(asked: float, answered: float) -> float:
+    """Return by how much our clock differs from the database's answer to a question `asked`, 0 for little."""
+    off = max(asked - answered, answered - time.time())
+    return off if off > outbox.CLOCK_SECONDS else 0.0
+
+
 class Heartbeat:
     """Shows in a thread of its own that this process lives, so that a busy loop does not look dead.
 
-    `on_pruned` is called in that thread when others have taken it for dead.
+    `on_pruned` is called in that thread when others have taken it for dead, or when it takes itself out
+    because its clock is wrong: all times in the rows are compared with those of the others. One that is
+    `alone` goes on.
     """
 
-    def __init__(self, store: Database, address: str, worker: int, on_pruned: Callable[[], object]) -> None:
+    def __init__(
+        self, store: Database, address: str, worker: int, on_pruned: Callable[[], object], *, alone: bool
+    ) -> None:
         self._store = store
+        self._alone = alone
         self._address = address
         self._worker = worker
         self._on_pruned = on_pruned
@@ -143,11 +163,16 @@ class Heartbeat:
                 self._stopped.wait(BEAT_SECONDS)
 
     def _beat(self, connection: Connection) -> bool:
+        asked = time.time()
         row = connection.execute(
             "UPDATE procrastinate_workers SET last_heartbeat = now() WHERE id = ?"
-            " RETURNING id = (SELECT min(id) FROM procrastinate_workers)",
+            f" RETURNING id = (SELECT min(id) FROM procrastinate_workers), ({_CLOCK})",
             (self._worker,),
         ).fetchone()
+        if row is not None and not self._alone and (off := _seconds_off(asked, row[1])):
+            log.error("the clock of this machine is wrong: others go on with its work", off=round(off))
+            connection.execute("DELETE FROM procrastinate_workers WHERE id = ?", (self._worker,))
+            row = None
         self._pruned = row is None
         if monotonic() - self._last > SILENT_SECONDS / 2:
             self._since = monotonic()

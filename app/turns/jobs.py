@@ -34,7 +34,7 @@ RETRY_SECONDS = 1.0
 class ConversationJobs:
     """Takes the place of the scheduler's own wakes: a worker attends to the conversation of each job.
 
-    `must_stop` is set when others took this worker for dead.
+    `must_stop` is set when this worker was taken out.
     """
 
     def __init__(
@@ -67,11 +67,15 @@ class ConversationJobs:
 
         Beside others it prunes nobody before it has shown for a while that the database answers.
         """
-        number = await self._store.tx(workers.register)
+        number = await self._store.tx(lambda conn: workers.register(conn, alone=alone))
         self._store.worker = number
         loop = asyncio.get_running_loop()
         self._store.lease = self._heartbeat = workers.Heartbeat(
-            self._store, self._address, number, lambda: loop.call_soon_threadsafe(self._must_stop.set)
+            self._store,
+            self._address,
+            number,
+            lambda: loop.call_soon_threadsafe(self._must_stop.set),
+            alone=alone,
         )
         if alone:
             await self._rescue(0.0)

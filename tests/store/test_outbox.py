@@ -206,6 +206,20 @@ def test_a_clock_set_back_ends_the_pauses_that_were_counted_by_the_old_time(conn
     assert outbox.take(conn, where.person_id, T - 7200) == NextSend(at=T - 7200 + SEND_SECONDS)
 
 
+def test_a_pause_ends_that_was_counted_by_a_clock_far_ahead_and_a_small_difference_ends_none(
+    conn: Connection,
+) -> None:
+    where = conversation(conn)
+    queue(conn, where, "turn:1", "a")
+    row = taken(conn, where.person_id)
+    outbox.retry(conn, row, T + 3600, 130429, "slow down")
+    outbox.mend_clock(conn, T - 5)
+    assert outbox.take(conn, where.person_id, T) == NextSend(at=T + 3600)
+    outbox.retry(conn, row, T + 86_400, 130429, "slow down")
+    outbox.mend_clock(conn, T)
+    assert taken(conn, where.person_id, T) == row
+
+
 def test_our_own_clock_fails_nothing_that_whatsapp_was_not_asked_about(conn: Connection) -> None:
     where = conversation(conn)
     take(conn, inbound("w1"))
