@@ -17,8 +17,8 @@ _UNDO = re.compile(
     r"(?: (?:eso|esto|isso|isto|it|that|(?:la|a|the) (?:instalacion|instalacao|install(?:ation)?)))?\W*"
 )
 _TAKES_BACK = re.compile(
-    r"[,;:.…!?-]\W*(?:(?:ah|ay|oh|bom|bueno) )?(?:no|nao|nop|nope|not|don|forget)\b"
-    r"|\W(?:no|nao|not|don ?['’]?t|no se|nao sei|i think)\W*$"
+    r"[,;:.…!?-]\W*(?:(?:ah|ay|oh|bom|bueno) )?(?:no?|nao|nop|nope|not|don|forget)\b"
+    r"|\W(?:no?|nao|not|don ?['’]?t|no se|nao sei|i think)\W*$"
 )
 _OF_ANOTHER = re.compile(
     r"\b(?:y|e|and) (?:(?:\w+ )?(?:vive|mora|lives) (?:en|em|in)|ou?tra (?:\w+[aei]r|l?a d[ae])"
@@ -40,7 +40,7 @@ _SEVERAL_TASKS = re.compile(
 _TECHNICAL = re.compile(r"(?!.*(?:\s(?:y|e|and)|,)\s)(?:\S+\s+){0,6}\S*(?:\w_|[/@])\w\S*(?:\s+\S+)?")
 _CLOCK_OFFSET = re.compile(r"\W*(?:utc|gmt)[+-]\d{1,2}(?::\d\d)?\W*")
 _SOMEBODY = re.compile(r"\W*(?:a|o|la|el) [A-ZÁÉÍÓÚÂÊÔÃÕÑ]")  # a name with an article: "a Carla"
-_LIKE_A_VERB = re.compile(r"\w{2,}(?:[^e]ed|ou|aron|ieron|aram|eram|ando|iendo)$")
+_LIKE_A_VERB = re.compile(r"^\w{3,}(?:ou|[ai]ram|aron|ieron)\b|\w{2,}(?:[^e]ed|ou|aron|ieron|aram|eram|ando|iendo)$")
 ENDS_OPEN = re.compile(
     r"\b(?:de|del|do|da|dos|das|of|for|para|pra|pro|con|com|with|y|e|and|the|el|la|los|an?"
     r"|pelas?|pelos?|por|around|about|eso|tipo|como|umas|unas|uns|unos)$"
