@@ -206,6 +206,10 @@ ASKS_NOTHING = [
     ("es", [REMINDERS, "recuérdame llamar a Bob mañana a las 9", "borra el último"]),  # that or the list's?
     ("es", [REMINDERS, "qué falta comprar?", "cancela el 1"]),  # a number of another list
     ("pt", ["meus lembretes", "mostra a lista", "cancela o 1"]),
+    (
+        "pt",
+        ["poe na lista do churras carvao linguica e cerva", "add gelo tb"],
+    ),  # of a list that was not understood
     ("en", ["my reminders", "show the list", "cancel number 1"]),
 ]
 

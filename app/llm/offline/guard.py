@@ -40,7 +40,7 @@ _SEVERAL_TASKS = re.compile(
 _TECHNICAL = re.compile(r"(?!.*(?:\s(?:y|e|and)|,)\s)(?:\S+\s+){0,6}\S*(?:\w_|[/@])\w\S*(?:\s+\S+)?")
 _CLOCK_OFFSET = re.compile(r"\W*(?:utc|gmt)[+-]\d{1,2}(?::\d\d)?\W*")
 _SOMEBODY = re.compile(r"\W*(?:a|o|la|el) [A-ZÁÉÍÓÚÂÊÔÃÕÑ]")  # a name with an article: "a Carla"
-_LIKE_A_VERB = re.compile(r"^\w{3,}(?:ou|[ai]ram|aron|ieron)\b|\w{2,}(?:[^e]ed|ou|aron|ieron|aram|eram|ando|iendo)$")
+_LIKE_A_VERB = re.compile(r"^\w{3,}(?:ou|ieron|[ai]ram)\b|\w{2,}(?:[^e]ed|ou|[ai]e?ron|[ae]ram|ando|iendo)$")
 ENDS_OPEN = re.compile(
     r"\b(?:de|del|do|da|dos|das|of|for|para|pra|pro|con|com|with|y|e|and|the|el|la|los|an?"
     r"|pelas?|pelos?|por|around|about|eso|tipo|como|umas|unas|uns|unos)$"
