@@ -146,6 +146,7 @@ class Assistant:
             self.model if settings.has_model else None,
         )
         self.handovers = Handovers(settings, self.store, self.access, sender)
+        self.knowledge = Knowledge(settings.knowledge_dir, self.files.documents)
         self.contexts = self._contexts()
         services = TurnServices(
             self.store,
@@ -216,7 +217,7 @@ class Assistant:
                 "installer": self.installs.skills,
                 "servers": self.installs.servers,
                 "history": self.history,
-                "knowledge": Knowledge(self.settings.knowledge_dir, self.files.documents),
+                "knowledge": self.knowledge,
                 "admin": Introspection(self.settings, self.abilities, self.health),
                 "files": self.files,
                 "handover": self.handovers,

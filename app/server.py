@@ -27,14 +27,27 @@ log = structlog.get_logger(__name__)
 
 DRAIN_SECONDS = 2
 EXIT_SECONDS = 9.0
+RESTART_SECONDS = 0.5
 SERVER_FILE = "server.json"
 
 
-def serve(settings: Settings, make_app: Callable[[Settings], FastAPI] = create_app) -> NoReturn:
-    """Serve until a signal stops it, then end the process with 0, or another status if it could not start."""
+def serve(
+    settings: Settings,
+    make_app: Callable[[Settings], FastAPI] = create_app,
+    configure: Callable[[Settings], None] = lambda settings: None,
+) -> NoReturn:
+    """Serve until a signal stops it, then end the process with 0, or another status if it could not start.
+
+    `configure` is told of settings that were changed in the console: with those it starts anew.
+    """
+    status = 0
+    wanted: Settings | None = settings
     try:
         with asyncio.Runner() as runner:
-            status = runner.run(_serve(settings, make_app))
+            while wanted is not None:
+                status, wanted = runner.run(_serve(wanted, make_app))
+                if wanted is not None:
+                    configure(wanted)
     except RecadoError as error:
         print(f"recado: {error}", file=sys.stderr)  # noqa: T201
         status = 1
@@ -46,7 +59,8 @@ def serve(settings: Settings, make_app: Callable[[Settings], FastAPI] = create_a
     os._exit(status)  # a tool's stuck thread must not keep the process: everything of ours is closed
 
 
-async def _serve(settings: Settings, make_app: Callable[[Settings], FastAPI]) -> int:
+async def _serve(settings: Settings, make_app: Callable[[Settings], FastAPI]) -> tuple[int, Settings | None]:
+    """Serve once; return the exit status, and the settings to start anew with."""
     if os.geteuid() == 0:
         log.warning("running as root: use an account of its own")
     prctl(PR_SET_DUMPABLE, 0)  # what runs for skills has our user: our memory is not for it
@@ -80,7 +94,8 @@ async def _serve(settings: Settings, make_app: Callable[[Settings], FastAPI]) ->
         finally:
             pruned.cancel()
             server.remove_server_file()
-    return server.status
+    server.remove_deadline()
+    return server.status, server.changed
 
 
 async def _stop_when(must_stop: asyncio.Event, server: "_Server") -> None:
@@ -105,6 +120,9 @@ class _Server(uvicorn.Server):
         self._app = app
         self._settings = settings
         self._closing: asyncio.Future[None] | None = None
+        self._deadline: asyncio.TimerHandle | None = None
+        self.changed: Settings | None = None
+        app.state.restart = self.restart
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -122,7 +140,17 @@ class _Server(uvicorn.Server):
             return
         self.should_exit = True
         self._closing = asyncio.ensure_future(self._app.state.close_streams())  # uvicorn would wait for them
-        asyncio.get_running_loop().call_later(EXIT_SECONDS, self._leave)
+        self._deadline = asyncio.get_running_loop().call_later(EXIT_SECONDS, self._leave)
+
+    def restart(self, settings: Settings) -> None:
+        """Start anew with other settings, once what is being answered was sent."""
+        self.changed = settings
+        asyncio.get_running_loop().call_later(RESTART_SECONDS, self.stop)
+
+    def remove_deadline(self) -> None:
+        """Let the process go on: it starts anew."""
+        if self._deadline is not None and self.changed is not None:
+            self._deadline.cancel()
 
     @property
     def status(self) -> int:

@@ -262,6 +262,7 @@ class Settings(BaseSettings):
     concurrent_turns: int = Field(100, ge=1)
 
     timezone: str = ""
+    public_url: str = Field("", pattern=r"^(https?://[^\s/]+(/.*)?)?$")
     admin_token: SecretStr = SecretStr("")
     sandbox: Literal["auto", "off"] = "auto"
     simulator: Literal["auto", "on", "off"] = "auto"
@@ -418,6 +419,11 @@ class Settings(BaseSettings):
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
     @property
+    def reached_at(self) -> str:
+        """Return the address at which others reach this server, as far as it is known."""
+        return self.public_url.rstrip("/") or self.own_url
+
+    @property
     def classifier_model(self) -> str:
         return self.classifier_model_setting or self.llm_model
 
@@ -474,7 +480,7 @@ SECRET_VARIABLES = tuple(
 _OWN_DATA = (
     *("admin_token", "server.json", "simulator.json", "simulator.jsonl", "simulator.jsonl.new"),
     *(".cache", "knowledge", "mcp", "media", "private", "quarantine", "secrets", "skills", "skills-removed"),
-    *("skills.json", "traces", "workers"),
+    *("settings.env", "skills.json", "traces", "workers"),
 )
 
 
@@ -492,9 +498,20 @@ def skill_environment() -> dict[str, str]:
     return {name: value for name, value in {**written, **os.environ}.items() if value and not is_own(name)}
 
 
+OWN_FILE = "settings.env"  # in DATA_DIR: what the console keeps; the environment and `.env` come first
+
+
+def own_settings(data_dir: Path) -> dict[str, str]:
+    """Return the settings that the console keeps, by variable."""
+    return {name: value for name, value in dotenv_values(data_dir / OWN_FILE).items() if value}
+
+
 def take_settings() -> Settings:
     """Read the settings and remove every secret from the environment, so that no child inherits one."""
     settings = Settings()
+    own = settings.data_dir / OWN_FILE
+    if own.is_file():
+        settings = Settings(_env_file=(own, ".env"))
     for name in list(os.environ):
         if name.upper() in SECRET_VARIABLES:
             del os.environ[name]

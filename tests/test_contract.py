@@ -135,6 +135,7 @@ def test_every_setting_is_of_the_contract_or_one_of_our_own() -> None:
     names = {field.alias or name.upper() for name, field in Settings.model_fields.items()}
     own = {
         "ROLE",
+        "PUBLIC_URL",
         "SWEEP_SECONDS",
         "CONCURRENT_TURNS",
         "FREE_SPACE_MB",

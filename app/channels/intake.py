@@ -15,7 +15,7 @@ from app.messages import Unreadable, Wakeable
 from app.ops.metrics import Metrics
 from app.phones import mask
 from app.store import alerts, approvals, delivery, inbox
-from app.store.database import Connection, Database
+from app.store.database import Connection, Database, keep_meta
 from app.store.inbox import ClassifiedMessage, IntakeResult, IntakeRules
 from app.text import Private
 from app.turns.inbound import classify_inbound
@@ -57,6 +57,11 @@ class Intake:
             lambda conn: _receive(conn, rules, webhook, classified, now), then=self._after_webhook
         )
         await asyncio.wait_for(asyncio.shield(written), COMMIT_SECONDS)
+
+    async def handshake_came(self) -> None:
+        """Note that Meta's handshake succeeded, which the console shows."""
+        now = time.time()
+        await self._store.tx(lambda conn: keep_meta(conn, "handshake", str(now)))
 
     async def take_line(self, text: str) -> None:
         """Take in a line from the terminal."""

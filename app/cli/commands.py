@@ -22,6 +22,7 @@ _MODULES = {
     "app.cli.tools": ("catalog", "route"),
     "app.cli.trace": ("trace", "usage"),
     "app.cli.db": ("db",),
+    "app.cli.audit": ("audit",),
     "app.cli.evaluation": ("eval",),
     "app.cli.knowledge": ("knowledge", "templates"),
 }

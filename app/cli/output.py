@@ -39,14 +39,21 @@ def command_settings(usual_log_level: str = "WARNING", **changes: object) -> "Se
 
     Raise ConfigurationError for faulty settings.
     """
-    from app.cli.settings import read_settings, secrets_of
+    from app.cli.settings import read_settings
+
+    settings = read_settings(**changes)
+    configure_logs(settings, usual_log_level)
+    return settings
+
+
+def configure_logs(settings: "Settings", usual_level: str) -> None:
+    """Log as the settings say, without their secrets."""
+    from app.cli.settings import secrets_of
     from app.ops.logs import configure
     from app.ops.private_log import FOLDER
 
-    settings = read_settings(**changes)
-    level = settings.log_level if "log_level" in settings.model_fields_set else usual_log_level
+    level = settings.log_level if "log_level" in settings.model_fields_set else usual_level
     configure(level, settings.log_json, secrets_of(settings), settings.data_dir / FOLDER)
-    return settings
 
 
 def show(text: str, *, err: bool = False) -> None:

@@ -14,7 +14,7 @@ import orjson
 import typer
 
 from app.cli.database import make_data_folder, open_database
-from app.cli.output import command_settings, group, show
+from app.cli.output import command_settings, configure_logs, group, show
 from app.cli.settings import model_line, zone_hint
 from app.errors import RecadoError
 from app.messages import JSON
@@ -141,7 +141,8 @@ def serve(
     from app.main import create_app
     from app.server import serve
 
-    raise typer.Exit(serve(settings, partial(create_app, examine=examine_parts)))
+    make_app = partial(create_app, examine=examine_parts)
+    raise typer.Exit(serve(settings, make_app, partial(configure_logs, usual_level="INFO")))
 
 
 def check_address(host: str, port: int) -> None:

@@ -12,7 +12,7 @@ from app.erasure import Erasure
 from app.errors import RecadoError
 from app.http.dependencies import Guard
 from app.simulator.simulator import Simulator
-from app.store import approvals
+from app.store import approvals, audit
 from app.store.ownership import invite
 from app.store.personal_data import ErasedPerson
 
@@ -68,6 +68,9 @@ def admin_router(
     )
     store = assistant.store
 
+    async def note(action: str, subject: str = "") -> None:
+        await store.tx(lambda conn: audit.record(conn, audit.COMMAND, action, subject, time.time()))
+
     @router.post("/simulator")
     async def simulator_link(request: Request) -> Texts:
         """Return the link that opens the phone simulator."""
@@ -78,19 +81,24 @@ def admin_router(
     @router.post("/people/change")
     async def change_person(change: PersonChange) -> Texts:
         """Let a person in, shut them out, or make them an owner."""
-        return Result(result={"person": await assistant.change_access(change.action, change.who)})
+        person = await assistant.change_access(change.action, change.who)
+        await note(f"people/{change.action}", person)
+        return Result(result={"person": person})
 
     @router.post("/people/invite")
     async def invite_people(invitation: Invitation) -> Texts:
         """Make an invitation code."""
         until = time.time() + invitation.hours * 3600
         code = await store.tx(lambda conn: invite(conn, invitation.role, invitation.uses, until))
+        await note(f"people/invite {invitation.role}")
         return Result(result={"code": code})
 
     @router.post("/people/erase")
     async def erase_person(who: Text) -> Result[ErasedPerson]:
         """Erase everything that is kept of a person."""
-        return Result(result=await erasure.erase(assistant.realm, who))
+        erased = await erasure.erase(assistant.realm, who)
+        await note("people/erase", erased.who.id)
+        return Result(result=erased)
 
     @router.post("/approvals")
     async def list_approvals() -> Result[list[OpenApproval]]:
@@ -129,7 +137,9 @@ def admin_router(
     @router.post("/token/renew")
     async def renew_token() -> Texts:
         """Replace the administrator's token."""
-        return Result(result={"token": await asyncio.to_thread(guard.admin_token.renew)})
+        token = await asyncio.to_thread(guard.admin_token.renew)
+        await note("token/renew")
+        return Result(result={"token": token})
 
     @router.post("/terminal/type")
     async def type_line(text: Line) -> Texts:
@@ -160,6 +170,7 @@ def admin_router(
         if name not in {state.name for state in assistant.servers.states()}:
             raise RecadoError(f"there is no server {name[:100]!r} whose tools could be approved")
         await assistant.servers.approve(name, hashes)
+        await note("servers/approve", name)
         return Result(result={})
 
     return router

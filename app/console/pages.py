@@ -8,8 +8,10 @@ from app.assistant import Assistant
 from app.console.abilities import add_abilities
 from app.console.conversations import add_conversations
 from app.console.decisions import add_decisions
+from app.console.knowledge import add_knowledge
 from app.console.people import add_people
 from app.console.records import add_records
+from app.console.setup import add_setup
 from app.console.site import Examine, Site, open_router
 from app.console.today import add_today
 from app.console.turns import add_turns
@@ -18,7 +20,7 @@ from app.http.dependencies import Guard
 
 _SUBJECTS = (
     *(add_today, add_conversations, add_turns, add_decisions, add_abilities, add_people),
-    *(add_records,),
+    *(add_knowledge, add_records, add_setup),
 )
 
 

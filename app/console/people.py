@@ -1,29 +1,40 @@
-"""The pages of people: roles, and all that is kept of one."""
+"""The pages of people: roles, invitations, and all that is kept of one."""
 
+import time
 from math import ceil
-from typing import Literal
+from typing import Any, Literal
 
+import orjson
 from fastapi import Request, Response
 
-from app.console.site import Site, back
-from app.store import people
+from app.console.site import HEADERS, Site, back
+from app.errors import RecadoError
+from app.store import journal, ownership, people, personal_data, skill_data, summaries
+from app.store.database import Connection
+from app.store.tool_statistics import day_of
+from app.store.turn_state import summary_of
 
 PEOPLE_ON_A_PAGE = 100
+MOST_USES, MOST_HOURS = 10_000, 24 * 366
+HERE = "/console/people"
 
 
 def add_people(site: Site) -> None:
     """Add the pages of people."""
-    router, assistant = site.router, site.assistant
+    router, assistant, settings = site.router, site.assistant, site.settings
     realm = assistant.realm
     rules = assistant.access.access_rules(realm)
 
-    @router.get("/console/people")
+    @router.get(HERE)
     async def everybody(request: Request, words: str = "", page: int = 1) -> Response:
         """Show people with their roles, those whom a search finds in a name, number or user id."""
-        words = " ".join(words.split())[:100]
+        words, now = " ".join(words.split())[:100], time.time()
+        listed, invited = await site.store.read(
+            lambda conn: (people.listing(conn), ownership.invitations(conn, now))
+        )
         lines = [
             line
-            for line in await site.store.read(people.listing)
+            for line in listed
             if line.realm == realm and words.lower() in " ".join((line.name, *line.names)).lower()
         ]
         page = min(max(page, 1), max(ceil(len(lines) / PEOPLE_ON_A_PAGE), 1))
@@ -34,10 +45,105 @@ def add_people(site: Site) -> None:
             for line in lines
         ]
         shown = list(zip(lines, roles, strict=True))
-        return site.render(request, "people.html", lines=shown, words=words, page=page, is_last=is_last)
+        values = {"lines": shown, "words": words, "page": page, "is_last": is_last, "invited": invited}
+        return site.render(request, "people.html", **values, may_invite=settings.access != "listed")
 
-    @router.post("/console/people/{action}")
+    @router.get(f"{HERE}/{{id}}")
+    async def person(request: Request, id: str) -> Response:
+        """Show what is known and remembered of a person."""
+
+        def rows(conn: Connection) -> dict[str, Any]:
+            _known(conn, id)
+            known, today = people.by_id(conn, id), day_of(time.time())
+            where = people.conversations_with(conn, id)
+            return {
+                "person": people.person_of(known.row, rules, known.names),
+                "names": known.names,
+                "row": known.row,
+                "conversations": where,
+                "facts": skill_data.facts(conn, id),
+                "summary": [
+                    line for one in where for part in summary_of(conn, one.id).values() for line in part
+                ],
+                "tokens": journal.tokens_used(conn, id, today),
+            }
+
+        async def read() -> dict[str, Any]:
+            return await site.store.read(rows) | {"settings": settings}
+
+        return await site.page(request, "person.html", read)
+
+    @router.get(f"{HERE}/{{id}}/export")
+    async def export(id: str) -> Response:
+        """Give out every row that belongs to a person."""
+
+        def rows(conn: Connection) -> Any:
+            who = _known(conn, id)
+            return {"names": who.names, "realm": who.realm, **personal_data.export(conn, who)}
+
+        text = orjson.dumps(await site.store.read(rows), option=orjson.OPT_INDENT_2)
+        named = HEADERS | {"Content-Disposition": f'attachment; filename="{id}.json"'}
+        return Response(text, media_type="application/json", headers=named)
+
+    @router.post(f"{HERE}/invite")
+    async def invite(request: Request) -> Response:
+        """Make an invitation, and show its code once."""
+        form = request.state.form
+        role: Literal["owner", "member"] = "owner" if form.get("role") == "owner" else "member"
+        try:
+            uses, hours = int(form.get("uses", "1")), float(form.get("hours", "48"))
+        except ValueError as error:
+            raise RecadoError("write a number of uses and of hours") from error
+        if not (1 <= uses <= MOST_USES and 0 < hours <= MOST_HOURS):
+            raise RecadoError(f"an invitation has up to {MOST_USES} uses, within {MOST_HOURS} hours")
+        until = time.time() + hours * 3600
+        code = await site.store.tx(lambda conn: ownership.invite(conn, role, uses, until))
+        return site.render(request, "invited.html", code=code, until=until)
+
+    @router.post(f"{HERE}/withdraw")
+    async def withdraw(request: Request) -> Response:
+        """Let an invitation count no more."""
+        code_hash = request.state.form.get("invitation", "")
+        await site.store.tx(lambda conn: ownership.withdraw_invitation(conn, code_hash))
+        return back(HERE)
+
+    @router.post(f"{HERE}/{{id}}/forget")
+    async def forget(request: Request, id: str) -> Response:
+        """Forget a fact about a person, or a line of the summary of their conversation."""
+        request.state.subject = id
+        kind, _, number = request.state.form.get("what", "").partition(":")
+        if not number.isdecimal():
+            raise RecadoError("this is nothing that is remembered")
+
+        def write(conn: Connection) -> None:
+            if kind == "fact":
+                skill_data.forget_fact(conn, id, int(number))
+            elif where := people.conversations_with(conn, id):
+                summaries.drop_line(conn, where[0].id, int(number))
+
+        await site.store.tx(write)
+        return back(f"{HERE}/{id}")
+
+    @router.post(f"{HERE}/{{id}}/erase")
+    async def erase(request: Request, id: str) -> Response:
+        """Erase everything that is kept of a person."""
+        request.state.subject = id
+        if not request.state.form.get("sure"):
+            raise RecadoError("mark that you are sure: it cannot be undone")
+        await site.erasure.erase(realm, id)
+        return back(HERE)
+
+    @router.post(f"{HERE}/{{action}}")
     async def change(request: Request, action: Literal["allow", "block", "owner"]) -> Response:
         """Let a person in, shut them out, or make them an owner."""
-        await assistant.change_access(action, request.state.form.get("who", ""))
-        return back("/console/people")
+        who = request.state.form.get("who", "")
+        request.state.subject = await assistant.change_access(action, who)
+        return back(HERE)
+
+
+def _known(conn: Connection, id: str) -> personal_data.DataSubject:
+    """Return a person by our own id alone. Raises RecadoError."""
+    found = personal_data.find(conn, "whatsapp", id)
+    if found.id != id:
+        raise RecadoError("nobody is known by this id")
+    return found

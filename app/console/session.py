@@ -10,6 +10,7 @@ from hashlib import sha256
 from fastapi import Request, Response
 
 from app.security import AdminToken, same_token
+from app.store import links
 from app.store.database import Connection, Database, insert
 
 SESSION_SECONDS = 30 * 86_400
@@ -42,6 +43,19 @@ class Sessions:
         """Begin a session if this is the token; wrong ones are slowed as everywhere."""
         if not await self._token.accepts(given):
             return False
+        await self._begin(request, response)
+        return True
+
+    async def enter(self, code: str, request: Request, response: Response) -> bool:
+        """Begin a session with the code of a link, which is used up by that."""
+        now = time.time()
+        if not await self._store.tx(lambda conn: links.use(conn, code, now)):
+            await self._token.accepts(code)  # is slowed as a wrong token
+            return False
+        await self._begin(request, response)
+        return True
+
+    async def _begin(self, request: Request, response: Response) -> None:
         secret, now = secrets.token_urlsafe(32), time.time()
         agent = request.headers.get("user-agent", "")[:AGENT_CHARACTERS]
         await self._store.tx(
@@ -64,7 +78,6 @@ class Sessions:
             samesite="strict",
             secure="https" in (request.url.scheme, request.headers.get("x-forwarded-proto")),
         )
-        return True
 
     async def end(self, session: str) -> None:
         """End a session, this browser's or another one's."""

@@ -1,6 +1,7 @@
 """What all pages of the console share: sessions, forms, templates, parts that change by themselves."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
 from datetime import datetime
@@ -27,6 +28,7 @@ from app.http.limits import bounded_receive
 from app.i18n import LANGUAGES, say, say_plural
 from app.schedule.wording import local_text
 from app.settings import Settings
+from app.store import audit
 from app.text import visible, visible_lines
 from app.turns.profiles import local_timezone
 
@@ -46,6 +48,13 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 
+_UNNOTED = (
+    "/check",
+    "/replay",
+    "/ask",
+    "/ollama",
+    "/decisions/answer",
+)  # change nothing, or are noted elsewhere
 Read = Callable[[], Awaitable[dict[str, Any]]]
 
 
@@ -130,6 +139,13 @@ class Site:
             raise RecadoError("the checks are not here: run recado doctor")
         return await asyncio.to_thread(lambda examine: list(examine(self.settings, parts)), self.examine)
 
+    async def note(self, request: Request) -> None:
+        """Write into the audit what a form did; a page may have said to whom in the request's state."""
+        actor = f"console:{request.state.session.id[:8]}"
+        action = request.url.path.removeprefix("/console/")
+        subject, now = getattr(request.state, "subject", ""), time.time()
+        await self.store.tx(lambda conn: audit.record(conn, actor, action, subject, now))
+
     def close(self) -> None:
         """End the open streams, for which the server would wait."""
         self._closing.set()
@@ -194,6 +210,19 @@ def open_router(site: Site) -> APIRouter:
             return answer
         return site.render(request, "sign_in.html", 401, failed=True)
 
+    @router.get("/console/enter")
+    async def link(request: Request, code: str = "") -> Response:
+        """Show the button of a sign-in link: whoever only looks at it does not use it up."""
+        return site.render(request, "enter.html", code=code[:100])
+
+    @router.post("/console/enter")
+    async def enter(request: Request) -> Response:
+        form, _ = await _form(request)
+        answer = back("/console")
+        if await site.sessions.enter(form.get("code", ""), request, answer):
+            return answer
+        return site.render(request, "sign_in.html", 401, is_old=True)
+
     return router
 
 
@@ -212,9 +241,12 @@ def _route_class(site: Site) -> type[APIRoute]:
                 if request.method == "POST" and (refusal := await _read_form(site, session, request)):
                     return refusal
                 try:
-                    return await handle(request)
+                    response = await handle(request)
                 except RecadoError as error:
                     return site.problem(request, str(error))
+                if request.method == "POST" and not request.url.path.endswith(_UNNOTED):
+                    await site.note(request)
+                return response
 
             return answer
 

@@ -8,7 +8,7 @@ from typing import Literal
 import orjson
 
 from app.people import Conversation
-from app.store import outbox
+from app.store import audit, outbox
 from app.store.database import Connection, Database, Row, exists, insert, read_row, scalar, update
 from app.store.journal import TurnGone
 from app.store.outbox import SENT_AS, Draft
@@ -221,6 +221,7 @@ def settle(conn: Connection, approval: Row, choice: Choice, by: str, now: float)
             " FROM approvals WHERE id = ? ON CONFLICT DO NOTHING",
             (now, approval["id"]),
         )
+    audit.record(conn, by, f"answered {choice}: {approval['tool'][:80]}", approval["id"], now)
     _resume(conn, approval["turn_id"], now)
 
 

@@ -29,6 +29,16 @@ class AccessRules:
     code_key: bytes = b""  # key of the hashes under which codes are kept
 
 
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """An invitation that was made; its code itself is not kept."""
+
+    code_hash: str
+    role: Role
+    uses_left: int
+    expires_at: float
+
+
 class HasAccessRules(Protocol):
     """Tells who may come in by which channel's realm."""
 
@@ -84,6 +94,17 @@ def invite(conn: Connection, role: Role, uses: int, until: float) -> str:
     hashed = _code_hash(hash_key(conn), code)
     insert(conn, "invitations", code_hash=hashed, role=role, uses_left=uses, expires_at=until)
     return code
+
+
+def invitations(conn: Connection, now: float) -> list[Invitation]:
+    """Return the invitations that still count."""
+    rows = conn.execute("SELECT * FROM invitations WHERE uses_left > 0 AND expires_at > ?", (now,))
+    return [Invitation(**row) for row in rows]
+
+
+def withdraw_invitation(conn: Connection, code_hash: str) -> None:
+    """Let an invitation count no more."""
+    conn.execute("DELETE FROM invitations WHERE code_hash = ?", (code_hash,))
 
 
 def accept_invitation(conn: Connection, rules: AccessRules, text: str, now: float) -> Role | None:

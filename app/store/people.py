@@ -296,11 +296,13 @@ def conversation_by_id(conn: Connection, id: str) -> Conversation:
 def conversations_of(conn: Connection, realm: Realm, who: str) -> list[Conversation]:
     """Return somebody's private conversations, none if they are unknown. Raises RecadoError for no name."""
     known = _find(conn, realm, aliases_of(sender_named(who)))
-    rows = conn.execute(
-        "SELECT id, person_id, channel FROM conversations WHERE person_id = ? AND group_id = ''",
-        (known.id if known is not None else "",),
-    )
-    return [Conversation(*row) for row in rows]
+    return conversations_with(conn, known.id) if known is not None else []
+
+
+def conversations_with(conn: Connection, person: str) -> list[Conversation]:
+    """Return the private conversations of a person."""
+    sql = "SELECT id, person_id, channel FROM conversations WHERE person_id = ? AND group_id = ''"
+    return [Conversation(*row) for row in conn.execute(sql, (person,))]
 
 
 def shown_as(conn: Connection, person: str) -> tuple[str, str]:

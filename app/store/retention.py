@@ -26,6 +26,7 @@ def sweep(conn: Connection, now: float) -> int:
         ("erased", "id", "at", now - ERASED_DAYS * DAY),
         ("invitations", "code_hash", "expires_at", now - DAY),
         ("console_sessions", "id", "expires_at", now - DAY),
+        ("sign_in_links", "id", "expires_at", now),
         ("statuses", "wamid, status", "received_at", traced),
         ("prompt_parts", "person_id, hash", "at", traced),
         ("uncertain_calls", "person_id, tool, arguments_hash", "at", traced),

@@ -370,6 +370,12 @@ def active(conn: Connection, person: str, since: float = 0.0) -> list[Schedule]:
     return [_of(row) for row in rows]
 
 
+def everybodys(conn: Connection, page: int, size: int) -> list[Schedule]:
+    """Return a page of the schedules that are to come, and one more where there are further ones."""
+    sql = "SELECT * FROM schedules WHERE active = 1 ORDER BY due_at LIMIT ? OFFSET ?"
+    return list(map(_of, conn.execute(sql, (size + 1, (page - 1) * size))))
+
+
 def last_fired(conn: Connection, person: str, since: float) -> Schedule | None:
     """Return the reminder that fired last after `since`; of several at once the last message."""
     row = conn.execute(

@@ -13,6 +13,7 @@ from app.text import fold
 MOST_CONVERSATIONS = 50
 MOST_MESSAGES = 200
 ASKS_SECONDS = 7 * 86_400.0  # for which one who was not answered is shown as asking
+UNKNOWN_SECONDS = 14 * 86_400.0
 FAILED_SECONDS = 7 * 86_400.0
 _BETWEEN_DIGITS = str.maketrans("", "", "+ -()")
 _MAY_DIFFER = re.compile(r"[^b-df-hj-mp-tv-xz0-9 ]")  # letters that accents stand on, and what LIKE reads
@@ -130,6 +131,22 @@ def thread(conn: Connection, conversation: str) -> list[ThreadMessage]:
         (outbox.WINDOW_CLOSED, conversation, MOST_MESSAGES),
     ).fetchall()
     return [ThreadMessage(**row) for row in reversed(rows)]
+
+
+def unknown(conn: Connection, code: str, now: float) -> list[ThreadLine]:
+    """Return what people asked where a tool failed with this code, the newest first, each text once."""
+    since = f"turn_{int((now - UNKNOWN_SECONDS) * 1000):012x}"
+    rows = conn.execute(
+        "SELECT m.conversation_id, m.person_id, m.text, m.at FROM messages m WHERE m.direction = 'in'"
+        " AND m.text <> '' AND m.turn_id IN (SELECT turn_id FROM journal WHERE turn_id >= ?"
+        " AND key >= 'tool:' AND key < 'tool;' AND instr(payload, ?) > 0) ORDER BY m.id DESC LIMIT ?",
+        (since, f'\\"code\\":\\"{code}\\"', MOST_CONVERSATIONS),
+    ).fetchall()
+    once = {fold(row["text"]): row for row in reversed(rows)}
+    return [
+        ThreadLine(id, *people.shown_as(conn, person), text, at, "")
+        for id, person, text, at in reversed(once.values())
+    ]
 
 
 def media(conn: Connection, message: int) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from app.i18n import say
 from app.people import Person
 from app.schedule.quiet import read_hours
 from app.schedule.wording import local_text
-from app.store import handovers, people, skill_data
+from app.store import audit, handovers, links, people, skill_data
 from app.store.billing import usage
 from app.store.database import Connection, Database
 from app.store.skill_data import Fact, forget_fact
@@ -22,7 +22,9 @@ from app.store.turn_state import summary_of
 from app.text import visible
 from app.turns.state import TurnContext, TurnServices
 
-Command = Literal["help", "stop", "new", "member", "block", "usage", "human", "bot", "memory", "quiet"]
+Command = Literal[
+    "help", "stop", "new", "member", "block", "usage", "human", "bot", "memory", "quiet", "console"
+]
 
 # By the languages that have the word, "" for all: the answer comes in the person's if it is one of them, else
 # in the first.
@@ -37,6 +39,7 @@ _WORDS: dict[Command, dict[str, str]] = {
     "block": {"": "/block /bloquear"},
     "human": {"": "/human /humano"},
     "bot": {"": "/bot"},
+    "console": {"": "/console", "es": "/consola"},
 }
 _COMMANDS = {
     word: (command, languages)
@@ -82,6 +85,15 @@ async def command_answer(turn: TurnContext, command: str, written: str, services
             "{tokens} tokens.",
             **{name: used[name] for name in ("messages", "currency", "unpriced", "tokens")},
             cost=f"{used['cost']:.2f}",
+        )
+    if command == "console" and is_owners_own:
+        code = await services.store.tx(lambda conn: links.make(conn, time.time()))
+        address = f"{services.settings.reached_at}/console/enter?code={code}"
+        return say(
+            turn.person.language,
+            "Your console, once and within ten minutes:\n{address}\nWhoever has this link can do "
+            "everything: pass it on to nobody.",
+            address=address,
         )
     known, spoken = _COMMANDS.get(_word(written).partition(" ")[0], (None, ""))
     languages, own = spoken.split(), turn.person.language
@@ -166,8 +178,10 @@ async def _change_person(owner: Person, command: str, written: str, services: Tu
     language, who, now = owner.language, _somebody(written), time.time()
 
     def change(conn: Connection) -> None:
-        if _CHANGES[command](conn, owner.realm, who, now) == owner.id:
+        person = _CHANGES[command](conn, owner.realm, who, now)
+        if person == owner.id:
             raise RecadoError("an owner does not shut themselves out")
+        audit.record(conn, owner.id, command, person, now)
 
     try:
         await services.store.tx(change)
@@ -195,6 +209,7 @@ async def _hand_over(owner: Person, written: str, services: TurnServices, *, tak
                 handovers.begin(conn, one, now + hours * 3600, now, told=True)
             else:
                 handovers.give_back(conn, one.id, now)
+            audit.record(conn, owner.id, "human" if takes else "bot", one.id, now)
 
     try:
         await services.store.tx(change)
@@ -231,6 +246,8 @@ def help_text(language: str, abilities: Sequence[str], *, unknown: str, offline:
         say(language, "- /memory: what I remember about you"),
         say(language, "- /quiet 22-7: hours in which I do nothing by myself"),
     ]
+    if is_owner:
+        lines.append(say(language, "- /console: a link to your pages"))
     if offline:
         lines += ["", say(language, "I am in my simple built-in mode: I understand short requests only.")]
     if offline and is_owner:

@@ -36,6 +36,7 @@ def webhook_router(intake: Intake, credentials: Credentials, metrics: Metrics) -
         challenge = verify_handshake(request.query_params, credentials.verify_token)
         if challenge is None:
             return PlainTextResponse("the verify token does not match", 403)
+        await intake.handshake_came()
         return PlainTextResponse(challenge)
 
     @router.post("/webhook")

@@ -1,0 +1,72 @@
+"""The page of knowledge: files, questions that were asked and not known, and answers to them."""
+
+import asyncio
+import time
+from dataclasses import asdict
+from typing import Any
+
+from fastapi import Request, Response
+
+from app.console.site import Site, back
+from app.errors import RecadoError
+from app.store import threads
+
+ANSWERS = "answers.md"
+UNKNOWN = "UNKNOWN"  # the code with which a tool says that nothing answers a question
+HERE = "/console/knowledge"
+
+
+def add_knowledge(site: Site) -> None:
+    """Add the page of what the business tells."""
+    router, knowledge = site.router, site.assistant.knowledge
+
+    @router.get(HERE)
+    async def files(request: Request, question: str = "", words: str = "") -> Response:
+        """Show the files, what was not known, and what a question finds."""
+        words = " ".join(words.split())[:200]
+
+        async def read() -> dict[str, Any]:
+            asked = await site.store.read(lambda conn: threads.unknown(conn, UNKNOWN, time.time()))
+            found = await asyncio.to_thread(knowledge.search, words) if words else []
+            known = [one for one in found if one.is_enough]
+            listed = [asdict(one) for one in await asyncio.to_thread(knowledge.files)]
+            return {"files": listed, "asked": asked, "found": known, "words": words, "question": question}
+
+        return await site.page(request, "knowledge.html", read)
+
+    @router.post(f"{HERE}/answer")
+    async def answer(request: Request) -> Response:
+        """Add a question with its answer to the file of answers."""
+        form = request.state.form
+        question, text = " ".join(form.get("question", "").split()), form.get("answer", "").strip()
+        if not (question and text):
+            raise RecadoError("write a question and its answer")
+        await asyncio.to_thread(_append, question, text)
+        return back(HERE)
+
+    @router.post(f"{HERE}/add")
+    async def add(request: Request) -> Response:
+        """Keep a file that was given."""
+        file = request.state.files.get("file")
+        if file is None or not file.filename:
+            raise RecadoError("choose a file")
+        kept = await asyncio.to_thread(knowledge.add, file.filename, await file.read())
+        if kept is None or kept.fault:
+            raise RecadoError(
+                kept.fault if kept else "Markdown, text, PDF, Word, Excel and CSV files are read"
+            )
+        return back(HERE)
+
+    @router.post(f"{HERE}/remove")
+    async def remove(request: Request) -> Response:
+        """Remove a file."""
+        if not await asyncio.to_thread(knowledge.remove, request.state.form.get("name", "")):
+            raise RecadoError("there is no such file")
+        return back(HERE)
+
+    def _append(question: str, text: str) -> None:
+        path = knowledge.folder / ANSWERS
+        before = path.read_text("utf-8") if path.is_file() else ""
+        kept = knowledge.add(ANSWERS, f"{before}\n## {question}\n\n{text}\n".lstrip().encode())
+        if kept is None or kept.fault:
+            raise RecadoError(kept.fault if kept else "the answer could not be kept")

@@ -1,0 +1,83 @@
+"""Knowledge, schedules, people, the log and the audit in the console."""
+
+import re
+import sqlite3
+from typing import Any
+
+from tests.console.test_abilities import post
+from tests.console.test_pages import Browser
+from tests.tides import obeys, say
+from tests.world import wait_for
+
+CRAFTED = "<script>alert(1)</script>"
+
+
+def test_what_was_not_known_is_answered_from_the_console(make_world: Any, model: Any) -> None:
+    server, graph = make_world(model=model(obeys), ACCESS="everyone", ALLOWED_PHONE_NUMBERS="")
+    browser, here = Browser(server), "/console/knowledge"
+    secret = re.search(r'name="csrf" value="(\w+)"', browser.page(here))
+    assert secret is not None
+    file = {"file": ("<b>prices</b>.md", b"# Cleaning\n\nA cleaning costs 40.\n")}
+    kept = browser.http.post(f"{here}/add", data={"csrf": secret[1]}, files=file, follow_redirects=True)
+    assert "<b>prices" not in kept.text
+    assert "1 passage" in kept.text
+    say(graph, "p1", "search_knowledge", question="do you open on Saturday?")
+    assert "UNKNOWN" in graph.reply("p1")
+    wait_for(lambda: "do you open on Saturday?" in browser.page(here), "the question")
+    post(
+        browser, here, f"{here}/answer", question="Do you open on Saturday?", answer="On Saturday until two."
+    )
+    assert "On Saturday until two." in browser.page(f"{here}?words=saturday")
+
+
+def test_the_chain_of_the_audit_outlives_a_person_and_shows_a_change(make_world: Any) -> None:
+    server, graph = make_world(ACCESS="code", crowd=3)
+    browser = Browser(server)
+    graph.say("p1", "remember that my cat is called Mimi")
+    graph.reply("p1")
+    graph.say("p1", "remind me tomorrow at 9 to feed the cat")
+    graph.reply("p1", 2)
+    [row] = server.rows("SELECT person_id FROM aliases WHERE value = '12125550001'")
+    person = f"/console/people/{row['person_id']}"
+    assert "Mimi" in browser.page(person)
+    assert "Mimi" in browser.page(f"{person}/export")
+    assert "feed the cat" in browser.page("/console/schedules")
+    [schedule] = server.rows("SELECT id FROM schedules")
+    gone = post(browser, "/console/schedules", "/console/schedules/cancel", schedule=schedule["id"])
+    assert "Nothing is planned." in gone
+    code = re.search(r"<code>(\w{4}-\w{4}-\w{4})</code>", post(browser, person, "/console/people/invite"))
+    assert code is not None
+    assert "1 use left" in browser.page("/console/people")
+    post(browser, person, f"{person}/forget", what="fact:1")
+    assert "Mimi" not in browser.page(person)
+    refused = re.search(r'name="csrf" value="(\w+)"', browser.page(person))
+    assert refused is not None
+    assert browser.http.post(f"{person}/erase", data={"csrf": refused[1]}).status_code == 400
+    post(browser, person, f"{person}/erase", sure="1")
+    audit = browser.page("/console/audit")
+    assert f"{person.removeprefix('/console/')}/erase" in audit
+    assert "12125550001" not in audit
+    assert "The audit is whole" in server.recado("audit", "verify")
+    server.stop()
+    with sqlite3.connect(server.folder / "recado.db") as database:
+        database.execute("UPDATE audit SET action = 'nothing' WHERE seq = 2")
+    database.close()
+    assert "row number 2 was changed" in server.recado("audit", "verify", fails=True)
+
+
+def test_a_session_is_shut_out_by_other_sites_and_bounded_in_its_forms(offline_town: Any) -> None:
+    server = offline_town.server
+    browser = Browser(server)
+    secret = re.search(r'name="csrf" value="(\w+)"', browser.page("/console/sessions"))
+    assert secret is not None
+    form = {"csrf": secret[1], "who": "12125550009"}
+    crossed = {"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}
+    assert browser.http.post("/console/people/block", data=form, headers=crossed).status_code == 403
+    other = Browser(server)
+    assert other.http.post("/console/people/block", data=form).status_code == 403
+    large = browser.http.post("/console/people/block", data={**form, "x": "x" * 300_000})
+    assert large.status_code == 413
+    policy = browser.http.get("/console").headers["content-security-policy"]
+    assert "unsafe" not in policy
+    assert CRAFTED not in browser.http.get(f"/console/log?words={CRAFTED}").text
+    assert CRAFTED not in browser.http.get(f"/console/conversations?words={CRAFTED}").text

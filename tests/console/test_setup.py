@@ -1,0 +1,86 @@
+"""Setting the assistant up with the console alone, and signing in with a link from the chat."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from tests.console.test_abilities import post
+from tests.console.test_pages import Browser
+from tests.standins.model import ModelServer, echo
+from tests.world import NUMBER, SECRET, TOKEN, Graph, Server, wait_for
+
+HERE = "/console/setup"
+
+
+def again(server: Server, words: str) -> None:
+    """Wait until the server started anew and its page of the set-up says so."""
+
+    def said() -> bool:
+        try:
+            return words in server.http.get(HERE).text
+        except Exception:  # it is just starting
+            return False
+
+    wait_for(said, words)
+
+
+def test_a_model_and_whatsapp_are_connected_without_a_terminal(tmp_path: Path) -> None:
+    server, model = Server(tmp_path), ModelServer(echo)
+    graph = Graph(tmp_path, server, people=[], crowd=2)
+    try:
+        server.start()
+        browser = Browser(server)
+        page = browser.page(HERE)
+        assert page.count("not yet") == 5
+        fields = {"OPENAI_BASE_URL": model.url, "LLM_MODEL": "stand-in", "OPENAI_API_KEY": "sk-of-the-test"}
+        assert "starts anew" in post(browser, HERE, f"{HERE}/save", **fields)
+        again(server, 'A model is connected <span class="quiet">done')
+        assert "sk-of-the-test" not in browser.page(HERE)
+        assert (tmp_path / "settings.env").stat().st_mode & 0o777 == 0o600
+        token = re.search(r'name="WHATSAPP_VERIFY_TOKEN" value="([\w-]+)"', browser.page(HERE))
+        assert token is not None
+        fields = {
+            "WHATSAPP_ACCESS_TOKEN": TOKEN,
+            "WHATSAPP_PHONE_NUMBER_ID": NUMBER,
+            "WHATSAPP_APP_SECRET": SECRET,
+            "WHATSAPP_VERIFY_TOKEN": token[1],
+            "WHATSAPP_API_URL": f"http://127.0.0.1:{graph.port}/v25.0",
+            "ACCESS": "everyone",
+        }
+        post(browser, HERE, f"{HERE}/save", **fields)
+        again(server, 'four values are here <span class="quiet">done')
+        asked = {"hub.mode": "subscribe", "hub.verify_token": token[1], "hub.challenge": "7"}
+        assert server.http.get("/webhook", params=asked).text == "7"
+        code = re.search(r"<code>(\w{4}-\w{4}-\w{4})</code>", post(browser, HERE, f"{HERE}/owner"))
+        assert code is not None
+        graph.say("p0", code[1])
+        graph.reply("p0")
+        wait_for(lambda: browser.page(HERE).count("not yet") == 0, "every step to be done")
+        graph.say("p1", "are you there?")
+        assert "are you there?" in graph.reply("p1")
+        server.stop()
+        server.start(wait=False)
+        wait_for(server.healthy, "the server")
+        assert browser.page(HERE).count("not yet") == 0
+    finally:
+        graph.stop()
+        model.stop()
+        server.kill()
+
+
+def test_a_link_from_an_owners_chat_signs_in_once(offline_town: Any) -> None:
+    server, graph = offline_town.server, offline_town.graph
+    graph.say(offline_town.newcomer(), "/console")
+    before = len(graph.sends("p0"))
+    graph.say("p0", "/console")
+    link = re.search(r"/console/enter\?code=([\w-]+)", graph.reply("p0", before + 1))
+    assert link is not None
+    assert not [text for text in graph.texts() if "enter?code" in text and text not in graph.texts("p0")]
+    server.http.cookies.clear()
+    for _ in range(2):  # whoever only looks at it does not use it up
+        assert link[1] in server.http.get(link[0]).text
+    assert server.http.post("/console/enter", data={"code": link[1]}).status_code == 303
+    assert server.http.get("/console").status_code == 200
+    server.http.cookies.clear()
+    assert server.http.post("/console/enter", data={"code": link[1]}).status_code == 401
+    assert server.http.get("/console").status_code == 401
