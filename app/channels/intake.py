@@ -9,7 +9,7 @@ import structlog
 
 from app.channels.access import AccessPolicy
 from app.channels.terminal import typed_line
-from app.channels.whatsapp.errors import HOLD
+from app.channels.whatsapp.errors import THEN
 from app.channels.whatsapp.payloads import Webhook
 from app.messages import Unreadable, Wakeable
 from app.ops.metrics import Metrics
@@ -118,7 +118,9 @@ def _receive(
     for effect in taken.applied:
         if effect.error and not effect.again:
             text = f"WhatsApp could not deliver a message: {effect.code} {effect.error}"
-            kind = "send" if effect.code in HOLD else "undelivered"  # with the former all others fail too
+            kind = (
+                "send" if THEN.get(effect.code) == "hold" else "undelivered"
+            )  # with the former all others fail too
             alerts.raise_alert(conn, f"{kind}:{effect.code}", text, now)
     return taken
 

@@ -14,7 +14,6 @@ from app.search.scoring import (
     SPREAD_AMONG,
     SPREAD_OF_ONE,
     Answers,
-    Parts,
     Postings,
     Query,
     Question,
@@ -41,14 +40,12 @@ class Hit(NamedTuple):
     """A tool that was found.
 
     `score` (0 to 1) orders the hits of one query. `coverage` is the share of the query's words, weighted by
-    how telling they are, that the tool knows; thresholds compare it. `parts` are those of the score, or of
-    what it was before it was spread.
+    how telling they are, that the tool knows; thresholds compare it.
     """
 
     id: str
     score: float
     coverage: float
-    parts: Parts = Parts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,15 +121,10 @@ class ToolIndex:
                 self._remove(id)
             self._compact()
 
-    def rank(
-        self, query: str, *, among: Collection[str] | None = None, limit: int = 20, bridge: bool = True
-    ) -> list[Hit]:
-        """Return the best tools for `query`, best first; ties in the order of their ids.
-
-        `bridge`: what words mean by the lexicon counts too.
-        """
+    def rank(self, query: str, *, among: Collection[str] | None = None, limit: int = 20) -> list[Hit]:
+        """Return the best tools for `query`, best first; ties in the order of their ids."""
         with self._lock:
-            question = self._question(query, bridge=bridge)
+            question = self._question(query)
             scores = question.scores(len(self._ids))
             best = self._best(scores, among, limit)
             return self._hits(query, {slot: scores[slot] for slot in best}, Answers(question, best, scores))
@@ -151,7 +143,7 @@ class ToolIndex:
         it; those of `apart` lose nothing to others, but to each other.
         """
         with self._lock:
-            question = self._question(query, bridge=True)
+            question = self._question(query)
             scores = question.scores(len(self._ids))
             best = self._best(scores, among, max(limit, SPREAD_AMONG))
             own = self._best(scores, apart, len(apart))
@@ -160,12 +152,8 @@ class ToolIndex:
             spread = answers.spread(best, limit, share) | answers.spread(own, len(own), share)
             return self._hits(query, spread, answers)
 
-    def coverage(self, id: str, query: str) -> float:
-        """Return the share of `query` that one tool knows, as in `Hit.coverage`; 0 for an unknown id."""
-        return next((hit.coverage for hit in self.rank(query, among=(id,))), 0.0)
-
-    def _question(self, text: str, *, bridge: bool) -> Question:
-        query = read_query(text, bridge=bridge)
+    def _question(self, text: str) -> Question:
+        query = read_query(text)
         by_word = self._words.weighed(query.words, len(self), query.meanings)
         worth_of_grams, stem_of = self._grams_of(query)
         by_gram = self._grams.weighed(worth_of_grams, len(self), {})
@@ -201,7 +189,7 @@ class ToolIndex:
 
     def _hits(self, query: str, scores: Mapping[int, float], answers: Answers) -> list[Hit]:
         """Return the hits, best first; if `query` asks how things are, those that read come first."""
-        hits = [Hit(self._ids[slot], score, *answers.told_of(slot)) for slot, score in scores.items()]
+        hits = [Hit(self._ids[slot], score, answers.coverage[slot]) for slot, score in scores.items()]
         if asks_of_state(query):
             hits = list(self._reading_first(hits))
         return sorted(hits, key=lambda hit: (-hit.score, self._slot_of[hit.id] in self._changing, hit.id))

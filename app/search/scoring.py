@@ -43,13 +43,13 @@ class Query:
     meant_grams: Mapping[str, Worth] = field(default_factory=dict)
 
 
-def read_query(text: str, *, bridge: bool) -> Query:
-    """Return the query of a text; `bridge` adds what its words mean by the lexicon."""
+def read_query(text: str) -> Query:
+    """Return the query of a text, with what its words mean by the lexicon."""
     found = words(text)
     telling = content(found)
     stems = dict.fromkeys(map(stem, telling), 1.0)
     asked = {stem(_STATE): _ASKED} if asks_whether(text) else {}
-    by_place = lexicon().meanings(found) if bridge else {}
+    by_place = lexicon().meanings(found)
     meant = {stem(found[place]): meanings for place, meanings in by_place.items()}
     by_stem: dict[str, dict[str, float]] = {}
     for word in telling:
@@ -78,17 +78,13 @@ def _meant_grams(meanings: Sequence[Meaning]) -> Worth:
 
 
 class Asked(NamedTuple):
-    """A term of a query with its `share` of it; each of `slots` answers `whole` times its weight.
-
-    `by_itself`: the slots that answer by the word that was said; None if it has no other meaning.
-    """
+    """A term of a query with its `share` of it; each of `slots` answers `whole` times its weight."""
 
     term: str
     share: float
     whole: float
     slots: "array[int]"
     weights: "array[float]"
-    by_itself: frozenset[int] | None = None
 
     def near(self, slots: Collection[int]) -> list[tuple[int, float]]:
         """Return those of `slots` that answer, with their weights."""
@@ -159,8 +155,7 @@ class Postings:
         """Return a term with its meanings; if tools hold it, no meaning tells more than the term itself."""
         is_held = self._holders(said.term) > 0
         share = said.share if is_held else 0.0
-        own = _answers([said])
-        best = dict(own)
+        best = _answers([said])
         for worths in map(_worth_of, meanings):
             terms = [self._said(term, worth, documents, most) for term, worth in worths.items()]
             if not any(one.slots for one in terms):
@@ -169,9 +164,8 @@ class Postings:
             least = min(1.0, said.share * sum(worths.values()) / whole) if is_held else 1.0
             share = max(share, least * whole)
             best = _joined(best, _answers(terms, least), max)
-        by_itself = frozenset(slot for slot, answer in own.items() if best[slot] == answer)
         slots, weights = array("I", sorted(best)), array("f", [answer for _, answer in sorted(best.items())])
-        return Asked(said.term, share or said.share, 1.0, slots, weights, by_itself)
+        return Asked(said.term, share or said.share, 1.0, slots, weights)
 
     def _holders(self, term: str) -> int:
         return len(self._slots.get(term, ())) - self._removed.get(term, 0)
@@ -200,17 +194,6 @@ def _joined(
     return one | {slot: combine(one[slot], value) if slot in one else value for slot, value in other.items()}
 
 
-class Parts(NamedTuple):
-    """The parts of a score: words that the tool knows, their other meanings by the lexicon, 4-grams.
-
-    They add up to the score before a spread ranking takes off what better tools have answered.
-    """
-
-    words: float = 0.0
-    meanings: float = 0.0
-    grams: float = 0.0
-
-
 @dataclass(frozen=True, slots=True)
 class Question:
     """The terms that a text asks for: words and 4-grams by their shares of it.
@@ -236,33 +219,24 @@ class Question:
 
 
 class Answers:
-    """The share of a question that each tool answers, word by word; `scores` are those of all tools."""
+    """The share of a question that each tool answers, word by word; `scores` are those of all tools.
+
+    `coverage`: the share of the question's words that a tool knows, weighted by how telling each is.
+    """
 
     def __init__(self, question: Question, slots: Iterable[int], scores: Sequence[float]) -> None:
         self._scores = scores
         near = frozenset(slots)
         self._by_word = {slot: [0.0] * question.said for slot in near}
-        self._said, self._meant = dict.fromkeys(near, 0.0), dict.fromkeys(near, 0.0)
-        self._covered = dict.fromkeys(near, 0.0)
+        self.coverage = dict.fromkeys(near, 0.0)
         words = len(question.words)
         for word, one, share in zip(question.word_of[:words], question.words, question.telling, strict=True):
             for slot, weight in one.near(near):
-                answer = one.whole * weight
-                self._by_word[slot][word] += answer
-                self._covered[slot] += share
-                is_said = one.by_itself is None or slot in one.by_itself
-                (self._said if is_said else self._meant)[slot] += answer
+                self._by_word[slot][word] += one.whole * weight
+                self.coverage[slot] += share
         for word, one in zip(question.word_of[words:], question.grams, strict=True):
             for slot, weight in one.near(near):
                 self._by_word[slot][word] += one.whole * weight
-
-    def told_of(self, slot: int) -> tuple[float, Parts]:
-        """Return the share of the question that a tool knows, and the parts of its score.
-
-        The share is weighted by how telling each word is.
-        """
-        said, meant = self._said[slot], self._meant[slot]
-        return self._covered[slot], Parts(said, meant, max(self._scores[slot] - said - meant, 0.0))
 
     def spread(self, slots: Sequence[int], limit: int, share: float) -> dict[int, float]:
         """Return at most `limit` slots, each the one that adds most to those before it, with how much.

@@ -8,46 +8,9 @@ from fastapi import HTTPException
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from typing_extensions import TypedDict
 
+from app.channels.whatsapp.errors import STATUSES, TITLES
 from app.errors import RecadoError
 from app.messages import JSON
-
-CONSEQUENCES = {  # Meta's codes and their titles, by what a sender has to do about them
-    "retry": {
-        4: "Application request limit reached",
-        130429: "Rate limit hit",
-        131000: "Something went wrong",
-        131016: "Service unavailable",
-        131052: "Media download error",
-        131053: "Media upload error",
-        131056: "(Business Account, Consumer Account) pair rate limit hit",
-    },
-    "operator": {
-        10: "Permission denied",
-        190: "Invalid OAuth access token",
-        368: "Temporarily blocked for policies violations",
-        131031: "Account has been locked",
-        131042: "Business eligibility payment issue",
-        133010: "Phone number not registered",
-    },
-    "template": {131047: "Re-engagement message"},
-    "give_up": {
-        100: "Invalid parameter",
-        131008: "Required parameter is missing",
-        131009: "Parameter value is not valid",
-        131026: "Message undeliverable",
-        131030: "Recipient phone number not in allowed list",
-        131051: "Unsupported message type",
-        132001: "Template does not exist in the translation",
-    },
-}
-_TITLES = {code: title for codes in CONSEQUENCES.values() for code, title in codes.items()}
-_STATUSES = {  # HTTP; of other codes 400
-    190: 401,
-    **dict.fromkeys((10, 368, 131031), 403),
-    **dict.fromkeys((4, 130429, 131056), 429),
-    131000: 500,
-    131016: 503,
-}
 
 
 class Refusal(HTTPException):
@@ -59,7 +22,7 @@ class Refusal(HTTPException):
     def __init__(
         self, code: int, details: str = "", *, status: int | None = None, retry_after: float | None = None
     ) -> None:
-        status = status or _STATUSES.get(code, 400)
+        status = status or STATUSES.get(code, 400)
         self.code = code
         self.details = details or _title(code)
         error: dict[str, JSON] = {
@@ -81,7 +44,7 @@ def status_error(code: int) -> JSON:
 
 
 def _title(code: int) -> str:
-    return _TITLES.get(code, "Something went wrong")
+    return TITLES.get(code, "Something went wrong")
 
 
 class Script(TypedDict, total=False):

@@ -6,16 +6,18 @@ import time
 from collections.abc import AsyncIterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import get_args
 from urllib.parse import urlsplit
 
 import orjson
 from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from fastapi.responses import FileResponse, RedirectResponse, StreamingResponse
 
+from app.channels.whatsapp.errors import THEN, TITLES, Then
 from app.http.limits import BodyReader
 from app.messages import JSON
 from app.simulator.access import SimulatorAccess
-from app.simulator.faults import CONSEQUENCES, Faults
+from app.simulator.faults import Faults
 from app.simulator.graph import StandInGraph
 from app.simulator.graph_routes import read_object
 from app.simulator.media import MB
@@ -134,6 +136,7 @@ def _snapshot(graph: StandInGraph) -> dict[str, JSON]:
         "off": Faults().model_dump(),
         "refused": list(graph.history.refused),
         "errors": {
-            kind: {str(code): title for code, title in known.items()} for kind, known in CONSEQUENCES.items()
+            kind: {str(code): title for code, title in TITLES.items() if THEN[code] == kind}
+            for kind in get_args(Then)
         },
     }

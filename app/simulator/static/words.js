@@ -42,11 +42,11 @@ const es = {
   howRefuse: "rechazar", howFail: "aceptar y fallar después", howMany: "Cuántos", how: "Cómo", apply: "Poner",
   waiting: "por fallar", clear: "Quitar",
   consequences: {
-    retry: "Recado reintenta", operator: "Espera a quien administra", template: "Pide una plantilla",
+    retry: "Recado reintenta", hold: "Espera a quien administra", template: "Pide una plantilla",
     give_up: "Se da por perdido",
   },
   meanings: {
-    retry: "Es pasajero: Recado vuelve a intentarlo.", operator: "Lo resuelve quien administra la cuenta de WhatsApp.",
+    retry: "Es pasajero: Recado vuelve a intentarlo.", hold: "Lo resuelve quien administra la cuenta de WhatsApp.",
     template: "La persona lleva más de 24 h sin escribir: solo puede recibir una plantilla.",
     give_up: "Así no puede llegar: Recado no lo repite.",
   },
@@ -95,11 +95,11 @@ const pt = {
   howRefuse: "recusar", howFail: "aceitar e falhar depois", howMany: "Quantos", how: "Como", apply: "Pôr",
   waiting: "por falhar", clear: "Tirar",
   consequences: {
-    retry: "Recado tenta de novo", operator: "Espera quem administra", template: "Pede um modelo",
+    retry: "Recado tenta de novo", hold: "Espera quem administra", template: "Pede um modelo",
     give_up: "É dada por perdida",
   },
   meanings: {
-    retry: "É passageiro: Recado tenta de novo.", operator: "Quem administra a conta do WhatsApp resolve.",
+    retry: "É passageiro: Recado tenta de novo.", hold: "Quem administra a conta do WhatsApp resolve.",
     template: "A pessoa está há mais de 24 h sem escrever: só pode receber um modelo.",
     give_up: "Assim não pode chegar: Recado não repete.",
   },
@@ -148,10 +148,10 @@ const en = {
   howRefuse: "refuse", howFail: "accept, fail later", howMany: "How many", how: "How", apply: "Set", waiting: "to fail",
   clear: "Clear",
   consequences: {
-    retry: "Recado tries again", operator: "Waits for the operator", template: "Needs a template", give_up: "Given up",
+    retry: "Recado tries again", hold: "Waits for the operator", template: "Needs a template", give_up: "Given up",
   },
   meanings: {
-    retry: "It will pass: Recado tries again.", operator: "Whoever runs the WhatsApp account has to solve it.",
+    retry: "It will pass: Recado tries again.", hold: "Whoever runs the WhatsApp account has to solve it.",
     template: "The person has not written for more than 24 h: only a template may be sent.",
     give_up: "It cannot arrive like this: Recado does not repeat it.",
   },
