@@ -1,8 +1,11 @@
 """Phone numbers: digits, national forms of the same line, masks, countries, time zones."""
 
 import re
+from collections.abc import Mapping
+from pathlib import Path
 
 import phonenumbers
+import yaml
 from babel.core import get_global
 from phonenumbers import PhoneNumber
 
@@ -11,35 +14,9 @@ _NOT_DIGITS = re.compile(r"[^0-9]")
 _OLD_BRAZILIAN = re.compile(r"55[1-9][0-9][6-9][0-9]{7}")
 # in the Americas, without the country code; with it only small countries have so few digits
 _LONGEST_NATIONAL = 10
-
-
-# where most people live, in countries of several zones
-_MOST_POPULOUS = {
-    "AR": "America/Buenos_Aires",
-    "AU": "Australia/Sydney",
-    "BR": "America/Sao_Paulo",
-    "CA": "America/Toronto",
-    "CD": "Africa/Kinshasa",
-    "CL": "America/Santiago",
-    "CN": "Asia/Shanghai",
-    "CY": "Asia/Nicosia",
-    "DE": "Europe/Berlin",
-    "EC": "America/Guayaquil",
-    "ES": "Europe/Madrid",
-    "ID": "Asia/Jakarta",
-    "KZ": "Asia/Almaty",
-    "MN": "Asia/Ulaanbaatar",
-    "MX": "America/Mexico_City",
-    "MY": "Asia/Kuala_Lumpur",
-    "NZ": "Pacific/Auckland",
-    "PF": "Pacific/Tahiti",
-    "PG": "Pacific/Port_Moresby",
-    "PT": "Europe/Lisbon",
-    "RU": "Europe/Moscow",
-    "UA": "Europe/Kiev",
-    "US": "America/New_York",
-    "UZ": "Asia/Tashkent",
-}
+_HOME_ZONES: Mapping[str, str] = yaml.safe_load(
+    (Path(__file__).parent / "locale" / "home_zones.yaml").read_text("utf-8")
+)
 # a prefix with more zones than this is a whole country's
 _MOST_ZONES_OF_AREA = 3
 
@@ -127,7 +104,7 @@ def timezone_of(country_code: str, number: str = "") -> str:
     `number` may be "" where only the country is known. "" if no zone is known for the country either.
     """
     zones = get_global("territory_zones").get(country_code, [""])
-    home = str(_MOST_POPULOUS.get(country_code, zones[0]))
+    home = str(_HOME_ZONES.get(country_code, zones[0]))
     found = [
         zone
         for zone in _zones_of_area(number)

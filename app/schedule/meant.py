@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from app.search.words import WORDS
 from app.store import schedules
 from app.store.database import Connection
 from app.store.schedules import Schedule
@@ -28,12 +29,6 @@ _LAST = frozenset(
 )
 _NUMBER = re.compile(
     r"(?:el |o |the |my |mi |meu )?(?:reminder|recordatorio|lembrete|numero|number|n)?\s*#?\s*(\d{1,6})"
-)
-_FILLER = frozenset(
-    """
-    reminder reminders recordatorio recordatorios lembrete lembretes de del la el las los un una mi mis que
-    do da dos das o a os as um uma meu minha the my an of to about for para pra pro al ao sobre lo en no na
-    """.split()  # noqa: SIM905 - a list of words is read more easily so
 )
 
 
@@ -78,7 +73,7 @@ def names_part(one: Schedule, wanted: str) -> bool:
 
 
 def _telling(key: str) -> list[str]:
-    return [word for word in key.split() if word not in _FILLER]
+    return [word for word in key.split() if word not in WORDS["names_reminder"]]
 
 
 def _folded(text: str) -> str:

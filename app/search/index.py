@@ -21,7 +21,7 @@ from app.search.scoring import (
     read_query,
     shared,
 )
-from app.search.words import content, grams_of, spaced, stem, words
+from app.search.words import WORDS, content, grams_of, stem, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +73,6 @@ _GRAM_SHARE = 0.3
 _COMMON_WORD = 1 / 2  # terms in a larger share of the tools tell next to nothing, and are most of the work
 _COMMON_GRAM = 1 / 40
 _COMPACT_AT = 64  # slots of removed tools that stay at least
-# verbs by which a tool that changes something is known, among the first words of its name
-_CHANGING = spaced(
-    """add book broadcast buy cancel change clear close complete create decrease delete disable edit enable
-    forget increase install lock make mark move open order pause play post put remember remove rename reset
-    resume save schedule send set start stop store take turn uninstall unlock unpause update upload write"""
-)
 _NAME_BEGINS = 2  # words of a name, of which the first may be the server's
 
 
@@ -207,7 +201,7 @@ class ToolIndex:
         slot = len(self._ids)
         self._ids.append(document.id)
         self._slot_of[document.id] = slot
-        if not _CHANGING.isdisjoint(words(document.name)[:_NAME_BEGINS]):
+        if not WORDS["changing"].isdisjoint(words(document.name)[:_NAME_BEGINS]):
             self._changing.add(slot)
         by_word, by_gram = _weights(document)
         self._words.add(slot, by_word)

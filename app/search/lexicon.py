@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 
-from app.search.words import ALL_STOP_WORDS, content, language_of, spaced, stem, words
+from app.search.words import ALL_STOP_WORDS, WORDS, content, language_of, stem, words
 
 Meaning = tuple[str, ...]  # one way to say it in English, word by word
 
@@ -15,18 +15,11 @@ _LONGEST_PHRASE = 4
 _MOST_WORDS = 4  # of a phrase made of a tool's own texts
 _LONGEST_READ = 300
 _SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s|\n")
-_SHORTEST_MISSPELT = 6
 _CLITICS = re.compile(r"(?:me|te|se|nos|les?|l[oa]s?|lhes?){1,2}$")
 _BROKEN_VOWEL = re.compile("ie|ue")
 _WHOLE_VOWEL = {"ie": "e", "ue": "o"}
 _ONE_SOUND = {"q": "c", "z": "c", "j": "g"}
 _SINGULAR = {"oes": "ao", "ais": "al", "eis": "el", "ns": "m", "es": "", "s": ""}
-_PASSED_OVER = spaced(
-    """
-    the a an my your our some it this that me them el la los las lo un una unos unas de del mi mis tu tus
-    su sus se te al o os as um uma do da dos das meu minha meus minhas seu sua
-    """
-)
 
 
 @cache
@@ -72,7 +65,7 @@ class Lexicon:
         Several words with one meaning have the place of the first that carries meaning.
         """
         sides = (self._english,) if language_of(said) == "en" else (self._foreign, self._english)
-        places = [place for place, word in enumerate(said) if word not in _PASSED_OVER]
+        places = [place for place, word in enumerate(said) if word not in WORDS["passed_over"]]
         sounds = [_sound(said[place]) for place in places]
         found: dict[int, tuple[Meaning, ...]] = {}
         at = 0
@@ -94,10 +87,9 @@ class _Vocabulary:
         self._forms: dict[str, str] = {}
         self._sounds: dict[str, str] = {}
         self._heads: set[str] = set()
-        self._alike: dict[tuple[str, int], list[str]] = {}
 
     def add(self, text: str, english: str) -> None:
-        listed = [word for word in words(text) if word not in _PASSED_OVER] or words(text)
+        listed = [word for word in words(text) if word not in WORDS["passed_over"]] or words(text)
         if not listed:
             return
         sounds = [_voiced(stem(word)) for word in listed]
@@ -105,8 +97,6 @@ class _Vocabulary:
             self._heads.add(sounds[0])
         else:
             _put(self._forms, listed[0], english)
-            for end in _ends(listed[0]) if len(listed[0]) >= _SHORTEST_MISSPELT - 1 else ():
-                self._alike.setdefault((end, len(listed[0])), []).append(listed[0])
         _put(self._sounds, " ".join(sounds), english)
 
     def phrase(self, sounds: Sequence[str]) -> tuple[int, str]:
@@ -126,13 +116,6 @@ class _Vocabulary:
                 return english
         return ""
 
-    def misspelt(self, word: str) -> str:
-        if len(word) < _SHORTEST_MISSPELT:
-            return ""
-        sizes = (len(word) + more for more in (-1, 0, 1))
-        near = (form for size in sizes for end in _ends(word) for form in self._alike.get((end, size), ()))
-        return next((self._forms[form] for form in near if _one_slip(word, form)), "")
-
 
 def _put(table: dict[str, str], key: str, english: str) -> None:
     known = table.get(key)
@@ -145,7 +128,7 @@ def _phrase(sides: Sequence[_Vocabulary], sounds: Sequence[str]) -> tuple[int, s
 
 
 def _word(sides: Sequence[_Vocabulary], word: str) -> str:
-    return next(filter(None, (side.word(word) for side in sides)), "") or sides[0].misspelt(word)
+    return next(filter(None, (side.word(word) for side in sides)), "")
 
 
 def _forms(word: str) -> Iterator[str]:
@@ -170,20 +153,6 @@ def _voiced(root: str) -> str:
     if root.endswith(("qu", "gu")):
         root = root[:-1]
     return root[:-1] + _ONE_SOUND.get(root[-1], root[-1])
-
-
-def _ends(word: str) -> tuple[str, str]:
-    """Return how a word begins and how it ends; one slip changes only one of them."""
-    return word[:2], f"{word[0]} {word[-2:]}"
-
-
-def _one_slip(one: str, other: str) -> bool:
-    """Return whether a letter was changed, added, left out, or two were swapped."""
-    shorter = min(len(one), len(other))
-    start = next((n for n in range(shorter) if one[n] != other[n]), shorter)
-    left, right = one[start:], other[start:]
-    swapped = len(left) == len(right) > 1 and left[:2] == right[1::-1] and left[2:] == right[2:]
-    return swapped or left[1:] == right[1:] or left[1:] == right or left == right[1:]
 
 
 @lru_cache(maxsize=1024)

@@ -1,6 +1,9 @@
 """The form that the Graph API wants of a message: what must be there, and how long it may be."""
 
 from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
 
 from app.messages import JSON
 from app.simulator.faults import Refusal
@@ -9,44 +12,9 @@ _INVALID, _MISSING, _BAD_VALUE = 100, 131008, 131009  # Meta's codes
 
 Bounds = Mapping[str, tuple[int, int]]  # by path: the least and the most characters, or parts of a list
 
-_ENVELOPE: Bounds = {
-    "to": (0, 32),
-    "recipient": (0, 200),
-    "context.message_id": (0, 512),
-    "biz_opaque_callback_data": (0, 512),
-}
-_MEDIA: Bounds = {"id": (1, 200), "caption": (0, 1024)}
-_KINDS: Mapping[str, Bounds] = {
-    "text": {"body": (1, 4096)},
-    "image": _MEDIA,
-    "video": _MEDIA,
-    "document": _MEDIA,
-    "sticker": {"id": (1, 200)},
-    "audio": {"id": (1, 200)},
-    "location": {},
-    "contacts": {},
-    "reaction": {"message_id": (1, 512)},
-    "template": {"name": (1, 512), "language.code": (1, 40)},
-    "interactive": {"body.text": (1, 1024), "header.text": (0, 60), "footer.text": (0, 60)},
-}
-_ACTIONS: Mapping[str, Bounds] = {  # of interactive messages
-    "button": {
-        "buttons": (1, 3),
-        "buttons.reply.id": (1, 256),
-        "buttons.reply.title": (1, 20),
-    },
-    "list": {
-        "button": (1, 20),
-        "sections": (1, 10),
-        "sections.title": (0, 24),
-        "sections.rows": (1, 10),
-        "sections.rows.id": (1, 200),
-        "sections.rows.title": (1, 24),
-        "sections.rows.description": (0, 72),
-    },
-    "location_request_message": {"name": (1, 20)},
-    "cta_url": {"parameters.display_text": (1, 20), "parameters.url": (1, 2000)},
-}
+_LIMITS = yaml.safe_load(Path(__file__).with_name("limits.yaml").read_text("utf-8"))
+_KINDS: Mapping[str, Bounds] = _LIMITS["kinds"]
+_ACTIONS: Mapping[str, Bounds] = _LIMITS["actions"]  # of interactive messages
 _DISTINCT = ("buttons.reply.id", "buttons.reply.title", "sections.rows.id")
 _MOST_ROWS = 10  # of all sections together
 
@@ -56,7 +24,7 @@ def check_message(body: Mapping[str, JSON]) -> str:
 
     The recipient, the 24-hour window and media ids are not looked at.
     """
-    _check(body, _ENVELOPE, _INVALID)
+    _check(body, _LIMITS["envelope"], _INVALID)
     if body.get("messaging_product") != "whatsapp" or not (body.get("to") or body.get("recipient")):
         raise Refusal(_INVALID, "The parameters messaging_product and to are required.")
     kind = body.get("type", "text")
