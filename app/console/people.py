@@ -45,8 +45,8 @@ def add_people(site: Site) -> None:
             for line in lines
         ]
         shown = list(zip(lines, roles, strict=True))
-        values = {"lines": shown, "words": words, "page": page, "is_last": is_last, "invited": invited}
-        return site.render(request, "people.html", **values, may_invite=settings.access != "listed")
+        values: dict[str, Any] = {"page": page, "is_last": is_last, "may_invite": settings.access != "listed"}
+        return site.render(request, "people.html", lines=shown, words=words, invited=invited, **values)
 
     @router.get(f"{HERE}/{{id}}")
     async def person(request: Request, id: str) -> Response:

@@ -1,8 +1,8 @@
 """The audit: who did what, each row chained to the one before by its hash; our own ids stand for people."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Any
 
 from app.store.database import Connection, Row, insert, read_row, scalar
 
@@ -28,11 +28,11 @@ def record(conn: Connection, actor: str, action: str, subject: str, now: float) 
     before = scalar(conn, "SELECT hash FROM audit ORDER BY seq DESC LIMIT 1") or ""
     at, action = round(now, 3), action[:200]
     hashed = _hash(before, at, actor, action, subject)
-    row = {"at": at, "actor": actor, "action": action, "subject": subject}
-    insert(conn, "audit", **row, before=before, hash=hashed)
+    written: dict[str, Any] = {"at": at, "actor": actor, "action": action, "subject": subject}
+    insert(conn, "audit", **written, before=before, hash=hashed)
 
 
-def listing(conn: Connection, page: int) -> Sequence[AuditRow]:
+def listing(conn: Connection, page: int) -> list[AuditRow]:
     """Return a page of rows and one more where there are further ones, the newest first."""
     sql = "SELECT * FROM audit ORDER BY seq DESC LIMIT ? OFFSET ?"
     return [_row(row) for row in conn.execute(sql, (SHOWN + 1, (page - 1) * SHOWN))]
