@@ -19,6 +19,7 @@ GROUPS = (
     "latency",
     "footprint",
     "growth",
+    "parked",
     "skills",
     "servers",
     "strangers",

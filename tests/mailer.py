@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.standins.model import calls, is_classifier, last_user_text
-from tests.world import wait_for
+from tests.world import Server, wait_for
 
 _SKILL = """\
 ---
@@ -124,3 +124,28 @@ def told(graph: Any, person: str, words: str) -> str:
     """The person's newest text, once it holds these words."""
     wait_for(lambda: words in (graph.texts(person) or [""])[-1], f"{words!r} in {graph.texts(person)}")
     return str(graph.texts(person)[-1])
+
+
+def park_more(server: Server, count: int) -> None:
+    """Copy the turn that is parked, each time into a conversation of its own; the server is stopped."""
+    fresh = {
+        "conversations": ("id", "group_id"),
+        "turns": ("id", "conversation_id"),
+        "approvals": ("id", "turn_id", "conversation_id"),
+    }
+    parked = "SELECT {0} FROM turns WHERE state = 'parked' ORDER BY created_at LIMIT 1"
+    which = {
+        "conversations": f"id = ({parked.format('conversation_id')})",
+        "turns": f"id = ({parked.format('id')})",
+        "approvals": f"turn_id = ({parked.format('id')})",
+    }
+    numbers = "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {0})"
+    statements = []
+    for table, keys in fresh.items():
+        columns = server.rows(f"SELECT * FROM {table} LIMIT 1")[0].keys()
+        copied = ", ".join(f"n || '-' || {name}" if name in keys else name for name in columns)
+        statements.append(
+            f"{numbers.format(count)} INSERT INTO {table} ({', '.join(columns)})"
+            f" SELECT {copied} FROM {table}, numbers WHERE {which[table]}"
+        )
+    server.change(*statements)

@@ -20,8 +20,8 @@ from typing import Any
 import httpx
 import orjson
 
-from app.store.database import engine_of
-from tests.databases import SERVER, database_at
+from app.store.database import Location, engine_of
+from tests.databases import database_at
 from tests.forks import SERVE, ForkedServer, run_recado
 from tests.standins.graph import control_app, graph_of
 from tests.standins.listener import Listener
@@ -137,21 +137,25 @@ class Server:
 
     def rows(self, sql: str, *parameters: object) -> list[Any]:
         """A question to the database, beside the server."""
-        if SERVER:
+        if isinstance(self.database, str):
             from app.store import postgres
 
-            with closing(postgres.Connection(self.env["DATABASE_URL"])) as database:
+            with closing(postgres.Connection(self.database)) as database:
                 return database.execute(sql, parameters).fetchall()
         with closing(sqlite3.connect(f"file:{self.folder}/recado.db?mode=ro", uri=True, timeout=10)) as file:
             file.row_factory = sqlite3.Row
             return file.execute(sql, parameters).fetchall()
 
-    def change(self, sql: str) -> None:
+    def change(self, *statements: str) -> None:
         """Change rows of the database while the server is stopped."""
-        engine = engine_of(self.env["DATABASE_URL"] if SERVER else self.folder / "recado.db")
-        with closing(engine.connect()) as database:
-            database.execute(sql)
-        engine.unlock()
+        with closing(engine_of(self.database).connect()) as database:
+            for sql in statements:
+                database.execute(sql)
+
+    @property
+    def database(self) -> Location:
+        address = self.env["DATABASE_URL"]
+        return address if address.startswith("postgresql:") else self.folder / "recado.db"
 
     def recado(self, *arguments: str, fails: bool = False) -> str:
         """What a command of the shell prints, on its error output where it is to fail."""
