@@ -53,9 +53,11 @@ bench: $(VENV)/installed-bench
 bench-routing: $(VENV)/installed
 	$(BIN)/python -m bench.routing
 
-# What takes too long for each change: a million messages moved to PostgreSQL and back, see docs/performance.md.
-soak: $(VENV)/installed-test
-	$(BIN)/python -m bench.moving
+# What takes too long for each change: a million messages moved to PostgreSQL and back, and a hundred thousand that
+# three workers answer, or as many as SOAK says: see docs/performance.md.
+soak: $(VENV)/installed-test $(VENV)/installed-bench
+	$(BIN)/python -m bench.moving $(MOVED)
+	$(BIN)/python -m bench.soak $(SOAK)
 
 # Collects our sentences into the catalogues, then compiles them: see docs/translating.md.
 translations: $(VENV)/installed

@@ -106,18 +106,29 @@ def _next(numbers: Iterator[int], count: int) -> Iterator[int]:
 
 async def _write(web: Measured, world: StandIn, share: Iterator[int]) -> None:
     async def person() -> None:
-        connection = await Connection.open(web.url)
         for number in share:
             to = phone(number % CONVERSATIONS)
             answered = world.sent_to(to)
             async with asyncio.timeout(ANSWER_SECONDS):
-                await connection.send(new_message(to, SAID)[1])
+                await _post(web, new_message(to, SAID)[1])
                 await answered
-        connection.close()
 
     async with asyncio.TaskGroup() as group:
         for _ in range(AT_ONCE):
             group.create_task(person())
+
+
+async def _post(web: Measured, request: bytes) -> None:
+    """Post a webhook until it is taken, as Meta does."""
+    while True:
+        connection = await Connection.open(web.url)
+        try:
+            await connection.send(request)
+            return
+        except (ConnectionError, RuntimeError):  # 503: the commit took too long
+            await asyncio.sleep(1)
+        finally:
+            connection.close()
 
 
 def _look(members: list[Measured], database: str) -> State:

@@ -94,6 +94,19 @@ async def test_a_process_that_stands_still_keeps_nobody_from_writing(store: Data
     frozen.close()
 
 
+async def test_a_process_that_froze_while_it_was_answered_keeps_nobody_from_writing(
+    store: Database, server: str
+) -> None:
+    frozen = psycopg.connect(psycopg.conninfo.make_conninfo(server, dbname="recado"))
+    frozen.execute("SELECT pg_advisory_xact_lock(7262364)")
+    frozen.pgconn.send_query(b"SELECT repeat('x', 50000000)")  # more than what lies between two processes
+    with pytest.raises(StoreError, match="lock timeout"):
+        await asyncio.wait_for(store.tx(lambda conn: put(conn, "late")), 40)
+    await asyncio.wait_for(store.tx(lambda conn: put(conn, "a")), 5)
+    assert await keys(store) == ["a"]
+    frozen.close()
+
+
 def test_a_server_goes_on_after_a_kill(server: str, make_world: Callable[..., Any]) -> None:
     recado, graph = make_world(DATABASE_URL=new_database(server, "whole"))
     graph.say("p0", "note: the gate code is 4711")
