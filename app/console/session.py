@@ -6,11 +6,12 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Any
 
 from fastapi import Request, Response
 
 from app.security import AdminToken, same_token
-from app.store import links
+from app.store import audit, links
 from app.store.database import Connection, Database, insert
 
 SESSION_SECONDS = 30 * 86_400
@@ -58,17 +59,14 @@ class Sessions:
     async def _begin(self, request: Request, response: Response) -> None:
         secret, now = secrets.token_urlsafe(32), time.time()
         agent = request.headers.get("user-agent", "")[:AGENT_CHARACTERS]
-        await self._store.tx(
-            lambda conn: insert(
-                conn,
-                "console_sessions",
-                id=_hash(secret),
-                token=_hash(self._token.value()),
-                agent=agent,
-                created_at=now,
-                expires_at=now + SESSION_SECONDS,
-            )
-        )
+        id, token = _hash(secret), _hash(self._token.value())
+
+        def write(conn: Connection) -> None:
+            row: dict[str, Any] = {"id": id, "token": token, "agent": agent}
+            insert(conn, "console_sessions", **row, created_at=now, expires_at=now + SESSION_SECONDS)
+            audit.record(conn, f"console:{id[:8]}", "sign-in", "", now)
+
+        await self._store.tx(write)
         response.set_cookie(
             _COOKIE,
             secret,
