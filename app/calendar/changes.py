@@ -6,18 +6,11 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from app.calendar.clock import clock_time
-from app.calendar.grammar import PARTS, UNITS, Piece, pieces
+from app.calendar.grammar import KINDS, PARTS, UNITS, Piece, pieces
 from app.calendar.rules import CRON, EVERY, next_after
 from app.calendar.words import Reading, When, later_day, read_when, span
 
-_HOUR_KINDS = frozenset({"clock", "noon", "midnight", "part"})
-"""Kinds of pieces that say the hour; the others say the day."""
-_DAY_KINDS = frozenset(
-    {"tomorrow", "today", "date", "weekday", "day_of_month", "weekend", "next_week", "next_month"}
-)
-_RULE_KINDS = frozenset(
-    {"every", "every_weekday", "workdays", "weekends", "every_other", "month_day", "yearly"}
-)
+_RULE_KINDS = KINDS["repeating"] - {"every_part"}
 _WITHIN_A_DAY = frozenset({"hour", "minute"})
 _OF_EACH_MONTH = {"en": "of every month", "es": "de cada mes", "pt": "de cada mÃªs"}
 
@@ -25,7 +18,7 @@ _OF_EACH_MONTH = {"en": "of every month", "es": "de cada mes", "pt": "de cada mÃ
 def _says_days(piece: Piece) -> bool:
     repeats = piece.kind in _RULE_KINDS and UNITS.get(piece.said.get("unit", "")) not in _WITHIN_A_DAY
     is_date = piece.kind == "iso" and "time" not in piece.said
-    return piece.kind in _DAY_KINDS or is_date or (repeats and "hour" not in piece.said)
+    return piece.kind in KINDS["day"] or is_date or (repeats and "hour" not in piece.said)
 
 
 def read_change(
@@ -54,15 +47,15 @@ def read_change(
         return Reading(problem="unclear")  # each week from now on, or each second one?
     if is_wider and had.rule and not (reading.when and _keeps_day(had.rule, reading.when.rule)):
         return Reading(problem="unclear")  # on which day?
-    if had.rule and reading.when is not None and not reading.when.rule and not reading.kinds <= _HOUR_KINDS:
+    if had.rule and reading.when is not None and not reading.when.rule and not reading.kinds <= KINDS["hour"]:
         return Reading(problem="unclear")  # this time alone, or each time from now on?
     if reading.kinds == {"part"} and any(_has_hour_of(one, was) for one in found):
         return Reading(problem="unclear")  # "in the morning" of what is due at 8 in the morning
     if is_wider:
         whole = read(f"{was:%I:%M %p}", had.due - 1)
-    elif reading.kinds and reading.kinds <= _DAY_KINDS | _RULE_KINDS and only_days:
+    elif reading.kinds and reading.kinds <= KINDS["day"] | _RULE_KINDS and only_days:
         whole = read(f"{was:%I:%M %p}")
-    elif reading.kinds and reading.kinds <= _HOUR_KINDS:
+    elif reading.kinds and reading.kinds <= KINDS["hour"]:
         any_day = datetime.fromtimestamp(now, zone) + timedelta(days=1)
         whole = read(f"{any_day if had.rule else was:%Y-%m-%d}")
         whole = _with_rule(whole, had, zone, now) if had.rule else whole
@@ -113,7 +106,7 @@ def _changes_half(found: list[Piece], start: datetime, was: datetime) -> bool:
 
 def _made_monthly(text: str, language: str) -> str:
     """Make a day of the month come every month; leave texts that name other days."""
-    days = [one for one in pieces(text, language) if one.kind not in _HOUR_KINDS]
+    days = [one for one in pieces(text, language) if one.kind not in KINDS["hour"]]
     if {one.kind for one in days} != {"day_of_month"}:
         return text
     return f"{text[: days[0].end].rstrip()} {_OF_EACH_MONTH[language]}{text[days[0].end :]}"

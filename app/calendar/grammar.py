@@ -30,6 +30,11 @@ WEEKDAYS: Mapping[str, int] = _by_word("weekdays")
 MONTHS: Mapping[str, int] = _by_word("months")
 PARTS: Mapping[str, str] = _by_word("parts_of_day")
 _PORTUGUESE_WEEKDAYS: Mapping[str, int] = _by_word("portuguese_weekdays")
+DAYS_AGO: Mapping[str, int] = _by_word("days_ago")
+KINDS = {name: frozenset(kinds.split()) for name, kinds in _GRAMMAR["kinds"].items()}
+NEVER_TOGETHER = [
+    {kind, other} for kind, others in _GRAMMAR["never_together"].items() for other in others.split()
+]
 
 LONGEST_READ = 300  # characters of a text in which a time is looked for
 
@@ -108,12 +113,16 @@ def _parts(language: str) -> Mapping[str, str]:
         "part": any_of(PARTS),
         "unit": any_of(UNITS),
         "seconds": any_of(_GRAMMAR["seconds"].split()),
+        "day_ago": any_of(DAYS_AGO),
+        "any_number": any_of(NUMBERS),
+        "past_unit": any_of(word for word, unit in UNITS.items() if unit not in ("minute", "hour")),
         "number": any_of(word for word, n in NUMBERS.items() if n),
         "clock_word": any_of(word for word, n in NUMBERS.items() if 1 <= n <= 12 and word not in ("a", "an")),
     }
 
 
 _UNREAD = re.compile(fill_in(_GRAMMAR["unread"], _parts("")), re.VERBOSE)
+PAST = re.compile(fill_in(_GRAMMAR["past"], _parts("")), re.VERBOSE)
 
 
 def leaves_unread(rest: str) -> bool:

@@ -1,36 +1,10 @@
 """Words for times that are over, as in a search: "ayer", "la semana pasada", "em março", "3 days ago"."""
 
-import re
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from app.calendar.grammar import MONTHS, NUMBERS, UNITS, WEEKDAYS, number
+from app.calendar.grammar import DAYS_AGO, MONTHS, PAST, UNITS, WEEKDAYS, number
 from app.text import fold
-
-_MONTH, _DAY = "|".join(MONTHS), "|".join(sorted(WEEKDAYS, key=len, reverse=True))
-_COUNT = rf"\d{{1,3}}|{'|'.join(NUMBERS)}"
-_UNIT = "|".join(
-    sorted((word for word, unit in UNITS.items() if unit not in ("minute", "hour")), key=len)[::-1]
-)
-_DAYS_AGO = {
-    "hoy": 0,
-    "hoje": 0,
-    "today": 0,
-    "ayer": 1,
-    "ontem": 1,
-    "yesterday": 1,
-    "anteayer": 2,
-    "antier": 2,
-}
-_PAST = re.compile(
-    rf"\b(?:(?P<before>anteontem|the\s+day\s+before\s+yesterday)|(?P<day>{'|'.join(_DAYS_AGO)})"
-    r"|(?:la\s+|a\s+|na\s+|el\s+|o\s+|no\s+)?(?P<last>semana|mes|ano)\s+(?:pasad[oa]|passad[oa])"
-    r"|last\s+(?P<last2>week|month|year)|(?:est[ea]|nest[ea]|this)\s+(?P<this>semana|mes|ano|week|month|year)"
-    rf"|(?:hace|ha|faz)\s+(?P<count>{_COUNT})\s+(?P<unit>{_UNIT})|(?P<count2>{_COUNT})\s+(?P<unit2>{_UNIT})\s+ago"
-    rf"|(?:el\s+|no\s+dia\s+|on\s+)?(?P<number>\d{{1,2}})\s+(?:de\s+|of\s+)?(?P<of>{_MONTH})"
-    rf"|(?:en|em|in)\s+(?P<month>{_MONTH})"
-    rf"|(?:(?:el|o|a|na|no|on)\s+)?(?P<weekday>{_DAY})\s+(?:pasado|passad[oa])|last\s+(?P<weekday2>{_DAY}))\b"
-)
 
 
 def read_past(text: str, zone: ZoneInfo, now: float) -> tuple[float, float, str] | None:
@@ -38,7 +12,7 @@ def read_past(text: str, zone: ZoneInfo, now: float) -> tuple[float, float, str]
 
     None where it names none; the first of several counts. Without a year the last such month or day is meant.
     """
-    found = _PAST.search(fold(text))
+    found = PAST.search(fold(text))
     if found is None:
         return None
     today = datetime.fromtimestamp(now, zone).date()
@@ -54,7 +28,7 @@ def _days(said: dict[str, str], today: date) -> tuple[date, date]:
     """Return the first day that is meant, and the day after the last."""
     one = timedelta(days=1)
     if "before" in said or "day" in said:
-        day = today - (_DAYS_AGO.get(said.get("day", ""), 2)) * one
+        day = today - (DAYS_AGO.get(said.get("day", ""), 2)) * one
         return day, day + one
     if name := said.get("last") or said.get("last2") or said.get("this"):
         return _period(UNITS[name], today, 0 if "this" in said else 1)

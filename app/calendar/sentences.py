@@ -8,13 +8,11 @@ from pathlib import Path
 
 import yaml
 
-from app.calendar.grammar import LONGEST_READ, MONTHS, PARTS, WEEKDAYS, Piece, any_of, fill_in, pieces
+from app.calendar.grammar import KINDS, LONGEST_READ, MONTHS, PARTS, WEEKDAYS, Piece, any_of, fill_in, pieces
 from app.calendar.words import cut_end
 from app.text import fold
 
-_HOURS = frozenset({"clock", "noon", "midnight", "part", "every_part"})
-_DAYS = frozenset({"iso", "date", "weekday", "today", "tomorrow", "day_of_month", "weekend"})
-_DAYS |= {"workdays", "weekends", "every_weekday", "yearly"}
+_DAYS = KINDS["one_day"] | {"iso", "weekend", "workdays", "weekends", "every_weekday", "yearly"}
 _DAY_NAMES = [name for name in (*WEEKDAYS, "tomorrow", "manana", "amanha") if len(name) >= 6]
 # words of their own
 _LIKE_DAYS = {"manzana", "manzanas", "campanha", "campanhas", "sabao", "frida", "mates", "manha"}
@@ -125,7 +123,7 @@ def _blocks(text: str, language: str) -> list[list[Piece]]:
 
 def _are_day_and_hour(blocks: Sequence[Sequence[Piece]], text: str) -> bool:
     """Return True for a day at one end and an hour at the other: "tomorrow … at 9"."""
-    with_hours = [[piece.kind in _HOURS for piece in block] for block in blocks]
+    with_hours = [[piece.kind in KINDS["hour"] | {"every_part"} for piece in block] for block in blocks]
     between = fold(text[blocks[0][-1].end : blocks[1][0].start])
     is_for = _PATTERNS["for"].match(fold(text[blocks[1][0].start :])) or _PATTERNS["ends_in_for"].search(
         between

@@ -11,8 +11,10 @@ from zoneinfo import ZoneInfo
 
 from app.calendar.clock import HOURS, Clock, clock_of
 from app.calendar.grammar import (
+    KINDS,
     LONGEST_READ,
     MONTHS,
+    NEVER_TOGETHER,
     PARTS,
     UNITS,
     Piece,
@@ -30,32 +32,8 @@ NEXT_IS_UNCLEAR = 1  # days: on a Thursday, "next Friday" may be tomorrow or in 
 _SMALLEST_CLEAR_HOUR = 6
 """Up to here "a las 3" may be of the night or of the afternoon."""
 _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
-_CLOCK_KINDS = frozenset({"clock", "noon", "midnight"})
 _JOINING = frozenset("y e and o ou or a to hasta ate until till para pra pras".split())  # noqa: SIM905
-
-_DAY_KINDS = frozenset(
-    {"iso", "date", "weekday", "tomorrow", "day_of_month", "next_week", "next_month", "weekend"}
-)
-DAY_KINDS = frozenset(
-    {"iso", "date", "weekday", "today", "tomorrow", "day_of_month", "month_day", "every_weekday"}
-)
-"""Kinds of words that name a day, not only a week or a month."""
-_ONE_DAY = frozenset({"date", "tomorrow", "today", "day_of_month", "weekday"})
-_RULED = ("every_weekday", "every_part", "workdays", "weekends", "yearly", "every_other")
-_MAY_COME_AGAIN = frozenset(
-    {"clock", "noon", "midnight", "part", "weekday", "every_weekday", "date", "every", "tomorrow"}
-)
-# "the 1st and the 15th of each month", "every day next week", "on Monday in two weeks"
-_NEVER_TOGETHER = (
-    *({"month_day", kind} for kind in ("day_of_month", "date", "weekday", "every_weekday", "every_part")),
-    *({again, kind} for again in _RULED for kind in ("today", "tomorrow", "date", "day_of_month")),
-    *({kind, later} for kind in ("every", "every_part", "workdays") for later in ("next_week", "next_month")),
-    *({"span", kind} for kind in ("weekday", "date", "day_of_month", "tomorrow", "weekend")),
-)
 _BESIDE = 2  # characters between two names of the same day: "tomorrow, the 5th"
-_REPEATING = frozenset(
-    {"every", "every_other", "every_part", "every_weekday", "workdays", "weekends", "month_day", "yearly"}
-)
 _UNTIL_BEFORE = re.compile(r"\b(?:hasta|ate|until|till)\s+(?:(?:las?|as)\s+)?$")
 
 Problem = Literal["", "missing", "past", "ambiguous", "unclear"]
@@ -96,7 +74,7 @@ def read_when(text: str, zone: ZoneInfo, now: float, language: str = "en", count
     words = tuple(text[one.start : one.end].strip() for one in found)
     try:
         reading = _Reader([one for one in found if one is not end], zone, now, language, country).read()
-        if end is not None and end.kind in _CLOCK_KINDS:
+        if end is not None and end.kind in KINDS["clock"]:
             reading = Reading(problem="unclear")  # "every 2 hours until 6 pm" is no rule of ours
         elif end is not None:
             reading = _ended(reading, _Reader([end], zone, now, language, country).read())
@@ -112,8 +90,8 @@ def read_when(text: str, zone: ZoneInfo, now: float, language: str = "en", count
 def _with_end(found: list[Piece], text: str) -> tuple[list[Piece], Piece | None]:
     """Return the pieces and the day, or the hour, up to which the others repeat, with its "until"."""
     for at, piece in enumerate(found):
-        start = _start_of_until(piece, text) if piece.kind in _DAY_KINDS | _CLOCK_KINDS else None
-        if start is not None and any(one.kind in _REPEATING for one in found):
+        start = _start_of_until(piece, text) if piece.kind in KINDS["end"] | KINDS["clock"] else None
+        if start is not None and any(one.kind in KINDS["repeating"] for one in found):
             end = replace(piece, start=start)
             return [*found[:at], end, *found[at + 1 :]], end
     return found, None
@@ -123,7 +101,7 @@ def cut_end(text: str, language: str) -> tuple[str, str]:
     """Return a text without its "until Sunday", and that; "" where it names no such day."""
     text = unicodedata.normalize("NFC", text)
     for piece in pieces(text[:LONGEST_READ], language):
-        start = _start_of_until(piece, text) if piece.kind in _DAY_KINDS else None
+        start = _start_of_until(piece, text) if piece.kind in KINDS["end"] else None
         if start is not None:
             return f"{text[:start].rstrip(' ,')}{text[piece.end :]}".strip(), text[start : piece.end].strip()
     return text, ""
@@ -151,7 +129,7 @@ def _of_the_moment(found: Sequence[Piece], text: str) -> list[Piece]:
     kept: list[Piece] = []
     for piece in found:
         between = text[kept[-1].end : piece.start] if kept else ""
-        is_further = piece.kind in _CLOCK_KINDS and any(one.kind in _CLOCK_KINDS for one in kept)
+        is_further = piece.kind in KINDS["clock"] and any(one.kind in KINDS["clock"] for one in kept)
         if is_further and piece.kind != "clock" and kept[-1].kind == "clock" and not between.strip():
             kept[-1] = replace(piece, start=kept[-1].start)
         elif not is_further or _is_joined(between):
@@ -182,7 +160,7 @@ class _Reader:
         self._by_kind: dict[str, Piece] = {}
         for piece in found:
             self._by_kind.setdefault(piece.kind, piece)
-        self._clocks = [piece for piece in found if piece.kind in _CLOCK_KINDS]
+        self._clocks = [piece for piece in found if piece.kind in KINDS["clock"]]
         self._between_clocks = [
             piece
             for piece in found
@@ -196,12 +174,12 @@ class _Reader:
         self._days = sorted(
             {day for piece in found if piece.kind == "weekday" for day in weekdays(piece.said["day"])}
         )
-        twice = [piece.kind for piece in found if piece.kind not in _MAY_COME_AGAIN]
+        twice = [piece.kind for piece in found if piece.kind not in KINDS["may_come_again"]]
         kinds = self._by_kind.keys()
         self._is_contradictory |= len(twice) > len(set(twice)) or any(
-            pair <= kinds for pair in _NEVER_TOGETHER
+            pair <= kinds for pair in NEVER_TOGETHER
         )
-        self._one_day = [piece for piece in found if piece.kind in _ONE_DAY]
+        self._one_day = [piece for piece in found if piece.kind in KINDS["one_day"]]
         self._zone = zone
         self._now = now
         self._local = datetime.fromtimestamp(now, zone).replace(tzinfo=None, microsecond=0)

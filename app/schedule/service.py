@@ -11,8 +11,9 @@ from hashlib import blake2b
 from zoneinfo import ZoneInfo
 
 from app.calendar.changes import read_change
+from app.calendar.grammar import KINDS
 from app.calendar.rules import shortest_gap
-from app.calendar.words import DAY_KINDS, Reading, When, read_when
+from app.calendar.words import Reading, When, read_when
 from app.i18n import say
 from app.people import Person
 from app.schedule.alarm import Reminders, next_time
@@ -331,7 +332,7 @@ def _lacks_day(said: Reading) -> bool:
     """Return True for a week, a month or a year whose day nobody named: "next month", "every week"."""
     is_each = said.when is not None and re.match("FREQ=(?:WEEKLY|MONTHLY|YEARLY);INTERVAL=1;", said.when.rule)
     is_wide = said.kinds & {"next_week", "next_month", "weekend"} or (is_each and "every" in said.kinds)
-    return bool(is_wide) and not said.kinds & DAY_KINDS
+    return bool(is_wide) and not said.kinds & KINDS["named_day"]
 
 
 def _refused(
