@@ -3,11 +3,14 @@
 import gettext
 import re
 import unicodedata
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import yaml
+
+from app.text import fold
 
 Language = Literal["en", "es", "pt"]
 
@@ -35,14 +38,14 @@ def detect_language(text: str, usual: str = "") -> Language | None:
     """
     if asks := _TRANSLATES.match(text):
         return next(language for language in LANGUAGES if asks[language])
-    if usual and set(re.findall(r"[^\W\d_]+", text.casefold())) <= _words()["loans"]:
+    if usual and set(re.findall(r"[^\W\d_]+", text.casefold())) <= set(_read()["loans"].split()):
         return None
     scores = dict.fromkeys(LANGUAGES, 0)
     prose = _NOT_PROSE.sub(" ", unicodedata.normalize("NFC", text[:_LONGEST])).replace("’", "'")
     for found in _WORD.finditer(prose):
         _score_word(found[0], scores, is_name=found.start() > 0 and found[0][0].isupper())
     unnamed = _NAME.sub(" ", prose)
-    for language, pattern in _PATTERNS:
+    for language, pattern in _patterns("signs").items():
         scores[language] += 2 * len(pattern.findall(unnamed))
     if usual in scores and len(prose.split()) > 1:
         scores[usual] += 1
@@ -54,7 +57,7 @@ def detect_language(text: str, usual: str = "") -> Language | None:
 
 def _is_sure(prose: str, language: Language) -> bool:
     """Tell whether a text holds two words that are only of this language, or a long one."""
-    pattern = dict(_PATTERNS)[language]
+    pattern = _patterns("signs")[language]
     signs = sum(" " in match or match in "¿¡" for match in {*pattern.findall(prose)})
     for token in set(prose.casefold().split()):
         own = [one for one in _WORD.findall(token) if _vocabulary().get(one, frozenset()) == {language}]
@@ -73,7 +76,7 @@ def _score_word(word: str, scores: dict[Language, int], *, is_name: bool) -> Non
         for language in languages:
             scores[language] += 3 - len(languages)
     elif not is_name:
-        for language, pattern in _LOOKS:
+        for language, pattern in _patterns("looks").items():
             scores[language] += bool(pattern.search(word.casefold()))
 
 
@@ -86,27 +89,26 @@ def _catalogue(language: str) -> gettext.NullTranslations:
 
 
 @cache
-def _words() -> dict[str, set[str]]:
-    """Return the words of each language, and the loans."""
-    return {name: set(text.split()) for name, text in yaml.safe_load(_FILE.read_text("utf-8")).items()}
+def _read() -> Mapping[str, Any]:
+    return dict(yaml.safe_load(_FILE.read_text("utf-8")))
+
+
+@cache
+def _patterns(name: str) -> dict[Language, re.Pattern[str]]:
+    return {language: re.compile(text, re.IGNORECASE) for language, text in _read()[name].items()}
 
 
 @cache
 def _vocabulary() -> dict[str, frozenset[Language]]:
     """Return the known words with their languages, also without accents, which people leave out."""
-    lists = {language: _words()[language] for language in LANGUAGES}
+    lists = {language: set(words.split()) for language, words in _read()["words"].items()}
     found: dict[str, set[Language]] = {}
     for language, words in lists.items():
         others: set[str] = set().union(*(lists[other] for other in LANGUAGES if other != language))
-        bare = {_bare(word) for word in words} - others
+        bare = set(map(fold, words)) - others
         for word in words | bare:
             found.setdefault(word, set()).add(language)
     return {word: frozenset(languages) for word, languages in found.items()}
-
-
-def _bare(word: str) -> str:
-    marks = unicodedata.normalize("NFD", word)
-    return "".join(character for character in marks if not unicodedata.combining(character))
 
 
 # What is to be translated is in another language than who asks.
@@ -122,28 +124,3 @@ _NOT_PROSE = re.compile(r"```.*?```|https?://\S+|\S+@\S+|[@#]\w+|(?<!\S)/\w+", r
 _NAME = re.compile(r"(?<=[^\W\d_] )[A-ZÁÉÍÓÚÂÊÔÃÕÑÇ][^\W\d_]+")
 _DRAWN_OUT = re.compile(r"(\w)\1+$")  # "heyyy"
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
-
-# letters and habits that only one of the three has
-_PATTERNS: tuple[tuple[Language, re.Pattern[str]], ...] = (
-    ("es", re.compile(r"[¿¡]|ñ|\b(?:ja){2,}\b|\b(?:je){2,}\b", re.IGNORECASE)),
-    (
-        "pt",
-        re.compile(
-            r"[ãõçêôâà]|\bk{3,}\b|\b(?:rs){2,}\b|\bque horas\b|\bo (?:server|servidor)\b|\bo \w+ d[ao]\b",
-            re.IGNORECASE,
-        ),
-    ),
-    ("en", re.compile(r"\w'(?:s|t|m|re|ve|ll|d)\b", re.IGNORECASE)),
-)
-
-# the look of words that are in no list
-_LOOKS: tuple[tuple[Language, re.Pattern[str]], ...] = (
-    (
-        "es",
-        re.compile(
-            r"(?:ci[oó]n|dad|[aeé]s?te|ero|iendo|[aá]ndo|illos?|[aei]me(?:l[oa]s?)?|(?<!r)[áé])$|ll|ue|ie|^h[aeu]"
-        ),
-    ),
-    ("pt", re.compile(r"(?:ões|dade|eir[oa]s?|[aei]m|ou|ei|inh[oa]s?|agem|vel|ência)$|nh|lh|ss|ei|ou")),
-    ("en", re.compile(r"(?:ing|ed|tion|ly|ness|ght|ment|ck|sh|y)$|th|wh|sh|w|k|ee|oo")),
-)
