@@ -18,7 +18,6 @@ _SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s|\n")
 _CLITICS = re.compile(r"(?:me|te|se|nos|les?|l[oa]s?|lhes?){1,2}$")
 _BROKEN_VOWEL = re.compile("ie|ue")
 _WHOLE_VOWEL = {"ie": "e", "ue": "o"}
-_ONE_SOUND = {"q": "c", "z": "c", "j": "g"}
 _SINGULAR = {"oes": "ao", "ais": "al", "eis": "el", "ns": "m", "es": "", "s": ""}
 
 
@@ -66,11 +65,11 @@ class Lexicon:
         """
         sides = (self._english,) if language_of(said) == "en" else (self._foreign, self._english)
         places = [place for place, word in enumerate(said) if word not in WORDS["passed_over"]]
-        sounds = [_sound(said[place]) for place in places]
+        stems = [stem(said[place]) for place in places]
         found: dict[int, tuple[Meaning, ...]] = {}
         at = 0
         while at < len(places):
-            length, english = _phrase(sides, sounds[at : at + _LONGEST_PHRASE])
+            length, english = _phrase(sides, stems[at : at + _LONGEST_PHRASE])
             english = english or self._word(sides, said[places[at]])
             if english:
                 taken = places[at : at + length]
@@ -85,25 +84,25 @@ class _Vocabulary:
 
     def __init__(self) -> None:
         self._forms: dict[str, str] = {}
-        self._sounds: dict[str, str] = {}
+        self._by_stems: dict[str, str] = {}
         self._heads: set[str] = set()
 
     def add(self, text: str, english: str) -> None:
         listed = [word for word in words(text) if word not in WORDS["passed_over"]] or words(text)
         if not listed:
             return
-        sounds = [_voiced(stem(word)) for word in listed]
+        stems = [stem(word) for word in listed]
         if len(listed) > 1:
-            self._heads.add(sounds[0])
+            self._heads.add(stems[0])
         else:
             _put(self._forms, listed[0], english)
-        _put(self._sounds, " ".join(sounds), english)
+        _put(self._by_stems, " ".join(stems), english)
 
-    def phrase(self, sounds: Sequence[str]) -> tuple[int, str]:
+    def phrase(self, stems: Sequence[str]) -> tuple[int, str]:
         """Return the length of the longest phrase that begins with these words, and its English."""
-        if sounds[0] in self._heads:
-            for length in range(len(sounds), 1, -1):
-                if english := self._sounds.get(" ".join(sounds[:length])):
+        if stems[0] in self._heads:
+            for length in range(len(stems), 1, -1):
+                if english := self._by_stems.get(" ".join(stems[:length])):
                     return length, english
         return 1, ""
 
@@ -112,7 +111,7 @@ class _Vocabulary:
         if word in self._forms or word in ALL_STOP_WORDS:
             return self._forms.get(word, "")
         for form in _forms(word):
-            if english := self._forms.get(form) or self._sounds.get(_sound(form)):
+            if english := self._forms.get(form) or self._by_stems.get(stem(form)):
                 return english
         return ""
 
@@ -122,9 +121,9 @@ def _put(table: dict[str, str], key: str, english: str) -> None:
     table[key] = english if known is None or known == english else f"{known}, {english}"
 
 
-def _phrase(sides: Sequence[_Vocabulary], sounds: Sequence[str]) -> tuple[int, str]:
+def _phrase(sides: Sequence[_Vocabulary], stems: Sequence[str]) -> tuple[int, str]:
     """Return how many words the longest phrase takes, and its English; 1 and "" for none."""
-    return max((side.phrase(sounds) for side in sides), key=lambda found: found[0])
+    return max((side.phrase(stems) for side in sides), key=lambda found: found[0])
 
 
 def _word(sides: Sequence[_Vocabulary], word: str) -> str:
@@ -142,17 +141,6 @@ def _forms(word: str) -> Iterator[str]:
         bare = _CLITICS.sub("", form)
         if len(bare) > 2 and bare != form:
             yield bare
-
-
-def _sound(word: str) -> str:
-    return _voiced(stem(word))
-
-
-def _voiced(root: str) -> str:
-    """Return a stem with one letter for what spelling writes as c or qu, g or gu."""
-    if root.endswith(("qu", "gu")):
-        root = root[:-1]
-    return root[:-1] + _ONE_SOUND.get(root[-1], root[-1])
 
 
 @lru_cache(maxsize=1024)
