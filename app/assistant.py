@@ -190,7 +190,7 @@ class Assistant:
                 self.carrier,
                 self.sender,
                 self.reminders,
-                self.handovers,
+                self.handovers.tell,
                 self.history,
                 self.summarizer,
                 self.installs,

@@ -4,7 +4,6 @@ import asyncio
 import json
 import sys
 from pathlib import Path
-from typing import Protocol
 
 import structlog
 
@@ -32,26 +31,6 @@ class NotTranscribed(RecadoError):
         self.final = final
 
 
-class Transcriber(Protocol):
-    """Turns speech into text."""
-
-    async def transcribe(self, file: Path, mime_type: str, language: str) -> str:
-        """Return what is said in a file, "" for silence; `language` ("es") is a hint.
-
-        Raises NotTranscribed.
-        """
-
-
-def build_transcriber(settings: Settings) -> Transcriber | None:
-    """Return what transcribes as the settings say, None where nothing does."""
-    model = settings.transcription_model
-    if model.startswith(LOCAL):
-        return LocalTranscriber(Path(model.removeprefix(LOCAL)).expanduser())
-    if not model or not (settings.transcription_base_url or settings.has_model):
-        return None
-    return EndpointTranscriber(settings)
-
-
 class EndpointTranscriber:
     """`POST {base}/audio/transcriptions` of any OpenAI-compatible endpoint."""
 
@@ -61,6 +40,7 @@ class EndpointTranscriber:
         self._model = settings.transcription_model
 
     async def transcribe(self, file: Path, mime_type: str, language: str) -> str:
+        """Return what is said in a file, "" for silence; `language` is a hint. Raises NotTranscribed."""
         from openai import APIError, APIStatusError, omit
 
         from app.llm.connection import open_client
@@ -99,6 +79,7 @@ class LocalTranscriber:
         self._one_at_a_time = asyncio.Lock()
 
     async def transcribe(self, file: Path, mime_type: str, language: str) -> str:
+        """Do as `EndpointTranscriber.transcribe` does."""
         environment = {**kept_environment("PYTHONPATH", "HOME"), "HF_HUB_OFFLINE": "1"}
         args = [sys.executable, str(_PROGRAM), str(self._folder), str(file), language]
         async with self._one_at_a_time:
@@ -115,6 +96,19 @@ class LocalTranscriber:
         if "error" in answer:
             raise NotTranscribed(str(answer["error"]), final=True)
         return str(answer["text"]).strip()[:LONGEST_TRANSCRIPT]
+
+
+Transcriber = EndpointTranscriber | LocalTranscriber
+
+
+def build_transcriber(settings: Settings) -> Transcriber | None:
+    """Return what transcribes as the settings say, None where nothing does."""
+    model = settings.transcription_model
+    if model.startswith(LOCAL):
+        return LocalTranscriber(Path(model.removeprefix(LOCAL)).expanduser())
+    if not model or not (settings.transcription_base_url or settings.has_model):
+        return None
+    return EndpointTranscriber(settings)
 
 
 def _ending(mime_type: str) -> str:

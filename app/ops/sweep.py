@@ -5,7 +5,6 @@ import time
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
 
 import structlog
 
@@ -32,11 +31,6 @@ from app.turns.scheduler import Carrier
 log = structlog.get_logger(__name__)
 
 
-class Notices(Protocol):
-    def tell(self, conn: Connection, now: float, /) -> None:
-        """Queue what people are to be told by now."""
-
-
 @dataclass(frozen=True, slots=True)
 class DueWork:
     """The parts that carry out what is due."""
@@ -44,7 +38,7 @@ class DueWork:
     turns: Carrier
     sends: Wakeable
     reminders: Reminders
-    handovers: Notices
+    tell: Callable[[Connection, float], None]  # queues what people are to be told of handovers by now
     history: History
     summaries: Summarizer
     installs: Installs
@@ -110,7 +104,7 @@ class Sweep:
         def look(conn: Connection) -> tuple[list[str], list[str], list[str]]:
             outbox.mend_clock(conn, now)
             approvals.expire(conn, now)
-            self._due.handovers.tell(conn, now)
+            self._due.tell(conn, now)
             changes = [] if free is None else disk_space.update_alerts(conn, free, self._disk.least, now)
             return (
                 inbox.waiting(conn, self._channels, now, ahead),

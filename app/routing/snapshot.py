@@ -2,11 +2,10 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import orjson
 
-from app.mcp.definitions import ServerState
+from app.mcp.servers import McpServers
 from app.messages import JSON
 from app.people import Audience, Person, may_use
 from app.search.index import Document
@@ -19,22 +18,6 @@ from app.tools.tool import brief
 
 Phrases = Mapping[str, Mapping[str, tuple[str, ...]]]
 """Example phrases by tool, then by language."""
-
-
-class Servers(Protocol):
-    """The servers that bring tools beside those of the skill folders: `McpServers`."""
-
-    @property
-    def tools(self) -> Sequence[Tool]: ...
-
-    @property
-    def descriptions(self) -> Mapping[str, str]: ...
-
-    def states(self) -> Sequence[ServerState]: ...
-
-    async def refresh(self) -> None: ...
-
-    async def first_starts(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +94,7 @@ def build_snapshot(
     skills: Iterable[Skill],
     tools: Sequence[Tool],
     phrases: Phrases,
-    servers: Servers | None = None,
+    servers: McpServers | None = None,
     guest_tools: Collection[str] = (),
 ) -> CatalogSnapshot:
     """Return a snapshot of the skills in use, their tools and phrases, and servers.
@@ -171,7 +154,7 @@ def _opened(audience: Audience, guest_tools: Collection[str], *names: str) -> Au
     return "everyone" if audience == "members" and not set(guest_tools).isdisjoint(names) else audience
 
 
-def _served(servers: Servers, skills: Collection[str]) -> dict[str, ServerTools]:
+def _served(servers: McpServers, skills: Collection[str]) -> dict[str, ServerTools]:
     """Return the servers by category: their names, but never a skill's, whose rights they would get."""
     own = {one.name for one in servers.states() if one.definition and one.definition.origin == "operator"}
     of_server: dict[str, list[Tool]] = {}

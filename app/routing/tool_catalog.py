@@ -19,7 +19,6 @@ from app.routing.snapshot import (
     Catalog,
     CatalogSnapshot,
     Phrases,
-    Servers,
     build_snapshot,
     is_for,
 )
@@ -106,7 +105,7 @@ class ToolCatalog:
         registry: ToolRegistry,
         environment: Mapping[str, str],
         *,
-        servers: Servers | None = None,
+        servers: McpServers | None = None,
         patience: float = 5.0,
         guest_tools: Collection[str] = (),
         data_dir: Path | None = None,

@@ -8,6 +8,7 @@ from app.search.words import WORDS
 from app.store import schedules
 from app.store.database import Connection
 from app.store.schedules import Schedule
+from app.text import fold
 from app.tools import ToolContext
 from app.tools.authoring import holds_more
 
@@ -77,9 +78,7 @@ def _telling(key: str) -> list[str]:
 
 
 def _folded(text: str) -> str:
-    plain = unicodedata.normalize("NFKD", text.casefold())
-    plain = "".join(one for one in plain if not unicodedata.combining(one))
-    return " ".join(re.sub(r"[^\w#]+", " ", plain).split())
+    return " ".join(re.sub(r"[^\w#]+", " ", fold(unicodedata.normalize("NFC", text))).split())
 
 
 def clean(text: str) -> str:

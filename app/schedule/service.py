@@ -86,9 +86,7 @@ class ScheduleService:
         person = _asker(context)
         found, runs = await self._store.read(lambda conn: _with_runs(conn, person.id))
         if not found:
-            return ToolResult.success(
-                {"count": 0, "reminders": [], "summary": say(person.language, "You have no reminders.")}
-            )
+            return _none(say(person.language, "You have no reminders."))
         shown = found[:_MOST_LISTED]
         summary = say(
             person.language,
@@ -199,7 +197,7 @@ class ScheduleService:
 
         ended = await self._store.tx(write)
         if not ended:
-            return ToolResult.success({"count": 0, "summary": say(person.language, "You have no reminders.")})
+            return _none(say(person.language, "You have no reminders."))
         self._reminders.look()
         lines = _texts(ended, person.language)
         said = say(
@@ -235,8 +233,7 @@ class ScheduleService:
         if back is None:
             return refusal(person.language, "IN_A_TASK")
         if not back:
-            nothing = say(person.language, "There is no cancelled reminder that could be set again.")
-            return ToolResult.success({"count": 0, "summary": nothing})
+            return _none(say(person.language, "There is no cancelled reminder that could be set again."))
         self._reminders.look()
         lines = _texts(back, person.language)
         said = say(person.language, "✓ Reminders set again ({count}):\n{lines}", count=len(back), lines=lines)
@@ -471,6 +468,10 @@ def _fields(schedule: Schedule) -> dict[str, object]:
     if schedule.paused_at is not None:
         fields["paused"] = True
     return fields
+
+
+def _none(summary: str) -> ToolResult:
+    return ToolResult.success({"count": 0, "reminders": [], "summary": summary})
 
 
 def _success(schedule: Schedule, summary: str) -> ToolResult:

@@ -55,10 +55,6 @@ class History:
                     self._add(event["message"])
                 elif event["event"] == "refused":
                     self.refused.append(event)
-                elif event["event"] == "status":  # a line of its own in older versions, as what was told
-                    (self.find(event["id"]) or {})["status"] = event["status"]
-                elif event["event"] == "told":
-                    (self.find(event["id"]) or {})["told"].append(event["what"])
         self._rewrite()
 
     def close(self) -> None:

@@ -42,7 +42,7 @@ SEA = Tool("mcp_sea_tides", "Tides of a port", {"type": "object", "properties": 
 
 
 class Running:
-    """Fulfils `Servers` with two that run."""
+    """Stands for `McpServers` with two that run."""
 
     tools = (CLOCK, SEA)
     descriptions: ClassVar = {"time": "clocks", "sea": "tides"}

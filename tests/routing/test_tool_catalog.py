@@ -157,7 +157,7 @@ async def test_only_skills_that_have_files_are_offered_for_reading(folder: Path)
 
 
 class OneServer:
-    """Fulfils `Servers` with what a test says runs."""
+    """Stands for `McpServers` with what a test says runs."""
 
     descriptions: ClassVar = dict.fromkeys(("sea", "notes", "mcp_notes"), "the sea")
 
