@@ -12,9 +12,9 @@ _INVALID, _MISSING, _BAD_VALUE = 100, 131008, 131009  # Meta's codes
 
 Bounds = Mapping[str, tuple[int, int]]  # by path: the least and the most characters, or parts of a list
 
-_LIMITS = yaml.safe_load(Path(__file__).with_name("limits.yaml").read_text("utf-8"))
-_KINDS: Mapping[str, Bounds] = _LIMITS["kinds"]
-_ACTIONS: Mapping[str, Bounds] = _LIMITS["actions"]  # of interactive messages
+LIMITS = yaml.safe_load(Path(__file__).with_name("limits.yaml").read_text("utf-8"))
+_KINDS: Mapping[str, Bounds] = LIMITS["kinds"]
+_ACTIONS: Mapping[str, Bounds] = LIMITS["actions"]  # of interactive messages
 _DISTINCT = ("buttons.reply.id", "buttons.reply.title", "sections.rows.id")
 _MOST_ROWS = 10  # of all sections together
 
@@ -24,7 +24,7 @@ def check_message(body: Mapping[str, JSON]) -> str:
 
     The recipient, the 24-hour window and media ids are not looked at.
     """
-    _check(body, _LIMITS["envelope"], _INVALID)
+    _check(body, LIMITS["envelope"], _INVALID)
     if body.get("messaging_product") != "whatsapp" or not (body.get("to") or body.get("recipient")):
         raise Refusal(_INVALID, "The parameters messaging_product and to are required.")
     kind = body.get("type", "text")

@@ -8,30 +8,16 @@ from dataclasses import dataclass
 
 from app.messages import JSON
 from app.simulator.faults import Refusal
+from app.simulator.limits import LIMITS
 
 MB = 1024 * 1024
 MEDIA_KINDS = frozenset({"image", "video", "audio", "document", "sticker"})
 _SHELF = 128 * MB
 
 _LARGEST = 100 * MB  # of a document
-_LIMITS = {
-    **dict.fromkeys(("image/jpeg", "image/png"), 5 * MB),
-    "image/webp": 500 * 1024,
-    **dict.fromkeys(("audio/aac", "audio/amr", "audio/mpeg", "audio/mp4", "audio/ogg"), 16 * MB),
-    **dict.fromkeys(("video/mp4", "video/3gpp"), 16 * MB),
-}
+_LIMITS = {kind: most * 1024 for kind, most in LIMITS["file_kilobytes"].items()}
+_UPLOADED = {*_LIMITS, *LIMITS["uploads"]}
 _DOCUMENTS = ("text/plain", "application/")
-_OFFICE = "application/vnd.openxmlformats-officedocument."
-_UPLOADED = frozenset(  # as Meta's own error 100 lists them; people send each other more
-    {
-        *_LIMITS,
-        *("audio/opus", "text/plain", "application/pdf", "application/msword"),
-        *("application/vnd.ms-excel", "application/vnd.ms-powerpoint"),
-        f"{_OFFICE}wordprocessingml.document",
-        f"{_OFFICE}spreadsheetml.sheet",
-        f"{_OFFICE}presentationml.presentation",
-    }
-)
 _SILENCE = (  # three seconds of Ogg Opus, compressed
     "c-r$%PY-5bVt|4RN8-S=Kv!NKqp*KLX|YFYVhSUp1!Kc*u!KKIIRmnCMj&mljQ"
     "tR!7)W_YVtO$fP^2g|IWZ+4u7jn)hzYI(#Cm))h<h6Ipaehu{~JX^8UX+T2-s@"
