@@ -28,6 +28,7 @@ from app.ops.health import MODEL_AWAY, Health
 from app.ops.introspection import Introspection
 from app.ops.metrics import Metrics
 from app.ops.sweep import DueWork, Sweep
+from app.ops.telemetry import Telemetry
 from app.ops.webhooks_out import WebhooksOut
 from app.people import Realm
 from app.processes.sandbox import Sandbox
@@ -198,6 +199,7 @@ class Assistant:
             services.look_again,
         )
         self.health.watch(self.sweep)
+        self.telemetry = Telemetry(self.store)
         self.webhooks_out = WebhooksOut(self.store, self.transport, settings.outbound_webhooks)
 
     def _engine(self, policy: ConfirmationPolicy) -> ExecutionEngine:
@@ -256,6 +258,7 @@ class Assistant:
         await self.reminders.start()
         self.sweep.start()
         await self.webhooks_out.start()
+        self.telemetry.start()
 
     async def _recover(self) -> None:
         """Go on with what a crash cut off; no other process works on this database."""
@@ -274,6 +277,7 @@ class Assistant:
         """Stop lanes, sender, their services, then the writer; the intake has stopped before."""
         await self.sweep.stop()
         await self.webhooks_out.stop()
+        await self.telemetry.stop()
         await self.reminders.stop()
         await self.summarizer.stop()
         if self.remote is not None:

@@ -25,6 +25,7 @@ GROUPS = (
     "strangers",
     "recall",
     "workers",
+    "console",
 )
 GROUP_SECONDS = 900.0
 

@@ -137,6 +137,12 @@ def turn_head(conn: Connection, turn: str) -> TurnHead:
     return read_row(TurnHead, row)
 
 
+def ended_since(conn: Connection, since: float, most: int) -> list[str]:
+    """Return the turns that ended after a time, the first of them first."""
+    sql = "SELECT id FROM turns WHERE traced = 1 AND done_at > ? ORDER BY done_at LIMIT ?"
+    return [row["id"] for row in conn.execute(sql, (since, most))]
+
+
 def steps(conn: Connection, head: TurnHead, trace: TurnTrace, now: float) -> list[Step]:
     """Return the steps of a turn in the order in which they began; one that goes on ends `now`."""
     rows = {row["key"]: row for row in trace.journal}
