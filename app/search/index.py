@@ -70,8 +70,6 @@ _CATEGORY = _Field(1.0, 2, 0.75)
 _EXAMPLES = _Field(0.5, 25, 0.25)
 _SATURATION = 2.0
 _GRAM_SHARE = 0.3
-_COMMON_WORD = 1 / 2  # terms in a larger share of the tools tell next to nothing, and are most of the work
-_COMMON_GRAM = 1 / 40
 _COMPACT_AT = 64  # slots of removed tools that stay at least
 _NAME_BEGINS = 2  # words of a name, of which the first may be the server's
 
@@ -227,8 +225,8 @@ class ToolIndex:
         self._ids: list[str] = []
         self._slot_of: dict[str, int] = {}
         self._changing: set[int] = set()
-        self._words = Postings(_COMMON_WORD)
-        self._grams = Postings(_COMMON_GRAM)
+        self._words = Postings()
+        self._grams = Postings()
 
 
 def _weights(document: Document) -> tuple[dict[str, float], dict[str, float]]:

@@ -21,7 +21,6 @@ _MEANT = 0.7  # worth of a meaning beside a word that the message itself holds
 _MEANT_GRAM = 0.5  # the same for 4-grams, shared by the meanings that are looked for by them
 _MEANT_BY_GRAMS = 3
 _WELL_KNOWN = 25  # tools that hold a word from which on its other meanings no longer count
-_NEVER_COMMON = 400
 # share of the best tool's answer to a word that the tools after it no longer answer
 SPREAD, SPREAD_OF_ONE = 0.2, 0.02  # where several things are asked for, and where one is
 _SPREAD_PLACES = 8
@@ -96,8 +95,7 @@ class Asked(NamedTuple):
 class Postings:
     """Slots and weights (0 to 1) by term; slots of removed tools stay."""
 
-    def __init__(self, common: float) -> None:
-        self._common = common
+    def __init__(self) -> None:
         self._slots: dict[str, array[int]] = {}
         self._weights: dict[str, array[float]] = {}
         self._removed: dict[str, int] = {}
@@ -120,44 +118,34 @@ class Postings:
     ) -> list[Asked]:
         """Return the terms of a query, by how well they tell some of so many documents from others.
 
-        A term and its `meanings` are one thing asked: a tool answers it by the best of them. Terms that too
-        many tools hold have no slots, unless no other term has any.
+        A term and its `meanings` are one thing asked: a tool answers it by the best of them.
         """
-        most = max(_NEVER_COMMON, documents * self._common)
-        telling = self._all_weighed(worth, documents, meanings, most)
-        if any(one.slots for one in telling):
-            return telling
-        return self._all_weighed(worth, documents, meanings, documents)
+        weighed = []
+        for term, value in worth.items():
+            one = self._said(term, value, documents)
+            if term in meanings and not self.is_well_known(term):
+                one = self._with_meanings(one, meanings[term], documents)
+            weighed.append(one)
+        return weighed
 
     def is_well_known(self, term: str) -> bool:
         return self._holders(term) > _WELL_KNOWN
 
-    def _all_weighed(
-        self, worth: Worth, documents: int, meanings: Mapping[str, tuple[Meaning, ...]], most: float
-    ) -> list[Asked]:
-        weighed = []
-        for term, value in worth.items():
-            one = self._said(term, value, documents, most)
-            if term in meanings and not self.is_well_known(term):
-                one = self._with_meanings(one, meanings[term], documents, most)
-            weighed.append(one)
-        return weighed
-
-    def _said(self, term: str, worth: float, documents: int, most: float) -> Asked:
-        """Return a term not yet weighed against the others; without slots if too many tools hold it."""
+    def _said(self, term: str, worth: float, documents: int) -> Asked:
+        """Return a term not yet weighed against the others."""
         holders = self._holders(term)
         share = worth * math.log(1 + (documents - holders + 0.5) / (holders + 0.5))
-        if 0 < holders <= most:
+        if holders > 0:
             return Asked(term, share, share, self._slots[term], self._weights[term])
         return Asked(term, share, share, array("I"), array("f"))
 
-    def _with_meanings(self, said: Asked, meanings: Iterable[Meaning], documents: int, most: float) -> Asked:
+    def _with_meanings(self, said: Asked, meanings: Iterable[Meaning], documents: int) -> Asked:
         """Return a term with its meanings; if tools hold it, no meaning tells more than the term itself."""
         is_held = self._holders(said.term) > 0
         share = said.share if is_held else 0.0
         best = _answers([said])
         for worths in map(_worth_of, meanings):
-            terms = [self._said(term, worth, documents, most) for term, worth in worths.items()]
+            terms = [self._said(term, worth, documents) for term, worth in worths.items()]
             if not any(one.slots for one in terms):
                 continue
             whole = sum(one.share for one in terms)
