@@ -18,7 +18,6 @@ _DAY_NAMES = [name for name in (*WEEKDAYS, "tomorrow", "manana", "amanha") if le
 _LIKE_DAYS = {"manzana", "manzanas", "campanha", "campanhas", "sabao", "frida", "mates", "manha"}
 _ALIKE = 0.84  # so much of two words is the same
 
-
 _WRITTEN = yaml.safe_load(Path(__file__).with_name("sentences.yaml").read_text("utf-8"))
 _LISTS = {name: f"(?:{'|'.join(listed.split())})" for name, listed in _WRITTEN["words"].items()}
 _PARTS = {
