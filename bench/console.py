@@ -34,7 +34,9 @@ async def rows(folder: Path, release: Release, plan: Plan) -> list[Row]:
     database = folder / "recado.db"
     seed(database, range(PEOPLE), plan.of(EACH))
     turn = _today(database, plan.of(TODAY))
-    with release.server(folder, "http://127.0.0.1:9", BURST_QUIET_SECONDS="3600") as server:
+    with release.server(
+        folder, "http://127.0.0.1:9", BURST_QUIET_SECONDS="3600", BURST_MAX_SECONDS="3600"
+    ) as server:
         server.start_seconds = 120.0
         await server.answers()
         token = (folder / "admin_token").read_text().strip()

@@ -73,7 +73,6 @@ def add_setup(site: Site) -> None:
                 "fixed": _fixed(settings),
                 "verify_token": settings.whatsapp_verify_token.get_secret_value() or verify_token,
                 "realm": assistant.realm,
-                "zones": sorted(available_timezones()),
             }
 
         return await site.page(request, "setup.html", read)

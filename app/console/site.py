@@ -114,14 +114,21 @@ class Site:
             values |= {"live": Markup(live), "live_hash": _digest(live)}  # noqa: S704
         return HTMLResponse(self._text(request, template, values), status, HEADERS)
 
-    async def page(self, request: Request, template: str, read: Read) -> Response:
-        """Show a page; asked for `live`, send the part of it that changes, each time that it did."""
+    async def page(
+        self, request: Request, template: str, read: Read, every: float = LIVE_SECONDS
+    ) -> Response:
+        """Show a page; asked for `live`, send the part of it that changes, each time that it did.
+
+        It is looked at again after `every` so many seconds.
+        """
         if "live" not in request.query_params:
             return self.render(request, template, **await read())
         if self._streams >= MOST_STREAMS:
             raise HTTPException(503, "too many pages of the console are open")
         return StreamingResponse(
-            self._events(request, f"live/{template}", read), media_type="text/event-stream", headers=HEADERS
+            self._events(request, f"live/{template}", read, every),
+            media_type="text/event-stream",
+            headers=HEADERS,
         )
 
     def problem(self, request: Request, text: str, status: int = 400) -> HTMLResponse:
@@ -161,7 +168,7 @@ class Site:
             **values,
         )
 
-    async def _events(self, request: Request, template: str, read: Read) -> AsyncIterator[str]:
+    async def _events(self, request: Request, template: str, read: Read, every: float) -> AsyncIterator[str]:
         last = request.query_params["live"]
         self._streams += 1
         try:
@@ -172,7 +179,7 @@ class Site:
                         last = _digest(part)
                         yield "".join(f"data: {line}\n" for line in part.splitlines()) + "\n"
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._closing.wait(), LIVE_SECONDS)
+                    await asyncio.wait_for(self._closing.wait(), every)
         finally:
             self._streams -= 1
 

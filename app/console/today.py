@@ -13,6 +13,7 @@ from app.store import alerts, approvals, billing, figures, threads, tool_statist
 from app.store.database import Connection
 
 TOOL_DAYS = 7
+LOOK_SECONDS = 5.0  # between two looks at all the figures
 DAY_SECONDS = 86_400.0
 
 
@@ -65,7 +66,7 @@ def add_today(site: Site) -> None:
                 "chart": {"title": title, "hours": [hour.at for hour in hours], "series": series},
             }
 
-        return await site.page(request, "today.html", read)
+        return await site.page(request, "today.html", read, LOOK_SECONDS)
 
     @router.post("/console/check")
     async def check(request: Request) -> Response:
