@@ -42,7 +42,7 @@ async def rows(folder: Path, release: Release, plan: Plan) -> list[Row]:
         token = (folder / "admin_token").read_text().strip()
         async with httpx.AsyncClient(base_url=f"{server.url}/console", timeout=30, trust_env=False) as http:
             assert (await http.post("/sign-in", data={"token": token})).status_code == 303
-            found = [await _page(http, page.format(turn=turn), plan) for page in PAGES]
+            found = [await _page(server, http, page.format(turn=turn), plan) for page in PAGES]
             return [*found, await _webhook(server, http, plan)]
 
 
@@ -76,8 +76,8 @@ def _today(database: Path, turns: int) -> str:
     return id
 
 
-async def _page(http: httpx.AsyncClient, page: str, plan: Plan) -> Row:
-    took = []
+async def _page(server: Measured, http: httpx.AsyncClient, page: str, plan: Plan) -> Row:
+    took, used = [], server.cpu
     for _ in range(plan.of(LOOKS)):
         started = time.perf_counter()
         (await http.get(page)).raise_for_status()
@@ -86,7 +86,7 @@ async def _page(http: httpx.AsyncClient, page: str, plan: Plan) -> Row:
     return Row(
         f"console{page[:40] or ' of today'}, p95",
         f"{1000 * slow:.0f} ms",
-        "–",
+        f"{1000 * (server.cpu - used) / len(took):.0f} ms of CPU",
         1000 * slow,
         MILLISECONDS,
         unit=" ms",

@@ -253,8 +253,11 @@ def listing(conn: Connection) -> list[PersonLine]:
         "SELECT '' AS id, value, name, 'outsider' AS role, 'turned away' AS access, messages, last_at, realm"
         " FROM outsiders ORDER BY last_at DESC"
     )
+    names: dict[str, list[str]] = {}
+    for person, value in conn.execute("SELECT person_id, value FROM aliases ORDER BY kind, created_at"):
+        names.setdefault(person, []).append(value)
     return [
-        *(PersonLine(names=names_of(conn, row["id"]), **row) for row in known),
+        *(PersonLine(names=names.get(row["id"], []), **row) for row in known),
         *(read_row(PersonLine, row, names=[row["value"]], frozen="") for row in turned_away),
     ]
 

@@ -22,7 +22,7 @@ def post(browser: Browser, page: str, form: str, **fields: str) -> str:
 def test_a_question_is_answered_in_place_of_who_was_asked(offline_town: Any) -> None:
     server, graph = offline_town.server, offline_town.graph
     person = offline_town.newcomer()
-    graph.say(person, "add <b>milk</b> to the party list")
+    graph.say(person, "add milk to the party list")
     graph.reply(person)
     graph.say(person, "delete the list party")
     graph.reply(person, 2)
