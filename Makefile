@@ -22,7 +22,7 @@ test-all: $(VENV)/installed-test
 
 # What decides on rows, on PostgreSQL: folders that have a database of their own, and chats through whole servers.
 ON_POSTGRES := tests/store tests/turns tests/schedule tests/channels tests/memory $(addprefix tests/test_, \
-  consent.py questions.py choices.py scheduled_turns.py handover.py)
+  consent.py choices.py scheduled_turns.py handover.py)
 
 test-postgres: $(VENV)/installed-test
 	$(BIN)/python -m tests.databases $(BIN)/python -m pytest -n 3 --dist worksteal -m "not slow" $(ON_POSTGRES)
