@@ -45,6 +45,12 @@ LIES = 2 * (
     Fault(True, answer(200, b"{}"), seconds=0.8),
     Fault(False, answer(429, META_DOWN, "Retry-After: 1")),
 )
+# What became of the answers, for the report of a law that was broken.
+ANSWERS = """
+SELECT m.text AS said, t.outcome, t.reply, t.attempts, o.state, o.attempts AS sends, o.resends, o.error
+FROM messages m LEFT JOIN inbox i ON i.message_id = m.id LEFT JOIN turns t ON t.id = i.turn_id
+LEFT JOIN outbox o ON o.source = 'turn:' || t.id WHERE m.direction = 'in'
+"""
 WORDS = re.compile(r"\bm\d+\b")
 
 
@@ -133,7 +139,9 @@ def check(cluster: Cluster, people: list[str]) -> None:
         expected = [text for text in arrived if people[int(text[1:])] == person]
         answers = (text.partition("\n")[0] for text in cluster.graph.texts(person))
         answered = [word for answer in answers for word in WORDS.findall(answer)]
-        assert answered == expected, f"{person} was answered {answered}, not {expected}"
+        lost = set(expected) - set(answered)
+        held = [row for row in cluster.rows(ANSWERS) if row["said"] in lost] if lost else []
+        assert answered == expected, f"{person} was answered {answered}, not {expected}; the rows: {held}"
     assert cluster.rows("SELECT source FROM outbox GROUP BY source, part HAVING count(*) > 1") == []
     notes = "SELECT value::json ->> 'text' AS text, person_id FROM skill_data WHERE skill = 'notes'"
     twice = (
