@@ -7,7 +7,10 @@ of it runs.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
 
 from app.skills.file_tree import Files
 from app.text import visible
@@ -111,90 +114,18 @@ _HIDDEN = re.compile(
     r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]+"
 )
 
-_GAP = r"[^.]{0,40}?"
-_PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-    (
-        "instruction",
-        re.compile(
-            rf"\b(?:ignore|disregard|forget|override)\b{_GAP}\b(?:previous|prior|above|earlier|preceding|system"
-            rf"|safety|your|all other)\b{_GAP}\b(?:instruction|prompt|rule|guideline|directive|context)s?\b"
-            rf"|\b(?:do not|don't|never|must not)\s{{1,12}}(?:tell|inform|alert|notify|mention{_GAP}\bto"
-            rf"|reveal{_GAP}\bto)\s{{1,12}}(?:this\s{{1,12}}to\s{{1,12}})?(?:the\s{{1,12}})?(?:user|human|owner|person)\b"
-            r"|\bwithout\s{1,12}(?:telling|asking|informing|notifying|alerting|the\s{1,12}knowledge\s{1,12}of)\s{1,12}"
-            r"(?:the\s{1,12})?(?:user|human|owner|person|anyone)\b"
-            rf"|\b(?:reveal|print|repeat|show|send|leak)\b{_GAP}\b(?:your|the)\s{{1,12}}(?:system|hidden|initial)\s{{1,12}}prompt"
-            r"|<\s{0,12}/?\s{0,12}(?:important|system|system[-_]reminder|admin)\s{0,12}>"
-            r"|<\|(?:im_start|im_end|system|endoftext)\|>|\[/?INST\]|<</?SYS>>"
-            rf"|\b(?:pass|put|send|include|append)\b{_GAP}\b(?:contents?|conversation|history|secrets?|password)\b"
-            rf"{_GAP}\b(?:as|in|into)\b{_GAP}\b(?:parameter|argument|sidenote|field)\b"
-            rf"|\bbefore\s{{1,12}}(?:using|calling|running)\s{{1,12}}(?:this|any(?:\s{{1,12}}other)?|other)\s{{1,12}}tools?\b{_GAP}"
-            r"\b(?:read|send|call|fetch|run)\b",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        "instruction",
-        re.compile(
-            rf"\b(?:ignor[aeáé]\w*|olvid[aeáé]\w*|descart[aeáé]\w*|haz\s{{1,12}}caso\s{{1,12}}omiso|no\s{{1,12}}sigas)\b{_GAP}"
-            r"\b(?:instrucci[oó]n(?:es)?|indicaci[oó]n(?:es)?|reglas|[oó]rdenes|directrices|prompt)\b"
-            r"|\bno\s{1,12}(?:le\s{1,12}|se\s{1,12}lo\s{1,12}|lo\s{1,12})?(?:digas|menciones|informes|avises|cuentes|reveles|muestres)\b"
-            rf"{_GAP}\b(?:usuari[oa]|persona|dueñ[oa]|propietari[oa])\b"
-            r"|\bsin\s{1,12}(?:avisar|decir|preguntar|informar|contar)(?:le|lo)?\s{1,12}(?:nada\s{1,12})?(?:al?|a\s{1,12}la)\s{1,12}"
-            r"(?:usuari[oa]|persona|dueñ[oa])\b"
-            rf"|\b(?:muestra|revela|envía|repite|imprime)\b{_GAP}\b(?:prompt|instrucciones)\s{{1,12}}del?\s{{1,12}}sistema\b",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        "instruction",
-        re.compile(
-            rf"\b(?:ignor[ae]\w*|esque[çc]\w*|desconsider[ae]\w*|n[ãa]o\s{{1,12}}siga)\b{_GAP}"
-            r"\b(?:instru[çc](?:[õo]es|[ãa]o)|regras|orienta[çc][õo]es|ordens|diretrizes|prompt)\b"
-            r"|\bn[ãa]o\s{1,12}(?:lhe\s{1,12})?(?:diga|conte|mencione|informe|avise|revele|mostre)\b"
-            rf"{_GAP}\b(?:usu[áa]ri[oa]|pessoa|don[oa]|propriet[áa]ri[oa])\b"
-            r"|\bsem\s{1,12}(?:avisar|dizer|perguntar|informar|contar)\s{1,12}(?:nada\s{1,12})?(?:ao?|à|para\s{1,12}[oa])\s{1,12}"
-            r"(?:usu[áa]ri[oa]|pessoa|don[oa])\b"
-            rf"|\b(?:mostre|revele|envie|repita|imprima)\b{_GAP}\b(?:prompt|instru[çc][õo]es)\s{{1,12}}d[oe]\s{{1,12}}sistema\b",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        "shell",
-        re.compile(
-            r"\b(?:curl|wget|fetch|iwr|irm|Invoke-WebRequest|Invoke-RestMethod|base64)\b[^\n|]{0,300}\|\s{0,12}"
-            r"(?:sudo\s{1,12})?(?:(?:ba|z|da|k|fi)?sh|python3?|perl|ruby|node|iex|Invoke-Expression)\b"
-            r"|\b(?:(?:ba|z)?sh\s{1,12}-c|eval|source|(?:ba|z)?sh)\s{1,12}[\"']?(?:\$\(|<\(|`)\s{0,12}(?:curl|wget)\b[^\n]{0,200}"
-            r"|\brm\s{1,12}-(?:rf|fr)\s{1,12}[\"']?(?:/|(?:~|\$HOME|\$\{HOME\})/?)\*?(?=[\"'\s;&|)]|$)|/dev/(?:tcp|udp)/\S{1,60}"
-            r"|\bn(?:c|cat)\s[^\n]{0,40}\s-e\b|\bpowershell\b[^\n]{0,60}\s-e(?:nc\w*)?\b|:\(\)\s{0,12}\{\s{0,12}:\|:&\s{0,12}\}"
-            r"|\bxattr\s{1,12}-[a-z]*d[a-z]*\s{1,12}com\.apple\.quarantine\b",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        "credentials",
-        re.compile(
-            r"(?:~|\$HOME|\$\{HOME\}|/root|/home/\w+|/Users/\w+|%USERPROFILE%)[/\\]\.(?:ssh|aws|gnupg|azure|kube"
-            r"|docker|netrc|npmrc|pypirc|git-credentials|config/gcloud|config/gh|\w*_history|password-store)\b"
-            r"|\b(?:id_rsa|id_ed25519|id_ecdsa)\b|(?<![\w./)\]])(?:\./|\.\./)*\.env(?:\.(?:local|production))?(?![\w.])"
-            r"|/\.env(?![\w.])|/etc/(?:shadow|passwd|sudoers)\b|/proc/(?:self|\d+|\*|<\w+>|\$\w+)/(?:environ|mem)\b"
-            r"|\bsecurity\s{1,12}find-(?:generic|internet)-password\b|\blogin\.keychain\b|\bsecret-tool\s{1,12}lookup\b"
-            r"|\bwallet\.dat\b|/(?:Login Data|Cookies)(?=[\"'])|\b169\.254\.169\.254\b|\bcookies\.sqlite\b",
-        ),
-    ),
-    (
-        "runs-code",
-        re.compile(
-            r"\brequire\(\s{0,12}[\"'](?:node:)?child_process[\"']\s{0,12}\)|\bfrom\s{1,12}[\"'](?:node:)?child_process[\"']"
-            r"|\bnew\s{1,12}Function\s{0,12}\(|\bDeno\.(?:run|Command)\b|\bBun\.spawn\b|\bosascript\s{1,12}-e\b"
-            r"|\b(?:import|from)\s{1,12}(?:subprocess|pty|_?ctypes|cffi|multiprocessing|runpy|socketserver|(?:c?P|p)ickle"
-            r"|dill|cloudpickle|marshal|shelve|joblib)\b|\b(?:import|from)\s{1,12}importlib\b"
-            r"|\bos\.(?:system|popen|fork|forkpty|kill|killpg|setuid|setgid|exec\w{1,9}|spawn\w{1,9}|posix_spawnp?)\b"
-            r"|\bfrom\s{1,12}os\s{1,12}import\b[^\n]{0,80}\b(?:system|popen|fork|kill|exec\w{1,9}|spawn\w{1,9})\b"
-            r"|\bcreate_subprocess_(?:exec|shell)\b|\bsocket\.(?:socket|create_connection|create_server)\b"
-            r"|(?<![\w.])(?:builtins\.)?(?:eval|exec|compile|__import__)\s{0,12}\("
-        ),
-    ),
-)
+_WRITTEN = yaml.safe_load(Path(__file__).with_name("findings.yaml").read_text("utf-8"))
+_PLACES = {"{space}": r"\s{1,12}", "{gap}": "[^.]{0,40}?"}
+
+
+def _compiled(written: dict[str, Any]) -> re.Pattern[str]:
+    pattern = "|".join(written["patterns"])
+    for place, meant in _PLACES.items():
+        pattern = pattern.replace(place, meant)
+    return re.compile(pattern, re.IGNORECASE if written["any_case"] else 0)
+
+
+_PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple((one["kind"], _compiled(one)) for one in _WRITTEN)
 
 _ADDRESS = re.compile(
     r"\b(?:https?|wss?|ftps?|ssh|git)://(?:[^\s/@\"'<>()]{1,100}@)?"
