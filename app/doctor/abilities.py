@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from app.cli.mcp import configuration, exposed
 from app.cli.server import find_server
-from app.doctor.finding import Finding, fail, ok, warn
+from app.doctor.finding import CURES, Finding, fail, ok, warn
 from app.errors import RecadoError
 from app.mcp.configuration import Configuration
 from app.mcp.definitions import ServerDefinition
@@ -49,17 +49,6 @@ def check_skills(settings: Settings) -> Iterator[Finding]:
 
 _MORE = "Code from elsewhere in docs/operating.md"
 _APT = "sudo apt install bubblewrap, version 0.7 or newer (Debian 12, Ubuntu 24.04)"
-# A setting of the kernel, the value with which it forbids user namespaces, and the cure.
-_FORBIDDING = (
-    ("user/max_user_namespaces", "0", "sudo sysctl user.max_user_namespaces=15000"),
-    ("kernel/unprivileged_userns_clone", "0", "sudo sysctl kernel.unprivileged_userns_clone=1"),
-    (
-        "kernel/apparmor_restrict_unprivileged_userns",
-        "1",
-        f"give bwrap an AppArmor profile: {_MORE}; or, for all programs, "
-        "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0",
-    ),
-)
 
 
 def check_sandbox(settings: Settings) -> Iterator[Finding]:
@@ -79,10 +68,10 @@ def check_sandbox(settings: Settings) -> Iterator[Finding]:
 def _sandbox_cure(reason: str) -> str:
     if "not installed" in reason or "Unknown option" in reason:
         return _APT
-    for name, forbidden, cure in _FORBIDDING:
+    for name, forbidden, cure in CURES["namespaces"]:
         setting = Path("/proc/sys", name)
         if setting.is_file() and setting.read_text().strip() == forbidden:
-            return cure
+            return str(cure)
     return f"a container has to be allowed to make namespaces: {_MORE}"
 
 

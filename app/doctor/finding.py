@@ -2,9 +2,14 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
 
 from app.text import visible
+
+CURES: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("cures.yaml").read_text("utf-8"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,21 +13,13 @@ from zoneinfo import ZoneInfo
 from dotenv import dotenv_values
 
 from app.cli.settings import zone_hint
-from app.doctor.finding import Finding, fail, ok, warn
+from app.doctor.finding import CURES, Finding, fail, ok, warn
 from app.settings import SECRET_VARIABLES, Settings
 from app.store.disk_space import MEGABYTE, Disk, is_full
 from app.turns.profiles import local_timezone
 
 _ALIKE = 0.8
 _OURS = ("WHATSAPP_", "OPENAI_", "LLM_", "CLASSIFIER_", "MCP_")
-_OF_OTHERS = {
-    "OPENAI_API_BASE": "OPENAI_BASE_URL",
-    "OPENAI_MODEL": "LLM_MODEL",
-    "WHATSAPP_TOKEN": "WHATSAPP_ACCESS_TOKEN",
-    "WHATSAPP_PHONE_ID": "WHATSAPP_PHONE_NUMBER_ID",
-    "VERIFY_TOKEN": "WHATSAPP_VERIFY_TOKEN",
-    "APP_SECRET": "WHATSAPP_APP_SECRET",
-}
 
 
 def check_configuration(settings: Settings) -> Iterator[Finding]:
@@ -55,7 +47,7 @@ def check_names(path: Path) -> Iterator[Finding]:
         written |= _given(path)
     for name in sorted(written - known):
         close = difflib.get_close_matches(name, known, 1, _ALIKE)
-        if meant := _OF_OTHERS.get(name) or (close[0] if close else ""):
+        if meant := CURES["names"].get(name) or (close[0] if close else ""):
             yield warn("configuration", f"{name} is set, which nothing reads", f"did you mean {meant}?")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from app.cli.database import read_records, shown
 from app.cli.output import moment
 from app.cli.people import realm_of
-from app.doctor.finding import Finding, fail, ok, warn
+from app.doctor.finding import CURES, Finding, fail, ok, warn
 from app.errors import StoreError
 from app.settings import Settings
 from app.store import alerts
@@ -16,26 +16,6 @@ from app.store.database import Connection, Location, engine_of, scalar
 from app.store.migrations import migrations
 
 LATELY_SECONDS = 7 * 24 * 3600.0
-_OUR_FAULT = "Meta refuses a message of this form: please report the line"
-_CURES = {
-    "100": _OUR_FAULT,
-    "130472": "Meta does not deliver to this person for a while, as an experiment of its own",
-    "131008": _OUR_FAULT,
-    "131009": _OUR_FAULT,
-    "131021": "the number is the assistant's own: write from another phone",
-    "131026": "ask the person whether this phone has a current WhatsApp and its new terms are accepted",
-    "131030": "a test number reaches only its list: add the person at WhatsApp > API Setup > To",
-    "131047": "the person last wrote more than 24 hours ago and has to write first",
-    "131049": "Meta limits what this person gets; there is nothing to mend, later answers may pass",
-    "131050": "the person refuses such messages and has to write first",
-    "131051": _OUR_FAULT,
-    "131062": "Meta wants the person's phone number, which it has not told us",
-    "135000": "Meta names no cause: try again later, then ask Meta's support",
-    "137000": "the person cannot get messages of the assistant: see WhatsApp Manager",
-    "unknown": "ask the person whether it arrived",
-    "model": "see what is said about the model above",
-    "turn": "see what happened with: recado trace",
-}
 
 
 def check_database(settings: Settings) -> Iterator[Finding]:
@@ -77,7 +57,7 @@ def check_alerts(settings: Settings) -> Iterator[Finding]:
 
 def _alert_words(alert: Alert) -> tuple[str, str]:
     """Return an alert's fact and its cure; the text of a failed send ends with one."""
-    known = _CURES.get(alert.code.rpartition(":")[2], "")
+    known = CURES["alerts"].get(alert.code.rpartition(":")[2], "")
     if alert.text.startswith("sending failed"):
         fact, _, cure = alert.text.rpartition("; ")
         return fact, known or cure

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from app.doctor.finding import Finding, fail, ok, warn
+from app.doctor.finding import CURES, Finding, fail, ok, warn
 from app.doctor.graph import ANSWER_SECONDS, Answer, GraphAPI, objects
 from app.errors import RecadoError
 from app.http.endpoint import url_fault
@@ -27,12 +27,6 @@ _PERMANENT = (
     f"{_MESSAGING} and {_MANAGEMENT}) and set WHATSAPP_ACCESS_TOKEN"
 )
 _CONFIGURATION = "developers.facebook.com > your app > WhatsApp > Configuration > Webhook"
-_PLACES = {
-    "WHATSAPP_ACCESS_TOKEN": "Business settings > Users > System users > Generate token",
-    "WHATSAPP_PHONE_NUMBER_ID": "developers.facebook.com > your app > WhatsApp > API Setup",
-    "WHATSAPP_VERIFY_TOKEN": "a word of your own choice; the same one goes into Meta's webhook form",
-    "WHATSAPP_APP_SECRET": "developers.facebook.com > your app > App settings > Basic > App secret",
-}
 
 
 def check_whatsapp(settings: Settings, address: str = "") -> Iterator[Finding]:
@@ -52,11 +46,12 @@ def check_whatsapp(settings: Settings, address: str = "") -> Iterator[Finding]:
         yield ok("WhatsApp", "not connected: the simulator is in use", "to connect it: docs/whatsapp.md")
         return
     for name, given in settings.whatsapp_credentials.items():
+        place = CURES["credentials"][name]
         if not given:
-            yield fail("WhatsApp", f"{name} is missing: /webhook answers 401", _PLACES[name])
+            yield fail("WhatsApp", f"{name} is missing: /webhook answers 401", place)
         elif name != "WHATSAPP_VERIFY_TOKEN" and re.search(r"[^!-~]|['\"]", given):
             fact = f"{name} has a space, a quotation mark or a special character in it"
-            yield fail("WhatsApp", fact, f"copy the value alone, without the word Bearer: {_PLACES[name]}")
+            yield fail("WhatsApp", fact, f"copy the value alone, without the word Bearer: {place}")
     verify_token = settings.whatsapp_verify_token.get_secret_value()
     if address and verify_token:
         yield _check_handshake(f"{base}/webhook", verify_token)
@@ -238,28 +233,6 @@ def _fields(subscription: dict[str, JSON]) -> set[str]:
 
 
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
-_STARTED = (
-    "start the server, and the tunnel or proxy in front of it; a quick tunnel's address changes at each start"
-)
-# What an answer to the handshake shows, and its cure.
-_NO_WEBHOOK = ("has no webhook", "the address in Meta's form has to end in /webhook")
-_NO_SERVER = ("answers from the tunnel or proxy: the server behind it does not", _STARTED)
-_ANSWERS = {
-    200: (
-        "answers, but not with the challenge: it is not this server, or a page of the tunnel's own",
-        "see where the tunnel or proxy leads: it must pass /webhook on to this server as it is",
-    ),
-    403: (
-        "refuses the handshake: another verify token is set there",
-        "write the same WHATSAPP_VERIFY_TOKEN in .env and in Meta's form, and restart the server",
-    ),
-    **dict.fromkeys((404, 405), _NO_WEBHOOK),
-    **dict.fromkeys((502, 503, 504, 530), _NO_SERVER),
-}
-_OTHER_ANSWER = (
-    "does not answer with the challenge",
-    "see the log of the tunnel or proxy; Meta follows no redirect",
-)
 
 
 def _check_handshake(address: str, verify_token: str) -> Finding:
@@ -274,10 +247,12 @@ def _check_handshake(address: str, verify_token: str) -> Finding:
     try:
         response = httpx2.get(address, params=asked, timeout=ANSWER_SECONDS, trust_env=False)
     except (httpx2.InvalidURL, httpx2.HTTPError) as error:
-        return fail(_WEBHOOK, f"{address} cannot be reached: {error or type(error).__name__}", _STARTED)
+        fact = f"{address} cannot be reached: {error or type(error).__name__}"
+        return fail(_WEBHOOK, fact, CURES["unreached"])
     if response.status_code == 200 and response.text.strip() == challenge:
         return ok(_WEBHOOK, f"{address} is reached, and the handshake succeeds")
-    fact, cure = _ANSWERS.get(response.status_code, _OTHER_ANSWER)
+    answers = CURES["handshake"]
+    fact, cure = answers.get(response.status_code, answers["other"])
     return fail(_WEBHOOK, f"{address} {fact} ({response.status_code})", cure)
 
 
