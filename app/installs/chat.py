@@ -83,7 +83,8 @@ class Installs:
         discard_old(self._data_dir, now - QUARANTINE_SECONDS, asked_about)
 
     async def close(self) -> None:
-        await self.servers.close()
+        """End a fetch of the registry that is under way."""
+        await self.servers.directory.close()
 
 
 def build_installs(
@@ -245,10 +246,6 @@ class ServerInstalls(_ChatInstalls):
         self.directory = directory
         self._servers = servers
         self._config_path = settings.mcp_config_path
-
-    async def close(self) -> None:
-        """End a fetch of the registry that is under way."""
-        await self.directory.close()
 
     @_answered
     async def search(self, words: str, context: ToolContext) -> ToolResult:

@@ -236,7 +236,7 @@ def _package(raw: Mapping[str, JSON]) -> Package:
     )
     _check_package(package, raw)
     arguments = [_argument(number, one) for number, one in enumerate(_few(raw, "packageArguments"), 1)]
-    environment = map(_environment_variable, _few(raw, "environmentVariables"))
+    environment = [_named(one, _VARIABLE_NAME, _LOADER) for one in _few(raw, "environmentVariables")]
     return replace(package, arguments=tuple(arguments), environment=tuple(environment))
 
 
@@ -281,11 +281,14 @@ def _argument(position: int, raw: Mapping[str, JSON]) -> Variable:
     return replace(variable, flag=flag)
 
 
-def _environment_variable(raw: Mapping[str, JSON]) -> Variable:
+def _named(
+    raw: Mapping[str, JSON], form: re.Pattern[str], refused: re.Pattern[str], *, is_remote: bool = False
+) -> Variable:
+    """Read an environment variable or a header."""
     name = raw.get("name")
-    if not isinstance(name, str) or not _VARIABLE_NAME.fullmatch(name) or _LOADER.fullmatch(name):
+    if not isinstance(name, str) or not form.fullmatch(name) or refused.fullmatch(name):
         raise _Unusable(str(name))
-    return _variable(name, raw)
+    return _variable(name, raw, is_remote=is_remote)
 
 
 def _remote(raw: Mapping[str, JSON]) -> Remote:
@@ -296,14 +299,8 @@ def _remote(raw: Mapping[str, JSON]) -> Remote:
     if shown != raw.get("url") or remote_fault(shown):
         raise _Unusable(shown)
     url, secrets = _with_references(shown, is_remote=True)
-    return Remote(url, tuple(map(_header, _few(raw, "headers"))), secrets)
-
-
-def _header(raw: Mapping[str, JSON]) -> Variable:
-    name = raw.get("name")
-    if not isinstance(name, str) or not _HEADER_NAME.fullmatch(name) or _TRANSPORT_HEADER.fullmatch(name):
-        raise _Unusable(str(name))
-    return _variable(name, raw, is_remote=True)
+    headers = [_named(one, _HEADER_NAME, _TRANSPORT_HEADER, is_remote=True) for one in _few(raw, "headers")]
+    return Remote(url, tuple(headers), secrets)
 
 
 def _variable(name: str, raw: Mapping[str, JSON], *, is_remote: bool = False) -> Variable:

@@ -16,7 +16,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
-from app.messages import JSON
 from app.processes.confine import FOLDER, MACHINES, MEGABYTE, PASSED
 from app.settings import Settings
 
@@ -69,12 +68,6 @@ class Grants:
     programs: bool = False
     folders_read: tuple[Path, ...] = ()
     folders_write: tuple[Path, ...] = ()
-
-    @classmethod
-    def of(cls, kept: Mapping[str, JSON]) -> "Grants":
-        """Read grants that were kept as JSON. Raises KeyError or TypeError for another form."""
-        folders = {key: tuple(map(Path, kept[key])) for key in ("folders_read", "folders_write")}
-        return cls(**{**kept, **folders})
 
 
 class Program(Protocol):

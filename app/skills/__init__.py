@@ -3,13 +3,3 @@
 from app.skills.loader import InstalledSkills, SkillLoader, build_skills
 from app.skills.skill import RELEASE_SKILLS, Skill, load_skill
 from app.skills.workers import Workers
-
-__all__ = [
-    "RELEASE_SKILLS",
-    "InstalledSkills",
-    "Skill",
-    "SkillLoader",
-    "Workers",
-    "build_skills",
-    "load_skill",
-]

@@ -89,7 +89,7 @@ def is_skill(folder: str | Path) -> bool:
 
 def read_file(folder: Path, name: str) -> bytes:
     """Return a file of the folder. Raises ManifestError for a link out of it, and for special files."""
-    if _leads_out(str(folder), name):
+    if not (folder / name).resolve().is_relative_to(folder.resolve()):
         raise ManifestError(f"{name} is a link that leads out of the skill's folder; copy the file into it")
     try:
         return read_regular(f"{folder}/{name}")
@@ -140,14 +140,6 @@ def _listed(folder: str) -> list[os.DirEntry[str]]:
     with os.scandir(folder) as entries:
         shown = (one for one in entries if not one.name.startswith(".") and one.name not in NOT_COUNTED)
         return sorted(shown, key=lambda one: one.name)
-
-
-def _leads_out(folder: str, name: str) -> bool:
-    """Tell whether links on its way lead a file out of the folder."""
-    steps = name.split("/")
-    if not any(os.path.islink(f"{folder}/{'/'.join(steps[: n + 1])}") for n in range(len(steps))):
-        return False
-    return not os.path.realpath(f"{folder}/{name}").startswith(os.path.realpath(folder) + os.sep)
 
 
 def _require_regular(mode: int) -> None:

@@ -7,13 +7,13 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from app.security import write_private
+from app.skills.folder import Stamp, stamp
 from app.skills.skill import Skill
 
 log = logging.getLogger(__name__)
 
 FILE = "skills.json"
 TURNED_OFF = "it is turned off in the console"
-_Stamp = tuple[int, int]
 
 
 class Switch(BaseModel):
@@ -33,19 +33,14 @@ class SkillSwitches:
 
     def __init__(self, data_dir: Path) -> None:
         self._path = data_dir / FILE
-        self._stamp: _Stamp | None = None
+        self._stamp: Stamp = None
         self._switches: dict[str, Switch] = {}
 
     def refresh(self) -> bool:
         """Read the file if it changed; return whether it did. Blocks briefly."""
-        try:
-            state = self._path.stat()
-            stamp = (state.st_mtime_ns, state.st_ino)
-        except OSError:
-            stamp = None
-        if stamp == self._stamp:
+        if (found := stamp(self._path)) == self._stamp:
             return False
-        self._stamp = stamp
+        self._stamp = found
         self._switches = self._read()
         return True
 

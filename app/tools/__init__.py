@@ -10,21 +10,3 @@ from app.tools.registry import DuplicateToolError, ToolNotFoundError, ToolRegist
 from app.tools.result import ToolResult
 from app.tools.signature import parse_docstring
 from app.tools.tool import Tool
-
-__all__ = [
-    "ConfirmationPolicy",
-    "DuplicateToolError",
-    "ExecutionEngine",
-    "NoTTYError",
-    "PathTraversalError",
-    "Tool",
-    "ToolContext",
-    "ToolNotFoundError",
-    "ToolRegistry",
-    "ToolResult",
-    "build_catalog",
-    "file_tools",
-    "get_catalog_cached",
-    "parse_docstring",
-    "validate_path",
-]
