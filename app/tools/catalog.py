@@ -1,8 +1,8 @@
-"""The catalogue of a file or a folder of tools, kept until its sources change."""
+"""The catalogue of a file of tools, kept until it changes."""
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,16 +23,15 @@ CACHE_FILE = "tool_catalog.json"
 
 
 def build_catalog(path: str | Path) -> dict[str, JSON]:
-    """Return the catalogue of a file, of a skill's folder, or of a folder of skills.
+    """Return the catalogue of a file; `hash` is the SHA-1 of the source, `version` its first 12 digits.
 
-    `hash` is the SHA-1 of the source (of a folder: of its files' hashes) and `version` its first 12 digits.
-    Raises SyntaxError for a file that is not Python, which in a folder is left out, and OSError.
+    Raises SyntaxError for a file that is not Python, and OSError.
     """
-    return _built(_sources(Path(path)))
+    return _built(_source(Path(path)))
 
 
 def get_catalog_cached(path: str | Path, cache_dir: str | Path | None = None) -> dict[str, JSON]:
-    """Return `build_catalog`, kept in `cache_dir` until the sources or this release change.
+    """Return `build_catalog`, kept in `cache_dir` until the file or this release change.
 
     For whoever asks again and again about files that are not served; a server has a catalogue of its own.
     Without a `cache_dir` the settings are read anew, and it is `.cache` in their data folder.
@@ -40,12 +39,12 @@ def get_catalog_cached(path: str | Path, cache_dir: str | Path | None = None) ->
     from app.settings import Settings
 
     path, cache = Path(path), Path(cache_dir or Settings().data_dir / ".cache") / CACHE_FILE
-    sources = _sources(path)
-    key = f"{__version__}-{_hash(sources)}"
+    source = _source(path)
+    key = f"{__version__}-{_sha1(source)}"
     kept = _load(cache)
     entry = kept.get(str(path.absolute()))
     if not isinstance(entry, dict) or entry.get("key") != key:
-        entry = {"key": key, "catalog": _built(sources)}
+        entry = {"key": key, "catalog": _built(source)}
         try:
             write_private(cache, json.dumps({**kept, str(path.absolute()): entry}))
         except OSError as error:  # it costs time, not the catalogue
@@ -73,15 +72,9 @@ def prompt_list(tools: "Iterable[FoundTool | Tool]") -> str:
     return "\n".join(lines)
 
 
-def _built(sources: Sequence[bytes]) -> dict[str, JSON]:
-    tools: list[FoundTool] = []
-    for content in sources:
-        try:
-            tools += find_tools(content)[0]
-        except SyntaxError:  # of one skill, which stops no other
-            if len(sources) == 1:
-                raise
-    digest = _hash(sources)
+def _built(source: bytes) -> dict[str, JSON]:
+    tools, _ = find_tools(source)
+    digest = _sha1(source)
     return {
         "version": digest[:12],
         "hash": digest,
@@ -91,22 +84,11 @@ def _built(sources: Sequence[bytes]) -> dict[str, JSON]:
     }
 
 
-def _sources(path: Path) -> list[bytes]:
-    """Return the texts that a catalogue is made of, the file itself or those of skills; a little is read."""
-    files = [path]
-    if not path.is_file():
-        files = [skill / "scripts" / "tools.py" for skill in (path, *sorted(path.iterdir()))]
-        files = [file for file in files if file.is_file() and (file.parents[1] / "SKILL.md").is_file()]
-    found: list[bytes] = []
-    for file in files:
-        with file.open("rb") as opened:
-            found.append(opened.read(LARGEST_SOURCE + 1))
-    return found
-
-
-def _hash(sources: Sequence[bytes]) -> str:
-    hashes = [_sha1(content) for content in sources]
-    return hashes[0] if len(hashes) == 1 else _sha1("\n".join(hashes).encode())
+def _source(path: Path) -> bytes:
+    if not path.is_file():  # a pipe would be waited for
+        raise FileNotFoundError(f"{path} is no file")
+    with path.open("rb") as file:
+        return file.read(LARGEST_SOURCE + 1)
 
 
 def _sha1(content: bytes) -> str:

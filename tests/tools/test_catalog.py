@@ -42,18 +42,6 @@ class Holder:
 '''
 
 
-def names(path: Path) -> list[str]:
-    return [one["name"] for one in build_catalog(path)["functionSchema"]]
-
-
-def skill(folder: Path, text: str = PLAIN, manifest: bool = True) -> Path:
-    (folder / "scripts").mkdir(parents=True)
-    (folder / "scripts" / "tools.py").write_text(text)
-    if manifest:
-        (folder / "SKILL.md").write_text(f"---\nname: {folder.name}\ndescription: d\n---\n")
-    return folder
-
-
 def test_the_text_of_a_file_gives_the_tools_that_the_running_file_gives(tmp_path: Path) -> None:
     file = tmp_path / "tools.py"
     file.write_text(PLAIN)
@@ -76,16 +64,6 @@ def test_what_is_not_python_is_a_syntax_error() -> None:
     for source in ["def (", "\0", "-" * 100_000 + "1", "#" * 1_100_000]:
         with pytest.raises(SyntaxError):
             find_tools(source)
-
-
-def test_a_folder_of_skills_gives_the_tools_of_all(tmp_path: Path) -> None:
-    house = tmp_path / "skills"
-    skill(house / "good")
-    skill(house / "no_manifest", manifest=False)
-    skill(house / "good" / "libs" / "vendor")
-    skill(house / "broken", "def (")
-    assert names(house) == names(house / "good") == ["shown", "gather", "letters"]
-    assert names(house / "no_manifest") == []
 
 
 def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
