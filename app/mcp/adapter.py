@@ -1,7 +1,5 @@
 """A server's tool as one of ours: bounded, nothing hidden in it, and by default trusted in nothing."""
 
-import hashlib
-import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -14,7 +12,7 @@ from app.text import visible
 from app.tools.context import ToolContext
 from app.tools.plain import is_small
 from app.tools.result import ToolResult
-from app.tools.tool import Tool
+from app.tools.tool import LONGEST_NAME, Tool, fitting_name, name_mark
 
 # Sends a call: the tool's name at its server, the arguments, the context.
 Call = Callable[[str, dict[str, JSON], ToolContext], Awaitable[ToolResult]]
@@ -28,12 +26,6 @@ MAX_NAME = 256
 LONGEST_DESCRIPTION = 2048
 # At most; a call without any sign of progress ends long before.
 TIMEOUT_SECONDS = 600.0
-
-LONGEST_NAME = 64
-# Characters of the end that a shortened name keeps: models know a tool by its own name.
-KEPT_END = 40
-_MARK = 8
-_UNFIT = re.compile(r"[^A-Za-z0-9_-]")
 
 _LONGEST_ABOUT = 300
 _MAX_NAMED = 15
@@ -120,14 +112,10 @@ def findings(raw: Mapping[str, JSON]) -> tuple[Finding, ...]:
 
 def offered_name(server: str, tool: str, *, is_marked: bool = False) -> str:
     """Return `mcp_<server>_<tool>` in at most 64 fit characters; a shortened one has a hash in the middle."""
-    name = _UNFIT.sub("_", f"mcp_{server}_{tool}")
-    if len(name) <= LONGEST_NAME and not is_marked:
-        return name
-    written = f"{server}\0{tool}".encode("utf-8", "surrogatepass")
-    mark = hashlib.sha256(written).hexdigest()[:_MARK]
-    marked = _UNFIT.sub("_", f"mcp_{server}_{mark}_{tool}")
-    cut = f"{name[: LONGEST_NAME - KEPT_END - _MARK - 2]}_{mark}_{name[-KEPT_END:]}"
-    return marked if len(marked) <= LONGEST_NAME else cut
+    mark = name_mark(f"{server}\0{tool}")
+    if is_marked and len(marked := f"mcp_{server}_{mark}_{tool}") <= LONGEST_NAME:
+        return fitting_name(marked)
+    return fitting_name(f"mcp_{server}_{tool}", mark, is_marked=is_marked)
 
 
 def unique_names(pairs: Iterable[ServerTool]) -> dict[ServerTool, str]:

@@ -1,9 +1,7 @@
 """The skills of all folders: compared before each turn, loaded, reloaded, removed."""
 
-import hashlib
 import logging
 import os
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,9 +9,8 @@ from pathlib import Path
 from app.people import Audience
 from app.processes.sandbox import Sandbox
 from app.settings import Settings
-from app.skills.file_tree import TreeError
 from app.skills.folder import Signature, entries, is_skill, signature
-from app.skills.installed import Installed, current, is_installed_folder
+from app.skills.installed import Installed, TreeError, current, is_installed_folder
 from app.skills.skill import (
     RELEASE_SKILLS,
     Skill,
@@ -24,10 +21,10 @@ from app.skills.skill import (
 from app.skills.switches import SkillSwitches
 from app.skills.workers import FailureReporter, Workers
 from app.tools import Tool
+from app.tools.tool import fitting_name, name_mark
 
 log = logging.getLogger(__name__)
 
-MAX_TOOL_NAME = 64
 # Names of tools that no skill may bring.
 RESERVED = frozenset({"load_skill", "read_skill_file", "run_skill_script"})
 
@@ -266,16 +263,6 @@ def _is_folder(entry: "os.DirEntry[str]") -> bool:
 def _offered_name(tool: str, skill: str, taken: Collection[str]) -> str:
     """Return the tool's own name, or `<skill>_<tool>` where another skill has it; always a valid one."""
     for name in (tool, f"{skill}_{tool}"):
-        if (valid := _valid_name(name)) not in taken:
+        if (valid := fitting_name(name)) not in taken:
             return valid
-    mark = hashlib.sha256(f"{skill}/{tool}".encode()).hexdigest()[:8]
-    return _valid_name(f"{skill}_{mark}_{tool}")
-
-
-def _valid_name(name: str) -> str:
-    """Return a name that model servers accept; a long one keeps its end, with a stable hash in the middle."""
-    clean = re.sub(r"[^A-Za-z0-9_-]", "_", name)
-    if len(clean) <= MAX_TOOL_NAME:
-        return clean
-    mark = hashlib.sha256(name.encode()).hexdigest()[:8]
-    return f"{clean[: MAX_TOOL_NAME - 50]}_{mark}_{clean[-40:]}"
+    return fitting_name(f"{skill}_{name_mark(f'{skill}/{tool}')}_{tool}")

@@ -3,6 +3,7 @@
 import copy
 import hashlib
 import inspect
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -253,6 +254,25 @@ def _parameters(function: Callable[..., object]) -> list[inspect.Parameter]:
 def _explained(name: str, fault: Mapping[str, Any]) -> str:
     where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in fault["loc"])
     return f"{name}{where}: {fault['msg']}, got {describe_value(fault['input'])}"
+
+
+LONGEST_NAME = 64
+_KEPT_END = 40
+"""Characters of the end that a shortened name keeps: models know a tool by its own name."""
+
+
+def fitting_name(name: str, mark: str = "", *, is_marked: bool = False) -> str:
+    """Return a name that model servers accept; a long one, and one to be marked, has a hash in the middle."""
+    fit = re.sub(r"[^A-Za-z0-9_-]", "_", name)
+    if len(fit) <= LONGEST_NAME and not is_marked:
+        return fit
+    mark = mark or name_mark(name)
+    return f"{fit[: LONGEST_NAME - _KEPT_END - len(mark) - 2]}_{mark}_{fit[-_KEPT_END:]}"
+
+
+def name_mark(text: str) -> str:
+    """Return a short hash that tells names apart."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 LONGEST_DESCRIPTION = 320
