@@ -140,6 +140,19 @@ async def system_resolve(host: str, port: int) -> Sequence[str]:
     return [str(address[0]) for *_, address in found]
 
 
+async def addresses_of(resolve: Resolve, host: str, port: int, *, is_allowed: bool = False) -> list[str]:
+    """Return the addresses of a host. Raises FetchError where there is none, or one is not public."""
+    try:
+        found = [unmapped(ip_address(text)) for text in await resolve(host, port)]
+    except OSError:
+        found = []
+    if not found:
+        raise FetchError("NO_SUCH_HOST", "no machine of that name was found")
+    if not is_allowed and not all(map(is_public, found)):
+        raise FetchError("NOT_PUBLIC", "the name leads to an address that is not on the public internet")
+    return list(dict.fromkeys(map(str, found)))
+
+
 # Apart from the loop's own: a name server that says nothing holds a thread long after its caller has left.
 _NAME_THREADS = ThreadPoolExecutor(32, "names")
 
@@ -172,16 +185,8 @@ class _PinnedBackend(httpcore2.AsyncNetworkBackend):
             raise httpcore2.ConnectTimeout from error
 
     async def _addresses(self, host: str, port: int) -> list[str]:
-        try:
-            found = [unmapped(ip_address(text)) for text in await self._resolve(host, port)]
-        except OSError:
-            found = []
-        if not found:
-            raise FetchError("NO_SUCH_HOST", "no machine of that name was found")
         is_allowed = self._allowed is None or (host, port) in self._allowed
-        if not is_allowed and not all(map(is_public, found)):
-            raise FetchError("NOT_PUBLIC", "the name leads to an address that is not on the public internet")
-        return list(dict.fromkeys(map(str, found)))
+        return await addresses_of(self._resolve, host, port, is_allowed=is_allowed)
 
     async def _connect(self, addresses: Sequence[str], port: int) -> httpcore2.AsyncNetworkStream:
         for ip in addresses[:-1]:

@@ -4,15 +4,14 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from ipaddress import ip_address
 from typing import cast
 
 import httpx2
 from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
 
 from app import __version__
-from app.http.address import FetchError, is_public, unmapped
-from app.http.transport import Resolve, system_resolve
+from app.http.address import PORTS, FetchError
+from app.http.transport import Resolve, addresses_of, system_resolve
 from app.mcp.definitions import NEEDS_SIGN_IN, ServerDefinition
 from app.mcp.wire import BROKEN, MESSAGE_BYTES, NOT_SENT, TOO_LONG, RateLimiter, ServerLink, Unreachable
 
@@ -120,19 +119,12 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
 
     async def _pin(self, request: httpx2.Request) -> None:
         """Direct the request to an address that was just checked. Raises FetchError."""
-        host, port = request.url.host, request.url.port or {"http": 80, "https": 443}[request.url.scheme]
         if not self._is_guarded:
             return
-        try:
-            found = [unmapped(ip_address(text)) for text in await self._resolve(host, port)]
-        except OSError:
-            found = []
-        if not found:
-            raise FetchError("NO_SUCH_HOST", "no machine of that name was found")
-        if not all(is_public(ip) for ip in found):
-            raise FetchError("NOT_PUBLIC", "its address is not on the public internet")
+        host, port = request.url.host, request.url.port or PORTS[request.url.scheme]
+        found = await addresses_of(self._resolve, host, port)
         request.extensions = {**request.extensions, "sni_hostname": host}
-        request.url = request.url.copy_with(host=str(found[0]))  # the Host header was made before
+        request.url = request.url.copy_with(host=found[0])  # the Host header was made before
 
     async def _read_whole(self, response: httpx2.Response) -> httpx2.Response:
         body = bytearray()
