@@ -17,7 +17,7 @@ import typer
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
 from app.cli.output import AsJson, group, show, show_json
-from app.errors import RecadoError
+from app.errors import RecadoError, first_fault
 from app.memory.history import AT_ONCE
 from app.memory.recall import rank, read_question, weights
 from app.messages import JSON
@@ -204,9 +204,9 @@ def _rows(path: Path, form: type[R]) -> Iterator[R]:
         try:
             yield form.model_validate_json(line)
         except ValidationError as error:
-            fault = error.errors()[0]
-            place = ".".join(map(str, fault["loc"])) or "write one JSON object a line"
-            raise RecadoError(f"{path}, line {number}: {place}: {fault['msg']}") from None
+            fault = first_fault(error)
+            hint = "" if error.errors()[0]["loc"] else "write one JSON object a line: "
+            raise RecadoError(f"{path}, line {number}: {hint}{fault}") from None
 
 
 @eval_commands.command("recall")

@@ -41,7 +41,7 @@ from app.mcp.pins import hashes
 from app.messages import JSON
 from app.processes.sandbox import Sandbox
 from app.settings import Settings, skill_environment
-from app.skills.file_tree import remove_tree
+from app.skills.installed import remove_tree
 
 commands = group()
 mcp_commands = group(help="MCP servers: tools that other programs bring.")
@@ -149,11 +149,13 @@ def mcp_add(
         }
         asyncio.run(_install(settings, registry, wanted, trusted=trust, asks=not yes))
     elif command:
-        _add_entry(settings, name, command_entry(command, env or []))
+        variables = _pairs(env or [], "-e")
+        _add_entry(settings, name, {"command": command[0], "args": command[1:], "env": variables})
     elif json_file is not None:
         _add_entry(settings, name, file_entry(json_file, name))
     else:
-        _add_entry(settings, name, remote_entry(url, header or []))
+        check_public(url)
+        _add_entry(settings, name, {"url": url, "headers": _pairs(header or [], "-H")})
 
 
 def configuration(settings: Settings) -> Configuration:
@@ -168,19 +170,6 @@ def definition_of(written: Configuration, name: str) -> ServerDefinition:
         return found[name]
     names = f"there are: {', '.join(found)}" if found else "there is none yet"
     raise RecadoError("\n".join([*written.faults, f"there is no server {name!r}; {names}"]))
-
-
-def command_entry(command: Sequence[str], env: Iterable[str]) -> dict[str, JSON]:
-    """Return the entry of a program. Raise RecadoError for a malformed variable."""
-    variables = _pairs(env, "-e")
-    return {"command": command[0], "args": list(command[1:]), **({"env": variables} if variables else {})}
-
-
-def remote_entry(url: str, headers: Iterable[str]) -> dict[str, JSON]:
-    """Return the entry of a public https address. Raise RecadoError for any other address."""
-    check_public(url)
-    given = _pairs(headers, "-H")
-    return {"url": url, **({"headers": given} if given else {})}
 
 
 def file_entry(path: Path, name: str) -> JSON:

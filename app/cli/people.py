@@ -136,7 +136,7 @@ def _own_number(settings: Settings) -> str:
     """Return the digits of the assistant's own number as the Graph API tells it, "" where it does not."""
     if settings.uses_simulator or settings.missing_credentials:
         return ""
-    from app.doctor.graph import GraphAPI
+    from app.doctor.whatsapp import GraphAPI
 
     token = settings.whatsapp_access_token.get_secret_value()
     graph, fields = GraphAPI(settings.whatsapp_api_url), {"fields": "display_phone_number"}

@@ -14,7 +14,7 @@ import typer
 
 from app.cli.output import FAILED, command_settings, group, show
 from app.cli.settings import secrets_of
-from app.doctor import abilities, machine, media, model, people, records, whatsapp
+from app.doctor import abilities, machine, model, people, records, whatsapp
 from app.doctor.finding import Finding, fail, line
 from app.errors import ConfigurationError
 from app.settings import Settings
@@ -53,7 +53,7 @@ CHECKS: dict[str, Check] = {
     "database": records.check_database,
     "server": abilities.check_server,
     "model": model.check_model,
-    "voice notes": media.check_voice,
+    "voice notes": model.check_voice,
     "WhatsApp": whatsapp.check_whatsapp,
     "people": people.check_people,
     "skills": abilities.check_skills,

@@ -1,9 +1,12 @@
-"""Check of the model by one real tool call, and of its context window."""
+"""Checks of the models: a real tool call, the context window, and what transcribes voice notes."""
 
 import asyncio
+import importlib.util
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -14,25 +17,15 @@ from app.llm.client import ChatModel
 from app.llm.errors import ModelError
 from app.llm.model import ModelAnswer, ModelRequest
 from app.llm.reading import calls_in_text
+from app.llm.transcription import LOCAL, EndpointTranscriber, NotTranscribed, build_transcriber
 from app.messages import JSON
 from app.settings import Settings
+from app.tools import Tool
 
 SMALL_WINDOW = 8192
 TELL_SECONDS = 3.0
 
 _CONNECT = "connect one with OPENAI_BASE_URL (or OPENAI_API_KEY) and LLM_MODEL: docs/models.md"
-_TOOL: JSON = {
-    "type": "function",
-    "function": {
-        "name": "add_numbers",
-        "description": "Adds two whole numbers and gives their sum.",
-        "parameters": {
-            "type": "object",
-            "properties": {"first": {"type": "integer"}, "second": {"type": "integer"}},
-            "required": ["first", "second"],
-        },
-    },
-}
 _MESSAGES: list[dict[str, JSON]] = [
     {
         "role": "system",
@@ -40,6 +33,11 @@ _MESSAGES: list[dict[str, JSON]] = [
     },
     {"role": "user", "content": "How much is 20 plus 22?"},
 ]
+
+
+def add_numbers(first: int, second: int) -> int:
+    """Adds two whole numbers and gives their sum."""
+    return first + second
 
 
 def check_model(settings: Settings) -> Iterator[Finding]:
@@ -59,7 +57,9 @@ async def _try(settings: Settings) -> list[Finding]:
     model = ChatModel(settings)
     started = time.monotonic()
     try:
-        answer = await model.complete(ModelRequest("answer", _MESSAGES, [_TOOL]))
+        answer = await model.complete(
+            ModelRequest("answer", _MESSAGES, [Tool.from_function(add_numbers).get_schema()])
+        )
         seconds = time.monotonic() - started
         called = _tool_finding(answer, settings.llm_model, seconds, refused=model.tools_refused)
         return [called, *await _window(settings), *await _classifier(model, settings)]
@@ -158,3 +158,45 @@ def cure_of(error: ModelError, settings: Settings, prefix: str = "LLM") -> str:
     if error.status == 429:
         return "the key's quota is used up, or it is asked too often: see the provider's page"
     return "see what the model's server says in its log"
+
+
+_MODELS = "docs/models.md"
+
+
+def check_voice(settings: Settings) -> Iterator[Finding]:
+    """Say what transcribes voice notes; an endpoint is tried with three seconds of silence."""
+    model = settings.transcription_model
+    if model.startswith(LOCAL):
+        yield _local(Path(model.removeprefix(LOCAL)).expanduser())
+        return
+    transcriber = build_transcriber(settings)
+    if not isinstance(transcriber, EndpointTranscriber):
+        cure = f"set TRANSCRIPTION_BASE_URL, or a model in a folder: {_MODELS}"
+        yield ok("voice notes", "nothing transcribes them; people are told so", cure)
+        return
+    try:
+        asyncio.run(_transcribe_silence(transcriber))
+    except NotTranscribed as error:
+        cure = f"set TRANSCRIPTION_BASE_URL, or TRANSCRIPTION_MODEL= for none: {_MODELS}"
+        told = warn if settings.transcription_base_url else ok  # few servers of models transcribe, too
+        yield told("voice notes", f"{settings.transcription_url} does not transcribe: {error}", cure)
+    else:
+        yield ok("voice notes", f"{model} transcribes them")
+
+
+def _local(folder: Path) -> Finding:
+    if not folder.is_dir():
+        cure = "put a faster-whisper model there: nothing is downloaded by itself"
+        return fail("voice notes", f"there is no folder {folder}", cure)
+    if importlib.util.find_spec("faster_whisper") is None:
+        return fail("voice notes", "faster-whisper is not installed", "pip install 'recado[voice]'")
+    return ok("voice notes", f"faster-whisper transcribes them with {folder.name}")
+
+
+async def _transcribe_silence(transcriber: EndpointTranscriber) -> None:
+    from app.simulator.media import canned_clip
+
+    with tempfile.NamedTemporaryFile(suffix=".ogg") as file:
+        file.write(canned_clip())
+        file.flush()
+        await transcriber.transcribe(Path(file.name), "audio/ogg", "")

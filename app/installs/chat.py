@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from app.errors import RecadoError
 from app.http.transport import Transport
@@ -24,7 +24,7 @@ from app.installs.errors import InstallError
 from app.installs.pipeline import Approval
 from app.installs.plans import Plan
 from app.installs.quarantine import discard_old
-from app.installs.servers import ServerInstaller, SkillNames
+from app.installs.servers import ServerInstaller
 from app.installs.skills import SkillInstaller, is_written_in, tidy_skills
 from app.llm.model import Model
 from app.mcp.definitions import ServerState
@@ -34,6 +34,7 @@ from app.mcp.pins import hashes, subject_of
 from app.mcp.servers import McpServers
 from app.messages import JSON
 from app.processes.sandbox import Sandbox
+from app.routing.tool_catalog import ToolCatalog
 from app.settings import Settings
 from app.store import approvals
 from app.store.approvals import Choice
@@ -54,12 +55,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
-
-
-class Catalog(SkillNames, Protocol):
-    """The catalogue of tools, which is loaded again after a change."""
-
-    def refresh_soon(self) -> None: ...
 
 
 class Installs:
@@ -91,7 +86,7 @@ def build_installs(
     settings: Settings,
     transport: Transport,
     sandbox: Sandbox,
-    catalog: Catalog,
+    catalog: ToolCatalog,
     servers: McpServers,
     model: Model | None,
 ) -> Installs:
@@ -171,7 +166,7 @@ class _ChatInstalls:
 class SkillInstalls(_ChatInstalls):
     """Previews, installs and removes skills for an owner; every method may raise `Refused`."""
 
-    def __init__(self, installer: SkillInstaller, writer: CardWriter, catalog: Catalog) -> None:
+    def __init__(self, installer: SkillInstaller, writer: CardWriter, catalog: ToolCatalog) -> None:
         super().__init__(installer, writer)
         self.installer = installer
         self._catalog = catalog

@@ -23,7 +23,7 @@ from app.mcp.installed import PackageTreeError, check_room
 from app.messages import JSON
 from app.processes.host import Command, HostedProcess
 from app.settings import is_own
-from app.skills.file_tree import remove_tree
+from app.skills.installed import remove_tree
 from app.skills.scripts import READY, Script, packages_folder
 from app.store.disk_space import MEGABYTE, Disk
 from app.text import visible

@@ -21,7 +21,7 @@ from urllib.parse import unquote, urlsplit
 
 from app.installs.errors import InstallError, QuarantineError
 from app.security import write_private
-from app.skills.file_tree import (
+from app.skills.installed import (
     MAX_BYTES,
     MAX_FILES,
     TreeError,

@@ -35,7 +35,7 @@ from app.mcp.installed import InstalledServer, PackageTreeError, digest, entry_o
 from app.processes.sandbox import Sandbox
 from app.security import write_private
 from app.settings import Settings
-from app.skills.file_tree import remove_tree
+from app.skills.installed import remove_tree
 from app.store.disk_space import MEGABYTE, Disk
 from app.text import visible
 

@@ -19,8 +19,7 @@ from app.installs.quarantine import MAX_PACKED, Quarantined, discard, keep, kept
 from app.mcp.configuration import forget_unused_secrets
 from app.routing.phrase_book import FILE
 from app.security import write_private
-from app.skills.file_tree import TreeError, remove_tree, write_tree
-from app.skills.installed import RECORD, Installed, current, read_record
+from app.skills.installed import RECORD, Installed, TreeError, current, read_record, remove_tree, write_tree
 from app.skills.manifest import is_standard_name
 from app.skills.skill import RELEASE_SKILLS, bundled_names
 from app.store.disk_space import Disk

@@ -29,6 +29,7 @@ from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from app import __version__
+from app.errors import first_fault
 from app.mcp.adapter import MAX_NAME, why_unusable
 from app.mcp.definitions import ServerDefinition
 from app.mcp.pins import PINNED
@@ -283,8 +284,4 @@ class _TolerantDispatcher(JSONRPCDispatcher[Any]):
 
 
 def _describe(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        return f"{where}: {first['msg']}"
-    return str(error)
+    return first_fault(error) if isinstance(error, ValidationError) else str(error)

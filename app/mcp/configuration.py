@@ -8,7 +8,6 @@ from collections import ChainMap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 from app.mcp import installed
 from app.mcp.definitions import LONGEST_NAME, ServerDefinition, ServerState, is_server_name, parse_entry
@@ -18,19 +17,12 @@ from app.processes.sandbox import Grants
 from app.settings import Settings
 from app.skills.folder import read_regular
 from app.skills.installed import RECORD, Installed, current
+from app.skills.loader import SkillLoader
 from app.skills.servers import read_servers
-from app.skills.skill import Skill
 
 _KEPT_FOR_SKILL = re.compile(r"skill-[0-9a-f]{24}")
 
 log = logging.getLogger(__name__)
-
-
-class SkillSource(Protocol):
-    """Knows the skills that there are now."""
-
-    @property
-    def skills(self) -> Sequence[Skill]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +73,7 @@ class Configuration:
     """
 
     def __init__(
-        self, settings: Settings, environment: Mapping[str, str], skills: SkillSource | None = None
+        self, settings: Settings, environment: Mapping[str, str], skills: SkillLoader | None = None
     ) -> None:
         self.path = settings.mcp_config_path
         self.secrets = Secrets(settings.data_dir)

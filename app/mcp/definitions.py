@@ -19,7 +19,7 @@ from pydantic import (
     ValidationError,
 )
 
-from app.errors import RecadoError
+from app.errors import RecadoError, first_fault
 from app.http.address import Address, FetchError
 from app.messages import JSON
 from app.people import Audience
@@ -287,8 +287,7 @@ def parse_entry(
         read = _Entry.model_validate({key: value for key, value in entry.items() if value is not None})
         return _filled(name, read, Template(values), origin, folder)
     except ValidationError as error:  # its own text would show values, which may be secrets
-        first = error.errors(include_input=False, include_url=False)[0]
-        fault = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        fault = first_fault(error)
     except EntryError as error:
         fault = str(error)
     off = isinstance(entry, dict) and (entry.get("enabled") is False or entry.get("disabled") is True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import structlog
 
 from app.mcp.adapter import adapt, describe_server, unique_names
-from app.mcp.configuration import Configuration, SkillSource
+from app.mcp.configuration import Configuration
 from app.mcp.definitions import ServerDefinition, ServerState, state_at_rest
 from app.mcp.installed import integrity_fault
 from app.mcp.pins import Pins, TrialPins
@@ -19,6 +19,7 @@ from app.mcp.supervisor import Limits, Supervisor
 from app.mcp.wire import Unstartable
 from app.processes.sandbox import Sandbox
 from app.settings import Settings
+from app.skills import SkillLoader
 from app.tools.result import own_words
 from app.tools.tool import Tool
 
@@ -40,7 +41,7 @@ class ServerAlerts(Protocol):
 def build_mcp(
     settings: Settings,
     environment: Mapping[str, str],
-    skills: SkillSource,
+    skills: SkillLoader,
     sandbox: Sandbox,
     alerts: ServerAlerts,
 ) -> "tuple[Configuration, McpServers]":

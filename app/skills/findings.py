@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import yaml
 
-from app.skills.file_tree import Files
+from app.skills.installed import Files
 from app.text import visible
 
 Kind = Literal["hidden-text", "instruction", "shell", "credentials", "runs-code", "unreadable"]

@@ -1,15 +1,21 @@
-"""The records of installed skills: which bytes were approved, and by whom."""
+"""Installed skills: which bytes were approved, and by whom, and the read-only folders that hold just them."""
 
+import hashlib
 import json
 import logging
 import os
 import re
+import secrets
+import stat
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
+from app.errors import RecadoError
 from app.messages import JSON
 from app.people import Audience
-from app.skills.file_tree import check_tree
+from app.rmtree import rmtree
 
 log = logging.getLogger(__name__)
 
@@ -67,3 +73,119 @@ def read_record(path: Path) -> Installed | None:
         return installed
     log.warning("%s cannot be read: install the skill again", path)
     return None
+
+
+MAX_FILES = 256
+MAX_BYTES = 8 * 1024 * 1024
+
+# Contents by path inside the skill, with `/` between its parts.
+Files = Mapping[str, bytes]
+
+
+class TreeError(RecadoError):
+    """A folder that does not hold what it should; the text says how it differs."""
+
+
+def digest(files: Files) -> str:
+    """Return the sha256 over a line "hash size path" for each file, sorted by path."""
+    lines = [f"{_sha256(files[path])} {len(files[path])} {path}\n" for path in sorted(files)]
+    return _sha256("".join(lines).encode())
+
+
+def write_tree(files: Files, folder: Path) -> None:
+    """Make the folder with just these files, read-only, whole or not at all; one that is there is checked.
+
+    Raises TreeError where it is there with something else.
+    """
+    if folder.exists():
+        check_tree(folder, digest(files))
+        return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    arriving = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
+    try:
+        for path, content in files.items():
+            _write(arriving / path, content)
+        for place, _, _ in os.walk(arriving, topdown=False):
+            _sync(Path(place))
+            os.chmod(place, 0o500)
+        arriving.rename(folder)
+        _sync(folder.parent)
+    except OSError:
+        remove_tree(arriving)
+        if not folder.exists():
+            raise
+        check_tree(folder, digest(files))  # somebody else was first
+
+
+def read_tree(folder: Path) -> dict[str, bytes]:
+    """Return every file below the folder. Raises TreeError for links, special files, and too much."""
+    files: dict[str, bytes] = {}
+    left = MAX_BYTES
+    try:
+        for place, folders, names in os.walk(folder, onerror=_raise):
+            links = [name for name in folders if os.path.islink(f"{place}/{name}")]
+            for name in (*names, *links):
+                content = _read(Path(place, name), left)
+                left -= len(content)
+                files[os.path.relpath(f"{place}/{name}", folder)] = content
+                if len(files) > MAX_FILES:
+                    raise TreeError(f"{folder} holds more than {MAX_FILES} files")
+    except OSError as error:
+        raise TreeError(f"{error.filename} cannot be read: {error.strerror or error}") from error
+    return files
+
+
+def check_tree(folder: Path, sha256: str) -> None:
+    """Raise TreeError unless the folder holds exactly the files of that hash."""
+    if digest(read_tree(folder)) != sha256:
+        raise TreeError(f"{folder} was changed since it was approved; remove the skill and install it again")
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder, however deep it goes; it is hidden in one step. No error where there is none.
+
+    Raises OSError where something of it stays.
+    """
+    hidden = folder.with_name(f".{folder.name.lstrip('.')}-{secrets.token_hex(4)}")
+    try:
+        folder.rename(hidden)
+    except FileNotFoundError:
+        return
+    rmtree(hidden)
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fchmod(file.fileno(), 0o400)
+        os.fsync(file.fileno())
+
+
+def _sync(folder: Path) -> None:
+    """Sync the names in a folder, so that a power cut after the record leaves what it names."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _raise(error: OSError) -> NoReturn:
+    raise error
+
+
+def _read(path: Path, limit: int) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)  # a FIFO would be waited for
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise TreeError(f"{path} is not a regular file")
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise TreeError(f"{path.parent} holds more than {MAX_BYTES // 1024**2} MiB")
+    return content

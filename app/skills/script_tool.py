@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+import yaml
+
 from app.messages import JSON
 from app.processes.host import Command, HostedProcess
 from app.processes.sandbox import Grants, Sandbox
@@ -16,7 +18,7 @@ from app.skills.disclosure import SkillFinder, require_chosen
 from app.skills.folder import read_regular
 from app.skills.manifest import may_use_network
 from app.skills.scripts import Script, interpreter_place, packages_folder, scripts_of
-from app.skills.sentences import ToolSentences
+from app.skills.sentences import SENTENCES_FILE, ToolSentences
 from app.skills.skill import Skill
 from app.tools import Tool, ToolContext, ToolResult
 from app.tools.files import Files
@@ -34,22 +36,9 @@ LARGEST_RETURNED = 16 * 1024 * 1024
 _TICK_NS = 20_000_000  # by which the time of a file may be behind the clock
 _PIECE = 64 * 1024
 
-SENTENCES = ToolSentences(
-    ask={
-        "es": "¿Ejecuto el programa {script} de la habilidad {skill}?",
-        "pt": "Posso executar o programa {script} da habilidade {skill}?",
-        "en": "Shall I run the program {script} of the skill {skill}?",
-    },
-    source={
-        "es": "lo que dijo un programa de una habilidad",
-        "pt": "o que disse um programa de uma habilidade",
-        "en": "what a program of a skill said",
-    },
-    arguments={
-        "args": {"es": "con", "pt": "com", "en": "with"},
-        "stdin": {"es": "recibe", "pt": "recebe", "en": "is given"},
-    },
-)
+SENTENCES: ToolSentences = SENTENCES_FILE.validate_python(
+    yaml.safe_load(Path(__file__).with_name("sentences.yaml").read_text("utf-8"))
+)[RUN_SKILL_SCRIPT]
 
 
 class ScriptRunner:

@@ -10,7 +10,6 @@ from pydantic import (
     Field,
     StringConstraints,
     TypeAdapter,
-    ValidationError,
 )
 
 from app.messages import JSON
@@ -59,12 +58,6 @@ class _File(BaseModel):
 
 # Reads a file as the sentences of each tool.
 SENTENCES_FILE: TypeAdapter[Any] = TypeAdapter(Annotated[_File, AfterValidator(_File.of_tools)])
-
-
-def describe_fault(error: ValidationError) -> str:
-    """Say where a file of an author has its first fault, and which."""
-    fault = error.errors(include_url=False)[0]
-    return f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"
 
 
 def in_language(written: Mapping[str, str], language: str) -> str:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from app.errors import first_fault
 from app.messages import JSON
 from app.settings import Settings
 from app.skills.manifest import shortened
@@ -92,9 +93,7 @@ def read_servers(content: bytes) -> tuple[tuple[Server, ...], tuple[RefusedServe
                 Server.model_validate({**entry, "name": name} if isinstance(entry, dict) else entry)
             )
         except ValidationError as error:
-            fault = error.errors(include_url=False)[0]
-            where = "".join(f"{part}: " for part in fault["loc"])
-            reason = shortened(where + fault["msg"].removeprefix("Value error, "), _LONGEST_REASON)
+            reason = shortened(first_fault(error), _LONGEST_REASON)
             refused.append(RefusedServer(shortened(name, _LONGEST_NAME), reason))
     return tuple(servers), tuple(refused)
 

@@ -11,13 +11,14 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
+from app.errors import first_fault
 from app.people import Audience
 from app.settings import skill_environment
 from app.skills.folder import KNOWN_FILES, Signature, check_size, read_file, signature, walk
 from app.skills.installed import Installed
 from app.skills.manifest import Manifest, ManifestError, audience_of, load_yaml, read_manifest
 from app.skills.scripts import Script, scripts_of
-from app.skills.sentences import SENTENCES_FILE, ToolSentences, describe_fault
+from app.skills.sentences import SENTENCES_FILE, ToolSentences
 from app.skills.tools import SkillTools, bundled_tools, described_tools
 from app.skills.workers import Workers
 from app.tools import Tool
@@ -241,7 +242,7 @@ def _asset(
     try:
         said = form.validate_python(load_yaml(read_file(folder, path).decode("utf-8-sig")))
     except ValidationError as error:
-        return {}, [f"{path} is left out: {describe_fault(error)}"]
+        return {}, [f"{path} is left out: {first_fault(error)}"]
     except (OSError, ValueError, ManifestError) as error:
         return {}, [f"{path} is left out: {' '.join(str(error).split())}"]
     unknown = [f"{path} names the tool {tool!r}, which there is not" for tool in said if tool not in tools]

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from app.skills.file_tree import digest
-from app.skills.installed import current
+from app.skills.installed import current, digest
 from tests.chaos.machine import injected
 from tests.mailer import asked, press, questions
 from tests.tides import SKILL, TOOLS, Web, obeys, say

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.doctor.media import check_voice
+from app.doctor.model import check_voice
 from app.settings import Settings
 from tests.standins.model import ModelServer, echo
 

@@ -19,8 +19,7 @@ from app.installs.pipeline import Approval
 from app.installs.quarantine import Quarantined, keep, unpack
 from app.installs.skills import SkillInstaller, is_written_in, remove_skill, tidy_skills
 from app.settings import Settings
-from app.skills.file_tree import TreeError, read_tree
-from app.skills.installed import Installed, current
+from app.skills.installed import Installed, TreeError, current, read_tree
 from app.skills.loader import InstalledSkills
 from app.skills.skill import load_skill
 from app.tools import Tool
