@@ -26,6 +26,10 @@ def read_settings(**changes: object) -> Settings:
     """
     try:
         settings = take_settings()
+        settings = settings.model_copy(
+            update={name: value for name, value in changes.items() if value is not None}
+        )
+        _ = settings.database
     except ValidationError as error:
         faults = map(_fault, error.errors(include_url=False, include_context=False))
         raise ConfigurationError("\n".join(faults)) from None  # its own text shows what was given
@@ -36,12 +40,7 @@ def read_settings(**changes: object) -> Settings:
         raise ConfigurationError(
             f".env is not UTF-8 text that this account may read ({error}); save it so"
         ) from None
-    settings = settings.model_copy(
-        update={name: value for name, value in changes.items() if value is not None}
-    )
-    try:
-        _ = settings.database
-    except ValueError as error:
+    except ValueError as error:  # what DATABASE_URL names is no database
         raise ConfigurationError(str(error)) from None
     if settings.role != "all" and not settings.on_postgres:
         raise ConfigurationError("ROLE: several processes need PostgreSQL; set DATABASE_URL=postgresql://…")

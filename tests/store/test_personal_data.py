@@ -111,6 +111,8 @@ NOBODYS = {
     "meta": "keys of this database",
     "invitations": "hashes of codes, for whoever sends them",
     "console_sessions": "hashes of the sign-ins to the operator's console",
+    "sign_in_links": "hashes of links that sign an owner in once",
+    "audit": "who did what, under our own random ids, so that the chain outlives a person",
     "tool_statistics": "how often tools were called, by nobody in particular",
     "schema_version": "the migrations that were applied",
 }
