@@ -339,7 +339,7 @@ def test_the_shell_too_says_that_a_question_came_after_text_of_others(desk):
     shown = "This comes after I read text that is not yours: what mailer answered"
     assert shown in asked(graph, "p0")["text"]
     listed = server.recado("approvals", "list")
-    assert "text that is not yours: the answer of a tool" in listed  # no catalogue is loaded here
+    assert "text that is not yours: what mailer answered" in listed
 
 
 def test_a_stop_and_a_new_conversation_end_what_waits(desk, skills):
