@@ -6,7 +6,6 @@ The server does this with bundled skills alone; all other code runs in a worker.
 import ast
 import hashlib
 import importlib.util
-import inspect
 import re
 import sys
 import traceback
@@ -17,33 +16,12 @@ from typing import Any
 
 from app.errors import RecadoError
 from app.skills.folder import entries
-from app.tools.signature import GENERATOR, NO_DOCSTRING
 
 ToolFunction = Callable[..., Any]
 
 
 class ToolsModuleError(RecadoError):
     """A scripts/tools.py that could not be imported; the text names the line."""
-
-
-def tool_functions(path: Path, skill: str) -> tuple[dict[str, ToolFunction], list[str]]:
-    """Return the public, documented top-level functions of a file, and why others are left out.
-
-    Raises ToolsModuleError where the file does not run.
-    """
-    module = run_module(path, skill)
-    functions: dict[str, ToolFunction] = {}
-    left_out: list[str] = []
-    for name, value in vars(module).items():
-        if name.startswith("_") or not inspect.isfunction(value) or value.__module__ != module.__name__:
-            continue
-        if inspect.isgeneratorfunction(value) or inspect.isasyncgenfunction(value):
-            left_out.append(f"{name} {GENERATOR}")
-        elif (value.__doc__ or "").strip():
-            functions[name] = value
-        elif value.__name__ != "<lambda>":
-            left_out.append(f"{name} {NO_DOCSTRING}")
-    return functions, left_out
 
 
 def named_function(module: ModuleType, name: str) -> ToolFunction | None:

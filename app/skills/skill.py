@@ -19,7 +19,7 @@ from app.skills.installed import Installed
 from app.skills.manifest import Manifest, ManifestError, audience_of, load_yaml, read_manifest
 from app.skills.scripts import Script, scripts_of
 from app.skills.sentences import SENTENCES_FILE, ToolSentences
-from app.skills.tools import SkillTools, bundled_tools, described_tools
+from app.skills.tools import SkillTools, read_tools
 from app.skills.workers import Workers
 from app.tools import Tool
 
@@ -115,13 +115,9 @@ def load_skill(
         return broken_skill(folder, str(error), bundled=bundled, version=version)
     if not os.path.exists(f"{folder}/scripts/tools.py"):
         found = SkillTools()
-    elif bundled and runs_code:
-        found = bundled_tools(folder, manifest)
     else:
-        can_run = workers is not None or (runs_code and not is_installed)
-        found = described_tools(
-            folder, manifest, workers, version, bundled=bundled, is_installed=is_installed, can_run=can_run
-        )
+        whose = {"bundled": bundled, "is_installed": is_installed}
+        found = read_tools(folder, manifest, workers, version, **whose, runs_code=runs_code)
     wanted = (f"it needs the package {name}, which is not installed" for name in found.packages)
     lacks = "; ".join(filter(None, (missing(manifest), *wanted)))
     aside = workers.aside(folder, version) if workers is not None else ""

@@ -8,7 +8,7 @@ from typing import Any
 from app.messages import JSON
 from app.skills.folder import Signature, code_hash, read_file
 from app.skills.manifest import Manifest, ManifestError, audience_of
-from app.skills.modules import ToolsModuleError, missing_packages, tool_functions
+from app.skills.modules import ToolsModuleError, missing_packages, run_module
 from app.skills.worker_process import WorkerFault
 from app.skills.workers import Workers
 from app.tools import Tool, ToolContext, ToolResult
@@ -32,27 +32,7 @@ class SkillTools:
     broken: bool = False
 
 
-def bundled_tools(folder: Path, manifest: Manifest) -> SkillTools:
-    """Import the tools of a bundled skill into this process."""
-    try:
-        read_file(folder, "scripts/tools.py")
-        functions, left_out = tool_functions(folder / "scripts" / "tools.py", manifest.name)
-    except (ToolsModuleError, ManifestError) as error:
-        return SkillTools(faults=(str(error),), broken=True)
-    options = _Options(manifest, functions, bundled=True)
-    tools: list[Tool] = []
-    faults: list[str] = []
-    for name, function in functions.items():
-        try:
-            tool = Tool.from_function(function, name=name, **options.of(name))
-        except Exception as error:  # a signature no schema can be made of leaves out this tool alone
-            faults.append(f"the function {name} cannot become a tool: {error}")
-        else:
-            tools.append(tool.replace(**_hooks(function)))
-    return SkillTools(tuple(tools), tuple(faults), (*options.warnings, *_warnings(tools)), tuple(left_out))
-
-
-def described_tools(
+def read_tools(
     folder: Path,
     manifest: Manifest,
     workers: Workers | None,
@@ -60,47 +40,56 @@ def described_tools(
     *,
     bundled: bool,
     is_installed: bool,
-    can_run: bool,
+    runs_code: bool,
 ) -> SkillTools:
     """Return the tools of a folder as its text describes them, with calls to `workers`.
 
-    Without workers a call has one of its own that ends with it, so that a test that loads one skill has
-    nothing to close. An installed skill does not run so, for nothing confines it, and its results count as
-    text of others, whatever its metadata says.
+    Those of a bundled skill are functions of this process. Without workers a call has one of its own that
+    ends with it, so that a test that loads one skill has nothing to close. An installed skill does not run
+    so, for nothing confines it, and its results count as text of others, whatever its metadata says.
     """
     from app.tools.source import find_tools
 
     try:
         source = read_file(folder, "scripts/tools.py")
         found, left_out = find_tools(source)
-    except ManifestError as error:
+        module = run_module(folder / "scripts/tools.py", manifest.name) if bundled and runs_code else None
+    except (ToolsModuleError, ManifestError) as error:
         return SkillTools(faults=(str(error),), broken=True)
     except SyntaxError as error:
         where = f" line {error.lineno}" if error.lineno else ""
         return SkillTools(faults=(f"scripts/tools.py{where}: {error.msg}",), broken=True)
     options = _Options(manifest, [one.name for one in found], bundled=bundled, is_installed=is_installed)
-    code = "" if bundled else code_hash(folder)
-    tools = [
-        Tool(
-            one.name,
-            one.description,
-            one.schema,
-            _call(workers, folder, version, one.function, options.has("idempotent-tools", one.name))
-            if can_run
-            else _unavailable,
-            wants_context=True,
-            examples=one.examples,
-            warnings=one.warnings,
-            code=code,
-            **options.of(one.name),
-        )
-        for one in found
-    ]
+    tools: list[Tool] = []
+    faults: list[str] = []
+    if module is not None:
+        for one in found:
+            try:
+                function = getattr(module, one.function)
+                tool = Tool.from_function(function, name=one.name, **options.of(one.name))
+            except Exception as error:  # a signature no schema can be made of leaves out this tool alone
+                faults.append(f"the function {one.name} cannot become a tool: {error}")
+            else:
+                tools.append(tool.replace(**_hooks(function)))
+    else:
+        code = "" if bundled else code_hash(folder)
+        can_run = workers is not None or (runs_code and not is_installed)
+        for one in found:
+            idempotent = options.has("idempotent-tools", one.name)
+            call = _call(workers, folder, version, one.function, idempotent) if can_run else _unavailable
+            traits = {
+                "examples": one.examples,
+                "warnings": one.warnings,
+                "code": code,
+                **options.of(one.name),
+            }
+            tools.append(Tool(one.name, one.description, one.schema, call, wants_context=True, **traits))
     return SkillTools(
         tuple(tools),
-        warnings=(*options.warnings, *_warnings(tools)),
-        left_out=tuple(left_out),
-        packages=missing_packages(folder, source),
+        tuple(faults),
+        (*options.warnings, *(f"{tool.name}: {warning}" for tool in tools for warning in tool.warnings)),
+        tuple(left_out),
+        missing_packages(folder, source) if module is None else (),
     )
 
 
@@ -140,10 +129,6 @@ def _died(function: str, fault: WorkerFault, idempotent: bool) -> ToolResult:
         return ToolResult.failure("OUTCOME_UNKNOWN", message, "it may be called again")
     hint = "it may have happened all the same: do not call it again without asking"
     return ToolResult.failure("OUTCOME_UNKNOWN", message, hint, outcome="unknown")
-
-
-def _warnings(tools: Collection[Tool]) -> list[str]:
-    return [f"{tool.name}: {warning}" for tool in tools for warning in tool.warnings]
 
 
 # The lists of tools in `metadata`, and the traits of the tools that they name.

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from app.skills import RELEASE_SKILLS, Skill, SkillLoader, load_skill
-from app.skills.modules import tool_functions
 from app.tools import ToolContext
 from app.tools.catalog import stamp
 from tests.skills.folders import write
+from tests.skills.tools import functions_of
 from tests.world import ROOT
 
 HELLO = 'def hello(name: str = "you") -> str:\n    """Greets."""\n    return f"hello {name}"\n'
@@ -353,8 +353,8 @@ def test_modules_beside_bundled_tools_are_imported_apart_and_are_no_tools(tmp_pa
         folder = write(tmp_path / name, USING)
         words = f'def greet():\n    """Greets."""\n    return {name!r}\n'
         (folder / "scripts" / "words.py").write_text(words)
-        functions, left_out = tool_functions(folder / "scripts" / "tools.py", name)
-        assert (list(functions), left_out) == (["hello"], [])
+        functions = functions_of(folder / "scripts" / "tools.py", name)
+        assert list(functions) == ["hello"]
         said.append(functions["hello"])
     assert [say() for say in said] == ["a", "b"]
     assert "words" not in sys.modules

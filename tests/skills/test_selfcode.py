@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from app.skills.modules import tool_functions
 from app.tools import ToolContext
 from app.tools.context import Services
+from tests.skills.tools import functions_of
 from tests.world import ROOT, TOKEN
 
 TOOLS = ROOT / "skills" / "selfcode" / "scripts" / "tools.py"
@@ -31,9 +31,7 @@ SENSITIVE = ["", "app/\0.py", *NAMED.split()]
 
 @pytest.fixture(scope="module")
 def tools():
-    functions, left_out = tool_functions(TOOLS, "selfcode")
-    assert not left_out
-    return SimpleNamespace(**functions)
+    return SimpleNamespace(**functions_of(TOOLS, "selfcode"))
 
 
 @pytest.fixture(scope="module")
@@ -88,8 +86,7 @@ def copy(tmp_path):
         (scripts / file.name).write_text(file.read_text())
     (project / "app").mkdir()
     (project / "app" / "a.py").write_text("one = 1\ntwo = 2\nthree = 3\n")
-    functions, _ = tool_functions(scripts / "tools.py", "selfcode")
-    return project, SimpleNamespace(**functions)
+    return project, SimpleNamespace(**functions_of(scripts / "tools.py", "selfcode"))
 
 
 PATCH = """--- a/app/a.py

@@ -6,15 +6,21 @@ from pathlib import Path
 from typing import Any
 
 from app.people import Person
-from app.skills.modules import tool_functions
+from app.skills.modules import run_module
 from app.tools import ToolContext
+from app.tools.source import find_tools
 
 SKILLS = Path(__file__).parents[2] / "skills"
 
 
 def functions(skill: str) -> dict[str, Callable[..., Any]]:
     """The tool functions of a bundled skill, as the loader takes them."""
-    return tool_functions(SKILLS / skill / "scripts" / "tools.py", skill)[0]
+    return functions_of(SKILLS / skill / "scripts" / "tools.py", skill)
+
+
+def functions_of(path: Path, skill: str) -> dict[str, Callable[..., Any]]:
+    module = run_module(path, skill)
+    return {one.name: getattr(module, one.function) for one in find_tools(path.read_bytes())[0]}
 
 
 def age_set_aside(context: ToolContext) -> None:
