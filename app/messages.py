@@ -13,6 +13,11 @@ RECEIPT_MARK = "✓"  # begins the `summary` of a result whose call changed some
 JSON = Any  # any JSON value; the one place where `Any` is allowed to travel
 
 
+def mapping(value: JSON) -> dict[str, JSON]:
+    """Return an object of JSON, {} for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
 @dataclass(frozen=True, slots=True)
 class FollowUp:
     """Facts of a call's result for the messages that may follow it.

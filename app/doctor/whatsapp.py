@@ -14,7 +14,7 @@ from app.channels.whatsapp.errors import parse_object
 from app.doctor.finding import CURES, Finding, fail, ok, warn
 from app.errors import RecadoError
 from app.http.endpoint import url_fault
-from app.messages import JSON
+from app.messages import JSON, mapping
 from app.settings import Settings
 
 ANSWER_SECONDS = 10.0
@@ -37,8 +37,7 @@ class Answer:
 
     @property
     def error(self) -> dict[str, JSON]:
-        error = self.data.get("error")
-        return error if isinstance(error, dict) else {}
+        return mapping(self.data.get("error"))
 
     @property
     def code(self) -> int:
@@ -285,7 +284,7 @@ def _secret_finding(answer: Answer, name: str) -> Finding:
 
 def _account(health: JSON, token: Answer) -> str:
     """Return the WhatsApp account that holds the number, else the token's first; "" if Meta tells none."""
-    for entity in objects(health.get("entities") if isinstance(health, dict) else None):
+    for entity in objects(mapping(health).get("entities")):
         if entity.get("entity_type") == "WABA" and entity.get("id"):
             return str(entity["id"])
     for scope in objects(token.data.get("granular_scopes")):

@@ -12,7 +12,7 @@ from typing import Literal
 
 from app.errors import RecadoError
 from app.installs.errors import InstallCode
-from app.messages import JSON
+from app.messages import JSON, mapping
 from app.settings import is_own
 from app.skills.manifest import shortened
 from app.skills.servers import remote_fault
@@ -190,10 +190,10 @@ def read_entry(raw: JSON) -> Entry | None:
 
     Return None if it is neither or has no proper name. Never raises.
     """
-    outer = _object(raw)
-    server = _object(outer.get("server")) or outer
-    meta = _object(_object(outer.get("_meta")).get(OFFICIAL))
-    needs = _object(_object(_object(server.get("_meta")).get(PROVIDED)).get("sandbox"))
+    outer = mapping(raw)
+    server = mapping(outer.get("server")) or outer
+    meta = mapping(mapping(outer.get("_meta")).get(OFFICIAL))
+    needs = mapping(mapping(mapping(server.get("_meta")).get(PROVIDED)).get("sandbox"))
     name = server.get("name")
     if not isinstance(name, str) or not NAME.fullmatch(name):
         return None
@@ -245,7 +245,7 @@ def _check_package(package: Package, raw: Mapping[str, JSON]) -> None:
 
     What is checked is what is shown: a text that cleaning changed has none of these forms.
     """
-    kind, transport = package.kind, str(_object(raw.get("transport")).get("type", "stdio"))
+    kind, transport = package.kind, str(mapping(raw.get("transport")).get("type", "stdio"))
     if kind not in _NAMES or transport != "stdio":
         raise _Unusable(kind if kind not in _NAMES else transport, "OTHER_KIND")
     home, runtime = str(raw.get("registryBaseUrl") or ""), _text(raw.get("runtimeHint"), 40)
@@ -307,7 +307,7 @@ def _variable(name: str, raw: Mapping[str, JSON], *, is_remote: bool = False) ->
     form = raw.get("format")
     default = _exact(raw.get("default"), name)
     value, secrets = _with_references(
-        _exact(raw.get("value"), name), _object(raw.get("variables")), is_remote=is_remote
+        _exact(raw.get("value"), name), mapping(raw.get("variables")), is_remote=is_remote
     )
     return _checked(
         Variable(
@@ -369,10 +369,6 @@ def _few(raw: Mapping[str, JSON], key: str) -> list[dict[str, JSON]]:
     if len(found) > MAX_INPUTS:
         raise _Unusable(key)
     return found
-
-
-def _object(value: JSON) -> dict[str, JSON]:
-    return value if isinstance(value, dict) else {}
 
 
 def _objects(value: JSON) -> list[dict[str, JSON]]:

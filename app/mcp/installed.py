@@ -17,6 +17,7 @@ from app.messages import JSON
 from app.people import Audience
 from app.processes.sandbox import Grants
 from app.skills.folder import read_regular
+from app.tools.paths import entries
 
 log = logging.getLogger(__name__)
 
@@ -146,7 +147,6 @@ def _sandbox(grants: Grants) -> JSON:
 
 MAX_FILES = 60_000
 MAX_BYTES = 400 * 1024 * 1024
-MAX_DEPTH = 200
 
 
 class PackageTreeError(RecadoError):
@@ -171,7 +171,7 @@ def integrity_fault(place: str, sha256: str) -> str:
 def check_room(folder: Path) -> None:
     """Raise PackageTreeError if a package is too large."""
     size = 0
-    for files, (_, entry) in enumerate(_walk(folder, ""), 1):
+    for files, (_, entry) in enumerate(_walk(folder), 1):
         size += entry.stat(follow_symlinks=False).st_size
         if files > MAX_FILES or size > MAX_BYTES:
             most = f"{MAX_BYTES // 1024**2} MiB in {MAX_FILES} files"
@@ -184,7 +184,7 @@ def digest(folder: Path) -> str:
     Raises PackageTreeError for a link that leads out, and for what is neither file nor link.
     """
     whole = hashlib.sha256()
-    for path, entry in _walk(folder, ""):
+    for path, entry in _walk(folder):
         mode = entry.stat(follow_symlinks=False).st_mode
         if stat.S_ISLNK(mode):
             _check_link(folder, path)
@@ -205,14 +205,7 @@ def _check_link(folder: Path, path: str) -> None:
         raise PackageTreeError(f"{path} is a link out of the package")
 
 
-def _walk(folder: Path, inside: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    if inside.count("/") > MAX_DEPTH:
-        raise PackageTreeError(f"the package has more than {MAX_DEPTH} folders inside each other")
-    with os.scandir(folder / inside) as found:
-        entries = sorted(found, key=lambda entry: entry.name)
-    for entry in entries:
-        path = f"{inside}{entry.name}"
-        if entry.is_dir(follow_symlinks=False):
-            yield from _walk(folder, f"{path}/")
-        else:
-            yield path, entry
+def _walk(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    for entry in entries(folder, recursive=True):
+        if not entry.is_dir(follow_symlinks=False):
+            yield os.path.relpath(entry.path, folder), entry

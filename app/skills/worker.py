@@ -12,7 +12,6 @@ import socket
 import sys
 import threading
 import traceback
-from collections.abc import Awaitable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -139,7 +138,7 @@ class _Worker:
             sentence = f"scripts/tools.py has no tool {call.function} once it runs"
             return ToolResult.failure("UNAVAILABLE", sentence)
         value = tool.bind(tool.validate_args(call.args), self._context(call, tool))()
-        return self._loop.run_until_complete(_awaited(value)) if inspect.isawaitable(value) else value
+        return self._loop.run_until_complete(value) if inspect.isawaitable(value) else value
 
     def _tool(self, name: str) -> Tool | None:
         """Find a tool by the name that the server read in the text, where decorators were only words."""
@@ -165,10 +164,6 @@ class _Worker:
             return answer.value
 
         return build_context(call.context, ask, is_async=tool.is_async)
-
-
-async def _awaited(awaitable: Awaitable[object]) -> object:
-    return await awaitable
 
 
 def _takes_any(function: ToolFunction) -> bool:

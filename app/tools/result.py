@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from app.http.address import FetchError
-from app.messages import JSON
+from app.messages import JSON, mapping
 from app.tools.masking import mask_text, without_paths
 from app.tools.plain import dumps, plain
 from app.tools.validation import InvalidArguments
@@ -84,14 +84,14 @@ class ToolResult:
         if value["ok"]:
             is_envelope = value.keys() <= _ENVELOPE
             return (
-                cls(True, value.get("data"), meta=_mapping(value.get("meta")))
+                cls(True, value.get("data"), meta=mapping(value.get("meta")))
                 if is_envelope
                 else cls(True, value)
             )
         error = value.get("error")
         if not isinstance(error, dict):
             error = {"code": value.get("code"), "message": error or value.get("message") or _NO_REASON}
-        return cls(False, value.get("data"), _error(error), _mapping(value.get("meta")))
+        return cls(False, value.get("data"), _error(error), mapping(value.get("meta")))
 
     def with_meta(self, **meta: JSON) -> "ToolResult":
         return dataclasses.replace(self, meta={**self.meta, **meta})
@@ -173,10 +173,6 @@ def _error(given: object) -> ToolError:
         str(given.get("message") or ""),
         str(given.get("hint") or ""),
     )
-
-
-def _mapping(value: JSON) -> dict[str, JSON]:
-    return value if isinstance(value, dict) else {}
 
 
 _REFUSED = frozenset({"BAD_ADDRESS", "NOT_PUBLIC", "BAD_REDIRECT"})

@@ -6,8 +6,8 @@ from typing import Any
 
 import orjson
 
-from app.channels.whatsapp.values import NAME_LIMIT, TEXT_LIMIT, bounded, identifier, mapping, text
-from app.messages import JSON, SAYS, Attachment, Inbound, Sender
+from app.channels.whatsapp.values import NAME_LIMIT, TEXT_LIMIT, bounded, identifier, text
+from app.messages import JSON, SAYS, Attachment, Inbound, Sender, mapping
 
 Fields = dict[str, Any]  # of an `Inbound`
 

@@ -7,8 +7,7 @@ from typing import Any, Literal
 import orjson
 import yaml
 
-from app.channels.whatsapp.values import mapping
-from app.messages import Accepted, Refused, SendResult, Unknown, seconds_in
+from app.messages import Accepted, Refused, SendResult, Unknown, mapping, seconds_in
 
 Then = Literal["retry", "hold", "template", "give_up"]
 NOT_ON_TEST_LIST = 131030

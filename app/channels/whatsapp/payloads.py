@@ -9,7 +9,6 @@ from app.channels.whatsapp.values import (
     bounded,
     decode,
     identifier,
-    mapping,
     objects,
     phone,
     seconds,
@@ -27,6 +26,7 @@ from app.messages import (
     Status,
     ThreadControl,
     Unreadable,
+    mapping,
 )
 
 NOTICE_FIELDS = frozenset(  # that need no answer

@@ -28,10 +28,6 @@ def decode(body: bytes | str) -> JSON:
         raise ValueError("JSON is nested too deeply") from error
 
 
-def mapping(value: JSON) -> dict[str, JSON]:
-    return value if isinstance(value, dict) else {}
-
-
 def objects(value: JSON) -> Iterator[dict[str, JSON]]:
     """Yield the objects of a list, or the one object itself."""
     for item in value if isinstance(value, list) else [value]:
