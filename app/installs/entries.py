@@ -8,7 +8,10 @@ one makes its package unusable.
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
 
 from app.errors import RecadoError
 from app.installs.errors import InstallCode
@@ -30,40 +33,16 @@ VALUE_CHARACTERS = 2000
 MAX_WAYS = 16  # packages, and remotes, that are read
 MAX_INPUTS = 64
 
-_NAMES = {
-    "npm": re.compile(r"(?:@[a-z0-9][a-z0-9._~-]*/)?[a-z0-9][a-z0-9._~-]*"),
-    "pypi": re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"),
-}
-_VERSIONS = {
-    "npm": re.compile(r"\d+\.\d+\.\d+(?:-[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?(?:\+[0-9A-Za-z.-]+)?", re.ASCII),
-    "pypi": re.compile(
-        r"(?:\d+!)?\d+(?:\.\d+)*(?:[-_.]?(?:a|b|rc|alpha|beta)[-_.]?\d+)?(?:\.post\d+)?(?:\.dev\d+)?",
-        re.ASCII,
-    ),
-}
-_HOMES = {
-    "npm": ("", "https://registry.npmjs.org"),
-    "pypi": ("", "https://pypi.org", "https://pypi.org/simple"),
-}
-_RUNTIMES = {"npm": ("", "npx", "node"), "pypi": ("", "uvx", "pipx", "python", "python3")}
-_JOINTS = {"npm": "@", "pypi": "=="}  # between a name and its version
+FORMS: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("packages.yaml").read_text("utf-8"))
+_KINDS = FORMS["kinds"]
 # Runtime arguments that mean nothing to a package that is installed before it is started.
 _NEEDLESS = frozenset({"-y", "--yes"})
 
 _FLAG = re.compile(r"--?[A-Za-z0-9][A-Za-z0-9_.-]*", re.ASCII)
 _VARIABLE_NAME = re.compile(r"[A-Za-z_]\w{0,99}", re.ASCII)
 _HEADER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
-# Variables that change which programs run and where they look for parts, rather than what a server does.
-_LOADER = re.compile(
-    r"(?:LD_|DYLD_|NPM_CONFIG_|PIP_|UV_).*|NODE_(?:OPTIONS|PATH)|PYTHON(?:PATH|HOME|STARTUP|USERBASE|BREAKPOINT)"
-    r"|PATH|HOME|SHELL|IFS|ENV|BASH_ENV",
-    re.IGNORECASE,
-)
-_TRANSPORT_HEADER = re.compile(
-    "Host|Connection|Content-.*|Transfer-Encoding|Te|Trailer|Upgrade|Expect|Keep-Alive|Proxy-.*|Mcp-.*"
-    "|Accept(?:-Encoding)?",
-    re.IGNORECASE,
-)
+_LOADER = re.compile("|".join(FORMS["loader_variables"]), re.IGNORECASE)
+_TRANSPORT_HEADER = re.compile("|".join(FORMS["transport_headers"]), re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"(\$?)\{([A-Za-z_][\w.-]{0,63})\}", re.ASCII)
 _SECRET = re.compile(r"token|secret|passw|credential|api_?key|private_?key|access_?key|authorization", re.I)
 
@@ -246,20 +225,21 @@ def _check_package(package: Package, raw: Mapping[str, JSON]) -> None:
     What is checked is what is shown: a text that cleaning changed has none of these forms.
     """
     kind, transport = package.kind, str(mapping(raw.get("transport")).get("type", "stdio"))
-    if kind not in _NAMES or transport != "stdio":
-        raise _Unusable(kind if kind not in _NAMES else transport, "OTHER_KIND")
+    if kind not in _KINDS or transport != "stdio":
+        raise _Unusable(kind if kind not in _KINDS else transport, "OTHER_KIND")
+    form = _KINDS[kind]
     home, runtime = str(raw.get("registryBaseUrl") or ""), _text(raw.get("runtimeHint"), 40)
-    whole = f"{package.identifier}{_JOINTS[kind]}{package.version}"
+    whole = f"{package.identifier}{form['joint']}{package.version}"
     harmless = _NEEDLESS | {package.identifier, whole}
     arguments = [
         " ".join(str(one[key]) for key in ("name", "value", "default") if one.get(key))
         for one in _objects(raw.get("runtimeArguments"))
     ]
     checks = (
-        (_NAMES[kind].fullmatch(package.identifier), package.identifier),
-        (_VERSIONS[kind].fullmatch(package.version), package.version),
-        (home.rstrip("/") in _HOMES[kind], home),
-        (runtime in _RUNTIMES[kind], runtime),
+        (re.fullmatch(form["name"], package.identifier), package.identifier),
+        (re.fullmatch(form["version"], package.version, re.ASCII), package.version),
+        (home.rstrip("/") in form["homes"], home),
+        (runtime in form["runtimes"], runtime),
         *((argument in harmless, argument) for argument in arguments),
     )
     for is_fine, detail in checks:

@@ -17,7 +17,7 @@ from contextlib import suppress
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
-from app.installs.entries import Package
+from app.installs.entries import FORMS, Package
 from app.installs.errors import InstallCode, InstallError
 from app.mcp.installed import PackageTreeError, check_room
 from app.messages import JSON
@@ -33,38 +33,15 @@ OLDER_SDK = "mcp<2"
 HEAP_MB = 768  # of JavaScript: below the sandbox's limit, so that node says what is wrong
 
 _PIP_ALONE = Path(__file__).absolute().with_name("pip_alone.py")
-_NO_GIT = "/nonexistent/git"
-_NPM_FLAGS = (
-    *("--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--no-bin-links", "--omit=dev"),
-    *("--loglevel=error", f"--git={_NO_GIT}"),
-    *("--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000"),
-    *(f"--allow-{kind}=none" for kind in ("git", "remote", "file", "directory")),
-)
-_PIP_FLAGS = ("--only-binary=:all:", "--no-input", "--disable-pip-version-check", "--ignore-installed")
 _SCRIPT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 LOOK_SECONDS = 1.0  # how often the free space is checked
 _LAST_LINES, _LONGEST = 6, 600
-_PASSED = re.compile(
-    r"PATH|HOME|LANG|LC_ALL|XDG_CONFIG_HOME|XDG_CACHE_HOME|(?:HTTPS?|ALL|NO)_PROXY|SSL_CERT_(?:FILE|DIR)"
-    r"|REQUESTS_CA_BUNDLE|NODE_EXTRA_CA_CERTS|NPM_CONFIG_(?!IGNORE_SCRIPTS|GLOBAL|PREFIX|LOCATION|SCRIPT_SHELL)\w+"
-    r"|PIP_(?:INDEX_URL|EXTRA_INDEX_URL|TRUSTED_HOST|(?:CLIENT_)?CERT|PROXY|CONFIG_FILE|FIND_LINKS|NO_INDEX"
-    r"|CACHE_DIR|NO_CACHE_DIR|RETRIES|(?:DEFAULT_)?TIMEOUT)",
-    re.IGNORECASE,
-)
-
-_AWAY = re.compile(
-    r"ENOTFOUND|ECONNREFUSED|ECONNRESET|EAI_AGAIN|ETIMEDOUT|ENETUNREACH|NewConnectionError|NameResolutionError"
-    r"|ConnectTimeoutError|ReadTimeoutError|Max retries exceeded|Could not fetch URL"
-)
-_CODES: tuple[tuple[InstallCode, re.Pattern[str]], ...] = (
-    ("NO_SPACE", re.compile(r"ENOSPC|No space left on device")),
-    ("AWAY", _AWAY),
-    ("NOT_FOUND", re.compile(r"\bE404\b|\bETARGET\b|No matching distribution found")),
-)
+_PASSED = re.compile("|".join(FORMS["passed"]), re.IGNORECASE)
+_CODES: dict[InstallCode, re.Pattern[str]] = {
+    code: re.compile("|".join(patterns)) for code, patterns in FORMS["errors"].items()
+}
 _PASSWORD = re.compile(r"://[^/\s@]+@")
-_NOISE = re.compile(
-    r"A complete log of this run|npm warn|^WARNING: (?:Location|Retrying)|^\[notice\]", re.IGNORECASE
-)
+_NOISE = re.compile("|".join(FORMS["noise"]), re.IGNORECASE)
 SCRIPT_PACKAGES_SECONDS = 180.0
 
 
@@ -79,7 +56,9 @@ async def install_npm(package: Package, folder: Path, downloads: "Downloads") ->
     """Install a package and its dependencies into `folder`. Raises `InstallError`."""
     wanted = {"private": True, "dependencies": {package.identifier: package.version}}
     (folder / "package.json").write_text(json.dumps(wanted), encoding="utf-8")
-    await downloads.run([shutil.which("npm") or "npm", "install", *_NPM_FLAGS, "--prefix", str(folder)])
+    await downloads.run(
+        [shutil.which("npm") or "npm", "install", *FORMS["npm_flags"], "--prefix", str(folder)]
+    )
     _check_npm_lock(json.loads((folder / "package-lock.json").read_bytes()))
 
 
@@ -103,7 +82,7 @@ async def install_requirements(
     with_pip = folder / "pip"
     with_pip.mkdir()
     (with_pip / "pip").symlink_to(_pip() or "")
-    pip = [f"{folder}/bin/python", "-I", str(_PIP_ALONE), str(with_pip), "install", *_PIP_FLAGS]
+    pip = [f"{folder}/bin/python", "-I", str(_PIP_ALONE), str(with_pip), "install", *FORMS["pip_flags"]]
     lock, report = folder / "requirements.lock", folder / "report.json"
     constraints = folder / "constraints.txt"
     try:
@@ -299,7 +278,7 @@ def _error(said: str) -> InstallError:
     """Make an error of what npm or pip said last, without the passwords of addresses."""
     lines = [line for line in said.splitlines() if line.strip() and not _NOISE.search(line)]
     text = _PASSWORD.sub("://…@", visible(" · ".join(lines[-_LAST_LINES:])))[-_LONGEST:]
-    code: InstallCode = next((code for code, pattern in _CODES if pattern.search(said)), "FAILED")
+    code: InstallCode = next((code for code, pattern in _CODES.items() if pattern.search(said)), "FAILED")
     return InstallError(code, text or "it ended without a word")
 
 
