@@ -34,12 +34,10 @@ def stamp(path: str | Path) -> Stamp:
 
 
 def entries(folder: str | Path) -> list[os.DirEntry[str]]:
-    """Return what is in a folder, by name, without what is hidden; nothing where it cannot be read."""
-    try:
-        with os.scandir(folder) as found:
-            return sorted((one for one in found if one.name[0] != "."), key=lambda one: one.name)
-    except OSError:
-        return []
+    """Return what is in a folder as `_listed` does; nothing for a folder that cannot be read."""
+    with suppress(OSError):
+        return _listed(folder)
+    return []
 
 
 def signature(folder: str | Path) -> Signature:
@@ -136,7 +134,8 @@ def _readable(path: str) -> bytes:
         return b""
 
 
-def _listed(folder: str) -> list[os.DirEntry[str]]:
+def _listed(folder: str | Path) -> list[os.DirEntry[str]]:
+    """Return what is in a folder, by name, without caches and what is hidden."""
     with os.scandir(folder) as entries:
         shown = (one for one in entries if not one.name.startswith(".") and one.name not in NOT_COUNTED)
         return sorted(shown, key=lambda one: one.name)

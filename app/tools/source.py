@@ -53,7 +53,7 @@ def find_tools(source: str | bytes) -> tuple[list[FoundTool], list[str]]:
 
 def _find_tools(module: ast.Module) -> tuple[list[FoundTool], list[str]]:
     names = Names(module)
-    is_adapter = any(_registration(node) for node in statements(module) if isinstance(node, _Function))
+    is_adapter = any(_decorator(node)[0] for node in statements(module) if isinstance(node, _Function))
     tools: dict[str, FoundTool] = {}
     left_out: dict[str, str] = {}
     for node in module.body:
@@ -88,8 +88,7 @@ def _parsed(source: str | bytes) -> ast.Module:
 def _why_not(node: _Function, is_adapter: bool) -> str:
     """Return the reason why a function is no tool, "" where it is one."""
     if is_adapter:
-        is_tool = _registration(node) == "tool"
-        return "" if is_tool else UNDECORATED
+        return "" if _decorator(node)[0] == "tool" else UNDECORATED
     if not node.decorator_list and _yields(node):
         return GENERATOR
     return "" if (ast.get_docstring(node) or "").strip() else NO_DOCSTRING
@@ -107,13 +106,11 @@ def _yields(node: _Function) -> bool:
     return False
 
 
-def _registration(node: _Function) -> str:
-    """Return "tool", "resource" or "prompt" for a function that a decorator registers; else ""."""
-    return _decorator(node)[0]
-
-
 def _decorator(node: _Function) -> tuple[str, ast.expr | None]:
-    """Return what a decorator registers a function as, and that decorator; one of a tool counts first."""
+    """Return "tool", "resource" or "prompt", as which a decorator registers a function, and that decorator.
+
+    One of a tool counts first; "" for none.
+    """
     found: tuple[str, ast.expr | None] = "", None
     for decorator in node.decorator_list:
         target = decorator.func if isinstance(decorator, ast.Call) else decorator
