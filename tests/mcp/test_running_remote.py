@@ -152,8 +152,8 @@ async def resolve(host: str, port: int) -> list[str]:
 
 async def test_a_name_is_resolved_and_its_address_kept() -> None:
     for host, said in [
-        ("inside.test", "its address is not on the public internet"),
-        ("both.test", "its address is not on the public internet"),
+        ("inside.test", "the name leads to an address that is not on the public internet"),
+        ("both.test", "the name leads to an address that is not on the public internet"),
         ("nobody.test", "no machine of that name was found"),
         ("public.test", ""),
     ]:
