@@ -1,13 +1,16 @@
 """Errors that more than one room raises or catches."""
 
-from pydantic import ValidationError
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 
 class RecadoError(Exception):
     """Base of our own errors; its text says what was expected, what came, and what to do."""
 
 
-def first_fault(error: ValidationError) -> str:
+def first_fault(error: "ValidationError") -> str:
     """Say where the first fault is, and which; without the value, which may be a secret."""
     fault = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(map(str, fault["loc"]))
