@@ -9,6 +9,7 @@ _MARKS = frozenset("+-*/^%×÷·√²³½")
 _DIGITS = re.compile(r"\d[\d.,']*(?:e[+-]?\d+)?|[½²³]", re.IGNORECASE)
 _CURRENCY = re.compile(r"\b(?:r|us|mx|ar|a|c)?\$")
 _PHONE_DATE_OR_TIME = re.compile(r"\+[\d\s().-]+|[\d]+[/.-]\d+[/.-]\d+|\d{1,2}:\d{2}.*")
+_TELLS_HOUR = re.compile(r"\W*(?:que|which|that) (?:es|e|is|son|sao) (?:a las?|as?|at)\b")
 _QUESTION = re.compile(
     r"^[\s¿¡]*(?:(?:y|e|and)\s+)?"
     r"(?:(?:(?:cu[aá]nto|quanto|how much|what)\s+(?:es|é|e|is|son|da|dá)|what[’']?s)\s+)?"
@@ -43,7 +44,8 @@ def is_arithmetic(text: str) -> bool:
 
 def is_calculation(text: str) -> bool:
     """Tell whether `text` is arithmetic with something to work out: no bare number, phone, date or time."""
-    if not is_arithmetic(text) or _PHONE_DATE_OR_TIME.fullmatch(text.strip()):
+    is_hour = _PHONE_DATE_OR_TIME.fullmatch(text.strip()) or _TELLS_HOUR.match(fold(text))
+    if is_hour or not is_arithmetic(text):
         return False
     signed = any(sign in text for sign in _MARKS) or re.search(r"\d!", text) is not None
     return signed or any(word in WORDS["operators"] for word in _words_beside_numbers(text)[0])

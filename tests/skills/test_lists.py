@@ -90,6 +90,16 @@ def test_things_are_meant_by_place_and_what_is_unclear_is_asked(trip) -> None:
     assert "• Súper: sal\n• Viaje: sal" in check(["sal"], context=trip)["error"]["message"]
 
 
+@pytest.mark.parametrize("said", ["platos a la fiesta", "pratos na festa", "plates to the party"])
+def test_a_thing_may_end_with_the_name_of_a_list_that_exists(said: str, trip) -> None:
+    first, last = said.split()[0], said.split()[-1]
+    kept = add([said], "súper", context=trip)
+    assert kept["open"][-1] == said  # there is no such list
+    add(["hielo"], last, context=trip)
+    assert add([said], "súper", context=trip)["open"] == ["hielo", first]
+    assert add(["té", said], context=trip)["open"] == ["hielo", first, "té"]
+
+
 def test_a_whole_list_goes_only_by_its_name(trip) -> None:
     assert code(take(["todo"], "viaje", context=trip)) == "ALL_AT_ONCE"
     check(["cargador"], "viaje", context=trip)

@@ -23,6 +23,8 @@ _SHOPS = spaced(
     market mandado mandados despensa feira mercearia almacen abarrotes
     """
 )
+# What leads to the name of a list after a thing: "plates to the party".
+_TO_LIST = re.compile(r"\s(?:a la|al|[àa]o?|n[ao]|en (?:la|el)|(?:to|on) (?:the|my))\s+", re.IGNORECASE)
 _ASIDE = re.compile(r"\s+(?:pra mim|para m[ií]m?|for me|por favor|please)$", re.IGNORECASE)
 # Characters of a name that are read; far more than any may have.
 _LONGEST = 1000
@@ -59,6 +61,15 @@ class Shelf:
         stems = {one: set(_stems(text)) for one, text in self.lists.items()}
         same = [one for one, has in stems.items() if has == wanted]
         return same or [one for one, has in stems.items() if wanted <= has]
+
+    def apart(self, items, name):
+        """Return things and the list's name; the last thing may end with it: "a la fiesta"."""
+        last = items[-1][-_LONGEST:] if items else ""
+        for lead in _TO_LIST.finditer(last):
+            said = last[lead.end() :]
+            if bare(said) and key_of(bare(said)) in self._lists:
+                return [*items[:-1], items[-1][: len(items[-1]) - len(last) + lead.start()]], said
+        return items, name
 
     def in_use(self):
         """Return the key of the list that "the list" means now; "" where there is none."""

@@ -27,6 +27,7 @@ def add_to_list(items: list[str], list_name: str = "", context=None) -> dict:
         return say.failed("NO_PERSON")
     if len(items) > MAX_THINGS:
         return say.failed("TOO_MANY")
+    items, list_name = shelf.apart(items, list_name)
     things, name = _cleaned(items, say.language), bare(list_name)
     if code := _fault(things, name):
         return say.failed(code)
