@@ -24,7 +24,7 @@ _SHOPS = spaced(
     """
 )
 # What leads to the name of a list after a thing: "plates to the party".
-_TO_LIST = re.compile(r"\s(?:a la|al|[àa]o?|n[ao]|en (?:la|el)|(?:to|on) (?:the|my))\s+", re.IGNORECASE)
+_TO_LIST = re.compile(r"\s(?:a la|al|ao|à|n[ao]|en (?:la|el)|(?:to|on) (?:the|my))\s+", re.IGNORECASE)
 _ASIDE = re.compile(r"\s+(?:pra mim|para m[ií]m?|for me|por favor|please)$", re.IGNORECASE)
 # Characters of a name that are read; far more than any may have.
 _LONGEST = 1000
