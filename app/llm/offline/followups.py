@@ -55,18 +55,19 @@ def plan_after(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan
             said = _corrected(planner, said, last) or said
     if (picked := _picked_line(planner, said, earlier)) != Plan():
         return picked
-    plan = planner.plan(said)
+    alone = plan = planner.plan(said)
     if earlier and not earlier[-1].calls and not WORDS["adding"].isdisjoint(words(said)):
         return replace(plan, steps=tuple(step for step in plan.steps if planner.only_reads(step.tool)))
     tools = [call.tool for call in before.calls] or [step.tool for step in planner.plan(before.said).steps]
     if tools or any(map(_pronouns, plan.steps)):
         beside = [step.tool for step in plan.steps if not _pronouns(step)]
         plan = planner.about([planner.category(tool) for tool in (*tools, *beside)]).plan(said)
-    since = takewhile(lambda one: one is not before, reversed(earlier))
-    is_talked_about = all(small_talk(one.said) is not None for one in since)
-    before_it = before if is_talked_about else _NOTHING  # "it" may be of what came since
+    since = takewhile(lambda one: one is not before, reversed(earlier))  # "it" may be of these
+    before_it = before if all(small_talk(one.said) is not None for one in since) else _NOTHING
     plan = _resolved(plan, planner, before_it)
-    if any(_is_of_other_list(planner, step, earlier) for step in plan.steps):
+    used = {call.tool for one in earlier for call in one.calls} - {step.tool for step in plan.steps}
+    is_either = any(step.tool in used and not planner.only_reads(step.tool) for step in alone.steps)
+    if is_either or any(_is_of_other_list(planner, step, earlier) for step in plan.steps):
         return Plan(withheld=True)
     if last is not None and (step := _varied(planner, said, last, plan)) is not None:
         return Plan((step,))
@@ -254,11 +255,10 @@ def _ordinal_in(said: str) -> tuple[int, int, int] | None:
 
 
 def _with_line(step: Step, stands_for: Sequence[JSON], number: str, planner: Planner) -> Step:
-    offer = planner.offers[step.tool]
     arguments = {name: value for name, value in step.arguments.items() if value != SAME}
     for name, value in arguments.items():
         if value in stands_for:
-            parameter = offer.parameter(name)
+            parameter = planner.offers[step.tool].parameter(name)
             is_list = parameter is not None and parameter.kind is Kind.LIST
             arguments[name] = [number] if is_list else number
     return replace(step, arguments=arguments)
