@@ -229,7 +229,7 @@ def test_an_owner_is_told_of_ten_who_ask_and_the_console_shows_whom_nobody_answe
         graph.say(one["id"], "quero falar com uma pessoa")
     for one in crowd:
         graph.reply(one["id"], 2)
-    assert Browser(server).page("/console").count(">asks for a person<") == 13
+    assert Browser(server).page("/console/conversations").count(">asks for a person<") == 13
     wait_for(lambda: not open_work(server), "every card")
     assert len(sends_with(graph, "owner", ") asks for a person")) == 10
 
