@@ -1,4 +1,4 @@
-"""What an owner turned off or kept for owners: DATA_DIR/skills.json, by the names of skills."""
+"""Skills that an owner turned off or kept for owners: DATA_DIR/skills.json, by the names of skills."""
 
 import logging
 from dataclasses import replace
@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
+from app.errors import RecadoError
 from app.security import write_private
 from app.skills.folder import Stamp, stamp
 from app.skills.skill import Skill
@@ -29,27 +30,35 @@ _FILE = TypeAdapter(dict[str, Switch])
 
 
 class SkillSwitches:
-    """Reads the file again once it changed."""
+    """Reads the file again once it changed.
+
+    While it cannot be read, what was read last holds, and all other skills are for owners alone.
+    """
 
     def __init__(self, data_dir: Path) -> None:
         self._path = data_dir / FILE
         self._stamp: Stamp = None
         self._switches: dict[str, Switch] = {}
+        self._other = Switch()  # of a skill that the file does not name
 
     def refresh(self) -> bool:
         """Read the file if it changed; return whether it did. Blocks briefly."""
         if (found := stamp(self._path)) == self._stamp:
             return False
         self._stamp = found
-        self._switches = self._read()
+        try:
+            self._switches, self._other = self._read(), Switch()
+        except RecadoError as error:
+            self._other = Switch(owners_only=True)
+            log.error("skills are for owners alone: %s", error)
         return True
 
     def of(self, skill: str) -> Switch:
         """Return the switches of a skill, as they were read last."""
-        return self._switches.get(skill, Switch())
+        return self._switches.get(skill, self._other)
 
     def put(self, skill: str, switch: Switch) -> None:
-        """Keep the switches of a skill. Raises OSError. Blocks."""
+        """Keep the switches of a skill. Raises RecadoError if the file cannot be read. Blocks."""
         kept = {name: one for name, one in {**self._read(), skill: switch}.items() if one != Switch()}
         write_private(self._path, _FILE.dump_json(kept, indent=2))
 
@@ -69,5 +78,6 @@ class SkillSwitches:
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
-            log.error("%s cannot be read, so no skill is turned off: %s", self._path, type(error).__name__)
-            return {}
+            raise RecadoError(
+                f"{self._path} cannot be read ({type(error).__name__}): mend it, or delete it"
+            ) from error

@@ -50,6 +50,10 @@ def test_a_skill_that_is_turned_off_is_not_offered_and_comes_back(make_world: An
     graph.say("p1", "note: buy bread")
     graph.reply("p1")
     assert not server.rows("SELECT 1 FROM skill_data WHERE skill = 'notes'")
+    (server.folder / "skills.json").write_text("{ no JSON")  # opens nothing to anybody
+    graph.say("p1", "note: buy bread")
+    graph.reply("p1", 2)
+    assert not server.rows("SELECT 1 FROM skill_data WHERE skill = 'notes'")
     graph.say("p0", "note: buy bread")
     assert "buy bread" in graph.reply("p0", 2)
     tried = post(
