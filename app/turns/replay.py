@@ -1,11 +1,11 @@
-"""Run a turn again as a dry run: the model is asked, tools only say what they would do, nothing is kept."""
+"""Run a turn again as a dry run: the model is asked, tools only say what they would do."""
 
 import time
 from dataclasses import dataclass
 
 from app.llm.model import ToolCall
 from app.people import Person
-from app.store import turn_state
+from app.store import limits, turn_state
 from app.store.database import Connection
 from app.store.tool_statistics import day_of
 from app.store.turn_state import TurnState
@@ -20,7 +20,7 @@ from app.turns.turn import complete, read_answer
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What a turn would do now: the tools that it is offered, its calls with their results, its reply."""
+    """The outcome of a dry run: the tools on offer, the calls with their results, the reply."""
 
     offered: tuple[str, ...]
     calls: list[tuple[ToolCall, CallResult]]
@@ -28,7 +28,7 @@ class Replayed:
 
 
 class Replay:
-    """Runs turns again; its `engine` runs dry."""
+    """Runs turns again; its `engine` runs dry. Nothing of them is kept but how many tokens they took."""
 
     def __init__(self, services: TurnServices, engine: ExecutionEngine, contexts: ToolContexts) -> None:
         self._services = services
@@ -49,10 +49,13 @@ class Replay:
             turn.build_prompt()
             match next_action(turn.transcript, turn.settings.max_tool_rounds):
                 case Route():
-                    routed, _, _ = await route_turn(turn, services.model)
+                    routed, _, call = await route_turn(turn, services.model)
+                    if call is not None:
+                        await self._count(call.tokens.prompt + call.tokens.completion)
                     turn.transcript = turn.transcript.with_route(routed)
                 case AskModel(_, with_tools):
                     answer = await complete(turn, services, turn.prompt.tools.schemas if with_tools else [])
+                    await self._count(answer.usage.total)
                     text, calls = read_answer(turn, answer, turn.offered if with_tools else ())
                     turn.transcript = turn.transcript.with_round(
                         Round(text, calls, attached=answer.attached if calls else {})
@@ -62,6 +65,11 @@ class Replay:
                     turn.transcript = turn.transcript.with_results(number, results)
                 case Reply(text):
                     return Replayed(turn.offered, turn.transcript.finished, text)
+
+    async def _count(self, tokens: int) -> None:
+        """Count tokens towards the limits of the whole assistant, not towards the person's."""
+        now = time.time()
+        await self._services.store.tx(lambda conn: limits.add(conn, "tokens", tokens, now))
 
     async def _run(self, turn: TurnContext, number: int, call: ToolCall) -> CallResult:
         tool = turn.tools.tool(call.name)
