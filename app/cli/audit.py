@@ -22,7 +22,7 @@ def audit_list() -> None:
 
 @audit_commands.command("verify")
 def audit_verify() -> None:
-    """Check that no row was changed or taken out; status 1 if one was."""
+    """Check that no row was changed, or taken out from before another; status 1 if one was."""
     count, fault = read_records(command_settings().database, audit.verify)
     if fault:
         raise RecadoError(f"the audit is broken: {fault}")

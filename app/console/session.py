@@ -11,7 +11,7 @@ from typing import Any
 from fastapi import Request, Response
 
 from app.security import AdminToken, same_token
-from app.store import audit, links
+from app.store import audit, ownership
 from app.store.database import Connection, Database, insert
 
 SESSION_SECONDS = 30 * 86_400
@@ -50,7 +50,7 @@ class Sessions:
     async def enter(self, code: str, request: Request, response: Response) -> bool:
         """Begin a session with the code of a link, which is used up by that."""
         now = time.time()
-        if not await self._store.tx(lambda conn: links.use(conn, code, now)):
+        if not await self._store.tx(lambda conn: ownership.use_link(conn, code, now)):
             await self._token.accepts(code)  # is slowed as a wrong token
             return False
         await self._begin(request, response)

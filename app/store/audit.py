@@ -12,7 +12,7 @@ SHOWN = 100
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """What an actor did, and to whom or what."""
+    """A deed of an actor, and whom or what it was about."""
 
     seq: int
     at: float
@@ -39,7 +39,10 @@ def listing(conn: Connection, page: int) -> list[AuditRow]:
 
 
 def verify(conn: Connection) -> tuple[int, str]:
-    """Return how many rows there are, and where the chain is broken: "" where it is whole."""
+    """Return how many rows there are, and where the chain is broken: "" where it is whole.
+
+    Newest rows that were taken out leave a shorter chain, which is whole: compare the number of rows.
+    """
     before, count = "", 0
     for count, row in enumerate(map(_row, conn.execute("SELECT * FROM audit ORDER BY seq")), 1):
         if row.before != before:

@@ -1,4 +1,4 @@
-"""The access rules of a realm, the one-time code that makes the first owner, and invitation codes."""
+"""The access rules of a realm, the one-time code that makes the first owner, invitations, sign-in links."""
 
 import hmac
 import re
@@ -12,6 +12,7 @@ from app.store.database import Connection, exists, insert, keep_meta, meta
 
 CODE_SECONDS = 3600
 CODE_TRIES = 5
+LINK_SECONDS = 600.0  # in which a link signs an owner into the console, once
 _CODE = "owner_code"
 _WRITTEN_CODE = re.compile(r"[A-Za-z2-7]{4}-[A-Za-z2-7]{4}-[A-Za-z2-7]{4}")
 
@@ -118,6 +119,21 @@ def accept_invitation(conn: Connection, rules: AccessRules, text: str, now: floa
         (_code_hash(rules.code_key, written), now),
     ).fetchone()
     return None if row is None else row["role"]
+
+
+def make_link(conn: Connection, now: float) -> str:
+    """Make and return the code of a link; older links go on to count until they expire."""
+    conn.execute("DELETE FROM sign_in_links WHERE expires_at <= ?", (now,))
+    code = secrets.token_urlsafe(32)
+    insert(conn, "sign_in_links", id=sha256(code.encode()).hexdigest(), expires_at=now + LINK_SECONDS)
+    return code
+
+
+def use_link(conn: Connection, code: str, now: float) -> bool:
+    """Use a code up; return False if it is none, was used or has expired."""
+    hashed = sha256(code.encode()).hexdigest()
+    used = conn.execute("DELETE FROM sign_in_links WHERE id = ? AND expires_at > ?", (hashed, now))
+    return used.rowcount > 0
 
 
 def _new_code() -> str:

@@ -12,7 +12,7 @@ from app.i18n import say
 from app.people import Person
 from app.schedule.quiet import read_hours
 from app.schedule.wording import local_text
-from app.store import audit, handovers, links, people, skill_data
+from app.store import audit, handovers, ownership, people, skill_data
 from app.store.billing import usage
 from app.store.database import Connection, Database
 from app.store.skill_data import Fact, forget_fact
@@ -87,7 +87,7 @@ async def command_answer(turn: TurnContext, command: str, written: str, services
             cost=f"{used['cost']:.2f}",
         )
     if command == "console" and is_owners_own:
-        code = await services.store.tx(lambda conn: links.make(conn, time.time()))
+        code = await services.store.tx(lambda conn: ownership.make_link(conn, time.time()))
         address = f"{services.settings.reached_at}/console/enter?code={code}"
         return say(
             turn.person.language,
