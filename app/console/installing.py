@@ -67,9 +67,9 @@ class Installing:
         except RecadoError as error:
             install.lines.append(in_words(language, error))
             install.state = "failed"
-        except Exception as error:
+        except Exception:
             log.exception("an install failed")
-            install.lines.append(type(error).__name__)
+            install.lines.append(say(language, "This failed on our side: the log says why."))
             install.state = "failed"
 
     async def _server(self, install: Install, approval: Approval, language: str) -> None:

@@ -119,7 +119,7 @@ def add_setup(site: Site) -> None:
 
     @router.post("/console/setup/backup")
     async def backup(request: Request) -> Response:
-        """Give out the database and what was installed and written, without secrets."""
+        """Give out the database and what was installed and written, without our secrets."""
         if not isinstance(settings.database, Path):
             text = say(language_of(request), "The database is PostgreSQL: back it up with pg_dump.")
             raise RecadoError(text)

@@ -1,4 +1,4 @@
-"""What all pages of the console share: sessions, forms, templates, parts that change by themselves."""
+"""The frame of the console's pages: sessions, forms, templates, parts that change by themselves."""
 
 import asyncio
 import time
@@ -48,13 +48,9 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 
-_UNNOTED = (
-    "/check",
-    "/replay",
-    "/ask",
-    "/ollama",
-    "/decisions/answer",
-)  # change nothing, or are noted elsewhere
+# forms that change nothing, or that the audit learns of elsewhere
+_NOT_AUDITED = ("/check", "/replay", "/ollama", "/decisions/answer")
+
 Read = Callable[[], Awaitable[dict[str, Any]]]
 
 
@@ -251,7 +247,7 @@ def _route_class(site: Site) -> type[APIRoute]:
                     response = await handle(request)
                 except RecadoError as error:
                     return site.problem(request, str(error))
-                if request.method == "POST" and not request.url.path.endswith(_UNNOTED):
+                if request.method == "POST" and not request.url.path.endswith(_NOT_AUDITED):
                     await site.note(request)
                 return response
 

@@ -19,7 +19,7 @@ DAY_SECONDS = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Checkup:
-    """What the doctor found, and when."""
+    """The findings of the doctor, and when it looked."""
 
     at: float
     findings: Sequence[Finding]
