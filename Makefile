@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-EXTRACT := --keywords say:2 --keywords say_plural:2,3 --no-default-keywords
+EXTRACT := --keywords say:2 --keywords say_plural:2,3 --keywords lazy --no-default-keywords
 LOCALES := app/locale
 
 .PHONY: run test test-all test-postgres chaos conformance check bench bench-routing soak format translations clean

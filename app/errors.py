@@ -9,6 +9,11 @@ if TYPE_CHECKING:
 class RecadoError(Exception):
     """Base of our own errors; its text says what was expected, what came, and what to do."""
 
+    @property
+    def told(self) -> str:
+        """Return the text as it was raised: a lazy one can be said in another language."""
+        return self.args[0] if self.args and isinstance(self.args[0], str) else str(self)
+
 
 def first_fault(error: "ValidationError") -> str:
     """Say where the first fault is, and which; without the value, which may be a secret."""

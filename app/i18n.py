@@ -31,6 +31,31 @@ def say_plural(language: str, singular: str, plural: str, n: int, /, **values: o
     return _catalogue(language).ngettext(singular, plural, n).format(**{"n": n, **values})
 
 
+class LazyText(str):
+    """A sentence in English that can be said in another language once it is known who reads it."""
+
+    message: str
+    values: Mapping[str, object]
+
+
+def lazy(message: str, /, **values: object) -> LazyText:
+    """Return a sentence that `said` puts into a language; `message` is a literal as that of `say`."""
+    text = LazyText(message.format(**values))
+    text.message, text.values = message, values
+    return text
+
+
+def said(text: object, language: str) -> str:
+    """Return a lazy sentence in a language, with those among its values; any other text as it is."""
+    if not isinstance(text, LazyText):
+        return str(text)
+    values = {
+        name: said(value, language) if isinstance(value, LazyText) else value
+        for name, value in text.values.items()
+    }
+    return say(language, text.message, **values)
+
+
 def detect_language(text: str, usual: str = "") -> Language | None:
     """Return the language of a message; None if it cannot be told ("ok", "2+2", a name, an emoji).
 

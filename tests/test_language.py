@@ -15,7 +15,7 @@ import app
 from app.i18n import LANGUAGES, detect_language, say, say_plural
 
 ROOT = Path(app.__file__).parent
-KEYWORDS = {"say": (2,), "say_plural": (2, 3)}
+KEYWORDS = {"say": (2,), "say_plural": (2, 3), "lazy": (1,)}
 
 SPANISH = """
 hola|hola, ¿cómo estás?|buenas|buen día|buenas noches|gracias|muchas gracias!!|sí|si claro|dale|ya

@@ -9,6 +9,7 @@ from pydantic_settings import SettingsError
 
 from app.errors import ConfigurationError
 from app.http.endpoint import url_fault
+from app.i18n import lazy
 from app.settings import GRAPH_API, SECRET_VARIABLES, Settings, take_settings
 from app.turns.profiles import local_timezone
 
@@ -71,10 +72,10 @@ def model_line(settings: Settings) -> str:
         host = urlsplit(settings.openai_base_url).netloc or "api.openai.com"
         return f"Model: {settings.llm_model} at {host}"
     if settings.llm_model:
-        return "LLM_MODEL is ignored: it needs OPENAI_BASE_URL, or OPENAI_API_KEY for OpenAI's own"
+        return lazy("LLM_MODEL is ignored: it needs OPENAI_BASE_URL, or OPENAI_API_KEY for OpenAI's own")
     if settings.openai_base_url or settings.openai_api_key.get_secret_value():
         given = "OPENAI_BASE_URL" if settings.openai_base_url else "OPENAI_API_KEY"
-        return f"{given} is ignored: it needs LLM_MODEL, the name of a model there"
+        return lazy("{name} is ignored: it needs LLM_MODEL, the name of a model there", name=given)
     return ""
 
 

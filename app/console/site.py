@@ -25,7 +25,7 @@ from app.console.session import Session, Sessions
 from app.erasure import Erasure
 from app.errors import RecadoError
 from app.http.limits import bounded_receive
-from app.i18n import LANGUAGES, say, say_plural
+from app.i18n import LANGUAGES, said, say, say_plural
 from app.schedule.wording import local_text
 from app.settings import Settings
 from app.store import audit
@@ -100,7 +100,7 @@ class Site:
             min=min,
             max=max,
         )
-        self._templates.filters.update(visible=visible, visible_lines=visible_lines)
+        self._templates.filters.update(said=said, visible=visible, visible_lines=visible_lines)
 
     def render(self, request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
         """Render a page in the language of the browser, with times of the assistant's own zone."""
@@ -246,7 +246,7 @@ def _route_class(site: Site) -> type[APIRoute]:
                 try:
                     response = await handle(request)
                 except RecadoError as error:
-                    return site.problem(request, str(error))
+                    return site.problem(request, said(error.told, language_of(request)))
                 if request.method == "POST" and not request.url.path.endswith(_NOT_AUDITED):
                     await site.note(request)
                 return response

@@ -17,6 +17,7 @@ from app.cli.settings import secrets_of
 from app.doctor import abilities, machine, model, people, records, whatsapp
 from app.doctor.finding import Finding, fail, line
 from app.errors import ConfigurationError
+from app.i18n import lazy
 from app.settings import Settings
 
 commands = group()
@@ -75,7 +76,8 @@ def examine(settings: Settings, address: str = "", checks: Mapping[str, Check] =
         for finding in _guarded(part, check, settings):
             fact, cure = finding.fact, finding.cure
             for secret in secrets:  # a server's answer may repeat a key
-                fact, cure = fact.replace(secret, "***"), cure.replace(secret, "***")
+                fact = fact.replace(secret, "***") if secret in fact else fact
+                cure = cure.replace(secret, "***") if secret in cure else cure
             yield replace(finding, fact=fact, cure=cure)
 
 
@@ -89,5 +91,5 @@ def _guarded(part: str, check: Check, settings: Settings) -> Iterator[Finding]:
     try:
         yield from check(settings)
     except Exception as error:
-        fact = f"could not be checked: {type(error).__name__}: {error}"
-        yield fail(part, fact, "this is a fault of Recado's own: please report the line")
+        fact = lazy("could not be checked: {kind}: {error}", kind=type(error).__name__, error=error)
+        yield fail(part, fact, lazy("this is a fault of Recado's own: please report the line"))

@@ -1,7 +1,8 @@
-"""Checks of the models: a real tool call, the context window, and what transcribes voice notes."""
+"""Checks of the models: a real tool call, a picture, the context window, and what transcribes voice notes."""
 
 import asyncio
 import importlib.util
+import io
 import tempfile
 import time
 from collections.abc import Iterator
@@ -13,25 +14,32 @@ import httpx2
 
 from app.cli.settings import model_line
 from app.doctor.finding import Finding, fail, ok, warn
+from app.i18n import lazy
 from app.llm.client import ChatModel
 from app.llm.errors import ModelError
 from app.llm.model import ModelAnswer, ModelRequest
 from app.llm.reading import calls_in_text
 from app.llm.transcription import LOCAL, EndpointTranscriber, NotTranscribed, build_transcriber
+from app.llm.vision import Vision
 from app.messages import JSON
+from app.people import Person
 from app.settings import Settings
 from app.tools import Tool
 
 SMALL_WINDOW = 8192
 TELL_SECONDS = 3.0
 
-_CONNECT = "connect one with OPENAI_BASE_URL (or OPENAI_API_KEY) and LLM_MODEL: docs/models.md"
+_CONNECT = lazy("connect one with OPENAI_BASE_URL (or OPENAI_API_KEY) and LLM_MODEL: docs/models.md")
 _MESSAGES: list[dict[str, JSON]] = [
     {
         "role": "system",
         "content": "You never calculate yourself: for every sum you call the tool add_numbers.",
     },
     {"role": "user", "content": "How much is 20 plus 22?"},
+]
+_QUESTION = "Which colour fills this picture? Answer with its English name alone."
+_SHOWN: list[dict[str, JSON]] = [
+    {"role": "user", "content": [{"type": "text", "text": _QUESTION}, {"type": "picture", "path": "red"}]}
 ]
 
 
@@ -41,16 +49,21 @@ def add_numbers(first: int, second: int) -> int:
 
 
 def check_model(settings: Settings) -> Iterator[Finding]:
-    """Name the model that answers; give each real one a sum and one tool to do it with."""
+    """Name the model that answers; give each real one a sum with a tool for it, and a picture."""
     told = model_line(settings)
     if not settings.has_model:
-        fact = "the built-in offline model answers"
-        yield warn("model", f"{fact}: {told}", _CONNECT) if told else ok("model", fact, _CONNECT)
+        yield (
+            warn("model", told, _CONNECT)
+            if told
+            else ok("model", lazy("the built-in offline model answers"), _CONNECT)
+        )
         return
     for number, own in enumerate(settings.by_endpoint(), 1):
         for finding in asyncio.run(_try(own)):
-            in_list = f"entry {number} of MODELS: {finding.cure}" if settings.models and finding.cure else ""
-            yield replace(finding, cure=in_list or finding.cure)
+            if settings.models and finding.cure:
+                cure = lazy("entry {number} of MODELS: {cure}", number=number, cure=finding.cure)
+                finding = replace(finding, cure=cure)
+            yield finding
 
 
 async def _try(settings: Settings) -> list[Finding]:
@@ -62,25 +75,64 @@ async def _try(settings: Settings) -> list[Finding]:
         )
         seconds = time.monotonic() - started
         called = _tool_finding(answer, settings.llm_model, seconds, refused=model.tools_refused)
-        return [called, *await _window(settings), *await _classifier(model, settings)]
+        others = (await _window(settings), await _classifier(model, settings))
+        return [called, await _picture(settings), *others[0], *others[1]]
     except ModelError as error:
-        return [fail("model", str(error), cure_of(error, settings))]
+        return [fail("model", error.told, cure_of(error, settings))]
     finally:
         await model.close()
 
 
 def _tool_finding(answer: ModelAnswer, name: str, seconds: float, *, refused: bool) -> Finding:
-    better = "choose a model that is made for tool calls"
+    better = lazy("choose a model that is made for tool calls")
     written = calls_in_text(answer.text, ["add_numbers"], [])
-    if refused:
-        how = "its calls are read from its text" if written else "and it wrote no call instead"
-        return warn("model", f"{name} answers, but the server refuses tools: {how}", better)
-    if any(call.name == "add_numbers" for call in answer.calls):
-        return ok("model", f"{name} answers and calls tools ({seconds:.1f} s)")
-    if written:
-        return warn("model", f"{name} writes its tool calls as text; they are read", better)
-    said = answer.text.strip()[:80] or "nothing"
-    return warn("model", f"{name} answers, but did not call the tool it needed (it said: {said})", better)
+    if refused and written:
+        fact = lazy(
+            "{name} answers, but the server refuses tools: its calls are read from its text", name=name
+        )
+    elif refused:
+        fact = lazy("{name} answers, but the server refuses tools: and it wrote no call instead", name=name)
+    elif any(call.name == "add_numbers" for call in answer.calls):
+        return ok("model", lazy("{name} answers and calls tools ({n} s)", name=name, n=f"{seconds:.1f}"))
+    elif written:
+        fact = lazy("{name} writes its tool calls as text; they are read", name=name)
+    else:
+        text = answer.text.strip()[:80] or "–"
+        fact = lazy(
+            "{name} answers, but did not call the tool it needed (it said: {text})", name=name, text=text
+        )
+    return warn("model", fact, better)
+
+
+class _Red:
+    """The only picture that the check shows."""
+
+    def read_bytes(self, person: Person | None, path: str) -> bytes:
+        from PIL import Image
+
+        file = io.BytesIO()
+        Image.new("RGB", (64, 64), path).save(file, "JPEG")
+        return file.getvalue()
+
+
+async def _picture(settings: Settings) -> Finding:
+    """Show the model a red picture; one that takes none is no fault."""
+    name, vision = settings.llm_model, Vision(settings, _Red())
+    model = ChatModel(settings, vision)
+    choose = lazy("choose a model that sees, where people send pictures")
+    try:
+        answer = await model.complete(ModelRequest("answer", _SHOWN)) if vision.sees else None
+    except ModelError as error:
+        return warn("pictures", error.told, cure_of(error, settings))
+    finally:
+        await model.close()
+    if answer is None or not vision.sees:
+        return ok("pictures", lazy("{name} is shown no pictures; people are told so", name=name), choose)
+    if "red" in answer.text.lower():
+        return ok("pictures", lazy("{name} sees pictures", name=name))
+    text = answer.text.strip()[:80] or "–"
+    fact = lazy("{name} did not see that a picture is red (it said: {text})", name=name, text=text)
+    return warn("pictures", fact, lazy("set VISION=off, or choose a model that sees"))
 
 
 async def _window(settings: Settings) -> list[Finding]:
@@ -92,19 +144,19 @@ async def _window(settings: Settings) -> list[Finding]:
     key = settings.openai_api_key.get_secret_value()
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     async with httpx2.AsyncClient(timeout=TELL_SECONDS, trust_env=False, headers=headers) as http:
-        for size_in, address, cure in (
-            (_ollama, f"{root}/api/ps", "start Ollama with OLLAMA_CONTEXT_LENGTH=16384"),
-            (_llama_cpp, f"{root}/props", "start llama-server with --ctx-size 16384"),
-            (_vllm, f"{base}/models", "start vLLM with --max-model-len 16384"),
+        for size_in, address, server in (
+            (_ollama, f"{root}/api/ps", "Ollama (OLLAMA_CONTEXT_LENGTH=16384)"),
+            (_llama_cpp, f"{root}/props", "llama-server --ctx-size 16384"),
+            (_vllm, f"{base}/models", "vLLM --max-model-len 16384"),
         ):
             try:
                 size = size_in((await http.get(address)).json(), model)
             except (httpx2.HTTPError, ValueError, LookupError, TypeError, AttributeError):
                 continue  # another kind of server
             if size >= SMALL_WINDOW:
-                return [ok("context window", f"{size} tokens")]
-            fact = f"{size} tokens are too few: longer prompts are cut or refused"
-            return [warn("context window", fact, cure)]
+                return [ok("context window", lazy("{size} tokens", size=size))]
+            fact = lazy("{size} tokens are too few: longer prompts are cut or refused", size=size)
+            return [warn("context window", fact, lazy("give it more: {server}", server=server))]
     return []
 
 
@@ -131,36 +183,41 @@ async def _classifier(model: ChatModel, settings: Settings) -> list[Finding]:
         await model.complete(ModelRequest("classify", messages))
     except ModelError as error:
         cure = cure_of(error, settings.model_copy(update={"llm_model": name}), "CLASSIFIER")
-        return [warn("classifier", f"{error}; the word index decides alone", cure)]
-    return [ok("classifier", f"{name} answers")]
+        fact = lazy("{error}; the word index decides alone", error=error.told)
+        return [warn("classifier", fact, cure)]
+    return [ok("classifier", lazy("{name} answers", name=name))]
 
 
 def cure_of(error: ModelError, settings: Settings, prefix: str = "LLM") -> str:
     """Return what the operator can do about a model that does not answer."""
     base = settings.openai_base_url.rstrip("/")
     if error.cause == "not_sent":
-        return (
+        return lazy(
             "start the model's server (with Docker Compose: docker compose up -d), and see that "
             "OPENAI_BASE_URL has its address; in a container this machine is host.docker.internal"
         )
     if error.cause == "timed_out":
-        return (
-            f"raise {prefix}_TIMEOUT (the first answer may have to load the model), or choose a smaller one"
+        return lazy(
+            "raise {prefix}_TIMEOUT (the first answer may have to load the model), or choose a smaller one",
+            prefix=prefix,
         )
     if error.status in (401, 403):
-        return "set OPENAI_API_KEY to a key that is valid there"
+        return lazy("set OPENAI_API_KEY to a key that is valid there")
     if error.status == 404 and "model" in str(error).lower().partition("404")[2]:
-        pull = f"; with Ollama: ollama pull {settings.llm_model}" if base else ""
-        return f"set {prefix}_MODEL to a model that is there{pull}"
+        name = settings.llm_model
+        if base:
+            return lazy(
+                "set {prefix}_MODEL to a model that is there; with Ollama: ollama pull {name}",
+                prefix=prefix,
+                name=name,
+            )
+        return lazy("set {prefix}_MODEL to a model that is there", prefix=prefix)
     if error.status in (*range(300, 400), 404, 405) or error.cause == "no_completion":
         wanted = base if base.endswith("/v1") else f"{base}/v1"
-        return f"see that OPENAI_BASE_URL is right; most servers need …/v1: {wanted}"
+        return lazy("see that OPENAI_BASE_URL is right; most servers need …/v1: {wanted}", wanted=wanted)
     if error.status == 429:
-        return "the key's quota is used up, or it is asked too often: see the provider's page"
-    return "see what the model's server says in its log"
-
-
-_MODELS = "docs/models.md"
+        return lazy("the key's quota is used up, or it is asked too often: see the provider's page")
+    return lazy("see what the model's server says in its log")
 
 
 def check_voice(settings: Settings) -> Iterator[Finding]:
@@ -171,26 +228,27 @@ def check_voice(settings: Settings) -> Iterator[Finding]:
         return
     transcriber = build_transcriber(settings)
     if not isinstance(transcriber, EndpointTranscriber):
-        cure = f"set TRANSCRIPTION_BASE_URL, or a model in a folder: {_MODELS}"
-        yield ok("voice notes", "nothing transcribes them; people are told so", cure)
+        cure = lazy("set TRANSCRIPTION_BASE_URL, or a model in a folder: docs/models.md")
+        yield ok("voice notes", lazy("nothing transcribes them; people are told so"), cure)
         return
     try:
         asyncio.run(_transcribe_silence(transcriber))
     except NotTranscribed as error:
-        cure = f"set TRANSCRIPTION_BASE_URL, or TRANSCRIPTION_MODEL= for none: {_MODELS}"
+        cure = lazy("set TRANSCRIPTION_BASE_URL, or TRANSCRIPTION_MODEL= for none: docs/models.md")
         told = warn if settings.transcription_base_url else ok  # few servers of models transcribe, too
-        yield told("voice notes", f"{settings.transcription_url} does not transcribe: {error}", cure)
+        fact = lazy("{url} does not transcribe: {error}", url=settings.transcription_url, error=error.told)
+        yield told("voice notes", fact, cure)
     else:
-        yield ok("voice notes", f"{model} transcribes them")
+        yield ok("voice notes", lazy("{name} transcribes them", name=model))
 
 
 def _local(folder: Path) -> Finding:
     if not folder.is_dir():
-        cure = "put a faster-whisper model there: nothing is downloaded by itself"
-        return fail("voice notes", f"there is no folder {folder}", cure)
+        cure = lazy("put a faster-whisper model there: nothing is downloaded by itself")
+        return fail("voice notes", lazy("there is no folder {folder}", folder=folder), cure)
     if importlib.util.find_spec("faster_whisper") is None:
-        return fail("voice notes", "faster-whisper is not installed", "pip install 'recado[voice]'")
-    return ok("voice notes", f"faster-whisper transcribes them with {folder.name}")
+        return fail("voice notes", lazy("faster-whisper is not installed"), "pip install 'recado[voice]'")
+    return ok("voice notes", lazy("faster-whisper transcribes them with {name}", name=folder.name))
 
 
 async def _transcribe_silence(transcriber: EndpointTranscriber) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import orjson
 
+from app.i18n import lazy
 from app.llm.errors import ModelError
 from app.llm.model import ModelAnswer, ModelRequest, ToolCall, Usage
 from app.llm.reading import bare_name, is_serializable, without_thoughts
@@ -20,11 +21,16 @@ def read_completion(body: bytes, request: ModelRequest, model: str) -> ModelAnsw
     try:
         data = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise ModelError(f"{model} answered with something that is not JSON", "no_completion") from error
+        raise ModelError(
+            lazy("{model} answered with something that is not JSON", model=model), "no_completion"
+        ) from error
     choices = data.get("choices") if isinstance(data, dict) else None
     if not isinstance(choices, list):
         detail = data.get("error") if isinstance(data, dict) else data
-        raise ModelError(f"{model} answered without choices: {str(detail)[:300]}", "no_completion")
+        raise ModelError(
+            lazy("{model} answered without choices: {reason}", model=model, reason=str(detail)[:300]),
+            "no_completion",
+        )
     first = choices[0] if choices and isinstance(choices[0], dict) else {}
     message = first.get("message")
     if not isinstance(message, dict):
@@ -73,7 +79,9 @@ def error_in(body: bytes, model: str, key: str) -> ModelError | None:
         return refusal(model, code, body, key=key)
     reason = _without(key, _reason(body))
     return ModelError(
-        f"{model} answered with an error: {reason[:300]}", "no_completion", reason=reason[:2_000]
+        lazy("{model} answered with an error: {reason}", model=model, reason=reason[:300]),
+        "no_completion",
+        reason=reason[:2_000],
     )
 
 
@@ -83,7 +91,7 @@ def refusal(
     """Return the error for an HTTP status; servers have been seen to repeat the key in its text."""
     reason = _without(key, _reason(body))
     return ModelError(
-        f"{model} answered {status}: {reason[:300]}",
+        lazy("{model} answered {status}: {reason}", model=model, status=status, reason=reason[:300]),
         "status",
         status=status,
         reason=reason[:2_000],

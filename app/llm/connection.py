@@ -8,6 +8,7 @@ import httpx2
 from openai import APIConnectionError, APIStatusError, AsyncOpenAI, DefaultAioHttpClient
 
 from app.http.endpoint import url_fault
+from app.i18n import lazy
 from app.llm.completions import error_in, refusal
 from app.llm.errors import ModelError
 
@@ -37,7 +38,10 @@ class Connection:
     async def post(self, model: str, body: bytes, seconds: float) -> bytes:
         """Return the body of an answer with status 200. Raises ModelError, whose text names the model."""
         if self._client is None:
-            raise ModelError(f"{model} cannot be reached: no connection: {self._fault}", "not_sent")
+            raise ModelError(
+                lazy("{model} cannot be reached: no connection: {reason}", model=model, reason=self._fault),
+                "not_sent",
+            )
         try:
             async with asyncio.timeout(seconds):  # the package's own limit begins anew with each byte
                 # as bytes: create() walks through every message, which takes 4 times the CPU
@@ -56,7 +60,10 @@ class Connection:
         except TimeoutError as error:
             raise _timed_out(model, seconds) from error
         except (httpx2.InvalidURL, OSError, ValueError) as error:
-            raise ModelError(f"{model} cannot be reached: no connection: {error}", "not_sent") from error
+            raise ModelError(
+                lazy("{model} cannot be reached: no connection: {reason}", model=model, reason=error),
+                "not_sent",
+            ) from error
         if wrapped := error_in(answer.content, model, self._key):
             raise wrapped
         return answer.content
@@ -111,11 +118,15 @@ def _connection_error(model: str, error: Exception, seconds: float) -> ModelErro
     status, message = getattr(cause, "status", 0), getattr(cause, "message", "")
     reason = f"{status} {message}" if status else str(cause) or type(cause).__name__
     if isinstance(cause, _NEVER_SENT):
-        return ModelError(f"{model} cannot be reached: no connection: {reason}", "not_sent")
+        return ModelError(
+            lazy("{model} cannot be reached: no connection: {reason}", model=model, reason=reason), "not_sent"
+        )
     if isinstance(cause, TimeoutError):
         return _timed_out(model, seconds)
-    return ModelError(f"{model} gave no answer: {reason}", "no_answer")
+    return ModelError(lazy("{model} gave no answer: {reason}", model=model, reason=reason), "no_answer")
 
 
 def _timed_out(model: str, seconds: float) -> ModelError:
-    return ModelError(f"{model} gave no answer within {seconds:g} s", "timed_out")
+    return ModelError(
+        lazy("{model} gave no answer within {seconds} s", model=model, seconds=f"{seconds:g}"), "timed_out"
+    )

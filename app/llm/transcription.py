@@ -8,6 +8,7 @@ from pathlib import Path
 import structlog
 
 from app.errors import RecadoError
+from app.i18n import lazy
 from app.processes.host import Command, HostedProcess, kept_environment
 from app.settings import Settings
 from app.text import Private
@@ -57,14 +58,16 @@ class EndpointTranscriber:
                 )
         except APIStatusError as error:
             final = 400 <= error.status_code < 500 and error.status_code not in {*_NO_SUCH_SERVICE, 408, 429}
-            raise NotTranscribed(f"the endpoint answered {error.status_code}", final=final) from error
+            raise NotTranscribed(
+                lazy("the endpoint answered {status}", status=error.status_code), final=final
+            ) from error
         except TimeoutError as error:
-            raise NotTranscribed(f"no answer within {SECONDS:g} s") from error
+            raise NotTranscribed(lazy("no answer within {seconds} s", seconds=f"{SECONDS:g}")) from error
         except (APIError, OSError, ValueError) as error:
-            raise NotTranscribed(f"no answer: {type(error).__name__}") from error
+            raise NotTranscribed(lazy("no answer: {reason}", reason=type(error).__name__)) from error
         text = getattr(answer, "text", None)
         if not isinstance(text, str):
-            raise NotTranscribed("the answer holds no text")
+            raise NotTranscribed(lazy("the answer holds no text"))
         return text.strip()[:LONGEST_TRANSCRIPT]
 
 

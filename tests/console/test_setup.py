@@ -4,9 +4,11 @@ import re
 from pathlib import Path
 from typing import Any
 
+from starlette.responses import Response
+
 from tests.console.test_abilities import post
 from tests.console.test_pages import Browser
-from tests.standins.model import ModelServer, echo
+from tests.standins.model import ModelServer, calls, echo
 from tests.world import NUMBER, SECRET, TOKEN, Graph, Server, wait_for
 
 HERE = "/console/setup"
@@ -66,6 +68,37 @@ def test_a_model_and_whatsapp_are_connected_without_a_terminal(tmp_path: Path) -
         graph.stop()
         model.stop()
         server.kill()
+
+
+def test_a_model_is_tried_with_a_tool_a_picture_and_a_voice_note_in_the_owners_language(
+    tmp_path: Path,
+) -> None:
+    def blind(body: dict[str, Any]) -> Any:
+        if body.get("tools"):
+            return calls(("add_numbers", {"first": 20, "second": 22}))
+        return Response("this model does not support image input", 400) if "image_url" in str(body) else "?"
+
+    sees = ModelServer(lambda body: "Red" if "image_url" in str(body) else blind(body), lambda data: "")
+    not_sees = ModelServer(blind)
+    try:
+        for model, facts in (
+            (sees, ("llama herramientas", "tiny ve imágenes", "whisper-1 las transcribe")),
+            (not_sees, ("llama herramientas", "no se le muestran imágenes", "el servicio respondió 404")),
+        ):
+            server = Server(tmp_path, OPENAI_BASE_URL=model.url, LLM_MODEL="tiny")
+            server.start()
+            try:
+                browser = Browser(server)
+                browser.http.headers["accept-language"] = "es"
+                shown = post(browser, HERE, f"{HERE}/check", what="model")
+                assert [fact for fact in facts if fact not in shown] == []
+                assert "badge warn" not in shown
+                assert "badge fail" not in shown
+            finally:
+                server.kill()
+    finally:
+        sees.stop()
+        not_sees.stop()
 
 
 def test_a_link_from_an_owners_chat_signs_in_once(offline_town: Any) -> None:
