@@ -14,6 +14,7 @@ from app.errors import ConfigurationError, RecadoError
 
 _MODULES = {
     "app.cli.server": ("serve", "token", "simulator"),
+    "app.cli.setup": ("setup",),
     "app.cli.chat": ("chat",),
     "app.doctor": ("doctor",),
     "app.cli.people": ("people", "approvals", "export", "erase"),

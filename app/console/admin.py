@@ -8,12 +8,13 @@ from fastapi import APIRouter, Body, Depends, Request
 from pydantic import BaseModel, Field
 
 from app.assistant import Assistant
+from app.console.setup import keep
 from app.erasure import Erasure
 from app.errors import RecadoError
 from app.http.dependencies import Guard
 from app.simulator.simulator import Simulator
 from app.store import approvals, audit
-from app.store.ownership import invite
+from app.store.ownership import invite, offer_ownership
 from app.store.personal_data import ErasedPerson
 
 LONGEST_WAIT = 25.0
@@ -99,6 +100,21 @@ def admin_router(
         erased = await erasure.erase(assistant.realm, who)
         await note("people/erase", erased.who.id)
         return Result(result=erased)
+
+    @router.post("/setup/save")
+    async def save_setup(request: Request, given: Annotated[dict[str, str], Body(embed=True)]) -> Texts:
+        """Keep settings as the console's Setup does, and start anew with them."""
+        request.app.state.restart(await asyncio.to_thread(keep, assistant.settings, given))
+        await note("setup/save")
+        return Result(result={})
+
+    @router.post("/setup/owner")
+    async def owner_code() -> Texts:
+        """Make the code that makes an owner of who sends it, "" where somebody owns already."""
+        rules, now = assistant.access.access_rules(assistant.realm), time.time()
+        code = await store.tx(lambda conn: offer_ownership(conn, rules, now))
+        await note("setup/owner")
+        return Result(result={"code": code or ""})
 
     @router.post("/approvals")
     async def list_approvals() -> Result[list[OpenApproval]]:

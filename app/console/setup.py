@@ -1,4 +1,4 @@
-"""The page that sets the assistant up: WhatsApp, the model, the owner, a backup."""
+"""The page that sets the assistant up, and its parts, which `recado setup` uses too."""
 
 import asyncio
 import os
@@ -8,6 +8,7 @@ import sqlite3
 import tempfile
 import time
 import zipfile
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -20,21 +21,38 @@ from pydantic import SecretStr
 from starlette.background import BackgroundTask
 
 from app.channels.access import shown_name
-from app.console.site import HEADERS, Site, back, language_of
+from app.console.site import HEADERS, Site, back
 from app.errors import RecadoError
 from app.http.endpoint import url_fault
-from app.i18n import say
+from app.i18n import lazy
 from app.security import write_private
 from app.settings import OWN_FILE, Settings, own_settings
 from app.store import ownership, people
 from app.store.database import Connection, meta, scalar
+from app.store.ownership import AccessRules
 
-WHATSAPP = (
-    *("WHATSAPP_ACCESS_TOKEN", "WHATSAPP_PHONE_NUMBER_ID", "WHATSAPP_APP_SECRET"),
-    *("WHATSAPP_VERIFY_TOKEN", "PUBLIC_URL", "WHATSAPP_API_URL"),
+TITLES = {
+    "PUBLIC_URL": lazy("The https address at which the internet reaches this server"),
+    "WHATSAPP_PHONE_NUMBER_ID": lazy("Id of the phone number"),
+    "WHATSAPP_ACCESS_TOKEN": lazy("Access token"),
+    "WHATSAPP_APP_SECRET": lazy("App secret"),
+    "WHATSAPP_VERIFY_TOKEN": lazy("Verify token"),
+    "WHATSAPP_API_URL": lazy("Address of the Graph API"),
+    "OPENAI_BASE_URL": lazy("Address of the model's server"),
+    "LLM_MODEL": lazy("Name of the model"),
+    "OPENAI_API_KEY": lazy("Key, where the server wants one"),
+    "ACCESS": lazy("Who may write"),
+    "TIMEZONE": lazy("Time zone"),
+}
+WHATSAPP_STEPS = (
+    lazy("At developers.facebook.com make an app of the kind Business, and add WhatsApp to it."),
+    lazy("API Setup shows the id of the phone number: copy it here."),
+    lazy("App settings > Basic shows the app secret: copy it here."),
+    lazy(
+        "Business settings > Users > System users > Generate token, without expiry, with "
+        "whatsapp_business_messaging and whatsapp_business_management: copy it here."
+    ),
 )
-MODEL = ("OPENAI_BASE_URL", "LLM_MODEL", "OPENAI_API_KEY")
-PEOPLE = ("ACCESS", "TIMEZONE")
 FIND_SECONDS = 1.5
 PARTS = {
     "whatsapp": ("WhatsApp", "people"),
@@ -57,20 +75,14 @@ def add_setup(site: Site) -> None:
         """Show every step with what is done and what is missing."""
         rules = assistant.access.access_rules(assistant.realm)
 
-        def rows(conn: Connection) -> dict[str, Any]:
-            first = "SELECT min(m.at) FROM messages m JOIN conversations c ON c.id = m.conversation_id"
-            owners = [people.shown_as(conn, one)[0] for one in people.owners(conn, rules)]
-            return {
-                "handshake_at": float(meta(conn, "handshake") or 0),
-                "first_at": scalar(conn, f"{first} WHERE c.channel = 'whatsapp' AND m.direction = 'in'"),
-                "owners": [shown_name(name) for name in owners],
-            }
-
         async def read() -> dict[str, Any]:
-            return await site.store.read(rows) | {
+            return {
+                "steps": steps(settings, await site.store.read(lambda conn: progress(conn, rules))),
                 "settings": settings,
-                "values": {name: _shown(settings, name) for name in (*WHATSAPP, *MODEL, *PEOPLE)},
-                "fixed": _fixed(settings),
+                "titles": TITLES,
+                "whatsapp_steps": WHATSAPP_STEPS,
+                "values": {name: shown_value(settings, name) for name in TITLES},
+                "fixed": fixed(settings),
                 "verify_token": settings.whatsapp_verify_token.get_secret_value() or verify_token,
                 "realm": assistant.realm,
             }
@@ -80,20 +92,7 @@ def add_setup(site: Site) -> None:
     @router.post("/console/setup/save")
     async def save(request: Request) -> Response:
         """Keep settings, and start anew with them."""
-        form, fixed = request.state.form, _fixed(settings)
-        given = {name: form[name].strip() for name in (*WHATSAPP, *MODEL, *PEOPLE) if name in form}
-        given = {name: value for name, value in given.items() if name not in fixed}
-        for name, value in list(given.items()):
-            if not value and _is_secret(name):  # left as it is
-                del given[name]
-            _check(name, value)
-        kept = own_settings(settings.data_dir) | given
-        text = "".join(f"{name}='{value}'\n" for name, value in kept.items() if value)
-        await asyncio.to_thread(write_private, settings.data_dir / OWN_FILE, text)
-        changes = {
-            _FIELDS[name]: SecretStr(value) if _is_secret(name) else value for name, value in given.items()
-        }
-        request.app.state.restart(settings.model_copy(update=changes))
+        request.app.state.restart(await asyncio.to_thread(keep, settings, request.state.form))
         return site.render(request, "restarting.html")
 
     @router.post("/console/setup/check")
@@ -106,8 +105,7 @@ def add_setup(site: Site) -> None:
     @router.post("/console/setup/ollama")
     async def ollama(request: Request) -> Response:
         """Look for models of Ollama on this machine."""
-        async with httpx2.AsyncClient(timeout=FIND_SECONDS, trust_env=False) as http:
-            found = [one for url in _OLLAMAS if (one := await _models(http, url))]
+        found = await find_ollama()
         return site.render(request, "ollama.html", found=found)
 
     @router.post("/console/setup/owner")
@@ -120,10 +118,7 @@ def add_setup(site: Site) -> None:
     @router.post("/console/setup/backup")
     async def backup(request: Request) -> Response:
         """Give out the database and what was installed and written, without our secrets."""
-        if not isinstance(settings.database, Path):
-            text = say(language_of(request), "The database is PostgreSQL: back it up with pg_dump.")
-            raise RecadoError(text)
-        path = await asyncio.to_thread(_backup, settings.database, settings.data_dir)
+        path = await asyncio.to_thread(make_backup, settings)
         name = f"recado-{time.strftime('%Y-%m-%d')}.zip"
         end = BackgroundTask(path.unlink, missing_ok=True)
         return FileResponse(path, headers=HEADERS, filename=name, background=end)
@@ -134,38 +129,88 @@ def add_setup(site: Site) -> None:
         return back("/console/setup")
 
 
-def _is_secret(name: str) -> bool:
+def progress(conn: Connection, rules: AccessRules) -> dict[str, Any]:
+    """Return what arrived from Meta, and the names of the owners."""
+    first = "SELECT min(m.at) FROM messages m JOIN conversations c ON c.id = m.conversation_id"
+    owners = [people.shown_as(conn, one)[0] for one in people.owners(conn, rules)]
+    return {
+        "handshake": float(meta(conn, "handshake") or 0) > 0,
+        "message": scalar(conn, f"{first} WHERE c.channel = 'whatsapp' AND m.direction = 'in'") is not None,
+        "owners": [shown_name(name) for name in owners],
+    }
+
+
+def steps(settings: Settings, made: Mapping[str, Any]) -> list[tuple[str, bool, str]]:
+    """Return each step with whether it is done, and its name; `made` is the progress."""
+    is_connected = not settings.uses_simulator and not settings.missing_credentials
+    names = ", ".join(made["owners"])
+    owned = lazy("Owners: {names}", names=names) if names else lazy("Somebody owns this assistant")
+    return [
+        ("whatsapp", is_connected, lazy("WhatsApp's four values are here")),
+        ("handshake", made["handshake"], lazy("Meta's handshake arrived")),
+        ("message", made["message"], lazy("The first message arrived")),
+        ("model", settings.has_model, lazy("A model is connected")),
+        ("owner", bool(names), owned),
+    ]
+
+
+def keep(settings: Settings, given: Mapping[str, str]) -> Settings:
+    """Keep settings in DATA_DIR; return those to start anew with. Blocks. Raises RecadoError.
+
+    An empty secret stays as it is, and so does what the environment or `.env` gives.
+    """
+    set_there = fixed(settings)
+    written = {name: given[name].strip() for name in TITLES if name in given and name not in set_there}
+    written = {name: value for name, value in written.items() if value or not is_secret(name)}
+    for name, value in written.items():
+        check_value(name, value)
+    kept = own_settings(settings.data_dir) | written
+    text = "".join(f"{name}='{value}'\n" for name, value in kept.items() if value)
+    write_private(settings.data_dir / OWN_FILE, text)
+    changes = {_FIELDS[name]: SecretStr(one) if is_secret(name) else one for name, one in written.items()}
+    return settings.model_copy(update=changes)
+
+
+def is_secret(name: str) -> bool:
     return Settings.model_fields[_FIELDS[name]].annotation is SecretStr
 
 
-def _shown(settings: Settings, name: str) -> str:
+def shown_value(settings: Settings, name: str) -> str:
     """Return a setting as its form shows it: a secret only by whether it is set."""
     value = getattr(settings, _FIELDS[name])
     return ("•" if value.get_secret_value() else "") if isinstance(value, SecretStr) else str(value)
 
 
-def _fixed(settings: Settings) -> frozenset[str]:
+def fixed(settings: Settings) -> frozenset[str]:
     """Return the settings that the environment or `.env` gives: they come before what is kept here."""
-    own, fixed = own_settings(settings.data_dir), set()
-    for name in (*WHATSAPP, *MODEL, *PEOPLE):
+    own, found = own_settings(settings.data_dir), set()
+    for name in TITLES:
         value = getattr(settings, _FIELDS[name])
         plain = value.get_secret_value() if isinstance(value, SecretStr) else str(value)
         if _FIELDS[name] in settings.model_fields_set and plain and own.get(name) != plain:
-            fixed.add(name)
-    return frozenset(fixed)
+            found.add(name)
+    return frozenset(found)
 
 
-def _check(name: str, value: str) -> None:
+def check_value(name: str, value: str) -> None:
     """Raise RecadoError for a value that cannot be kept or would not work."""
-    fault = "" if _PLAIN.fullmatch(value) else "it has a space, a quotation mark or a special character in it"
-    if value and name in ("PUBLIC_URL", "OPENAI_BASE_URL", "WHATSAPP_API_URL"):
-        fault = fault or url_fault(value)
-    if name == "ACCESS" and value not in ("listed", "code", "everyone"):
-        fault = "it is listed, code or everyone"
-    if name == "TIMEZONE" and value and value not in available_timezones():
-        fault = "it is no time zone; write America/Santiago or the like"
+    fault = ""
+    if not _PLAIN.fullmatch(value):
+        fault = lazy("it has a space, a quotation mark or a special character in it")
+    elif value and name in ("PUBLIC_URL", "OPENAI_BASE_URL", "WHATSAPP_API_URL"):
+        fault = url_fault(value)
+    elif name == "ACCESS" and value not in ("listed", "code", "everyone"):
+        fault = lazy("it is listed, code or everyone")
+    elif name == "TIMEZONE" and value and value not in available_timezones():
+        fault = lazy("it is no time zone; write America/Santiago or the like")
     if fault:
-        raise RecadoError(f"{name}: {fault}")
+        raise RecadoError(lazy("{name}: {fault}", name=name, fault=fault))
+
+
+async def find_ollama() -> list[tuple[str, list[str]]]:
+    """Return the addresses on this machine at which Ollama answers, each with the names of its models."""
+    async with httpx2.AsyncClient(timeout=FIND_SECONDS, trust_env=False) as http:
+        return [one for url in _OLLAMAS if (one := await _models(http, url))]
 
 
 async def _models(http: httpx2.AsyncClient, url: str) -> tuple[str, list[str]] | None:
@@ -177,8 +222,14 @@ async def _models(http: httpx2.AsyncClient, url: str) -> tuple[str, list[str]] |
         return None
 
 
-def _backup(database: Path, data_dir: Path) -> Path:
-    """Write a zip file with a whole copy of the database beside the files of the operator. Blocks."""
+def make_backup(settings: Settings) -> Path:
+    """Return a zip file with the whole database beside the files of the operator, without our secrets.
+
+    Blocks. Raises RecadoError where the database is no file.
+    """
+    database, data_dir = settings.database, settings.data_dir
+    if not isinstance(database, Path):
+        raise RecadoError(lazy("The database is PostgreSQL: back it up with pg_dump."))
     handle, name = tempfile.mkstemp(dir=data_dir, prefix=".backup-", suffix=".zip")
     os.close(handle)
     copy = Path(f"{name}.db")

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from app.errors import RecadoError
+from app.i18n import lazy
 
 CONNECT_SECONDS = 5.0
 IDLE_SECONDS = 15.0
@@ -144,5 +145,5 @@ def url_fault(url: str) -> str:
     except ValueError:
         is_http = False
     if not is_http:
-        return "the address is not of the form http://host or https://host"
-    return "the address holds a user's name: use the key instead" if parts.username is not None else ""
+        return lazy("the address is not of the form http://host or https://host")
+    return lazy("the address holds a user's name: use the key instead") if parts.username is not None else ""

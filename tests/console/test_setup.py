@@ -3,12 +3,15 @@
 import re
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
+import pytest
 from starlette.responses import Response
 
 from tests.console.test_abilities import post
 from tests.console.test_pages import Browser
 from tests.standins.model import ModelServer, calls, echo
+from tests.test_cli import House, Terminal
 from tests.world import NUMBER, SECRET, TOKEN, Graph, Server, wait_for
 
 HERE = "/console/setup"
@@ -64,6 +67,59 @@ def test_a_model_and_whatsapp_are_connected_without_a_terminal(tmp_path: Path) -
         server.start(wait=False)
         wait_for(server.healthy, "the server")
         assert browser.page(HERE).count("not yet") == 0
+    finally:
+        graph.stop()
+        model.stop()
+        server.kill()
+
+
+@pytest.mark.slow
+def test_the_same_steps_are_taken_in_a_terminal(tmp_path: Path) -> None:
+    server, model = Server(tmp_path), ModelServer(echo)
+    graph = Graph(tmp_path, server, people=[], crowd=1)
+    server.env["WHATSAPP_API_URL"] = f"http://127.0.0.1:{graph.port}/v25.0"
+    try:
+        server.start()
+        with Terminal(House(tmp_path, server.env), "setup") as terminal:
+            terminal.type("y\n", "at which the internet reaches this server")
+            terminal.type("recado.example\n", "http://host or https://host")
+            terminal.type("https://recado.example\n", "Id of the phone number")
+            for value, asked in (
+                (NUMBER, "Access token: "),
+                (TOKEN, "App secret: "),
+                (SECRET, "Verify token  "),
+            ):
+                terminal.type(f"{value}\n", asked)
+            terminal.expect("Waiting")
+            assert "https://recado.example/webhook" in terminal.seen
+            token = re.search(r"Verify token  (\S+)", terminal.seen)
+            assert token is not None
+            handshake = {"hub.mode": "subscribe", "hub.verify_token": token[1], "hub.challenge": "7"}
+            assert server.http.get("/webhook", params=handshake).text == "7"
+            terminal.expect("[x] Meta's handshake arrived")
+            terminal.expect("Connect a model?")
+            terminal.type("y\n", "Address of the model's server")
+            for value, asked in (
+                (model.url, "Name of the model"),
+                ("tiny", "wants one: "),
+                ("", "tiny answers"),
+            ):
+                terminal.type(f"{value}\n", asked)
+            terminal.expect("who may write?")
+            terminal.type("y\n", "Waiting")
+            code = re.search(r"\w{4}-\w{4}-\w{4}", terminal.seen)
+            assert code is not None
+            graph.say("p0", code[0])
+            terminal.expect("[x] Owners: ")
+            terminal.type("code\n", "Save a backup?")
+            terminal.type("y\n", "File")
+            terminal.type("kept.zip\n", "Saved kept.zip")
+            assert terminal.status() == 0
+        assert TOKEN not in terminal.seen
+        assert SECRET not in terminal.seen
+        assert "recado.db" in ZipFile(tmp_path / "kept.zip").namelist()
+        graph.say("p0", "are you there?")
+        assert "are you there?" in graph.reply("p0", 2)
     finally:
         graph.stop()
         model.stop()
