@@ -11,6 +11,7 @@ import pytest
 from starlette.responses import JSONResponse
 
 from app.simulator.media import canned_clip
+from tests.console.test_pages import Browser
 from tests.standins.model import completion, echo
 from tests.world import wait_for
 
@@ -57,6 +58,29 @@ def test_a_guest_waits_who_has_had_all_answers_and_as_a_member_is_answered_at_on
     assert "Manaus" in answer
     assert "Recife" in answer
     assert sum("Used up" in text for text in graph.texts("owner")) == 1
+
+
+def test_an_owner_gives_one_person_limits_of_their_own(make_world: Any) -> None:
+    server, graph = make_world(crowd=0, graph={"people": PEOPLE}, GUEST_LIMIT="1/day", **BUSINESS)
+    asked = "what time is it in London?"
+    for person in ("member", "guest"):
+        graph.say(person, asked)
+        graph.reply(person)
+    ids = {row["value"]: row["person_id"] for row in server.rows("SELECT value, person_id FROM aliases")}
+    member, guest = (f"/console/people/{ids[phone]}" for phone in ("12125550001", "5511955501234"))
+    browser = Browser(server)
+    assert browser.send(member, f"{member}/limits", answers="two") == 400
+    assert browser.send(member, f"{member}/limits", answers="1", tokens="") == 303
+    graph.say("member", asked)
+    assert "as much as I may for now" in graph.reply("member", 2)
+    assert waiting(server) == {"person": 1}
+    graph.say("guest", asked)
+    graph.reply("guest", 2)
+    assert browser.send(guest, f"{guest}/limits", answers="3", tokens="") == 303  # it counts at once
+    graph.reply("guest", 3)
+    assert browser.send(member, f"{member}/limits", answers="0", tokens="1") == 303
+    graph.reply("member", 3)
+    assert 'value="1"' in browser.page(member)
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """The pages of people: roles, invitations, and all that is kept of one."""
 
+import re
 import time
 from math import ceil
 from typing import Any, Literal
@@ -9,7 +10,8 @@ from fastapi import Request, Response
 
 from app.console.site import HEADERS, Site, back
 from app.errors import RecadoError
-from app.store import journal, ownership, people, personal_data, skill_data, summaries
+from app.i18n import lazy
+from app.store import journal, limits, ownership, people, personal_data, skill_data, summaries
 from app.store.database import Connection
 from app.store.tool_statistics import day_of
 from app.store.turn_state import summary_of
@@ -66,6 +68,7 @@ def add_people(site: Site) -> None:
                     line for one in where for part in summary_of(conn, one.id).values() for line in part
                 ],
                 "tokens": journal.tokens_used(conn, id, today),
+                "answers": limits.answers_to(conn, id, time.time())["day"],
             }
 
         async def read() -> dict[str, Any]:
@@ -93,9 +96,11 @@ def add_people(site: Site) -> None:
         try:
             uses, hours = int(form.get("uses", "1")), float(form.get("hours", "48"))
         except ValueError as error:
-            raise RecadoError("write a number of uses and of hours") from error
+            raise RecadoError(lazy("write a number of uses and of hours")) from error
         if not (1 <= uses <= MOST_USES and 0 < hours <= MOST_HOURS):
-            raise RecadoError(f"an invitation has up to {MOST_USES} uses, within {MOST_HOURS} hours")
+            raise RecadoError(
+                lazy("an invitation has up to {n} uses, within {hours} hours", n=MOST_USES, hours=MOST_HOURS)
+            )
         until = time.time() + hours * 3600
         code = await site.store.tx(lambda conn: ownership.invite(conn, role, uses, until))
         return site.render(request, "invited.html", code=code, until=until)
@@ -107,13 +112,29 @@ def add_people(site: Site) -> None:
         await site.store.tx(lambda conn: ownership.withdraw_invitation(conn, code_hash))
         return back(HERE)
 
+    @router.post(f"{HERE}/{{id}}/limits")
+    async def limit(request: Request, id: str) -> Response:
+        """Keep what a person may have in a day; an empty field is what the settings say."""
+        request.state.subject = id
+        given = [request.state.form.get(name, "").strip() for name in ("answers", "tokens")]
+        if not all(re.fullmatch(r"\d{0,9}", one, re.ASCII) for one in given):
+            raise RecadoError(lazy("write whole numbers, 0 for no limit, or nothing"))
+        answers, tokens = (int(one) if one else None for one in given)
+
+        def write(conn: Connection) -> None:
+            _known(conn, id)
+            limits.set_daily(conn, id, answers, tokens)
+
+        await site.store.tx(write, then=lambda _: assistant.sweep.soon())
+        return back(f"{HERE}/{id}")
+
     @router.post(f"{HERE}/{{id}}/forget")
     async def forget(request: Request, id: str) -> Response:
         """Forget a fact about a person, or a line of the summary of their conversation."""
         request.state.subject = id
         kind, _, number = request.state.form.get("what", "").partition(":")
         if not number.isdecimal():
-            raise RecadoError("this is nothing that is remembered")
+            raise RecadoError(lazy("this is nothing that is remembered"))
 
         def write(conn: Connection) -> None:
             if kind == "fact":
@@ -129,7 +150,7 @@ def add_people(site: Site) -> None:
         """Erase everything that is kept of a person."""
         request.state.subject = id
         if not request.state.form.get("sure"):
-            raise RecadoError("mark that you are sure: it cannot be undone")
+            raise RecadoError(lazy("mark that you are sure: it cannot be undone"))
         await site.erasure.erase(realm, id)
         return back(HERE)
 
@@ -145,5 +166,5 @@ def _known(conn: Connection, id: str) -> personal_data.DataSubject:
     """Return a person by our own id alone. Raises RecadoError."""
     found = personal_data.find(conn, "whatsapp", id)
     if found.id != id:
-        raise RecadoError("nobody is known by this id")
+        raise RecadoError(lazy("nobody is known by this id"))
     return found

@@ -1,5 +1,6 @@
 """How much of each limit was used, by hours of UTC."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
@@ -43,6 +44,18 @@ def answers_to(conn: Connection, person: str, now: float) -> dict[Period, int]:
     """Return how many turns of a person began in this hour, on this day and in this month."""
     sql = "SELECT count(*) FROM turns WHERE person_id = ? AND created_at BETWEEN ? AND ?"
     return {period: scalar(conn, sql, person, _begins(period, now), now) for period in PERIODS}
+
+
+def answers_allowed(conn: Connection, person: str, usual: Limit) -> Limit:
+    """Return the limit on answers to a person: the usual one, with their own of a day where they have one."""
+    own = scalar(conn, "SELECT daily_answers FROM people WHERE id = ?", person)
+    return usual if own is None else replace(usual, day=own)
+
+
+def set_daily(conn: Connection, person: str, answers: int | None, tokens: int | None) -> None:
+    """Keep what a person may have in a day, None for what the settings say; look anew at what waits."""
+    update(conn, "people", "id = ?", person, daily_answers=answers, daily_tokens=tokens)
+    release(conn, person)
 
 
 def reached(limit: Limit, amounts: dict[Period, int], share: float = 1.0) -> Period | None:

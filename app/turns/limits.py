@@ -12,7 +12,7 @@ from app.errors import RecadoError
 from app.i18n import say
 from app.messages import Outgoing
 from app.people import Conversation, Person
-from app.settings import Settings
+from app.settings import Limit, Settings
 from app.store import alerts, events, limits, outbox, people
 from app.store.billing import MILLION, REGULAR, RateTable
 from app.store.database import Connection
@@ -117,7 +117,7 @@ class Limits:
     ) -> Gate:
         """Tell the person, once in a period, that they have to wait; owners only of what is used up."""
         until, told = limits.period_ends(period, now), list[str]()
-        if self._reached(conn, person, now) == (what, period):
+        if what != "person" and self._reached(conn, person, now) == (what, period):
             told = self._tell_owners(conn, what, period, now)
         if what not in ("sent", "budget"):  # else nothing may be sent
             wait = _duration(until - now, person.language)
@@ -182,12 +182,11 @@ class Limits:
         share = GUESTS_TOKENS if person.is_guest else 1.0
         if period := limits.reached(settings.token_limit, amounts, share):
             return "tokens", period
+        most = limits.answers_allowed(conn, person.id, settings.guest_limit if person.is_guest else Limit())
+        if most and (period := limits.reached(most, limits.answers_to(conn, person.id, now))):
+            return "guest" if person.is_guest else "person", period
         if not person.is_guest:
             return None
-        if settings.guest_limit and (
-            period := limits.reached(settings.guest_limit, limits.answers_to(conn, person.id, now))
-        ):
-            return "guest", period
         if settings.guests_limit and (
             period := limits.reached(settings.guests_limit, limits.used(conn, "guests", now))
         ):

@@ -246,7 +246,8 @@ class TurnContext:
 
         Raises OverBudget when none are left; the first answer of a day is given whatever the prompt takes.
         """
-        budget = self.settings.daily_token_budget
+        own = self.state.person["daily_tokens"]
+        budget = self.settings.daily_token_budget if own is None else own
         if not budget:
             return 0
         left = budget - self.tokens_today - self.prompt.tokens(tools)
