@@ -19,15 +19,11 @@ ANSWER_BYTES = 8 * 1024 * 1024
 
 
 class NotSent(RecadoError):
-    """No byte of the request left this machine."""
+    """No byte of the body left this machine: the request can have had no effect."""
 
 
 class NoAnswer(RecadoError):
     """The request may have arrived, and no whole answer came back."""
-
-
-class TimedOut(NoAnswer):
-    """The other side was still at it when the time was up."""
 
 
 class TooLong(NoAnswer):
@@ -73,14 +69,14 @@ class Endpoint:
     ) -> Answer:
         """Return the answer to a body within `seconds`; `headers` go with this one alone.
 
-        Raises NotSent, TimedOut or NoAnswer.
+        Raises NotSent or NoAnswer.
         """
         sent = {**self._headers, "Content-Type": content_type, **headers}
         async with self._answered("POST", self._url + path, seconds, sent, body) as response:
             return await _read(response)
 
     async def get(self, path: str, seconds: float) -> Answer:
-        """Return the answer to a GET. Raises NotSent, TimedOut or NoAnswer."""
+        """Return the answer to a GET. Raises NotSent or NoAnswer."""
         async with self._answered("GET", self._url + path, seconds, self._headers) as response:
             return await _read(response)
 
@@ -88,7 +84,7 @@ class Endpoint:
         """Write what another address of the same service answers into a new file, at most `limit` bytes.
 
         The headers go along, so the caller makes sure that the address may have them. The answer has no body.
-        Raises NotSent, TimedOut or NoAnswer; TooLong past the limit.
+        Raises NotSent or NoAnswer; TooLong past the limit.
         """
         async with self._answered("GET", url, seconds, self._headers) as response:
             if response.status_code == 200:
@@ -101,24 +97,34 @@ class Endpoint:
     async def _answered(
         self, method: str, url: str, seconds: float, headers: Mapping[str, str], body: bytes | None = None
     ) -> AsyncIterator[httpx2.Response]:
-        """Send a request; what goes wrong until the end of the block is NotSent, TimedOut or NoAnswer."""
+        """Send a request; what goes wrong until the end of the block is NotSent or NoAnswer.
+
+        It may also have waited in vain for one of the connections, or have met one that was closed.
+        """
         if self._fault:
             raise NotSent(f"no connection: {self._fault}")
         if self._client is None:
             timeout = httpx2.Timeout(None, connect=CONNECT_SECONDS)
             self._client = httpx2.AsyncClient(limits=self._limits, timeout=timeout, trust_env=False)
+        steps: set[str] = set()
+
+        async def note(step: str, _: object) -> None:
+            steps.add(step)
+
         try:
             async with (
                 asyncio.timeout(seconds),
-                self._client.stream(method, url, content=body, headers=headers) as response,
+                self._client.stream(
+                    method, url, content=body, headers=headers, extensions={"trace": note}
+                ) as response,
             ):
                 yield response
-        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.InvalidURL) as error:
-            raise NotSent(f"no connection: {str(error) or type(error).__name__}") from error
-        except TimeoutError as error:
-            raise TimedOut(f"no answer within {seconds:g} s") from error
-        except (httpx2.HTTPError, OSError) as error:
-            raise NoAnswer(f"no answer: {str(error) or type(error).__name__}") from error
+        except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+            late = isinstance(error, TimeoutError)
+            said = f" within {seconds:g} s" if late else f": {str(error) or type(error).__name__}"
+            if "http11.send_request_body.started" not in steps:
+                raise NotSent(f"no connection{said}") from error
+            raise NoAnswer(f"no answer{said}") from error
 
 
 async def _pieces(response: httpx2.Response, limit: int) -> AsyncIterator[bytes]:

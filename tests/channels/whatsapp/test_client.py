@@ -12,6 +12,7 @@ import pytest
 from app.channels.whatsapp.bodies import message_body
 from app.channels.whatsapp.channel import WhatsAppChannel
 from app.channels.whatsapp.errors import read_response
+from app.http.endpoint import Endpoint, NoAnswer, NotSent
 from app.messages import Accepted, Address, Outgoing, Refused, Unknown
 from app.store.media import MediaFolder
 from tests.standins.raw import HEAD, raw_server
@@ -172,6 +173,20 @@ async def test_no_connection_means_not_sent() -> None:
     await client.close()
     assert isinstance(result, Refused)
     assert result.then == "retry"
+
+
+async def test_a_request_that_waited_in_vain_for_a_connection_was_not_sent() -> None:
+    async with raw_server(hang=True) as (url, heads):
+        endpoint = Endpoint(url, {}, connections=1)
+        first = asyncio.create_task(endpoint.post("/messages", b"{}", 5))
+        while not heads:
+            await asyncio.sleep(0.01)
+        with pytest.raises(NotSent, match="no connection within"):
+            await endpoint.post("/messages", b"{}", 0.1)
+        first.cancel()
+        with pytest.raises(NoAnswer, match="no answer within"):  # its body had left
+            await endpoint.post("/messages", b"{}", 0.1)
+        await endpoint.close()
 
 
 async def test_the_token_goes_to_the_graph_api_alone(monkeypatch: pytest.MonkeyPatch) -> None:
