@@ -25,7 +25,6 @@ ANY_LIVES = (
     f"SELECT 1 FROM procrastinate_workers WHERE last_heartbeat > now() - interval '{SILENT_SECONDS} s'"
 )
 _FETCHED_SECONDS = 10
-_CLOCK = "SELECT extract(epoch FROM clock_timestamp())::double precision"
 _SECONDS_SILENT = "extract(epoch FROM now() - last_heartbeat)"
 
 
@@ -34,7 +33,7 @@ def register(conn: Connection, *, alone: bool) -> int:
 
     Raises StoreError if its clock differs from that of the others, unless it is `alone`.
     """
-    off = _seconds_off(time.time(), scalar(conn, _CLOCK))
+    off = postgres.seconds_off(time.time(), scalar(conn, f"SELECT {postgres.CLOCK}"))
     if off and not alone:
         raise StoreError(f"the clock of this machine is {off:.0f} s off the database's: set it right")
     number: int = scalar(conn, "SELECT worker_id FROM procrastinate_register_worker_v1()")
@@ -108,12 +107,6 @@ def _defer(conn: Connection, conversations: Sequence[str]) -> None:
         )
 
 
-def _seconds_off(asked: float, answered: float) -> float:
-    """Return by how much our clock differs from the database's answer to a question `asked`, 0 for little."""
-    off = max(asked - answered, answered - time.time())
-    return off if off > outbox.CLOCK_SECONDS else 0.0
-
-
 class Heartbeat:
     """Shows in a thread of its own that this process lives, so that a busy loop does not look dead.
 
@@ -166,10 +159,10 @@ class Heartbeat:
         asked = time.time()
         row = connection.execute(
             "UPDATE procrastinate_workers SET last_heartbeat = now() WHERE id = ?"
-            f" RETURNING id = (SELECT min(id) FROM procrastinate_workers), ({_CLOCK})",
+            f" RETURNING id = (SELECT min(id) FROM procrastinate_workers), {postgres.CLOCK}",
             (self._worker,),
         ).fetchone()
-        if row is not None and not self._alone and (off := _seconds_off(asked, row[1])):
+        if row is not None and not self._alone and (off := postgres.seconds_off(asked, row[1])):
             log.error("the clock of this machine is wrong: others go on with its work", off=round(off))
             connection.execute("DELETE FROM procrastinate_workers WHERE id = ?", (self._worker,))
             row = None

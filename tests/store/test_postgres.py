@@ -4,14 +4,17 @@ With TEST_DATABASE_URL the tests of store, turns, schedule and memory have their
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
 
 from app.errors import StoreError, StoreLockedError
+from app.store import workers
 from app.store.database import Connection, Database
-from tests.databases import new_database
+from tests.databases import SERVER, new_database, restart
+from tests.world import until
 
 psycopg = pytest.importorskip("psycopg")
 pytestmark = pytest.mark.slow
@@ -83,6 +86,46 @@ async def test_a_connection_that_breaks_in_a_transaction_loses_nothing_that_was_
     with pytest.raises(StoreError):  # the writer learns at its next transaction that it has no connection
         await store.tx(lambda conn: put(conn, "unknown"))
     assert await keys(store) == ["after", "before"]
+
+
+@pytest.mark.skipif(bool(SERVER), reason="ends no server of others")
+async def test_what_a_crash_took_at_its_commit_is_not_said_to_be_kept(store: Database, server: str) -> None:
+    """PostgreSQL then gives the number of the transaction to another, which commits."""
+    held = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query = 'COMMIT'"
+    address = psycopg.conninfo.make_conninfo(server, dbname="recado")
+    with psycopg.connect(address, autocommit=True) as other:
+        other.execute(
+            "CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(60); END'"
+        )
+        other.execute(
+            "CREATE CONSTRAINT TRIGGER held AFTER INSERT ON meta DEFERRABLE INITIALLY DEFERRED"
+            " FOR EACH ROW EXECUTE FUNCTION hold()"
+        )
+        lost = store.tx(lambda conn: put(conn, "lost"))
+        await until(lambda: other.execute(held).fetchone(), "the commit to begin")
+    await asyncio.to_thread(restart, server, 0.0)
+    with psycopg.connect(address, autocommit=True) as other:
+        for number in range(5):
+            other.execute("INSERT INTO seen VALUES (%s, 0)", (b"%d" % number,))
+    with pytest.raises(StoreError, match="nothing was written"):
+        await lost
+    assert await keys(store) == []
+
+
+async def test_a_worker_whose_clock_jumps_writes_nothing(
+    server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, right = Database(new_database(server, "recado"), shared=True), time.time
+    await store.open()
+    store.worker = await store.tx(lambda conn: workers.register(conn, alone=False))
+    for seconds in (3600.0, -3600.0):
+        monkeypatch.setattr(time, "time", lambda off=seconds: right() + off)
+        with pytest.raises(StoreError, match="clock"):
+            await store.tx(lambda conn: put(conn, "wrong"))
+    monkeypatch.setattr(time, "time", right)
+    await store.tx(lambda conn: put(conn, "a"))
+    assert await keys(store) == ["a"]
+    await store.close()
 
 
 async def test_a_process_that_stands_still_keeps_nobody_from_writing(store: Database, server: str) -> None:
