@@ -126,6 +126,8 @@ class Sender:
         now = time.time()
 
         def take(conn: Connection) -> tuple[NextSend, list[str]]:
+            if self._closing:
+                return NextSend(), []
             handovers.settle(conn, person, now)
             next_send = outbox.take(
                 conn, person, now, self._limits.sendable(conn, person, now), self._store.worker
@@ -172,7 +174,9 @@ class Sender:
         Return the people whose held messages may go now, and True if this one has more that is not final.
         """
         released: Sequence[str] = ()
-        if isinstance(result, Accepted):
+        if not (isinstance(result, Accepted) or outbox.is_attempt(conn, row)):
+            log.warning("a send's outcome came too late", outbox=row.id)
+        elif isinstance(result, Accepted):
             delivery.mark_sent(conn, row.id, result.message_id, now)
             if result.phone:
                 people.remember_address(conn, row.person_id, result.phone)

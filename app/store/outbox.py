@@ -177,7 +177,8 @@ def take(
     """Return a person's next row and mark it as on the wire by `worker`; rows go in order, one at a time.
 
     `sendable`: the origins that may be sent now; None for all. While an echo waits, a person of the business
-    may be answering, so only what is sent in silence goes.
+    may be answering, so only what is sent in silence goes. What this `worker` itself has on the wire was not
+    sent: it was told that the commit in which it took it had failed, else it would wait for the outcome.
     """
     if not _may_be_sent_to(conn, person, now):
         return NextSend()
@@ -201,8 +202,15 @@ def take(
             )
             return NextSend(at=scalar(conn, settles, person))
         clock_set_back = not row["attempts"] and now < row["created_at"]
+        on_wire = row["sending_at"] is not None
+        if on_wire and worker is not None and row["worker"] == worker:
+            retry(conn, row["id"], now, row["code"], row["error"])
+            continue
         if row["due_at"] > now and not clock_set_back:
             return NextSend(at=row["due_at"])
+        if on_wire:  # longer than a send may take
+            mark_unknown(conn, row["id"], row["error"], now)
+            continue
         if row["state"] == "unknown" and row["resends"]:
             update(conn, "outbox", "id = ?", row["id"], due_at=None, sending_at=None)
             text = f"message {row['id']} was sent twice without an answer; whether it arrived is not known"
@@ -302,6 +310,11 @@ def drop_unsent(conn: Connection, conversation: str, now: float) -> list[str]:
 def has_open(conn: Connection, person: str) -> bool:
     """Return whether the person has a row that is not at its end."""
     return exists(conn, f"SELECT 1 FROM outbox WHERE person_id = ? AND {UNSENT} LIMIT 1", person)
+
+
+def is_attempt(conn: Connection, row: OutboxRow) -> bool:
+    """Return whether this is still the newest attempt to send a row."""
+    return exists(conn, "SELECT 1 FROM outbox WHERE id = ? AND attempts = ?", row.id, row.attempts)
 
 
 def retry(conn: Connection, outbox_id: str, due: float, code: int, error: str) -> None:

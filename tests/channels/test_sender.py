@@ -1,16 +1,19 @@
 """When a refused send is tried again, and what the operator is told of it."""
 
+import asyncio
 import time
+from dataclasses import replace
 from pathlib import Path
 from sqlite3 import Connection
 
-from app.channels.sender import LONGEST_ASKED, LONGEST_BACKOFF, Sender, backoff
+from app.channels.sender import AT_ONCE, LONGEST_ASKED, LONGEST_BACKOFF, Sender, backoff
 from app.channels.whatsapp.errors import send_alert
-from app.messages import Refused
+from app.messages import Accepted, Address, Outgoing, Refused, SendResult
 from app.store import outbox
 from app.store.database import Database
 from tests.databases import database_at
-from tests.store.rows import conversation, no_limits, queue
+from tests.store.rows import ANA, conversation, no_limits, queue
+from tests.world import until
 
 BUSY, PAIR = 130429, 131056
 
@@ -71,3 +74,45 @@ async def test_what_was_held_is_tried_again_at_a_start(tmp_path: Path) -> None:
     later = time.time()
     assert await database.tx(lambda conn: outbox.people_waiting(conn, {"whatsapp"}, later)) == [person]
     await database.close()
+
+
+class Slow:
+    """A channel on which each send lasts until `end` is set."""
+
+    name = "whatsapp"
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+        self.end = asyncio.Event()
+
+    async def send(self, to: Address, message: Outgoing, outbox_id: str) -> SendResult:
+        self.sent.append(outbox_id)
+        await self.end.wait()
+        return Accepted(f"wamid.{outbox_id}")
+
+
+async def test_what_waits_for_a_place_at_a_stop_stays_in_its_row(tmp_path: Path) -> None:
+    """What is taken may be cut off, and is then of unknown outcome."""
+    database, now, channel = Database(database_at(tmp_path / "recado.db")), time.time(), Slow()
+    await database.open()
+
+    def fill(conn: Connection) -> list[str]:
+        crowd = [
+            conversation(conn, replace(ANA, phone=f"1212555{n:04}", user_id="")) for n in range(AT_ONCE + 1)
+        ]
+        for where in crowd:
+            queue(conn, where, f"turn:{where.id}", "a", now=now)
+        return [where.person_id for where in crowd]
+
+    people = await database.tx(fill)
+    sender = Sender(database, {"whatsapp": channel}, no_limits(), reconcile_seconds=15)  # type: ignore[dict-item]
+    for person in people:
+        sender.wake(person)
+    await until(lambda: len(channel.sent) == AT_ONCE, "all places to be taken")
+    stopping = asyncio.create_task(sender.close(5))
+    await asyncio.sleep(0)
+    channel.end.set()
+    await stopping
+    states = await database.all("SELECT state, count(*) AS n FROM outbox GROUP BY state ORDER BY state")
+    await database.close()
+    assert [(row["state"], row["n"]) for row in states] == [("ready", 1), ("sent", AT_ONCE)]

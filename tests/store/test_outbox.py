@@ -49,6 +49,32 @@ def test_an_unknown_send_is_tried_once_more_and_then_given_up(conn: Connection) 
     assert [alert.code for alert in alerts.open_alerts(conn)] == ["undelivered:unknown"]
 
 
+def test_a_send_that_its_worker_never_learned_of_is_none(conn: Connection) -> None:
+    """The connection broke at the commit, and for too long nobody could say what became of it."""
+    where = conversation(conn)
+    queue(conn, where, "turn:1", "a")
+    outbox.mark_unknown(conn, taken(conn, where.person_id), "no answer", T)
+    outbox.take(conn, where.person_id, T, worker=1)
+    assert outbox.take(conn, where.person_id, T + 2, worker=2) == NextSend(at=T + SEND_SECONDS)
+    again = outbox.take(conn, where.person_id, T + 2, worker=1).row
+    assert again is not None
+    assert again.is_second_send
+    outbox.mark_unknown(conn, again.id, "no answer", T + 3)
+    assert outbox.take(conn, where.person_id, T + 3, worker=1) == NextSend()
+
+
+def test_a_send_of_which_nothing_is_heard_for_too_long_is_of_unknown_outcome(conn: Connection) -> None:
+    where = conversation(conn)
+    queue(conn, where, "turn:1", "a")
+    first = outbox.take(conn, where.person_id, T, worker=1).row
+    second = outbox.take(conn, where.person_id, T + SEND_SECONDS, worker=2).row
+    assert first is not None
+    assert second is not None
+    assert (first.is_second_send, second.is_second_send) == (False, True)
+    assert not outbox.is_attempt(conn, first)  # what it says now changes nothing
+    assert outbox.take(conn, where.person_id, T + 2 * SEND_SECONDS, worker=3) == NextSend()
+
+
 def test_a_final_unknown_is_not_sent_after_a_restart(conn: Connection) -> None:
     where = conversation(conn)
     queue(conn, where, "turn:1", "a")
