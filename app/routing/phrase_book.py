@@ -45,12 +45,17 @@ class PhraseBook:
     """Reads phrases, and has each tool's written once; what failed is tried again at the next start."""
 
     def __init__(self, data_dir: Path | None) -> None:
-        self.has_news = False  # phrases were written and not read yet
         self._data_dir = data_dir
         self._silent: Mapping[Path, Mapping[str, str]] = {}  # by file: tool → description
+        self._times: Mapping[Path, int] = {}  # of the files as they were read
         self._tried: set[tuple[Path, str, str]] = set()
         self._writer: tuple[Model, Database] | None = None
         self._task: asyncio.Task[None] | None = None
+
+    @property
+    def has_news(self) -> bool:
+        """Return True if phrases were written since they were read, here or in another process. Blocks."""
+        return _times(self._silent) != self._times
 
     def start(self, model: Model, store: Database) -> None:
         """Have the model write from the next `look` on."""
@@ -70,7 +75,6 @@ class PhraseBook:
 
     def read(self, snapshot: CatalogSnapshot) -> Phrases:
         """Return the phrases of the tools whose authors wrote none, as these are described now. Blocks."""
-        self.has_news = False
         data, skills = self._data_dir, snapshot.skills.items()
         homes = {name: skill.installed.folder.parent for name, skill in skills if skill.installed}
         homes |= {name: home_of(data, name) for name in snapshot.servers if data and has_record(data, name)}
@@ -79,6 +83,7 @@ class PhraseBook:
             if tool.category in homes and not any(snapshot.phrases.get(name, {}).values()):
                 silent.setdefault(homes[tool.category] / FILE, {})[name] = tool.description
         self._silent = {file: dict(islice(tools.items(), MOST_TOOLS)) for file, tools in silent.items()}
+        self._times = _times(self._silent)
         return _phrases(dict(one for file in self._silent.items() for one in _read(*file).items()))
 
     async def _write_all(self, model: Model, store: Database) -> None:
@@ -88,7 +93,7 @@ class PhraseBook:
             for file, tools in seen.items():
                 try:
                     while await self._write_some(model, store, file, tools):
-                        self.has_news = True
+                        continue
                 except (OSError, RecadoError) as error:
                     log.info("no example phrases were written", file=str(file), reason=str(error))
 
@@ -125,6 +130,18 @@ def _read(file: Path, tools: Mapping[str, str]) -> dict[str, JSON]:
     except (OSError, ValueError, RecursionError):
         return {}
     return {name: one for name, one in entries.items() if one.get(_HASH) == _hash(tools[name])}
+
+
+def _times(files: Iterable[Path]) -> dict[Path, int]:
+    """Return when each file was written, 0 where there is none."""
+    return {file: _time(file) for file in files}
+
+
+def _time(file: Path) -> int:
+    try:
+        return file.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _hash(description: str) -> str:

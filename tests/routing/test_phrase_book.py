@@ -59,7 +59,8 @@ class Writer:
 class People:
     """Fulfils what is asked of the store: who writes here writes English."""
 
-    is_leader = True
+    def __init__(self, *, lead: bool) -> None:
+        self.is_leader = lead
 
     async def all(self, sql: str) -> list[dict[str, str]]:
         return [{"language": "en"}]
@@ -69,15 +70,17 @@ def tool(name: str, description: str) -> Tool:
     return Tool(name, description, {"type": "object"}, print, category="sea")
 
 
-async def catalog(data_dir: Path, writer: Writer, *tools: Tool) -> tuple[ToolCatalog, OneServer]:
-    """A catalogue of an installed server's tools."""
+async def catalog(
+    data_dir: Path, writer: Writer, *tools: Tool, leads: bool = True
+) -> tuple[ToolCatalog, OneServer]:
+    """A catalogue of an installed server's tools, in the process that `leads` or in another."""
     home = data_dir / "mcp" / "sea"
     home.mkdir(parents=True, exist_ok=True)
     (home / "installed.json").touch()
     servers = OneServer(*tools)
     loader = SkillLoader(data_dir, bundled=data_dir)
     found = ToolCatalog(loader, ToolRegistry(), {}, servers=servers, data_dir=data_dir)
-    found.phrase_book.start(writer, cast(Database, People()))
+    found.phrase_book.start(writer, cast(Database, People(lead=leads)))
     await found.refresh()
     return found, servers
 
@@ -87,6 +90,7 @@ async def test_the_first_tools_of_a_server_get_phrases_beside_those_made_of_thei
 ) -> None:
     writer = Writer()
     tools = [tool(f"mcp_sea_read_{number}", f"Reads sea {number}") for number in range(25)]
+    other, _ = await catalog(tmp_path, Writer(fails=True), *tools, leads=False)
     found, _ = await catalog(tmp_path, writer, *tools)
     await until(lambda: sum(map(len, writer.asked)) == MOST_TOOLS and found.phrase_book.has_news, "the model")
     await found.refresh()
@@ -96,6 +100,12 @@ async def test_the_first_tools_of_a_server_get_phrases_beside_those_made_of_thei
     assert any("leer" in example for example in document.examples)  # Spanish, which nobody wrote
     assert "mcp_sea_read_3" not in found.phrases()
     await found.close()
+    await other.refresh_for_message()
+    beside = other.index.document("mcp_sea_read_3")
+    assert beside is not None
+    assert beside.examples == document.examples
+    assert not other.phrase_book.has_news
+    await other.close()
     again = Writer()
     found, _ = await catalog(tmp_path, again, *tools)
     await found.close()
