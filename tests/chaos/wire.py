@@ -39,6 +39,7 @@ class Wire:
     def __init__(self, port: int, marked: bytes = b"") -> None:
         self.port = free_port()
         self.faults: list[Fault] = []
+        self.met = b""  # the requests that met one of them
         self.always: dict[bytes, Fault] = {}
         self._far = port
         self._marked = marked
@@ -90,7 +91,10 @@ class Wire:
         for mark, fault in self.always.items():
             if mark in request:
                 return fault
-        return self.faults.pop(0) if self.faults and self._marked in request else None
+        if not self.faults or self._marked not in request:
+            return None
+        self.met += request
+        return self.faults.pop(0)
 
     async def _ask(self, request: bytes) -> bytes:
         reader, writer = await asyncio.open_connection("127.0.0.1", self._far, limit=LIMIT)
