@@ -244,7 +244,7 @@ class Assistant:
         await asyncio.to_thread(self._make_admin_token)
         if self.settings.role != "worker":
             await self.troubles.forget()
-        if self.settings.role == "all":
+        if self.store.is_first:
             await self._recover()
         await self.abilities.refresh()
         if self.remote is not None:
@@ -263,9 +263,8 @@ class Assistant:
     async def _recover(self) -> None:
         """Go on with what a crash cut off; no other process works on this database."""
         await asyncio.to_thread(self.installs.tidy)
-        cut_off = await self.store.tx(turns.recover)
         await self.store.tx(lambda conn: summaries.recover(conn, time.time()))
-        if cut_off:
+        if self.settings.role == "all" and (cut_off := await self.store.tx(turns.recover)):
             log.warning("turns were cut off by a crash and go on", turns=cut_off)
 
     async def listening(self) -> None:

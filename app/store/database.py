@@ -58,10 +58,14 @@ class Connection(Protocol):
 
 
 class Engine(Protocol):
-    """A kind of database; `errors` are those of its library."""
+    """A kind of database; `errors` are those of its library.
+
+    `is_first`: as it was prepared, no other process used it.
+    """
 
     errors: type[Exception]
     worker: int | None
+    is_first: bool
 
     def exists(self) -> bool:
         """Tell whether there is a database of ours."""
@@ -217,6 +221,11 @@ class Database:
     def holds_lease(self) -> bool:
         """Return False if others may have taken over this worker's work: nothing may be begun any more."""
         return self.lease is None or self.lease.holds
+
+    @property
+    def is_first(self) -> bool:
+        """Return True if no other process used the database when this one opened it."""
+        return self._engine.is_first
 
     @property
     def worker(self) -> int | None:

@@ -40,6 +40,12 @@ SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_stat_activity USING (pid)
 WHERE locktype = 'advisory' AND objid = ? AND granted
 AND wait_event = 'ClientWrite' AND datname = current_database()
 """
+# The other processes that use this database: those that write, and workers that were heard of lately.
+_OTHERS = """
+SELECT 1 FROM pg_locks JOIN pg_database ON pg_database.oid = database
+WHERE locktype = 'advisory' AND objid = ? AND datname = current_database() AND pid <> pg_backend_pid()
+UNION ALL SELECT 1 FROM procrastinate_workers WHERE last_heartbeat > now() - interval '20 seconds'
+"""
 # The moment from which the server counts what it does: it is another one after a crash, and only then may the
 # number of a transaction that was lost be given to another.
 _SINCE = "pg_stat_get_bgwriter_stat_reset_time()::text"
@@ -156,6 +162,7 @@ class Postgres:
 
     def __init__(self, address: str, *, shared: bool = False) -> None:
         self.worker: int | None = None
+        self.is_first = True
         self._address = address
         self._is_shared = shared
         self._try_lock = f"pg_try_advisory_lock{'_shared' * shared}"
@@ -167,22 +174,28 @@ class Postgres:
             return _has_table(connection, "schema_version")
 
     def prepare(self) -> None:
-        self._prepared = connection = self._locked()
+        connection = self._connected()
+        connection.execute("SELECT pg_advisory_lock(?)", (_WRITER_LOCK,))  # one process after the other
+        self._prepared = self._locked(connection)
         encoding = connection.execute("SHOW server_encoding").fetchone()
         if encoding is not None and encoding[0] != "UTF8":
             raise StoreError(f"the database is in {encoding[0]}; make one with ENCODING 'UTF8'")
-        connection.execute("SELECT pg_advisory_lock(?)", (_WRITER_LOCK,))
         connection.script(_text("postgres.sql"))
         if not _has_table(connection, "procrastinate_jobs"):
             connection.script(SchemaManager.get_schema())
         migrate(connection, lambda name, sql: connection.script(_step(name, sql)))
+        if self._is_shared:
+            self.is_first = connection.execute(_OTHERS, (_SERVER_LOCK,)).fetchone() is None
         connection.execute("SELECT pg_advisory_unlock(?)", (_WRITER_LOCK,))
 
-    def _locked(self) -> Connection:
-        """Return a connection that holds the lock of this database for as long as it lives."""
+    def _connected(self) -> Connection:
         connection = Connection(self._address)
         connection.execute(f"SET idle_in_transaction_session_timeout = '{_IDLE_SECONDS}s'")
         connection.execute(f"SET lock_timeout = '{_MOST_SECONDS}s'")
+        return connection
+
+    def _locked(self, connection: Connection) -> Connection:
+        """Have a connection hold the lock of this database for as long as it lives."""
         row = connection.execute(f"SELECT {self._try_lock}(?)", (_SERVER_LOCK,)).fetchone()
         if row is None or not row[0]:
             connection.close()
@@ -218,7 +231,7 @@ class Postgres:
             self._prepared = None
 
     def connect(self) -> Connection:
-        connection, self._prepared = self._prepared or self._locked(), None
+        connection, self._prepared = self._prepared or self._locked(self._connected()), None
         return connection
 
     def connect_to_read(self) -> Connection:

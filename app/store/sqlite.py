@@ -33,6 +33,7 @@ class SQLite:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.worker: int | None = None  # one process only
+        self.is_first = True
         self._files = _DatabaseFiles(path)
         self._reader: aiosqlite.Connection | None = None
 

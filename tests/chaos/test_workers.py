@@ -74,6 +74,18 @@ def test_workers_are_restarted_one_by_one_while_people_write(server, tmp_path, m
         check(made, people)
 
 
+def test_the_first_process_alone_removes_what_a_kill_left(server, tmp_path):
+    rest = tmp_path / "data" / "mcp" / ".removed"
+    rest.mkdir(parents=True)
+    with cluster(tmp_path, server, workers=1, crowd=2) as made:
+        assert not rest.exists()
+        rest.mkdir()
+        (worker,) = made.workers
+        worker.stop()
+        worker.start()
+        assert rest.exists()
+
+
 def test_a_stop_reaches_the_worker_that_runs_the_turn(server, tmp_path, model):
     asked = asyncio.Event()
 

@@ -49,7 +49,7 @@ LIES = 2 * (
 ANSWERS = """
 SELECT m.text AS said, t.outcome, t.reply, t.attempts,
  o.id, o.state, o.attempts AS sends, o.resends, o.worker, o.error
-FROM messages m LEFT JOIN inbox i ON i.message_id = m.id LEFT JOIN turns t ON t.id = i.turn_id
+FROM messages m LEFT JOIN turns t ON t.id = m.turn_id
 LEFT JOIN outbox o ON o.source = 'turn:' || t.id WHERE m.direction = 'in'
 """
 # Sent twice, and nobody can say whether it arrived: law 6 has such a row end, and an alert tell of it.
