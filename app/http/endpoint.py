@@ -122,7 +122,7 @@ class Endpoint:
         except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             late = isinstance(error, TimeoutError)
             said = f" within {seconds:g} s" if late else f": {str(error) or type(error).__name__}"
-            if "http11.send_request_body.started" not in steps:
+            if not any("send_request_body" in step for step in steps):
                 raise NotSent(f"no connection{said}") from error
             raise NoAnswer(f"no answer{said}") from error
 
