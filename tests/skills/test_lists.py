@@ -82,6 +82,9 @@ def test_things_are_meant_by_place_and_what_is_unclear_is_asked(trip) -> None:
     check(["leche entera", "leche de coco"], "súper", done=False, context=trip)
     assert code(check(["leche"], "súper", context=trip)) == "AMBIGUOUS"
     assert code(check(["it"], "súper", context=trip)) == "AMBIGUOUS"
+    only = check(["entera"], "súper", context=trip)["error"]["message"]
+    assert only == "Encontré:\n1. leche entera", "one is not several"
+    assert add(["banana"], "lista da feira", context=trip)["list"] == "Feira", "a market of its own"
     told = check(["pan", "leche", "caviar"], "súper", context=trip)["summary"].splitlines()
     assert told[2:] == ["No encontré: caviar", "¿Cuál? «leche»: leche entera, leche de coco"]
     add(["sal"], "súper", context=trip)
@@ -106,6 +109,7 @@ def test_a_whole_list_goes_only_by_its_name(trip) -> None:
     assert take(["done"], "viaje", context=trip)["open"] == ["pasaporte", "pan dulce"]
     assert code(delete("la lista", context=trip)) == "EMPTY_NAME"
     check(["pasaporte"], "viaje", context=trip)
+    assert delete("el mandado", context=trip)["error"]["message"] == "No tienes ninguna lista «mandado»."
     told = delete("la lista de viaje", context=trip)["summary"]
     assert told.startswith("✓ Lista borrada con todo")
     assert told.endswith("(lo tachado vuelve sin tachar)")

@@ -73,6 +73,7 @@ def test_a_task_is_completed_and_reopened(house) -> None:
     assert [one["task"] for one in tasks("casa", "done", context=house)["tasks"]] == ["pintar el baño"]
     assert "Casa: 0 de 2 · 0 %" in change("2", status="open", context=house)["summary"]
     assert open_tasks(house, "casa") == ["comprar pintura", "pintar el baño"]
+    assert change("2", status="open", context=house)["error"]["code"] == "NOTHING_TO_CHANGE"
 
 
 def test_due_dates_are_read_from_words_and_sort_the_list(house) -> None:

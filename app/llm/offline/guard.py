@@ -30,7 +30,7 @@ _STORES = "|".join(WORDS["stores"])
 _IN_A_PLACE = re.compile(  # "no tcc: …"
     rf"(?:a (?:la )?nota|(?:to )?the note)\b|no (?:(?:meu|nosso|teu|seu) )?(?:\w+: |(?:{_STORES})\b)"
 )
-_SEVERAL = re.compile(r"[?!;:…]|, |\b(?:y|e|and) (?:el|l[ao]s?|[ao]s?|the)\b")  # names
+_SEVERAL = re.compile(r"^(?:t[uo]do|everything|all)\b|[?!;:…]|, |\b(?:y|e|and) (?:el|l[ao]s?|[ao]s?|the)\b")
 _UNPLACED = re.compile(
     r"[!?:;…()]| - |\d{5,}|\.\.|(?:one|un[ao]?|uma?) (?:about|sobre|for|para|pra|pro|that|que|with|con|com)\b"
 )

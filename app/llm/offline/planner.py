@@ -361,7 +361,7 @@ class Planner:
                 is_named = not WORDS["name_files"].isdisjoint(fit.template.literals)
                 return is_short and (is_named or is_file_name(text))
             case Kind.TEXT if fit is not None and not WORDS["forgot"].isdisjoint(fit.template.literals):
-                return not tells_event(text)
+                return guard.is_name(text) and not tells_event(text)
             case Kind.TEXT | Kind.WORDS if changes and fit is not None and fit.template.takes_all:
                 reading = self.reader.when(text)
                 return guard.is_remark(text) and (not reading.words or self.reader.names_day(text))

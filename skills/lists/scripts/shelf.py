@@ -20,7 +20,7 @@ _SMALL = spaced(
 _SHOPS = spaced(
     """
     compra compras comprar shopping grocery groceries super supermercado supermercados supermarket mercado
-    market mandado mandados despensa feira mercearia almacen abarrotes
+    market mandado mandados
     """
 )
 # What leads to the name of a list after a thing: "plates to the party".
@@ -138,6 +138,11 @@ def is_shopping(name):
     """Tell whether it is one of the many names of the shopping list."""
     telling = [word for word in words(name) if word not in _SMALL]
     return bool(telling) and set(telling) <= _SHOPS
+
+
+def is_alias(said, name):
+    """Tell whether the shopping list is called by another of its names than its own."""
+    return is_shopping(said) and said != SHOPPING and set(_stems(said)).isdisjoint(_stems(name))
 
 
 def bare(name):

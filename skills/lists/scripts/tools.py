@@ -8,7 +8,7 @@ from .choosing import list_to_fill, the_list
 from .lines import left, named, overview, put_back, quoted, shown, texts, told
 from .picking import Picked
 from .sentences import MAX_NAME, MAX_TEXT, MAX_THINGS, SAID
-from .shelf import LISTS, Shelf, bare
+from .shelf import LISTS, Shelf, bare, is_alias
 from .things import LONGEST, clean, means_everything, names_nothing, thing
 
 
@@ -140,6 +140,8 @@ def delete_list(list_name: str, context=None) -> dict:
     if failure is not None:
         return failure
     name, undo = shelf.lists[key], put_back(say, shelf, key, shelf.entries(key))
+    if is_alias(bare(list_name), name):  # the question would name a list that the person does not see
+        return say.failed("LIST_NOT_FOUND", wanted=bare(list_name), names=named(list(shelf.lists.values())))
     opens = say("opens") if undo and len(shelf.open(key)) < len(shelf.entries(key)) else ""
     shelf.erase(key)
     return {"summary": say("deleted", name=name) + _undone(say, undo) + opens, "list": name, "undo": undo}

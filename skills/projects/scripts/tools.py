@@ -273,7 +273,8 @@ def update_task(
     text, day = _clean(text), read_day(due, context)
     if due.strip() and day is None and not means_no_day(due):
         return say.failed("INVALID_DATE", text=cut(due, 80))
-    is_already = status is None or (status == "done" and found[0].fields.get("done"))
+    is_done = bool(found[0].fields.get("done"))
+    is_already = status is None or (status != "deleted" and is_done == (status == "done"))
     if is_already and not text and not due.strip():
         return say.failed("NOTHING_TO_CHANGE")
     if text and (code := _fault(text, MAX_TEXT)):
