@@ -387,6 +387,9 @@ class _Reader:
         half = timedelta(hours=24 if clock.is_certain else 12)
         coming = [one for n in range(4) if not self._passed(one := today + n * half)]
         first, second = coming[:2]
+        is_of_today = {"this", "tonight"} & (self._said("part") or {}).keys()
+        if is_of_today and first.date() > today.date() and first.hour >= _SMALLEST_CLEAR_HOUR:
+            return Reading(problem="past")  # "this afternoon", said in the evening
         in_doubt = first.hour != clock.hour and clock.hour >= _SMALLEST_CLEAR_HOUR
         if not clock.is_certain and (in_doubt or first.hour < _SMALLEST_CLEAR_HOUR):
             return Reading(problem="ambiguous", choices=(first, second))

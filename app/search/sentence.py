@@ -171,7 +171,10 @@ class _Fitting:
         is_after_slot = part > 0 and isinstance(self._parts[part - 1], Slot)
         if self._loosely:
             return text in (WORDS["leading"] if is_after_slot else _MAY_BE_SKIPPED)
-        return 0 < part < len(self._parts) and not is_after_slot and text in WORDS["little"]
+        if part == 0 or part >= len(self._parts) or is_after_slot or text not in WORDS["little"]:
+            return False
+        after = self._parts[part]  # "note what she said" is no "note that …"
+        return not (isinstance(after, Literal) and after.text in WORDS["what"])
 
     def _may_lack(self, part: int, literal: Literal) -> bool:
         if self._loosely:

@@ -186,7 +186,9 @@ def meant(entries: Sequence[Entry], wanted: str, nouns: Collection[str] = ()) ->
         return list(entries[:1])
     whole = folded(wanted[:_LONGEST_WANTED])
     exact = [entry for entry in entries if folded(entry.text[:_LONGEST_WANTED]) == whole]
-    return exact if len(exact) == 1 else matching(entries, wanted, nouns)
+    named = [word for word in said if word.isalpha()]
+    found = matching(entries, wanted, nouns)
+    return exact if len(exact) == 1 else [one for one in found if not _continues(one.text, named)]
 
 
 def matching(entries: Iterable[Entry], query: str, nouns: Collection[str] = ()) -> list[Entry]:
@@ -220,6 +222,13 @@ def _telling(text: str, nouns: Collection[str]) -> list[str]:
     small = (*nouns, *_NUMBERING)
     found = words(text[:_LONGEST_WANTED])
     return [word for word in found if word not in ALL_STOP_WORDS and word not in small]
+
+
+def _continues(text: str, named: Iterable[str]) -> bool:
+    """Tell whether a text holds one of these words only within another: "mole" of "mole2024"."""
+    found, plain = words(text), fold(text)
+    stems = {stem(word) for word in found}
+    return any(stem(word) not in stems and not re.search(rf"\b{word}(?!\d)", plain) for word in named)
 
 
 def _holds(text: str, wanted: Collection[str]) -> bool:

@@ -109,6 +109,9 @@ def test_a_repetition_and_its_first_time(language, said, rule, first) -> None:
         ("a las 10 para las 9 de la noche", "unclear", []),
         ("el lunes que viene a las 9", "unclear", []),  # tomorrow, or in eight days
         ("hoy a las 9 de la mañana", "past", []),
+        ("hoy a la tarde", "past", []),
+        ("esta tarde", "past", []),
+        ("hoje à tarde", "past", []),
         ("el 3 de enero de 2020", "past", []),
         ("el 31 de febrero", "unclear", []),
         ("el jueves 16", "unclear", []),  # that is a Wednesday

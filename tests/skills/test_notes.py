@@ -105,6 +105,12 @@ def test_a_change_that_cannot_be_made_changes_nothing(ana, note: str, text: str,
     assert texts(listing(context=ana)) == ["pan negro", "pan blanco"]
 
 
+def test_a_word_within_another_names_no_note(ana) -> None:
+    save("la clave del wifi es mole2024", context=ana)
+    assert edit("del mole", "son 14 chiles", context=ana)["error"]["code"] == "NOTE_NOT_FOUND"
+    assert delete("mole", context=ana)["error"]["code"] == "NOTE_NOT_FOUND"
+
+
 def test_what_was_done_last_is_undone_first(ana) -> None:
     save("uno", context=ana)
     save("dos", context=ana)

@@ -30,8 +30,7 @@ _ORDINALS: Mapping[str, int] = {
 }
 _NOTHING = Exchange("", "", 0.0)
 _PRONOUN = {"en": "it", "es": "eso", "pt": "isso"}
-_BETTER = {"en": "better", "es": "mejor", "pt": "melhor"}
-_AT = {"en": "at", "es": "a las", "pt": "às"}
+_BETTER = {"en": ("better", "at"), "es": ("mejor", "a las"), "pt": ("melhor", "às")}
 _BARE_HOUR = re.compile(r"^\W*(?:(?:to|para|pra|a|at) )?(\d{1,2})\W*$", re.IGNORECASE)
 _BARE_NUMBER = re.compile(r"\W*(?:(?:el|la|lo|o|a|the|n[uú]mero|number)\s+)*#?(\d{1,5})\W*", re.IGNORECASE)
 _NONE = re.compile(
@@ -160,9 +159,9 @@ def _corrected(planner: Planner, said: str, last: PastCall) -> str:
     alone = (one for one in planner.plan(said).steps if one.missing is None)
     if start == 0 and any(SAME not in one.arguments.values() for one in alone):  # "in 10 minutes more"
         return ""
-    language = planner.reader.person.language
-    rest = _BARE_HOUR.sub(rf"{_AT[language]} \1", said[start:]) if start else said
-    return f"{_BETTER[language]} {rest}" if planner.reader.is_moment(rest) else ""
+    better, at = _BETTER[planner.reader.person.language]
+    rest = _BARE_HOUR.sub(rf"{at} \1", said[start:]) if start else said
+    return f"{better} {rest}" if planner.reader.is_moment(rest) else ""
 
 
 def _answered(planner: Planner, before: Exchange, said: str, plan: Plan) -> Step | None:

@@ -28,11 +28,14 @@ _OF_ANOTHER = re.compile(
 )
 _STORES = "|".join(WORDS["stores"])
 _IN_A_PLACE = re.compile(  # "no tcc: …"
-    rf"(?:a (?:la )?nota|(?:to )?the note)\b|no (?:(?:meu|nosso|teu|seu) )?(?:\w+: |(?:{_STORES})\b)"
+    rf"(?:a (?:la )?nota|(?:to )?the note|de que)\b|no (?:(?:meu|nosso|teu|seu) )?(?:\w+: |(?:{_STORES})\b)"
+    r"|.*\b(?:a (?:las?|mis?|esa)|(?:en|to|in|on|nas?)(?: las?| mis?| the| my| minhas?)?)"
+    r" (?:notas?|notes?|listas?|lists?|tareas?|tarefas?|tasks?|pendientes|reminders?)\W*$"
 )
 _SEVERAL = re.compile(r"^(?:t[uo]do|everything|all)\b|[?!;:…]|, |\b(?:y|e|and) (?:el|l[ao]s?|[ao]s?|the)\b")
 _UNPLACED = re.compile(
-    r"[!?:;…()]| - |\d{5,}|\.\.|(?:one|un[ao]?|uma?) (?:about|sobre|for|para|pra|pro|that|que|with|con|com)\b"
+    r"[!?:;…()]| - |\d{5,}|\.\.|\w a (?:(?:l[ao]s|mis?)\b|\w+s$)"  # "una pala a herramientas"
+    r"|(?:one|un[ao]?|uma?) (?:about|sobre|for|para|pra|pro|that|que|with|con|com)\b"
 )
 _SEVERAL_TASKS = re.compile(
     r"[;\n]|^(\w+)\b.*, \1\b|, (?:\w{2,}[aei]r|call|buy|pay|send|go|clean|fix|renew|book|take)\b"

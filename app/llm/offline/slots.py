@@ -334,8 +334,7 @@ def _list(text: str, parameter: Parameter, reader: Reader) -> JSON:
     is_article = "o" if reader.person.language == "pt" else ""
     if any(one[1].lower() != is_article for one in _OR.finditer(text)):
         return None
-    values = [convert(part, inner, reader) for part in parts]
-    return [value for value in values if value is not None] or None
+    return [value for part in parts if (value := convert(part, inner, reader)) is not None] or None
 
 
 def _items(text: str, language: str) -> list[str]:
@@ -402,6 +401,4 @@ def _file(text: str) -> JSON:
     bare = _bare(text)
     if re.search(ADDRESS, bare):
         return None
-    if is_file_name(bare) or len(bare.split()) == 1:
-        return bare
-    return _first(_FILE, text)
+    return bare if is_file_name(bare) or len(bare.split()) == 1 else _first(_FILE, text)

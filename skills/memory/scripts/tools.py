@@ -72,7 +72,7 @@ SAID = {
         "none": "No recuerdo ningún dato tuyo. Quizá esté en tus notas.",
         "list": "Lo que sé de ti ({count}):\n{lines}",
         "about": "Lo que sé sobre «{about}»:\n{lines}",
-        "nothing": ("Entre lo que me pediste recordar no hay nada sobre «{about}». Quizá esté en tus notas."),
+        "nothing": "No sé nada de ti sobre «{about}». Quizá esté en tus notas o recordatorios.",
         "forgotten": "✓ Olvidado: {text}. Deshacer: “recuerda que {text}”",
         "undo": "recuerda que {text}",
         "undo_remember": "olvida que {text}",
@@ -110,10 +110,7 @@ SAID = {
         "none": "Não lembro de nenhum dado seu. Talvez esteja nas suas notas.",
         "list": "O que sei de você ({count}):\n{lines}",
         "about": "O que sei sobre “{about}”:\n{lines}",
-        "nothing": (
-            "Entre o que você me pediu para lembrar não há nada sobre “{about}”. "
-            "Talvez esteja nas suas notas."
-        ),
+        "nothing": "Não sei nada de você sobre “{about}”. Talvez esteja nas suas notas ou lembretes.",
         "forgotten": "✓ Esquecido: {text}. Desfazer: “lembra que {text}”",
         "undo": "lembra que {text}",
         "undo_remember": "esquece que {text}",
@@ -151,9 +148,7 @@ SAID = {
         "none": "I remember no fact about you. It may be in your notes.",
         "list": "What I know about you ({count}):\n{lines}",
         "about": 'What I know about "{about}":\n{lines}',
-        "nothing": (
-            'Among what you asked me to remember there is nothing about "{about}". It may be in your notes.'
-        ),
+        "nothing": 'I know nothing of you about "{about}". It may be in your notes or reminders.',
         "forgotten": "✓ Forgotten: {text}. Undo: “remember that {text}”",
         "undo": "remember that {text}",
         "undo_remember": "forget that {text}",
