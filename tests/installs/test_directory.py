@@ -112,15 +112,6 @@ async def test_all_servers_of_a_name_are_listed_those_that_can_be_installed_and_
     assert found.index(TIME) < found.index(posing)
 
 
-async def test_topics_are_those_with_the_most_servers_after_what_is_spelled_alike(
-    directory: Directory,
-) -> None:
-    await directory.refresh()
-    most = ["repositórios", "arquivos", "memória", "busca", "hora", "raciocínio"]
-    assert await directory.nearest_topics("xyzzyx", "pt") == most
-    assert await directory.nearest_topics("rellojes", "pt") == ["hora", *most[:4], most[5]]
-
-
 async def test_deleted_server_is_found_by_its_very_name_only_and_nothing_where_nothing_fits(
     directory: Directory,
 ) -> None:
@@ -131,40 +122,25 @@ async def test_deleted_server_is_found_by_its_very_name_only_and_nothing_where_n
         assert await directory.search(words) == []
 
 
-async def test_list_is_fetched_in_pages_once_for_searches_that_come_together(
-    registry: RegistryServer, directory: Directory
+async def test_list_is_fetched_in_pages_once_and_after_six_hours_what_changed_in_the_background(
+    registry: RegistryServer, directory: Directory, clock: Clock
 ) -> None:
-    registry.entries = [entry(f"com.example/s{n:03}", f"thing number {n}") for n in range(250)]
+    registry.entries += [entry(f"com.example/s{n:03}", f"thing number {n}") for n in range(250)]
     first, second = await asyncio.gather(names(directory, "thing 249"), names(directory, "thing 7"))
     assert (first[0], second[0]) == ("com.example/s249", "com.example/s007")
-    assert len(lists(registry)) == 3
-
-
-async def test_only_what_changed_is_asked_for_after_six_hours_and_in_the_background(
-    registry: RegistryServer, directory: Directory, clock: Clock
-) -> None:
-    await directory.search("time")
     clock.now += FRESH_SECONDS - 1
-    await directory.search("time")
-    assert len(lists(registry)) == 1
-    registry.entries.append(entry("com.example/weather", "Forecasts", at="2026-11-18T20:00:00Z"))
-    clock.now += 1
-    await directory.search("clima")
-    await until(lambda: len(lists(registry)) == 2, "the second fetching")
-    await directory.refresh()
-    assert "updated_since=2026-11-18T10%3A06%3A40Z" in lists(registry)[1]  # an hour before the first
-    assert await names(directory, "clima") == ["com.example/weather"]
-
-
-async def test_server_that_the_registry_deletes_is_no_longer_found(
-    registry: RegistryServer, directory: Directory, clock: Clock
-) -> None:
     assert (await names(directory, "time"))[0] == TIME
+    assert len(lists(registry)) == 3
+    registry.entries.append(entry("com.example/weather", "Forecasts", at="2026-11-18T20:00:00Z"))
     for one in registry.entries:
         if one["server"]["name"] == TIME:
             one["_meta"][OFFICIAL] |= {"status": "deleted", "updatedAt": "2026-11-20T00:00:00Z"}
-    clock.now += FRESH_SECONDS
+    clock.now += 1
+    await directory.search("clima")
+    await until(lambda: len(lists(registry)) == 4, "the second fetching")
     await directory.refresh()
+    assert "updated_since=2026-11-18T10%3A06%3A40Z" in lists(registry)[3]  # an hour before the first
+    assert await names(directory, "clima") == ["com.example/weather"]
     assert TIME not in await names(directory, "time")
 
 
@@ -227,16 +203,14 @@ async def test_another_server_than_the_one_asked_for_is_no_answer_and_a_failure_
         await directory.get(TIME)
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-async def test_registry_leads_nowhere_else(registry: RegistryServer, directory: Directory, host: str) -> None:
+async def test_registry_leads_nowhere_else(registry: RegistryServer, directory: Directory) -> None:
     elsewhere = RegistryServer(own_entries())
-    try:
+    for host in ("127.0.0.1", "localhost"):
         registry.failing = RedirectResponse(f"http://{host}:{elsewhere.port}/v0.1/servers")
         with pytest.raises(RegistryError):
             await directory.search("time")
-        assert elsewhere.asked == []
-    finally:
-        elsewhere.stop()
+    elsewhere.stop()
+    assert elsewhere.asked == []
 
 
 async def test_another_registry_starts_another_mirror(opened: Callable[..., Directory]) -> None:
@@ -410,27 +384,19 @@ async def test_a_name_of_theirs_may_be_in_the_registry_and_a_failure_is_not_none
         await directory.get("ai.smithery/tides")
 
 
-async def test_a_server_there_gets_the_owners_key_as_a_secret(both: Callable[..., Directory]) -> None:
-    found = await both().get("ai.smithery.ana/harbours")
-    assert found is not None
-    remote = found.choice
-    assert isinstance(remote, Remote)
-    assert remote.url == "https://server.smithery.ai/@ana/harbours/mcp"
-    key = ("Authorization", "Bearer ${SERVER_SMITHERY_API_KEY}")
-    assert [(header.name, header.value) for header in remote.headers] == [key]
-    assert [(one.key, one.required, one.secret) for one in remote.inputs] == [
-        ("SERVER_SMITHERY_API_KEY", True, True)
-    ]
-
-
-async def test_one_that_runs_elsewhere_gets_no_key_and_a_bundle_is_not_installed(
+async def test_a_server_there_gets_the_owners_key_as_a_secret_and_one_that_runs_elsewhere_gets_none(
     both: Callable[..., Directory],
 ) -> None:
     directory = both()
-    elsewhere = await directory.get("ai.smithery.bob/moon")
-    assert elsewhere is not None
-    assert isinstance(elsewhere.choice, Remote)
-    assert elsewhere.choice.headers == ()
+    found = [await directory.get(f"ai.smithery.{name}") for name in ("ana/harbours", "bob/moon")]
+    there, elsewhere = (one.choice if one is not None else None for one in found)
+    assert isinstance(there, Remote)
+    assert isinstance(elsewhere, Remote)
+    assert there.url == "https://server.smithery.ai/@ana/harbours/mcp"
+    key = ("Authorization", "Bearer ${SERVER_SMITHERY_API_KEY}")
+    assert [(header.name, header.value) for header in there.headers] == [key]
+    assert [(one.required, one.secret) for one in there.inputs] == [(True, True)]
+    assert elsewhere.headers == ()
     assert await reason(directory, "ai.smithery.local/shells") == "OTHER_KIND"
     assert await reason(directory, "ai.smithery.eva/piers") == "OTHER_KIND"
     assert await directory.get("ai.smithery/nothing-there") is None

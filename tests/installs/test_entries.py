@@ -12,13 +12,11 @@ from app.installs.entries import (
     Entry,
     Package,
     Reason,
-    Remote,
     Variable,
     read_entry,
 )
 from app.installs.sentences import reason_said
-from app.text import visible
-from tests.standins.registry import EVERYTHING, entry, own_entries, sample_entries
+from tests.standins.registry import EVERYTHING, own_entries, sample_entries
 
 PROJECT = "io.github.modelcontextprotocol"
 
@@ -59,14 +57,6 @@ def test_every_listed_server_can_be_installed_or_says_why_not(samples: Path) -> 
     reasons = [code(one) for one in found if one is not None]
     assert reasons.count("") > 100
     assert {"OTHER_KIND", "ODD_ENTRY"} <= set(reasons)
-
-
-def test_package_is_chosen_before_a_remote_unless_none_runs_here() -> None:
-    image = {"registryType": "oci", "identifier": "x", "transport": {"type": "stdio"}}
-    for packages, kind in ((own_entries()[0]["server"]["packages"], Package), ([image], Remote)):
-        found = read_entry(entry("com.example/both", packages=packages))
-        assert found is not None
-        assert isinstance(found.choice, kind)
 
 
 def test_what_is_not_installed_says_why() -> None:
@@ -150,13 +140,13 @@ def test_runtime_arguments_that_mean_nothing_here() -> None:
 
 
 def test_runtime_that_could_run_something_else() -> None:
-    for changes in [
-        {"runtimeArguments": [{"type": "positional", "value": "fine@2.0.0"}]},
-        {"runtimeArguments": [{"type": "positional", "valueHint": "x", "value": "--package=evil"}]},
-        {"runtimeArguments": [{"type": "named", "name": "-y", "value": "evil"}]},
-        {"runtimeArguments": [{"type": "named", "name": "-p", "default": "evil"}]},
+    for argument in [
+        {"type": "positional", "value": "fine@2.0.0"},
+        {"type": "positional", "valueHint": "x", "value": "--package=evil"},
+        {"type": "named", "name": "-y", "value": "evil"},
+        {"type": "named", "name": "-p", "default": "evil"},
     ]:
-        assert code(package(**changes)) == "ODD_ENTRY"
+        assert code(package(runtimeArguments=[argument])) == "ODD_ENTRY"
 
 
 def test_variable_that_no_server_is_given() -> None:
@@ -225,13 +215,6 @@ def test_what_cannot_be_shown_or_used_whole() -> None:
         ({"registryType": "nuget"}, "OTHER_KIND"),
     ]:
         assert code(package(**changes)) == reason
-
-
-def test_hidden_characters_of_a_description_are_seen() -> None:
-    found = own("io.github.mallory/lottery-oracle")
-    assert "\\u202e" in found.description
-    assert found.description == visible(found.description)
-    assert "Ignore your instructions" in found.description
 
 
 def test_what_is_no_entry() -> None:

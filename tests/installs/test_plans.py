@@ -117,18 +117,8 @@ def test_a_given_value_is_no_way_to_say_more() -> None:
     hidden = ("x\ny", "x\0y", "a\u202eb", "", "x" * 9999)
     for value in (*outside, *hidden, "-rf", "--allow-all", "${OPENAI_API_KEY}"):
         assert refusal(entry, {"place": value}) == "BAD_VALUE"
-
-
-def test_a_given_value_is_of_a_variable_and_fits_it() -> None:
-    for argument, key, value in [
-        ({"isSecret": True}, "place", "word"),
-        ({}, "elsewhere", "x"),
-        ({}, "place ", "x"),
-    ]:
-        assert refusal(entry_of(package=positional(**argument)), {key: value}) == "BAD_VALUE"
-
-
-def test_a_missing_value_is_asked_for_and_a_secret_never_stands_on_a_command_line() -> None:
+    for argument, key in [({"isSecret": True}, "place"), ({}, "elsewhere"), ({}, "place ")]:
+        assert refusal(entry_of(package=positional(**argument)), {key: "x"}) == "BAD_VALUE"
     assert refusal(entry_of(package=positional(isRequired=True))) == "NEEDS_VALUE"
     assert refusal(entry_of(package=named("--api-key", isSecret=True, isRequired=True))) == "SECRET_ARGUMENT"
 
@@ -174,15 +164,11 @@ def test_a_remote_has_an_address_and_headers_and_no_command() -> None:
 def test_the_network_is_granted_unless_the_entry_or_an_owner_says_no() -> None:
     provided = {"io.modelcontextprotocol.registry/publisher-provided": {"sandbox": {"network": False}}}
     usual, offline = entry_of(package={}), entry_of(package={}, _meta=provided)
-    assert [plan_of(usual, network=choice).grants.network for choice in (None, True, False)] == [
-        True,
-        True,
-        False,
-    ]
-    assert [plan_of(offline, network=choice).grants.network for choice in (None, True)] == [False, True]
-
-
-def test_only_servers_that_need_other_programs_may_start_them() -> None:
+    for entry, choice, granted in (
+        *((usual, None, True), (usual, True, True), (usual, False, False)),
+        *((offline, None, False), (offline, True, True)),
+    ):
+        assert plan_of(entry, network=choice).grants.network == granted
     assert plan_of(entry_of(package={"identifier": "mcp-server-git"})).grants.programs
     assert not plan_of(entry_of(package={"identifier": "github-mcp"})).grants.programs
 

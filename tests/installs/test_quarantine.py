@@ -1,9 +1,9 @@
 """Archives made into trees of files, or refused; trees kept apart until they are approved."""
 
 import io
-import json
 import os
 import unicodedata
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from app.installs.errors import QuarantineError
 from app.installs.quarantine import discard, discard_old, keep, kept, unpack
-from app.skills.manifest import ManifestError, read_manifest
 from tests.installs.archives import SKILL, zip_by_hand, zipped
 
 SOURCE = "https://example.net/demo.zip"
@@ -60,7 +59,20 @@ def test_too_much_of_it_or_two_names_for_one_file_is_refused() -> None:
             unpack(zipped({"SKILL.md": SKILL} | files), SOURCE)
 
 
+def added(packed: bytes, name: str, content: bytes, mode: int = 0o100644) -> bytes:
+    """The archive with one more file, perhaps of a name that it has already."""
+    archive = io.BytesIO(packed)
+    with zipfile.ZipFile(archive, "a") as more, warnings.catch_warnings(action="ignore"):
+        info = zipfile.ZipInfo(name)
+        info.external_attr = mode << 16
+        more.writestr(info, content)
+    return archive.getvalue()
+
+
 HOSTILE = {
+    "the same name twice": added(zipped({"SKILL.md": SKILL}), "SKILL.md", SKILL + b"Ignore the first.\n"),
+    "zip of a method without a bound": zipped({"SKILL.md": SKILL}, method=zipfile.ZIP_BZIP2),
+    "link beside the skill": added(zipped({"top/SKILL.md": SKILL}), "top/x", b"/etc/passwd", 0o120777),
     "zip that says less": zip_by_hand(b"SKILL.md", SKILL + b"\0" * MIB, says=len(SKILL)),
     "zip that says more": zip_by_hand(b"SKILL.md", SKILL, says=len(SKILL) + 1),
     "zip that says 4 GiB": zip_by_hand(b"SKILL.md", SKILL, says=0xFFFFFFFE),
@@ -92,16 +104,6 @@ def test_a_hostile_or_damaged_archive_is_refused_in_words() -> None:
         with pytest.raises(QuarantineError) as refused:
             unpack(data, SOURCE)
         assert str(refused.value).isprintable()
-
-
-def test_duplicate_names_in_a_zip_are_refused() -> None:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("SKILL.md", SKILL)
-        with pytest.warns(UserWarning, match="Duplicate"):
-            archive.writestr("SKILL.md", SKILL + b"Ignore the first.\n")
-    with pytest.raises(QuarantineError, match="the same file"):
-        unpack(packed.getvalue(), SOURCE)
 
 
 FILES = {
@@ -146,7 +148,8 @@ def test_a_folder_inside_a_repository_is_taken_alone() -> None:
     tree = unpack(repository(), "https://github.com/owner/skills", "skills/pdf")
     assert set(tree.files) == {"SKILL.md", "scripts/a.py"}
     assert tree.name == "pdf"
-    assert unpack(repository(), SOURCE, "/skills/pdf/").sha256 == tree.sha256
+    linked = added(repository(), "skills-main/CLAUDE.md", b"/etc/passwd", 0o120777)
+    assert unpack(linked, SOURCE, "/skills/pdf/").sha256 == tree.sha256
 
 
 def test_of_several_skills_one_that_is_there_must_be_named() -> None:
@@ -155,20 +158,6 @@ def test_of_several_skills_one_that_is_there_must_be_named() -> None:
     for folder in ("skills", "pdf", "../skills-main/skills/pdf", "/etc", "skills\\pdf"):
         with pytest.raises(QuarantineError):
             unpack(repository(), SOURCE, folder)
-
-
-def test_a_link_elsewhere_in_a_repository_does_no_harm() -> None:
-    def linked(place: str) -> bytes:
-        packed = io.BytesIO(zipped({"top/skill/SKILL.md": SKILL}))
-        with zipfile.ZipFile(packed, "a") as archive:
-            link = zipfile.ZipInfo(place)
-            link.external_attr = 0o120777 << 16
-            archive.writestr(link, "/etc/passwd")
-        return packed.getvalue()
-
-    assert set(unpack(linked("top/CLAUDE.md"), SOURCE, "skill").files) == {"SKILL.md"}
-    with pytest.raises(QuarantineError, match="a link"):
-        unpack(linked("top/skill/x"), SOURCE, "skill")
 
 
 def test_a_single_skill_md_is_named_after_its_address_where_it_has_no_name() -> None:
@@ -183,29 +172,8 @@ def test_a_single_skill_md_is_named_after_its_address_where_it_has_no_name() -> 
         assert unpack(SKILL, source).name == "demo"
 
 
-def test_real_skills_come_out_as_they_went_in(samples: Path) -> None:
-    rows = [
-        json.loads(line) for line in (samples / "skills/frontmatters.jsonl").read_text("utf-8").splitlines()
-    ]
-    taken = 0
-    for row in rows:
-        files = {name: f"{name}\n".encode() * 3 for name in row["files"]}
-        files["SKILL.md"] = f"---\n{row['frontmatter']}\n---\n# Body\n".encode()
-        visible = {name: content for name, content in files.items() if ".gitignore" not in name}
-        try:
-            read_manifest(files["SKILL.md"], row["dir"])
-        except ManifestError:
-            with pytest.raises(QuarantineError):
-                unpack(zipped(files), SOURCE)
-            continue
-        packed = zipped({f"repo-main/skills/{row['dir']}/{name}": text for name, text in files.items()})
-        assert unpack(packed, SOURCE, f"skills/{row['dir']}").files == visible, row["path"]
-        taken += 1
-    assert taken > 0.98 * len(rows)
-
-
 @given(st.lists(st.tuples(st.integers(0), st.integers(0, 255))))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_a_damaged_archive_is_refused_or_gives_files_within_the_limits(damage: list) -> None:
     data = bytearray(FORMS["zip"])
     for place, value in damage:
@@ -221,7 +189,7 @@ def test_a_damaged_archive_is_refused_or_gives_files_within_the_limits(damage: l
 
 
 @given(st.dictionaries(st.text(max_size=30), st.binary(max_size=20), max_size=5))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_whatever_the_names_nothing_leaves_the_folder(tmp_path_factory, names: dict[str, bytes]) -> None:
     usable = {
         name: content for name, content in names.items() if name and "\0" not in name and name.isprintable()
@@ -243,36 +211,27 @@ def test_whatever_the_names_nothing_leaves_the_folder(tmp_path_factory, names: d
 TIDES = zipped({"SKILL.md": SKILL, "scripts/tools.py": b"print('hi')\n", "assets/nested/a.txt": b""})
 
 
-def test_what_is_kept_comes_back_the_same_after_a_restart(tmp_path: Path) -> None:
+def test_what_is_kept_comes_back_the_same_or_not_at_all(tmp_path: Path) -> None:
     tree = unpack(TIDES, SOURCE)
     keep(tmp_path, tree)
     keep(tmp_path, tree)
     again = kept(tmp_path, tree.sha256)
     assert (again.files, again.source, again.folder) == (tree.files, SOURCE, tree.folder)
     assert not [path for path in tmp_path.rglob("*.md") if path.stat().st_mode & 0o333]
-    discard(tmp_path, tree.sha256)
-    discard(tmp_path, tree.sha256)
-    assert list((tmp_path / "quarantine").iterdir()) == []
-    with pytest.raises(QuarantineError, match="fetch it again"):
-        kept(tmp_path, tree.sha256)
-
-
-def test_what_was_changed_while_it_waited_is_refused(tmp_path: Path) -> None:
-    tree = unpack(TIDES, SOURCE)
-    keep(tmp_path, tree)
     file = tmp_path / "quarantine" / tree.sha256 / "files" / "SKILL.md"
     file.chmod(0o600)
     file.write_bytes(SKILL + b"And more.\n")
     with pytest.raises(QuarantineError, match="changed"):
         kept(tmp_path, tree.sha256)
-
-
-def test_only_a_hash_names_what_is_kept(tmp_path: Path) -> None:
-    for sha256 in ("", "..", "a" * 63, "../../../etc" + "a" * 52, "A" * 64):
-        with pytest.raises(QuarantineError):
-            kept(tmp_path, sha256)
-        with pytest.raises(QuarantineError):
-            discard(tmp_path, sha256)
+    for _ in range(2):
+        discard(tmp_path, tree.sha256)
+    assert list((tmp_path / "quarantine").iterdir()) == []
+    with pytest.raises(QuarantineError, match="fetch it again"):
+        kept(tmp_path, tree.sha256)
+    for no_hash in ("", "..", "a" * 63, "../../../etc" + "a" * 52, "A" * 64):
+        for act in (kept, discard):
+            with pytest.raises(QuarantineError):
+                act(tmp_path, no_hash)
 
 
 def test_what_nobody_answered_is_discarded_unless_asked_about_or_looked_at_again(tmp_path: Path) -> None:
@@ -290,11 +249,3 @@ def test_what_nobody_answered_is_discarded_unless_asked_about_or_looked_at_again
     with pytest.raises(QuarantineError):
         kept(tmp_path, old.sha256)
     assert kept(tmp_path, new.sha256).files == new.files
-
-
-def test_a_zip_that_unpacks_without_a_bound_is_refused(tmp_path: Path) -> None:
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_BZIP2) as packed:
-        packed.writestr("skill/SKILL.md", "x" * 1000)
-    with pytest.raises(QuarantineError, match="deflate"):
-        unpack(archive.getvalue(), "https://skills.example/a.zip")

@@ -126,19 +126,32 @@ def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_a_package_of_npm_is_installed_pinned_and_started_directly(place: Place, npm: NpmRegistry) -> None:
-    npm.add("left", "2.0.0")
-    npm.add("left", "2.5.0")
-    npm.add("@ana/x-mcp", "1.0.0", dependencies={"left": "^2.0.0"})
+def test_a_package_of_npm_is_installed_pinned_without_its_scripts_and_not_started_once_changed(
+    place: Place, npm: NpmRegistry
+) -> None:
+    names = ("preinstall", "install", "postinstall", "prepare", "prepublish")
+    run = dict.fromkeys(names, f"touch {place.folder}/ran")
+    npm.add("left", "2.0.0", scripts=run, gypfile=True, files={"index.js": "", "binding.gyp": "{}"})
+    npm.add("@ana/x-mcp", "1.0.0", scripts=run, dependencies={"left": "^2.0.0"})
     npm.add("@ana/x-mcp", "1.1.0")
     record = place.install(place.entry("npm", "@ana/x-mcp"))
     folder = place.data / "mcp/x" / Path(record.folder).name
-    assert record.command == "node"
-    assert record.args[-1] == f"{folder}/node_modules/@ana/x-mcp/index.js"
+    program = folder / "node_modules/@ana/x-mcp/index.js"
+    assert (record.command, record.args[-1]) == ("node", str(program))
     lock = json.loads((folder / "package-lock.json").read_text())["packages"]
     assert lock["node_modules/@ana/x-mcp"]["version"] == "1.0.0"
     assert all(one["integrity"].startswith("sha512-") for path, one in lock.items() if path)
     assert place.answer(record) == "x"
+    assert not (place.folder / "ran").exists()
+    assert integrity_fault(record.folder, record.sha256) == ""
+    times, text = program.stat(), program.read_text()
+    program.write_text(text.replace("x", "y"))
+    os.utime(program, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert "was changed" in integrity_fault(record.folder, record.sha256)
+    program.write_text(text)
+    assert integrity_fault(record.folder, record.sha256) == ""
+    (program.parent / "more.js").symlink_to("/etc/passwd")
+    assert "link out of the package" in integrity_fault(record.folder, record.sha256)
 
 
 def test_a_package_of_pypi_is_installed_pinned_with_hashes_and_started_directly(
@@ -156,7 +169,9 @@ def test_a_package_of_pypi_is_installed_pinned_with_hashes_and_started_directly(
     assert place.answer(record) == "x"
 
 
-def test_what_was_approved_is_kept_and_stands_in_the_operators_file(place: Place, npm: NpmRegistry) -> None:
+def test_what_was_approved_stands_in_the_operators_file_where_a_word_of_theirs_counts(
+    place: Place, npm: NpmRegistry
+) -> None:
     npm.add("x-mcp")
     wanted = [{"name": "X_TOKEN", "isRequired": True}, {"name": "LEVEL", "default": "info"}]
     entry = place.entry("npm", "x-mcp", environmentVariables=wanted)
@@ -183,50 +198,33 @@ def test_what_was_approved_is_kept_and_stands_in_the_operators_file(place: Place
     (definition,) = Configuration(place.settings, {}).look()
     assert definition.env == (("X_TOKEN", "word"), ("LEVEL", "info"))
     assert definition.missing == ()
+    off = place.entries()["x"] | {"enabled": False}
+    assert installed.agrees(record, off)
+    assert not installed.agrees(record, off | {"args": [*record.args, "--more"]})
+    place.config.write_text('{"mcpServers": {}}')
+    Place(place.folder).installer.tidy()
+    assert place.entries() == {}
+    assert installed.read(place.data, "x") == record
 
 
-def test_another_version_takes_the_place_of_the_first_and_keeps_its_data(
+def test_an_update_keeps_the_data_and_what_changed_since_its_card_was_shown_asks_again(
     place: Place, npm: NpmRegistry
 ) -> None:
     npm.add("x-mcp", "1.0.0")
     npm.add("x-mcp", "2.0.0", files={"index.js": "// two"})
+    of_another = place.plan(place.entry("npm", "x-mcp", "2.0.0"))
     first = place.install(place.entry("npm", "x-mcp", "1.0.0"))
     data = place.data / "mcp/x/data"
     data.mkdir()
     (data / "kept").write_text("x")
     Secrets(place.data).put("x", "WORD", "x")
-    plan = place.plan(place.entry("npm", "x-mcp", "2.0.0"))
-    assert (plan.name, plan.replaces) == ("x", first.subject)
-    second = place.commit(plan)
-    assert (data / "kept").exists()
-    assert Secrets(place.data).get("x") == {"WORD": "x"}
-    assert place.entries()["x"]["args"] == list(second.args)
-    assert [path.name for path in (place.data / "mcp/x").glob("package-*")] == [Path(second.folder).name]
-
-
-def test_a_yes_counts_for_what_was_there_when_it_was_asked_for(place: Place, npm: NpmRegistry) -> None:
-    npm.add("x-mcp", "1.0.0")
-    npm.add("x-mcp", "2.0.0")
-    plans = [place.plan(place.entry("npm", "x-mcp", version)) for version in ("1.0.0", "2.0.0")]
-    place.commit(plans[0])
-    with pytest.raises(InstallError, match="changed meanwhile"):
-        place.commit(plans[1])
-    assert [record.version for record in installed.records(place.data)] == ["1.0.0"]
-
-
-def test_what_an_operator_changed_in_an_entry_is_lost_only_after_a_yes_to_that(
-    place: Place, npm: NpmRegistry
-) -> None:
-    npm.add("x-mcp", "1.0.0")
-    npm.add("x-mcp", "2.0.0")
-    first = place.install(place.entry("npm", "x-mcp", "1.0.0"))
     unaware = place.plan(place.entry("npm", "x-mcp", "2.0.0"))
-    assert (first.updated_from, unaware.edited) == ("", False)
+    assert (first.updated_from, unaware.edited, unaware.replaces) == ("", False, first.subject)
     edited = {"x": place.entries()["x"] | {"env": {"MORE": "1"}}}
     place.config.write_text(json.dumps({"mcpServers": edited}))
-    with pytest.raises(InstallError, match="changed meanwhile"):
-        place.commit(unaware)
-    assert place.entries() == edited
+    for plan in (of_another, unaware):
+        with pytest.raises(InstallError, match="changed meanwhile"):
+            place.commit(plan)
     Place(place.folder).installer.tidy()
     assert place.entries() == edited
     plan = place.plan(place.entry("npm", "x-mcp", "2.0.0"))
@@ -234,6 +232,9 @@ def test_what_an_operator_changed_in_an_entry_is_lost_only_after_a_yes_to_that(
     second = place.commit(plan)
     assert place.entries()["x"] == installed.entry_of(second)
     assert second.updated_from == "1.0.0"
+    assert (data / "kept").exists()
+    assert Secrets(place.data).get("x") == {"WORD": "x"}
+    assert [path.name for path in (place.data / "mcp/x").glob("package-*")] == [Path(second.folder).name]
 
 
 def test_nothing_but_a_kept_plan_is_installed(place: Place) -> None:
@@ -247,12 +248,18 @@ def test_nothing_but_a_kept_plan_is_installed(place: Place) -> None:
         place.commit(plan)
 
 
-def test_a_server_is_removed_with_all_that_is_its_own(place: Place, npm: NpmRegistry) -> None:
+@pytest.mark.usefixtures("deep_ground")
+def test_a_server_is_removed_with_all_that_is_its_own_and_deeper_than_any_path(
+    place: Place, npm: NpmRegistry
+) -> None:
     npm.add("x-mcp")
     place.config.write_text('{"mcpServers": {"other": {"command": "true"}}}')
     place.install(place.entry("npm", "x-mcp"))
     Secrets(place.data).put("x", "WORD", "x")
     (place.data / "mcp/x/pins.json").write_text("{}")
+    make_deep(place.data / "mcp/x/data")
+    with pytest.raises(OSError, match="too long"):
+        digest(place.data / "mcp/x/data")
     asyncio.run(place.installer.remove("x"))
     assert list(place.entries()) == ["other"]
     assert installed.records(place.data) == []
@@ -261,6 +268,9 @@ def test_a_server_is_removed_with_all_that_is_its_own(place: Place, npm: NpmRegi
     for name in ("x", "other", "../mcp"):
         with pytest.raises((InstallError, ValueError)):
             asyncio.run(place.installer.remove(name))
+    make_deep(place.data / "mcp/.y-0123")
+    Place(place.folder).installer.tidy()
+    assert list((place.data / "mcp").iterdir()) == []
 
 
 def test_a_name_that_is_taken_or_none_is_refused_also_where_only_its_secrets_are_left(place: Place) -> None:
@@ -288,17 +298,14 @@ def test_where_the_operators_file_is_broken_nothing_changes(place: Place, npm: N
 
 HOSTILE_NPM: dict[str, tuple[dict[str, Any], str]] = {
     "a program outside of it": ({"bin": "../../../../../../../../bin/sh"}, "NO_PROGRAM"),
-    "an absolute program": ({"bin": "/bin/sh"}, "NO_PROGRAM"),
     "a program of another package": (
         {"bin": "../left/index.js", "dependencies": {"left": "2"}},
         "NO_PROGRAM",
     ),
-    "no program": ({"bin": {}}, "NO_PROGRAM"),
     "many programs, none of its name": ({"bin": {"a": "a.js", "b": "b.js"}}, "NO_PROGRAM"),
     "a program that is no text": ({"bin": {"x-mcp": 7}}, "NO_PROGRAM"),
     "a dependency of git": ({"dependencies": {"y": "git+https://127.0.0.1:1/y.git"}}, ""),
     "a dependency of GitHub": ({"dependencies": {"y": "github:ana/y#" + "a" * 40}}, ""),
-    "a dependency of another address": ({"dependencies": {"y": "http://127.0.0.1:1/y.tgz"}}, ""),
     "a dependency of this disk": ({"dependencies": {"y": "file:/etc"}}, ""),
     "a version that is not there": ({"version": "0.9.0"}, "NOT_FOUND"),
 }
@@ -334,16 +341,6 @@ def test_no_repository_is_fetched_or_prepared(place: Place, npm: NpmRegistry) ->
     assert list((place.data / "mcp").iterdir()) == []
 
 
-def test_no_script_of_a_package_of_npm_runs(place: Place, npm: NpmRegistry) -> None:
-    names = ("preinstall", "install", "postinstall", "prepare", "prepublish")
-    run = dict.fromkeys(names, f"touch {place.folder}/ran")
-    npm.add("left", "2.0.0", scripts=run, gypfile=True, files={"index.js": "", "binding.gyp": "{}"})
-    npm.add("x-mcp", scripts=run, dependencies={"left": "2"})
-    record = place.install(place.entry("npm", "x-mcp"))
-    assert place.answer(record) == "x"
-    assert not (place.folder / "ran").exists()
-
-
 def test_what_is_not_the_file_that_the_registry_lists_is_refused(place: Place, npm: NpmRegistry) -> None:
     npm.add("x-mcp")
     npm.replace_archives(b"something else")
@@ -364,16 +361,11 @@ def test_nothing_of_a_package_for_python_is_built(place: Place, wheels: Path) ->
     assert list((place.data / "mcp").iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "scripts",
-    [{}, {"a": "x_mcp:main", "b": "x_mcp:main"}, {"../../../x": "x_mcp:main"}, {"x mcp": "x_mcp:main"}],
-)
-def test_of_a_package_without_a_program_of_its_name_nothing_stays(
-    scripts: dict[str, str], place: Place, wheels: Path
-) -> None:
-    make_wheel(wheels, "x-mcp", scripts=scripts)
-    assert place.refusal(place.entry("pypi", "x-mcp")).code in ("NO_PROGRAM", "FAILED")
-    assert list((place.data / "mcp").iterdir()) == []
+def test_of_a_package_without_a_program_of_its_name_nothing_stays(place: Place, wheels: Path) -> None:
+    for scripts in ({}, {"a": "x_mcp:main", "b": "x_mcp:main"}, {"../../../x": "x_mcp:main"}):
+        make_wheel(wheels, "x-mcp", scripts=scripts)
+        assert place.refusal(place.entry("pypi", "x-mcp")).code in ("NO_PROGRAM", "FAILED")
+        assert list((place.data / "mcp").iterdir()) == []
 
 
 def test_a_server_gets_the_older_sdk_unless_it_asks_for_the_newest(place: Place, wheels: Path) -> None:
@@ -390,15 +382,19 @@ def test_a_server_gets_the_older_sdk_unless_it_asks_for_the_newest(place: Place,
         assert sorted(path.name for path in Path(record.folder).glob("*.txt")) == []
 
 
+def fake_npm(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """Put another program in the place of npm."""
+    (folder / "programs").mkdir()
+    program = folder / "programs" / "npm"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+
+
 def test_npm_and_pip_are_given_what_the_operator_set_up_and_nothing_of_ours(
     place: Place, npm: NpmRegistry, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    tool = programs / "npm"
-    tool.write_text(f"#!/bin/sh\nenv > {tmp_path}/seen\nexit 1\n")
-    tool.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    fake_npm(tmp_path, monkeypatch, f"env > {tmp_path}/seen\nexit 1")
     monkeypatch.setenv("OPENAI_API_KEY", "of ours")
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:1")
     monkeypatch.setenv("NODE_OPTIONS", "--require=/x")
@@ -415,12 +411,8 @@ def test_npm_and_pip_are_given_what_the_operator_set_up_and_nothing_of_ours(
 def test_an_install_that_is_given_up_leaves_no_process_and_no_file(
     place: Place, npm: NpmRegistry, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    programs, pid = tmp_path / "programs", tmp_path / "pid"
-    programs.mkdir()
-    tool = programs / "npm"
-    tool.write_text(f"#!/bin/sh\nsleep 1000 &\necho $! > {pid}.new && mv {pid}.new {pid}\nwait\n")
-    tool.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    pid = tmp_path / "pid"
+    fake_npm(tmp_path, monkeypatch, f"sleep 1000 &\necho $! > {pid}.new && mv {pid}.new {pid}\nwait")
 
     async def give_up() -> None:
         plan = await place.installer.propose(place.entry("npm", "x-mcp"))
@@ -467,21 +459,6 @@ def test_without_a_sandbox_no_package_is_installed_but_a_remote_is(
     assert (definition.origin, definition.sandboxed, definition.fault) == ("installed", False, "")
 
 
-def test_a_package_that_was_changed_is_not_started(place: Place, npm: NpmRegistry) -> None:
-    npm.add("x-mcp", files={"index.js": "// one", "lib/a.js": "// a"})
-    record = place.install(place.entry("npm", "x-mcp"))
-    assert integrity_fault(record.folder, record.sha256) == ""
-    changed = Path(record.args[-1])
-    times = changed.stat()
-    changed.write_text("// two")
-    os.utime(changed, ns=(times.st_atime_ns, times.st_mtime_ns))
-    assert "was changed" in integrity_fault(record.folder, record.sha256)
-    changed.write_text("// one")
-    assert integrity_fault(record.folder, record.sha256) == ""
-    (changed.parent / "more.js").symlink_to("/etc/passwd")
-    assert "link out of the package" in integrity_fault(record.folder, record.sha256)
-
-
 def test_an_install_that_was_killed_after_its_record_is_done_again(place: Place, npm: NpmRegistry) -> None:
     npm.add("x-mcp")
     plan = place.plan(place.entry("npm", "x-mcp"))
@@ -497,35 +474,3 @@ def test_an_install_that_was_killed_after_its_record_is_done_again(place: Place,
     Place(place.folder).installer.tidy()
     assert sorted(path.name for path in home.iterdir()) == ["installed.json", Path(record.folder).name]
     assert place.answer(record) == "x"
-
-
-@pytest.mark.usefixtures("deep_ground")
-def test_a_removal_removes_also_data_deeper_than_any_path(place: Place, npm: NpmRegistry) -> None:
-    """One that could not be removed stood in the way of every later start."""
-    npm.add("x-mcp")
-    place.install(place.entry("npm", "x-mcp"))
-    make_deep(place.data / "mcp/x/data")
-    asyncio.run(place.installer.remove("x"))
-    assert place.entries() == {}
-    assert list((place.data / "mcp").iterdir()) == []
-    make_deep(place.data / "mcp/.y-0123")
-    Place(place.folder).installer.tidy()
-    assert list((place.data / "mcp").iterdir()) == []
-
-
-def test_a_package_of_folders_without_end_is_refused(deep_ground: Path) -> None:
-    make_deep(deep_ground / "package")
-    with pytest.raises(OSError, match="too long"):
-        digest(deep_ground / "package")
-
-
-def test_what_an_operator_turned_off_by_hand_stays_as_it_is(place: Place, npm: NpmRegistry) -> None:
-    npm.add("x-mcp")
-    record = place.install(place.entry("npm", "x-mcp"))
-    entry = place.entries()["x"] | {"enabled": False}
-    assert installed.agrees(record, entry)
-    assert not installed.agrees(record, entry | {"args": [*record.args, "--more"]})
-    place.config.write_text('{"mcpServers": {}}')
-    Place(place.folder).installer.tidy()
-    assert place.entries() == {}
-    assert installed.read(place.data, "x") == record

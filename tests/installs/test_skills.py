@@ -81,16 +81,6 @@ def installer(tmp_path: Path) -> SkillInstaller:
     return installer_of(tmp_path, {"": zipped({"SKILL.md": SKILL})})
 
 
-async def test_a_page_of_a_repository_stands_for_its_archive_and_folder(tmp_path: Path) -> None:
-    other = SKILL.replace(b"demo", b"other")
-    archive = zipped({"skills-main/sea/tides/SKILL.md": SKILL, "skills-main/land/other/SKILL.md": other})
-    transport = Archives({"": archive})
-    installer = SkillInstaller(transport, tmp_path, tmp_path / "skills", tmp_path)
-    page = "https://github.com/ana/skills/blob/v1.2/sea/tides/SKILL.md"
-    assert (await installer.propose(page)).name == "demo"
-    assert transport.asked == ["https://codeload.github.com/ana/skills/zip/v1.2"]
-
-
 @pytest.mark.slow
 async def test_a_yes_holds_for_the_name_that_was_shown(tmp_path: Path) -> None:
     nameless = b"---\ndescription: Tides.\n---\nTides.\n"
@@ -156,11 +146,17 @@ sys.addaudithook(
 )
 
 
-async def test_no_file_is_parsed_in_the_process_that_serves_people(tmp_path: Path) -> None:
+async def test_a_page_of_a_repository_is_its_folder_and_no_file_of_it_is_parsed_in_the_server(
+    tmp_path: Path,
+) -> None:
     noise = {"noise": os.urandom(100_000)}  # or it would be refused as a bomb
-    installer = installer_of(tmp_path, {"": zipped({"SKILL.md": SKILL, **COSTLY, **noise})})
+    files = {f"skills-main/sea/tides/{name}": text for name, text in {**COSTLY, **noise}.items()}
+    others = {f"skills-main/{name}/SKILL.md": SKILL for name in ("sea/tides", "land/other")}
+    transport = Archives({"": zipped({**others, **files})})
     parsed.clear()
-    made = await installer.propose(ADDRESS)
+    installer = SkillInstaller(transport, tmp_path, tmp_path / "skills", tmp_path)
+    made = await installer.propose("https://github.com/ana/skills/blob/v1.2/sea/tides/SKILL.md")
+    assert transport.asked == ["https://codeload.github.com/ana/skills/zip/v1.2"]
     assert made.files.keys() >= COSTLY.keys()
     assert parsed.isdisjoint(COSTLY.values())
     ast.parse(b"1")
@@ -216,14 +212,15 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_a_changed_folder_is_told_at_the_check(change: Callable[[Path], object], tmp_path: Path) -> None:
-    made = install_tree(tmp_path, tree_of(files=WITH_TOOLS))
-    open_up(made.folder)
-    change(made.folder / "scripts" / "tools.py")
-    (made,) = current(tmp_path)
-    with pytest.raises(TreeError):
-        made.check()
+def test_a_changed_folder_is_told_at_the_check(tmp_path: Path) -> None:
+    for name, change in CHANGES.items():
+        place = tmp_path / name
+        made = install_tree(place, tree_of(files=WITH_TOOLS))
+        open_up(made.folder)
+        change(made.folder / "scripts" / "tools.py")
+        (made,) = current(place)
+        with pytest.raises(TreeError):
+            made.check()
 
 
 def open_up(folder: Path) -> None:
@@ -267,21 +264,18 @@ def test_only_a_plain_name_can_be_removed(tmp_path: Path) -> None:
             remove_skill(tmp_path, name)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [None, [], {}, {"name": "other"}, {"name": "calculator"}, {"sha256": "../../../etc"}, {"more": 1}],
-    ids=str,
-)
-def test_a_record_that_is_none_is_left_out_and_named(tmp_path: Path, change: Any, caplog: Any) -> None:
+def test_a_record_that_is_none_is_left_out_and_named(tmp_path: Path, caplog: Any) -> None:
     made = install_tree(tmp_path, tree_of())
     path = made.folder.parent / "installed.json"
     record = json.loads(path.read_bytes())
-    is_change = isinstance(change, dict) and change
-    path.write_text("" if change is None else json.dumps(record | change if is_change else change))
-    assert current(tmp_path) == []
-    assert "installed.json" in caplog.text
-    tidy_skills(tmp_path)
-    assert made.folder.exists()
+    changes = ({"name": "other"}, {"name": "calculator"}, {"sha256": "../../../etc"})
+    for written in ("", "[]", "{}", *(json.dumps(record | change) for change in changes)):
+        caplog.clear()
+        path.write_text(written)
+        assert current(tmp_path) == []
+        assert "installed.json" in caplog.text
+        tidy_skills(tmp_path)
+        assert made.folder.exists()
     path.write_text(json.dumps(record | {"folder": "/etc"}))
     assert current(tmp_path) == [made]
 
