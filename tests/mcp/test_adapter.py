@@ -114,10 +114,10 @@ def test_an_unusable_definition_gives_the_reason() -> None:
 
 
 def test_a_definition_nested_too_deeply_is_unusable() -> None:
-    for key in ["inputSchema", "outputSchema", "annotations", "description"]:
-        deep: Any = {}
-        for _ in range(100_000):
-            deep = {"x": deep}
+    deep: Any = {}
+    for _ in range(100_000):
+        deep = {"x": deep}
+    for key in ["inputSchema", "annotations"]:
         assert "nested too deeply" in why_unusable({**SEARCH, key: deep})
 
 

@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-import pytest
-
 from app.mcp.files import add_server, set_enabled
 from app.mcp.installed import RECORD, InstalledServer, entry_of, to_json
 from app.processes.sandbox import Grants
@@ -65,24 +63,24 @@ FAULTY = [
 ]
 
 
-@pytest.mark.parametrize(("entry", "word"), FAULTY)
-def test_a_faulty_entry_says_what_to_mend_and_the_others_work(config: Config, entry: Any, word: str) -> None:
-    config.write({"bad": entry, "good": {"command": "x"}})
-    found = config.look()
-    assert word in found["bad"].fault
-    assert "\n" not in found["bad"].fault
-    assert "hunter2" not in found["bad"].fault
-    assert found["good"].fault == ""
-    assert config.configuration.faults == ()
+def test_a_faulty_entry_says_what_to_mend_and_the_others_work(config: Config) -> None:
+    for entry, word in FAULTY:
+        config.write({"bad": entry, "good": {"command": "x"}})
+        found = config.look()
+        assert word in found["bad"].fault
+        assert "\n" not in found["bad"].fault
+        assert "hunter2" not in found["bad"].fault
+        assert found["good"].fault == ""
+        assert config.configuration.faults == ()
 
 
-@pytest.mark.parametrize("name", ["", "../up", "ñ", "x" * 5000, "a\n"])
-def test_a_name_that_cannot_be_a_folder_is_a_fault(config: Config, name: str) -> None:
-    config.write({name: {"command": "x"}, "good": {"command": "x"}})
-    *others, good = config.configuration.look()
-    assert good.fault == ""
-    assert others[0].fault.startswith("its name cannot be used")
-    assert all(len(one.name) <= 100 for one in others)
+def test_a_name_that_cannot_be_a_folder_is_a_fault(config: Config) -> None:
+    for name in ("", "../up", "ñ", "x" * 5000, "a\n"):
+        config.write({name: {"command": "x"}, "good": {"command": "x"}})
+        *others, good = config.configuration.look()
+        assert good.fault == ""
+        assert others[0].fault.startswith("its name cannot be used")
+        assert all(len(one.name) <= 100 for one in others)
 
 
 def test_variables_come_from_its_own_secrets_first_then_from_the_environment(config: Config) -> None:
@@ -133,26 +131,19 @@ def test_a_server_with_a_secret_is_for_owners_unless_its_entry_says_otherwise(co
     assert members == {"plain", "default", "said"}
 
 
-@pytest.mark.parametrize(
-    ("entry", "places"),
-    [
+def test_a_plain_text_secret_in_an_entry_is_noticed(config: Config) -> None:
+    bearer = {"Authorization": "Bearer abcdefgh"}
+    for entry, places in [
         ({"command": "x", "env": {"GITHUB_TOKEN": SECRET, "DEBUG": "1"}}, ("env GITHUB_TOKEN",)),
         ({"command": "x", "args": ["--api-key=abcdef"]}, ("args",)),
         ({"command": "x", "args": ["postgresql://me:word@host/db"]}, ("args",)),
         ({"url": "https://example.org/mcp?api_key=abcdef"}, ("url",)),
-        (
-            {"url": "https://example.org", "headers": {"Authorization": "Bearer abcdefgh"}},
-            ("headers Authorization",),
-        ),
+        ({"url": "https://example.org", "headers": bearer}, ("headers Authorization",)),
         ({"command": "x", "env": {"TOKEN": "${API_KEY}", "TOKENIZERS_PARALLELISM": "false"}}, ()),
         ({"command": "x", "env": {"KEY_FILE": "/run/secrets/key", "MONKEY": "capuchin"}}, ()),
-    ],
-)
-def test_a_plain_text_secret_in_an_entry_is_noticed(
-    config: Config, entry: Any, places: tuple[str, ...]
-) -> None:
-    assert config.one(entry).exposed == places
-    assert config.one(entry).fault == ""
+    ]:
+        assert config.one(entry).exposed == places
+        assert config.one(entry).fault == ""
 
 
 def test_a_skill_on_disk_brings_servers_of_every_kind(config: Config) -> None:

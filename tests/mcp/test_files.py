@@ -13,17 +13,16 @@ from app.mcp.files import LARGEST, SecretError, Secrets, add_server, remove_serv
 from tests.mcp.config_folder import Config
 
 
-@pytest.mark.parametrize("content", [
-    b'\xef\xbb\xbf{"mcpServers": {"one": {"command": "x"}}}',
-    '{"mcpServers": {"one": {"command": "x"}}}'.encode("utf-16"),
-    b'{\r\n  "mcpServers": {\r\n "one": {"command": "x"}}}\r\n',
-    b'{"servers": {"one": {"command": "x"}}, "inputs": []}',
-    b'{"$schema": "x", "mcpServers": {"one": {"command": "x"}}}',
-])  # fmt: skip
-def test_files_as_editors_save_them_are_read(config: Config, content: bytes) -> None:
-    config.write(content)
-    assert config.look()["one"].command == "x"
-    assert config.configuration.faults == ()
+def test_files_as_editors_save_them_are_read(config: Config) -> None:
+    for content in (
+        b'\xef\xbb\xbf{"mcpServers": {"one": {"command": "x"}}}',
+        '{"mcpServers": {"one": {"command": "x"}}}'.encode("utf-16"),
+        b'{\r\n  "mcpServers": {\r\n "one": {"command": "x"}}}\r\n',
+        b'{"servers": {"one": {"command": "x"}}, "inputs": []}',
+    ):
+        config.write(content)
+        assert config.look()["one"].command == "x"
+        assert config.configuration.faults == ()
 
 
 BROKEN = [
@@ -45,24 +44,22 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("content", "words"), BROKEN)
-def test_a_broken_file_is_a_fault_and_the_earlier_servers_stay(
-    config: Config, content: str | bytes, words: str
-) -> None:
-    config.write({"kept": {"command": "x"}})
-    before = config.look()
-    config.write(content)
-    assert config.look() == before
-    (fault,) = config.configuration.faults
-    assert words in fault
-    assert str(config.path) in fault
-    assert "stay" in fault
-    assert "\n" not in fault
-    config.write({"mended": {"command": "x"}})
-    assert list(config.look()) == ["mended"]
-    assert config.configuration.faults == ()
-    config.path.unlink()
-    assert config.look() == {}
+def test_a_broken_file_is_a_fault_and_the_earlier_servers_stay(config: Config) -> None:
+    for content, words in BROKEN:
+        config.write({"kept": {"command": "x"}})
+        before = config.look()
+        config.write(content)
+        assert config.look() == before
+        (fault,) = config.configuration.faults
+        assert words in fault
+        assert str(config.path) in fault
+        assert "stay" in fault
+        assert "\n" not in fault
+        config.write({"mended": {"command": "x"}})
+        assert list(config.look()) == ["mended"]
+        assert config.configuration.faults == ()
+        config.path.unlink()
+        assert config.look() == {}
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
@@ -101,40 +98,33 @@ def secrets(tmp_path: Path) -> Secrets:
     return Secrets(tmp_path / "data")
 
 
-def test_a_secret_belongs_to_one_server(secrets: Secrets) -> None:
-    secrets.put("github", "TOKEN", "first")
-    secrets.put("github", "TOKEN", "second")
-    secrets.put("github", "OTHER", "third")
-    secrets.put("gitlab", "TOKEN", "another")
+def test_a_secret_belongs_to_one_server_and_only_this_account_reads_it(secrets: Secrets) -> None:
+    before = os.umask(0)
+    try:
+        for server, name, value in (
+            *(("github", "TOKEN", "first"), ("github", "TOKEN", "second")),
+            *(("github", "OTHER", "third"), ("gitlab", "TOKEN", "another")),
+        ):
+            secrets.put(server, name, value)
+    finally:
+        os.umask(before)
     assert Secrets(secrets.folder.parent).get("github") == {"TOKEN": "second", "OTHER": "third"}
     assert secrets.get("gitlab") == {"TOKEN": "another"}
     assert secrets.get("nobody") == {}
-
-
-def test_only_this_account_can_read_them(secrets: Secrets) -> None:
-    before = os.umask(0)
-    try:
-        secrets.put("github", "TOKEN", "value")
-    finally:
-        os.umask(before)
     assert secrets.folder.stat().st_mode & 0o777 == 0o700
     assert {file.stat().st_mode & 0o777 for file in secrets.folder.iterdir()} == {0o600}
 
 
-@pytest.mark.parametrize("name", ["", "A B", "A=B", "A" * 65, "OPENAI_API_KEY"])
-def test_invalid_and_reserved_names_are_refused(secrets: Secrets, name: str) -> None:
-    with pytest.raises(SecretError) as refused:
-        secrets.put("github", name, "s3cret-value")
-    assert "s3cret-value" not in str(refused.value)
-
-
-@pytest.mark.parametrize("server", ["", "..", "a/b", ".hidden"])
-def test_no_server_name_leads_out_of_the_folder(secrets: Secrets, server: str) -> None:
-    with pytest.raises(SecretError):
-        secrets.put(server, "TOKEN", "value")
-    with pytest.raises(SecretError):
-        secrets.forget(server)
-    assert secrets.get(server) == {}
+def test_invalid_and_reserved_names_are_refused(secrets: Secrets) -> None:
+    for name in ("", "A B", "A=B", "A" * 65, "OPENAI_API_KEY"):
+        with pytest.raises(SecretError) as refused:
+            secrets.put("github", name, "s3cret-value")
+        assert "s3cret-value" not in str(refused.value)
+    for server in ("", "..", "a/b", ".hidden"):
+        for act in (lambda name: secrets.put(name, "TOKEN", "value"), secrets.forget):
+            with pytest.raises(SecretError):
+                act(server)
+        assert secrets.get(server) == {}
     assert not secrets.folder.exists()
 
 

@@ -5,7 +5,6 @@ import json
 import re
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -162,12 +161,12 @@ def test_any_answer_becomes_a_result(raw: Any) -> None:
     assert bounded(result, OUTPUT_LIMIT).ok == result.ok
 
 
-@pytest.mark.parametrize("form", [str, json.dumps, lambda text: json.dumps(text, ensure_ascii=False)])
-@pytest.mark.parametrize("secret", ["-----BEGIN KEY-----\nMIIE\n-----END", '{"private_key": "ñandú-1234"}'])
-def test_a_secret_of_several_lines_is_removed_also_inside_json(secret: str, form: Any) -> None:
-    server = ServerDefinition("s", command="s", env=(("KEY", secret),), hidden=(secret,))
-    text = f'{{"KEY": {form(secret)}}}'
-    told = to_result({"content": [{"type": "text", "text": text}]}, server=server)
-    for said in (str(told.data), server.mask(text)):
-        assert not {"MIIE", "private_key"} & set(re.findall(r"\w+", said))
-        assert said.startswith('{"KEY": ')
+def test_a_secret_of_several_lines_is_removed_also_inside_json() -> None:
+    for secret in ("-----BEGIN KEY-----\nMIIE\n-----END", '{"private_key": "ñandú-1234"}'):
+        server = ServerDefinition("s", command="s", env=(("KEY", secret),), hidden=(secret,))
+        for form in (str, json.dumps, lambda text: json.dumps(text, ensure_ascii=False)):
+            text = f'{{"KEY": {form(secret)}}}'
+            told = to_result({"content": [{"type": "text", "text": text}]}, server=server)
+            for said in (str(told.data), server.mask(text)):
+                assert not {"MIIE", "private_key"} & set(re.findall(r"\w+", said))
+                assert said.startswith('{"KEY": ')

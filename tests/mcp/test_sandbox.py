@@ -14,14 +14,12 @@ import pytest
 from app.mcp.definitions import ServerDefinition
 from app.processes.sandbox import Grants, Sandbox
 from app.settings import Settings
-from tests.world import ROOT
 
 SECRET = "s3cret-of-the-server"
 NONE = Grants()
 FORBIDDEN = "PermissionError Operation not permitted"
 NOT_THERE = "FileNotFoundError No such file or directory"
 READ_ONLY = "OSError Read-only file system"
-CLOSED = "PermissionError Permission denied"
 SERVER = """
 import ctypes, mmap, os, socket, subprocess, sys
 for code in sys.argv[1:]:
@@ -94,6 +92,7 @@ def place(tmp_path: Path) -> Place:
     return made
 
 
+# What is true of servers alone; what every program in the sandbox is denied: tests/skills/test_sandbox.py.
 ATTEMPTS = {
     "reads the database": ("open('{data}/recado.db')", NOT_THERE),
     "reads its secrets' file": ("open('{data}/secrets/x')", NOT_THERE),
@@ -101,7 +100,6 @@ ATTEMPTS = {
     "lists the data folder": (
         "raise LookupError(os.listdir('{data}'), os.listdir('{data}/mcp'))", "LookupError (['mcp'], ['x'])"
     ),
-    "reads the code of the release": ("open('{root}/app/main.py')", NOT_THERE),
     "rewrites its own package": ("open('{package}/server.py', 'w')", READ_ONLY),
     "starts a program": ("subprocess.run(['/bin/true'])", FORBIDDEN),
     "connects": ("socket.create_connection(('127.0.0.1', {port}))", FORBIDDEN),
@@ -111,34 +109,15 @@ ATTEMPTS = {
     "fills the disk with one file": (
         "file = open('f', 'wb')\nfor _ in range(100): file.write(bytes(1 << 20))", "OSError File too large"
     ),
-    "looks at the host's processes": (
-        "raise LookupError([int(name) for name in os.listdir('/proc') if name.isdigit()])", "LookupError [1]"
-    ),
-    "kills the host": ("os.kill({pid}, 9)", "ProcessLookupError No such process"),
 }  # fmt: skip
 
 
 def test_a_server_reaches_nothing_outside_of_its_own(place: Place) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        known = {"data": place.data, "package": place.package, "root": ROOT, "pid": os.getpid()}
-        known["port"] = listening.getsockname()[1]
+        known = {"data": place.data, "package": place.package, "port": listening.getsockname()[1]}
         said = place.attempts(code.format(**known) for code, _ in ATTEMPTS.values())
     assert dict(zip(ATTEMPTS, said, strict=True)) == {name: error for name, (_, error) in ATTEMPTS.items()}
     assert (place.package / "server.py").read_text() == SERVER
-
-
-def test_what_was_granted_works_and_no_more(place: Place) -> None:
-    grants = Grants(network=True, programs=True, folders_write=(place.granted,))
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        expected = {
-            f"socket.create_connection(('127.0.0.1', {listening.getsockname()[1]}))": "done",
-            "assert subprocess.run(['/bin/true']).returncode == 0": "done",
-            f"open('{place.granted}/f', 'w').write('x')": "done",
-            f"open('{place.data}/recado.db')": NOT_THERE,
-            "open('/proc/sys/kernel/core_pattern', 'w')": READ_ONLY,
-        }
-        assert dict(zip(expected, place.attempts(expected, grants), strict=True)) == expected
-    assert (place.granted / "f").read_text() == "x"
 
 
 def test_a_folder_that_became_another_before_it_was_mounted_is_not_shown(
@@ -158,16 +137,25 @@ def test_a_folder_that_became_another_before_it_was_mounted_is_not_shown(
     assert (place.data / "recado.db").read_bytes() == b"messages"
 
 
-def test_the_workspace_is_granted_without_what_members_keep_in_it(place: Place) -> None:
+def test_what_was_granted_works_and_the_workspace_without_what_members_keep_in_it(place: Place) -> None:
     workspace = place.settings.workspace_dir
     workspace.mkdir()
-    grants = Grants(folders_write=(workspace,))
+    grants = Grants(network=True, programs=True, folders_write=(workspace, place.granted))
     assert place.attempt(f"assert os.listdir('{workspace}') == ['people']", grants) == "done"
     (workspace / "people/p1").mkdir()
     (workspace / "people/p1/letter").write_text("of a member")
-    letter = f"open('{workspace}/people/p1/letter')"
-    written = [f"open('{workspace}/{file}', 'w')" for file in ("people/new", "new")]
-    assert place.attempts([letter, *written], grants) == [NOT_THERE, READ_ONLY, "done"]
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        expected = {
+            f"socket.create_connection(('127.0.0.1', {listening.getsockname()[1]}))": "done",
+            "assert subprocess.run(['/bin/true']).returncode == 0": "done",
+            f"open('{place.granted}/f', 'w').write('x')": "done",
+            f"open('{workspace}/people/p1/letter')": NOT_THERE,
+            f"open('{workspace}/people/new', 'w')": READ_ONLY,
+            f"open('{workspace}/new', 'w')": "done",
+            f"open('{place.data}/recado.db')": NOT_THERE,
+        }
+        assert dict(zip(expected, place.attempts(expected, grants), strict=True)) == expected
+    assert (place.granted / "f").read_text() == "x"
 
 
 def test_our_own_folders_cannot_be_granted_even_inside_the_workspace(place: Place, tmp_path: Path) -> None:

@@ -277,38 +277,30 @@ def leaves() -> st.SearchStrategy[Fitting]:
 
 
 def lists(inner: st.SearchStrategy[Fitting]) -> st.SearchStrategy[Fitting]:
-    def alike(items: list[Fitting]) -> Fitting:
-        return {"type": "array", "items": {"anyOf": [schema for schema, _ in items]}}, [v for _, v in items]
+    def made(items: list[Fitting], rest: Any) -> Fitting:
+        schemas = [schema for schema, _ in items]
+        of_each = {"items": {"anyOf": schemas}} if rest is None else {"prefixItems": schemas, "items": rest}
+        return {"type": "array", **of_each}, [value for _, value in items]
 
-    def placed(items: list[Fitting], rest: Any) -> Fitting:
-        return (
-            {"type": "array", "prefixItems": [schema for schema, _ in items], "items": rest},
-            [value for _, value in items],
-        )
-
-    some = st.lists(inner, min_size=1, max_size=3)
-    return st.builds(alike, some) | st.builds(placed, some, st.sampled_from([True, False, {"type": "null"}]))
+    return st.builds(made, st.lists(inner, min_size=1, max_size=3), st.sampled_from([None, True, False]))
 
 
 def objects(inner: st.SearchStrategy[Fitting]) -> st.SearchStrategy[Fitting]:
     def made(fields: dict[str, Fitting], required: bool, extra: Any, style: str) -> Fitting:
         schemas = {name: schema for name, (schema, _) in fields.items()}
-        value = {name: one for name, (_, one) in fields.items()}
         whole = {"type": "object", "properties": schemas, "required": list(fields) if required else []}
         if extra is not None:
             whole["additionalProperties"] = extra
         if style == "patterns":
-            whole = {"type": "object", "patternProperties": {f"^{n}": s for n, s in schemas.items()}}
-            whole |= {"additionalProperties": False}
+            patterns = {f"^{name}": schema for name, schema in schemas.items()}
+            whole = {"type": "object", "patternProperties": patterns, "additionalProperties": False}
         if style == "parts":
             split = [{"type": "object", "properties": {n: s}, "required": [n]} for n, s in schemas.items()]
             whole = {"allOf": [*split, {"required": []}]}
-        if style == "else":
-            whole = {"type": "object", "anyOf": [whole, {"required": ["never"]}]}
-        return whole, value
+        return whole, {name: one for name, (_, one) in fields.items()}
 
     extras = st.sampled_from([None, True, False, {"type": "string"}])
-    styles = st.sampled_from(["", "", "patterns", "parts", "else"])
+    styles = st.sampled_from(["", "patterns", "parts"])
     return st.builds(made, st.dictionaries(NAMES, inner, max_size=3), st.booleans(), extras, styles)
 
 
@@ -316,18 +308,11 @@ def combined(inner: st.SearchStrategy[Fitting]) -> st.SearchStrategy[Fitting]:
     def one_of(key: str, first: Fitting, second: Fitting) -> Fitting:
         return {key: [first[0], second[0]], "description": "either"}, first[1]
 
-    def beside(first: Fitting, second: Fitting) -> Fitting:
-        return {**second[0], "allOf": [first[0]]}, first[1]
-
     def or_null(one: Fitting, value: bool) -> Fitting:
         return {"anyOf": [one[0], {"type": "null"}], "default": None}, one[1] if value else None
 
     keys = st.sampled_from(["anyOf", "oneOf", "allOf"])
-    return (
-        st.builds(one_of, keys, inner, inner)
-        | st.builds(beside, inner, inner)
-        | st.builds(or_null, inner, st.booleans())
-    )
+    return st.builds(one_of, keys, inner, inner) | st.builds(or_null, inner, st.booleans())
 
 
 FITTING = st.recursive(
