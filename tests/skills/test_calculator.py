@@ -1,7 +1,4 @@
-import time
-
-import pytest
-
+from tests.limits import limited
 from tests.skills.tables import table
 from tests.skills.tools import context, functions
 
@@ -50,15 +47,14 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize(("expression", "code"), HOSTILE)
-def test_what_cannot_be_calculated_is_refused_quickly(expression: str, code: str) -> None:
-    began = time.perf_counter()
-    answer = calculate(expression, context=context())
-    assert time.perf_counter() - began < 5
-    assert answer.get("ok") is False, answer
-    assert answer["error"]["code"] == code
-    assert answer["error"]["message"]
-    assert answer["error"]["hint"]
+def test_what_cannot_be_calculated_is_refused_quickly() -> None:
+    for expression, code in HOSTILE:
+        with limited():
+            answer = calculate(expression, context=context())
+        assert answer.get("ok") is False, answer
+        assert answer["error"]["code"] == code
+        assert answer["error"]["message"]
+        assert answer["error"]["hint"]
 
 
 SUMMARIES = table("calculator", "summaries")

@@ -92,44 +92,16 @@ async def test_a_skill_is_loaded_without_a_question_and_in_a_dry_run(desk: Desk)
     assert result.data == {"skill": "roses", "instructions": "Prune.", "files": files}
 
 
-@pytest.mark.parametrize("chosen", [(), ("roses",)])
-@pytest.mark.parametrize(
-    ("tool", "arguments"),
-    [("load_skill", {"name": "tea"}), ("read_skill_file", {"skill": "tea", "path": "SKILL.md"})],
-)
-async def test_a_skill_that_was_not_chosen_is_refused(
-    desk: Desk, chosen: Sequence[str], tool: str, arguments: dict[str, str]
-) -> None:
-    result = await desk.call(tool, chosen, **arguments)
-    assert result.code == "BAD_REQUEST"
-    assert "was not chosen" in (result.error.message if result.error else "")
+async def test_a_skill_that_was_not_chosen_is_refused(desk: Desk) -> None:
+    reading = ("read_skill_file", {"skill": "tea", "path": "SKILL.md"})
+    for tool, arguments in [("load_skill", {"name": "tea"}), reading]:
+        for chosen in ((), ("roses",)):
+            result = await desk.call(tool, chosen, **arguments)
+            assert result.code == "BAD_REQUEST"
+            assert "was not chosen" in (result.error.message if result.error else "")
 
 
-@pytest.mark.parametrize(
-    ("path", "code"),
-    [
-        ("references/guide.md", "ok"),
-        ("references/ñandú 🐦.md", "ok"),
-        ("SKILL.md", "ok"),
-        ("inner.md", "ok"),
-        ("../tea/SKILL.md", "BAD_REQUEST"),
-        ("/etc/passwd", "BAD_REQUEST"),
-        ("{sibling}", "BAD_REQUEST"),
-        ("outside.md", "BAD_REQUEST"),
-        ("away/SKILL.md", "BAD_REQUEST"),
-        ("to_hidden.md", "BAD_REQUEST"),
-        (".hidden", "BAD_REQUEST"),
-        ("references/guide.md\0.txt", "BAD_REQUEST"),
-        ("big.md", "BAD_REQUEST"),
-        ("", "NOT_A_FILE"),
-        ("references", "NOT_A_FILE"),
-        ("pipe", "NOT_A_FILE"),
-        ("picture.png", "NOT_TEXT"),
-    ],
-)
-async def test_files_are_read_inside_the_folder_only(
-    desk: Desk, tmp_path: Path, path: str, code: str
-) -> None:
+async def test_files_are_read_inside_the_folder_only(desk: Desk, tmp_path: Path) -> None:
     folder = tmp_path / "roses"
     sibling = tmp_path / "roses2"
     sibling.mkdir()
@@ -141,10 +113,21 @@ async def test_files_are_read_inside_the_folder_only(
     (folder / "big.md").write_text("x" * (LARGEST_FILE + 1))
     (folder / "picture.png").write_bytes(b"\x89PNG\0")
     os.mkfifo(folder / "pipe")
-    result = await desk.read(path.format(sibling=sibling / "x.md"))
-    assert result.code == code
-    assert "not yours" not in result.to_json()
-    assert "secret" not in result.to_json()
+    refused = [
+        *("../tea/SKILL.md", "/etc/passwd", str(sibling / "x.md"), "outside.md", "away/SKILL.md"),
+        *("to_hidden.md", ".hidden", "references/guide.md\0.txt", "big.md"),
+    ]
+    for code, paths in {
+        "ok": ["references/guide.md", "references/ñandú 🐦.md", "SKILL.md", "inner.md"],
+        "BAD_REQUEST": refused,
+        "NOT_A_FILE": ["", "references", "pipe"],
+        "NOT_TEXT": ["picture.png"],
+    }.items():
+        for path in paths:
+            result = await desk.read(path)
+            assert result.code == code, path
+            assert "not yours" not in result.to_json()
+            assert "secret" not in result.to_json()
 
 
 LINES = "".join(f"Line {number} — “quoted” ñ.\n" for number in range(4_000))

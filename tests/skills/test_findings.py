@@ -114,7 +114,7 @@ def test_hosts_are_collected() -> None:
         st.sampled_from(["a.md", "b.py", "c"]), st.binary(max_size=400) | st.text().map(str.encode)
     )
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_any_bytes_give_findings_that_can_be_shown(files: dict[str, bytes]) -> None:
     for one in find(files):
         assert one.excerpt.isprintable()

@@ -53,19 +53,13 @@ def test_the_same_thing_is_on_a_list_once_with_the_amount_said_last(had, said, k
     assert (told["summary"], told["open"]) == (summary, [kept])
 
 
-@pytest.mark.parametrize(
-    ("had", "said"),
-    [
-        ("3 jabones", "1 jabón"),
-        ("2 kg de papa", "1 kg de papa"),
-    ],
-)
-def test_a_part_of_an_amount_changes_nothing(had: str, said: str, ana) -> None:
-    add([had, "pan"], context=ana)
-    for act in (check, take):
-        told = act([said], context=ana)["error"]
-        assert (told["code"], had in told["hint"]) == ("NOT_FOUND", True)
-    assert check([had], context=ana)["done"] == [had]
+def test_a_part_of_an_amount_changes_nothing(ana) -> None:
+    for had, said in (("3 jabones", "1 jabón"), ("2 kg de papa", "1 kg de papa")):
+        add([had, "pan"], context=ana)
+        for act in (check, take):
+            told = act([said], context=ana)["error"]
+            assert (told["code"], had in told["hint"]) == ("NOT_FOUND", True)
+        assert had in check([had], context=ana)["done"]
 
 
 def test_a_list_is_found_by_what_is_on_it_or_by_being_in_use(trip) -> None:

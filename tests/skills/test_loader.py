@@ -3,7 +3,6 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -108,20 +107,17 @@ async def test_public_documented_functions_of_a_bundled_skill_are_tools(release:
     assert result.data == "hello Ana"
 
 
-@pytest.mark.parametrize(
-    ("code", "said"),
-    [
+def test_a_module_that_does_not_import_is_a_fault(release: Path) -> None:
+    for code, said in [
         ("def broken(:\n", "line 1"),
         ("raise ValueError('no luck')", "line 1: ValueError: no luck"),
         ("import surely_not_installed_here", "needs the package surely_not_installed_here"),
         ("x = 1\x00", "scripts/tools.py"),
-    ],
-)
-def test_a_module_that_does_not_import_is_a_fault(release: Path, code: str, said: str) -> None:
-    skill = load_skill(write(release / "first", code), release=release)
-    assert said in " ".join(skill.faults)
-    assert (skill.available, skill.tools) == (False, ())
-    assert skill.reason == skill.faults[0]
+    ]:
+        skill = load_skill(write(release / "first", code), release=release)
+        assert said in " ".join(skill.faults)
+        assert (skill.available, skill.tools) == (False, ())
+        assert skill.reason == skill.faults[0]
 
 
 def test_a_folder_that_was_not_bundled_is_never_imported(tmp_path: Path, release: Path) -> None:
@@ -277,32 +273,27 @@ def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path, release: Path,
     assert "stolen" not in skill.description
 
 
-@pytest.mark.parametrize("fill", [Path.touch, Path.mkdir])
-def test_a_folder_that_is_too_big_is_refused(tmp_path: Path, fill: Callable[[Path], None]) -> None:
-    folder = write(tmp_path / "big")
-    for n in range(260):
-        fill(folder / f"{n}.txt")
-    assert "too big" in load_skill(folder).faults[0]
+def test_a_folder_that_is_too_big_is_refused(tmp_path: Path) -> None:
+    for fill in (Path.touch, Path.mkdir):
+        folder = write(tmp_path / fill.__name__)
+        for n in range(260):
+            fill(folder / f"{n}.txt")
+        assert "too big" in load_skill(folder).faults[0]
     deep = write(tmp_path / "deep")
     deep.joinpath(*"a" * 40).mkdir(parents=True)
     assert "nested more than 32 deep" in load_skill(deep).faults[0]
 
 
-@pytest.mark.parametrize(
-    ("written", "audience"),
-    [
+def test_who_may_use_a_skill_is_not_lost_by_how_it_is_written(tmp_path: Path) -> None:
+    for written, audience in [
         *((written, "owners") for written in ("Owners", "[owners]")),
         *((written, written) for written in ("everyone", "members")),
         ("maintainers", "members"),
-    ],
-)
-def test_who_may_use_a_skill_is_not_lost_by_how_it_is_written(
-    tmp_path: Path, written: str, audience: str
-) -> None:
-    front = f"metadata: {{audience: {written}, sensitive-tools: '*'}}\n"
-    skill = load_skill(write(tmp_path / "first", HELLO, front=front))
-    assert (skill.audience, skill.tools[0].audience) == (audience, audience)
-    assert skill.tools[0].sensitive, "a star makes every tool one that asks"
+    ]:
+        front = f"metadata: {{audience: {written}, sensitive-tools: '*'}}\n"
+        skill = load_skill(write(tmp_path / "first", HELLO, front=front))
+        assert (skill.audience, skill.tools[0].audience) == (audience, audience)
+        assert skill.tools[0].sensitive, "a star makes every tool one that asks"
 
 
 def test_the_second_tool_of_a_name_is_offered_under_its_skills(tmp_path: Path, release: Path) -> None:
@@ -360,29 +351,19 @@ def test_modules_beside_bundled_tools_are_imported_apart_and_are_no_tools(tmp_pa
     assert "words" not in sys.modules
 
 
-@pytest.mark.parametrize(
-    ("front", "warned"),
-    [
-        *(
-            (front, f"{key!r} is not read there; write `sensitive-tools: text` directly in metadata")
-            for front, key in (
-                ("metadata: {sensitive_tools: hello}", "sensitive_tools"),
-                ("sensitive-tools: hello", "sensitive-tools"),
-                ("metadata: {sensitive-tools: {hello: true}}", "sensitive-tools"),
-            )
-        ),
+def test_what_is_meant_for_us_and_is_not_read_is_warned_of(tmp_path: Path) -> None:
+    there = "is not read there; write `sensitive-tools: text` directly in metadata"
+    for front, warned in [
+        ("metadata: {sensitive_tools: hello}", f"'sensitive_tools' {there}"),
+        ("sensitive-tools: hello", f"'sensitive-tools' {there}"),
+        ("metadata: {sensitive-tools: {hello: true}}", f"'sensitive-tools' {there}"),
         ("metadata: 'sensitive-tools: hello'", "metadata is not read"),
-        (
-            "metadata: {audience: Owner}",
-            'the audience is \'Owner\'; expected "everyone", "members" or "owners"',
-        ),
-    ],
-)
-def test_what_is_meant_for_us_and_is_not_read_is_warned_of(tmp_path: Path, front: str, warned: str) -> None:
-    skill = load_skill(write(tmp_path / "first", HELLO, front=f"{front}\n"))
-    assert (skill.tools[0].sensitive, skill.tools[0].idempotent) == (False, False)
-    (warning,) = skill.warnings
-    assert warning.startswith(warned)
+        ("metadata: {audience: Owner}", 'the audience is \'Owner\'; expected "everyone", "members" or'),
+    ]:
+        skill = load_skill(write(tmp_path / "first", HELLO, front=f"{front}\n"))
+        assert (skill.tools[0].sensitive, skill.tools[0].idempotent) == (False, False)
+        (warning,) = skill.warnings
+        assert warning.startswith(warned)
 
 
 def test_phrases_that_do_not_fit_are_left_out_with_a_warning(release: Path) -> None:

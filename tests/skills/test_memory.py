@@ -24,19 +24,17 @@ def test_what_is_remembered_is_recalled(ana) -> None:
     assert answer["summary"] == "Lo que sé de ti (2):\n2. mi hija se llama Ana\n1. soy vegetariano"
 
 
-@pytest.mark.parametrize(
-    "habit", ["eu não como carne na sexta", "no trabajo el viernes", "I never drink on Friday"]
-)
-def test_a_habit_of_a_weekday_is_kept(ana, habit: str) -> None:
-    remember(habit, context=ana)
-    assert facts(ana) == [habit]
+def test_a_habit_of_a_weekday_is_kept(ana) -> None:
+    for habit in ("eu não como carne na sexta", "no trabajo el viernes", "I never drink on Friday"):
+        remember(habit, context=ana)
+        assert facts(ana)[0] == habit
     assert remember("tengo dentista el viernes", context=ana)["error"]["code"] == "PASSES"
 
 
-@pytest.mark.parametrize("again", ["Soy vegetariano.", "  soy   VEGETARIANO ", "soy vegetariano"])
-def test_the_same_fact_is_kept_once(ana, again: str) -> None:
+def test_the_same_fact_is_kept_once(ana) -> None:
     remember("soy vegetariano", context=ana)
-    assert remember(again, context=ana)["summary"] == "Ya lo sabía: soy vegetariano"
+    for again in ("Soy vegetariano.", "  soy   VEGETARIANO "):
+        assert remember(again, context=ana)["summary"] == "Ya lo sabía: soy vegetariano"
     assert facts(ana) == ["soy vegetariano"]
 
 

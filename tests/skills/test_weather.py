@@ -97,60 +97,23 @@ async def test_a_week_is_a_list_and_what_is_not_known_is_left_out(here: Here) ->
     assert [day["date"] for day in answer["days"]] == [str(today() + timedelta(days=n)) for n in range(7)]
 
 
-@pytest.mark.parametrize(
-    ("language", "question"),
-    table("weather", "several_places_of_one_name_are_asked_about"),
-)
-async def test_several_places_of_one_name_are_asked_about(here: Here, language: str, question: str) -> None:
-    here.service.places = {
-        "cordoba": [one for one in here.service.places["cordoba"] if one["country_code"] != "MX"]
-    }
-    answer = await here.weather("Córdoba", {"language": language, "country": "CL"})
-    assert (answer["summary"], answer["options"]) == (question, ["Argentina", "España"])
-    assert here.service.count("forecast") == 0
-
-
-async def test_an_unknown_place_is_named(here: Here) -> None:
-    error = (await here.weather("Xyzzy"))["error"]
-    assert (error["code"], error["message"]) == ("LOCATION_NOT_FOUND", "No encontré el lugar «Xyzzy».")
-
-
-async def test_without_a_place_the_usual_one_counts_and_is_asked_for_where_there_is_none(here: Here) -> None:
-    assert (await here.weather())["summary"].startswith("¿De qué ciudad?")
-    assert (await here.usual("rosario"))["summary"] == "✓ Tu lugar para el tiempo: Rosario, Argentina"
-    assert (await here.weather())["place"]["name"] == "Rosario"
-    assert (await here.weather("aquí", when="week"))["place"]["name"] == "Rosario"
-    assert (await here.weather("Lima"))["place"]["name"] == "Lima"
-    assert (await here.weather())["place"]["name"] == "Rosario"
-
-
-@pytest.mark.parametrize(
-    "failing",
-    [
-        Response(status_code=500),
-        Response(json.dumps({"error": True, "reason": "no"}), status_code=400),
-    ],
-)
-async def test_a_service_that_fails_is_told_with_what_can_be_done(here: Here, failing: Response) -> None:
-    here.service.failing = failing
+async def test_a_service_that_fails_is_told_with_what_can_be_done(here: Here) -> None:
+    here.service.failing = Response(json.dumps({"error": True, "reason": "no"}), status_code=400)
     error = (await here.weather("Lima"))["error"]
     assert error["code"] == "UPSTREAM_ERROR"
     assert error["message"] == "No llego al servicio del tiempo."
     assert "prueba de nuevo" in error["hint"]
 
 
-@pytest.mark.parametrize(
-    "strange",
-    [
+async def test_weather_of_another_form_is_no_weather_and_is_not_kept(here: Here) -> None:
+    await here.usual("Lima")
+    for strange in (
         {"current": {}, "daily": {"time": ["someday"]}},
         {"current": {}, "daily": {"time": ["2026-11-22"], "temperature_2m_max": [[1]]}},
         {"current": {}, "daily": {"time": ["2026-11-22"]}, "utc_offset_seconds": 10**9},
-    ],
-)
-async def test_weather_of_another_form_is_no_weather_and_is_not_kept(here: Here, strange: Any) -> None:
-    await here.usual("Lima")
-    here.service.failing = Response(json.dumps(strange), media_type="application/json")
-    assert (await here.weather())["error"]["code"] == "UPSTREAM_ERROR"
+    ):
+        here.service.failing = Response(json.dumps(strange), media_type="application/json")
+        assert (await here.weather())["error"]["code"] == "UPSTREAM_ERROR"
     here.service.failing = None
     assert (await here.weather())["place"]["name"] == "Lima"
 
