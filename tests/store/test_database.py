@@ -91,7 +91,7 @@ def _lose_transaction(conn: sqlite3.Connection) -> None:
 
 
 @pytest.mark.parametrize("fault", [_break_commit, _lose_transaction])
-async def test_a_failed_commit_fails_the_whole_batch(
+async def test_a_failed_commit_fails_the_whole_batch_and_the_next_one_works(
     store: Database, fault: Callable[[sqlite3.Connection], None]
 ) -> None:
     async with Batch(store):
@@ -99,17 +99,8 @@ async def test_a_failed_commit_fails_the_whole_batch(
     outcomes = await asyncio.gather(*tasks, return_exceptions=True)
     assert all(isinstance(outcome, StoreError) for outcome in outcomes)
     assert await keys(store) == []
-
-
-@pytest.mark.parametrize("fault", [_break_commit, _lose_transaction])
-async def test_after_a_failed_commit_the_next_one_works(
-    store: Database, fault: Callable[[sqlite3.Connection], None]
-) -> None:
-    with pytest.raises(StoreError):
-        await store.tx(fault)
-    reason = store.last_failure
+    assert store.last_failure
     await store.tx(put("later"))
-    assert reason
     assert (await keys(store), store.last_failure) == (["later"], "")
 
 
@@ -160,12 +151,8 @@ async def refusal(database: Database) -> str:
 
 async def test_a_second_server_on_a_link_to_the_same_file_is_refused(store: Database, tmp_path: Path) -> None:
     (tmp_path / "link.db").symlink_to(store.location)
+    store.location.open("rb").close()  # which would drop a lock on the file itself
     assert (await refusal(Database(tmp_path / "link.db"))).startswith("StoreLockedError: ")
-
-
-async def test_a_handle_closed_on_the_database_file_does_not_drop_the_lock(store: Database) -> None:
-    store.location.open("rb").close()
-    assert (await refusal(Database(store.location))).startswith("StoreLockedError: ")
 
 
 async def test_a_path_with_signs_of_a_url_is_opened_as_it_is(tmp_path: Path) -> None:
@@ -266,15 +253,6 @@ async def test_nothing_is_taken_that_the_next_start_would_not_find(
         with pytest.raises(StoreError, match="was removed or replaced under the running server"):
             await written.tx(put("after"))
     assert "put it back, or restart" in written.last_failure
-
-
-async def test_a_file_that_was_put_back_is_written_again(written: Database) -> None:
-    aside = written.location.rename(written.location.with_name("aside"))
-    with pytest.raises(StoreError):
-        await written.tx(put("lost"))
-    aside.rename(written.location)
-    await written.tx(put("after"))
-    assert (await keys(written), written.last_failure) == (["after", "before"], "")
 
 
 async def test_a_log_that_was_removed_takes_nothing_with_it_that_was_written(written: Database) -> None:

@@ -1,9 +1,6 @@
 """The table of reminders: told once, by whoever is first, and to nobody who may not be told."""
 
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 from sqlite3 import Connection
 
 import pytest
@@ -13,8 +10,7 @@ from app.people import Conversation
 from app.store import outbox, retention, schedules
 from app.store.outbox import Draft
 from app.store.schedules import Firing, Schedule
-from tests.databases import of_sqlite
-from tests.store.rows import BETO, T, begun, conversation, inbound, sent_twice, take, value
+from tests.store.rows import T, begun, conversation, inbound, sent_twice, take, value
 
 DAY = 86_400.0
 WHATSAPP = ["whatsapp"]
@@ -87,15 +83,6 @@ def test_the_same_call_sets_one_and_the_limit_counts_active_ones(conn: Connectio
     third = schedules.add(conn, reminder(where, "rem_3"), 2, T)
     assert third is not None
     assert third.number == 3
-
-
-def test_numbers_and_reminders_are_each_persons_own(conn: Connection) -> None:
-    ana, beto = conversation(conn), conversation(conn, BETO)
-    hers, his = set_one(conn, ana), set_one(conn, beto, "rem_2")
-    assert (hers.number, his.number) == (1, 1)
-    assert [one.id for one in schedules.active(conn, beto.person_id)] == ["rem_2"]
-    assert not schedules.cancel(conn, beto.person_id, "rem_1", "key", T)
-    assert not schedules.change(conn, replace(hers, person_id=beto.person_id), T)
 
 
 def has_work(conn: Connection, now: float) -> bool:
@@ -173,52 +160,3 @@ def test_what_is_over_is_forgotten_and_what_is_to_come_stays(conn: Connection) -
         retention.sweep(conn, T + days * DAY)
         kept.append(value(conn, "SELECT count(*) FROM schedules"))
     assert kept == [2, 1]
-
-
-TICKER = """
-import sqlite3, sys, time
-from app.messages import Outgoing
-from app.store import schedules
-from app.store.outbox import Draft
-conn = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=30)
-conn.row_factory = sqlite3.Row
-draft, told = Draft("x", (Outgoing("x"),)), 0
-print("ready", flush=True)
-sys.stdin.readline()
-while found := schedules.due(conn, ["whatsapp"], float(sys.argv[2])):
-    for due in found:
-        conn.execute("BEGIN IMMEDIATE")
-        told += schedules.fire(conn, schedules.Firing(due, draft, None), float(sys.argv[2]))
-        conn.execute("COMMIT")
-print(told)
-"""
-
-
-@pytest.mark.slow
-@of_sqlite
-def test_two_processes_that_tick_on_one_table_tell_nothing_twice(conn: Connection, tmp_path: Path) -> None:
-    where = conversation(conn)
-    for n in range(150):
-        set_one(conn, where, f"rem_{n}")
-    conn.execute("PRAGMA journal_mode=WAL")
-    tickers = [
-        subprocess.Popen(
-            [sys.executable, "-c", TICKER, str(tmp_path / "recado.db"), str(T)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=Path(__file__).parents[2],
-        )
-        for _ in range(2)
-    ]
-    try:
-        for ticker in tickers:
-            assert ticker.stdout is not None
-            assert ticker.stdout.readline() == "ready\n"
-        told = [ticker.communicate("go\n", timeout=60)[0] for ticker in tickers]
-    finally:
-        for ticker in tickers:
-            ticker.kill()
-            ticker.wait(10)
-    assert sum(map(int, told)) == 150
-    assert value(conn, "SELECT count(*) FROM outbox") == 150

@@ -69,15 +69,6 @@ def test_a_burst_is_complete(
     assert claim(conn, where, "t1", T + now, QUIET, LONGEST) == expected
 
 
-def test_what_comes_after_the_claim_is_another_turn(conn: Connection) -> None:
-    where = conversation(conn)
-    take(conn, inbound("w1", "uno"))
-    claim(conn, where, "t1", T)
-    take(conn, inbound("w2", "dos"), now=T + 1)
-    assert claim(conn, where, "t2", T + 9) == Ready("t1")
-    assert said(conn, "t1") == ["uno"]
-
-
 def test_a_command_is_a_turn_alone(conn: Connection) -> None:
     where = conversation(conn)
     take(conn, inbound("w1", "uno"))
