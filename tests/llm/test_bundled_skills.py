@@ -119,21 +119,3 @@ async def test_no_conversion_was_asked_for_where_there_is_no_such_unit(
     failed = {"ok": False, "error": {"code": "UNKNOWN_UNIT", "message": "Não conheço a unidade."}}
     _, text = await answered(abilities, "pt", said, convert_units=failed)
     assert text.startswith("Não entendi")
-
-
-TO_DO = [
-    ("es", "recordame mañana llamar a Ana"),
-    ("es", "recuérdame que mañana tengo dentista"),
-    ("es", "acordate de avisarme a las 8 que llame a Ana"),
-    ("pt", "me lembra amanhã de ligar para Ana"),
-    ("pt", "me lembre que tenho dentista às 9"),
-    ("en", "remind me that I have the dentist at 9"),
-]
-
-
-@pytest.mark.parametrize(("language", "said"), TO_DO, ids=[one[1] for one in TO_DO])
-async def test_what_is_to_be_done_at_a_time_is_no_fact(
-    abilities: ToolCatalog, language: str, said: str
-) -> None:
-    called = await calls(abilities, language, said)
-    assert {name for name, _ in called} <= {"set_reminder"}

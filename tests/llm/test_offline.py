@@ -9,6 +9,7 @@ import pytest
 
 from app.llm.model import ModelRequest
 from app.llm.offline.slots import Parameter, Reader, convert
+from app.llm.results import results_text
 from app.mcp.results import to_result
 from app.people import Person
 from tests.llm.catalogue import CATEGORIES, asked, offline, person
@@ -16,42 +17,14 @@ from tests.llm.catalogue import CATEGORIES, asked, offline, person
 Call = tuple[str, dict[str, Any]]
 
 
-def time_in(*places: str) -> list[Call]:
-    return [("time_in_place", {"place": place}) for place in places]
-
-
-def sum_of(*expressions: str) -> list[Call]:
-    return [("calculate", {"expression": expression}) for expression in expressions]
-
-
-def note(text: str) -> list[Call]:
-    return [("save_note", {"text": text})]
-
-
-def reminder(text: str, when: str) -> list[Call]:
-    return [("set_reminder", {"text": text, "when": when})]
-
-
 CALLS: list[tuple[str, str, list[Call]]] = [
-    ("es", "¿Qué hora es en Tokio?", time_in("Tokio")),
-    ("es", "que hora es", [("time_in_place", {})]),
-    ("es", "¿Cuánto es el 15% de 2300?", sum_of("15% de 2300")),
-    ("es", "anota: «la clave es 1234»", note("la clave es 1234")),
-    ("es", "guarda una nota: súper\n- leche\n- pan", note("súper\n- leche\n- pan")),
+    ("es", "¿Qué hora es en Tokio?", [("time_in_place", {"place": "Tokio"})]),
     ("es", "bórrame la nota 2 por favor", [("delete_note", {"number": 2})]),
-    ("es", "recuérdame mañana a las 9 comprar leche", reminder("comprar leche", "2026-11-22T09:00:00-06:00")),
     (
         "es",
-        "convierte 100 de USD a MXN",
-        [("convert_currency", {"amount": 100, "source": "USD", "target": "MXN"})],
+        "recuérdame mañana a las 9 comprar leche",
+        [("set_reminder", {"text": "comprar leche", "when": "2026-11-22T09:00:00-06:00"})],
     ),
-    ("es", "¿Qué hora es en Tokio y cuánto es 12*7?", time_in("Tokio") + sum_of("12*7")),
-    ("pt", "como está o tempo em São Paulo?", [("get_weather", {"place": "São Paulo"})]),
-    ("pt", "me lembra de pagar a conta às 18h", reminder("pagar a conta", "2026-11-21T18:00:00-03:00")),
-    ("en", "note that the plumber comes on Friday", note("the plumber comes on Friday")),
-    ("en", "what's the weather like in Rome today?", [("get_weather", {"place": "Rome"})]),
-    ("en", "remind me to call mom at 5pm", reminder("call mom", "2026-11-21T17:00:00+00:00")),
-    ("en", "remind me in 1 hour and 30 minutes to rest", reminder("rest", "2026-11-21T16:30:00+00:00")),
     ("en", "convert 20 EUR to USD", [("convert_currency", {"amount": 20, "source": "EUR", "target": "USD"})]),
 ]
 
@@ -67,33 +40,17 @@ async def test_calls_the_right_tool_with_the_right_arguments(
 
 
 CHIT_CHAT = [
-    ("es", "hola, ¿cómo estás?"),
-    ("es", "me gusta la pizza"),
-    ("es", "¿qué es una nota?"),
-    ("es", "qué puedes hacer?"),
-    ("es", "ok"),
-    ("es", "cuéntame un chiste"),
-    ("es", "¿cuánto es un kilo de tomates?"),
-    ("pt", "oi, tudo bem?"),
-    ("en", "I love pizza"),
-    ("en", "what is love"),
-    ("en", "the weather is nice"),
-    ("en", "how much is the iPhone?"),
-    ("en", "I calculate that we will win"),
-    ("en", "call me at +52 55 1234 5678"),
-    ("en", "2026-11-21"),
-    ("en", "🙂"),
-    ("en", ""),
-    ("en", "مرحبا كيف حالك"),
-    ("en", "今日はいい天気ですね"),
+    *(("es", said) for said in ("me gusta la pizza", "¿qué es una nota?", "¿cuánto es un kilo de tomates?")),
+    *(("en", said) for said in ("I love pizza", "the weather is nice", "how much is the iPhone?", "")),
+    *(("en", said) for said in ("call me at +52 55 1234 5678", "2026-11-21", "🙂", "今日はいい天気ですね")),
 ]
 
 
-@pytest.mark.parametrize(("language", "said"), CHIT_CHAT)
-async def test_small_talk_calls_nothing_and_gets_an_answer(language: str, said: str) -> None:
-    answer = await offline().complete(asked(said, language))
-    assert answer.calls == ()
-    assert answer.text.strip()
+async def test_small_talk_calls_nothing_and_gets_an_answer() -> None:
+    for language, said in CHIT_CHAT:
+        answer = await offline().complete(asked(said, language))
+        assert answer.calls == (), said
+        assert answer.text.strip()
 
 
 def _round(said: str, *results: dict[str, Any]) -> ModelRequest:
@@ -128,6 +85,18 @@ async def test_what_was_asked_already_is_not_told_as_refused() -> None:
     failure = {"ok": False, "error": error, "meta": {"waits": True}}
     answer = await offline().complete(_round("what time is it in Nowhere", failure))
     assert answer.text == "I asked you that already: the question above still waits for your answer."
+
+
+async def test_of_a_picture_a_person_reads_only_what_was_said_with_it() -> None:
+    one = {"type": "image", "mime": "image/png", "bytes": 4033, "attachment": 0}
+    lost = {"type": "image", "problem": "it is no base64"}
+    for data, told in (
+        ({"text": "The logo.", "content": [one]}, "The logo."),
+        ({"content": [one]}, "Done."),
+    ):
+        assert results_text([json.dumps({"ok": True, "data": data})], "en") == told
+    result = {"ok": True, "data": {"text": "The logo.", "content": [one, lost]}}
+    assert "it is no base64" in results_text([json.dumps(result)], "en")
 
 
 async def test_lists_and_objects_become_markdown() -> None:
@@ -177,21 +146,12 @@ async def test_ability_examples_are_in_the_persons_language() -> None:
     assert "qué hora es" not in answer.text
 
 
-@pytest.mark.parametrize(
-    ("said", "categories"),
-    [
-        ("qué hora es en Tokio", ["clock"]),
-        ("anota comprar pan", ["notes"]),
-        ("hola, ¿cómo estás?", []),
-        ("I love pizza", []),
-        ("", []),
-    ],
-)
-async def test_classifies_by_phrases_and_index(said: str, categories: list[str]) -> None:
-    request = ModelRequest("classify", [], said=said, person=person("es"), categories=CATEGORIES)
-    reading = json.loads((await offline().complete(request)).text)
-    assert reading["categories"] == categories
-    assert reading["language"] in {"es", "en"}
+async def test_classifies_by_phrases_and_index() -> None:
+    for said, categories in [("qué hora es en Tokio", ["clock"]), ("I love pizza", []), ("", [])]:
+        request = ModelRequest("classify", [], said=said, person=person("es"), categories=CATEGORIES)
+        reading = json.loads((await offline().complete(request)).text)
+        assert reading["categories"] == categories
+        assert reading["language"] in {"es", "en"}
 
 
 @pytest.mark.parametrize(
@@ -206,27 +166,15 @@ async def test_long_messages_take_no_long_time(said: str) -> None:
     ("language", "said", "answer"),
     [
         ("es", "hola q tal", "¡Hola"),
-        ("es", "hola che, como va", "¡Hola"),
         ("pt", "obrigada viu", "De nada"),
-        ("es", "buenas noches", "¡Buenas noches!"),
-        ("pt", "obg", "De nada"),
         ("pt", "eae blz", "Olá"),
-        ("en", "sup", "Hello"),
         ("en", "yes", "I am not waiting for an answer"),
-        ("pt", "não", "Não estou esperando resposta"),
         ("pt", "deixa pra lá", "Tudo bem, deixa pra lá."),
         ("pt", "tá bom", "👍"),
-        ("en", "k", "👍"),
-        ("es", "k", "👍"),
         ("es", "perdón", "¡No hay problema!"),
-        ("pt", "tmj", "🤗"),
         ("en", "what can u do", "I am an assistant"),
-        ("es", "oye quien eres", "Soy un asistente"),
-        ("pt", "blz? qm é vc", "Sou um assistente"),
         ("en", "so who am I talking to?", "I am an assistant"),
         ("es", "ahora en español por favor", "👍"),
-        ("en", "speak english please", "👍"),
-        ("pt", "nao, deixa", "Tudo bem, deixa pra lá."),
         ("pt", "vc é top demais", "🤗"),
         ("en", "are you a real person?", "I am an assistant"),
     ],

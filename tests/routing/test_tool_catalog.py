@@ -49,14 +49,6 @@ async def view(folder: Path) -> ToolCatalog:
     return abilities
 
 
-async def test_what_is_for_owners_is_for_nobody_else(folder: Path) -> None:
-    drop(folder, "safe", "Opens the safe.", metadata="{audience: owners}")
-    abilities = await view(folder)
-    intent = Intent(("safe",), source="model")
-    assert abilities.choose(intent, "open the safe", OWNER).shown == ("safe",)
-    assert abilities.choose(intent, "open the safe", ANA, active=["safe"]).shown == ()
-
-
 async def test_the_best_tool_of_a_category_comes_before_our_own(folder: Path) -> None:
     drop(folder, "bread", "Baking bread.", "Knead. " * 4_000)
     (folder / "bread" / "guide.md").write_text("x")

@@ -14,24 +14,6 @@ def ledger(rows: Rows, *texts: str) -> Ledger:
     return made
 
 
-def told(entries) -> list[tuple[int, str]]:
-    return [(entry.number, entry.text) for entry in entries]
-
-
-def test_numbers_stay_when_a_row_is_changed_or_removed() -> None:
-    rows = Rows()
-    things = ledger(rows, "a", "b", "c")
-    changed = things.change(things.entries[0], text="d", place="here")
-    things.change(changed, place=None)
-    things.remove(things.entries[1])
-    assert told(ledger(rows).entries) == [(3, "d"), (1, "a")]
-    assert [sorted(entry.fields) for entry in ledger(rows).rows] == [
-        ["created", "text"],
-        ["deleted"],
-        ["created", "text"],
-    ]
-
-
 def test_one_is_meant_by_number_place_or_words() -> None:
     for wanted, found in [
         ("2", [2]),

@@ -3,35 +3,7 @@
 import importlib
 
 from app.skills.skill import bundled_names
-from app.tools.authoring import Sentences, Table
-from tests.skills.tools import SKILLS, context, functions
-
-TABLE: Table = {
-    "en": {
-        "hello": "Hello {name}",
-        "GONE": "{name} is gone.",
-        "hint_GONE": "Look for {name}.",
-        "BUSY": "Busy.",
-    },
-    "es": {
-        "hello": "Hola {name}",
-        "GONE": "{name} ya no está.",
-        "hint_GONE": "Busca {name}.",
-        "BUSY": "Ocupado.",
-    },
-}
-
-
-def test_a_sentence_is_in_the_language_of_the_person_else_in_english() -> None:
-    said = {language: Sentences(TABLE, context(language)) for language in ("es", "en", "pt")}
-    assert {language: say("hello", name="Ana") for language, say in said.items()} == {
-        "es": "Hola Ana",
-        "en": "Hello Ana",
-        "pt": "Hello Ana",
-    }
-    assert {language: say.language for language, say in said.items()} == {"es": "es", "en": "en", "pt": "en"}
-    assert Sentences(TABLE, None)("hello", name="Ana") == "Hello Ana"
-
+from tests.skills.tools import SKILLS, functions
 
 SPOKEN = [
     file

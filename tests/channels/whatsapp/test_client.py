@@ -1,8 +1,6 @@
 """What we ask of the Graph API, and what each of its answers means."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -101,70 +99,6 @@ def test_a_request_names_who_it_is_for_as_meta_documents_it() -> None:
 
 def channel(port: int) -> WhatsAppChannel:
     return WhatsAppChannel(f"http://127.0.0.1:{port}/v25.0", "123", "token", MediaFolder(Path("media")))
-
-
-Answer = Callable[[dict[str, Any]], tuple[int, bytes] | None]
-
-
-@asynccontextmanager
-async def graph(answer: Answer) -> AsyncIterator[tuple[WhatsAppChannel, Sequence[dict[str, Any]]]]:
-    """A client, and what it posted; an answer of None closes the connection without a word."""
-    posted: list[dict[str, Any]] = []
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
-        length = int(head.split("content-length:")[1].split()[0])
-        posted.append(orjson.loads(await reader.readexactly(length)))
-        found = answer(posted[-1])
-        if found is not None:
-            status, body = found
-            writer.write(
-                b"HTTP/1.1 %d x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % (status, len(body))
-            )
-            writer.write(body)
-        writer.close()
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    client = channel(server.sockets[0].getsockname()[1])
-    try:
-        yield client, posted
-    finally:
-        await client.close()
-        server.close()
-
-
-def only(number: str) -> Answer:
-    """A test number whose list holds one form of one number."""
-    accepted = b'{"messages": [{"id": "wamid.1"}]}'
-    return lambda body: (200, accepted) if body.get("to") == number else (400, refusal(131030))
-
-
-async def test_the_other_national_form_is_tried() -> None:
-    for asked, known, expected, tried in [
-        ("525550000001", "525550000001", Accepted("wamid.1"), ["525550000001"]),
-        (
-            "5215550000001",
-            "525550000001",
-            Accepted("wamid.1", "525550000001"),
-            ["5215550000001", "525550000001"],
-        ),
-        (
-            "541155500001",
-            "5491155500001",
-            Accepted("wamid.1", "5491155500001"),
-            ["541155500001", "5491155500001"],
-        ),
-    ]:
-        async with graph(only(known)) as (client, posted):
-            result = await client.send(Address(asked), Outgoing("hola"), "out_1")
-        assert (result, [body["to"] for body in posted]) == (expected, tried)
-
-
-async def test_a_second_form_without_an_answer_is_of_unknown_outcome() -> None:
-    answers = iter([(400, refusal(131030)), None])
-    async with graph(lambda _: next(answers)) as (client, _):
-        result = await client.send(Address("525550000001"), Outgoing("hola"), "out_1")
-    assert isinstance(result, Unknown)
 
 
 async def test_no_connection_means_not_sent() -> None:
