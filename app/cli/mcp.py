@@ -18,6 +18,7 @@ from app.cli.server import find_server, needed_server
 from app.cli.skills import check_public, read_skills
 from app.errors import RecadoError
 from app.http.transport import Transport
+from app.i18n import lazy
 from app.installs.card_text import CardWriter
 from app.installs.directory import FIRST_SECONDS, MAX_CHOICES, Directory, build_directory
 from app.installs.entries import Entry
@@ -232,8 +233,11 @@ def mcp_secret(
 def exposed(definition: ServerDefinition) -> tuple[str, str]:
     """Say that fields of an entry hold a secret in plain text, and how to move it out of the entry."""
     return (
-        f"its entry holds a secret as it is ({', '.join(definition.exposed)})",
-        f"write ${{NAME}} in its place, and give it with: recado mcp secret {definition.name} NAME",
+        lazy("its entry holds a secret as it is ({fields})", fields=", ".join(definition.exposed)),
+        lazy(
+            "write ${{NAME}} in its place, and give it with: recado mcp secret {name} NAME",
+            name=definition.name,
+        ),
     )
 
 

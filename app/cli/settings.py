@@ -60,7 +60,7 @@ def zone_hint(settings: Settings) -> str:
     """Return advice if people's zone would default to UTC, else ""."""
     if settings.timezone or local_timezone() not in _UTC_NAMES:
         return ""
-    return (
+    return lazy(
         "TIMEZONE is not set and this machine is on UTC: the terminal, and people whose number names no "
         "country, are told UTC; set TIMEZONE=America/Mexico_City or the like"
     )

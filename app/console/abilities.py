@@ -11,6 +11,7 @@ from app.console.installing import Installing, Kind, in_words
 from app.console.site import Site, back, language_of
 from app.console.tool_form import PREFIX, arguments_of, fields_of
 from app.errors import RecadoError
+from app.i18n import lazy
 from app.installs.card_text import Candidate
 from app.installs.directory import MAX_CHOICES
 from app.installs.entries import Entry
@@ -36,19 +37,19 @@ def add_abilities(site: Site) -> None:
         report: dict[str, Any] = assistant.configuration.report(servers.states())
         found = next((row for row in report["servers"] if row["name"] == name), None)
         if found is None:
-            raise RecadoError(f"there is no server {name[:100]!r}")
+            raise RecadoError(lazy("there is no server {name}", name=name[:100]))
         return dict(found)
 
     def tool(name: str) -> Tool:
         found = next((one for one in assistant.console_calls.tools if one.name == name), None)
         if found is None:
-            raise RecadoError(f"{name[:100]} is no tool that can be tried here")
+            raise RecadoError(lazy("{name} is no tool that can be tried here", name=name[:100]))
         return found
 
     async def entry_named(name: str) -> Entry:
         entry = await installs.servers.directory.get(name)
         if entry is None:
-            raise RecadoError(f"the directory has no server {name[:100]!r}")
+            raise RecadoError(lazy("the directory has no server {name}", name=name[:100]))
         return entry
 
     @router.get(HERE)
@@ -139,7 +140,7 @@ def add_abilities(site: Site) -> None:
 
         async def read() -> dict[str, Any]:
             if id not in installing.installs:
-                raise RecadoError("this install was too long ago: see the list of abilities")
+                raise RecadoError(lazy("this install was too long ago: see the list of abilities"))
             return {"install": installing.installs[id]}
 
         return await site.page(request, "install.html", read)
@@ -161,7 +162,7 @@ def add_abilities(site: Site) -> None:
         state = next((one for one in servers.states() if one.name == name), None)
         definition = state.definition if state is not None else None
         if definition is None or form.get("variable") not in definition.missing:
-            raise RecadoError("the server does not ask for that")
+            raise RecadoError(lazy("the server does not ask for that"))
         kept_as, value = definition.kept_as or name, form.get("value", "").strip()
         await asyncio.to_thread(assistant.configuration.secrets.put, kept_as, form["variable"], value)
         await servers.refresh()
@@ -176,7 +177,7 @@ def add_abilities(site: Site) -> None:
         if action == "remove":
             await installs.servers.installer.remove(name)
         elif found["origin"] == "skill":
-            raise RecadoError("this server belongs to a skill: turn that one off")
+            raise RecadoError(lazy("this server belongs to a skill: turn that one off"))
         elif action in ("on", "off"):
             await asyncio.to_thread(set_enabled, path, name, action == "on")
         else:
@@ -190,7 +191,7 @@ def add_abilities(site: Site) -> None:
     ) -> Response:
         """Turn a skill on or off, keep it for owners, or remove one that was installed."""
         if assistant.skills.skill(name) is None:
-            raise RecadoError(f"there is no skill {name[:100]!r}")
+            raise RecadoError(lazy("there is no skill {name}", name=name[:100]))
         if action == "remove":
             await installs.skills.installer.remove(name)
         else:

@@ -10,6 +10,7 @@ from fastapi.responses import FileResponse
 from app.channels.whatsapp.splitting import split_message
 from app.console.site import HEADERS, Site, back
 from app.errors import RecadoError
+from app.i18n import lazy
 from app.messages import Outgoing
 from app.people import Conversation
 from app.store import handovers, outbox, people, threads
@@ -81,7 +82,7 @@ def add_conversations(site: Site) -> None:
         def write(conn: Connection) -> str:
             where = people.conversation_by_id(conn, id)
             if not may_be_taken(conn, where):
-                raise RecadoError("an owner's own chat, or a group, cannot be taken over")
+                raise RecadoError(lazy("an owner's own chat, or a group, cannot be taken over"))
             if action == "give":
                 handovers.give_back(conn, id, now)
             elif action == "take":

@@ -9,6 +9,7 @@ from fastapi import Request, Response
 
 from app.console.site import Site, back, language_of
 from app.errors import RecadoError
+from app.i18n import lazy
 from app.installs.sentences import held_back_text
 from app.mcp.pins import hashes
 from app.store import approvals, people, threads
@@ -55,13 +56,13 @@ def add_decisions(site: Site) -> None:
         form, now = request.state.form, time.time()
         id, choice = form.get("id", ""), _CHOICES.get(form.get("choice", ""))
         if choice is None:
-            raise RecadoError("this is none of the answers")
+            raise RecadoError(lazy("this is none of the answers"))
         conversation = await site.store.tx(
             lambda conn: approvals.answer_in_console(conn, id, choice, "console", now),
             then=lambda woken: assistant.carrier.wake(woken) if woken else None,
         )
         if not conversation:
-            raise RecadoError("this question is not open any more, or cannot be answered so")
+            raise RecadoError(lazy("this question is not open any more, or cannot be answered so"))
         return back("/console/decisions")
 
     @router.post("/console/decisions/tools")
@@ -71,6 +72,6 @@ def add_decisions(site: Site) -> None:
         try:
             shown = {str(tool): str(sha256) for tool, sha256 in json.loads(form.get("hashes", "")).items()}
         except (ValueError, AttributeError) as error:
-            raise RecadoError("this is none of the console's forms") from error
+            raise RecadoError(lazy("this is none of the console's forms")) from error
         await assistant.servers.approve(form.get("name", ""), shown)
         return back("/console/decisions")

@@ -25,7 +25,7 @@ from app.console.session import Session, Sessions
 from app.erasure import Erasure
 from app.errors import RecadoError
 from app.http.limits import bounded_receive
-from app.i18n import LANGUAGES, said, say, say_plural
+from app.i18n import LANGUAGES, lazy, said, say, say_plural
 from app.schedule.wording import local_text
 from app.settings import Settings
 from app.store import audit
@@ -139,7 +139,7 @@ class Site:
     async def check(self, *parts: str) -> list[Finding]:
         """Return what the doctor finds about some parts of the set-up, about all for none."""
         if self.examine is None:
-            raise RecadoError("the checks are not here: run recado doctor")
+            raise RecadoError(lazy("the checks are not here: run recado doctor"))
         return await asyncio.to_thread(lambda examine: list(examine(self.settings, parts)), self.examine)
 
     async def note(self, request: Request) -> None:

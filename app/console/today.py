@@ -9,6 +9,7 @@ from fastapi import Request, Response
 
 from app.console.site import Finding, Site, back, language_of
 from app.i18n import say
+from app.ops.health import public_reason
 from app.store import alerts, approvals, billing, figures, threads, tool_statistics
 from app.store.database import Connection
 
@@ -42,7 +43,7 @@ def add_today(site: Site) -> None:
             return {
                 "day": figures.last_day(conn, now),
                 "used": billing.usage(conn, rates, tool_statistics.day_of(now)[:7]),
-                "alerts": alerts.open_alerts(conn),
+                "alerts": [(public_reason(one.code), one) for one in alerts.open_alerts(conn)],
                 "waiting": threads.waiting(conn, now),
                 "decisions": len(approvals.all_open(conn)),
                 "tools": tool_statistics.summary(conn, since),

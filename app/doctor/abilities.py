@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 
 from app.cli.mcp import configuration, exposed
 from app.cli.server import find_server
-from app.doctor.finding import CURES, Finding, fail, ok, warn
+from app.doctor.finding import Finding, fail, ok, warn
 from app.errors import RecadoError
+from app.i18n import lazy
 from app.mcp.configuration import Configuration
 from app.mcp.definitions import ServerDefinition
 from app.mcp.servers import try_servers
@@ -27,52 +28,67 @@ def check_skills(settings: Settings) -> Iterator[Finding]:
     """Report the skills that work, missing bundled ones, faults, and those that cannot be used and why."""
     folder = settings.skills_dir
     if "skills_dir" in settings.model_fields_set and not folder.is_dir():
-        fact = f"SKILLS_DIR={folder} is no folder: no skill of your own is there"
-        yield fail("skills", fact, "make it, or mend SKILLS_DIR")
+        fact = lazy("SKILLS_DIR={folder} is no folder: no skill of your own is there", folder=folder)
+        yield fail("skills", fact, lazy("make it, or mend SKILLS_DIR"))
     loader = SkillLoader(folder, installed=InstalledSkills.of(settings))
     loader.refresh()
     working = [skill for skill in loader.skills if skill.available]
-    yield ok("skills", f"{len(working)} work: {', '.join(skill.name for skill in working)}")
+    names = ", ".join(skill.name for skill in working)
+    yield ok("skills", lazy("{n} work: {names}", n=len(working), names=names))
     missing = bundled_names(RELEASE_SKILLS) - {skill.folder.name for skill in working if skill.bundled}
     if missing:
-        fact = f"of the release's skills these do not work: {', '.join(sorted(missing))}"
-        yield fail("skills", fact, "bring back their folders from the release")
+        names = ", ".join(sorted(missing))
+        fact = lazy("of the release's skills these do not work: {names}", names=names)
+        yield fail("skills", fact, lazy("bring back their folders from the release"))
     for skill in loader.skills:
         where = f"{skill.name} ({skill.folder})"
         for fault in skill.faults:
-            yield fail("skills", f"{where}: {fault}", "mend it and try: recado skills check")
+            yield fail("skills", f"{where}: {fault}", lazy("mend it and try: recado skills check"))
         if skill.reason and not skill.faults:
             yield warn("skills", f"{where}: {skill.reason}")
     for clash in loader.clashes:
-        yield warn("skills", clash, "rename one of the two")
+        yield warn("skills", clash, lazy("rename one of the two"))
 
 
-_MORE = "Code from elsewhere in docs/operating.md"
-_APT = "sudo apt install bubblewrap, version 0.7 or newer (Debian 12, Ubuntu 24.04)"
+_APT = lazy("sudo apt install bubblewrap, version 0.7 or newer (Debian 12, Ubuntu 24.04)")
+# Settings of the kernel, the value with which each forbids the sandbox its namespaces, and the cure.
+_NAMESPACES = (
+    ("user/max_user_namespaces", "0", "sudo sysctl user.max_user_namespaces=15000"),
+    ("kernel/unprivileged_userns_clone", "0", "sudo sysctl kernel.unprivileged_userns_clone=1"),
+    (
+        "kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+        lazy(
+            "give bwrap an AppArmor profile: Code from elsewhere in docs/operating.md; or, for all programs, "
+            "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0"
+        ),
+    ),
+)
 
 
 def check_sandbox(settings: Settings) -> Iterator[Finding]:
     """Try the sandbox for real, and say how to get it if it does not work."""
     sandbox = Sandbox(settings)
     if sandbox.off:
-        fact = "SANDBOX=off: code that came from a URL or from chat has all the rights of this user"
-        yield warn("sandbox", fact, "take SANDBOX=off away")
+        fact = lazy("SANDBOX=off: code that came from a URL or from chat has all the rights of this user")
+        yield warn("sandbox", fact, lazy("take SANDBOX=off away"))
         return
     if fault := sandbox.probe():
-        fact = f"code that came from elsewhere does not run: {fault}"
+        fact = lazy("code that came from elsewhere does not run: {reason}", reason=fault)
         yield warn("sandbox", fact, _sandbox_cure(fault))
     else:
-        yield ok("sandbox", "tried: code that came from elsewhere sees its own folder and no network")
+        fact = lazy("tried: code that came from elsewhere sees its own folder and no network")
+        yield ok("sandbox", fact)
 
 
 def _sandbox_cure(reason: str) -> str:
     if "not installed" in reason or "Unknown option" in reason:
         return _APT
-    for name, forbidden, cure in CURES["namespaces"]:
+    for name, forbidden, cure in _NAMESPACES:
         setting = Path("/proc/sys", name)
         if setting.is_file() and setting.read_text().strip() == forbidden:
-            return str(cure)
-    return f"a container has to be allowed to make namespaces: {_MORE}"
+            return cure
+    return lazy("a container has to be allowed to make namespaces: Code from elsewhere in docs/operating.md")
 
 
 _PART = "MCP servers"
@@ -84,9 +100,9 @@ def check_servers(settings: Settings) -> Iterator[Finding]:
     definitions = {one.name: one for one in written.look()}
     for fault in written.faults:
         fact, _, cure = fault.partition("; ")
-        yield fail(_PART, fact, cure or "mend the file; it counts at the next message")
+        yield fail(_PART, fact, cure or lazy("mend the file; it counts at the next message"))
     if not definitions and not written.faults:
-        yield ok(_PART, "none", "find one: recado mcp search WORDS")
+        yield ok(_PART, lazy("none"), lazy("find one: recado mcp search WORDS"))
     for row in _rows(settings, written) if definitions else ():
         if definition := definitions.get(row["name"]):
             yield from _findings(row, definition)
@@ -106,51 +122,66 @@ def _findings(row: Mapping[str, JSON], definition: ServerDefinition) -> Iterator
     yield _state(row, definition)
     if row["held_back"]:
         tools = ", ".join(one["tool"] for one in row["held_back"])
-        yield warn(_PART, f"{name}: new or changed, and held back: {tools}", f"recado mcp approve {name}")
+        fact = lazy("{name}: new or changed, and held back: {tools}", name=name, tools=tools)
+        yield warn(_PART, fact, f"recado mcp approve {name}")
     if row["dropped"]:
         dropped = "; ".join(f"{one['tool']}: {one['reason']}" for one in row["dropped"])
-        yield warn(_PART, f"{name}: tools that cannot be used: {dropped}", "tell its authors")
+        fact = lazy("{name}: tools that cannot be used: {dropped}", name=name, dropped=dropped)
+        yield warn(_PART, fact, lazy("tell its authors"))
     if definition.exposed:
-        fact, cure = exposed(definition)
-        yield warn(_PART, f"{name}: {fact}", cure)
+        shown, cure = exposed(definition)
+        yield warn(_PART, lazy("{name}: {fault}", name=name, fault=shown), cure)
 
 
 def _state(row: Mapping[str, JSON], definition: ServerDefinition) -> Finding:
     name, phase, reason = definition.name, row["phase"], row["reason"]
     if phase == "off":
-        return ok(_PART, f"{name} is turned off")
+        return ok(_PART, lazy("{name} is turned off", name=name))
     if phase == "ready":
-        place = "elsewhere" if definition.url else "without a sandbox"
-        place = "in the sandbox" if definition.sandboxed else place
-        fact = f"{name} answers: {len(row['tools'])} tools, protocol {row['revision']}, {place}"
-        fact += f", for {definition.audience}"
-        return warn(_PART, f"{fact}; {reason}", _cure(definition)) if reason else ok(_PART, fact)
+        place = lazy("elsewhere") if definition.url else lazy("without a sandbox")
+        fact = lazy(
+            "{name} answers: {n} tools, protocol {revision}, {place}, for {audience}",
+            name=name,
+            n=len(row["tools"]),
+            revision=row["revision"],
+            place=lazy("in the sandbox") if definition.sandboxed else place,
+            audience=definition.audience,
+        )
+        if reason:
+            return warn(_PART, lazy("{fact}; {reason}", fact=fact, reason=reason), _cure(definition))
+        return ok(_PART, fact)
     if definition.missing and not definition.fault:
-        fact = f"{name} needs {', '.join(definition.missing)}"
+        fact = lazy("{name} needs {names}", name=name, names=", ".join(definition.missing))
         return warn(_PART, fact, f"recado mcp secret {name} {definition.missing[0]}")
     if phase in ("starting", "waiting"):
-        return warn(_PART, f"{name} is being started: {reason or 'look again'}", _cure(definition, reason))
+        fact = lazy("{name} is being started: {reason}", name=name, reason=reason or "…")
+        return warn(_PART, fact, _cure(definition, reason))
     told = warn if definition.url and not definition.fault else fail
-    return told(_PART, f"{name} does not work: {reason}", _cure(definition, reason))
+    fact = lazy("{name} does not work: {reason}", name=name, reason=reason)
+    return told(_PART, fact, _cure(definition, reason))
 
 
 def _cure(definition: ServerDefinition, reason: str = "") -> str:
     if "sandbox" in reason:
-        return "see the line about the sandbox"
+        return lazy("see the line about the sandbox")
     program = definition.command
     if program and shutil.which(program) is None:
-        node = " (Node.js 20 or newer)" if program in ("node", "npx", "npm") else ""
-        return f"{program} is not found: install it{node}, or write its whole path"
+        node = f"{program} (Node.js 20+)" if program in ("node", "npx", "npm") else program
+        return lazy("{program} is not found: install it, or write its whole path", program=node)
     if definition.url:
-        return "see that its address and secrets are right and it is reached; then turn it off and on"
+        return lazy("see that its address and secrets are right and it is reached; then turn it off and on")
     if definition.downloads and "was not ready" in reason:
-        return "it fetches its program at its first start: see that there is a network; it is tried again"
+        return lazy(
+            "it fetches its program at its first start: see that there is a network; it is tried again"
+        )
     if definition.origin == "installed":
         name = definition.name
-        return f"try it once more: recado mcp remove {name}, and recado mcp add {name} --registry ID"
+        return lazy(
+            "try it once more: recado mcp remove {name}, and recado mcp add {name} --registry ID", name=name
+        )
     if definition.origin == "skill":
-        return "mend the skill's mcp.json, or remove the skill"
-    return "mend its entry; it counts at the next message"
+        return lazy("mend the skill's mcp.json, or remove the skill")
+    return lazy("mend its entry; it counts at the next message")
 
 
 def check_server(settings: Settings) -> Iterator[Finding]:
@@ -159,17 +190,18 @@ def check_server(settings: Settings) -> Iterator[Finding]:
         server = find_server(settings.data_dir)
         state = server.ask("health") if server is not None else {}
     except RecadoError as error:
-        yield fail("server", str(error))
+        yield fail("server", error.told)
         return
     if server is None:
         yield _absent(settings)
         return
-    where = f"runs at {server.url} (process {server.pid})"
+    where = lazy("runs at {url} (process {pid})", url=server.url, pid=server.pid)
     if state.get("status") == "ok":
         yield ok("server", where)
     else:
         told = fail if state.get("status") == "down" else warn
-        yield told("server", f"{where}, {state.get('status')}: {state.get('reason')}")
+        reason = state.get("reason")
+        yield told("server", lazy("{where}: {reason}", where=where, reason=reason))
 
 
 def _absent(settings: Settings) -> Finding:
@@ -177,6 +209,6 @@ def _absent(settings: Settings) -> Finding:
         with socket.create_connection((urlsplit(settings.own_url).hostname, settings.port), timeout=1):
             pass
     except OSError:
-        return ok("server", "is not running", "start it with: recado serve")
-    fact = f"is not running, and something else listens at port {settings.port}"
-    return warn("server", fact, "stop that, or choose another port with PORT")
+        return ok("server", lazy("is not running"), lazy("start it with: recado serve"))
+    fact = lazy("is not running, and something else listens at port {port}", port=settings.port)
+    return warn("server", fact, lazy("stop that, or choose another port with PORT"))

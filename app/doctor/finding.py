@@ -2,21 +2,16 @@
 
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import Any, Literal
-
-import yaml
+from typing import Literal
 
 from app.text import visible
-
-CURES: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("cures.yaml").read_text("utf-8"))
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One line of the report. FAIL: something is broken; WARN: a part is away or could be better.
 
-    With OK the cure is advice.
+    With OK the cure is advice. Both are lazy sentences, but for what has no words of ours.
     """
 
     level: Literal["OK", "WARN", "FAIL"]

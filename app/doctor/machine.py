@@ -13,30 +13,43 @@ from zoneinfo import ZoneInfo
 from dotenv import dotenv_values
 
 from app.cli.settings import zone_hint
-from app.doctor.finding import CURES, Finding, fail, ok, warn
+from app.doctor.finding import Finding, fail, ok, warn
+from app.i18n import lazy
 from app.settings import SECRET_VARIABLES, Settings
 from app.store.disk_space import MEGABYTE, Disk, is_full
 from app.turns.profiles import local_timezone
 
 _ALIKE = 0.8
+# What other programs call settings of ours.
+_NAMES = {
+    "OPENAI_API_BASE": "OPENAI_BASE_URL",
+    "OPENAI_MODEL": "LLM_MODEL",
+    "WHATSAPP_TOKEN": "WHATSAPP_ACCESS_TOKEN",
+    "WHATSAPP_PHONE_ID": "WHATSAPP_PHONE_NUMBER_ID",
+    "VERIFY_TOKEN": "WHATSAPP_VERIFY_TOKEN",
+    "APP_SECRET": "WHATSAPP_APP_SECRET",
+}
 _OURS = ("WHATSAPP_", "OPENAI_", "LLM_", "CLASSIFIER_", "MCP_")
 
 
 def check_configuration(settings: Settings) -> Iterator[Finding]:
     """Check that `.env` was read and is private, look for misspelt names, and name the time zone."""
     path = Path(".env")
-    read = f"{path.resolve()} is read" if path.is_file() else "no .env here, the environment alone counts"
-    yield ok("configuration", f"every variable is valid; {read}")
+    if path.is_file():
+        fact = lazy("every variable is valid; {path} is read", path=path.resolve())
+    else:
+        fact = lazy("every variable is valid; no .env here, the environment alone counts")
+    yield ok("configuration", fact)
     yield from check_names(path)
     if path.is_file() and path.stat().st_mode & stat.S_IROTH and _given(path).intersection(SECRET_VARIABLES):
-        fact = "every user of this machine may read the secrets in .env"
+        fact = lazy("every user of this machine may read the secrets in .env")
         yield warn("configuration", fact, f"chmod go-rwx {path.resolve()}")
     if hint := zone_hint(settings):
-        fact, _, cure = hint.partition("; ")
-        yield warn("time zone", fact, cure)
+        yield warn("time zone", hint, "TIMEZONE=America/Mexico_City")
     else:
         zone = settings.timezone or local_timezone()
-        yield ok("time zone", f"{zone}, where it is {datetime.now(ZoneInfo(zone)):%H:%M}")
+        now = f"{datetime.now(ZoneInfo(zone)):%H:%M}"
+        yield ok("time zone", lazy("{zone}, where it is {time}", zone=zone, time=now))
 
 
 def check_names(path: Path) -> Iterator[Finding]:
@@ -47,8 +60,9 @@ def check_names(path: Path) -> Iterator[Finding]:
         written |= _given(path)
     for name in sorted(written - known):
         close = difflib.get_close_matches(name, known, 1, _ALIKE)
-        if meant := CURES["names"].get(name) or (close[0] if close else ""):
-            yield warn("configuration", f"{name} is set, which nothing reads", f"did you mean {meant}?")
+        if meant := _NAMES.get(name) or (close[0] if close else ""):
+            fact = lazy("{name} is set, which nothing reads", name=name)
+            yield warn("configuration", fact, lazy("did you mean {name}?", name=meant))
 
 
 def _given(path: Path) -> set[str]:
@@ -63,7 +77,7 @@ def check_folder(settings: Settings) -> Iterator[Finding]:
         folders.append(settings.database.absolute().parent)
         yield from _files(settings.database.absolute())
     for folder in dict.fromkeys(folders):
-        yield _folder(folder, settings.free_space_mb, "data folder", "DATA_DIR and DATABASE_URL")
+        yield _folder(folder, settings.free_space_mb, "data folder", "DATA_DIR, DATABASE_URL")
     if settings.workspace_dir_setting:
         yield _folder(settings.workspace_dir.absolute(), 0, "workspace", "WORKSPACE_DIR")
 
@@ -71,28 +85,40 @@ def check_folder(settings: Settings) -> Iterator[Finding]:
 def _files(database: Path) -> Iterator[Finding]:
     files = sorted(database.parent.glob(f"{database.name}*"))
     if shut := [file.name for file in files if not os.access(file, os.R_OK | os.W_OK)]:
-        fact = f"{', '.join(shut)} in {database.parent} cannot be read and written by this user"
-        yield fail("data folder", fact, f"give them to it: sudo chown -R {os.getuid()} {database.parent}")
+        fact = lazy(
+            "{files} in {folder} cannot be read and written by this user",
+            files=", ".join(shut),
+            folder=database.parent,
+        )
+        yield fail("data folder", fact, f"sudo chown -R {os.getuid()} {database.parent}")
     if any(file.stat().st_mode & stat.S_IROTH for file in files):
-        fact = f"every user of this machine may read the messages in {database.parent}"
+        fact = lazy("every user of this machine may read the messages in {folder}", folder=database.parent)
         yield warn("data folder", fact, f"chmod -R go-rwx {database.parent}")
 
 
 def _folder(folder: Path, least: int, name: str, variables: str) -> Finding:
     existing = next((place for place in (folder, *folder.parents) if place.exists()), folder)
-    room = f"free at least {least or 1} MB there; all goes on by itself within a minute"
+    room = lazy("free at least {n} MB there; all goes on by itself within a minute", n=least or 1)
     try:
         with tempfile.TemporaryFile(dir=existing) as trial:
             trial.write(b"trial")
     except OSError as error:
-        cure = f"give this user write access to {existing}, or set {variables} to another place"
-        fact = f"{folder} cannot be written: {error.strerror or error}"
+        cure = lazy(
+            "give this user write access to {folder}, or set {names} to another place",
+            folder=existing,
+            names=variables,
+        )
+        fact = lazy("{folder} cannot be written: {reason}", folder=folder, reason=error.strerror or error)
         return fail(name, fact, room if is_full(error) else cure)
     disk = Disk(folder, least * MEGABYTE)
     free = disk.free()
     if not disk.has_room_for("traces"):
-        notes = "" if disk.has_room_for("data") else ", and notes and files are refused"
-        fact = f"only {free // MEGABYTE} MB are free for {folder}: traces and media are not kept{notes}"
+        values = {"n": free // MEGABYTE, "folder": folder}
+        fact = lazy("only {n} MB are free for {folder}: traces and media are not kept", **values)
+        if not disk.has_room_for("data"):
+            fact = lazy("{fact}, and notes and files are refused", fact=fact)
         return warn(name, fact, room)
-    state = "can be written" if folder.exists() else "will be made at the first start"
-    return ok(name, f"{folder} {state}, {free / 1024**3:.1f} GB free")
+    values = {"folder": folder, "n": f"{free / 1024**3:.1f}"}
+    if folder.exists():
+        return ok(name, lazy("{folder} can be written, {n} GB free", **values))
+    return ok(name, lazy("{folder} will be made at the first start, {n} GB free", **values))

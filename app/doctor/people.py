@@ -4,9 +4,10 @@ import time
 from collections.abc import Iterator, Sequence
 
 from app.cli.output import moment
-from app.cli.people import incomplete, listed_people, may_talk, owns, realm_of, times, without_answered
+from app.cli.people import incomplete, listed_people, may_talk, owns, realm_of, without_answered
 from app.doctor.finding import Finding, fail, ok, warn
 from app.errors import StoreError
+from app.i18n import lazy
 from app.phones import canonical
 from app.settings import Settings
 from app.store.people import PersonLine
@@ -23,36 +24,47 @@ def check_people(settings: Settings) -> Iterator[Finding]:
         return
     for variable in ("OWNER_PHONE_NUMBERS", "ALLOWED_PHONE_NUMBERS"):
         for number, cure in sorted(incomplete(settings, getattr(settings, variable.lower())).items()):
-            fact = f"{variable} has {number}, which is no phone number with its country code"
+            fact = lazy(
+                "{variable} has {number}, which is no phone number with its country code",
+                variable=variable,
+                number=number,
+            )
             yield fail("people", fact, cure)
     yield _allowed([line for line in lines if line.realm == "whatsapp"], settings)
     for line in lines:
         if line.frozen:
-            cure = f"the names are another's now; to delete what is left: recado erase {line.id}"
+            cure = lazy("the names are another's now; to delete what is left: recado erase {id}", id=line.id)
             if line.names:
-                cure = f"if it is the same person: recado people allow {line.names[0]}"
-            yield warn("people", f"{_name(line)} is frozen: {line.frozen}", cure)
+                cure = lazy("if it is the same person: recado people allow {name}", name=line.names[0])
+            yield warn(
+                "people", lazy("{name} is frozen: {reason}", name=_name(line), reason=line.frozen), cure
+            )
     yield from _turned_away(lines, settings)
 
 
 def _allowed(lines: Sequence[PersonLine], settings: Settings) -> Finding:
     if settings.uses_simulator and settings.simulator == "off":
-        return warn("people", "nobody can write, except in the terminal", "see WhatsApp above")
+        fact = lazy("nobody can write, except in the terminal")
+        return warn("people", fact, lazy("see WhatsApp above"))
     if settings.uses_simulator:
-        return ok("people", "everybody in the simulator may talk; its first person is the owner")
+        return ok("people", lazy("everybody in the simulator may talk; its first person is the owner"))
     owners = sum(owns(line, settings) for line in lines)
     others = sum(may_talk(line, settings) for line in lines) - owners
     if not owners:
         return warn(
             "people",
-            "nobody owns this assistant yet" if others else "nobody may talk to it, and nobody owns it yet",
-            "send the code that recado serve prints at its start from your WhatsApp, "
-            "or set OWNER_PHONE_NUMBERS, or: recado people owner PHONE",
+            lazy("nobody owns this assistant yet")
+            if others
+            else lazy("nobody may talk to it, and nobody owns it yet"),
+            lazy(
+                "send the code that recado serve prints at its start from your WhatsApp, "
+                "or set OWNER_PHONE_NUMBERS, or: recado people owner PHONE"
+            ),
         )
     if not others:
-        cure = "let others in with ALLOWED_PHONE_NUMBERS or: recado people allow PHONE"
-        return ok("people", f"only owners may talk ({owners})", cure)
-    return ok("people", f"{owners} owners and {others} others may talk")
+        cure = lazy("let others in with ALLOWED_PHONE_NUMBERS or: recado people allow PHONE")
+        return ok("people", lazy("only owners may talk ({n})", n=owners), cure)
+    return ok("people", lazy("{owners} owners and {others} others may talk", owners=owners, others=others))
 
 
 def _turned_away(lines: Sequence[PersonLine], settings: Settings) -> Iterator[Finding]:
@@ -68,11 +80,16 @@ def _turned_away(lines: Sequence[PersonLine], settings: Settings) -> Iterator[Fi
         and settled.isdisjoint({line.names[0], canonical(line.names[0])})
     ]
     for line in found[:MOST_SHOWN]:
-        fact = f"{_name(line)} was turned away {times(line.messages)}, last {moment(line.last_at)}"
-        yield warn("people", fact, f"to let them in: recado people allow {line.names[0]}")
+        fact = lazy(
+            "{name} was turned away ({n} times, last {at})",
+            name=_name(line),
+            n=line.messages,
+            at=moment(line.last_at),
+        )
+        yield warn("people", fact, lazy("to let them in: recado people allow {name}", name=line.names[0]))
     if len(found) > MOST_SHOWN:
-        fact = f"{len(found) - MOST_SHOWN} more were turned away"
-        yield warn("people", fact, "see them all with: recado people list")
+        fact = lazy("{n} more were turned away", n=len(found) - MOST_SHOWN)
+        yield warn("people", fact, lazy("see them all with: recado people list"))
 
 
 def _name(line: PersonLine) -> str:

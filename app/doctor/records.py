@@ -7,8 +7,9 @@ from pathlib import Path
 from app.cli.database import read_records, shown
 from app.cli.output import moment
 from app.cli.people import realm_of
-from app.doctor.finding import CURES, Finding, fail, ok, warn
+from app.doctor.finding import Finding, fail, ok, warn
 from app.errors import StoreError
+from app.i18n import lazy
 from app.settings import Settings
 from app.store import alerts
 from app.store.alerts import Alert
@@ -16,6 +17,24 @@ from app.store.database import Connection, Location, engine_of, scalar
 from app.store.migrations import migrations
 
 LATELY_SECONDS = 7 * 24 * 3600.0
+_OURS = lazy("Meta refuses a message of this form: please report the line")
+# By the code of an alert about sending, mostly Meta's; of the codes that the sender knows the alert tells.
+_CURES = {
+    **dict.fromkeys(("100", "131008", "131009", "131051"), _OURS),
+    "130472": lazy("Meta does not deliver to this person for a while, as an experiment of its own"),
+    "131021": lazy("the number is the assistant's own: write from another phone"),
+    "131026": lazy("ask the person whether this phone has a current WhatsApp and its new terms are accepted"),
+    "131030": lazy("a test number reaches only its list: add the person at WhatsApp > API Setup > To"),
+    "131047": lazy("the person last wrote more than 24 hours ago and has to write first"),
+    "131049": lazy("Meta limits what this person gets; there is nothing to mend, later answers may pass"),
+    "131050": lazy("the person refuses such messages and has to write first"),
+    "131062": lazy("Meta wants the person's phone number, which it has not told us"),
+    "135000": lazy("Meta names no cause: try again later, then ask Meta's support"),
+    "137000": lazy("the person cannot get messages of the assistant: see WhatsApp Manager"),
+    "unknown": lazy("ask the person whether it arrived"),
+    "model": lazy("see what is said about the model above"),
+    "turn": lazy("see what happened with: recado trace"),
+}
 
 
 def check_database(settings: Settings) -> Iterator[Finding]:
@@ -23,12 +42,12 @@ def check_database(settings: Settings) -> Iterator[Finding]:
     location = settings.database
     try:
         if not engine_of(location).exists():
-            yield ok("database", f"{shown(location)} will be made at the first start")
+            yield ok("database", lazy("{path} will be made at the first start", path=shown(location)))
             return
         yield read_records(location, lambda conn: _state(conn, location))
     except StoreError as error:
         fact = str(error).partition("; ")[0]
-        yield fail("database", fact, "let this user read it, or move it away and restore a copy")
+        yield fail("database", fact, lazy("let this user read it, or move it away and restore a copy"))
 
 
 def check_alerts(settings: Settings) -> Iterator[Finding]:
@@ -48,16 +67,18 @@ def check_alerts(settings: Settings) -> Iterator[Finding]:
     past = ("turn", "undelivered:")
     found = [one for one in opened if one.last_at >= since or not one.code.startswith(past)]
     for alert in found:
-        often = "" if alert.times == 1 else f" ({alert.times} times, last {moment(alert.last_at)})"
         fact, cure = _alert_words(alert)
-        yield warn("alert", f"{fact}{often}", cure)
+        if alert.times > 1:
+            last = moment(alert.last_at)
+            fact = lazy("{fact} ({n} times, last {at})", fact=fact, n=alert.times, at=last)
+        yield warn("alert", fact, cure)
     if not found:
-        yield ok("alerts", "none is open")
+        yield ok("alerts", lazy("none is open"))
 
 
 def _alert_words(alert: Alert) -> tuple[str, str]:
     """Return an alert's fact and its cure; the text of a failed send ends with one."""
-    known = CURES["alerts"].get(alert.code.rpartition(":")[2], "")
+    known = _CURES.get(alert.code.rpartition(":")[2], "")
     if alert.text.startswith("sending failed"):
         fact, _, cure = alert.text.rpartition("; ")
         return fact, known or cure
@@ -69,16 +90,23 @@ def _state(connection: Connection, location: Location) -> Finding:
     is_file = isinstance(location, Path)
     tables = [row["name"] for row in connection.execute("SELECT name FROM sqlite_schema")] if is_file else []
     if tables and "schema_version" not in tables:
-        fact = f"{path} holds another program's tables"
-        return fail("database", fact, "name a file of Recado's own in DATABASE_URL")
+        fact = lazy("{path} holds another program's tables", path=path)
+        return fail("database", fact, lazy("name a file of Recado's own in DATABASE_URL"))
     is_empty = is_file and not tables
     schema = 0 if is_empty else int(scalar(connection, "SELECT max(version) FROM schema_version") or 0)
     if schema > known:
-        fact = f"{path} has schema {schema}, this version of Recado knows {known}"
-        return fail("database", fact, "start the newer version that wrote it")
+        fact = lazy(
+            "{path} has schema {schema}, this version of Recado knows {known}",
+            path=path,
+            schema=schema,
+            known=known,
+        )
+        return fail("database", fact, lazy("start the newer version that wrote it"))
     damage = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0]) if is_file else "ok"
     if damage != "ok":
-        fact = f"{path} is damaged: {damage}"
-        return fail("database", fact, "stop the server, keep the file aside and restore a copy")
-    brought = "" if schema == known else f", brought to {known} at the next start"
-    return ok("database", f"{path} is sound, schema {schema}{brought}")
+        fact = lazy("{path} is damaged: {damage}", path=path, damage=damage)
+        return fail("database", fact, lazy("stop the server, keep the file aside and restore a copy"))
+    fact = lazy("{path} is sound, schema {schema}", path=path, schema=schema)
+    if schema != known:
+        fact = lazy("{fact}, brought to {known} at the next start", fact=fact, known=known)
+    return ok("database", fact)

@@ -11,9 +11,10 @@ from urllib.parse import urlsplit
 import httpx2
 
 from app.channels.whatsapp.errors import parse_object
-from app.doctor.finding import CURES, Finding, fail, ok, warn
+from app.doctor.finding import Finding, fail, ok, warn
 from app.errors import RecadoError
 from app.http.endpoint import url_fault
+from app.i18n import lazy
 from app.messages import JSON, mapping
 from app.settings import Settings
 
@@ -95,9 +96,20 @@ SOON_SECONDS = 14 * 24 * 3600.0
 
 _NUMBER, _TOKEN, _APP, _WEBHOOK = "WhatsApp number", "WhatsApp token", "WhatsApp app", "WhatsApp webhook"
 _MESSAGING, _MANAGEMENT = "whatsapp_business_messaging", "whatsapp_business_management"
-_PERMANENT = (
+_PERMANENT = lazy(
     "make a permanent one (Business settings > Users > System users > Generate token, expiry Never, with "
-    f"{_MESSAGING} and {_MANAGEMENT}) and set WHATSAPP_ACCESS_TOKEN"
+    "whatsapp_business_messaging and whatsapp_business_management) and set WHATSAPP_ACCESS_TOKEN"
+)
+# Where each of WhatsApp's credentials is found.
+_PLACES = {
+    "WHATSAPP_ACCESS_TOKEN": "Business settings > Users > System users > Generate token",
+    "WHATSAPP_PHONE_NUMBER_ID": "developers.facebook.com > your app > WhatsApp > API Setup",
+    "WHATSAPP_VERIFY_TOKEN": lazy("a word of your own choice; the same one goes into Meta's webhook form"),
+    "WHATSAPP_APP_SECRET": "developers.facebook.com > your app > App settings > Basic > App secret",
+}
+# For a webhook that is not reached.
+_UNREACHED = lazy(
+    "start the server, and the tunnel or proxy in front of it; a quick tunnel's address changes at each start"
 )
 _CONFIGURATION = "developers.facebook.com > your app > WhatsApp > Configuration > Webhook"
 
@@ -108,23 +120,25 @@ def check_whatsapp(settings: Settings, address: str = "") -> Iterator[Finding]:
     `address` is a public address to try as well, before Meta's form has it.
     """
     if settings.uses_simulator and settings.simulator == "off":
-        fact = "not connected, and the simulator is off: nobody can write, except with recado chat"
-        cure = "leave SIMULATOR out to use the simulator, or connect WhatsApp: docs/whatsapp.md"
+        fact = lazy("not connected, and the simulator is off: nobody can write, except with recado chat")
+        cure = lazy("leave SIMULATOR out to use the simulator, or connect WhatsApp: docs/whatsapp.md")
         yield warn("WhatsApp", fact, cure)
         return
     base = address.rstrip("/").removesuffix("/webhook")
     if address:
         yield from _check_closed(base)
     if settings.uses_simulator:
-        yield ok("WhatsApp", "not connected: the simulator is in use", "to connect it: docs/whatsapp.md")
+        fact = lazy("not connected: the simulator is in use")
+        yield ok("WhatsApp", fact, lazy("to connect it: docs/whatsapp.md"))
         return
     for name, given in settings.whatsapp_credentials.items():
-        place = CURES["credentials"][name]
+        place = _PLACES[name]
         if not given:
-            yield fail("WhatsApp", f"{name} is missing: /webhook answers 401", place)
+            yield fail("WhatsApp", lazy("{name} is missing: /webhook answers 401", name=name), place)
         elif name != "WHATSAPP_VERIFY_TOKEN" and re.search(r"[^!-~]|['\"]", given):
-            fact = f"{name} has a space, a quotation mark or a special character in it"
-            yield fail("WhatsApp", fact, f"copy the value alone, without the word Bearer: {place}")
+            fact = lazy("{name} has a space, a quotation mark or a special character in it", name=name)
+            cure = lazy("copy the value alone, without the word Bearer: {place}", place=place)
+            yield fail("WhatsApp", fact, cure)
     verify_token = settings.whatsapp_verify_token.get_secret_value()
     if address and verify_token:
         yield _check_handshake(f"{base}/webhook", verify_token)
@@ -174,23 +188,34 @@ class Account:
     def _connection(self, answer: Answer) -> Finding:
         url = self._graph.url
         if answer.is_away:
-            fact = f"{url} cannot be reached or does not answer now: {answer.said}"
-            cure = "see that this machine reaches the internet, and try again in a few minutes; messages wait"
+            fact = lazy(
+                "{url} cannot be reached or does not answer now: {reason}", url=url, reason=answer.said
+            )
+            cure = lazy(
+                "see that this machine reaches the internet, and try again in a few minutes; messages wait"
+            )
             return warn(_NUMBER, fact, cure)
         if answer.refuses_token:
-            return fail(_TOKEN, f"Meta refuses the access token: {answer.said}", _PERMANENT)
+            fact = lazy("Meta refuses the access token: {reason}", reason=answer.said)
+            return fail(_TOKEN, fact, _PERMANENT)
         if answer.code == 100 or answer.status == 404:
-            fact = f"WHATSAPP_PHONE_NUMBER_ID={self._number_id} is not known to this token: {answer.said}"
-            cure = (
+            fact = lazy(
+                "WHATSAPP_PHONE_NUMBER_ID={id} is not known to this token: {reason}",
+                id=self._number_id,
+                reason=answer.said,
+            )
+            cure = lazy(
                 "copy it from developers.facebook.com > your app > WhatsApp > API Setup, "
                 "and assign the WhatsApp account to the system user"
             )
             return fail(_NUMBER, fact, cure)
         if not answer.is_good or "display_phone_number" not in answer.data:
-            fact = f"{url} answered {answer.status}: {answer.said}"
-            return fail(_NUMBER, fact, "see that WHATSAPP_API_URL is the Graph API's address")
-        name = answer.data.get("verified_name") or "no verified name"
-        return ok(_NUMBER, f"connected to {answer.data['display_phone_number']} ({name})")
+            fact = lazy(
+                "{url} answered {status}: {reason}", url=url, status=answer.status, reason=answer.said
+            )
+            return fail(_NUMBER, fact, lazy("see that WHATSAPP_API_URL is the Graph API's address"))
+        name, number = answer.data.get("verified_name") or "–", answer.data["display_phone_number"]
+        return ok(_NUMBER, lazy("connected to {number} ({name})", number=number, name=name))
 
     def _token_data(self) -> Answer:
         """Return `data` of `debug_token`.
@@ -208,22 +233,33 @@ class Account:
         return Answer(answer.status, data) if answer.is_good and isinstance(data, dict) else answer
 
     def _subscription(self, app: str, account: str) -> Finding:
-        cure = f"give the token {_MANAGEMENT}, and its system user the WhatsApp account"
+        cure: str = lazy(
+            "give the token {scope}, and its system user the WhatsApp account", scope=_MANAGEMENT
+        )
         if not account:
-            fact = "Meta does not tell the number's WhatsApp account: its subscription cannot be seen"
+            fact = lazy("Meta does not tell the number's WhatsApp account: its subscription cannot be seen")
             return warn(_APP, fact, cure)
         answer = self._graph.get(f"{account}/subscribed_apps", self._token)
         if not answer.is_good:
-            fact = f"the subscriptions of the WhatsApp account {account} cannot be seen: {answer.said}"
+            fact = lazy(
+                "the subscriptions of the WhatsApp account {account} cannot be seen: {reason}",
+                account=account,
+                reason=answer.said,
+            )
             return warn(_APP, fact, cure)
         subscribed = objects([row.get("whatsapp_business_api_data") for row in answer.rows()])
         if app in {str(one.get("id")) for one in subscribed}:
-            return ok(_APP, f"app {app} is subscribed to the WhatsApp account {account}")
+            values = {"app": app, "account": account}
+            return ok(_APP, lazy("app {app} is subscribed to the WhatsApp account {account}", **values))
         cure = (
-            f'subscribe it: curl -X POST -H "Authorization: Bearer $WHATSAPP_ACCESS_TOKEN" '
+            f'curl -X POST -H "Authorization: Bearer $WHATSAPP_ACCESS_TOKEN" '
             f"{self._graph.url}/{account}/subscribed_apps"
         )
-        fact = f"app {app} is not subscribed to the WhatsApp account {account}: no message arrives"
+        fact = lazy(
+            "app {app} is not subscribed to the WhatsApp account {account}: no message arrives",
+            app=app,
+            account=account,
+        )
         return fail(_APP, fact, cure)
 
     def _webhook(self, app: str, name: str) -> Iterator[Finding]:
@@ -233,8 +269,9 @@ class Account:
         if not answer.is_good:
             yield _secret_finding(answer, name)
         elif not rows or "messages" not in _fields(rows[0]) or rows[0].get("active") is False:
-            fact = f"app {name} sends no messages to a webhook"
-            yield fail(_WEBHOOK, fact, f"set it, and subscribe the field messages, at {_CONFIGURATION}")
+            fact = lazy("app {name} sends no messages to a webhook", name=name)
+            cure = lazy("set it, and subscribe the field messages, at {place}", place=_CONFIGURATION)
+            yield fail(_WEBHOOK, fact, cure)
         elif address := str(rows[0].get("callback_url") or ""):
             yield _check_handshake(address, self._verify_token)
 
@@ -245,41 +282,52 @@ def _health(health: JSON) -> Iterator[Finding]:
         return
     errors = [error for entity in objects(health.get("entities")) for error in objects(entity.get("errors"))]
     error = errors[0] if errors else {}
-    reason = error.get("error_description") or error.get("error_code") or "it does not say why"
-    cure = error.get("possible_solution") or "see WhatsApp Manager > Phone numbers"
-    yield warn(_NUMBER, f"Meta says that sending is {health['can_send_message']}: {reason}", str(cure))
+    reason = error.get("error_description") or error.get("error_code") or "–"
+    cure = str(error.get("possible_solution") or "") or lazy("see WhatsApp Manager > Phone numbers")
+    state = health["can_send_message"]
+    fact = lazy("Meta says that sending is {state}: {reason}", state=state, reason=reason)
+    yield warn(_NUMBER, fact, cure)
 
 
 def _token(answer: Answer) -> Finding:
     data = answer.data
     if "is_valid" not in data:
-        fact = f"Meta tells nothing about the token: {answer.said}"
-        return warn(
-            _TOKEN, fact, "nothing, as long as answers go out; a system user's token can be looked at"
-        )
+        fact = lazy("Meta tells nothing about the token: {reason}", reason=answer.said)
+        cure = lazy("nothing, as long as answers go out; a system user's token can be looked at")
+        return warn(_TOKEN, fact, cure)
     if data["is_valid"] is not True:
-        return fail(_TOKEN, f"the access token is not valid: {answer.said}", _PERMANENT)
+        fact = lazy("the access token is not valid: {reason}", reason=answer.said)
+        return fail(_TOKEN, fact, _PERMANENT)
     scopes = data.get("scopes")
     if isinstance(scopes, list) and _MESSAGING not in scopes:
-        return fail(_TOKEN, f"the access token lacks {_MESSAGING}: nothing can be sent", _PERMANENT)
+        fact = lazy("the access token lacks {scope}: nothing can be sent", scope=_MESSAGING)
+        return fail(_TOKEN, fact, _PERMANENT)
     if isinstance(scopes, list) and _MANAGEMENT not in scopes:
-        fact = f"the access token lacks {_MANAGEMENT}: its account cannot be looked at"
+        fact = lazy("the access token lacks {scope}: its account cannot be looked at", scope=_MANAGEMENT)
         return warn(_TOKEN, fact, _PERMANENT)
     expires = data.get("expires_at")
     if not isinstance(expires, int) or not 0 < expires < _FOREVER:
-        return ok(_TOKEN, f"valid and permanent, of the app {data.get('application') or 'without a name'}")
+        app = data.get("application") or "–"
+        return ok(_TOKEN, lazy("valid and permanent, of the app {app}", app=app))
     day = f"{datetime.fromtimestamp(expires, UTC):%Y-%m-%d %H:%M} UTC"
     if expires - time.time() < SOON_SECONDS:
-        return warn(_TOKEN, f"the access token expires on {day}", _PERMANENT)
-    return ok(_TOKEN, f"valid until {day}", "a token without expiry spares the exchange")
+        return warn(_TOKEN, lazy("the access token expires on {day}", day=day), _PERMANENT)
+    cure = lazy("a token without expiry spares the exchange")
+    return ok(_TOKEN, lazy("valid until {day}", day=day), cure)
 
 
 def _secret_finding(answer: Answer, name: str) -> Finding:
     if answer.refuses_token or answer.code == 101 or "secret" in answer.said.lower():
-        fact = f"WHATSAPP_APP_SECRET is not the secret of the token's app {name}: {answer.said}"
-        return fail(_APP, fact, f"copy it from developers.facebook.com > {name} > App settings > Basic")
-    fact = f"Meta does not tell the app's webhook: {answer.said}"
-    return warn(_WEBHOOK, fact, f"try again in a few minutes, or look at {_CONFIGURATION}")
+        fact = lazy(
+            "WHATSAPP_APP_SECRET is not the secret of the token's app {name}: {reason}",
+            name=name,
+            reason=answer.said,
+        )
+        cure = lazy("copy it from developers.facebook.com > {name} > App settings > Basic", name=name)
+        return fail(_APP, fact, cure)
+    fact = lazy("Meta does not tell the app's webhook: {reason}", reason=answer.said)
+    cure = lazy("try again in a few minutes, or look at {place}", place=_CONFIGURATION)
+    return warn(_WEBHOOK, fact, cure)
 
 
 def _account(health: JSON, token: Answer) -> str:
@@ -312,32 +360,60 @@ def _check_handshake(address: str, verify_token: str) -> Finding:
     """Send Meta's GET with a challenge; follow no redirect."""
     fault = url_fault(address)
     if not fault and address.startswith("http:") and urlsplit(address).hostname not in _LOCAL:
-        fault = "Meta takes https only"
+        fault = lazy("Meta takes https only")
     if fault:
-        return fail(_WEBHOOK, f"{address}: {fault}", "give Meta's form https://YOUR-ADDRESS/webhook")
+        fact = lazy("{name}: {fault}", name=address, fault=fault)
+        return fail(_WEBHOOK, fact, lazy("give Meta's form https://YOUR-ADDRESS/webhook"))
     challenge = secrets.token_hex(8)
     asked = {"hub.mode": "subscribe", "hub.verify_token": verify_token, "hub.challenge": challenge}
     try:
         response = httpx2.get(address, params=asked, timeout=ANSWER_SECONDS, trust_env=False)
     except (httpx2.InvalidURL, httpx2.HTTPError) as error:
-        fact = f"{address} cannot be reached: {error or type(error).__name__}"
-        return fail(_WEBHOOK, fact, CURES["unreached"])
+        reason = str(error) or type(error).__name__
+        fact = lazy("{address} cannot be reached: {reason}", address=address, reason=reason)
+        return fail(_WEBHOOK, fact, _UNREACHED)
     if response.status_code == 200 and response.text.strip() == challenge:
-        return ok(_WEBHOOK, f"{address} is reached, and the handshake succeeds")
-    answers = CURES["handshake"]
-    fact, cure = answers.get(response.status_code, answers["other"])
-    return fail(_WEBHOOK, f"{address} {fact} ({response.status_code})", cure)
+        return ok(_WEBHOOK, lazy("{address} is reached, and the handshake succeeds", address=address))
+    return fail(_WEBHOOK, *_refused(address, response.status_code))
+
+
+def _refused(address: str, status: int) -> tuple[str, str]:
+    """Return what an answer to the handshake shows by its status, and the cure."""
+    values = {"address": address, "status": status}
+    if status == 200:
+        fact = lazy(
+            "{address} answers ({status}), but not with the challenge: it is another server", **values
+        )
+        cure = lazy("see where the tunnel or proxy leads: it must pass /webhook on to this server as it is")
+    elif status == 403:
+        fact = lazy("{address} refuses the handshake ({status}): another verify token is set there", **values)
+        cure = lazy("write the same WHATSAPP_VERIFY_TOKEN in .env and in Meta's form, and restart the server")
+    elif status in (404, 405):
+        fact = lazy("{address} has no webhook ({status})", **values)
+        cure = lazy("the address in Meta's form has to end in /webhook")
+    elif status in (502, 503, 504, 530):
+        fact = lazy(
+            "{address} is a tunnel or proxy: the server behind it does not answer ({status})", **values
+        )
+        cure = _UNREACHED
+    else:
+        fact = lazy("{address} does not answer with the challenge ({status})", **values)
+        cure = lazy("see the log of the tunnel or proxy; Meta follows no redirect")
+    return fact, cure
 
 
 def _check_closed(base: str) -> Iterator[Finding]:
     """Try what only this machine may reach through a public address."""
     if any(f"//{local}" in base for local in _LOCAL):
         return
-    cure = "let the tunnel or proxy pass /webhook alone, with Host and X-Forwarded-For: docs/whatsapp.md"
+    cure = lazy(
+        "let the tunnel or proxy pass /webhook alone, with Host and X-Forwarded-For: docs/whatsapp.md"
+    )
     for path in ("/simulator", "/metrics"):
         try:
             response = httpx2.get(base + path, timeout=ANSWER_SECONDS, trust_env=False)
         except (httpx2.InvalidURL, httpx2.HTTPError):
             continue  # the handshake's line tells why
         if response.status_code == 200:
-            yield fail("public address", f"anybody reaches {base}{path}", cure)
+            fact = lazy("anybody reaches {address}", address=base + path)
+            yield fail("public address", fact, cure)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from app.i18n import lazy
 from app.memory.passages import Passage, cut
 from app.search.index import Document, ToolIndex
 from app.search.lexicon import lexicon
@@ -84,7 +85,7 @@ class Knowledge:
         try:
             passages = cut(name, self._text(Path(new.name), name))
             if not passages:
-                return KnownFile(name, 0, "it holds no words")
+                return KnownFile(name, 0, lazy("it holds no words"))
             Path(new.name).replace(self.folder / name)
         except (OSError, ValueError, DocumentError) as error:
             return KnownFile(name, 0, str(error))
@@ -127,7 +128,7 @@ class Knowledge:
         except (OSError, ValueError, DocumentError) as error:
             self._files[name] = KnownFile(name, 0, str(error))
             return
-        self._files[name] = KnownFile(name, len(passages), "" if passages else "it holds no words")
+        self._files[name] = KnownFile(name, len(passages), "" if passages else lazy("it holds no words"))
         numbered = {f"{name}#{number}": passage for number, passage in enumerate(passages)}
         self._passages.update({id: (name, passage) for id, passage in numbered.items()})
         self._index.add(

@@ -9,6 +9,7 @@ from fastapi.responses import JSONResponse
 
 from app.errors import StoreError
 from app.http.dependencies import Guard
+from app.i18n import lazy
 from app.messages import JSON
 from app.ops.metrics import Metrics
 from app.store.billing import RateTable, usage
@@ -16,7 +17,7 @@ from app.store.database import Database
 from app.store.tool_statistics import day_of
 from app.turns.scheduler import Carrier
 
-MODEL_AWAY = "the language model does not answer"
+MODEL_AWAY = lazy("the language model does not answer")
 
 
 class Part(Protocol):
@@ -46,22 +47,26 @@ class Health:
         "down" means that messages cannot be taken, "degraded" that a part is away.
         """
         if self._store.last_failure:
-            reason = f"the database takes no writes: {self._store.last_failure}"
-            return {"status": "down", "reason": reason}
+            fault = lazy("the database takes no writes: {reason}", reason=self._store.last_failure)
+            return {"status": "down", "reason": fault}
         try:
             alerts = await self._store.all(
                 "SELECT code FROM alerts WHERE mended_at IS NULL"
                 " AND (code = 'model' OR code LIKE 'send:%' OR code LIKE 'space:%' OR code LIKE 'server:%')"
             )
         except StoreError as error:
-            return {"status": "down", "reason": str(error)}
-        reasons = [_public_reason(alert["code"]) for alert in alerts]
+            return {"status": "down", "reason": error.told}
+        reasons: list[str] = [public_reason(alert["code"]) for alert in alerts]
         if self._missing:
-            reasons.append(f"WhatsApp is not connected: {', '.join(self._missing)} missing")
+            names = ", ".join(self._missing)
+            reasons.append(lazy("WhatsApp is not connected: {names} missing", names=names))
         reasons += [told_as or part.failure for part, told_as in self._watched if part.failure]
         if not reasons:
             return {"status": "ok"}
-        return {"status": "degraded", "reason": "; ".join(dict.fromkeys(reasons))}
+        reason, *others = dict.fromkeys(reasons)
+        for other in others:
+            reason = lazy("{fact}; {reason}", fact=reason, reason=other)
+        return {"status": "degraded", "reason": reason}
 
     async def metrics(self, metrics: Metrics, turns: Carrier) -> bytes:
         """Return the metrics with the lengths of the queues as they are now."""
@@ -80,19 +85,31 @@ class Health:
         )
 
 
-def _public_reason(alert: str) -> str:
+def public_reason(alert: str) -> str:
     """Put an alert's code into words that anybody may read; `recado doctor` has the details."""
     if alert == "model":
         return MODEL_AWAY
     if alert.startswith("space:"):
-        return "the disk is nearly full"
+        return lazy("the disk is nearly full")
     kind, _, number = alert.partition(":")
     if kind == "server":
         is_held = number.endswith(":held")
-        return "tools of an MCP server wait to be approved" if is_held else "an MCP server does not run"
+        if is_held:
+            return lazy("tools of an MCP server wait to be approved")
+        return lazy("an MCP server does not run")
     if number == "unreachable":
-        return "WhatsApp cannot be reached"
-    return f"sending to WhatsApp fails (error {number})" if kind == "send" else "something needs the operator"
+        return lazy("WhatsApp cannot be reached")
+    if kind == "send":
+        return lazy("sending to WhatsApp fails (error {code})", code=number)
+    if kind == "undelivered":
+        return lazy("a message did not arrive (error {code})", code=number)
+    if kind == "skill":
+        return lazy("the skill {name} does not run", name=number.rstrip(":"))
+    if kind == "limit":
+        return lazy("a limit is used up")
+    if kind == "webhook":
+        return lazy("an address takes no events")
+    return lazy("a message was not answered") if kind == "turn" else lazy("something needs the operator")
 
 
 def health_router(health: Health, metrics: Metrics, turns: Carrier, guard: Guard) -> APIRouter:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import structlog
 
 from app.errors import RecadoError
+from app.i18n import lazy
 from app.installs.chat import Installs
 from app.memory.history import History
 from app.memory.summary import Summarizer
@@ -83,7 +84,7 @@ class Sweep:
             self._asked.clear()
             parts = (self._look, self._forget, self._due.history.index)
             failed = [part for part in parts if not await self._attempt(part)]
-            self.failure = "what is due or old cannot be looked through: see the log" if failed else ""
+            self.failure = lazy("what is due or old cannot be looked through: see the log") if failed else ""
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._seconds):
                     await self._asked.wait()

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from app.errors import RecadoError
+from app.i18n import lazy
 from app.messages import AliasChange, Sender
 from app.people import Alias, Conversation, Person, Realm, Role
 from app.phones import canonical
@@ -224,7 +225,9 @@ def reachable(conn: Connection, realm: Realm, who: str, now: float) -> str:
     """Return the person with a phone or user id, made if there is none. Raises RecadoError if shut out."""
     person = _known_or_new(conn, realm, who, now)
     if not exists(conn, f"SELECT 1 FROM people WHERE id = ? AND {MAY_TALK}", person):
-        raise RecadoError(f"{who} is blocked, or waits to be confirmed with recado people allow")
+        raise RecadoError(
+            lazy("{who} is blocked, or waits to be confirmed with recado people allow", who=who)
+        )
     return person
 
 
@@ -292,7 +295,7 @@ def conversation_by_id(conn: Connection, id: str) -> Conversation:
         "SELECT id, person_id, channel, group_id FROM conversations WHERE id = ?", (id,)
     ).fetchone()
     if row is None:
-        raise RecadoError(f"there is no conversation {id[:100]!r}")
+        raise RecadoError(lazy("there is no conversation {id}", id=id[:100]))
     return Conversation(*row)
 
 
@@ -404,8 +407,11 @@ def sender_named(who: str) -> Sender:
     number = canonical(who)
     if not 7 <= len(number) <= 15 or re.search(r"[^\d\s+().-]", who):
         raise RecadoError(
-            f"{who!r} is neither a phone number with its country code (+52 55 1234 5678) "
-            "nor a WhatsApp user id (MX.…)"
+            lazy(
+                "{who} is neither a phone number with its country code (+52 55 1234 5678) "
+                "nor a WhatsApp user id (MX.…)",
+                who=repr(who),
+            )
         )
     return Sender(phone=re.sub(r"\D", "", who))
 

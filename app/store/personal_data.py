@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.errors import RecadoError
+from app.i18n import lazy
 from app.messages import JSON
 from app.people import Realm
 from app.phones import canonical, digits, other_form
@@ -94,10 +95,12 @@ def find(conn: Connection, realm: Realm, who: str) -> DataSubject:
     ]
     found.sort(key=lambda one: one.realm != realm)
     if not found:
-        raise RecadoError(f"nobody is known as {who!r}; recado people list shows who is")
+        raise RecadoError(lazy("nobody is known as {who}; recado people list shows who is", who=repr(who)))
     if found[0].realm != realm and len(found) > 1:
         all_of_them = ", ".join(f"{one.id or one.names[0]} ({one.realm})" for one in found)
-        raise RecadoError(f"{who!r} is more than one person; say which by the id: {all_of_them}")
+        raise RecadoError(
+            lazy("{who} is more than one person; say which by the id: {ids}", who=repr(who), ids=all_of_them)
+        )
     return found[0]
 
 
