@@ -1,6 +1,8 @@
 """The page of knowledge: files, questions that were asked and not known, and answers to them."""
 
 import asyncio
+import fcntl
+import os
 import time
 from dataclasses import asdict
 from typing import Any
@@ -9,6 +11,7 @@ from fastapi import Request, Response
 
 from app.console.site import Site, back
 from app.errors import RecadoError
+from app.i18n import lazy
 from app.store import threads
 
 ANSWERS = "answers.md"
@@ -40,7 +43,7 @@ def add_knowledge(site: Site) -> None:
         form = request.state.form
         question, text = " ".join(form.get("question", "").split()), form.get("answer", "").strip()
         if not (question and text):
-            raise RecadoError("write a question and its answer")
+            raise RecadoError(lazy("write a question and its answer"))
         await asyncio.to_thread(_append, question, text)
         return back(HERE)
 
@@ -49,11 +52,11 @@ def add_knowledge(site: Site) -> None:
         """Keep a file that was given."""
         file = request.state.files.get("file")
         if file is None or not file.filename:
-            raise RecadoError("choose a file")
+            raise RecadoError(lazy("choose a file"))
         kept = await asyncio.to_thread(knowledge.add, file.filename, await file.read())
         if kept is None or kept.fault:
             raise RecadoError(
-                kept.fault if kept else "Markdown, text, PDF, Word, Excel and CSV files are read"
+                kept.fault if kept else lazy("Markdown, text, PDF, Word, Excel and CSV files are read")
             )
         return back(HERE)
 
@@ -61,12 +64,19 @@ def add_knowledge(site: Site) -> None:
     async def remove(request: Request) -> Response:
         """Remove a file."""
         if not await asyncio.to_thread(knowledge.remove, request.state.form.get("name", "")):
-            raise RecadoError("there is no such file")
+            raise RecadoError(lazy("there is no such file"))
         return back(HERE)
 
     def _append(question: str, text: str) -> None:
-        path = knowledge.folder / ANSWERS
-        before = path.read_text("utf-8") if path.is_file() else ""
-        kept = knowledge.add(ANSWERS, f"{before}\n## {question}\n\n{text}\n".lstrip().encode())
+        """Add to the file of answers, one at a time: in another thread or process somebody may do so too."""
+        knowledge.folder.mkdir(parents=True, exist_ok=True)
+        folder = os.open(knowledge.folder, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            path = knowledge.folder / ANSWERS
+            before = path.read_text("utf-8") if path.is_file() else ""
+            kept = knowledge.add(ANSWERS, f"{before}\n## {question}\n\n{text}\n".lstrip().encode())
+        finally:
+            os.close(folder)
         if kept is None or kept.fault:
-            raise RecadoError(kept.fault if kept else "the answer could not be kept")
+            raise RecadoError(kept.fault if kept else lazy("the answer could not be kept"))
