@@ -39,7 +39,7 @@ from app.schedule.service import ScheduleService
 from app.security import AdminToken
 from app.settings import Settings, skill_environment
 from app.skills import build_skills
-from app.store import alerts, build_store, limits, people, summaries, turns
+from app.store import alerts, audit, build_store, limits, people, summaries, turns
 from app.store.billing import read_rates
 from app.store.database import Database
 from app.store.disk_space import MEGABYTE
@@ -237,6 +237,7 @@ class Assistant:
     async def start(self) -> None:
         """Open the database and go on with unfinished work; needs no network."""
         await self.store.open()
+        log.info("the audit ends so, for recado audit verify", head=await self.store.read(audit.head))
         if self.jobs is not None and self._runs_turns:
             await self.jobs.register(alone=self.settings.role == "all")
         await self.access.open()

@@ -1,5 +1,10 @@
 """`recado audit`: who did what, and whether the record of it is whole."""
 
+import re
+from typing import Annotated
+
+import typer
+
 from app.cli.database import read_records
 from app.cli.output import command_settings, group, moment, show, table
 from app.errors import RecadoError
@@ -21,9 +26,16 @@ def audit_list() -> None:
 
 
 @audit_commands.command("verify")
-def audit_verify() -> None:
-    """Check that no row was changed, or taken out from before another; status 1 if one was."""
-    count, fault = read_records(command_settings().database, audit.verify)
+def audit_verify(
+    head: Annotated[str, typer.Option(help="A head that this command or the log of a start told.")] = "",
+) -> None:
+    """Check that no row was changed or taken out; status 1 if one was.
+
+    Whether the newest rows are still there only a head tells that was kept elsewhere.
+    """
+    if head and not re.fullmatch(r"[1-9]\d*:[0-9a-f]{64}", head, re.ASCII):
+        raise typer.BadParameter("a head is a number of rows and a hash: 12:3f0a…")
+    now, fault = read_records(command_settings().database, lambda conn: audit.verify(conn, head))
     if fault:
         raise RecadoError(f"the audit is broken: {fault}")
-    show(f"The audit is whole: {count} rows.")
+    show(f"The audit is whole: {now.partition(':')[0]} rows.\nKeep its head elsewhere: {now}")

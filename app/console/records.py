@@ -10,6 +10,7 @@ from fastapi import Request, Response
 
 from app.console.site import Site, back, language_of
 from app.errors import RecadoError
+from app.i18n import lazy
 from app.ops.logs import recent_lines
 from app.schedule.wording import rule_text
 from app.store import audit, billing, people, schedules
@@ -49,7 +50,7 @@ def add_records(site: Site) -> None:
             return found is not None and schedules.cancel(conn, found.person_id, id, "console", now)
 
         if not await site.store.tx(write):
-            raise RecadoError("this is not to come any more")
+            raise RecadoError(lazy("this is not to come any more"))
         request.state.subject = id
         site.assistant.reminders.look()
         return back("/console/schedules")
@@ -90,8 +91,8 @@ def add_records(site: Site) -> None:
     @router.post("/console/audit/check")
     async def verify(request: Request) -> Response:
         """Check the whole chain."""
-        count, fault = await site.store.read(audit.verify)
-        return site.render(request, "verified.html", count=count, fault=fault)
+        head, fault = await site.store.read(audit.verify)
+        return site.render(request, "verified.html", head=head, fault=fault)
 
     @router.get("/console/sessions")
     async def sessions(request: Request) -> Response:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
+from app.i18n import lazy
 from app.store.database import Connection, Row, insert, read_row, scalar
 
 COMMAND = "command"
@@ -38,19 +39,31 @@ def listing(conn: Connection, page: int) -> list[AuditRow]:
     return [_row(row) for row in conn.execute(sql, (SHOWN + 1, (page - 1) * SHOWN))]
 
 
-def verify(conn: Connection) -> tuple[int, str]:
-    """Return how many rows there are, and where the chain is broken: "" where it is whole.
+def verify(conn: Connection, known: str = "") -> tuple[str, str]:
+    """Return the head of the chain, and where the chain is broken: "" where it is whole.
 
-    Newest rows that were taken out leave a shorter chain, which is whole: compare the number of rows.
+    Of newest rows that were taken out only a head can tell that was `known` before and kept elsewhere:
+    the row of its number must still have its hash.
     """
+    number, _, hashed = known.partition(":")
     before, count = "", 0
     for count, row in enumerate(map(_row, conn.execute("SELECT * FROM audit ORDER BY seq")), 1):
         if row.before != before:
-            return count, f"a row before number {row.seq} is missing or was changed"
+            return "", lazy("a row before number {seq} is missing or was changed", seq=row.seq)
         if row.hash != _hash(before, row.at, row.actor, row.action, row.subject):
-            return count, f"row number {row.seq} was changed"
+            return "", lazy("row number {seq} was changed", seq=row.seq)
+        if str(count) == number and row.hash != hashed:
+            return "", lazy("row number {seq} is another than the head that was kept", seq=row.seq)
         before = row.hash
-    return count, ""
+    if known and count < int(number):
+        return "", lazy("of {n} rows only {left} are left: the newest were taken out", n=number, left=count)
+    return f"{count}:{before}", ""
+
+
+def head(conn: Connection) -> str:
+    """Return how many rows there are and the hash of the newest, as `verify` takes it."""
+    newest = scalar(conn, "SELECT hash FROM audit ORDER BY seq DESC LIMIT 1") or ""
+    return f"{scalar(conn, 'SELECT count(*) FROM audit')}:{newest}"
 
 
 def _row(row: Row) -> AuditRow:
