@@ -16,6 +16,7 @@ import orjson
 import typer
 
 from app.channels.access import access_rules
+from app.channels.whatsapp.channel import invitation_link
 from app.cli.database import open_database, read_records
 from app.cli.output import command_settings, group, moment, show, table
 from app.cli.server import ask_or_write, find_server, needed_server
@@ -123,25 +124,12 @@ def invite(
     becomes = "an owner" if role == "owner" else "a member"
     works = f"it works {times(uses)}, for {hours:g} hours"
     show(f"{code}\n\nWho sends this to the assistant is {becomes}; {works}.")
-    if number := _own_number(settings):
+    if link := asyncio.run(invitation_link(settings, code)):
         import segno
 
-        link = f"https://wa.me/{number}?text={code}"
         drawn = io.StringIO()
         segno.make(link).terminal(drawn, compact=True)
         show(f"\n{link}\n\n{drawn.getvalue()}")
-
-
-def _own_number(settings: Settings) -> str:
-    """Return the digits of the assistant's own number as the Graph API tells it, "" where it does not."""
-    if settings.uses_simulator or settings.missing_credentials:
-        return ""
-    from app.doctor.whatsapp import GraphAPI
-
-    token = settings.whatsapp_access_token.get_secret_value()
-    graph, fields = GraphAPI(settings.whatsapp_api_url), {"fields": "display_phone_number"}
-    told = graph.get(settings.whatsapp_phone_number_id, token, fields)
-    return "".join(filter(str.isdigit, str(told.data.get("display_phone_number") or "")))
 
 
 def realm_of(settings: Settings) -> Realm:

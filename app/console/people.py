@@ -6,8 +6,11 @@ from math import ceil
 from typing import Any, Literal
 
 import orjson
+import segno
 from fastapi import Request, Response
+from markupsafe import Markup
 
+from app.channels.whatsapp.channel import invitation_link
 from app.console.site import HEADERS, Site, back
 from app.errors import RecadoError
 from app.i18n import lazy
@@ -103,7 +106,10 @@ def add_people(site: Site) -> None:
             )
         until = time.time() + hours * 3600
         code = await site.store.tx(lambda conn: ownership.invite(conn, role, uses, until))
-        return site.render(request, "invited.html", code=code, until=until)
+        link = await invitation_link(settings, code)
+        drawn = segno.make(link).svg_inline(scale=5, light="#fff") if link else ""
+        values: dict[str, Any] = {"link": link, "picture": Markup(drawn)}  # noqa: S704
+        return site.render(request, "invited.html", code=code, until=until, **values)
 
     @router.post(f"{HERE}/withdraw")
     async def withdraw(request: Request) -> Response:

@@ -1,7 +1,9 @@
 """Knowledge, schedules, people, the log and the audit in the console."""
 
 import re
+import shutil
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from tests.console.test_abilities import post
@@ -28,6 +30,15 @@ def test_what_was_not_known_is_answered_from_the_console(make_world: Any, model:
         browser, here, f"{here}/answer", question="Do you open on Saturday?", answer="On Saturday until two."
     )
     assert "On Saturday until two." in browser.page(f"{here}?words=saturday")
+    refused = browser.http.post(
+        f"{here}/answer", data={"csrf": secret[1]}, headers={"accept-language": "pt-BR"}
+    )
+    assert "escreva uma pergunta e a resposta" in refused.text
+    answers = [{"csrf": secret[1], "question": f"question {n}", "answer": f"answer {n}"} for n in range(6)]
+    with ThreadPoolExecutor(len(answers)) as pool:
+        list(pool.map(lambda one: browser.http.post(f"{here}/answer", data=one), answers))
+    kept = (server.folder / "knowledge" / "answers.md").read_text()
+    assert all(f"answer {n}" in kept for n in range(6))
 
 
 def test_the_chain_of_the_audit_outlives_a_person_and_shows_a_change(make_world: Any) -> None:
@@ -45,8 +56,11 @@ def test_the_chain_of_the_audit_outlives_a_person_and_shows_a_change(make_world:
     [schedule] = server.rows("SELECT id FROM schedules")
     gone = post(browser, "/console/schedules", "/console/schedules/cancel", schedule=schedule["id"])
     assert "Nothing is planned." in gone
-    code = re.search(r"<code>(\w{4}-\w{4}-\w{4})</code>", post(browser, person, "/console/people/invite"))
+    invited = post(browser, person, "/console/people/invite")
+    code = re.search(r"<code>(\w{4}-\w{4}-\w{4})</code>", invited)
     assert code is not None
+    assert re.search(rf'href="https://wa.me/\d+\?text={code[1]}"', invited)
+    assert "<svg" in invited
     assert "1 use left" in browser.page("/console/people")
     post(browser, person, f"{person}/forget", what="fact:1")
     assert "Mimi" not in browser.page(person)
@@ -57,7 +71,19 @@ def test_the_chain_of_the_audit_outlives_a_person_and_shows_a_change(make_world:
     audit = browser.page("/console/audit")
     assert f"{person.removeprefix('/console/')}/erase" in audit
     assert "12125550001" not in audit
+    head = re.search(r"\d+:[0-9a-f]{64}", server.recado("audit", "verify"))
+    assert head is not None
+    assert "The audit is whole" in server.recado("audit", "verify", "--head", head[0])
+    server.stop()
+    copy = shutil.copy(server.folder / "recado.db", server.folder / "whole.db")
+    with sqlite3.connect(server.folder / "recado.db") as database:
+        database.execute("DELETE FROM audit WHERE seq = (SELECT max(seq) FROM audit)")
+    database.close()
     assert "The audit is whole" in server.recado("audit", "verify")
+    assert "the newest were taken out" in server.recado("audit", "verify", "--head", head[0], fails=True)
+    shutil.copy(copy, server.folder / "recado.db")
+    server.start()
+    assert head[0] in server.log
     server.stop()
     with sqlite3.connect(server.folder / "recado.db") as database:
         database.execute("UPDATE audit SET action = 'nothing' WHERE seq = 2")

@@ -34,6 +34,7 @@ from app.messages import (
     Unknown,
 )
 from app.phones import other_form
+from app.settings import Settings
 from app.store.database import Database
 from app.store.media import MediaFolder
 from app.text import Private
@@ -42,6 +43,7 @@ log = structlog.get_logger(__name__)
 
 TEXT_LIMIT = 4096
 SEND_SECONDS = 25.0
+TELL_SECONDS = 5.0
 UPLOAD_SECONDS = 60.0
 DOWNLOAD_SECONDS = 60.0
 CONNECTIONS = 100
@@ -219,6 +221,23 @@ class WhatsAppChannel:
         except NoAnswer as error:
             return Unknown(str(error))
         return read_response(answer.status, answer.body, answer.retry_after)
+
+
+async def invitation_link(settings: Settings, code: str) -> str:
+    """Return the link that writes a code to our number, "" where the Graph API does not tell the number."""
+    if settings.uses_simulator or settings.missing_credentials:
+        return ""
+    headers = {"Authorization": f"Bearer {settings.whatsapp_access_token.get_secret_value()}"}
+    endpoint = Endpoint(settings.whatsapp_api_url, headers)
+    path = f"/{quote(settings.whatsapp_phone_number_id, safe='')}?fields=display_phone_number"
+    try:
+        told = parse_object((await endpoint.get(path, TELL_SECONDS)).body).get("display_phone_number")
+    except (NotSent, NoAnswer):
+        return ""
+    finally:
+        await endpoint.close()
+    number = "".join(filter(str.isdigit, str(told or "")))
+    return f"https://wa.me/{number}?text={code}" if number else ""
 
 
 def _cut(text: str, width: int) -> str:
