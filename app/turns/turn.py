@@ -153,7 +153,8 @@ async def complete(turn: TurnContext, services: TurnServices, tools: list[dict[s
             person=turn.person,
             earlier=turn.state.exchanges[-RECENT_EXCHANGES:],
             max_tokens=turn.tokens_left(tools),
-            facts=tuple(fact.text for fact in turn.facts if not fact.outside),
+            # all or none: an answer that leaves some out would be false
+            facts=() if any(fact.outside for fact in turn.facts) else tuple(fact.text for fact in turn.facts),
             waits=bool(turn.state.open_questions),
         )
         try:

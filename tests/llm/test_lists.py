@@ -110,6 +110,10 @@ async def test_other_lists_stay_with_their_own_tools(
         ("en", ["add to the list", "the kids are coming over, Kay and Joe"], []),
         ("en", ["add to the list", "sorry wrong chat"], []),
         ("en", ["add to the waiting list", "buy milk"], []),
+        ("en", ["what reminders do I have", "delete the first note"], []),
+        ("en", ["find bread in my notes", "it rains", "delete the last one"], []),
+        ("en", ["restore note 5", "restore the note"], []),
+        ("en", ["remind me tomorrow at 9 to call Ana", "undo please"], []),
     ],
 )
 async def test_what_goes_on_with_a_list(

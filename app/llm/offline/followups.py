@@ -66,6 +66,8 @@ def plan_after(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan
     plan = _resolved(plan, planner, before_it)
     used = {call.tool for one in earlier for call in one.calls} - {step.tool for step in plan.steps}
     is_either = any(step.tool in used and not planner.only_reads(step.tool) for step in alone.steps)
+    again = {call.tool for one in earlier[-1:] for call in one.calls if call.changed}
+    is_either |= any(step.tool in again and not step.arguments for step in plan.steps)  # "restore the note"
     if is_either or any(_is_of_other_list(planner, step, earlier) for step in plan.steps):
         return Plan(withheld=True)
     if last is not None and (step := _varied(planner, said, last, plan)) is not None:
@@ -223,16 +225,16 @@ def _picked_line(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Pl
     if bare is not None and bare[1] in numbers and not shown.ok and shown in earlier[-1].calls:
         step = planner.renamed(Step(shown.tool, shown.arguments), bare[1])
         return Plan((step,)) if step is not None else Plan()
-    calls = [call for one in earlier for call in one.calls]
-    changed_since = any(call.changed for call in calls[calls.index(shown) + 1 :])
-    if ordinal is None or (place == 0 and changed_since):  # "the last one" may be what was added
+    is_stale = shown not in earlier[-1].calls and (place == 0 or not shown.ok)
+    if ordinal is None or is_stale:  # "the last one" may be what was added since
         return Plan()
     own = planner.about([planner.category(shown.tool)])
     for stand_in in (number or "1", _PRONOUN[own.reader.person.language]):
         wanted = (stand_in, [stand_in], IT, [IT])
         plan = own.plan(f"{said[:first]}{stand_in}{said[last:]}")
         about = [step for step in plan.steps if any(value in wanted for value in step.arguments.values())]
-        if about and len(about) == len(plan.steps) and all(step.missing is None for step in about):
+        is_own = {planner.category(step.tool) for step in plan.steps} == {planner.category(shown.tool)}
+        if is_own and len(about) == len(plan.steps) and all(step.missing is None for step in about):
             if not number:
                 return Plan(lacking=len(numbers))
             return Plan(tuple(_with_line(step, wanted, number, own) for step in about))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from app.search.sentence import Fit
+from app.search.sentence import Fit, without_courtesies
 from app.search.words import ALL_STOP_WORDS, WORDS, Word, spans, words
 from app.text import fold
 
@@ -13,8 +13,9 @@ _FEW = 4  # words of a label or a place
 _MANY = 8  # words of a name or a remark
 _NO_DOUBT = (("no", "pt"), ("n", "en"))  # a Portuguese "no" says where, an English "n" joins
 _UNDO = re.compile(
-    r"\W*(?:(?:por favor|please|uy|ops|oops)\W+)?(?:deshac\w*|deshaz\w*|desfaz\w*|desfac\w*|undo)"
-    r"(?: (?:eso|esto|isso|isto|it|that|(?:la|a|the) (?:instalacion|instalacao|install(?:ation)?)))?\W*"
+    r"\W*(?:(?:por favor|please|uy|ops|oops)\W+(?:no )?)?(?:deshac\w*|deshaz\w*|desfaz\w*|desfac\w*|undo)"
+    r"(?: (?:eso|esto|isso|isto|it|that|(?:la|a|the) (?:instalacion|instalacao|install(?:ation)?)|delete"
+    r"|borrado|(?:(?:el|a|the) )?(?:ultim[oa]|last) (?:cambio|mudanca|change)))?\W*"
 )
 _TAKES_BACK = re.compile(
     r"[,;:.…!?-]\W*(?:(?:ah|ay|oh|bom|bueno) )?(?:no?|nao|nop|nope|not|don|forget)\b"
@@ -28,6 +29,7 @@ _OF_ANOTHER = re.compile(
 )
 _STORES = "|".join(WORDS["stores"])
 _IN_A_PLACE = re.compile(  # "no tcc: …"
+    r"\d{1,3}(?:: | (?:is|was|should|says?|es|esta|debe\w*|dice|e|deve\w*|diz|ta)\b)|"  # "note 3 is wrong"
     rf"(?:a (?:la )?nota|(?:to )?the note|de que)\b|no (?:(?:meu|nosso|teu|seu) )?(?:\w+: |(?:{_STORES})\b)"
     r"|.*\b(?:a (?:las?|mis?|esa)|(?:en|to|in|on|nas?)(?: las?| mis?| the| my| minhas?)?)"
     r" (?:notas?|notes?|listas?|lists?|tareas?|tarefas?|tasks?|pendientes|reminders?)\W*$"
@@ -52,7 +54,7 @@ ENDS_OPEN = re.compile(
 
 def is_undo(said: str) -> bool:
     """Tell whether a message asks to undo what was done last, and nothing else."""
-    return _UNDO.fullmatch(fold(said)) is not None
+    return _UNDO.fullmatch(fold(without_courtesies(said))) is not None
 
 
 def asks(text: str) -> bool:
@@ -121,7 +123,7 @@ def are_tasks(text: str) -> bool:
 def is_name(text: str) -> bool:
     """Tell whether a text can be what something is called, or be known by."""
     found = words(text)
-    tells = any(word not in ALL_STOP_WORDS or word.isdigit() for word in found)
+    tells = any(word not in ALL_STOP_WORDS | WORDS["no_name"] or word.isdigit() for word in found)
     return tells and len(found) <= _MANY and not _SEVERAL.search(fold(text))
 
 
@@ -133,7 +135,7 @@ def is_label(text: str, *, is_last: bool) -> bool:
         return False
     joined = {"y", "e", "and", *(WORDS["no_label"].intersection(found[:1]))}
     is_short = len(text.split()) <= _FEW and joined.isdisjoint(found)
-    return (is_short and is_thing(text)) or _TECHNICAL.fullmatch(text) is not None
+    return (is_short and is_thing(text) and is_name(text)) or _TECHNICAL.fullmatch(text) is not None
 
 
 def is_place(text: str) -> bool:
@@ -165,7 +167,7 @@ def is_text(text: str, *, is_alone: bool = True) -> bool:
     found = words(text)
     if asks(text) or not found or found[0] in WORDS["asking"] - {"o"} or _OF_ANOTHER.search(fold(text)):
         return False
-    is_placed = found[0] in WORDS["places_text"] or _IN_A_PLACE.match(fold(text))
+    is_placed = found[0] in WORDS["places_text"] | {"of"} or _IN_A_PLACE.match(fold(text))
     pointing = ALL_STOP_WORDS | WORDS["no_text"]
     head = words(text.partition(":")[0]) if ":" in text else ()
     if (is_alone and is_placed) or (head and (pointing | WORDS["of_order"]).issuperset(head)):

@@ -143,13 +143,8 @@ class Planner:
     def are_things(self, value: JSON) -> bool:
         """Tell whether a value is a list of things."""
         items = map(str, value) if isinstance(value, list) else ()
-        return all(
-            guard.is_thing(one)
-            and not self._is_moment(one)
-            and not self.reader.names_day(one)
-            and not is_file_name(one)
-            for one in items
-        )
+        bars = (self._is_moment, self.reader.names_day, is_file_name)
+        return all(guard.is_thing(one) and not any(is_no_thing(one) for is_no_thing in bars) for one in items)
 
     def renamed(self, step: Step, name: str) -> Step | None:
         """Return the step with its one text that names a thing replaced by `name`; None if it has none."""

@@ -334,7 +334,8 @@ def _list(text: str, parameter: Parameter, reader: Reader) -> JSON:
     is_article = "o" if reader.person.language == "pt" else ""
     if any(one[1].lower() != is_article for one in _OR.finditer(text)):
         return None
-    return [value for part in parts if (value := convert(part, inner, reader)) is not None] or None
+    kept = [value for part in parts if (value := convert(part, inner, reader)) is not None]
+    return kept if kept and len({*map(str, kept)}) == len(kept) else None  # no "half and half"
 
 
 def _items(text: str, language: str) -> list[str]:
