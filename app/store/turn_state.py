@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import orjson
 
@@ -14,6 +15,7 @@ from app.store.database import Connection, Row, exists, placeholders, scalar, up
 from app.store.journal import TurnGone, UncertainCall, tokens_used, uncertain_calls
 from app.store.outbox import SENT_AS
 from app.store.people import by_id
+from app.store.schedules import SOURCE
 from app.store.skill_data import Fact, facts
 
 Parts = Mapping[str, Sequence[str]]  # of a summary: lines by the name of their part
@@ -38,6 +40,11 @@ MOST_EXCHANGES = 100
 MOST_FACTS = 200
 _ANSWERED_BEFORE = (
     "SELECT 1 FROM turns WHERE person_id = ? AND id <> ? AND (outcome = 'answered' OR state = 'parked')"
+)
+# SQL: where the text of others in a message of ours came from: what its turn or its reminder kept of that
+_SOURCES = (
+    "coalesce(t.taint, (SELECT s.taint FROM schedules s JOIN outbox o ON o.message_id = m.id"
+    f" WHERE s.person_id = m.person_id AND o.source LIKE '{SOURCE}' || s.id || ':%' LIMIT 1), 'unknown')"
 )
 _CALL_CHARACTERS = 160
 _VALUE_CHARACTERS = 60
@@ -73,6 +80,14 @@ class Exchange:
     by_business: bool = False  # a person of the business wrote the reply
 
 
+class Quoted(NamedTuple):
+    """A quoted message: whose it is, and whether it may hold text of others."""
+
+    text: str
+    by_person: bool
+    outside: bool
+
+
 @dataclass(frozen=True, slots=True)
 class TurnState:
     """Everything in the database that a turn starts from.
@@ -95,7 +110,7 @@ class TurnState:
     members: tuple[InboxMessage, ...]
     journal: Mapping[str, JSON]  # by key, which says what a row is (docs/architecture.md)
     exchanges: tuple[Exchange, ...]
-    quoted: dict[str, tuple[str, str]]  # text and direction of the quoted messages, by wamid
+    quoted: dict[str, Quoted]  # by wamid
     tokens_today: int
     first_contact: bool
     open_questions: tuple[str, ...] = ()
@@ -286,17 +301,17 @@ def _short(value: JSON) -> str:
     return text if len(text) <= _VALUE_CHARACTERS else f"{text[: _VALUE_CHARACTERS - 1]}…"
 
 
-def _quoted(
-    conn: Connection, conversation: str, members: Sequence[InboxMessage]
-) -> dict[str, tuple[str, str]]:
-    found: dict[str, tuple[str, str]] = {}
+def _quoted(conn: Connection, conversation: str, members: Sequence[InboxMessage]) -> dict[str, Quoted]:
+    found: dict[str, Quoted] = {}
     for wamid in {str(member.payload.get("quoted") or "") for member in members} - {""}:
         row = conn.execute(
-            "SELECT kind, text, payload, direction FROM messages WHERE conversation_id = ?"
-            f" AND (wamid = ? OR id IN (SELECT message_id FROM outbox WHERE id IN {SENT_AS}))",
+            f"SELECT m.kind, m.text, m.payload, m.direction, {_SOURCES} AS sources FROM messages m"
+            " LEFT JOIN turns t ON t.id = m.turn_id WHERE m.conversation_id = ?"
+            f" AND (m.wamid = ? OR m.id IN (SELECT message_id FROM outbox WHERE id IN {SENT_AS}))",
             (conversation, wamid, wamid, wamid),
         ).fetchone()
         if row is not None:
-            text = retold(row["kind"], row["text"], orjson.loads(row["payload"]))
-            found[wamid] = (text, row["direction"])
+            payload, by_person = orjson.loads(row["payload"]), row["direction"] == "in"
+            outside = not in_own_words(row["kind"], payload) if by_person else bool(row["sources"])
+            found[wamid] = Quoted(retold(row["kind"], row["text"], payload), by_person, outside)
     return found

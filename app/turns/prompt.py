@@ -272,9 +272,9 @@ def _member_lines(member: InboxMessage, turn: TurnState) -> list[str]:
     lines, quoted = [], turn.quoted
     wamid = str(member.payload.get("quoted") or "")
     if wamid and wamid in quoted:
-        text, direction = quoted[wamid]
-        whose = "your earlier message" if direction == "out" else "an earlier message of their own"
-        lines.append(f"[In reply to {whose}: {orjson.dumps(clip(text, QUOTE_CHARACTERS)).decode()}]")
+        whose = "an earlier message of their own" if quoted[wamid].by_person else "your earlier message"
+        said = clip(quoted[wamid].text, QUOTE_CHARACTERS)
+        lines.append(f"[In reply to {whose}: {orjson.dumps(said).decode()}]")
     elif wamid and member.kind != "edit":
         lines.append("[In reply to a message whose text is not known here]")
     if member.payload.get("forwarded") and member.text:

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from app.http.address import PORTS, Address, FetchError
 from app.messages import JSON
-from app.store.turn_state import InboxMessage, TurnState
+from app.store.turn_state import InboxMessage, Quoted, TurnState
 
 _PLACE_WITHOUT_WORDS = frozenset({"latitude", "longitude"})
 _BREAKS = re.compile(r"[\t\r\n]")
@@ -42,7 +42,7 @@ def message_sources(turn: TurnState) -> list[str]:
     return found
 
 
-def _of_message(member: InboxMessage, quoted: Collection[str]) -> Iterator[str]:
+def _of_message(member: InboxMessage, quoted: Mapping[str, Quoted]) -> Iterator[str]:
     details = member.payload.get("details") or {}
     if member.payload.get("forwarded"):
         yield "forwarded"
@@ -61,7 +61,8 @@ def _of_message(member: InboxMessage, quoted: Collection[str]) -> Iterator[str]:
         yield "picture"
     elif attachment and not attachment.get("voice") and member.kind == "audio":
         yield "audio"
-    if member.payload.get("quoted") in quoted:
+    one = quoted.get(str(member.payload.get("quoted")))
+    if one is not None and one.outside:
         yield "quoted"
 
 

@@ -160,13 +160,24 @@ def test_nobody_sees_or_touches_the_reminders_of_another(chat: Chat) -> None:
 
 
 def test_a_text_of_others_is_quoted_when_it_is_told(chat: Chat) -> None:
-    chat.graph.say("p11", "la puerta queda abierta")
+    theirs = chat.graph.say("p11", "la puerta queda abierta", forwarded=True)
     chat.next("p11")
-    told = chat.last_wamid("p11")
-    receipt = chat.ask("p11", "recuérdame cerrar la puerta en 20 minutos", quoted=told)
+    chat.ask("p11", "/nueva")
+    receipt = chat.ask("p11", "recuérdame cerrar la puerta en 20 minutos", quoted=theirs)
     assert "«cerrar la puerta»" in receipt
     chat.later(20.5)
     assert chat.next("p11") == "⏰ Recordatorio: «cerrar la puerta» (puede contener palabras de otros)"
+
+
+def test_nothing_of_others_is_in_a_quoted_answer_or_reminder_of_ones_own(chat: Chat) -> None:
+    own = chat.graph.say("p18", "recuérdame cerrar la puerta en 20 minutos")
+    chat.next("p18")
+    chat.later(20.5)
+    assert chat.next("p18") == "⏰ Recordatorio: cerrar la puerta"
+    for quoted, text in [(chat.last_wamid("p18"), "regar"), (own, "nadar")]:
+        chat.ask("p18", f"recuérdame {text} en 20 minutos", quoted=quoted)
+        chat.later(20.5)
+        assert chat.next("p18") == f"⏰ Recordatorio: {text}"
 
 
 @pytest.mark.slow

@@ -234,7 +234,7 @@ def test_quoted_text_is_found_at_either_copy_of_what_was_sent_twice(conn: Connec
     sent_twice(conn, "turn:t1")
     take(conn, inbound("w2", quoted="wamid.1"), inbound("w3", quoted="wamid.2"), now=T + 10)
     found = begun(conn, where, "t2", T + 10).quoted
-    assert found == dict.fromkeys(("wamid.1", "wamid.2"), ("qué tal", "out"))
+    assert found == dict.fromkeys(("wamid.1", "wamid.2"), ("qué tal", False, False))
 
 
 def test_a_turn_that_runs_at_a_crash_keeps_its_attempt(conn: sqlite3.Connection) -> None:

@@ -15,7 +15,7 @@ from app.people import Person
 from app.skills import Skill
 from app.skills.manifest import Manifest
 from app.store.skill_data import Fact
-from app.store.turn_state import Exchange, InboxMessage
+from app.store.turn_state import Exchange, InboxMessage, Quoted
 from app.turns.actions import CallResult, Round
 from app.turns.prompt import (
     MESSAGE_CHARACTERS,
@@ -110,8 +110,8 @@ def test_forwarded_text_is_not_what_the_person_said() -> None:
 
 
 def test_quoted_text_reaches_the_model_as_data() -> None:
-    for direction, whose in [("out", "your earlier message"), ("in", "an earlier message of their own")]:
-        content = newest(member(quoted="w0"), quoted={"w0": ('a "b"\nc', direction)})
+    for by_person, whose in [(False, "your earlier message"), (True, "an earlier message of their own")]:
+        content = newest(member(quoted="w0"), quoted={"w0": Quoted('a "b"\nc', by_person, False)})
         assert content.splitlines()[1] == f'[In reply to {whose}: "a \\"b\\"\\nc"]'
 
 
@@ -179,7 +179,7 @@ def test_everything_is_bounded() -> None:
     for content, limit in [
         (newest(*(member("x" * 100_000) for _ in range(5))), MESSAGE_CHARACTERS),
         (newest(member("", "location", details={"name": "x" * 100_000})), 4_000),
-        (newest(member(quoted="w"), quoted={"w": ("x" * 100_000, "in")}), QUOTE_CHARACTERS),
+        (newest(member(quoted="w"), quoted={"w": Quoted("x" * 100_000, True, False)}), QUOTE_CHARACTERS),
         (said_by([member("x" * 100_000)]), SAID_CHARACTERS),
     ]:
         assert limit <= len(content) <= limit + 400
