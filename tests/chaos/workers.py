@@ -156,8 +156,8 @@ def check(cluster: Cluster, people: list[str]) -> set[str]:
         answered = [word for answer in answers for word in WORDS.findall(answer)]
         excused = missing.difference(answered)
         expected = [text for text in arrived if people[int(text[1:])] == person and text not in excused]
-        lost = set(expected) - set(answered)
-        held = [row for row in cluster.rows(ANSWERS) if row["said"] in lost] if lost else []
+        wrong = {word for word in (*expected, *answered) if expected.count(word) != answered.count(word)}
+        held = [row for row in cluster.rows(ANSWERS) if row["said"] in wrong] if wrong else []
         assert answered == expected, f"{person} was answered {answered}, not {expected}; the rows: {held}"
     assert cluster.rows("SELECT source FROM outbox GROUP BY source, part HAVING count(*) > 1") == []
     notes = "SELECT value::json ->> 'text' AS text, person_id FROM skill_data WHERE skill = 'notes'"
