@@ -98,10 +98,13 @@ class Page:
             deviceScaleFactor=1,
             mobile=width < 600,
         )
-        features = [{"name": "prefers-color-scheme", "value": theme}]
-        await self.command("Emulation.setEmulatedMedia", features=features)
+        await self.wear(theme)
         await self.command("Page.navigate", url=url)
         await self.until("document.readyState === 'complete'")
+
+    async def wear(self, theme: str) -> None:
+        features = [{"name": "prefers-color-scheme", "value": theme}]
+        await self.command("Emulation.setEmulatedMedia", features=features)
 
     async def screenshot(self, path: Path) -> None:
         shot = await self.command("Page.captureScreenshot", format="png")

@@ -106,17 +106,19 @@ async def test_every_page_has_content_and_no_fault_in_both_widths_and_themes(
     [turn] = server.rows("SELECT id FROM turns")
     own = (f"/conversations/{where['id']}", f"/people/{where['person_id']}", f"/turns/{turn['id']}")
     for path in (*PAGES, *own):
-        for width, theme in ((390, "light"), (1100, "dark")):
-            await page.open(f"{server.url}/console{path}", width, 1400, theme)
+        name = path.strip("/").split("/")[0] or "today"
+        kind = f"{name}-one" if path in own else path.strip("/").replace("/", "-") or name
+        for width in (390, 1100):
+            await page.open(f"{server.url}/console{path}", width, 1400)
             await page.until("document.querySelector('h1')?.innerText.length > 1")
             await asyncio.sleep(0.3)  # the live part has connected
             await page.evaluate(f"{axe};1")
-            assert await page.evaluate(SERIOUS) == [], (path, theme)
-            assert await page.evaluate("faults") == [], (path, theme)
+            for theme in ("light", "dark"):
+                await page.wear(theme)
+                assert await page.evaluate(SERIOUS) == [], (path, width, theme)
+                await page.screenshot(shots / f"console-{kind}-{width}-{theme}.png")
+            assert await page.evaluate("faults") == [], (path, width)
             assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
-            name = path.strip("/").split("/")[0] or "today"
-            kind = f"{name}-one" if path in own else path.strip("/").replace("/", "-") or name
-            await page.screenshot(shots / f"console-{kind}-{width}-{theme}.png")
 
 
 async def test_an_owner_sees_a_message_come_answers_it_and_reads_why(server: Server, page: Page) -> None:
