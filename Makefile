@@ -21,7 +21,7 @@ test-all: $(VENV)/installed-test
 	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 # What decides on rows, on PostgreSQL: folders that have a database of their own, and chats through whole servers.
-ON_POSTGRES := tests/store tests/turns tests/schedule tests/channels tests/memory $(addprefix tests/test_, \
+ON_POSTGRES := tests/store tests/turns tests/schedule tests/channels tests/memory tests/console $(addprefix tests/test_, \
   consent.py choices.py scheduled_turns.py handover.py)
 
 test-postgres: $(VENV)/installed-test

@@ -1,9 +1,12 @@
 """Decisions and abilities in the console: answers, switches, a tool that is tried, an install to its end."""
 
+import html
+import json
 import re
 from typing import Any
 
 from tests.console.test_pages import Browser
+from tests.standins.mcp_server import command, tool
 from tests.tides import SKILL, TOOLS, Web
 from tests.world import Graph, Server, wait_for
 
@@ -80,3 +83,36 @@ def test_a_skill_from_an_address_is_installed_with_its_card_and_its_progress(
     wait_for(lambda: "tides" in browser.page(HERE), "the skill in the list")
     removed = post(browser, HERE, f"{HERE}/skills/tides/remove")
     assert "tides" not in removed
+
+
+def test_a_server_gets_its_secret_and_what_it_changed_waits_for_approval(make_world: Any) -> None:
+    server, _ = make_world(start=False)
+    tools, config = server.folder / "tools.json", server.folder / "data" / "mcp_servers.json"
+    tools.write_text(json.dumps([tool("echo")]))
+    program, *arguments = command(tools_file=str(tools))
+    config.parent.mkdir(exist_ok=True)
+    entry = {"command": program, "args": arguments, "env": {"API_KEY": "${API_KEY}"}}
+    config.write_text(json.dumps({"mcpServers": {"files": entry}}))
+    server.start()
+    browser, here = Browser(server), f"{HERE}/servers/files"
+    assert 'name="variable" value="API_KEY"' in browser.page(here)
+    assert browser.send(here, f"{here}/secret", variable="PATH", value="x") == 400
+    kept = post(browser, here, f"{here}/secret", variable="API_KEY", value="key-of-the-test")
+    assert "key-of-the-test" not in kept
+    wait_for(lambda: "mcp_files_echo" in browser.page(here), "the server with its secret")
+    tools.write_text(json.dumps([tool("echo"), tool("erase")]))
+    post(browser, HERE, f"{here}/off")
+    post(browser, HERE, f"{here}/on")
+    wait_for(lambda: "Changed tools of files" in browser.page("/console/decisions"), "the new tool")
+    assert "mcp_files_erase" not in browser.page(here)
+    shown = re.search(r'name="hashes" value="([^"]+)"', browser.page("/console/decisions"))
+    assert shown is not None
+    hashes = json.loads(html.unescape(shown[1]))
+    approve = {"name": "files", "hashes": json.dumps(dict.fromkeys(hashes, "0" * 64))}
+    assert "Changed tools of files" in post(
+        browser, "/console/decisions", "/console/decisions/tools", **approve
+    )
+    post(
+        browser, "/console/decisions", "/console/decisions/tools", **approve | {"hashes": json.dumps(hashes)}
+    )
+    wait_for(lambda: "mcp_files_erase" in browser.page(here), "the approved tool")

@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.console.test_abilities import post
 from tests.console.test_pages import Browser
+from tests.databases import of_sqlite
 from tests.tides import obeys, say
 from tests.world import wait_for
 
@@ -41,7 +42,7 @@ def test_what_was_not_known_is_answered_from_the_console(make_world: Any, model:
     assert all(f"answer {n}" in kept for n in range(6))
 
 
-def test_the_chain_of_the_audit_outlives_a_person_and_shows_a_change(make_world: Any) -> None:
+def test_the_chain_of_the_audit_outlives_a_person(make_world: Any) -> None:
     server, graph = make_world(ACCESS="code", crowd=3)
     browser = Browser(server)
     graph.say("p1", "remember that my cat is called Mimi")
@@ -71,6 +72,16 @@ def test_the_chain_of_the_audit_outlives_a_person_and_shows_a_change(make_world:
     audit = browser.page("/console/audit")
     assert f"{person.removeprefix('/console/')}/erase" in audit
     assert "12125550001" not in audit
+    assert "The audit is whole" in server.recado("audit", "verify")
+
+
+@of_sqlite
+def test_a_change_of_the_audit_shows(make_world: Any) -> None:
+    server, _ = make_world(ACCESS="code", crowd=1)
+    browser = Browser(server)
+    for _ in range(2):
+        post(browser, "/console/people", "/console/people/invite")
+    assert "The chain is whole: 3 rows." in post(browser, "/console/audit", "/console/audit/check")
     head = re.search(r"\d+:[0-9a-f]{64}", server.recado("audit", "verify"))
     assert head is not None
     assert "The audit is whole" in server.recado("audit", "verify", "--head", head[0])
