@@ -279,6 +279,7 @@ def main() -> None:
     model = ModelServer(play)
     with tempfile.TemporaryDirectory() as name, postgres() as server:
         env = {"OPENAI_BASE_URL": model.url, "LLM_MODEL": "stand-in", "RATE_LIMIT_MAX": "0"}
+        env["SEND_RECONCILE_SECONDS"] = "15"  # as everywhere else: in a large storm statuses come late
         crowd, began, lies = arguments.people, time.monotonic(), "graph" in arguments.troubles
         with cluster(Path(name), server, workers=arguments.workers, crowd=crowd, lies=lies, **env) as made:
             sizes = {"messages": arguments.messages, "crowd": crowd, "freeze": arguments.freeze}
