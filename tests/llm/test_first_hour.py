@@ -3,13 +3,12 @@
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from app.routing.tool_catalog import ToolCatalog
 from tests.llm.catalogue import Dialog
-from tests.world import Graph, Server
+from tests.world import Town
 
 # the tools that are called for each message of first_hour.jsonl
 TOOLS = {
@@ -123,9 +122,8 @@ i need to buy a house one day
 class Person:
     """A person who writes a message at a time, and sees what it led to."""
 
-    def __init__(self, world: tuple[Server, Graph], name: str) -> None:
-        self._server, self._graph = world
-        self._name = name
+    def __init__(self, town: Town) -> None:
+        self._server, self._graph, self._name = town.server, town.graph, town.newcomer()
 
     def says(self, text: str) -> tuple[str, str]:
         """Return the tools that were called, joined by "+", and the answer."""
@@ -145,8 +143,7 @@ def messages(samples: Path, name: str) -> list[tuple[str, str]]:
     return [(row["lang"], row["text"]) for row in map(json.loads, lines)]
 
 
-def test_the_first_hour_is_understood(make_world: Any, samples: Path) -> None:
-    world = make_world()
+def test_the_first_hour_is_understood(offline_town: Town, samples: Path) -> None:
     said = messages(samples, "first_hour.jsonl")
 
     def live(person: Person, language: str) -> None:
@@ -158,7 +155,7 @@ def test_the_first_hour_is_understood(make_world: Any, samples: Path) -> None:
             assert ANSWERS.get(text, "") in answer
 
     with ThreadPoolExecutor() as threads:
-        lives = [threads.submit(live, Person(world, f"p{at}"), language) for at, language in enumerate(TOOLS)]
+        lives = [threads.submit(live, Person(offline_town), language) for language in TOOLS]
         for one in lives:
             one.result()
 
@@ -180,8 +177,8 @@ async def test_questions_negations_memories_and_wishes_change_nothing(
         assert {tool for tool, _ in called} <= abilities.read_only(), (text, called)
 
 
-def test_an_undo_is_of_the_last_action_and_positions_are_those_shown_last(make_world: Any) -> None:
-    person = Person(make_world(), "p0")
+def test_an_undo_is_of_the_last_action_and_positions_are_those_shown_last(offline_town: Town) -> None:
+    person = Person(offline_town)
     for text in ("anota que el doctor se llama Ruiz", "anota que el taller abre a las 8", "mis notas"):
         person.says(text)
     assert "taller" in person.says("borra la segunda")[1]
@@ -196,15 +193,12 @@ def test_an_undo_is_of_the_last_action_and_positions_are_those_shown_last(make_w
     assert person.says("no, a las 7 pm")[0] == ""  # of what was said just before
 
 
-def test_each_order_of_a_message_is_followed(make_world: Any) -> None:
-    person = Person(make_world(), "p0")
-    assert person.says("remind me tomorrow at 5pm to call mom, add bread to the list and note that it rains")[
-        0
-    ] == ("add_to_list+save_note+set_reminder")
-    assert person.says("recuérdame el lunes a las 9am la junta, pon pan en la lista y cuánto es 20 por 5")[
-        0
-    ] == ("add_to_list+calculate+set_reminder")
-    assert person.says("recuérdeme mañana a las 10 la cita")[0] == "set_reminder"  # to somebody called usted
-    assert person.says("agréguele panela a la lista")[0] == "add_to_list"
-    for told in ("traduce: I love you", "acabou a luz aqui", "hazme un gráfico de mis gastos"):
-        assert person.says(told)[0] == ""
+def test_each_order_of_a_message_is_followed(offline_town: Town) -> None:
+    person = Person(offline_town)
+    many = "remind me tomorrow at 5pm to call mom, add bread to the list and note that it rains"
+    for said, called in (
+        (many, "add_to_list+save_note+set_reminder"),
+        ("recuérdeme mañana a las 10 la cita", "set_reminder"),  # to somebody called usted
+        *((said, "") for said in ("traduce: I love you", "acabou a luz aqui")),
+    ):
+        assert person.says(said)[0] == called
