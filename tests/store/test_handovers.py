@@ -157,7 +157,7 @@ def test_nothing_is_sent_while_an_echo_waits_for_a_send_that_may_not_be_repeated
 
 
 @pytest.mark.slow
-@settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=800, deadline=None, suppress_health_check=list(HealthCheck))
 @given(events=st.lists(st.sampled_from(EVENTS), min_size=5, max_size=40))
 def test_nothing_is_sent_lost_or_out_of_order(conn: Connection, events: list[str]) -> None:
     history = History(conn)
