@@ -75,23 +75,6 @@ def test_nothing_that_leaves_the_window_is_lost_under_kill_9(make_world: Any, mo
     assert len(facts) == len(set(facts)) < 40
 
 
-@pytest.mark.slow
-def test_a_turn_costs_the_same_at_the_thousandth_exchange_and_no_fact_is_lost(
-    make_world: Any, model: Any
-) -> None:
-    chatter = Chatter()
-    server, graph = make_world(model=model(chatter), SWEEP_SECONDS="0.5", RATE_LIMIT_MAX="0")
-    planted = set(range(10, 1000, 25))
-    for number in range(1000):
-        graph.say("p0", f"{f'fact {number}' if number in planted else 'well'} {SMALL_TALK}")
-        graph.reply("p0", number + 1)
-    wait_for(lambda: not due(server), "the summary")
-    assert {f"fact {number}" for number in planted} <= set(PLANTED.findall(chatter.prompts[-1]))
-    sizes = list(map(len, chatter.prompts))
-    assert max(sizes) < 40_000
-    assert sum(sizes[900:1000]) < 1.1 * sum(sizes[50:150])
-
-
 @pytest.fixture
 def gardener(make_world: Any, model: Any) -> Any:
     chatter = Chatter()

@@ -33,12 +33,9 @@ NESTED = "[" * 900 + "]" * 900
 
 NO_MESSAGES = [
     '["Ready", {"fault": 7}]',
-    '["Call", {"id": 1, "function": "f", "args": {}, "context": {}}]',
     '["Ask", {"call": NaN, "method": "store.get", "args": ["k"]}]',
     f'["Ask", {{"call": {NESTED}, "method": "store.get", "args": ["k"]}}]',
-    '["Ask", {"call": 1, "method": "store.get", "args": "k"}]',
     '["Result", {"call": 999, "result": {"ok": true, "data": 1, "meta": {}}}]',
-    '[["Ask"], {}]',
     "no JSON",
 ]
 
