@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import sqlite3
 import subprocess
 from collections.abc import Iterator
@@ -12,6 +13,8 @@ from typing import Any
 import pytest
 from starlette.responses import Response
 
+from tests.console.test_abilities import post
+from tests.console.test_pages import Browser
 from tests.forks import run_recado
 from tests.installs.made_packages import CLOCK, GROW, HIGH_TIDE, entry, stand_in_wheel
 from tests.mailer import asked, press, questions
@@ -127,6 +130,25 @@ def test_a_server_is_found_shown_installed_and_removed_with_a_question_in_every_
     assert json.loads((server.folder / "data" / "mcp_servers.json").read_text()) == {"mcpServers": {}}
     graph.say("p0", "qué servers tengo")
     told(graph, "p0", "todavía no hay servidores MCP")
+
+
+def test_a_server_of_the_directory_is_installed_in_the_console(port: Any) -> None:
+    server, _ = port()
+    browser, here = Browser(server), "/console/abilities"
+    assert TIDES in browser.page(f"{here}/find?words=tides")
+    card = post(browser, here, f"{here}/entry", name=TIDES)
+    subject, name = (re.search(rf'name="{field}" value="([^"]+)"', card) for field in ("subject", "name"))
+    assert subject is not None
+    assert name is not None
+    fields = {"kind": "server", "name": name[1], "subject": subject[1], "choice": "trust"}
+    page = post(browser, here, f"{here}/install", **fields)
+    where = re.search(r'sse-connect="(/console/abilities/installs/\w+)', page)
+    assert where is not None
+    wait_for(lambda: "It is installed." in browser.page(where[1]), "the end of the install")
+    wait_for(lambda: "high_tide" in browser.page(f"{here}/servers/tides"), "its tool")
+    assert len(records(server)) == 1
+    post(browser, here, f"{here}/servers/tides/remove")
+    assert records(server) == []
 
 
 def test_who_is_no_owner_is_refused_and_nothing_is_looked_up(quiet: Any, registry: RegistryServer) -> None:
