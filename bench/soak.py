@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psutil
 import psycopg
@@ -47,10 +48,15 @@ FROM pg_stat_user_tables ORDER BY 2 DESC
 
 @dataclass(frozen=True)
 class State:
-    """All processes and the database at one moment; `tables`: name, bytes, rows, dead rows, autovacuums."""
+    """All processes and the database at one moment; `tables`: name, bytes, rows, dead rows, autovacuums.
+
+    `descriptors` are without `kept_open`, the connections to the stand-in: as many as sends and model calls
+    lately ran at the same time.
+    """
 
     memory: float
     descriptors: int
+    kept_open: int
     connections: int
     tables: list[tuple[str, int, int, int, int]]
 
@@ -58,8 +64,9 @@ class State:
         bytes, dead = (sum(table[column] for table in self.tables) for column in (1, 3))
         vacuums = sum(table[4] for table in self.tables)
         return (
-            f"{self.memory:7.1f} MB  {self.descriptors:4} descriptors  {self.connections:3} connections"
-            f"  {bytes / 1e6:7.1f} MB of tables  {dead:7,} dead rows  {vacuums:3} autovacuums"
+            f"{self.memory:7.1f} MB  {self.descriptors:4} descriptors (and {self.kept_open} to the stand-in)"
+            f"  {self.connections:3} connections  {bytes / 1e6:7.1f} MB of tables"
+            f"  {dead:7,} dead rows  {vacuums:3} autovacuums"
         )
 
 
@@ -78,7 +85,7 @@ async def run(messages: int) -> bool:
                 began, share = time.monotonic(), _next(people, messages // STEPS)
                 await _write(members[0], world, share)
                 seconds = time.monotonic() - began
-                states.append(_look(members, database))
+                states.append(_look(members, world, database))
                 speed = messages // STEPS / seconds
                 print(f"{step * messages // STEPS:7,}  {speed:5.1f}/s  {states[-1]}", flush=True)
         for table, size, rows, _, _ in states[-1].tables[:8]:
@@ -131,7 +138,7 @@ async def _post(web: Measured, request: bytes) -> None:
             connection.close()
 
 
-def _look(members: list[Measured], database: str) -> State:
+def _look(members: list[Measured], world: StandIn, database: str) -> State:
     processes = [psutil.Process(member.pid) for member in members]
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute("SELECT pg_stat_force_next_flush()")
@@ -139,7 +146,11 @@ def _look(members: list[Measured], database: str) -> State:
         open_now = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
         connections = connection.execute(open_now).fetchall()[0][0] - 1
     memory = sum(process.memory_info().rss for process in processes) / 2**20
-    return State(memory, sum(process.num_fds() for process in processes), connections, tables)
+    port = urlsplit(world.url).port
+    peers = [one.raddr.port for each in processes for one in each.net_connections("tcp") if one.raddr]
+    kept_open = peers.count(port)
+    descriptors = sum(process.num_fds() for process in processes) - kept_open
+    return State(memory, descriptors, kept_open, connections, tables)
 
 
 def _is_steady(before: State, after: State) -> bool:
@@ -148,6 +159,7 @@ def _is_steady(before: State, after: State) -> bool:
     faults = {
         f"memory grew by {after.memory / before.memory - 1:.0%}": after.memory > MOST_GROWTH * before.memory,
         "descriptors leak": after.descriptors > before.descriptors + MOST_MORE,
+        "connections to the stand-in leak": after.kept_open > WORKERS * AT_ONCE,
         "connections leak": after.connections > before.connections + MOST_MORE,
         f"dead rows stay in {', '.join(dead)}": bool(dead),
     }
