@@ -63,13 +63,13 @@ def test_documents_are_read_and_nobody_reads_those_of_another(offline_town: Town
     graph.reply(person)
     (home(server, person) / "contrato.pdf").write_bytes(papers.pdf("El alquiler es de 500 pesos"))
     (home(server, person) / "gastos.xlsx").write_bytes(papers.excel(Mayo=[["pan", 12.5]]))
-    (home(server, person) / "bomba.docx").write_bytes(papers.HOSTILE["unpacks.docx"]())
+    (home(server, person) / "roto.docx").write_bytes(papers.HOSTILE["cut.docx"]())
     graph.say(person, "qué dice contrato.pdf")
     told(graph, person, "El alquiler es de 500 pesos")
     graph.say(person, "lee el archivo gastos.xlsx")
     told(graph, person, "12.5")
-    graph.say(person, "lee el archivo bomba.docx")
-    told(graph, person, "No puedo leer «bomba.docx»")
+    graph.say(person, "lee el archivo roto.docx")
+    told(graph, person, "No puedo leer «roto.docx»")
     graph.say(person, "qué archivos tengo?")
     assert "contrato.pdf" in told(graph, person, "Tus archivos")
     graph.say(other, "qué dice contrato.pdf")
@@ -120,22 +120,17 @@ def test_a_long_text_says_that_it_goes_on(context: ToolContext) -> None:
     assert TOOLS["read_file"]("vacio.txt", context=context)["summary"] == "vacio.txt está vacío."
 
 
-@pytest.mark.parametrize(
-    ("tool", "args", "code"),
-    [
+def test_what_cannot_be_done_is_told_in_the_persons_language(context: ToolContext) -> None:
+    put(context, uno_txt="1")
+    for tool, args, code in [
         ("read_file", {"path": "../x"}, "BAD_REQUEST"),
         ("read_file", {"path": "a\0b"}, "BAD_REQUEST"),
         ("read_file", {"path": "."}, "NOT_A_FILE"),
         ("list_files", {"path": "uno.txt"}, "NOT_A_FOLDER"),
         ("write_file", {"path": "x.txt", "content": "x" * 2_000_000}, "TOO_LARGE"),
         ("delete_file", {"path": "uno.txt"}, "DELETE_NOT_ALLOWED"),
-    ],
-)
-def test_what_cannot_be_done_is_told_in_the_persons_language(
-    context: ToolContext, tool: str, args: dict[str, Any], code: str
-) -> None:
-    put(context, uno_txt="1")
-    error = finished(TOOLS[tool](**args, context=context))["error"]
-    assert error["code"] == code
-    assert error["message"].endswith(".")
-    assert not error["message"].isascii() or " se " in error["message"] or " es " in error["message"]
+    ]:
+        error = finished(TOOLS[tool](**args, context=context))["error"]
+        assert error["code"] == code
+        assert error["message"].endswith(".")
+        assert not error["message"].isascii() or " se " in error["message"] or " es " in error["message"]
