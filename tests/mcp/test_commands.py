@@ -1,12 +1,7 @@
 """`recado mcp` in the shell: without a server, and beside one that runs."""
 
 import json
-import os
-import pty
 import re
-import select
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,13 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli import app
-from app.installs.quarantine import unpack
 from app.mcp.files import Secrets
 from tests.doctor.house import kept_environment
-from tests.installs.archives import SKILL, install_tree, zipped
 from tests.standins.mcp_server import command, tool
 from tests.standins.registry import RegistryServer, entry
-from tests.test_cli import SECONDS, House
+from tests.test_cli import House, Terminal
 from tests.world import Server, wait_for
 
 pytestmark = pytest.mark.slow
@@ -165,26 +158,13 @@ def test_a_broken_file_is_named_and_not_written_over(shell: Shell) -> None:
     assert shell.file.read_text() == '{"mcpServers": {"one": {"command": "x"},}}'
 
 
-def test_the_secrets_of_a_skill_from_elsewhere_leave_with_it(shell: Shell) -> None:
-    mapping = {"mcpServers": {"sea": {"url": "https://example.org/mcp", "headers": {"X-Key": "${KEY}"}}}}
-    tree = unpack(
-        zipped({"SKILL.md": SKILL, "mcp.json": json.dumps(mapping).encode()}), "https://example.org/demo.zip"
-    )
-    install_tree(shell.folder / "data", tree)
-    assert "recado mcp secret demo_sea KEY" in shell.mcp("list")
-    shell.mcp("secret", "demo_sea", "KEY", typed=SECRET)
-    assert "needs" not in shell.mcp("list")
-    shell.call("skills", "remove", "demo")
-    kept = [path.read_text() for path in (shell.folder / "data" / "secrets").iterdir()]
-    assert SECRET not in "".join(kept)
-
-
 def test_a_secret_is_asked_at_the_terminal_without_being_shown(shell: Shell) -> None:
     shell.mcp("add", "files", "-e", "KEY=${TOKEN}", "--", *command())
-    status, said = at_a_terminal(shell, ["mcp", "secret", "files", "TOKEN"], "not shown", f"{SECRET}\n")
-    assert status == 0, said
-    assert "is not shown" in said
-    assert SECRET not in said
+    with Terminal(shell, "mcp", "secret", "files", "TOKEN") as terminal:
+        terminal.expect("is not shown")
+        terminal.type(f"{SECRET}\n")
+        assert terminal.status() == 0, terminal.seen
+        assert SECRET not in terminal.seen
     assert Secrets(shell.folder / "data").get("files") == {"TOKEN": SECRET}
 
 
@@ -205,15 +185,16 @@ def test_a_server_of_the_registry_is_shown_whole_and_installed_after_a_yes(
     asked = ["add", "harbour", "--registry", "com.example/weather"]
     assert "--yes" in shell.mcp(*asked, status=1, **registry.settings)
     shell.variables |= registry.settings
-    status, said = at_a_terminal(shell, ["mcp", *asked], "[y/N]", "n\n")
-    assert status == 1
-    assert "com.example/weather" in said
-    assert "nothing was installed" in said
+    with Terminal(shell, "mcp", *asked) as terminal:
+        assert "com.example/weather" in terminal.expect("[y/N]")
+        terminal.type("n\n", "nothing was installed")
+        assert terminal.status() == 1
     assert not shell.file.exists()
-    status, said = at_a_terminal(shell, ["mcp", *asked], "[y/N]", "y\n")
-    assert status == 0, said
+    with Terminal(shell, "mcp", *asked) as terminal:
+        terminal.expect("[y/N]")
+        said = terminal.type("y\n", "recado mcp secret harbour X_Api_Key")
+        assert terminal.status() == 0, terminal.seen
     assert "Installed harbour 1.0.0" in said
-    assert "recado mcp secret harbour X_Api_Key" in said
     (one,) = shell.listed()
     assert (one["name"], one["origin"], one["version"]) == ("harbour", "installed", "1.0.0")
     assert one["missing"] == ["X_Api_Key"]
@@ -263,37 +244,3 @@ def pin(shell: Shell, tools: Path) -> None:
 
     pins = Pins(shell.folder / "data", "files")
     pins.approve_first(json.loads(tools.read_text()))
-
-
-def at_a_terminal(shell: Shell, arguments: list[str], prompt: str, typed: str) -> tuple[int, str]:
-    """The exit status, and all that the terminal showed; typed once it asks."""
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-m", "app", *arguments],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        cwd=shell.folder,
-        env=shell.environment,
-        start_new_session=True,
-    ) as process:
-        os.close(theirs)
-        shown = ""
-        while piece := _shown(ours):
-            shown += piece
-            if prompt in shown and typed:
-                os.write(ours, typed.encode())
-                typed = ""
-        status = process.wait(SECONDS)
-    os.close(ours)
-    return status, shown
-
-
-def _shown(terminal: int) -> str:
-    """Return what it shows next; "" once the program has ended."""
-    ready, _, _ = select.select([terminal], [], [], SECONDS)
-    assert ready, "the command said nothing more"
-    try:
-        return os.read(terminal, 4096).decode(errors="replace")
-    except OSError:
-        return ""
