@@ -3,8 +3,6 @@
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from app.calendar.changes import read_change
 from app.calendar.words import When
 
@@ -16,9 +14,8 @@ MONDAY = datetime(2026, 11, 23, 9, 0, tzinfo=ZONE)
 EVERY_MONDAY = "FREQ=WEEKLY;BYDAY=MO"
 
 
-@pytest.mark.parametrize(
-    ("language", "text", "due", "rule", "told"),
-    [
+def test_another_hour_leaves_the_day_and_another_day_the_hour() -> None:
+    for language, text, due, rule, told in [
         ("es", "a las 16:30", FRIDAY, "", "2026-11-27 16:30"),
         ("es", "por la noche", FRIDAY, "", "2026-11-27 20:00"),
         ("es", "al sábado", FRIDAY, "", "2026-11-28 15:00"),
@@ -53,25 +50,19 @@ EVERY_MONDAY = "FREQ=WEEKLY;BYDAY=MO"
         ("pt", "todo mês", MONDAY, "FREQ=DAILY", None),
         ("es", "cada dos meses", MONDAY, "FREQ=MONTHLY;BYMONTHDAY=23", "2026-11-23 09:00"),
         ("en", "every 3 days", FRIDAY, "", "2026-11-27 15:00"),
-    ],
-)
-def test_another_hour_leaves_the_day_and_another_day_the_hour(
-    language: str, text: str, due: datetime, rule: str, told: str | None
-) -> None:
-    had = When(due.timestamp(), due.replace(tzinfo=None), rule)
-    when = read_change(text, had, ZONE, NOW.timestamp(), language, "CL").when
-    assert (when and datetime.fromtimestamp(when.due, ZONE).strftime("%Y-%m-%d %H:%M")) == told
-    if when is not None and rule.startswith("FREQ"):
-        assert when.rule.startswith(rule.partition(";")[0])
+    ]:
+        had = When(due.timestamp(), due.replace(tzinfo=None), rule)
+        when = read_change(text, had, ZONE, NOW.timestamp(), language, "CL").when
+        assert (when and datetime.fromtimestamp(when.due, ZONE).strftime("%Y-%m-%d %H:%M")) == told
+        if when is not None and rule.startswith("FREQ"):
+            assert when.rule.startswith(rule.partition(";")[0])
 
 
-@pytest.mark.parametrize(
-    ("had", "rule", "day"), [(FRIDAY, "", "2026-11-27"), (MONDAY, EVERY_MONDAY, "2026-11-23")]
-)
-def test_an_hour_in_doubt_is_asked_about_and_takes_neither_day_nor_repetition(
-    had: datetime, rule: str, day: str
-) -> None:
-    noon = NOW.replace(hour=12).timestamp()  # from here on the next 3 o'clock alone would be clear
-    reading = read_change("a las 3", When(had.timestamp(), had.replace(tzinfo=None), rule), ZONE, noon, "es")
-    assert (reading.when, reading.problem) == (None, "ambiguous")
-    assert [f"{one:%Y-%m-%d %H:%M}" for one in reading.choices] == [f"{day} 03:00", f"{day} 15:00"]
+def test_an_hour_in_doubt_is_asked_about_and_takes_neither_day_nor_repetition() -> None:
+    for had, rule, day in [(FRIDAY, "", "2026-11-27"), (MONDAY, EVERY_MONDAY, "2026-11-23")]:
+        noon = NOW.replace(hour=12).timestamp()  # from here on the next 3 o'clock alone would be clear
+        reading = read_change(
+            "a las 3", When(had.timestamp(), had.replace(tzinfo=None), rule), ZONE, noon, "es"
+        )
+        assert (reading.when, reading.problem) == (None, "ambiguous")
+        assert [f"{one:%Y-%m-%d %H:%M}" for one in reading.choices] == [f"{day} 03:00", f"{day} 15:00"]

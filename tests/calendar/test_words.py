@@ -3,7 +3,6 @@
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,13 +49,13 @@ ONCE = [
 ]
 
 
-@pytest.mark.parametrize(("language", "said", "due"), ONCE, ids=[said for _, said, _ in ONCE])
-def test_a_moment(language, said, due) -> None:
-    reading = read(said, language)
-    assert reading.when is not None
-    assert datetime.fromtimestamp(reading.when.due, ZONE).strftime("%Y-%m-%d %H:%M") == due
-    assert reading.when.rule == ""
-    assert reading.rest == ""
+def test_a_moment() -> None:
+    for language, said, due in ONCE:
+        reading = read(said, language)
+        assert reading.when is not None
+        assert datetime.fromtimestamp(reading.when.due, ZONE).strftime("%Y-%m-%d %H:%M") == due
+        assert reading.when.rule == ""
+        assert reading.rest == ""
 
 
 AGAIN = [
@@ -77,17 +76,16 @@ AGAIN = [
 ]
 
 
-@pytest.mark.parametrize(("language", "said", "rule", "first"), AGAIN, ids=[said for _, said, _, _ in AGAIN])
-def test_a_repetition_and_its_first_time(language, said, rule, first) -> None:
-    reading = read(said, language)
-    assert reading.when is not None
-    assert reading.when.rule == rule
-    assert datetime.fromtimestamp(reading.when.due, ZONE).strftime("%m-%d %H:%M") == first
+def test_a_repetition_and_its_first_time() -> None:
+    for language, said, rule, first in AGAIN:
+        reading = read(said, language)
+        assert reading.when is not None
+        assert reading.when.rule == rule
+        assert datetime.fromtimestamp(reading.when.due, ZONE).strftime("%m-%d %H:%M") == first
 
 
-@pytest.mark.parametrize(
-    ("said", "problem", "choices"),
-    [
+def test_what_cannot_be_set_says_why() -> None:
+    for said, problem, choices in [
         ("a las 8", "ambiguous", ["22 20:00", "23 08:00"]),
         ("mañana a las 3", "ambiguous", ["23 03:00", "23 15:00"]),
         ("hoy a las 10:00", "ambiguous", ["22 22:00", "23 10:00"]),
@@ -104,42 +102,34 @@ def test_a_repetition_and_its_first_time(language, said, rule, first) -> None:
         ("el jueves 16", "unclear", []),  # that is a Wednesday
         ("hoy", "unclear", []),
         ("cuando puedas", "missing", []),
-    ],
-)
-def test_what_cannot_be_set_says_why(said, problem, choices) -> None:
-    reading = read(said)
-    assert (reading.when, reading.problem) == (None, problem)
-    assert [one.strftime("%d %H:%M") for one in reading.choices] == choices
+    ]:
+        reading = read(said)
+        assert (reading.when, reading.problem) == (None, problem)
+        assert [one.strftime("%d %H:%M") for one in reading.choices] == choices
 
 
-@pytest.mark.parametrize(
-    ("language", "said", "rest"),
-    [
+def test_the_rest_is_what_it_is_about() -> None:
+    for language, said, rest in [
         ("es", "mañana a las 10 ir al sat", "ir al sat"),
         ("pt", "amanhã às 10 ligar pro Sun", "ligar pro Sun"),
         ("es", "mañana llamar a Ana a las 9", "llamar a Ana"),
         ("es", "comprar 2 kg de pan mañana por la mañana", "comprar 2 kg de pan"),
         ("en", "call mom in 20 minutes", "call mom"),
         ("es", "el lunes 30 pagar el alquiler", "pagar el alquiler"),
-    ],
-)
-def test_the_rest_is_what_it_is_about(language, said, rest) -> None:
-    assert read(said, language).rest == rest
+    ]:
+        assert read(said, language).rest == rest
 
 
-@pytest.mark.parametrize(
-    ("language", "country", "zone", "month"),
-    [
+def test_the_order_of_day_and_month_is_the_persons() -> None:
+    for language, country, zone, month in [
         ("en", "US", "America/Denver", 5),
         ("en", "GB", "Europe/London", 12),
         ("en", "", "Europe/Berlin", 12),
         ("es", "CL", "America/Santiago", 12),
         ("en", "US", "Europe/Berlin", None),  # the one or the other
-    ],
-)
-def test_the_order_of_day_and_month_is_the_persons(language, country, zone, month) -> None:
-    when = read_when("5/12/2027", ZoneInfo(zone), NOW.timestamp(), language, country).when
-    assert (when and when.start.month) == month
+    ]:
+        when = read_when("5/12/2027", ZoneInfo(zone), NOW.timestamp(), language, country).when
+        assert (when and when.start.month) == month
 
 
 @given(st.text(max_size=80), st.sampled_from(["es", "pt", "en"]))
@@ -163,9 +153,8 @@ def test_any_heap_of_such_words_is_read_without_a_fault(words: list[str]) -> Non
         assert reading.when is None or reading.when.due > NOW.timestamp()
 
 
-@pytest.mark.parametrize(
-    ("language", "text", "rule", "first"),
-    [
+def test_each_of_several_hours_counts() -> None:
+    for language, text, rule, first in [
         ("pt", "todo dia às 8 e às 20", "FREQ=DAILY;BYHOUR=8,20;BYMINUTE=0", "2026-11-22 20:00"),
         (
             "es",
@@ -184,18 +173,15 @@ def test_any_heap_of_such_words_is_read_without_a_fault(words: list[str]) -> Non
         ("es", "este fin de semana a las 18", "", "2026-11-22 18:00"),
         ("es", "cada 8 horas hasta el domingo", "EVERY:28800;UNTIL=2026-11-29T23:59", "2026-11-22 23:00"),
         ("en", "on the first of every month at 10", "FREQ=MONTHLY;BYMONTHDAY=1", "2026-12-01 10:00"),
-    ],
-)
-def test_each_of_several_hours_counts(language: str, text: str, rule: str, first: str) -> None:
-    when = read(text, language).when
-    assert when is not None
-    assert when.rule.endswith(rule)
-    assert datetime.fromtimestamp(when.due, ZONE).strftime("%Y-%m-%d %H:%M") == first
+    ]:
+        when = read(text, language).when
+        assert when is not None
+        assert when.rule.endswith(rule)
+        assert datetime.fromtimestamp(when.due, ZONE).strftime("%Y-%m-%d %H:%M") == first
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_no_rule_of_ours_says_is_not_half_taken() -> None:
+    for text in [
         *("todos los días a las 8 y a las 20:30", "mañana a las 9 y a las 15"),
         *("amanhã ao meio-dia e à meia-noite", "el último viernes del mes"),
         *("on the first monday of the month", "cada lunes a las 8 y jueves a las 9"),
@@ -204,25 +190,18 @@ def test_each_of_several_hours_counts(language: str, text: str, rule: str, first
         *("por 7 dias às 20h do antibiótico", "todo dia às 22h sem ser sábado"),
         *("amanhã e sábado às 9h da feira", "un viernes sí y otro no a las 9", "the vet tomorrow, 8 ish"),
         "the kids tomorrow 10 to 8",
-    ],
-)
-def test_what_no_rule_of_ours_says_is_not_half_taken(text: str) -> None:
-    language = "en" if text.startswith(("at ", "every ", "the ", "call ")) else "pt"
-    assert read(text, language).problem == "unclear"
+    ]:
+        language = "en" if text.startswith(("at ", "every ", "the ", "call ")) else "pt"
+        assert read(text, language).problem == "unclear"
 
 
-@pytest.mark.parametrize(
-    ("language", "text", "when", "rest"),
-    [
+def test_an_hour_of_what_is_to_be_told_is_left_to_it() -> None:
+    for language, text, when, rest in [
         ("es", "mañana a las 9 que tengo turno a las 10", "2026-11-23 09:00", "que tengo turno a las 10"),
         ("en", "tomorrow at 9 that lunch is at noon", "2026-11-23 09:00", "that lunch is at noon"),
         ("pt", "amanhã às 9 que a loja abre às 10 e fecha às 18", "2026-11-23 09:00", None),
-    ],
-)
-def test_an_hour_of_what_is_to_be_told_is_left_to_it(
-    language: str, text: str, when: str, rest: str | None
-) -> None:
-    reading = read(text, language)
-    assert reading.when is not None
-    assert f"{reading.when.start:%Y-%m-%d %H:%M}" == when
-    assert reading.rest == (rest or "que a loja abre às 10 e fecha às 18")
+    ]:
+        reading = read(text, language)
+        assert reading.when is not None
+        assert f"{reading.when.start:%Y-%m-%d %H:%M}" == when
+        assert reading.rest == (rest or "que a loja abre às 10 e fecha às 18")

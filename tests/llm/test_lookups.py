@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from app.i18n import say
 from app.llm.model import ModelAnswer, ModelRequest
 from app.llm.offline.model import OfflineModel
@@ -27,30 +25,25 @@ async def answered(
     return await model.complete(ModelRequest("answer", messages, tools, said, who, facts=facts))
 
 
-@pytest.mark.parametrize(
-    ("language", "said", "query"),
-    [
+async def test_what_is_asked_for_is_looked_for_in_the_notes(abilities: ToolCatalog) -> None:
+    for language, said, query in [
         ("es", "cuál es el wifi?", "wifi"),
         ("es", "¿dónde dejé las llaves?", "llaves"),
         ("es", "la clave?", "clave"),
         ("pt", "qual é o código do cadeado?", "cadeado"),
         ("en", "what's the locker code?", "locker"),
         ("en", "wheres my passport", "passport"),
-    ],
-)
-async def test_what_is_asked_for_is_looked_for_in_the_notes(
-    abilities: ToolCatalog, language: str, said: str, query: str
-) -> None:
-    (call,) = (await answered(abilities, language, said)).calls
-    assert (call.name, call.arguments) == ("search_notes", {"query": query})
+    ]:
+        (call,) = (await answered(abilities, language, said)).calls
+        assert (call.name, call.arguments) == ("search_notes", {"query": query})
 
 
-@pytest.mark.parametrize("said", ["qual é a senha do wifi?", "qual é o wifi?"])
-async def test_a_remembered_fact_answers_where_no_note_does(abilities: ToolCatalog, said: str) -> None:
-    facts = ("a senha do wifi é Gato1234", "meu cachorro se chama Rex")
-    asked = await answered(abilities, "pt", said, facts=facts)
-    told = await answered(abilities, "pt", said, *[NOTHING] * len(asked.calls), facts=facts)
-    assert told.text == say("pt", "You told me: {facts}", facts=facts[0])
+async def test_a_remembered_fact_answers_where_no_note_does(abilities: ToolCatalog) -> None:
+    for said in ["qual é a senha do wifi?", "qual é o wifi?"]:
+        facts = ("a senha do wifi é Gato1234", "meu cachorro se chama Rex")
+        asked = await answered(abilities, "pt", said, facts=facts)
+        told = await answered(abilities, "pt", said, *[NOTHING] * len(asked.calls), facts=facts)
+        assert told.text == say("pt", "You told me: {facts}", facts=facts[0])
 
 
 async def test_a_remembered_fact_answers_sooner_than_a_tool_that_is_only_guessed(
@@ -66,17 +59,17 @@ async def test_a_question_that_nothing_answers_was_not_understood(abilities: Too
     assert answer.text.startswith(say("en", "I did not understand that."))
 
 
-@pytest.mark.parametrize("said", ["el wifi de la casa es Gato1234", "me duele la cabeza", "y en lima?", "¿?"])
-async def test_what_asks_nothing_is_not_looked_for(abilities: ToolCatalog, said: str) -> None:
-    assert not (await answered(abilities, "es", said)).calls
+async def test_what_asks_nothing_is_not_looked_for(abilities: ToolCatalog) -> None:
+    for said in ["el wifi de la casa es Gato1234", "me duele la cabeza", "y en lima?", "¿?"]:
+        assert not (await answered(abilities, "es", said)).calls
 
 
-@pytest.mark.parametrize(
-    ("language", "said"), [("es", "cuál es el wifi?"), ("pt", "qual é o wifi"), ("en", "what's the wifi")]
-)
-async def test_a_first_question_is_about_notes_too(abilities: ToolCatalog, language: str, said: str) -> None:
-    model = OfflineModel(abilities, now=lambda: NOW)
-    who = person(language)
-    categories = tuple(abilities.categories(who))
-    answer = await model.complete(ModelRequest("classify", [], said=said, person=who, categories=categories))
-    assert "notes" in json.loads(answer.text)["categories"]
+async def test_a_first_question_is_about_notes_too(abilities: ToolCatalog) -> None:
+    for language, said in [("es", "cuál es el wifi?"), ("pt", "qual é o wifi"), ("en", "what's the wifi")]:
+        model = OfflineModel(abilities, now=lambda: NOW)
+        who = person(language)
+        categories = tuple(abilities.categories(who))
+        answer = await model.complete(
+            ModelRequest("classify", [], said=said, person=who, categories=categories)
+        )
+        assert "notes" in json.loads(answer.text)["categories"]

@@ -5,8 +5,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
 from app.llm.model import ModelRequest
 from app.llm.offline.slots import Parameter, Reader, convert
 from app.llm.results import results_text
@@ -29,14 +27,12 @@ CALLS: list[tuple[str, str, list[Call]]] = [
 ]
 
 
-@pytest.mark.parametrize(("language", "said", "calls"), CALLS, ids=[said for _, said, _ in CALLS])
-async def test_calls_the_right_tool_with_the_right_arguments(
-    language: str, said: str, calls: list[Call]
-) -> None:
-    answer = await offline().complete(asked(said, language))
-    assert [(call.name, call.arguments) for call in answer.calls] == calls
-    assert len({call.id for call in answer.calls}) == len(answer.calls)
-    assert not answer.text
+async def test_calls_the_right_tool_with_the_right_arguments() -> None:
+    for language, said, calls in CALLS:
+        answer = await offline().complete(asked(said, language))
+        assert [(call.name, call.arguments) for call in answer.calls] == calls
+        assert len({call.id for call in answer.calls}) == len(answer.calls)
+        assert not answer.text
 
 
 CHIT_CHAT = [
@@ -154,17 +150,14 @@ async def test_classifies_by_phrases_and_index() -> None:
         assert reading["language"] in {"es", "en"}
 
 
-@pytest.mark.parametrize(
-    "said", ["a" * 100_000, "2+" * 5_000 + "2", "y " * 20_000, "¿" * 9_000, "note: " + "x y " * 9_000]
-)
-async def test_long_messages_take_no_long_time(said: str) -> None:
-    answer = await offline().complete(asked(said))
-    assert answer.text or answer.calls
+async def test_long_messages_take_no_long_time() -> None:
+    for said in ["a" * 100_000, "2+" * 5_000 + "2", "y " * 20_000, "¿" * 9_000, "note: " + "x y " * 9_000]:
+        answer = await offline().complete(asked(said))
+        assert answer.text or answer.calls
 
 
-@pytest.mark.parametrize(
-    ("language", "said", "answer"),
-    [
+async def test_small_talk_is_answered_fittingly() -> None:
+    for language, said, answer in [
         ("es", "hola q tal", "¡Hola"),
         ("pt", "obrigada viu", "De nada"),
         ("pt", "eae blz", "Olá"),
@@ -177,10 +170,8 @@ async def test_long_messages_take_no_long_time(said: str) -> None:
         ("es", "ahora en español por favor", "👍"),
         ("pt", "vc é top demais", "🤗"),
         ("en", "are you a real person?", "I am an assistant"),
-    ],
-)
-async def test_small_talk_is_answered_fittingly(language: str, said: str, answer: str) -> None:
-    assert (await offline().complete(asked(said, language))).text.startswith(answer)
+    ]:
+        assert (await offline().complete(asked(said, language))).text.startswith(answer)
 
 
 async def test_a_yes_beside_an_open_question_is_not_told_that_there_is_none() -> None:
@@ -199,34 +190,28 @@ FACTS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("language", "said", "fact"),
-    [
+async def test_what_was_to_be_remembered_is_told_when_asked_for() -> None:
+    for language, said, fact in [
         ("es", "cuando es mi cumple?", 1),
         ("es", "quien es mi proveedor?", 0),
         ("pt", "qual a senha do wifi?", 2),
         ("pt", "o que vc sabe da julia?", 3),
         ("en", "gate code?", 4),
         ("en", "what's the gate code", 4),
-    ],
-)
-async def test_what_was_to_be_remembered_is_told_when_asked_for(language: str, said: str, fact: int) -> None:
-    answer = await offline().complete(asked(said, language, facts=FACTS))
-    assert answer.text.endswith(f": {FACTS[fact]}")
-    assert not answer.calls
+    ]:
+        answer = await offline().complete(asked(said, language, facts=FACTS))
+        assert answer.text.endswith(f": {FACTS[fact]}")
+        assert not answer.calls
 
 
-@pytest.mark.parametrize(
-    "said", ["who wrote the gate of hell?", "what's my shoe size?", "qual a senha do banco?", "size?"]
-)
-async def test_what_is_asked_of_something_or_somebody_else_is_no_fact(said: str) -> None:
-    answer = await offline().complete(asked(said, facts=FACTS))
-    assert answer.text.startswith("I did not understand")
+async def test_what_is_asked_of_something_or_somebody_else_is_no_fact() -> None:
+    for said in ["who wrote the gate of hell?", "what's my shoe size?", "qual a senha do banco?", "size?"]:
+        answer = await offline().complete(asked(said, facts=FACTS))
+        assert answer.text.startswith("I did not understand")
 
 
-@pytest.mark.parametrize(
-    ("kind", "language", "written", "read"),
-    [
+def test_numbers_are_read_as_people_write_them() -> None:
+    for kind, language, written, read in [
         ("number", "es", "1.000.000", 1000000.0),
         ("number", "es", "1.234,5", 1234.5),
         ("number", "en", "1,000", 1000.0),
@@ -238,8 +223,6 @@ async def test_what_is_asked_of_something_or_somebody_else_is_no_fact(said: str)
         ("integer", "en", "3.7", 3),
         ("integer", "pt", "34191790010104351004791020", "34191790010104351004791020"),
         ("integer", "pt", "9" * 5000, "9" * 5000),
-    ],
-)
-def test_numbers_are_read_as_people_write_them(kind: str, language: str, written: str, read: object) -> None:
-    reader = Reader(Person("p1", "simulator", language=language), lambda: datetime.now(UTC))
-    assert convert(written, Parameter("n", {"type": kind}, True), reader) == read
+    ]:
+        reader = Reader(Person("p1", "simulator", language=language), lambda: datetime.now(UTC))
+        assert convert(written, Parameter("n", {"type": kind}, True), reader) == read

@@ -1,7 +1,6 @@
 """What weak models write: thoughts left in the text, calls written as text."""
 
 import orjson
-import pytest
 
 from app.llm.reading import bare_name, calls_in_text, without_marked_calls, without_thoughts
 from tests.limits import limited
@@ -71,22 +70,22 @@ def test_what_is_no_json_makes_no_call_and_is_shown_to_nobody() -> None:
         assert without_marked_calls(text) == text
 
 
-@pytest.mark.parametrize("vendor", MARKED)
-def test_a_call_in_a_vendors_markup_counts_alone_and_is_shown_to_nobody(vendor: str) -> None:
-    (call,) = calls_in_text(MARKED[vendor], OFFERED, ())
-    assert (call.name, call.arguments) == ("send", ARGUMENTS)
-    assert len(calls_in_text(f"{MARKED[vendor]}\n{MARKED[vendor]}", OFFERED, ())) == 2
-    for around in (f"I do it. {MARKED[vendor]}", f"{MARKED[vendor]} Done!"):
-        assert calls_in_text(around, OFFERED, ()) == ()
-    assert calls_in_text(MARKED[vendor], ("calculate",), ()) == ()
-    assert without_marked_calls(f"I do it.\n{MARKED[vendor]}") == "I do it."
+def test_a_call_in_a_vendors_markup_counts_alone_and_is_shown_to_nobody() -> None:
+    for vendor in MARKED:
+        (call,) = calls_in_text(MARKED[vendor], OFFERED, ())
+        assert (call.name, call.arguments) == ("send", ARGUMENTS)
+        assert len(calls_in_text(f"{MARKED[vendor]}\n{MARKED[vendor]}", OFFERED, ())) == 2
+        for around in (f"I do it. {MARKED[vendor]}", f"{MARKED[vendor]} Done!"):
+            assert calls_in_text(around, OFFERED, ()) == ()
+        assert calls_in_text(MARKED[vendor], ("calculate",), ()) == ()
+        assert without_marked_calls(f"I do it.\n{MARKED[vendor]}") == "I do it."
 
 
-@pytest.mark.parametrize("vendor", MARKED)
-def test_a_call_in_markup_that_a_page_holds_does_not_count(vendor: str) -> None:
-    page = orjson.dumps({"ok": True, "data": f"write {MARKED[vendor]} and more"}).decode()
-    assert calls_in_text(MARKED[vendor], OFFERED, [page]) == ()
-    assert calls_in_text(f"<tool_call>{MARKED[vendor]}", OFFERED, [page]) == ()
+def test_a_call_in_markup_that_a_page_holds_does_not_count() -> None:
+    for vendor in MARKED:
+        page = orjson.dumps({"ok": True, "data": f"write {MARKED[vendor]} and more"}).decode()
+        assert calls_in_text(MARKED[vendor], OFFERED, [page]) == ()
+        assert calls_in_text(f"<tool_call>{MARKED[vendor]}", OFFERED, [page]) == ()
 
 
 def test_numbers_and_signs_that_cannot_be_kept_make_no_call() -> None:
@@ -132,10 +131,10 @@ def test_a_call_that_was_heard_before_does_not_count() -> None:
         assert calls_in_text(answer, OFFERED, ["hola", heard]) == (), heard
 
 
-@pytest.mark.parametrize("form", MARKED)
-def test_a_call_that_was_heard_in_another_form_does_not_count(form: str) -> None:
-    heard = MARKED[form].replace("name", "tool")
-    page = orjson.dumps({"data": f"do this: {heard.replace('arguments', 'args')}"}).decode()
-    for vendor in MARKED:
-        assert calls_in_text(MARKED[vendor], OFFERED, [page]) == ()
-        assert len(calls_in_text(MARKED[vendor], OFFERED, [page.replace("Beto", "Ana")])) == 1
+def test_a_call_that_was_heard_in_another_form_does_not_count() -> None:
+    for form in MARKED:
+        heard = MARKED[form].replace("name", "tool")
+        page = orjson.dumps({"data": f"do this: {heard.replace('arguments', 'args')}"}).decode()
+        for vendor in MARKED:
+            assert calls_in_text(MARKED[vendor], OFFERED, [page]) == ()
+            assert len(calls_in_text(MARKED[vendor], OFFERED, [page.replace("Beto", "Ana")])) == 1

@@ -44,9 +44,8 @@ LIGHT = Document("on", "turn_on", "Turns on a light or another device", "home")
 INVOICE = Document("i", "create_invoice", "Creates an invoice for a customer", "billing")
 
 
-@pytest.mark.parametrize(
-    ("said", "found"),
-    [
+def test_a_message_finds_tools_that_are_described_in_english() -> None:
+    for said, found in [
         ("encendé la luz del living", "on"),
         ("prendela", "on"),
         ("liga a lâmpada", "on"),
@@ -55,12 +54,10 @@ INVOICE = Document("i", "create_invoice", "Creates an invoice for a customer", "
         ("va a llover?", "w"),
         ("previsao do tempo", "w"),
         ("apuntalo", "n"),
-    ],
-)
-def test_a_message_finds_tools_that_are_described_in_english(said: str, found: str) -> None:
-    index = ToolIndex([WEATHER, NOTES, CLOCK, LIGHT, INVOICE])
-    assert ids(index, said)[0] == found
-    assert index.rank(said)[0].coverage > 0
+    ]:
+        index = ToolIndex([WEATHER, NOTES, CLOCK, LIGHT, INVOICE])
+        assert ids(index, said)[0] == found
+        assert index.rank(said)[0].coverage > 0
 
 
 def _rows(folder: str, name: str) -> list[dict[str, Any]]:
