@@ -94,7 +94,7 @@ def _model(settings: Settings) -> Settings:
         number = typer.prompt("Which of these models of Ollama (0: another one)", default=1, type=int)
     if 0 < number <= len(found):
         url, name = found[number - 1]
-        settings = _save(settings, {"OPENAI_BASE_URL": url, "LLM_MODEL": name})
+        settings = _save(settings, {"OPENAI_BASE_URL": url, "LLM_MODEL": name, "OPENAI_API_KEY": "ollama"})
     else:
         settings = _save(settings, _ask(settings, ("OPENAI_BASE_URL", "LLM_MODEL", "OPENAI_API_KEY")))
     _check(settings, "model")

@@ -2,9 +2,9 @@
 
 import asyncio
 import time
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from fastapi import HTTPException, Request, Response
+from fastapi import HTTPException, Path, Request, Response
 from fastapi.responses import FileResponse
 
 from app.channels.whatsapp.splitting import split_message
@@ -59,7 +59,7 @@ def add_conversations(site: Site) -> None:
         return await site.page(request, "thread.html", lambda: site.store.read(rows))
 
     @router.get("/console/media/{message}")
-    async def media(message: int) -> Response:
+    async def media(message: Annotated[int, Path(ge=0, le=2**63 - 1)]) -> Response:
         """Give out a file of a message that is still kept: a picture to be shown, all else to be saved."""
         _, path = await site.store.read(lambda conn: threads.media(conn, message))
         file = assistant.media.absolute(path)

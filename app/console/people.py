@@ -139,7 +139,7 @@ def add_people(site: Site) -> None:
         """Forget a fact about a person, or a line of the summary of their conversation."""
         request.state.subject = id
         kind, _, number = request.state.form.get("what", "").partition(":")
-        if not number.isdecimal():
+        if not re.fullmatch(r"\d{1,9}", number, re.ASCII):
             raise RecadoError(lazy("this is nothing that is remembered"))
 
         def write(conn: Connection) -> None:

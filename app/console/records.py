@@ -18,6 +18,7 @@ from app.store.database import Connection
 
 _MONTH = re.compile(r"\d{4}-\d{2}")
 ON_A_PAGE = 100
+MOST_PAGES = 10**9
 LINES = 300
 
 
@@ -28,7 +29,7 @@ def add_records(site: Site) -> None:
     @router.get("/console/schedules")
     async def planned(request: Request, page: int = 1) -> Response:
         """Show what is to come: reminders, tasks and watches of everybody."""
-        page, language = max(page, 1), language_of(request)
+        page, language = min(max(page, 1), MOST_PAGES), language_of(request)
 
         def rows(conn: Connection) -> dict[str, Any]:
             found = schedules.everybodys(conn, page, ON_A_PAGE)
@@ -80,7 +81,7 @@ def add_records(site: Site) -> None:
     @router.get("/console/audit")
     async def audited(request: Request, page: int = 1) -> Response:
         """Show who did what, and whether the chain is whole."""
-        page = max(page, 1)
+        page = min(max(page, 1), MOST_PAGES)
 
         async def read() -> dict[str, Any]:
             rows = await site.store.read(lambda conn: audit.listing(conn, page))

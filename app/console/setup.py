@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from zoneinfo import available_timezones
 
 import httpx2
@@ -61,6 +62,7 @@ PARTS = {
 }
 _OLLAMAS = ("http://127.0.0.1:11434", "http://host.docker.internal:11434", "http://ollama:11434")
 _PLAIN = re.compile(r"[!#%-&(-\[\]-_a-z{-~]{0,2000}")  # what stands between quotes in the file as it is
+_SENT_TO = {"WHATSAPP_API_URL": "WHATSAPP_ACCESS_TOKEN", "OPENAI_BASE_URL": "OPENAI_API_KEY"}
 _FIELDS = {(field.alias or name).upper(): name for name, field in Settings.model_fields.items()}
 _KEPT = ("mcp_servers.json", "templates.yaml", "rates.yaml", "skills.json", "knowledge/**/*", "skills/**/*")
 
@@ -157,13 +159,21 @@ def steps(settings: Settings, made: Mapping[str, Any]) -> list[tuple[str, bool, 
 def keep(settings: Settings, given: Mapping[str, str]) -> Settings:
     """Keep settings in DATA_DIR; return those to start anew with. Blocks. Raises RecadoError.
 
-    An empty secret stays as it is, and so does what the environment or `.env` gives.
+    An empty secret stays as it is, and so does what the environment or `.env` gives. A secret that is kept is
+    sent to no other host than the one that it was given for.
     """
     set_there = fixed(settings)
     written = {name: given[name].strip() for name in TITLES if name in given and name not in set_there}
     written = {name: value for name, value in written.items() if value or not is_secret(name)}
     for name, value in written.items():
         check_value(name, value)
+    for name, secret in _SENT_TO.items():
+        before = shown_value(settings, name)
+        is_moved = urlsplit(written.get(name, before))[:2] != urlsplit(before)[:2]
+        if is_moved and shown_value(settings, secret) and secret not in written:
+            raise RecadoError(
+                lazy("{name} changed: write {secret} anew, it is sent there", name=name, secret=secret)
+            )
     kept = own_settings(settings.data_dir) | written
     text = "".join(f"{name}='{value}'\n" for name, value in kept.items() if value)
     write_private(settings.data_dir / OWN_FILE, text)

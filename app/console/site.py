@@ -33,6 +33,7 @@ from app.text import visible, visible_lines
 from app.turns.profiles import local_timezone
 
 FORM_BYTES = 256 * 1024
+SIGN_IN_BYTES = 4096
 UPLOAD_BYTES = 20 * 1024 * 1024
 LIVE_SECONDS = 1.0
 MOST_STREAMS = 50
@@ -49,7 +50,10 @@ HEADERS = {
 }
 
 # forms that change nothing, or that the audit learns of elsewhere
-_NOT_AUDITED = ("/check", "/replay", "/ollama", "/decisions/answer")
+_NOT_AUDITED = (
+    *("/console/check", "/console/audit/check", "/console/setup/check", "/console/setup/ollama"),
+    *("/console/turns/{id}/replay", "/console/decisions/answer"),
+)
 
 Read = Callable[[], Awaitable[dict[str, Any]]]
 
@@ -83,7 +87,7 @@ class Site:
         self.examine = examine
         self.store = assistant.store
         self.settings = assistant.settings
-        self.sessions = Sessions(assistant.admin_token, assistant.store)
+        self.sessions = Sessions(assistant)
         self.zone = ZoneInfo(assistant.settings.timezone or local_timezone())
         self.router = APIRouter(include_in_schema=False, route_class=_route_class(self))
         self._closing = asyncio.Event()
@@ -235,6 +239,7 @@ def _route_class(site: Site) -> type[APIRoute]:
     class ConsoleRoute(APIRoute):
         def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
             handle = super().get_route_handler()
+            is_audited = self.path not in _NOT_AUDITED
 
             async def answer(request: Request) -> Response:
                 session = await site.sessions.find(request)
@@ -247,7 +252,7 @@ def _route_class(site: Site) -> type[APIRoute]:
                     response = await handle(request)
                 except RecadoError as error:
                     return site.problem(request, said(error.told, language_of(request)))
-                if request.method == "POST" and not request.url.path.endswith(_NOT_AUDITED):
+                if request.method == "POST" and is_audited:
                     await site.note(request)
                 return response
 
@@ -258,8 +263,6 @@ def _route_class(site: Site) -> type[APIRoute]:
 
 async def _read_form(site: Site, session: Session, request: Request) -> Response | None:
     """Keep the fields of a form in the request's state; return the answer to one that is refused."""
-    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-        raise HTTPException(403, "this form was sent by a page of another site")
     request.state.form, request.state.files = await _form(request)
     if await site.sessions.find(request) is None:  # it was ended while the form came
         return site.render(request, "sign_in.html", 401)
@@ -269,13 +272,20 @@ async def _read_form(site: Site, session: Session, request: Request) -> Response
 
 
 async def _form(request: Request) -> tuple[dict[str, str], dict[str, UploadFile]]:
-    """Return the fields and the files of a form. Raises HTTPException for one that is too large."""
-    if request.headers.get("content-type", "").startswith("multipart/form-data"):
+    """Return the fields and the files of a form; of who is not signed in only a small one without files.
+
+    Raises HTTPException for one that is too large, or was sent by a page of another site.
+    """
+    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        raise HTTPException(403, "this form was sent by a page of another site")
+    is_signed_in = hasattr(request.state, "session")
+    if is_signed_in and request.headers.get("content-type", "").startswith("multipart/form-data"):
         limited = Request(request.scope, bounded_receive(request.receive, UPLOAD_BYTES))
         given = await limited.form(max_files=1, max_fields=20, max_part_size=FORM_BYTES)
         texts = {name: value for name, value in given.items() if isinstance(value, str)}
         return texts, {name: value for name, value in given.items() if isinstance(value, UploadFile)}
-    body = await Request(request.scope, bounded_receive(request.receive, FORM_BYTES)).body()
+    most = FORM_BYTES if is_signed_in else SIGN_IN_BYTES
+    body = await Request(request.scope, bounded_receive(request.receive, most)).body()
     try:
         return dict(
             parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=200)

@@ -52,7 +52,7 @@ def _field(name: str, one: Mapping[str, JSON], required: bool) -> Field:
             "choice",
             tuple(each if isinstance(each, str) else json.dumps(each) for each in listed),
         )
-    if kind == "text" and int(one.get("maxLength") or 0) > 200:
+    if kind == "text" and (one.get("maxLength") or 0) > 200:
         kind = "long"
     default = one.get("default")
     shown = "" if default is None else _shown(default)

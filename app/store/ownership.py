@@ -121,19 +121,21 @@ def accept_invitation(conn: Connection, rules: AccessRules, text: str, now: floa
     return None if row is None else row["role"]
 
 
-def make_link(conn: Connection, now: float) -> str:
-    """Make and return the code of a link; older links go on to count until they expire."""
+def make_link(conn: Connection, person: str, now: float) -> str:
+    """Make and return the code of an owner's link; older links go on to count until they expire."""
     conn.execute("DELETE FROM sign_in_links WHERE expires_at <= ?", (now,))
     code = secrets.token_urlsafe(32)
-    insert(conn, "sign_in_links", id=sha256(code.encode()).hexdigest(), expires_at=now + LINK_SECONDS)
+    hashed = sha256(code.encode()).hexdigest()
+    insert(conn, "sign_in_links", id=hashed, person_id=person, expires_at=now + LINK_SECONDS)
     return code
 
 
-def use_link(conn: Connection, code: str, now: float) -> bool:
-    """Use a code up; return False if it is none, was used or has expired."""
+def use_link(conn: Connection, code: str, now: float) -> str | None:
+    """Use a code up and return whose it is; None if it is none, was used or has expired."""
     hashed = sha256(code.encode()).hexdigest()
-    used = conn.execute("DELETE FROM sign_in_links WHERE id = ? AND expires_at > ?", (hashed, now))
-    return used.rowcount > 0
+    sql = "DELETE FROM sign_in_links WHERE id = ? AND expires_at > ? RETURNING person_id"
+    used = conn.execute(sql, (hashed, now)).fetchone()
+    return None if used is None else used["person_id"]
 
 
 def _new_code() -> str:

@@ -87,7 +87,7 @@ async def command_answer(turn: TurnContext, command: str, written: str, services
             cost=f"{used['cost']:.2f}",
         )
     if command == "console" and is_owners_own:
-        code = await services.store.tx(lambda conn: ownership.make_link(conn, time.time()))
+        code = await services.store.tx(lambda conn: ownership.make_link(conn, turn.person.id, time.time()))
         address = f"{services.settings.reached_at}/console/enter?code={code}"
         return say(
             turn.person.language,

@@ -3,10 +3,12 @@
 import html
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 from tests.console.test_pages import Browser
 from tests.standins.mcp_server import command, tool
+from tests.test_dropped_skills import LAMPS, drop
 from tests.tides import SKILL, TOOLS, Web
 from tests.world import Graph, Server, wait_for
 
@@ -63,6 +65,14 @@ def test_a_skill_that_is_turned_off_is_not_offered_and_comes_back(make_world: An
         browser, f"{HERE}/tools/calculate", f"{HERE}/tools/calculate", **{"argument-expression": "6*7"}
     )
     assert "42" in tried
+
+
+def test_the_audit_knows_of_a_tool_whatever_its_name(make_world: Any, tmp_path: Path) -> None:
+    drop(tmp_path / "skills", "lamps", LAMPS.replace("switch_lamp", "check"))
+    server, _ = make_world(SKILLS_DIR=str(tmp_path / "skills"))
+    tried = post(Browser(server), f"{HERE}/tools/check", f"{HERE}/tools/check", **{"argument-room": "hall"})
+    assert "lit: hall" in tried
+    assert server.rows("SELECT 1 FROM audit WHERE action = 'abilities/tools/check'")
 
 
 def test_a_skill_from_an_address_is_installed_with_its_card_and_its_progress(

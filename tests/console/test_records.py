@@ -110,11 +110,27 @@ def test_a_session_is_shut_out_by_other_sites_and_bounded_in_its_forms(offline_t
     form = {"csrf": secret[1], "who": "12125550009"}
     crossed = {"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}
     assert browser.http.post("/console/people/block", data=form, headers=crossed).status_code == 403
+    of_one = {"csrf": secret[1], "what": "fact:" + "9" * 5000}
+    assert browser.http.post("/console/people/x/forget", data=of_one).status_code == 400
     other = Browser(server)
     assert other.http.post("/console/people/block", data=form).status_code == 403
     large = browser.http.post("/console/people/block", data={**form, "x": "x" * 300_000})
     assert large.status_code == 413
+    numbers = {"/console/media/": 400, "/console/audit?page=": 200, "/console/schedules?page=": 200}
+    for path, status in numbers.items():
+        assert browser.http.get(path + "9" * 30).status_code == status
     policy = browser.http.get("/console").headers["content-security-policy"]
     assert "unsafe" not in policy
     assert CRAFTED not in browser.http.get(f"/console/log?words={CRAFTED}").text
     assert CRAFTED not in browser.http.get(f"/console/conversations?words={CRAFTED}").text
+
+
+def test_a_sign_in_is_small_of_this_site_and_its_cookie_stays_on_https(offline_town: Any) -> None:
+    server = offline_town.server
+    form = {"token": (server.folder / "admin_token").read_text().strip()}
+    assert server.http.post("/console/sign-in", data=form, files={"x": b"x" * 5000}).status_code == 413
+    crossed = {"Sec-Fetch-Site": "cross-site"}
+    assert server.http.post("/console/sign-in", data=form, headers=crossed).status_code == 403
+    for protocol, is_secure in (("https, http", True), ("HTTPS", True), ("http", False)):
+        signed_in = server.http.post("/console/sign-in", data=form, headers={"X-Forwarded-Proto": protocol})
+        assert ("Secure" in signed_in.headers["set-cookie"]) is is_secure

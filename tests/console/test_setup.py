@@ -41,6 +41,12 @@ def test_a_model_and_whatsapp_are_connected_without_a_terminal(tmp_path: Path) -
         assert "starts anew" in post(browser, HERE, f"{HERE}/save", **fields)
         again(server, 'A model is connected <span class="quiet">done')
         assert "sk-of-the-test" not in browser.page(HERE)
+        secret = re.search(r'name="csrf" value="(\w+)"', browser.page(HERE))
+        assert secret is not None
+        moved = {"csrf": secret[1], "OPENAI_BASE_URL": "https://elsewhere.example/v1"}
+        refused = browser.http.post(f"{HERE}/save", data=moved)  # the kept key would be sent there
+        assert refused.status_code == 400
+        assert "OPENAI_API_KEY" in refused.text
         assert (tmp_path / "settings.env").stat().st_mode & 0o777 == 0o600
         token = re.search(r'name="WHATSAPP_VERIFY_TOKEN" value="([\w-]+)"', browser.page(HERE))
         assert token is not None
@@ -173,3 +179,24 @@ def test_a_link_from_an_owners_chat_signs_in_once(offline_town: Any) -> None:
     server.http.cookies.clear()
     assert server.http.post("/console/enter", data={"code": link[1]}).status_code == 401
     assert server.http.get("/console").status_code == 401
+
+
+def test_a_link_and_its_session_end_with_the_owners_role(offline_town: Any) -> None:
+    server, graph = offline_town.server, offline_town.graph
+    person = offline_town.newcomer()
+    graph.say(person, "hi")
+    graph.reply(person)
+    phone = offline_town.phone(person)
+    server.recado("people", "owner", phone)
+    codes = []
+    for sent in (1, 2):
+        graph.say(person, "/console")
+        found = re.search(r"enter\?code=([\w-]+)", graph.reply(person, sent + 1))
+        assert found is not None
+        codes.append(found[1])
+    server.http.cookies.clear()
+    assert server.http.post("/console/enter", data={"code": codes[0]}).status_code == 303
+    assert server.http.get("/console").status_code == 200
+    server.recado("people", "block", phone)
+    assert server.http.get("/console").status_code == 401
+    assert server.http.post("/console/enter", data={"code": codes[1]}).status_code == 401

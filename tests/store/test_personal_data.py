@@ -110,8 +110,6 @@ NOBODYS = {
     "alerts": "what the operator must know, one row a cause",
     "meta": "keys of this database",
     "invitations": "hashes of codes, for whoever sends them",
-    "console_sessions": "hashes of the sign-ins to the operator's console",
-    "sign_in_links": "hashes of links that sign an owner in once",
     "audit": "who did what, under our own random ids, so that the chain outlives a person",
     "tool_statistics": "how often tools were called, by nobody in particular",
     "schema_version": "the migrations that were applied",
@@ -119,7 +117,7 @@ NOBODYS = {
 
 
 # Rows that may come before it is known whom they are about, or of nobody.
-NOT_YET_KNOWN = {"statuses", "dead_letters", "webhook_deliveries"}
+NOT_YET_KNOWN = {"statuses", "dead_letters", "webhook_deliveries", "console_sessions"}
 # Rows that go with their turn, and it with the person.
 OF_A_TURN = {"journal", "model_calls"}
 
