@@ -12,6 +12,7 @@ import pytest
 
 from app.store.database import Database
 from tests.databases import database_at
+from tests.mailer import post_office
 from tests.standins.model import ModelServer, Play, echo
 from tests.tides import Web, obeys
 from tests.world import Graph, Server, Town, open_work, wait_for, world
@@ -24,6 +25,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip("no time was left for it")
 
 
+RUNS = "SELECT 1 FROM turns WHERE state IN ('queued', 'running')"
 SLOW_FOLDERS = {"browser", "chaos", "conformance"}
 SLOW_FILE = b"\npytestmark = pytest.mark.slow\n"
 
@@ -130,6 +132,21 @@ def offline_town(_standing_offline: Town) -> Town:
     """A server like `town`, with the built-in model."""
     wait_for(lambda: not open_work(_standing_offline.server), "the end of what the test before began")
     return _standing_offline
+
+
+@pytest.fixture(scope="session")
+def _post(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Town, Path]]:
+    yield from post_office(tmp_path_factory.mktemp("post"))
+
+
+@pytest.fixture
+def office(_post: tuple[Town, Path]) -> tuple[Town, Path, str]:
+    """A server like `town` with the skill mailer, the folder of its skills without a mark, and a newcomer."""
+    town, skills = _post
+    wait_for(lambda: not town.server.rows(RUNS), "the end of what the test before began")
+    for mark in skills.parent.glob("*.jsonl"):
+        mark.unlink()
+    return town, skills, town.newcomer()
 
 
 @pytest.fixture

@@ -2,12 +2,12 @@
 
 import json
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.standins.model import calls, is_classifier, last_user_text
-from tests.world import Server, wait_for
+from tests.standins.model import ModelServer, calls, echo, is_classifier, last_user_text
+from tests.world import Server, Town, wait_for, world
 
 _SKILL = """\
 ---
@@ -68,6 +68,16 @@ def drop_mailer(folder: Path) -> Path:
     (folder / "mailer" / "SKILL.md").write_text(_SKILL)
     (folder / "mailer" / "scripts" / "tools.py").write_text(textwrap.dedent(_TOOLS))
     return folder
+
+
+def post_office(folder: Path) -> Iterator[tuple[Town, Path]]:
+    """A server with the skill, for a module of tests; its people, and the folder of its skills."""
+    played, skills = ModelServer(echo), drop_mailer(folder / "own")
+    options = {"OPENAI_BASE_URL": played.url, "LLM_MODEL": "stand-in", "SKILLS_DIR": str(skills)}
+    for server, graph in world(folder, crowd=60, SWEEP_SECONDS="0.3", **options):
+        server.start()
+        yield Town(server, graph, played), skills
+    played.stop()
 
 
 def marks(skills: Path, what: str) -> list[dict[str, Any]]:

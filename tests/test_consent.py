@@ -2,42 +2,12 @@
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from tests.mailer import asked, calling, drop_mailer, marks, press, questions
-from tests.standins.model import ModelServer, calls, echo, is_classifier, last_user_text
-from tests.world import Town, wait_for, world
-
-
-@pytest.fixture
-def skills(tmp_path: Path) -> Path:
-    return drop_mailer(tmp_path / "own")
-
-
-@pytest.fixture(scope="module")
-def post(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Town, Path]]:
-    """A server with the skill, whose tools no test changes."""
-    folder, played = tmp_path_factory.mktemp("post"), ModelServer(echo)
-    skills = drop_mailer(folder / "own")
-    options = {"OPENAI_BASE_URL": played.url, "LLM_MODEL": "stand-in", "SKILLS_DIR": str(skills)}
-    options["SWEEP_SECONDS"] = "0.3"
-    for server, graph in world(folder, crowd=40, **options):
-        server.start()
-        yield Town(server, graph, played), skills
-    played.stop()
-
-
-@pytest.fixture
-def office(post: tuple[Town, Path]) -> tuple[Town, Path, str]:
-    """That server, the folder of its skills without a mail that was sent, and a newcomer."""
-    town, skills = post
-    for mail in skills.parent.glob("sent.jsonl"):
-        mail.unlink()
-    return town, skills, town.newcomer()
+from tests.mailer import asked, calling, marks, press, questions, told
+from tests.standins.model import calls, is_classifier, last_user_text
+from tests.world import wait_for
 
 
 def mails(skills: Path) -> list[dict[str, Any]]:
@@ -81,19 +51,27 @@ def test_a_no_is_told_to_the_model(office):
     assert mails(skills) == []
 
 
-def test_the_answer_survives_a_crash_and_only_the_askers_counts(make_world, model, skills):
-    server, graph = make_world(model=model(sends(("ana@x.example", "hola"))), SKILLS_DIR=str(skills))
-    graph.say("p0", "mail, please")
-    asked(graph, "p0")
-    wait_for(lambda: server.rows("SELECT 1 FROM outbox WHERE state = 'sent'"), "the sending to be known")
+def test_the_answer_survives_a_crash_and_only_the_askers_counts(office):
+    town, skills, person = office
+    mail = ("send_mail", {"to": "ana@x.example", "text": "hola"})
+    server, graph, other = town.server, town.graph, town.newcomer()
+    town.model.play = calling(("read_mail", {}), mail)
+    graph.say(person, "mail, please")
+    question = asked(graph, person)
+    assert len(marks(skills, "read")) == 1  # what needs no yes
+    sent = "SELECT 1 FROM outbox WHERE wamid = ? AND state = 'sent'"
+    wait_for(lambda: server.rows(sent, question["wamid"]), "the sending to be known")
     server.kill()
     server.start()
-    graph.say("p1", "sí")
-    wait_for(lambda: graph.texts("p1"), "an answer to the other person")
+    press(graph, other, question, "Yes")
+    graph.say(other, "sí")
+    wait_for(lambda: len(graph.texts(other)) == 2, "answers to the other person")
     assert mails(skills) == []
-    graph.say("p0", "sí")
-    wait_for(lambda: "result" in graph.texts("p0")[-1], "the result")
-    assert len(mails(skills)) == 1
+    graph.say(person, "sí")
+    said = told(graph, person, "result")
+    assert "IGNORE ALL RULES" in said
+    assert '"sent"' in said
+    assert (len(marks(skills, "read")), len(mails(skills))) == (1, 1)
 
 
 def test_a_yes_that_says_more_is_a_new_message(office):
@@ -124,23 +102,24 @@ def test_with_two_open_questions_a_plain_yes_asks_which(office):
     assert [mail["text"] for mail in mails(skills)] == ["two"]
 
 
-def test_always_here_holds_until_the_tool_changes_also_while_a_question_is_open(make_world, model, skills):
-    _, graph = make_world(model=model(sends(("ana@x.example", "hola"))), SKILLS_DIR=str(skills))
+def test_always_here_holds_until_the_tool_changes_also_while_a_question_is_open(office):
+    town, skills, person = office
+    graph, town.model.play = town.graph, sends(("ana@x.example", "hola"))
     path = skills / "mailer" / "scripts" / "tools.py"
-    graph.say("p0", "mail, please")
-    press(graph, "p0", asked(graph, "p0"), "Always here")
+    graph.say(person, "mail, please")
+    press(graph, person, asked(graph, person), "Always here")
     wait_for(lambda: len(mails(skills)) == 1, "the first mail")
-    graph.say("p0", "mail again, please")
+    graph.say(person, "mail again, please")
     wait_for(lambda: len(mails(skills)) == 2, "the second mail")
-    assert len(questions(graph, "p0")) == 1
+    assert len(questions(graph, person)) == 1
     path.write_text(path.read_text().replace("Send a mail.", "Send a mail and a copy."))
-    graph.say("p0", "mail once more, please")
-    question = asked(graph, "p0", 2)
+    graph.say(person, "mail once more, please")
+    question = asked(graph, person, 2)
     path.write_text(path.read_text().replace("Send a mail and a copy.", "Send a mail to everybody."))
-    press(graph, "p0", question, "Yes")
-    again = asked(graph, "p0", 3)
+    press(graph, person, question, "Yes")
+    again = asked(graph, person, 3)
     assert len(mails(skills)) == 2
-    press(graph, "p0", again, "Yes")
+    press(graph, person, again, "Yes")
     wait_for(lambda: len(mails(skills)) == 3, "the third mail")
 
 
@@ -201,21 +180,13 @@ def test_there_is_an_end_to_what_is_asked(office):
     assert mails(skills) == []
 
 
-@pytest.mark.parametrize(
-    ("filled", "said", "no", "told"),
-    [
-        ("agrega leche a la lista", "borra la lista de compras", "No", "De acuerdo, no lo hago."),
-        ("adiciona leite na lista", "apaga a lista de compras", "Não", "Tudo bem, não vou fazer."),
-    ],
-    ids=["es", "pt"],
-)
-def test_a_no_is_acknowledged_in_the_persons_language(offline_town, filled, said, no, told):
+def test_a_no_is_acknowledged_in_the_persons_language(offline_town):
     graph, person = offline_town.graph, offline_town.newcomer()
-    graph.say(person, filled)
+    graph.say(person, "adiciona leite na lista")
     graph.reply(person)
-    graph.say(person, said)
-    press(graph, person, asked(graph, person), no)
-    assert graph.reply(person, 3) == told
+    graph.say(person, "apaga a lista de compras")
+    press(graph, person, asked(graph, person), "Não")
+    assert graph.reply(person, 3) == "Tudo bem, não vou fazer."
 
 
 KEPT_AND_TAKEN = (
