@@ -102,7 +102,8 @@ def make_world(tmp_path: Path) -> Iterator[Callable[..., tuple[Server, Graph]]]:
 def _standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
     played = ModelServer(echo)
     options = {"OPENAI_BASE_URL": played.url, "LLM_MODEL": "stand-in"}
-    for server, graph in world(tmp_path_factory.mktemp("town"), crowd=400, **options):
+    window = {"window_open": True}  # for bodies that do not come through the stand-in
+    for server, graph in world(tmp_path_factory.mktemp("town"), crowd=400, graph=window, **options):
         server.start()
         yield Town(server, graph, played)
     played.stop()

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from tests.standins.model import calls, echo, is_classifier, last_user_text, none_needed
+from tests.test_media_in import photo, pictures_in
 from tests.world import open_work, sign, text_body, until, wait_for
 
 
@@ -41,40 +42,31 @@ def test_quick_messages_are_one_turn_and_an_edit_of_a_waiting_one_takes_its_plac
     def repeat(body):
         return none_needed(body) or last_user_text(body)
 
-    server, graph = make_world(model=model(repeat), BURST_QUIET_SECONDS="0.5")
+    played = model(repeat)
+    server, graph = make_world(model=played, BURST_QUIET_SECONDS="0.7")
     texts = ("first", "second", "third")
     graph.inbound(*({"person": "p0", "type": "text", "text": text} for text in texts))
     first = graph.say("p1", "buy two tickets")
     graph.inbound({"person": "p1", "type": "edit", "original": first, "text": "buy three tickets"})
+    picture = {"person": "p2", "type": "image", "data": photo(), "mime_type": "image/jpeg"}
+    graph.inbound(picture, picture, {"person": "p2", "type": "text", "text": "which is better?"})
     assert all(text in graph.reply("p0") for text in texts)
     assert graph.reply("p1").endswith("buy three tickets")
+    assert graph.reply("p2").endswith("which is better?")
+    [shown] = [body for body in played.main_calls if pictures_in(body)]
+    assert len(pictures_in(shown)) == 2
     wait_for(lambda: not open_work(server), "the turns")
-    assert len(graph.sends()) == len(server.rows("SELECT 1 FROM turns")) == 2
+    assert len(graph.sends()) == len(server.rows("SELECT 1 FROM turns")) == 3
     graph.inbound({"person": "p1", "type": "edit", "original": first, "text": "buy four tickets"})
     assert graph.reply("p1", 2).endswith("buy four tickets")
 
 
-@pytest.mark.parametrize(
-    ("said", "offer", "undone"),
-    [
-        (
-            "anota que la clave del portón es verde",
-            "Borraste tu mensaje, pero ya había hecho esto:\n✓ Nota guardada: ",
-            "Si no lo quieres, dime que lo deshaga.",
-        ),
-        (
-            "anota que o portão é verde",
-            "Você apagou sua mensagem, mas eu já tinha feito isto:\n✓ Nota salva: ",
-            "Se não quiser, me diga para desfazer.",
-        ),
-    ],
-    ids=["es", "pt"],
-)
-def test_a_message_that_was_acted_on_and_is_deleted_gets_an_offer_to_undo(offline_town, said, offer, undone):
+def test_a_message_that_was_acted_on_and_is_deleted_gets_an_offer_to_undo(offline_town):
     server, graph = offline_town.server, offline_town.graph
     person, other = offline_town.newcomer(), offline_town.newcomer()
     graph.faults(batch=2)
-    wamids = graph.inbound(*[{"person": person, "type": "text", "text": text} for text in ("hola", said)])
+    said = ("hola", "anota que la clave del portón es verde")
+    wamids = graph.inbound(*[{"person": person, "type": "text", "text": text} for text in said])
     graph.reply(person)
     graph.faults(batch=1)
     wait_for(lambda: not open_work(server), "the turn")
@@ -82,8 +74,8 @@ def test_a_message_that_was_acted_on_and_is_deleted_gets_an_offer_to_undo(offlin
         graph.inbound({"person": other, "type": "revoke", "original": wamid})
         graph.inbound({"person": person, "type": "revoke", "original": wamid})
     answer = graph.reply(person, 2)
-    assert offer in answer
-    assert undone in answer
+    assert "Borraste tu mensaje, pero ya había hecho esto:\n✓ Nota guardada: " in answer
+    assert "Si no lo quieres, dime que lo deshaga." in answer
     assert len(graph.texts(person)) == 2
     assert graph.texts(other) == []
 
@@ -204,25 +196,22 @@ def test_a_new_conversation_forgets_what_was_said_for_the_prompt(town):
     assert "Firulais" not in json.dumps(town.model.main_calls[-1])
 
 
-def test_quoted_texts_of_both_sides_reach_the_model_and_survive_a_restart(make_world, model):
-    model_server = model(echo)
-    server, graph = make_world(model=model_server)
-    own = graph.say("p0", "the code is 4711")
-    graph.reply("p0", 1)
-    ours = wait_for(
-        lambda: server.rows("SELECT wamid, text FROM messages WHERE direction = 'out' AND wamid IS NOT NULL"),
-        "our wamid",
-    )[0]
+def test_quoted_texts_of_both_sides_reach_the_model_and_survive_a_restart(town):
+    server, graph, person = town.server, town.graph, town.newcomer()
+    own = graph.say(person, "the code is 4711")
+    graph.reply(person)
+    [ours] = [send["wamid"] for send in graph.sends(person)]
+    wait_for(lambda: server.rows("SELECT 1 FROM messages WHERE wamid = ?", ours), "our wamid")
     assert server.stop() == 0
     server.start()
-    graph.say("p0", "this one", quoted=own)
-    graph.reply("p0", 2)
-    assert "the code is 4711" in last_user_text(model_server.main_calls[-1])
-    graph.say("p0", "and yours", quoted=ours["wamid"])
-    graph.reply("p0", 3)
-    newest = last_user_text(model_server.main_calls[-1])
+    graph.say(person, "this one", quoted=own)
+    graph.reply(person, 2)
+    assert "the code is 4711" in last_user_text(town.model.main_calls[-1])
+    graph.say(person, "and yours", quoted=ours)
+    graph.reply(person, 3)
+    newest = last_user_text(town.model.main_calls[-1])
     assert "your earlier message" in newest
-    assert ours["text"] in newest
+    assert "you said: the code is 4711" in newest
 
 
 def test_the_prompt_changes_only_at_its_end_while_the_tools_stay(town):
@@ -238,23 +227,6 @@ def test_the_prompt_changes_only_at_its_end_while_the_tools_stay(town):
     assert "so far: English" in first[-1]["content"]
     assert "so far: Spanish" in second[-1]["content"]
     assert town.model.main_calls[0]["tools"] == town.model.main_calls[2]["tools"]
-
-
-def test_attachments_and_places_are_named_honestly_in_the_prompt(town):
-    graph, person = town.graph, town.newcomer()
-    kinds = [
-        {"type": "location", "location": {"latitude": 19.4, "longitude": -99.1, "name": "Zócalo"}},
-        {"type": "image", "caption": "look", "data": "aGVsbG8=", "mime_type": "image/jpeg"},
-        {"type": "unsupported"},
-    ]
-    for count, message in enumerate(kinds, 1):
-        graph.inbound({"person": person, **message})
-        graph.reply(person, count)
-    prompts = [last_user_text(body) for body in town.model.main_calls]
-    assert "Zócalo" in prompts[0]
-    assert "a picture (it is damaged" in prompts[1]
-    assert "look" in prompts[1]
-    assert "does not pass on" in prompts[2]
 
 
 def test_a_place_a_contact_and_forwarded_words_are_still_themselves_in_later_prompts(town):
@@ -279,30 +251,25 @@ def test_a_place_a_contact_and_forwarded_words_are_still_themselves_in_later_pro
     assert "Forwarded, somebody else's words" in town.model.main_calls[-1]["messages"][-1]["content"]
     graph.say(person, "/help", forwarded=True)
     assert "Commands:" not in graph.reply(person, 6)  # a command that somebody else wrote is none
+    graph.inbound({"person": person, "type": "unsupported"})
+    graph.reply(person, 7)
+    assert "does not pass on" in last_user_text(town.model.main_calls[-1])
 
 
-@pytest.mark.slow
-def test_the_person_is_told_once_when_writing_too_fast_and_every_message_is_answered(make_world, model):
-    server, graph = make_world(model=model(echo), RATE_LIMIT_MAX="3", RATE_LIMIT_WINDOW="2")
-    for n in range(8):
-        graph.say("p0", f"m{n}")
-        graph.say("p0", f"m{n}")  # another message with the same words
-    wait_for(lambda: len(server.rows("SELECT 1 FROM inbox")) == 16, "every message to come in")
-    wait_for(lambda: not open_work(server), "every message to be answered", 30)
+def test_who_writes_too_fast_is_told_once_and_every_message_is_answered_those_that_waited_with_a_quote(
+    make_world, model
+):
+    server, graph = make_world(model=model(echo), RATE_LIMIT_MAX="2", RATE_LIMIT_WINDOW="1")
+    wamids = [graph.say("p0", text) for text in ("m1", "m1", "m2", "m3", "m3", "m4")]  # the same words again
+    wait_for(lambda: len(server.rows("SELECT 1 FROM inbox")) == 6, "every message to come in")
+    wait_for(lambda: not open_work(server), "every message to be answered")
     notices = [text for text in graph.texts("p0") if not text.startswith("you said")]
     assert len(notices) == 1
-    assert server.rows("SELECT count(*) AS n FROM inbox WHERE done_at IS NULL")[0]["n"] == 0
     said = server.rows("SELECT count(*) AS n FROM messages WHERE direction = 'in' AND turn_id IS NOT NULL")
-    assert said[0]["n"] == 16
-
-
-def test_a_reply_to_a_message_that_had_to_wait_quotes_it(make_world, model):
-    _, graph = make_world(model=model(echo), RATE_LIMIT_MAX="1", RATE_LIMIT_WINDOW="2")
-    wamids = {f"you said: {text}": graph.say("p0", text) for text in ("first", "second")}
-    sends = wait_for(lambda: len(found := graph.sends("p0")) == 3 and found, "two replies and the notice")
-    quoted = {send["body"]["text"]["body"]: send["body"].get("context") for send in sends}
-    assert quoted["you said: first"] is None
-    assert quoted["you said: second"] == {"message_id": wamids["you said: second"]}
+    assert said[0]["n"] == 6
+    quoted = {send["body"]["text"]["body"]: send["body"].get("context") for send in graph.sends("p0")}
+    assert quoted["you said: m1"] is None
+    assert quoted["you said: m4"] == {"message_id": wamids[-1]}
 
 
 def test_a_body_older_than_redeliveries_is_a_dead_letter(town):
@@ -331,14 +298,6 @@ def test_outsiders_get_200_no_reply_and_no_model_call(town):
     assert server.rows("SELECT 1 FROM messages WHERE text = 'hi' AND wamid = 'wamid.x'") == []
     assert "5491122334455" not in server.log
     assert "549…55" in server.log
-
-
-def test_national_forms_of_a_number_are_one_person(make_world, model):
-    listed = {"ALLOWED_PHONE_NUMBERS": "+52 55 5010 0001,5491122334455", "OWNER_PHONE_NUMBERS": ""}
-    server, _ = make_world(model=model(echo), **listed)
-    for number in ("5215550100001", "541122334455"):
-        assert server.post(text_body(f"wamid.{number}", "hola", number)).status_code == 200
-    wait_for(lambda: len(server.rows("SELECT 1 FROM turns")) == 2, "a turn of each")
 
 
 def test_the_one_time_code_makes_its_sender_the_owner(make_world, model):

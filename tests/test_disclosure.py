@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,17 +11,34 @@ import pytest
 
 from app.cli.database import read_records
 from app.store.traces import turn_trace
-from tests.standins.model import calls, is_classifier, last_user_text
-from tests.world import Server, wait_for
+from tests.standins.model import ModelServer, calls, echo, is_classifier, last_user_text
+from tests.world import Server, Town, open_work, wait_for, world
 
+NEWEST = "SELECT id FROM turns ORDER BY created_at DESC LIMIT ?"
 WORDS = {"roses": "rose-care", "tea": "tea", "bread": "bread", "sums": "calculator"}
 
 
+@pytest.fixture(scope="module")
+def _standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Town, Path]]:
+    place, played = tmp_path_factory.mktemp("disclosure"), ModelServer(echo)
+    skills = place / "own"
+    skills.mkdir()
+    options = {"OPENAI_BASE_URL": played.url, "LLM_MODEL": "stand-in", "SKILLS_DIR": str(skills)}
+    for server, graph in world(place, crowd=30, **options):
+        server.start()
+        yield Town(server, graph, played), skills
+    played.stop()
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    place = tmp_path / "skills"
-    place.mkdir()
-    return place
+def house(_standing: tuple[Town, Path]) -> tuple[Town, Path]:
+    """The server that stands for all tests, and its folder of skills, which is empty again."""
+    town, folder = _standing
+    wait_for(lambda: not open_work(town.server), "the end of the test before")
+    for skill in folder.iterdir():
+        shutil.rmtree(skill)
+    town.model.requests.clear()
+    return town, folder
 
 
 def drop(folder: Path, name: str, body: str, description: str = "", **metadata: str) -> Path:
@@ -62,45 +80,47 @@ def tool(body: dict[str, Any], name: str) -> dict[str, Any] | None:
     return found[0] if found else None
 
 
-def test_a_body_stays_with_the_conversations_of_two_people_until_it_changes(make_world, model, folder):
+def test_a_body_stays_with_the_conversations_of_two_people_until_it_changes(house):
+    town, folder = house
+    graph, first, other, town.model.play = town.graph, town.newcomer(), town.newcomer(), obliging
     drop(folder, "rose-care", "Prune roses in late winter.")
     drop(folder, "tea", "Steep tea for three minutes.")
-    model_server = model(obliging)
-    _, graph = make_world(model=model_server, SKILLS_DIR=str(folder))
-    for person in ("p0", "p1"):
+    for person in (first, other):
         graph.say(person, "how do I prune roses")
         graph.reply(person)
-        assert "Prune roses in late winter." in system(model_server.main_calls[-1])
-        assert "Steep tea" not in system(model_server.main_calls[-1])
-    graph.say("p0", "and tea?")
-    graph.reply("p0", 2)
-    before, after = system(model_server.main_calls[0]), system(model_server.main_calls[-1])
+        assert "Prune roses in late winter." in system(town.model.main_calls[-1])
+        assert "Steep tea" not in system(town.model.main_calls[-1])
+    graph.say(first, "and tea?")
+    graph.reply(first, 2)
+    before, after = system(town.model.main_calls[0]), system(town.model.main_calls[-1])
     assert after.startswith(before)
     assert "Steep tea for three minutes." in after
-    graph.say("p0", "thanks")
-    graph.reply("p0", 3)
-    assert system(model_server.main_calls[-1]) == after
-    graph.say("p0", "/new")
-    graph.reply("p0", 4)
-    graph.say("p0", "thanks")
-    graph.reply("p0", 5)
-    assert "## Skill" not in system(model_server.main_calls[-1])
+    graph.say(first, "thanks")
+    graph.reply(first, 3)
+    assert system(town.model.main_calls[-1]) == after
+    graph.say(first, "/new")
+    graph.reply(first, 4)
+    graph.say(first, "thanks")
+    graph.reply(first, 5)
+    assert "## Skill" not in system(town.model.main_calls[-1])
     drop(folder, "rose-care", "Prune roses in early spring, after the frost.")
-    graph.say("p1", "thanks")
-    graph.reply("p1", 2)
-    assert "early spring" in system(model_server.main_calls[-1])
-    assert "late winter" not in system(model_server.main_calls[-1])
+    graph.say(other, "thanks")
+    graph.reply(other, 2)
+    assert "early spring" in system(town.model.main_calls[-1])
+    assert "late winter" not in system(town.model.main_calls[-1])
     (folder / "tea" / "SKILL.md").write_text("nothing that could be read")  # a broken one beside it
     shutil.rmtree(folder / "rose-care")
-    graph.say("p1", "thank you")
-    graph.reply("p1", 3)
-    assert "## Skill" not in system(model_server.main_calls[-1])
+    graph.say(other, "thank you")
+    graph.reply(other, 3)
+    assert "## Skill" not in system(town.model.main_calls[-1])
 
 
 LONG = "\n\n".join(f"Step {n}: knead, wait, fold and wait again; no step is left out." for n in range(330))
 
 
-def test_a_long_body_is_loaded_by_the_model_and_then_stays(make_world, model, folder):
+def test_a_long_body_is_loaded_by_the_model_and_then_stays(house):
+    town, folder = house
+    graph, person = town.graph, town.newcomer()
     drop(folder, "bread", LONG)
     drop(folder, "tea", "Steep tea for three minutes.")
     (folder / "bread" / "references").mkdir()
@@ -116,11 +136,10 @@ def test_a_long_body_is_loaded_by_the_model_and_then_stays(make_world, model, fo
             return calls(("read_skill_file", {"skill": "bread", "path": "references/flour.md"}))
         return "ok"
 
-    model_server = model(play)
-    _, graph = make_world(model=model_server, SKILLS_DIR=str(folder))
-    graph.say("p0", "bread and tea")
-    graph.reply("p0")
-    first, *_, last = model_server.main_calls
+    town.model.play = play
+    graph.say(person, "bread and tea")
+    graph.reply(person)
+    first, *_, last = town.model.main_calls
     load = tool(first, "load_skill")
     assert load["parameters"]["properties"]["name"]["enum"] == ["tea", "bread"]
     assert "Step 1:" not in system(first)
@@ -131,39 +150,33 @@ def test_a_long_body_is_loaded_by_the_model_and_then_stays(make_world, model, fo
     assert results[1]["error"]["code"] == "BAD_REQUEST"
     assert results[2]["data"]["text"] == "Strong flour has 13 % protein."
     assert len(first["tools"]) <= 8
-    graph.say("p0", "thanks")
-    graph.reply("p0", 2)
-    later = model_server.main_calls[-1]
+    graph.say(person, "thanks")
+    graph.reply(person, 2)
+    later = town.model.main_calls[-1]
     assert LONG in system(later)
     assert system(later).index("Steep tea") < system(later).index("Step 1:")
     assert tool(later, "load_skill") is None
     assert tool(later, "read_skill_file") is not None
 
 
-def test_a_skill_without_tools_is_found_without_a_classifier(make_world, model, folder):
-    drop(folder, "rose-care", "Prune roses in late winter.", "Pruning and watering roses in the garden.")
-    answers = ("none", "[]", "I would rather not say", '{"categories": ["x"]}')
-    model_server = model(lambda body: classifier if is_classifier(body) else "ok")
-    _, graph = make_world(model=model_server, SKILLS_DIR=str(folder))
-    for number, classifier in enumerate(answers):  # noqa: B007 (the model plays it)
-        person = f"p{number}"
+def test_a_skill_without_tools_is_found_without_a_classifier_and_brings_the_tools_that_it_includes(house):
+    town, folder = house
+    about = "Pruning and watering roses in the garden."
+    drop(folder, "rose-care", "Prune roses in late winter.", about, include_tools="save_note no_such_tool")
+    graph, answers = town.graph, ("none", "[]", "I would rather not say", '{"categories": ["x"]}')
+    for answer in answers:
+        person = town.newcomer()
+        town.model.play = lambda body, answer=answer: answer if is_classifier(body) else "ok"
         graph.say(person, "hello")
         graph.reply(person)
-        assert "## Skill" not in system(model_server.main_calls[-1])
+        assert "## Skill" not in system(town.model.main_calls[-1])
         graph.say(person, "when is pruning of roses due")
         graph.reply(person, 2)
-        assert "Prune roses in late winter." in system(model_server.main_calls[-1])
-
-
-def test_a_skill_brings_the_tools_that_it_includes(make_world, model, folder):
-    drop(folder, "rose-care", "Note every pruning.", include_tools="save_note no_such_tool")
-    model_server = model(obliging)
-    _, graph = make_world(model=model_server, SKILLS_DIR=str(folder), MAX_TOOLS_PER_CALL="3")
-    graph.say("p0", "roses")
-    graph.reply("p0")
-    (body,) = model_server.main_calls
-    assert tool(body, "save_note") is not None
-    assert len(body["tools"]) <= 3
+        assert "Prune roses in late winter." in system(town.model.main_calls[-1])
+    town.model.play, person = obliging, town.newcomer()
+    graph.say(person, "roses")
+    graph.reply(person)
+    assert tool(town.model.main_calls[-1], "save_note") is not None
 
 
 def traced(server: Server, turn: str) -> dict[str, Any]:
@@ -173,20 +186,20 @@ def traced(server: Server, turn: str) -> dict[str, Any]:
     return asdict(call)
 
 
-def test_a_call_can_be_rebuilt_from_its_trace_after_the_skill_is_gone(make_world, model, folder):
+def test_a_call_can_be_rebuilt_from_its_trace_after_the_skill_is_gone(house):
+    town, folder = house
+    server, graph, person, town.model.play = town.server, town.graph, town.newcomer(), obliging
     drop(folder, "bread", LONG)
     brew(drop(folder, "tea", "Steep tea."), "Steeps tea.")
-    model_server = model(obliging)
-    server, graph = make_world(model=model_server, SKILLS_DIR=str(folder))
-    graph.say("p0", "bread and tea")
-    graph.reply("p0")
-    (given,) = model_server.main_calls
+    graph.say(person, "bread and tea")
+    graph.reply(person)
+    (given,) = town.model.main_calls
     assert {"load_skill", "steep"} <= {one["function"]["name"] for one in given["tools"]}
     shutil.rmtree(folder / "bread")
     shutil.rmtree(folder / "tea")
-    graph.say("p0", "roses")
-    graph.reply("p0", 2)
-    (turn, *_) = server.rows("SELECT id FROM turns ORDER BY created_at")
+    graph.say(person, "roses")
+    graph.reply(person, 2)
+    _, turn = server.rows(NEWEST, 2)
     call = traced(server, turn["id"])
     assert call["prompt"] == [{"tools": given["tools"]}, *given["messages"]]
     shown = server.recado("trace", turn["id"])
@@ -194,7 +207,9 @@ def test_a_call_can_be_rebuilt_from_its_trace_after_the_skill_is_gone(make_world
     assert shown.count("Model call") == shown.count("catalogue ") == 2
 
 
-def test_a_turn_that_goes_on_after_a_reload_records_what_it_then_offers(make_world, model, folder):
+def test_a_turn_that_goes_on_after_a_reload_records_what_it_then_offers(house):
+    town, folder = house
+    server, graph, person = town.server, town.graph, town.newcomer()
     drop(folder, "bread", LONG)
     tea = drop(folder, "tea", "Steep tea.")
     brew(tea, "Steeps tea.")
@@ -202,24 +217,21 @@ def test_a_turn_that_goes_on_after_a_reload_records_what_it_then_offers(make_wor
     def play(body):
         if answer := chosen(body):
             return answer
-        if len(model_server.main_calls) == 1:
+        if len(town.model.main_calls) == 1:
             server.kill()
         return "ok"
 
-    model_server = model(play)
-    server, graph = make_world(model=model_server, SKILLS_DIR=str(folder))
-    graph.say("p0", "bread, tea and sums")
+    town.model.play = play
+    graph.say(person, "bread, tea and sums")
     wait_for(lambda: server.process.poll() is not None, "the server's death")
     shutil.rmtree(folder / "bread")
     brew(tea, "Steeps green tea.")
     server.start()
-    assert graph.reply("p0") == "ok"
-    before, after = model_server.main_calls
+    assert graph.reply(person) == "ok"
+    before, after = town.model.main_calls
     enums = [tool(one, "load_skill")["parameters"]["properties"]["name"]["enum"] for one in (before, after)]
     assert enums == [["tea", "bread", "calculator"], ["tea", "calculator"]]
-    assert [tool(one, "steep")["description"] for one in (before, after)] == [
-        "Steeps tea",
-        "Steeps green tea",
-    ]
-    (turn,) = server.rows("SELECT id FROM turns")
+    told = [tool(one, "steep")["description"] for one in (before, after)]
+    assert told == ["Steeps tea", "Steeps green tea"]
+    (turn,) = server.rows(NEWEST, 1)
     assert traced(server, turn["id"])["prompt"] == [{"tools": after["tools"]}, *after["messages"]]

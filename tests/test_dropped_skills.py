@@ -82,12 +82,15 @@ class Harbour:
     _numbers: Iterator[int] = field(default_factory=count)
     _replies: dict[str, int] = field(default_factory=dict)
 
+    def ask(self, person: str, text: str) -> str:
+        self.graph.say(person, text)
+        self._replies[person] = self._replies.get(person, 0) + 1
+        return self.graph.reply(person, self._replies[person])
+
     def turn(self, person: str, *wanted: tuple[str, dict[str, Any]]) -> "Told":
         """One message of a person's, for which the model calls these tools all at once."""
         said = f"message {next(self._numbers)} {json.dumps(wanted)}"
-        self.graph.say(person, said)
-        self._replies[person] = self._replies.get(person, 0) + 1
-        assert self.graph.reply(person, self._replies[person]) == "done"
+        assert self.ask(person, said) == "done"
         return Told([body for body in self.model.main_calls if said in last_user_text(body)])
 
 
@@ -179,6 +182,18 @@ def test_a_change_is_seen_and_what_was_deleted_is_gone_at_the_next_message(harbo
     assert "tide_table" not in gone.offered
     assert "The second body." not in gone.instructions
     assert gone.results[0]["error"]["code"] == "UNKNOWN_TOOL"
+
+
+def test_a_skill_for_owners_does_not_exist_for_anybody_else(harbour: Harbour) -> None:
+    code = TIDES.replace("tide_table", "open_vault")
+    drop(harbour.skills, "vault", code, "Turn the key.", "audience: owners")
+    for person, there in (("p1", False), ("p0", True)):
+        told = harbour.turn(person, ("open_vault", {"port": "Lima"}))
+        assert ("open_vault" in told.offered, "Turn the key." in told.instructions) == (there, there)
+        assert told.results[0]["ok"] is there
+        routed = [body for body in harbour.model.requests if is_classifier(body)][-1]
+        assert ("- vault" in str(routed["messages"][0]["content"])) is there
+        assert ("vault" in harbour.ask(person, "/help")) is there
 
 
 def test_a_server_that_a_skill_brings_is_there_at_the_next_message(harbour: Harbour) -> None:

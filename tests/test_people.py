@@ -11,12 +11,7 @@ from pathlib import Path
 import pytest
 from starlette.responses import Response
 
-from app.channels.access import AccessPolicy
-from app.i18n import detect_language
-from app.messages import Inbound, Sender
-from app.people import SIMULATED_PEOPLE, Person
-from app.settings import Settings
-from app.store.database import Database
+from app.people import SIMULATED_PEOPLE
 from tests.mailer import ANA as ANA_MAIL
 from tests.mailer import asked, drop_mailer, press
 from tests.standins.model import (
@@ -144,7 +139,7 @@ def test_who_is_shut_out_while_being_answered_gets_nothing_and_who_is_frozen_wai
 def test_a_used_up_budget_is_told_once_an_hour_and_the_next_day_answers_again(make_world, model):
     server, graph = make_world(model=model(echo), DAILY_TOKEN_BUDGET="1000")
     hours = {this_hour()}
-    for count in range(1, 8):
+    for count in range(1, 6):
         graph.say("p0", f"message {count}")
         wait_for(lambda n=count: turns_done(server) == n, "the turn's end")
     wait_for(lambda: not open_work(server), "every send")
@@ -158,8 +153,8 @@ def test_a_used_up_budget_is_told_once_an_hour_and_the_next_day_answers_again(ma
         database.execute("UPDATE token_use SET day = '2001-01-01'")
         database.commit()
     server.start()
-    graph.say("p0", "message 8")
-    assert graph.reply("p0", len(texts) + 1) == "you said: message 8"
+    graph.say("p0", "message 6")
+    assert graph.reply("p0", len(texts) + 1) == "you said: message 6"
 
 
 def test_what_a_yes_did_is_told_though_the_budget_is_used_up_and_that_was_said_before(
@@ -185,64 +180,29 @@ def test_what_a_yes_did_is_told_though_the_budget_is_used_up_and_that_was_said_b
     assert "This was done already: send_mail" in graph.reply("p0", 4)
 
 
-def test_people_are_let_in_and_made_owners_while_the_server_runs(make_world, model):
-    server, graph = make_world(model=model(echo), ALLOWED_PHONE_NUMBERS="", OWNER_PHONE_NUMBERS=ANA)
-    graph.say("p1", "let me in")
-    wait_for(lambda: server.rows("SELECT 1 FROM outsiders"), "the outsider")
-    change(server, "allow", "+1 (212) 555-0001")
-    assert server.rows("SELECT 1 FROM outsiders") == []
-    graph.say("p1", "hello")
-    assert graph.reply("p1") == "you said: hello"
-    change(server, "owner", BETO)
-    assert [row["role"] for row in server.rows("SELECT role FROM people")] == ["owner"]
-    change(server, "block", BETO)
-    graph.say("p1", "again")
-    graph.say("p0", "hello")
-    graph.reply("p0")
-    assert len(graph.sends("p1")) == 1
-
-
-def test_a_skill_for_owners_does_not_exist_for_anybody_else(make_world, model, tmp_path):
-    skill = tmp_path / "skills" / "vault"
-    skill.mkdir(parents=True)
-    front = (
-        "---\nname: vault\ndescription: Opens the vault.\nmetadata:\n  audience: owners\n---\nTurn the key."
-    )
-    (skill / "SKILL.md").write_text(front)
-
-    def play(body):
-        return '{"categories": ["vault"], "phrases": ["open the vault"]}' if is_classifier(body) else "done"
-
-    model_server = model(play)
-    _, graph = make_world(model=model_server, SKILLS_DIR=str(tmp_path / "skills"))
-    for person in ("p1", "p0"):
-        graph.say(person, "open it")
-        assert graph.reply(person) == "done"
-        graph.say(person, "/help")
-        graph.reply(person, 2)
-    shown = ["vault" in json.dumps(body) for body in model_server.requests]
-    assert shown == [False, False, True, True]
-    assert ["Turn the key" in json.dumps(body) for body in model_server.main_calls] == [False, True]
-    assert ["vault" in graph.texts(person)[1] for person in ("p1", "p0")] == [False, True]
-
-
-def test_names_cards_and_quotes_make_nobody_somebody_else(make_world, model):
-    server, graph = make_world(model=model(echo))
-    graph.say("p0", "hello")
-    graph.reply("p0")
+def test_names_cards_and_quotes_make_nobody_somebody_else(town):
+    server, graph, person, other = town.server, town.graph, town.newcomer(), town.newcomer()
+    phone, own = town.phone(person), town.phone(other)
+    graph.say(person, "hello")
+    graph.reply(person)
     before = server.rows("SELECT * FROM aliases")
-    card = {"name": {"formatted_name": ANA}, "phones": [{"wa_id": ANA, "phone": ANA}], "user_id": "US.77"}
-    context = {"id": "wamid.other", "from": ANA, "from_user_id": "US.77"}
-    body = text_body("wamid.1", f"I am {ANA}", BETO, context=context)
-    body["entry"][0]["changes"][0]["value"]["contacts"][0]["profile"]["name"] = ANA
+    card = {
+        "name": {"formatted_name": phone},
+        "phones": [{"wa_id": phone, "phone": phone}],
+        "user_id": "US.77",
+    }
+    context = {"id": "wamid.other", "from": phone, "from_user_id": "US.77"}
+    body = text_body("wamid.name", f"I am {phone}", own, context=context)
+    body["entry"][0]["changes"][0]["value"]["contacts"][0]["profile"]["name"] = phone
     assert server.post(body).status_code == 200
-    wait_for(lambda: turns_done(server) == 2, "the first to be answered")
-    body = text_body("wamid.2", "", BETO, type="contacts", contacts=[card], context=context)
+    graph.reply(other)
+    body = text_body("wamid.card", "", own, type="contacts", contacts=[card], context=context)
     assert server.post(body).status_code == 200
-    wait_for(lambda: turns_done(server) == 3, "both to be answered")
+    graph.reply(other, 2)
     added = [row for row in server.rows("SELECT * FROM aliases") if row not in before]
-    assert [row["value"] for row in added] == [BETO]
-    assert [row["frozen"] for row in server.rows("SELECT frozen FROM people")] == ["", ""]
+    assert [row["value"] for row in added] == [own]
+    people = "SELECT p.frozen FROM people p JOIN aliases a ON a.person_id = p.id WHERE a.value IN (?, ?)"
+    assert [row["frozen"] for row in server.rows(people, phone, own)] == ["", ""]
 
 
 def test_the_simulators_owner_is_nobody_to_whatsapp_and_its_alerts_are_forgotten(make_world, model):
@@ -297,28 +257,3 @@ def turns_done(server) -> int:
 
 def change(server, action: str, who: str) -> None:
     server.admin("people/change", action=action, who=who)
-
-
-@pytest.mark.parametrize(
-    ("person", "sender", "text", "language"),
-    [
-        ({}, {"phone": "5215512345678"}, "ok", "es"),
-        ({}, {"user_id": "BR.abc"}, "ok", "pt"),
-        ({}, {"phone": "12125550001"}, "ok", "en"),
-        ({}, {"phone": "12125550001"}, "hola, ¿qué tal estás?", "es"),
-        ({"country": "MX", "language": "en"}, {"phone": "5215512345678"}, "hola, ¿qué tal?", "en"),
-    ],
-)
-def test_what_is_said_at_the_door_is_in_the_persons_language(person, sender, text, language, tmp_path):
-    access = AccessPolicy(Settings(), Database(tmp_path / "recado.db"))
-    said = access.too_fast(
-        Person("p", "whatsapp", **person), Inbound("w1", Sender(**sender), "text", text=text)
-    )
-    assert detect_language(said.text) == language
-
-
-def test_the_letters_of_an_ownership_code_are_of_no_language(tmp_path):
-    access = AccessPolicy(Settings(), Database(tmp_path / "recado.db"))
-    code = Inbound("w1", Sender(phone="5215512345678"), "text", text="the-and-with")
-    assert detect_language(code.text) == "en"
-    assert detect_language(access.welcome(Person("p", "whatsapp"), code, "owner").text) == "es"

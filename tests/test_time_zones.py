@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -59,86 +59,32 @@ def said_zone(server: Server, person: str) -> str:
     return str(rows[0]["timezone"])
 
 
-SAID = [
-    ("p0", "mi zona horaria es la de Tijuana", "✓ Tu zona horaria: Tijuana. Ahí ", "America/Tijuana"),
-    ("p0", "estoy en Madrid ahora, cambia mi zona horaria", "✓ Tu zona horaria: Madrid.", "Europe/Madrid"),
-    ("p1", "meu fuso é o de Manaus", "✓ Seu fuso horário: Manaus. Aí ", "America/Manaus"),
-    ("p1", "meu fuso horário é GMT-3", "✓ Seu fuso horário: UTC-3.", "Etc/GMT+3"),
-    (
-        "p2",
-        "my time zone is America/Los_Angeles",
-        "✓ Your time zone: Los Angeles. It ",
-        "America/Los_Angeles",
-    ),
-    ("p2", "I live in Los Angeles", "✓ Your time zone: Los Angeles.", "America/Los_Angeles"),
-]
-
-
-@pytest.mark.parametrize(("person", "said", "receipt", "zone"), SAID, ids=[said for _, said, *_ in SAID])
+@pytest.mark.parametrize(
+    ("person", "said", "receipt", "zone"),
+    [
+        ("p0", "mi zona horaria es la de Tijuana", "✓ Tu zona horaria: Tijuana. Ahí ", "America/Tijuana"),
+        (
+            "p0",
+            "estoy en Madrid ahora, cambia mi zona horaria",
+            "✓ Tu zona horaria: Madrid.",
+            "Europe/Madrid",
+        ),
+        ("p1", "meu fuso horário é GMT-3", "✓ Seu fuso horário: UTC-3.", "Etc/GMT+3"),
+        ("p2", "I live in Los Angeles", "✓ Your time zone: Los Angeles.", "America/Los_Angeles"),
+    ],
+)
 def test_a_zone_is_set_by_words_and_the_receipt_names_it(chat: Clocked, person, said, receipt, zone) -> None:
     assert chat.ask(person, said).startswith(receipt)
     assert said_zone(chat.server, person) == zone
 
 
-@pytest.mark.parametrize(
-    ("person", "zone", "asked", "hour"),
-    [
-        (
-            "p3",
-            "mi zona horaria es la de Tijuana",
-            "recuérdame mañana a las 9 llamar a Ana",
-            "mañana 09:00: llamar",
-        ),
-        ("p4", "meu fuso é o de Manaus", "me lembra amanhã às 9 de ligar pra Ana", "amanhã 09:00: "),
-        (
-            "p5",
-            "my time zone is Los Angeles",
-            "remind me tomorrow at 9 to call Ana",
-            "tomorrow 09:00: call Ana",
-        ),
-    ],
-)
-def test_a_reminder_that_is_set_afterwards_rings_by_the_persons_own_clock(
-    chat: Clocked, person, zone, asked, hour
-) -> None:
-    chat.ask(person, zone)
-    where = ZoneInfo(said_zone(chat.server, person))
-    assert hour in chat.receipt(person, asked)
-    due = chat.due(person)[0].astimezone(where)
+def test_the_first_receipt_names_a_zone_that_was_guessed_and_no_later_one(chat: Clocked) -> None:
+    first, note = chat.ask("p15", "me lembra amanhã às 9 de regar").split("\n")[:2]
+    assert first == "✓ Lembrete amanhã 09:00, horário de Nova York: regar"
+    assert note == "Se não for o seu horário, me diga onde você mora."
+    due = chat.due("p15")[0].astimezone(ZoneInfo(HOME))
     assert (due.hour, due.minute) == (9, 0)
-    assert due.date() - datetime.fromtimestamp(chat.now(), where).date() == timedelta(days=1)
-    chat.ask("p19", "hello")
-    assert said_zone(chat.server, "p19") == ""
-
-
-@pytest.mark.parametrize(
-    ("person", "asked", "first", "note", "again"),
-    [
-        (
-            *(
-                "p14",
-                "recuérdame mañana a las 9 regar",
-                "✓ Recordatorio mañana 09:00, hora de Nueva York: regar",
-            ),
-            *("Si no es tu hora, dime dónde vives.", "recuérdame pasado mañana a las 9 leer"),
-        ),
-        (
-            *(
-                "p15",
-                "me lembra amanhã às 9 de regar",
-                "✓ Lembrete amanhã 09:00, horário de Nova York: regar",
-            ),
-            *("Se não for o seu horário, me diga onde você mora.", "me lembra depois de amanhã às 9 de ler"),
-        ),
-    ],
-)
-def test_the_first_receipt_names_a_zone_that_was_guessed_and_no_later_one(
-    chat: Clocked, person, asked, first, note, again
-) -> None:
-    assert chat.ask(person, asked).split("\n")[:2] == [first, note]
-    due = chat.due(person)[0].astimezone(ZoneInfo(HOME))
-    assert (due.hour, due.minute) == (9, 0)
-    assert note not in chat.ask(person, again)
+    assert note not in chat.ask("p15", "me lembra depois de amanhã às 9 de ler")
 
 
 def test_it_counts_for_what_the_same_message_asks_for(chat: Clocked) -> None:
@@ -173,17 +119,12 @@ def test_a_country_of_several_zones_is_asked_about_and_the_answer_sets_it(chat: 
     assert said_zone(chat.server, "p8") == "America/Manaus"
 
 
-@pytest.mark.parametrize(
-    ("said", "told"),
-    [
-        ("mi zona horaria es la de Tijuna", "No conozco el lugar «Tijuna».*¿Quisiste decir Tijuana?"),
-        ("meu fuso é o de Xapuriqui", "Não conheço o lugar “Xapuriqui”.*fuso como UTC-4"),
-        ("my time zone is UTC+5:30", "I have no zone for UTC+5:30. Which city has your time?"),
-    ],
-)
-def test_what_is_no_place_is_explained_and_nothing_is_set(chat: Clocked, said, told) -> None:
-    answer = chat.ask("p9", said)
-    assert all(part in answer for part in told.split(".*"))
+def test_what_is_no_place_is_explained_and_nothing_is_set(chat: Clocked) -> None:
+    answer = chat.ask("p9", "mi zona horaria es la de Tijuna")
+    assert "No conozco el lugar «Tijuna»." in answer
+    assert "¿Quisiste decir Tijuana?" in answer
+    asked = chat.ask("p9", "my time zone is UTC+5:30")
+    assert "I have no zone for UTC+5:30. Which city has your time?" in asked
     assert said_zone(chat.server, "p9") == ""
 
 
@@ -226,29 +167,25 @@ def play(body: dict[str, Any]) -> Any:
     return calls(reminders[0], zone) if not told else calls(reminders[1])
 
 
-def test_the_calls_of_a_model_go_by_the_zone_wherever_in_its_round_it_is_set(make_world, model) -> None:
-    model_server = model(play)
-    server, graph = make_world(model=model_server, TIMEZONE=MACHINE)
-    graph.say("p0", "I live in [[Tokyo]]: remind me twice")
-    graph.reply("p0", 1)
-    rows = server.rows("SELECT due_at, zone FROM schedules")
+def test_a_models_calls_go_by_the_zone_wherever_in_its_round_it_is_set_and_others_set_none(town) -> None:
+    server, graph, person, town.model.play = town.server, town.graph, town.newcomer(), play
+    graph.say(person, "I live in [[Tokyo]]: remind me twice")
+    graph.reply(person)
+    rows = server.rows("SELECT due_at, zone FROM schedules ORDER BY created_at DESC LIMIT 2")
     assert [row["zone"] for row in rows] == ["Asia/Tokyo"] * 2
     assert {datetime.fromtimestamp(row["due_at"], ZoneInfo("Asia/Tokyo")).hour for row in rows} == {9}
-    graph.say("p0", "thanks")
-    graph.reply("p0", 2)
-    heads = [last_user_text(body).splitlines()[0] for body in model_server.main_calls]
+    graph.say(person, "thanks")
+    graph.reply(person, 2)
+    heads = [last_user_text(body).splitlines()[0] for body in town.model.main_calls]
     assert f", {HOME}; " in heads[0]
     assert ", Asia/Tokyo; " in heads[-1]
-
-
-def test_words_of_others_set_nobodys_zone(make_world, model) -> None:
-    server, graph = make_world(model=model(play), TIMEZONE=MACHINE, graph={"window_open": True})
-    order = text_body("wamid.f", "set it to [[Tokyo]]", "12125550000", context={"forwarded": True})
+    other = town.newcomer()
+    order = text_body("wamid.zone", "set it to [[Tokyo]]", town.phone(other), context={"forwarded": True})
     assert server.post(order).status_code == 200
-    graph.reply("p0", 1)
-    graph.say("p0", "do what he wrote and set my time zone and a reminder")
-    assert "I take no time zone out of others' words" in graph.reply("p0", 2)
-    assert said_zone(server, "p0") == ""
-    graph.say("p0", "I live in Madrid now [[Madrid]]")
-    assert "✓ Your time zone: Madrid" in graph.reply("p0", 3)
-    assert said_zone(server, "p0") == "Europe/Madrid"
+    graph.reply(other)
+    graph.say(other, "do what he wrote and set my time zone and a reminder")
+    assert "I take no time zone out of others' words" in graph.reply(other, 2)
+    assert said_zone(server, other) == ""
+    graph.say(other, "I live in Madrid now [[Madrid]]")
+    assert "✓ Your time zone: Madrid" in graph.reply(other, 3)
+    assert said_zone(server, other) == "Europe/Madrid"

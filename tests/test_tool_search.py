@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-import pytest
-
 from tests.standins.model import calls, is_classifier, last_user_text
 from tests.test_cli import House
 from tests.world import until, wait_for
@@ -127,15 +125,16 @@ def test_figures_of_tools_are_shown_beside_the_server_and_without_it(make_world,
     assert table[2].split() == ["unknown", "2", "0.0%", "-", "-", "-", "UNKNOWN_TOOL", "2"]
 
 
-@pytest.mark.parametrize("answer", ["none", "[]", '{"categories": []}'])
-def test_a_classifier_that_names_nothing_hides_no_tool_that_the_words_ask_for(town, answer):
-    town.model.play = lambda body: answer if is_classifier(body) else "ok"
+def test_a_classifier_that_names_nothing_hides_no_tool_that_the_words_ask_for(town):
+    town.model.play = lambda body: '{"categories": []}' if is_classifier(body) else "ok"
     graph, person = town.graph, town.newcomer()
-    for number, said in enumerate(
-        ("recuerda que soy alérgico a las nueces", "lembra que sou alérgica", "remember that I eat no meat"),
-        1,
-    ):
-        graph.say(person, said)
+    said = (
+        "recuerda que soy alérgico a las nueces",
+        "lembra que sou alérgica",
+        "remember that I eat no meat",
+    )
+    for number, text in enumerate(said, 1):
+        graph.say(person, text)
         graph.reply(person, number)
         assert {"remember", "forget"} <= set(names(town.model.main_calls[-1]))
 
