@@ -138,15 +138,17 @@ class Receiver(BaseHTTPRequestHandler):
     def log_message(self, *_: object) -> None: ...
 
 
-def test_a_system_of_the_business_is_told_what_happens(make_world: Any) -> None:
+def test_a_system_of_the_business_is_told_what_happens_though_others_hang(make_world: Any) -> None:
     listener = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
     threading.Thread(target=listener.serve_forever, daemon=True).start()
     secret = f"whsec_{base64.b64encode(bytes(32)).decode()}"
-    hook = {"url": f"http://127.0.0.1:{listener.server_port}/hook", "secret": secret}
+    silent = socket.create_server(("127.0.0.1", 0), backlog=100)  # it accepts nothing
+    ports = [*[silent.getsockname()[1]] * 4, listener.server_port]
+    hooks = [{"url": f"http://127.0.0.1:{port}/{n}", "secret": secret} for n, port in enumerate(ports)]
     server, graph = make_world(
         crowd=0,
         graph={"people": PEOPLE},
-        OUTBOUND_WEBHOOKS=json.dumps([hook]),
+        OUTBOUND_WEBHOOKS=json.dumps(hooks),
         GUEST_LIMIT="1/day",
         **BUSINESS,
     )
@@ -167,31 +169,8 @@ def test_a_system_of_the_business_is_told_what_happens(make_world: Any) -> None:
         assert headers["webhook-signature"] == f"v1,{right}"
     asked = next(one for one in taken() if one["data"].get("text") == "¿qué hora es en Lima?")
     assert asked["data"]["names"] == ["525550100001", "MX.11"]
-    wait_for(lambda: not server.rows("SELECT 1 FROM webhook_deliveries"), "nothing waits")
+    hooked = {row["url"] for row in server.rows("SELECT DISTINCT url FROM webhook_deliveries")}
+    assert hooks[-1]["url"] not in hooked
     assert secret not in server.log
     listener.shutdown()
-
-
-def test_systems_that_hang_keep_no_event_from_another(make_world: Any) -> None:
-    got: list[str] = []
-
-    class Quick(Receiver):
-        def do_POST(self) -> None:
-            got.append(self.rfile.read(int(self.headers["content-length"])).decode())
-            self.send_response(204)
-            self.end_headers()
-
-    listener = ThreadingHTTPServer(("127.0.0.1", 0), Quick)
-    threading.Thread(target=listener.serve_forever, daemon=True).start()
-    secret = f"whsec_{base64.b64encode(bytes(32)).decode()}"
-    with socket.create_server(("127.0.0.1", 0), backlog=100) as silent:  # it accepts nothing
-        ports = [*[silent.getsockname()[1]] * 4, listener.server_port]
-        hooks = [{"url": f"http://127.0.0.1:{port}/{n}", "secret": secret} for n, port in enumerate(ports)]
-        _, graph = make_world(crowd=10, OUTBOUND_WEBHOOKS=json.dumps(hooks))
-        for number in range(10):
-            graph.say(f"p{number}", "hello")
-        for number in range(10):
-            graph.reply(f"p{number}")
-        graph.say("p0", "and now?")
-        wait_for(lambda: "and now?" in str(got), "the newest event", 5)
-    listener.shutdown()
+    silent.close()

@@ -20,7 +20,6 @@ from typer.testing import CliRunner, Result
 
 from app.cli import app
 from app.cli.server import ServerGone, read_answer
-from app.settings import Settings
 from tests.doctor.house import kept_environment
 from tests.forks import SERVE, ForkedServer, run_recado, start_at_terminal
 from tests.world import wait_for
@@ -83,21 +82,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     assert process.wait(15) == 0
 
 
-@pytest.fixture
-def settings_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Settings]:
-    """Settings of these variables alone."""
-    monkeypatch.chdir(tmp_path)
-
-    def make(variables: dict[str, str]) -> Settings:
-        for name in ("LLM_MODEL", "OPENAI_BASE_URL", "OPENAI_API_KEY", "TIMEZONE"):
-            monkeypatch.delenv(name, raising=False)
-        for name, value in variables.items():
-            monkeypatch.setenv(name, value)
-        return Settings()
-
-    return make
-
-
 def free_port() -> int:
     with socket.socket() as trial:
         trial.bind(("127.0.0.1", 0))
@@ -139,9 +123,6 @@ def test_each_faulty_variable_has_one_line_and_no_secret_is_in_any(house: House)
     for variable in ("PORT='eighty'", "DRY_RUN='perhaps'", "TIMEZONE='Mars/Olympus'", "CONFIRMATION_MODE"):
         assert any(variable in line and "mend it" in line for line in lines)
     assert SECRET not in done.stderr
-    doctor = house.call("doctor", status=1, PORT="eighty")
-    fault = "FAIL configuration: PORT='eighty': expected a valid integer"
-    assert doctor.stdout.startswith(fault)
 
 
 @pytest.mark.parametrize("command", ["serve --port 0", "chat", "people list"])
@@ -169,6 +150,8 @@ def test_what_cannot_be_used_ends_with_one_clear_line(command: str, house: House
             ),
             ({"ALLOWED_PHONE_NUMBERS": "+52 55 1234 5678, hola"}, 2, "'hola' is no phone number"),
             ({"HOST": "no.such.host.invalid"}, 1, "cannot listen at no.such.host.invalid"),
+            ({"GUEST_LIMIT": "ten"}, 2, "GUEST_LIMIT"),
+            ({"MONTHLY_MESSAGE_BUDGET": "25 EUR"}, 2, "MONTHLY_MESSAGE_BUDGET"),
         ]
     for variables, status, told in cases:
         shown = house.call(*command.split(), status=status, TIMEZONE="America/Lima", **variables)
@@ -220,7 +203,6 @@ def test_a_configured_number_that_only_the_simulator_knows_is_still_listed(house
     connected = {"WHATSAPP_ACCESS_TOKEN": SECRET, "OWNER_PHONE_NUMBERS": "12125550001"}
     shown = house.call("people", "list", **connected).stdout
     assert re.search(r"whatsapp +owner +yes +in the configuration", shown)
-    assert "OK   people: only owners may talk (1)" in house.call("doctor", status=1, **connected).stdout
 
 
 def test_the_token_is_made_once_kept_private_and_renewed(house: House) -> None:
@@ -422,12 +404,11 @@ def test_a_piped_chat_answers_each_line_in_turn(house: House) -> None:
 def test_a_piped_chat_runs_only_what_needs_no_yes(house: House) -> None:
     for options, expected in (
         (["--dry-run"], "DRY-RUN"),
-        (["--mode", "yolo"], "391"),
         (["--mode", "confirm-all"], "[y/n/a]"),
     ):
         answers = house.run("chat", *options, typed="how much is 17*23?").stdout
         assert expected in answers
-        assert ("391" in answers) == (expected == "391")
+        assert "391" not in answers
     assert "391" in house.run("chat", typed="y\n").stdout
 
 

@@ -326,13 +326,12 @@ def test_a_watch_tells_what_it_did_and_sets_no_task(shared: House) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("when", ["BEFORE", "AFTER"])
-def test_a_death_around_its_time_neither_loses_nor_doubles_it(house: House, when: str) -> None:
+def test_a_death_at_its_time_neither_loses_nor_doubles_it(house: House) -> None:
     house.set(kind="task")
     assert house.server.stop() == 0
     sound = dict(house.server.env)
     begun = "SELECT 1 FROM messages WHERE kind = 'scheduled'"
-    house.server.env = sound | injected(CLOCK=sound["CHAOS_CLOCK"], **{f"DIE_{when}": begun})
+    house.server.env = sound | injected(CLOCK=sound["CHAOS_CLOCK"], DIE_AFTER=begun)
     house.server.start()
     house.jump(HOUR + 1)
     assert house.server.process.wait(30) == -signal.SIGKILL

@@ -11,12 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.machine import dial, injected
-from tests.standins.model import echo
-from tests.world import Server, open_work, text_body, wait_for
+from tests.standins.model import ModelServer, echo
+from tests.world import Graph, Server, open_work, text_body, wait_for, world
 
 pytestmark = pytest.mark.slow
 
-PHONE = "12125550001"
 OPEN_WINDOW = {"window_open": True, "longest_pause": 0.3}
 Fill = Callable[[], None]
 
@@ -50,28 +49,26 @@ def full_filesystem(server: Server) -> Iterator[tuple[Fill, Fill]]:
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 16 MB in memory; only root may mount one."""
+def disk(tmp_path: Path) -> Iterator[Path | None]:
+    """A file system of 16 MB in memory; None where this user may mount none."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(folder)]
-    done = subprocess.run(mount, capture_output=True, text=True, timeout=10, check=False)
-    if done.returncode:
-        pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], timeout=10, check=True)
+    mounted = subprocess.run(mount, capture_output=True, timeout=10, check=False).returncode == 0
+    yield folder if mounted else None
+    if mounted:
+        subprocess.run(["umount", "--lazy", str(folder)], timeout=10, check=True)
 
 
-@pytest.mark.parametrize("kind", [limited_files, full_filesystem])
-def test_what_a_full_disk_took_is_answered_and_what_it_refused_comes_again(make_world, model, request, kind):
+def test_what_a_full_disk_took_is_answered_and_what_it_refused_comes_again(make_world, model, disk):
     server, graph = make_world(start=False, model=model(echo), crowd=12, graph=OPEN_WINDOW)
-    if kind is full_filesystem:
-        server.folder = request.getfixturevalue("small_disk")
-        server.env["DATABASE_URL"] = f"sqlite:///{server.folder}/recado.db"
+    if disk is not None:
+        server.folder = disk
+        server.env["DATABASE_URL"] = f"sqlite:///{disk}/recado.db"
     server.start()
     graph.say("p0", "before")
     graph.reply("p0")
-    with kind(server) as (fill, free):
+    with (full_filesystem if disk is not None else limited_files)(server) as (fill, free):
         graph.inbound(*({"person": f"p{n}", "type": "text", "text": "under way"} for n in range(1, 6)))
         fill()
         wait_for(lambda: _refuses(server), "a message to be refused")
@@ -102,15 +99,17 @@ def _unwell(server: Server):
     return answer if answer.status_code == 503 else None
 
 
-@pytest.fixture
-def slow_world(make_world, model):
+@pytest.fixture(scope="module")
+def slow_world(tmp_path_factory) -> Iterator[tuple[Server, Graph, Callable[[float], None]]]:
     """A server on a disk whose commits last as long as the test says."""
-    server, graph = make_world(start=False, model=model(echo), crowd=8, graph=OPEN_WINDOW)
-    pace = server.folder / "pace"
+    played, folder = ModelServer(echo), tmp_path_factory.mktemp("slow")
+    options = {"OPENAI_BASE_URL": played.url, "LLM_MODEL": "stand-in"}
+    pace = folder / "pace"
     commits_last = dial(pace)
-    server.env |= injected(DISK=pace)
-    server.start()
-    return server, graph, commits_last
+    for server, graph in world(folder, crowd=10, graph=OPEN_WINDOW, **options, **injected(DISK=pace)):
+        server.start()
+        yield server, graph, commits_last
+    played.stop()
 
 
 def test_a_message_is_acknowledged_after_its_commit_and_not_before(slow_world):
@@ -134,31 +133,31 @@ def _acknowledged(server: Server, body: dict) -> bool:
 
 def test_a_commit_that_takes_too_long_is_503_stays_queued_and_is_answered_once(slow_world):
     server, graph, commits_last = slow_world
-    body = text_body("wamid.slow", "hello", PHONE)
+    body, kept = text_body("wamid.slow", "hello", "12125550008"), "SELECT 1 FROM messages WHERE wamid = ?"
     commits_last(600)
     assert server.post(body).status_code == 503
-    assert server.rows("SELECT 1 FROM messages") == []
+    assert server.rows(kept, "wamid.slow") == []
     again = threading.Thread(target=server.post, args=(body,))
     again.start()
     commits_last(0)
     again.join(10)
     assert server.post(body).status_code == 200
-    assert graph.reply("p1") == "you said: hello"
+    assert graph.reply("p8") == "you said: hello"
     wait_for(lambda: not open_work(server), "the end")
-    assert graph.texts("p1") == ["you said: hello"]
-    assert len(server.rows("SELECT 1 FROM inbox")) == 1
+    assert graph.texts("p8") == ["you said: hello"]
+    assert len(server.rows(kept, "wamid.slow")) == 1
 
 
 def test_a_death_during_a_long_commit_loses_nothing_that_was_acknowledged(slow_world):
     server, graph, commits_last = slow_world
-    graph.say("p1", "kept")
-    graph.reply("p1")
+    graph.say("p9", "kept")
+    graph.reply("p9")
     wait_for(lambda: not open_work(server) and graph.log()["pending"] == 0, "the first to end")
     commits_last(600)
-    graph.say("p1", "not kept")
-    assert server.post(text_body("wamid.lost", "nor this", PHONE)).status_code == 503
+    graph.say("p9", "not kept")
+    assert server.post(text_body("wamid.lost", "nor this", "12125550009")).status_code == 503
     server.kill()
     commits_last(0)
     server.start()
     assert server.rows("SELECT 1 FROM messages WHERE wamid = 'wamid.lost'") == []
-    assert graph.reply("p1", 2) == "you said: not kept"
+    assert graph.reply("p9", 2) == "you said: not kept"

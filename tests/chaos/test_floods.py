@@ -4,7 +4,6 @@ import json
 import os
 import random
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -15,7 +14,6 @@ from tests.world import messages_body, open_work, text_body, wait_for
 pytestmark = pytest.mark.slow
 
 OPEN_WINDOW = {"window_open": True}
-PHONE = "12125550001"
 LIMIT = 3 * 1024 * 1024
 
 
@@ -24,17 +22,6 @@ def chance() -> random.Random:
     seed = int(os.environ.get("RECADO_SEED") or time.time())
     print(f"\nseed {seed} (RECADO_SEED={seed} replays it)")
     return random.Random(seed)
-
-
-def test_one_body_fifty_times_at_once_gets_one_answer(make_world, model):
-    server, graph = make_world(model=model(echo), graph=OPEN_WINDOW)
-    body = text_body("wamid.storm", "hello", PHONE)
-    with ThreadPoolExecutor(50) as pool:
-        answers = list(pool.map(server.post, [body] * 50))
-    assert {answer.status_code for answer in answers} == {200}
-    assert graph.reply("p1") == "you said: hello"
-    wait_for(lambda: not open_work(server), "the end")
-    assert graph.texts("p1") == ["you said: hello"]
 
 
 def test_shuffled_batches_of_messages_and_statuses_are_each_counted_once(make_world, model, chance):
@@ -65,14 +52,6 @@ def test_shuffled_batches_of_messages_and_statuses_are_each_counted_once(make_wo
     assert sorted(row["wamid"] for row in early) == sorted(posted)
 
 
-def test_a_body_at_the_limit_is_taken_and_one_above_it_is_not(make_world, model):
-    server, graph = make_world(model=model(echo), graph=OPEN_WINDOW)
-    body = json.dumps(text_body("wamid.big", "hello", PHONE)).encode()
-    assert server.post(body.ljust(LIMIT)).status_code == 200
-    assert server.post(body.ljust(LIMIT + 1)).status_code == 413
-    assert graph.reply("p1") == "you said: hello"
-
-
 HUGE = {
     "letters": "x" * 1_000_000,
     "one word, many lines": "word\n" * 200_000,
@@ -88,30 +67,22 @@ HUGE = {
 }
 
 
-def test_a_million_characters_are_answered_and_the_server_stays_small(make_world, model):
-    server, graph = make_world(model=model(echo), crowd=len(HUGE) + 1, graph=OPEN_WINDOW)
-    graph.say(f"p{len(HUGE)}", "hello")
-    graph.reply(f"p{len(HUGE)}")
+def test_a_million_characters_are_answered_and_the_server_stays_small(make_world):
+    server, graph = make_world(crowd=len(HUGE) + 1, graph=OPEN_WINDOW)
+    other = f"p{len(HUGE)}"
+    graph.say(other, "1+1")
+    graph.reply(other)
     before = resident(server)
     for n, text in enumerate(HUGE.values()):
         raw = json.dumps(text_body(f"wamid.{n}", text, phone_of(n)), ensure_ascii=False).encode()
         assert len(raw) < LIMIT
         assert server.post(raw).status_code == 200
         assert server.healthy()
+    graph.say(other, "2+2")
+    assert "4" in graph.reply(other, 2, seconds=60)
     for n, name in enumerate(HUGE):
         assert graph.reply(f"p{n}", seconds=60), name
     assert resident(server) - before < MEMORY
-
-
-def test_a_million_characters_are_answered_by_the_offline_model_too(make_world):
-    server, graph = make_world(crowd=len(HUGE) + 1, graph=OPEN_WINDOW)
-    for n, text in enumerate(HUGE.values()):
-        raw = json.dumps(text_body(f"wamid.{n}", text, phone_of(n)), ensure_ascii=False).encode()
-        assert server.post(raw).status_code == 200
-    graph.say(f"p{len(HUGE)}", "2+2")
-    assert "4" in graph.reply(f"p{len(HUGE)}", seconds=60)
-    for n, name in enumerate(HUGE):
-        assert graph.reply(f"p{n}", seconds=60), name
 
 
 def test_deep_and_wide_json_is_taken_and_the_server_stays_small(make_world, model):

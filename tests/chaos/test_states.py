@@ -48,7 +48,6 @@ metadata:
 
 INBOX = "SELECT 1 FROM inbox"
 TURN = "SELECT 1 FROM turns"
-BEGUN = "SELECT 1 FROM turns WHERE attempts = 1"
 ROUTE = "SELECT 1 FROM journal WHERE key = 'route'"
 INTENT = "SELECT 1 FROM journal WHERE key LIKE 'intent:{}:%'"
 RESULT = "SELECT 1 FROM journal WHERE key LIKE 'tool:{}:%'"
@@ -60,21 +59,17 @@ DEATHS = {
     "message not yet committed": (INBOX, "BEFORE"),
     "message committed": (INBOX, "AFTER"),
     "turn made": (TURN, "AFTER"),
-    "attempt counted": (BEGUN, "AFTER"),
     "route recorded": (ROUTE, "AFTER"),
     "model's answer and intent lost": (INTENT.format(0), "BEFORE"),
     "answer and intent recorded, tool not run": (INTENT.format(0), "AFTER"),
     "tool run, result lost": (RESULT.format(0), "BEFORE"),
-    "result recorded": (RESULT.format(0), "AFTER"),
     "answer and intent of an idempotent tool recorded": (INTENT.format(1), "AFTER"),
     "idempotent tool run, result lost": (RESULT.format(1), "BEFORE"),
     "last answer and reply lost": (OUTBOX.format("ready"), "BEFORE"),
     "last answer and reply committed": (OUTBOX.format("ready"), "AFTER"),
     "on the wire": (OUTBOX.format("sending"), "AFTER"),
     "sent, not known": (OUTBOX.format("sent"), "BEFORE"),
-    "sent": (OUTBOX.format("sent"), "AFTER"),
     "first status not yet committed": (STATUS.format("sent"), "BEFORE"),
-    "last status": (STATUS.format("read"), "AFTER"),
 }
 
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 def test_each_voice_note_is_transcribed_and_answered_once(make_world, model):
     seed = int(os.environ.get("RECADO_SEED") or time.time())
-    kills = int(os.environ.get("RECADO_KILLS") or 25)
+    kills = int(os.environ.get("RECADO_KILLS") or 8)
     print(f"\nseed {seed} (RECADO_SEED={seed} replays it), {kills} kills")
     chance = random.Random(seed)
     heard: Counter[str] = Counter()

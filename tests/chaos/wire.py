@@ -32,14 +32,15 @@ def answer(status: int, body: bytes, *headers: str) -> bytes:
 class Wire:
     """Carries HTTP requests to `port`.
 
-    One that holds the bytes `marked` meets the next of `faults`; one that holds a key of `always` meets
-    that fault every time.
+    One that holds the bytes `marked` meets the next of `faults`, or of those in `of` for other bytes that it
+    holds; one that holds a key of `always` meets that fault every time.
     """
 
     def __init__(self, port: int, marked: bytes = b"") -> None:
         self.port = free_port()
         self.faults: list[Fault] = []
         self.met = b""  # the requests that met one of them
+        self.of: dict[bytes, list[Fault]] = {}
         self.always: dict[bytes, Fault] = {}
         self._far = port
         self._marked = marked
@@ -91,10 +92,13 @@ class Wire:
         for mark, fault in self.always.items():
             if mark in request:
                 return fault
-        if not self.faults or self._marked not in request:
+        if self._marked not in request:
+            return None
+        left = next((faults for held, faults in self.of.items() if held in request), self.faults)
+        if not left:
             return None
         self.met += request
-        return self.faults.pop(0)
+        return left.pop(0)
 
     async def _ask(self, request: bytes) -> bytes:
         reader, writer = await asyncio.open_connection("127.0.0.1", self._far, limit=LIMIT)

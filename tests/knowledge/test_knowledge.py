@@ -50,10 +50,15 @@ def test_questions_in_other_words_find_their_passage(tmp_path: Path) -> None:
     assert len(unknown) <= len(UNKNOWN) * 0.15
 
 
-def test_a_customer_is_told_what_stands_in_the_folder(make_world: Any) -> None:
+def test_a_customer_is_told_what_stands_in_the_folder_and_what_an_owner_publishes_from_the_chat(
+    make_world: Any,
+) -> None:
     server, graph = make_world(crowd=0, graph={"people": PEOPLE}, **BUSINESS)
+    graph.say("owner", "hola")
+    graph.reply("owner")
     graph.say("ana", "¿cuánto cuesta la limpieza?")
     assert "No entendí" in graph.reply("ana")
+    graph.reply("owner", 2)  # the alert of a first contact
     folder = server.folder / "knowledge"
     folder.mkdir()
     (folder / "precios.csv").write_text("Servicio;Precio\nLimpieza dental;$ 850\nBlanqueamiento;$ 2,400\n")
@@ -79,27 +84,24 @@ def test_a_customer_is_told_what_stands_in_the_folder(make_world: Any) -> None:
     assert "roto.pdf" in server.recado("knowledge", "check", fails=True)
     assert "Precio: $ 900" in server.recado("knowledge", "ask", "precio de la limpieza")
     assert "Nothing there answers this" in server.recado("knowledge", "ask", "¿venden pizza?")
-
-
-def test_an_owner_publishes_a_file_from_the_chat(make_world: Any) -> None:
-    server, graph = make_world(crowd=0, graph={"people": PEOPLE}, **BUSINESS)
+    (folder / "precios.csv").unlink()
     prices = server.folder / "workspace" / "precios.csv"
     prices.parent.mkdir(parents=True, exist_ok=True)
     prices.write_text("Producto;Precio\nCepillo;$ 45\n")
     graph.say("owner", "publica el archivo precios.csv para los clientes")
-    graph.reply("owner")
+    graph.reply("owner", 3)
     graph.say("owner", "sí")
-    assert "✓ precios.csv es ahora parte de lo que digo a los clientes" in graph.reply("owner", 2)
+    assert "✓ precios.csv es ahora parte de lo que digo a los clientes" in graph.reply("owner", 4)
     graph.say("ana", "¿cuánto cuesta el cepillo?")
-    assert graph.reply("ana").endswith("Precio: $ 45")
+    assert graph.reply("ana", 6).endswith("Precio: $ 45")
     graph.say("owner", "retira precios.csv de lo publicado")
-    wait_for(lambda: len(graph.sends("owner")) == 4, "the question, after the alert of a first contact")
+    graph.reply("owner", 5)
     graph.say("owner", "sí")
-    assert "ya no es parte" in graph.reply("owner", 5)
-    wait_for(lambda: not list((server.folder / "knowledge").iterdir()), "the file is gone")
+    assert "ya no es parte" in graph.reply("owner", 6)
+    wait_for(lambda: not (folder / "precios.csv").exists(), "the file is gone")
     graph.say("ana", "publica el archivo precios.csv para los clientes")
-    graph.reply("ana", 2)
-    assert not list((server.folder / "knowledge").iterdir())
+    graph.reply("ana", 7)
+    assert not (folder / "precios.csv").exists()
 
 
 def test_what_a_model_makes_up_is_caught_and_what_it_was_given_is_not() -> None:
@@ -122,7 +124,7 @@ def test_a_guest_is_told_no_price_that_a_model_made_up(make_world: Any, model: A
         return said["first"]
 
     played = model(play)
-    _, graph = make_world(model=played, crowd=0, graph={"people": PEOPLE}, **BUSINESS)
+    server, graph = make_world(model=played, crowd=0, graph={"people": PEOPLE}, **BUSINESS)
     graph.say("ana", "¿cuánto cuesta la limpieza?")
     assert graph.reply("ana") == "Eso no lo sé. ¿Aviso a una persona?"
     assert "$ 700" in played.main_calls[-1]["messages"][-1]["content"]
@@ -140,21 +142,13 @@ def test_a_guest_is_told_no_price_that_a_model_made_up(make_world: Any, model: A
     assert len(played.main_calls) == calls + 1
     graph.say("owner", "¿cuánto cuesta?")
     assert graph.reply("owner").startswith("Cuesta $ 700")  # an owner's own assistant is not checked
-
-
-def test_a_long_answer_keeps_nobody_waiting_while_it_is_checked(make_world: Any, model: Any) -> None:
-    def play(body: dict[str, Any]) -> str:
-        asks_again = "A check of your answer" in str(body["messages"][-1]["content"])
-        return "ok" if asks_again else "“Abrimos 9 a 18. " * 10_000
-
-    played = model(play)
-    server, graph = make_world(model=played, crowd=0, graph={"people": PEOPLE}, **BUSINESS)
+    said["first"], said["again"] = "“Abrimos 9 a 18. " * 10_000, "ok"
     graph.say("ana", "¿a qué hora abren?")
-    longest = 0.0
-    while not graph.sends("ana"):
+    longest, told = 0.0, len(graph.sends("ana"))
+    while len(graph.sends("ana")) == told:  # nobody waits while a long answer is checked
         began = time.monotonic()
         assert server.healthy()
         longest = max(longest, time.monotonic() - began)
         time.sleep(0.01)
-    assert graph.reply("ana") == "ok"
+    assert graph.reply("ana", 5) == "ok"
     assert longest < 1

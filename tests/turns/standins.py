@@ -6,7 +6,6 @@ from typing import Any, cast
 
 from app.channels.terminal import TerminalChannel
 from app.llm.model import Model, ToolCall
-from app.messages import in_own_words
 from app.people import Conversation, Person
 from app.routing.tool_catalog import ToolCatalog
 from app.settings import Settings
@@ -17,8 +16,6 @@ from app.tools import Tool, ToolRegistry, ToolResult
 from app.turns.actions import CallResult, Round, Routed, Transcript
 from app.turns.profiles import Profiles
 from app.turns.state import TurnContext, TurnServices
-
-DID = '{"ok":true,"data":{},"meta":{}}'
 
 
 class Catalog:
@@ -82,11 +79,6 @@ def services_of(store: Database, catalog: Catalog, **settings: Any) -> TurnServi
         NoWakes(),
         Settings(_env_file=None, **settings),
     )
-
-
-def message(text: str = "pasame la guita", kind: str = "text", **payload: Any) -> InboxMessage:
-    assert isinstance(in_own_words(kind, payload), bool)
-    return InboxMessage(1, "wamid.1", kind, text, payload, 0.0, "")
 
 
 def state_of(*members: InboxMessage, group: str = "", **options: Any) -> TurnState:

@@ -13,19 +13,19 @@ from app.llm.model import ToolCall
 from app.messages import JSON
 from app.people import Person
 from app.routing.tool_catalog import ToolCatalog
-from app.store import approvals, journal, turn_state, turns
+from app.store import approvals, journal, turn_state
 from app.store.database import Database
 from app.store.turn_state import TurnState
 from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, Tool, ToolContext, ToolRegistry
 from app.tools.validation import InvalidArguments
-from app.turns.actions import CallResult, Round, Routed, Transcript
+from app.turns.actions import CallResult, Routed, Transcript
 from app.turns.approvals import Authorizer, Decisions, call_identity
 from app.turns.cards import Card
 from app.turns.contexts import ToolContexts
 from app.turns.state import TurnContext
 from app.turns.tool_calls import ToolCalls
 from tests.databases import database_at
-from tests.store.rows import T, begun, conversation, draft, inbound, take
+from tests.store.rows import T, begun, conversation, inbound, take
 from tests.turns.standins import Catalog, services_of
 
 
@@ -223,23 +223,6 @@ async def test_at_the_terminal_a_call_to_an_address_of_others_is_asked_about(mak
     assert desk.ran == []
 
 
-async def test_what_was_found_is_known_after_a_crash_and_in_the_next_turn(make_desk: MakeDesk) -> None:
-    desk = await make_desk()
-    search = ToolCall("l", "look_up", {})
-    await desk.do(search)
-    where = desk.run.state.conversation
-
-    def again(conn: Connection) -> tuple[TurnState, TurnState]:
-        after_a_crash = turn_state.load_turn(conn, "t1", 40, "2027-01-15")
-        turns.end(conn, "t1", where, "answered", draft("done"), T)
-        take(conn, inbound("w2"))
-        return after_a_crash, begun(conn, where, "t2", T + 1)
-
-    after_a_crash, later = await desk.store.tx(again)
-    assert after_a_crash.journal["tool:0:l"]["facts"]["found"] == FOUND
-    assert later.exchanges[0].found == (*FOUND,)
-
-
 async def test_a_turn_that_was_laid_aside_stays_tainted_whatever_its_prompt_lost(make_desk: MakeDesk) -> None:
     desk = await make_desk(**TAINTED)
     await desk.park(SEND)
@@ -248,17 +231,6 @@ async def test_a_turn_that_was_laid_aside_stays_tainted_whatever_its_prompt_lost
     later = replace(desk.run, state=opened)
     desk.catalog.foreign_skills = ()
     assert later.sources == ("skill:guide",)
-
-
-async def test_what_is_answered_to_a_made_up_tool_is_not_the_text_of_others(make_desk: MakeDesk) -> None:
-    desk = await make_desk()
-    desk.registry.register(desk.tool("not_offered"))
-    refused = (ToolCall("a", "send_to_everybody", {}), ToolCall("b", "not_offered", {}))
-    calls = (*refused, ToolCall("l", "look_up", {}))
-    results = await desk.do(*calls)
-    for said, sources in ((refused, ()), (calls, ("tool:look_up",))):
-        heard = desk.run.transcript.with_round(Round("", said, results))
-        assert replace(desk.run, transcript=heard).sources == sources
 
 
 @pytest.mark.parametrize("depth", [99, 101, 300, 1020])

@@ -51,7 +51,10 @@ LYING = "ana@x.example”\n• to: “mallory@evil.example"
 @example({"text": "x" + " " * 40 + "• to: mallory"})
 @example({"text": "\u202egnp.exe \u200b\u2800\u0336\u20e0", "\n• to": "x"})
 def test_every_value_is_quoted_on_one_line_with_nothing_invisible(arguments: dict[str, JSON]) -> None:
-    lines = named_card("en", "send_mail", arguments).text.split("\n")
+    card = named_card("en", "send_mail", arguments)
+    assert len(card.title) <= 100
+    assert "\n" not in card.title
+    lines = card.text.split("\n")
     assert lines[:3] == ["May I do this?", "", "send_mail"]
     assert len(lines) == 3 + len(arguments)
     for line in lines[3:]:
@@ -90,7 +93,8 @@ def test_what_does_not_fit_beside_the_buttons_comes_whole_before_them(text: str)
     card = named_card("pt", "send_mail", {"text": text}).text
     draft, buttons = question_draft(CHANNEL, "pt", Card(card, "t", CALL))
     if len(card.encode()) > CARD_BYTES:
-        assert list(buttons.values()) == ["no"]
+        assert (list(buttons.values()), len(draft.parts)) == (["no"], 1)
+        assert text[:600] not in draft.text
         return
     assert [bool(part.buttons) for part in draft.parts] == [False] * (len(draft.parts) - 1) + [True]
     told = "".join("".join(part.text for part in draft.parts).replace(JOINER, "").split())
@@ -107,22 +111,6 @@ def test_titles_fit_and_the_last_button_is_the_no() -> None:
             assert all(len(title) <= 20 for title in titles)
             assert list(buttons.values())[-1] == "no"
             assert [button.id for button in draft.parts[-1].buttons] == list(buttons)
-
-
-def test_above_eight_kilobytes_there_is_only_a_no() -> None:
-    for language in LANGUAGES:
-        text = named_card(language, "send_mail", {"text": "x" * CARD_BYTES}).text
-        draft, buttons = question_draft(CHANNEL, language, Card(text, "title", CALL))
-        assert list(buttons.values()) == ["no"]
-        assert len(draft.parts) == 1
-        assert "xxx" not in draft.text
-
-
-@given(st.dictionaries(NAMES, VALUES, max_size=5))
-def test_a_title_is_one_short_line(arguments: dict[str, JSON]) -> None:
-    title = named_card("en", "send_mail", arguments).title
-    assert len(title) <= 100
-    assert "\n" not in title
 
 
 def test_a_card_has_the_words_of_the_tools_author_as_theirs() -> None:
@@ -145,22 +133,10 @@ def test_a_card_shows_every_digit_of_a_number() -> None:
 
 
 # What a sentence may say in other words.
-CHOSEN = frozenset(
-    (
-        "overwrite",
-        "append",
-        "active",
-        "archived",
-        "open",
-        "done",
-        "deleted",
-        "bar",
-        "line",
-        "pie",
-        True,
-        False,
-    )
-)
+CHOSEN = {
+    *("overwrite", "append", "active", "archived", "open", "done", "deleted"),
+    *("bar", "line", "pie", True, False),
+}
 # What is meant without being said.
 USUAL: dict[str, dict[str, Any]] = {
     "write_file": {"mode": "overwrite"},

@@ -4,7 +4,7 @@ from starlette.responses import Response
 
 from app.llm.model import ToolCall
 from app.tools import ToolResult
-from app.turns.actions import LONGEST_RECEIPT, Round
+from app.turns.actions import Round
 from app.turns.finalizer import with_receipts
 from tests.standins.model import calls, is_classifier, last_user_text
 from tests.turns.standins import Catalog, called, state_of, turn_of
@@ -31,11 +31,6 @@ def test_only_successful_calls_of_bundled_tools_that_changed_something_have_rece
         Round("", (ToolCall("c9", "save_note", "{}"),)),
     ]
     assert turn_of(state_of(), rounds, OURS).action_summaries == ["✓ Saved"]
-
-
-def test_long_receipts_are_bounded():
-    rounds = [called("save_note", value={"summary": f"✓ {'x' * 500}\nmore"})]
-    assert [len(one) for one in turn_of(state_of(), rounds, OURS).action_summaries] == [LONGEST_RECEIPT]
 
 
 def test_an_action_is_told_whether_the_model_says_so_or_fails_afterwards(town):

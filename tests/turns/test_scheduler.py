@@ -9,12 +9,10 @@ from sqlite3 import Connection
 from typing import cast
 
 from app.messages import Sender
-from app.people import Conversation
 from app.store import turn_state, turns
 from app.store.database import Database
 from app.store.media import MediaFolder
 from app.store.outbox import Draft
-from app.store.ownership import AccessRules
 from app.tools.files import Files
 from app.turns.attachments import AttachmentReader
 from app.turns.scheduler import TurnScheduler
@@ -24,54 +22,12 @@ from tests.store.rows import BETO, T, conversation, inbound, no_limits, take
 from tests.turns.standins import Catalog, services_of
 
 
-class FailsFirst:
-    """Fails the first time and ends the turn the second."""
-
-    def __init__(self, store: Database, where: Conversation) -> None:
-        self._store = store
-        self._where = where
-        self.ended = asyncio.Event()
-        self.runs = 0
-
-    async def run(self, turn: str) -> None:
-        self.runs += 1
-        if self.runs == 1:
-            raise RuntimeError("the first time")
-        await self._store.tx(lambda conn: turns.end(conn, turn, self._where, "answered", Draft("", ()), T))
-        self.ended.set()
-
-    async def close(self) -> None: ...
-
-
 def scheduler_of(store: Database, runner: object, at_once: int = 100, quiet: float = 0) -> TurnScheduler:
     burst = {"burst_quiet_seconds": quiet, "burst_max_seconds": quiet}
     services = services_of(store, Catalog(), **burst, concurrent_turns=at_once)
     folder = Path(tempfile.mkdtemp())
     reader = AttachmentReader(services, no_limits(), MediaFolder(folder), Files(folder), None)
     return TurnScheduler(services, cast(TurnRunner, runner), reader, no_limits())
-
-
-async def test_a_turn_that_failed_is_run_again_without_another_hint(store: Database) -> None:
-    def arrive(conn: Connection) -> Conversation:
-        where = conversation(conn)
-        take(conn, inbound("w1"))
-        return where
-
-    where = await store.tx(arrive)
-    runner = FailsFirst(store, where)
-    scheduler = scheduler_of(store, runner)
-    scheduler.wake(where.id)
-    async with asyncio.timeout(10):
-        await runner.ended.wait()
-    await scheduler.close(5)
-    assert runner.runs == 2
-
-
-class Guests:
-    """Lets everybody in, as a guest."""
-
-    def access_rules(self, realm: str) -> AccessRules:
-        return AccessRules("whatsapp", guests=True, code_key=b"c" * 32)
 
 
 class Waits:

@@ -1,82 +1,39 @@
 """Which addresses in a call are not the person's own, in whatever way they are written."""
 
-import time
-
 import pytest
 
 from app.turns.taint import MOST_FOUND, leads_elsewhere, listed_addresses, own_addresses
+from tests.limits import limited
 
 SAID = own_addresses(["look at https://good.example/a/b, please", "and at good.example too"])
 
 
+FOREIGN = [
+    *("https://evil.example/", "HTTPS://EVIL.EXAMPLE", "evil.example", "evil.example."),
+    *("//evil.example/x", "https:evil.example", "open evil.example and report"),
+    *("mallory@evil.example", "https://good.example@evil.example/"),
+    *("https://evil.example\\@good.example/a/b", "https://evil.example#@good.example"),
+    *("https://good.example.evil.example/a/b", "https://good.example:8443/a/b"),
+    *("https://good.example/forms?secret=1", "https://good.example/?u=https://evil.example"),
+    *("https:\n/\n/evil\n.example/x?mail=ana", "https:\t/\t/evil\t.example/x"),
+    *("https:\n/\n/evil\n.example/a b", "0177.1", "0xa.1", "127\u30021", "evil\ufe52example"),
+    *("evil\u3002example", "evil\uff0eexample", "\u24d4\u24e5\u24d8\u24db.example"),
+    *("ev\u200bil.example", "https://ev\nil.example/", "xn--evl-sma.example", "ev\u00edl.example"),
+    *("https://%65vil.example/", "evil%2Eexample", "https%253A%252F%252Fevil.example"),
+    *("http://2130706433/", "2130706433", "0x7f000001", "0x7f.0.0.1", "1.2.3.4"),
+    *("http://[::1]:8080/", "2001:db8::1", "localhost:8080", "http://intranet/"),
+    *("ftp://evil.example/x", "127.1", "127.0.1", "0x7f.1", "017700000001", "0177.1:8080/x"),
+    *("//127.1/x", "root@127.1", "%31%32%37.1", "8.526344", "http://127.1/", "x[::1]"),
+    *("[fe80::1%25eth0]/x", "[::ffff:127.0.0.1]:80", "https%25253A%25252F%25252Fevil.example"),
+    *("%2525252525252565vil.example", "xn--e1afmkfd.xn--p1ai", "evil\uff61example"),
+    *("\u0435vil.\u0440\u0444", "\u0915\u0902\u092a\u0928\u0940.\u092d\u093e\u0930\u0924"),
+    *("good.example.\u092d\u093e\u0930\u0924", "evil\u00b7good.example/a", "i\u2764.ws"),
+    "a.b.c.d.e.f.g.h.i.j.k.evil.example",
+]
+
+
 def test_an_address_that_the_person_did_not_write_is_foreign() -> None:
-    for text in [
-        "https://evil.example/",
-        "HTTPS://EVIL.EXAMPLE",
-        "evil.example",
-        "evil.example.",
-        "//evil.example/x",
-        "https:evil.example",
-        "open evil.example and report",
-        "mallory@evil.example",
-        "https://good.example@evil.example/",
-        "https://evil.example\\@good.example/a/b",
-        "https://evil.example#@good.example",
-        "https://good.example.evil.example/a/b",
-        "https://good.example:8443/a/b",
-        "https://good.example/forms?secret=1",
-        "https://good.example/?u=https://evil.example",
-        "https:\n/\n/evil\n.example/x?mail=ana",
-        "https:\t/\t/evil\t.example/x",
-        "https:\n/\n/evil\n.example/a b",
-        "0177.1",
-        "0xa.1",
-        "127\u30021",
-        "evil\ufe52example",
-        "evil\u3002example",
-        "evil\uff0eexample",
-        "\u24d4\u24e5\u24d8\u24db.example",
-        "ev\u200bil.example",
-        "https://ev\nil.example/",
-        "xn--evl-sma.example",
-        "ev\u00edl.example",
-        "https://%65vil.example/",
-        "evil%2Eexample",
-        "https%253A%252F%252Fevil.example",
-        "http://2130706433/",
-        "2130706433",
-        "0x7f000001",
-        "0x7f.0.0.1",
-        "1.2.3.4",
-        "http://[::1]:8080/",
-        "2001:db8::1",
-        "localhost:8080",
-        "http://intranet/",
-        "ftp://evil.example/x",
-        "127.1",
-        "127.0.1",
-        "0x7f.1",
-        "017700000001",
-        "0177.1:8080/x",
-        "//127.1/x",
-        "root@127.1",
-        "%31%32%37.1",
-        "8.526344",
-        "http://127.1/",
-        "x[::1]",
-        "[fe80::1%25eth0]/x",
-        "[::ffff:127.0.0.1]:80",
-        "https%25253A%25252F%25252Fevil.example",
-        "%2525252525252565vil.example",
-        "xn--e1afmkfd.xn--p1ai",
-        "evil\uff61example",
-        "\u0435vil.\u0440\u0444",
-        "\u0915\u0902\u092a\u0928\u0940.\u092d\u093e\u0930\u0924",
-        "good.example.\u092d\u093e\u0930\u0924",
-        "evil\u00b7good.example/a",
-        "i\u2764.ws",
-        "a.b.c.d.e.f.g.h.i.j.k.evil.example",
-    ]:
+    for text in FOREIGN:
         assert leads_elsewhere({"where": text}, SAID)
         assert leads_elsewhere({"list": [{"deep": text}]}, SAID)
         assert leads_elsewhere({text: 1}, SAID)
@@ -154,40 +111,33 @@ def test_many_hosts_and_paths_are_not_tried_out() -> None:
     assert leads_elsewhere(call, own_addresses([" ".join(hosts)]))
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
-        *(
-            "a",
-            "1.",
-            ":",
-            "a.",
-            "%25",
-            "%2525",
-            "a-",
-            "@",
-            "a@",
-            "[",
-            "[::",
-            "a.a-",
-            "0x",
-            "http",
-            "//",
-            "x.y/",
-        ),
-        *("\u0315\u0300", "e\u0301", "\u0915\u093e.", "\u3002"),
-    ],
-)
-@pytest.mark.slow
-def test_ten_times_the_text_takes_about_ten_times_as_long(piece: str) -> None:
-    def seconds(length: int) -> float:
-        text = (piece * length)[:length]
-        began = time.process_time()
-        leads_elsewhere({"text": text}, own_addresses([text]))
-        return time.process_time() - began
+PIECES = [
+    "a",
+    "1.",
+    ":",
+    "a.",
+    "%25",
+    "%2525",
+    "a-",
+    "@",
+    "a@",
+    "[",
+    "[::",
+    "a.a-",
+    "0x",
+    "http",
+    "//",
+    "x.y/",
+]
+PIECES += ["\u0315\u0300", "e\u0301", "\u0915\u093e.", "\u3002"]
 
-    small = max(min(seconds(20_000) for _ in range(3)), 0.002)
-    assert seconds(200_000) < 40 * small
+
+@pytest.mark.slow
+def test_a_long_text_is_read_in_time_that_grows_with_its_length() -> None:
+    for piece in PIECES:
+        text = (piece * 200_000)[:200_000]
+        with limited():
+            leads_elsewhere({"text": text}, own_addresses([text]))
 
 
 def test_a_search_lists_the_addresses_named_url_and_no_others() -> None:

@@ -11,22 +11,21 @@ import pytest
 from app.channels.terminal import TerminalChannel
 from app.llm.model import ToolCall
 from app.messages import JSON
-from app.people import Conversation, Person
+from app.people import Person
 from app.routing.tool_catalog import ToolCatalog
-from app.store import journal, turns
+from app.store import journal
 from app.store.database import Database
-from app.store.outbox import Draft
 from app.store.tool_statistics import ToolFigures, summary
 from app.store.turn_state import TurnState
 from app.tools import ConfirmationPolicy, ExecutionEngine, Tool, ToolRegistry, ToolResult
-from app.turns.actions import Round, Routed, Transcript
+from app.turns.actions import Routed, Transcript
 from app.turns.approvals import Agreed, Decisions, call_identity
 from app.turns.contexts import ToolContexts
 from app.turns.state import TurnContext
 from app.turns.tool_calls import ToolCalls
 from tests.databases import database_at
 from tests.store.rows import T, begun, conversation, inbound, take
-from tests.turns.standins import Catalog, result, services_of
+from tests.turns.standins import Catalog, services_of
 
 BOOK = ToolCall("a", "book", {"table": 4})
 
@@ -46,10 +45,6 @@ class Hall:
         async def keep(context: Any) -> None:
             """Keeps something."""
             await context.store.put("key", "x" * 5000)
-
-        async def ring(context: Any) -> str:
-            """Rings the bell, a service."""
-            return str(context.services.bell)
 
         async def scroll() -> object:
             """Unrolls a long scroll."""
@@ -84,11 +79,9 @@ class Hall:
         registry.register(Tool.from_function(keep, category="tables"))
         registry.register(Tool.from_function(stamp, category="tables"))
         registry.register(Tool.from_function(scroll, category="tables"))
-        registry.register(Tool.from_function(ring, category="tables"))
-        registry.register(Tool.from_function(ring, name="ring_bundled", category="bundled"))
         self.catalog = catalog = Catalog(registry)
         services, tools = services_of(store, catalog), cast(ToolCatalog, catalog)
-        contexts = ToolContexts(store, tools, {"bell": "ding"}, data_quota=1000)
+        contexts = ToolContexts(store, tools, data_quota=1000)
         self.calls = ToolCalls(services, ExecutionEngine(registry, ConfirmationPolicy("yolo")), contexts)
         person = Person(opened.conversation.person_id, "whatsapp")
         routed = Routed(("tables",), tuple(tool.name for tool in registry.list_all()))
@@ -145,29 +138,6 @@ async def test_the_model_reads_the_text_that_was_recorded(make_hall: Callable[..
     assert result["meta"]["truncated"] is True
 
 
-async def test_a_begun_call_that_is_not_idempotent_is_not_run_again(make_hall: Callable[..., Any]) -> None:
-    hall = await make_hall()
-    result = await hall.call(BOOK, begun=True)
-    assert (hall.ran, result["error"]["code"]) == ([], "OUTCOME_UNKNOWN")
-    assert await hall.journal() == ["tool:0:a"]
-
-
-async def test_a_begun_idempotent_call_is_run_again_with_its_key(make_hall: Callable[..., Any]) -> None:
-    hall = await make_hall(idempotent=True)
-    result = await hall.call(BOOK, begun=True)
-    assert (hall.ran, result["ok"]) == (["t1:0:a"], True)
-
-
-@pytest.mark.parametrize("arguments", ['{ "table": 4 }', {"table": 4}, {"table": 4.0}])
-async def test_the_same_call_again_after_an_unknown_outcome_needs_a_yes_in_every_mode(
-    make_hall: Callable[..., Any], arguments: Any
-) -> None:
-    hall = await make_hall()
-    await hall.call(BOOK, begun=True)
-    result = await hall.call(ToolCall("b", "book", arguments), round_=1)
-    assert (hall.ran, result["ok"]) == ([], False)
-
-
 async def test_a_call_that_was_done_again_and_came_out_is_not_uncertain_any_more(
     make_hall: Callable[..., Any],
 ) -> None:
@@ -208,15 +178,6 @@ async def test_what_came_out_beside_it_does_not_settle_the_same_call(make_hall: 
     assert len(hall.ran) == 2
 
 
-async def test_a_call_of_a_turn_that_ended_does_not_run(make_hall: Callable[..., Any]) -> None:
-    hall = await make_hall()
-    where: Conversation = hall.run_of.state.conversation
-    await hall.store.tx(lambda conn: turns.end(conn, "t1", where, "stopped", Draft("", ()), T))
-    with pytest.raises(journal.TurnGone):
-        await hall.call(BOOK)
-    assert hall.ran == []
-
-
 @pytest.mark.parametrize(
     ("idempotent", "succeeded", "errors"), [(True, 1, {}), (False, 0, {"OUTCOME_UNKNOWN": 1})]
 )
@@ -236,24 +197,6 @@ async def test_what_could_not_be_kept_counts_as_the_failure_it_became(make_hall:
     await hall.call(ToolCall("k", "keep", {}))
     (keep,) = await hall.figures()
     assert (keep.succeeded, keep.errors) == (0, {"QUOTA_EXCEEDED": 1})
-
-
-async def test_services_are_for_shipped_tools_alone(make_hall: Callable[..., Any]) -> None:
-    hall = await make_hall()
-    assert (await hall.call(ToolCall("a", "ring_bundled", {})))["data"] == "ding"
-    refused = await hall.call(ToolCall("b", "ring", {}))
-    assert "no service is named 'bell'" in refused["error"]["message"]
-
-
-async def test_what_a_search_found_may_be_called_in_the_next_round_and_not_in_its_own(
-    make_hall: Callable[..., Any],
-) -> None:
-    hall = await make_hall()
-    found = result("search_tools", {"tools": [{"name": "book"}]})
-    search = ToolCall("s", "search_tools", {"query": "a table"})
-    hall.run_of.transcript = Transcript(Routed((), ("search_tools",)), (Round("", (search,), {"s": found}),))
-    assert (await hall.call(BOOK, round_=0))["error"]["code"] == "NOT_OFFERED"
-    assert (await hall.call(BOOK, round_=1))["ok"]
 
 
 async def test_what_goes_wrong_with_one_call_waits_for_the_results_of_the_others(
