@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -47,19 +45,6 @@ def asked_to_write(played: Any) -> list[dict[str, Any]]:
     return [body for body in played.requests if is_writing(body)]
 
 
-def route(server: Any, message: str) -> str:
-    """The output of `recado route`."""
-    return subprocess.run(
-        [sys.executable, "-m", "app", "route", message],
-        cwd=server.folder,
-        env=server.env,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    ).stdout
-
-
 def test_the_model_writes_them_once_for_people_here_and_an_update_and_a_removal_follow(
     make_world: Any, model: Any, web: Web
 ) -> None:
@@ -74,7 +59,7 @@ def test_the_model_writes_them_once_for_people_here_and_an_update_and_a_removal_
     kept = json.loads(written(server).read_text())
     assert kept["high_tide"]["en"] == [SLANG]
     assert kept.keys() == {"high_tide", "ask_outside"}
-    assert "high_tide" in route(server, SLANG)
+    assert "high_tide" in server.recado("route", SLANG)
     graph.say("p0", SLANG)
     told(graph, "p0", f"you said: {SLANG}")
     assert "high_tide" in [tool["function"]["name"] for tool in played.main_calls[-1]["tools"]]
@@ -95,19 +80,7 @@ def test_the_model_writes_them_once_for_people_here_and_an_update_and_a_removal_
     assert not written(server).parent.exists()
 
 
-def test_what_the_author_wrote_wins_and_the_model_is_not_asked_about_it(
-    make_world: Any, model: Any, web: Web
-) -> None:
-    played = model(writes)
-    server, graph = make_world(start=False, model=played)
-    web.start(server)
-    install(graph, put(web, assets__phrases_dot_yaml=OWN), "Install+trust")
-    wait_for(lambda: asked_to_write(played), "the other tool's turn")
-    shown = json.loads(asked_to_write(played)[0]["messages"][1]["content"])
-    assert [one["tool"] for one in shown] == ["ask_outside"]
-
-
-def test_an_install_waits_for_no_phrases_and_a_kill_only_puts_them_off(
+def test_an_install_waits_for_no_phrases_a_kill_only_puts_them_off_and_what_the_author_wrote_wins(
     make_world: Any, model: Any, web: Web
 ) -> None:
     held = asyncio.Event()
@@ -122,8 +95,10 @@ def test_an_install_waits_for_no_phrases_and_a_kill_only_puts_them_off(
     played = model(play)
     server, graph = make_world(start=False, model=played)
     web.start(server)
-    install(graph, put(web), "Install+trust")
+    install(graph, put(web, assets__phrases_dot_yaml=OWN), "Install+trust")
     wait_for(lambda: asked_to_write(played), "the question to the model")
+    shown = json.loads(asked_to_write(played)[0]["messages"][1]["content"])
+    assert [one["tool"] for one in shown] == ["ask_outside"]  # not the one that has the author's
     say(graph, "p0", "high_tide", place="Lota")
     told(graph, "p0", "high at noon in Lota")
     server.kill()
