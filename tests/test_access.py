@@ -23,41 +23,24 @@ def request(peer: str | None = "127.0.0.1", **headers: str) -> Request:
 
 
 def test_this_machine_is_local() -> None:
-    for host in [
-        "localhost",
-        "localhost:8000",
-        "LOCALHOST",
-        "127.0.0.1",
-        "127.0.0.1:80",
-        "[::1]",
-        "[::1]:8000",
+    for host in (
+        *("localhost", "localhost:8000", "LOCALHOST", "127.0.0.1", "127.0.0.1:80", "[::1]", "[::1]:8000"),
         "127.0.0.2",
-    ]:
-        for peer in ["127.0.0.1", "127.8.9.10", "::1"]:
+    ):
+        for peer in ("127.0.0.1", "127.8.9.10", "::1"):
             assert is_local(request(peer, host=host))
 
 
 def test_another_peer_is_not_local() -> None:
-    for peer in ["192.168.1.5", "10.0.0.1", "8.8.8.8", "fe80::1", "0.0.0.0", "", "unix", None]:
+    for peer in ("192.168.1.5", "10.0.0.1", "8.8.8.8", "fe80::1", "0.0.0.0", "", "unix", None):
         assert not is_local(request(peer))
 
 
-HOSTS = [
-    "evil.example",
-    "localhost.evil.example",
-    "127.0.0.1.nip.io",
-    "evil.example:8000",
-    "recado.local",
-    "",
-    ":8000",
-    "192.168.1.5:8000",
-    "[::2]:8000",
-    "0.0.0.0:8000",
-    "localhost:80:evil",
-    "x@127.0.0.1",
-    "localhost:80@evil.example",
-    "127.0.0.1:x",
-]
+HOSTS = (
+    *("evil.example", "localhost.evil.example", "127.0.0.1.nip.io", "evil.example:8000", "recado.local", ""),
+    *(":8000", "192.168.1.5:8000", "[::2]:8000", "0.0.0.0:8000", "localhost:80:evil", "x@127.0.0.1"),
+    *("localhost:80@evil.example", "127.0.0.1:x"),
+)
 
 
 def test_another_host_name_is_not_local() -> None:
@@ -79,20 +62,12 @@ def test_of_two_hosts_none_counts() -> None:
         assert not is_local(twice)
 
 
-FORWARDED = [
-    *(
-        "Forwarded",
-        "X-Forwarded-For",
-        "X-Forwarded-Host",
-        "X-Forwarded-Proto",
-        "X-Forwarded",
-        "Via",
-        "X-Real-IP",
-    ),
-    *("Client-IP", "X-Client-IP", "True-Client-IP", "X-Cluster-Client-IP", "CF-Connecting-IP", "CF-Ray"),
-    *("Fly-Client-IP", "Fastly-Client-IP", "X-Original-Forwarded-For", "X-Original-Host"),
+FORWARDED = (
+    *("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded", "Via"),
+    *("X-Real-IP", "Client-IP", "X-Client-IP", "True-Client-IP", "X-Cluster-Client-IP", "CF-Connecting-IP"),
+    *("CF-Ray", "Fly-Client-IP", "Fastly-Client-IP", "X-Original-Forwarded-For", "X-Original-Host"),
     *("X-Envoy-External-Address", "x-forwarded-for"),
-]
+)
 
 
 def test_what_a_proxy_or_tunnel_forwarded_is_not_local() -> None:
@@ -118,28 +93,14 @@ def test_a_published_port_counts_whoever_the_peer_is() -> None:
     assert is_local(request("172.17.0.1"), published=True)
 
 
-@pytest.mark.parametrize(
-    ("header", "opens"),
-    [
-        ("Bearer s3cret", True),
-        ("bearer s3cret", True),
-        ("Bearer  s3cret ", True),
-        ("Bearer s3cre", False),
-        ("Bearer s3cretx", False),
-        ("Bearer ", False),
-        ("Bearer", False),
-        ("Basic s3cret", False),
-        ("s3cret", False),
-        ("", False),
-        ("Bearer sécret", False),
-    ],
-)
-async def test_the_token_opens_as_a_bearer(tmp_path: Path, header: str, opens: bool) -> None:
-    assert await AdminToken(tmp_path, "s3cret").opens(request(authorization=header)) is opens
-
-
-async def test_a_token_in_the_address_opens_nothing(tmp_path: Path) -> None:
-    assert not await AdminToken(tmp_path, "secret").opens(request())
+async def test_the_token_opens_as_a_bearer_and_not_in_the_address(tmp_path: Path) -> None:
+    token = AdminToken(tmp_path, "s3cret")
+    for header in ("Bearer s3cret", "bearer s3cret", "Bearer  s3cret "):
+        assert await token.opens(request(authorization=header))
+    for header in ("Bearer s3cre", "Bearer s3cretx", "Bearer ", "Bearer", "Basic s3cret", "s3cret", ""):
+        assert not await token.opens(request(authorization=header))
+    assert not await token.opens(request(authorization="Bearer sécret"))
+    assert not await AdminToken(tmp_path, "secret").opens(request())  # which has it in its query
 
 
 async def test_an_empty_token_file_opens_nothing(tmp_path: Path) -> None:

@@ -53,15 +53,14 @@ def grasping(url: str):
     return play
 
 
-@pytest.mark.parametrize("language", ASKS)
-def test_who_is_no_owner_installs_reads_and_sees_nothing(make_world, model, site, language):
+def test_who_is_no_owner_installs_reads_and_sees_nothing(make_world, model, site):
     url = f"http://127.0.0.1:{site.getsockname()[1]}/skill.zip"
     model_server = model(grasping(url))
     server, graph = make_world(model=model_server)
     graph.say("p0", "keep this")
     graph.reply("p0")
     model_server.requests.clear()
-    graph.say("p1", ASKS[language].format(url=url))
+    graph.say("p1", ASKS["en"].format(url=url))
     assert graph.reply("p1") == "I cannot do that for you."
     wait_for(lambda: not open_work(server), "the end")
 
@@ -79,6 +78,12 @@ def test_who_is_no_owner_installs_reads_and_sees_nothing(make_world, model, site
     assert refused >= {*OWNERS, "load_skill", "read_skill_file"}
     done = [content for content in told.values() if '"ok":true' in content]
     assert not any(name in content for name in (*OWNERS, "expand") for content in done)
+
+    model_server.requests.clear()
+    graph.say("p0", "install a skill for me")
+    wait_for(lambda: model_server.main_calls, "the owner's turn")
+    offered = {tool["function"]["name"] for tool in model_server.main_calls[0]["tools"]}
+    assert "install_skill_from_url" in offered
 
 
 def test_without_a_model_too_who_is_no_owner_is_told_who_may(offline_town, site):
@@ -101,15 +106,6 @@ def test_without_a_model_too_who_is_no_owner_is_told_who_may(offline_town, site)
         assert questions(graph, person) == []
     with pytest.raises(BlockingIOError):
         site.accept()
-
-
-def test_an_owner_is_offered_it(make_world, model):
-    model_server = model(grasping("https://x.invalid/"))
-    _, graph = make_world(model=model_server)
-    graph.say("p0", "install a skill for me")
-    wait_for(lambda: graph.sends("p0"), "something")
-    offered = {tool["function"]["name"] for tool in model_server.main_calls[0]["tools"]}
-    assert "install_skill_from_url" in offered
 
 
 def _made(model_server) -> list[dict]:

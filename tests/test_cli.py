@@ -3,7 +3,6 @@ import os
 import pty
 import re
 import select
-import shutil
 import signal
 import socket
 import sqlite3
@@ -19,7 +18,6 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from app.cli import app
-from app.cli.server import ServerGone, read_answer
 from tests.doctor.house import kept_environment
 from tests.forks import SERVE, ForkedServer, run_recado, start_at_terminal
 from tests.world import wait_for
@@ -151,7 +149,6 @@ def test_what_cannot_be_used_ends_with_one_clear_line(command: str, house: House
             ({"ALLOWED_PHONE_NUMBERS": "+52 55 1234 5678, hola"}, 2, "'hola' is no phone number"),
             ({"HOST": "no.such.host.invalid"}, 1, "cannot listen at no.such.host.invalid"),
             ({"GUEST_LIMIT": "ten"}, 2, "GUEST_LIMIT"),
-            ({"MONTHLY_MESSAGE_BUDGET": "25 EUR"}, 2, "MONTHLY_MESSAGE_BUDGET"),
         ]
     for variables, status, told in cases:
         shown = house.call(*command.split(), status=status, TIMEZONE="America/Lima", **variables)
@@ -258,31 +255,6 @@ def test_the_catalogue_and_the_check_never_run_a_tools_file(house: House) -> Non
     assert not (house.folder / "was-run").exists()
 
 
-@pytest.mark.slow
-def test_no_command_that_shows_tools_runs_those_of_the_release(tmp_path: Path) -> None:
-    """On a copy of the release, whose calculator would leave a mark."""
-    release = tmp_path / "release"
-    shutil.copytree(ROOT / "app", release / "app")
-    shutil.copytree(ROOT / "skills", release / "skills", ignore=shutil.ignore_patterns("__pycache__"))
-    code = release / "skills" / "calculator" / "scripts" / "tools.py"
-    code.write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n{code.read_text()}")
-    commands = ("catalog", "route calculate", "skills list", "skills check")
-    code = "import sys; from typer.testing import CliRunner; from app.cli import app\n" + "\n".join(
-        f"print(CliRunner().invoke(app, {command.split()!r}).stdout)" for command in commands
-    )
-    shown = subprocess.run(
-        [sys.executable, "-B", "-c", code],
-        cwd=release,
-        env={"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path / "data")},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    ).stdout
-    assert shown.count("calculator") >= len(commands)
-    assert not (tmp_path / "ran").exists()
-
-
 def test_the_check_fails_for_a_faulty_skill_and_goes_on(house: House) -> None:
     skill(house.folder / "mine", "broken", "def oops(:\n")
     skill(house.folder / "mine", "lamps", LAMPS)
@@ -313,17 +285,6 @@ def test_a_value_that_is_wrong_does_not_hide_misspelt_names(house: House) -> Non
     (house.folder / ".env").write_bytes(b"PORT=\xff\xfe\n")
     (line,) = house.call("doctor", status=1).stdout.splitlines()
     assert ".env is not UTF-8 text" in line
-
-
-def test_what_another_program_answers_is_not_taken_for_the_server() -> None:
-    for status, content in [
-        (200, b'{"data": []}'),
-        (404, b'{"error": "no such page"}'),
-        (404, b'{"detail": "Not Found"}'),
-        (200, b"[]"),
-    ]:
-        with pytest.raises(ServerGone):
-            read_answer(status, content)
 
 
 def test_a_machine_on_utc_is_asked_for_a_zone(house: House) -> None:
@@ -402,10 +363,7 @@ def test_a_piped_chat_answers_each_line_in_turn(house: House) -> None:
 
 
 def test_a_piped_chat_runs_only_what_needs_no_yes(house: House) -> None:
-    for options, expected in (
-        (["--dry-run"], "DRY-RUN"),
-        (["--mode", "confirm-all"], "[y/n/a]"),
-    ):
+    for options, expected in ((["--dry-run"], "DRY-RUN"), (["--mode", "confirm-all"], "[y/n/a]")):
         answers = house.run("chat", *options, typed="how much is 17*23?").stdout
         assert expected in answers
         assert "391" not in answers
@@ -428,7 +386,9 @@ def talk_at_a_terminal(house: House, *options: str) -> None:
         assert terminal.status() == 0
 
 
-def test_questions_come_to_the_terminal_with_and_without_a_server(house: House) -> None:
+def test_questions_come_to_the_terminal_with_and_without_a_server_and_after_one_was_killed(
+    house: House,
+) -> None:
     talk_at_a_terminal(house, "--mode", "confirm-all")
     house.variables |= {"BURST_QUIET_SECONDS": "0", "CONFIRMATION_MODE": "confirm-all"}
     process = house.start(free_port())
@@ -436,8 +396,11 @@ def test_questions_come_to_the_terminal_with_and_without_a_server(house: House) 
     shown = house.run("chat", typed="how much is 17*23?\na\nhow much is 2*2?\n", status=130).stdout
     assert "Shall I work this out?" in shown
     assert "391" not in shown
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(15) == 0
+    process.kill()
+    process.wait(10)
+    assert (house.folder / "data" / "server.json").exists()
+    assert "391" in house.run("chat", typed="how much is 17*23?\ny\n").stdout
+    house.call("people", "allow", "+34600111222")
 
 
 def test_ctrl_c_leaves_the_terminal_cleanly(house: House) -> None:
@@ -484,15 +447,6 @@ def test_beside_a_server_commands_go_through_it(served: House) -> None:
     assert re.search(r"^OK   server: runs at http://127\.0\.0\.1", report, re.MULTILINE)
     assert re.search(r"^OK   database: .* is sound", report, re.MULTILINE)
     assert renewed not in report
-
-
-def test_what_a_killed_server_leaves_behind_holds_nobody_up(house: House) -> None:
-    process = house.start(free_port())
-    process.kill()
-    process.wait(10)
-    assert (house.folder / "data" / "server.json").exists()
-    assert "391" in house.run("chat", typed="how much is 17*23?\n").stdout
-    house.call("people", "allow", "+34600111222")
 
 
 class Terminal:

@@ -259,17 +259,17 @@ def test_a_place_a_contact_and_forwarded_words_are_still_themselves_in_later_pro
 def test_who_writes_too_fast_is_told_once_and_every_message_is_answered_those_that_waited_with_a_quote(
     make_world, model
 ):
-    server, graph = make_world(model=model(echo), RATE_LIMIT_MAX="2", RATE_LIMIT_WINDOW="1")
-    wamids = [graph.say("p0", text) for text in ("m1", "m1", "m2", "m3", "m3", "m4")]  # the same words again
-    wait_for(lambda: len(server.rows("SELECT 1 FROM inbox")) == 6, "every message to come in")
+    server, graph = make_world(model=model(echo), RATE_LIMIT_MAX="2", RATE_LIMIT_WINDOW="2")
+    wamids = [graph.say("p0", text) for text in ("m1", "m1", "m2", "m3")]  # the same words again
+    wait_for(lambda: len(server.rows("SELECT 1 FROM inbox")) == 4, "every message to come in")
     wait_for(lambda: not open_work(server), "every message to be answered")
     notices = [text for text in graph.texts("p0") if not text.startswith("you said")]
     assert len(notices) == 1
     said = server.rows("SELECT count(*) AS n FROM messages WHERE direction = 'in' AND turn_id IS NOT NULL")
-    assert said[0]["n"] == 6
+    assert said[0]["n"] == 4
     quoted = {send["body"]["text"]["body"]: send["body"].get("context") for send in graph.sends("p0")}
     assert quoted["you said: m1"] is None
-    assert quoted["you said: m4"] == {"message_id": wamids[-1]}
+    assert quoted["you said: m3"] == {"message_id": wamids[-1]}
 
 
 def test_a_body_older_than_redeliveries_is_a_dead_letter(town):
@@ -363,24 +363,34 @@ def test_a_phone_with_another_user_id_is_frozen_until_confirmed(town):
 
 
 @pytest.mark.slow
-def test_sigterm_gives_unfinished_turns_back_and_ends_with_0(make_world, model):
+def test_turns_that_wait_for_their_place_have_not_begun_and_sigterm_gives_back_the_others(make_world, model):
     async def play(body):
         if not is_classifier(body) and "patience" in last_user_text(body) and not finished:
             await asyncio.sleep(30)
         return echo(body)
 
     finished: list[bool] = []
-    server, graph = make_world(model=model(play))
+    server, graph = make_world(model=model(play), CONCURRENT_TURNS="1")
+    turns = "SELECT state, attempts FROM turns ORDER BY created_at"
     graph.say("p0", "patience")
     wait_for(lambda: server.rows("SELECT 1 FROM journal"), "the turn to be under way")
+    for person in ("p1", "p2"):
+        graph.say(person, "hello")
+    wait_for(lambda: len(server.rows(turns)) == 3, "the turns of the others")
+    assert [tuple(row) for row in server.rows(turns)] == [("running", 1), ("queued", 0), ("queued", 0)]
+    graph.say("p1", "/stop")
+    wait_for(lambda: graph.log()["pending"] == 0, "the stop to arrive")
     started = time.monotonic()
     assert server.stop() == 0
     assert time.monotonic() - started < 10
-    (turn,) = server.rows("SELECT state, attempts FROM turns")
-    assert (turn["state"], turn["attempts"]) == ("queued", 0)
+    assert {tuple(row) for row in server.rows(turns)} <= {("queued", 0), ("done", 0)}
     finished.append(True)
     server.start()
     assert graph.reply("p0") == "you said: patience"
+    assert graph.reply("p2") == "you said: hello"
+    assert "Stopped" in graph.reply("p1")
+    wait_for(lambda: not open_work(server), "the end")
+    assert len(graph.sends("p1")) == 1
 
 
 def test_in_a_group_no_tool_and_nothing_of_the_person_is_shown(town):

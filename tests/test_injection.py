@@ -236,22 +236,8 @@ def name(attack: Attack) -> None:
     assert attack.server.post(body).status_code == 200
 
 
-SOURCES = [
-    *(
-        page,
-        search,
-        file,
-        mail,
-        forwarded,
-        forwarded_often,
-        quoted,
-        contact_card,
-        location,
-        caption,
-        file_name,
-    ),
-    *(history, note, skill_text, group_member, name),
-]
+SOURCES = [page, search, file, mail, forwarded, forwarded_often, quoted, contact_card, location, caption]
+SOURCES += [file_name, history, note, skill_text, group_member, name]
 WITHOUT_TOOLS = {group_member, name}
 """Where nothing that could be obeyed reaches a model that has tools."""
 LANGUAGES = list(ORDER)

@@ -2,43 +2,47 @@
 
 import json
 import re
-from functools import partial
+from collections import defaultdict
 
 import pytest
 
 from tests.standins.model import calls, is_classifier, last_user_text
-from tests.world import Graph, open_work, text_body, wait_for, world
-
-ANA = "12125550000"
+from tests.world import Town, open_work, text_body, wait_for
 
 
 class Chat:
-    """People who write and wait for the answer."""
+    """Newcomers of a server, by names of the test's own, who write and wait for the answer."""
 
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
+    def __init__(self, town: Town) -> None:
+        self.server, self._graph = town.server, town.graph
+        self._people = defaultdict(town.newcomer)
 
     def ask(self, **said: str) -> dict[str, str]:
         """What each of these people, who write at the same time, is answered."""
-        before = {person: len(self._graph.sends(person)) for person in said}
-        for person, text in said.items():
-            self._graph.say(person, text)
-        return {person: self._graph.reply(person, before[person] + 1) for person in said}
+        people = {name: self._people[name] for name in said}
+        before = {name: len(self._graph.sends(person)) for name, person in people.items()}
+        for name, person in people.items():
+            self._graph.say(person, said[name])
+        return {name: self._graph.reply(person, before[name] + 1) for name, person in people.items()}
 
-    def question(self, person: str) -> str:
+    def one(self, text: str) -> str:
+        return self.ask(somebody=text)["somebody"]
+
+    def question(self) -> str:
         """What the last question to somebody says."""
-        return str(self._graph.sends(person)[-1]["body"]["interactive"]["body"]["text"])
+        return str(self._graph.sends(self._people["somebody"])[-1]["body"]["interactive"]["body"]["text"])
+
+    def phone(self, name: str) -> str:
+        return Town.phone(self._people[name])
 
 
-@pytest.fixture(scope="module")
-def offline(tmp_path_factory: pytest.TempPathFactory):
-    for server, graph in world(tmp_path_factory.mktemp("keeping")):
-        server.start()
-        yield server, Chat(graph)
+@pytest.fixture
+def offline(offline_town: Town) -> Chat:
+    return Chat(offline_town)
 
 
 def test_two_people_keep_their_own_at_the_same_time_and_find_it_after_a_restart(offline):
-    server, chat = offline
+    server, chat = offline.server, offline
     told = chat.ask(p0="recordá que mi hija se llama Ana", p1="lembra que sou vegetariano")
     assert told == {"p0": "✓ Lo recordaré: mi hija se llama Ana", "p1": "✓ Vou lembrar: sou vegetariano"}
     told = chat.ask(p0="crea el proyecto Casa", p1="cria o projeto Viagem")
@@ -92,7 +96,7 @@ def test_two_people_keep_their_own_at_the_same_time_and_find_it_after_a_restart(
 
 
 def test_a_note_is_changed_deleted_and_brought_back(offline):
-    ask = partial(_one, offline[1], "p2")
+    ask = offline.one
     assert ask("note buy bread") == "✓ Note saved: buy bread"
     assert ask("change note 1 to buy dark bread") == "✓ Note 1 changed: buy bread → buy dark bread"
     assert ask("delete note 1").startswith("✓ Note 1 deleted: buy dark bread")
@@ -100,11 +104,10 @@ def test_a_note_is_changed_deleted_and_brought_back(offline):
 
 
 def test_a_fact_gives_way_to_a_newer_one_and_is_forgotten(offline):
-    ask = partial(_one, offline[1], "p3")
+    ask = offline.one
     assert ask("recordá que vivo en Rosario") == "✓ Lo recordaré: vivo en Rosario"
     assert ask("ya no vivo en Rosario, ahora en Córdoba").startswith("✓ Lo recordaré: vivo en Córdoba")
-    last = ask("¿qué sabés de mí?").splitlines()[-1]
-    assert re.fullmatch(r"\d\. vivo en Córdoba", last), last  # numbers go on, whatever else was forgotten
+    assert re.fullmatch(r"\d\. vivo en Córdoba", ask("¿qué sabés de mí?").splitlines()[-1])
     gone = "✓ Olvidado: vivo en Córdoba. Deshacer: “recuerda que vivo en Córdoba”"
     assert ask("olvidá que vivo en Córdoba") == gone
     assert ask("deshacer") == "✓ Lo recordaré: vivo en Córdoba"
@@ -113,12 +116,11 @@ def test_a_fact_gives_way_to_a_newer_one_and_is_forgotten(offline):
 
 
 def test_a_whole_list_is_deleted_only_after_a_yes(offline):
-    _, chat = offline
-    ask = partial(_one, chat, "p2")
+    ask = offline.one
     ask("add milk and eggs to the shopping list")
     ask("put charger on the packing list")
     assert ask("delete the list") == "", "a question has buttons"
-    assert "Shall I delete the list “packing” with all that is on it?" in chat.question("p2")
+    assert "Shall I delete the list “packing” with all that is on it?" in offline.question()
     assert ask("no") == "All right, I will not do it."
     assert ask("my lists") == "Your lists:\n• Shopping: 2 left\n• Packing: 1 left"
     ask("delete the packing list")
@@ -127,7 +129,7 @@ def test_a_whole_list_is_deleted_only_after_a_yes(offline):
 
 
 def test_everything_is_forgotten_only_after_a_yes(offline):
-    ask = partial(_one, offline[1], "p3")
+    ask = offline.one
     ask("recordá que soy vegetariano")
     assert ask("olvidá todo lo que sabés de mí") == "", "a question has buttons"
     assert "soy vegetariano" in ask("¿qué sabés de mí?")
@@ -136,17 +138,13 @@ def test_everything_is_forgotten_only_after_a_yes(offline):
 
 
 def test_a_yes_does_not_count_once_something_was_said_that_may_have_been_a_no(offline):
-    ask = partial(_one, offline[1], "p2")
+    ask = offline.one
     ask("recordá que soy vegetariano")
     ask("olvidá todo lo que sabés de mí")
     ask("ni se te ocurra")
     assert "botones" in ask("sí")
     assert "soy vegetariano" in ask("¿qué sabés de mí?")
     assert "no lo hago" in ask("no la vayas a borrar")
-
-
-def _one(chat: Chat, person: str, text: str) -> str:
-    return chat.ask(**{person: text})[person]
 
 
 def keeper(body):
@@ -161,16 +159,15 @@ def keeper(body):
     return calls(("remember", {"fact": said.rpartition("remember that ")[2].strip('"]')}))
 
 
-def test_facts_stand_in_the_prompts_of_their_person_and_those_of_others_taint_the_turn(make_world, model):
-    model_server = model(keeper)
-    server, graph = make_world(model=model_server)
-    chat = Chat(graph)
+def test_facts_stand_in_the_prompts_of_their_person_and_those_of_others_taint_the_turn(town):
+    town.model.play, chat = keeper, Chat(town)
+    server, model_server = town.server, town.model
     chat.ask(p0="remember that I am allergic to alfa", p1="remember that I live in bravo")
-    body = text_body(
-        "wamid.f", "remember that the plumber is called charlie", ANA, context={"forwarded": True}
-    )
+    order, forwarded = "remember that the plumber is called charlie", {"forwarded": True}
+    body = text_body("wamid.plumber", order, chat.phone("p0"), context=forwarded)
     assert server.post(body).status_code == 200
-    graph.reply("p0", 2)
+    wait_for(lambda: server.rows("SELECT 1 FROM messages WHERE wamid = 'wamid.plumber'"), "the forwarded one")
+    wait_for(lambda: not open_work(server), "its answer")
     chat.ask(p0="/new", p1="/new")
     first = len(model_server.main_calls)
     chat.ask(p0="good morning", p1="good morning")

@@ -65,7 +65,23 @@ anything new?|see you tomorrow|bye|my name is John|I'm from Texas|I live in Denv
 the square root of 81|and on Tuesday?|what's left to do|make a list|send me the file
 how much does it cost|note that I owe Luis 200 dollars
 """
-UNKNOWN = ["", " ", "ok", "OK!", "👍", "😂😂😂", "2+2", "1.234,50", "5", "...", "???", "Ana", "Carlos", "no"]
+UNKNOWN = [
+    "",
+    " ",
+    "ok",
+    "OK!",
+    "👍",
+    "😂😂😂",
+    "2+2",
+    "1.234,50",
+    "5",
+    "...",
+    "???",
+    "Ana",
+    "Carlos",
+    "no",
+    "\x00",
+]
 UNKNOWN += [
     "https://example.com/the-best-way",
     "ana@example.com",
@@ -73,7 +89,6 @@ UNKNOWN += [
     "Tokio",
     "hmm…",
     "/help",
-    "\x00",
     "日本語",
 ]
 

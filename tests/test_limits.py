@@ -231,3 +231,8 @@ def test_a_budget_in_money_holds_for_a_country_without_a_rate(make_world: Any) -
             break
     assert 3 <= len(graph.sends("mx")) <= 6
     assert used(server)["cost"] == 0
+
+
+def test_a_budget_in_a_currency_without_rates_is_named_at_the_start(make_world: Any) -> None:
+    server, _ = make_world(start=False, crowd=0, MONTHLY_MESSAGE_BUDGET="25 EUR")
+    assert "MONTHLY_MESSAGE_BUDGET" in server.recado("serve", fails=True)

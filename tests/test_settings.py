@@ -38,20 +38,9 @@ def test_skills_find_variables_of_the_process_and_of_the_env_file(
     assert not [name for name, value in found.items() if value in ("hush-hush-hush-hush", "elsewhere")]
 
 
-def test_there_need_be_no_env_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("TIDES_STATION", "12")
-    assert skill_environment()["TIDES_STATION"] == "12"
-
-
 def test_our_own_settings_are_never_a_skills() -> None:
     for name in [*SECRET_VARIABLES, "DATA_DIR", "port", "Workspace_Dir", "LLM_MODEL"]:
         assert is_own(name)
-
-
-def test_other_variables_are() -> None:
-    for name in ["TIDES_STATION", "HOME", "RECADO"]:
-        assert not is_own(name)
 
 
 def test_a_path_may_begin_at_home_as_in_a_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

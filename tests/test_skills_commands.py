@@ -22,14 +22,14 @@ def house(tmp_path: Path) -> House:
 
 
 def test_from_nothing_to_a_tool_that_answers(house: House) -> None:
-    made = house.run("skills", "new", "groceries").stdout
+    made = house.call("skills", "new", "groceries").stdout
     assert "works from the next message on" in made
-    assert "0 with faults" in house.run("skills", "check", "mine/groceries").stdout
+    assert "0 with faults" in house.call("skills", "check", "mine/groceries").stdout
     assert re.search(
         r"^groceries +own process +add_to_groceries, show_groceries +ready$", _listed(house), re.M
     )
     assert re.search(
-        r"^add_to_groceries +groceries", house.run("route", "add milk to groceries").stdout, re.M
+        r"^add_to_groceries +groceries", house.call("route", "add milk to groceries").stdout, re.M
     )
     typed = ["add milk to groceries", "put bread on the list groceries", "what is on groceries?"]
     typed += ["¿qué hay en groceries?", ""]
@@ -39,9 +39,9 @@ def test_from_nothing_to_a_tool_that_answers(house: House) -> None:
     assert "En la lista: milk, bread." in answers
     with sqlite3.connect(house.folder / "data" / "recado.db") as database:
         traced = database.execute("SELECT DISTINCT catalog FROM model_calls").fetchall()
-    assert traced == [(json.loads(house.run("catalog", "--json").stdout)["hash"],)]
-    assert "read_skill_file" not in house.run("route", "add milk to groceries").stdout
-    assert "is kept in" in house.run("skills", "remove", "groceries").stdout
+    assert traced == [(json.loads(house.call("catalog", "--json").stdout)["hash"],)]
+    assert "read_skill_file" not in house.call("route", "add milk to groceries").stdout
+    assert "is kept in" in house.call("skills", "remove", "groceries").stdout
     assert "groceries" not in _listed(house)
 
 
@@ -52,12 +52,12 @@ def test_a_running_server_follows_at_the_next_message(house: House) -> None:
     try:
         asked = "add milk to groceries\n"
         assert "On the list" not in house.run("chat", typed=asked).stdout
-        house.run("skills", "new", "groceries")
+        house.call("skills", "new", "groceries")
         assert "✓ On the list: milk" in house.run("chat", typed=asked).stdout
         tools = house.folder / "mine" / "groceries" / "scripts" / "tools.py"
         tools.write_text(tools.read_text().replace("On the list: {thing}", "Noted: {thing}"))
         assert "✓ Noted: milk" in house.run("chat", typed=asked).stdout
-        house.run("skills", "remove", "groceries")
+        house.call("skills", "remove", "groceries")
         assert "✓" not in house.run("chat", typed=asked).stdout
     finally:
         server.send_signal(signal.SIGTERM)
@@ -67,17 +67,17 @@ def test_a_running_server_follows_at_the_next_message(house: House) -> None:
 def test_adding_and_removing_say_what_came_of_it(house: House) -> None:
     lamps(house.folder / "elsewhere")
     manifest = "elsewhere/lamps/SKILL.md"  # as a shell completes it: its folder is meant
-    assert "1 checked, 0 with faults" in house.run("skills", "check", manifest).stdout
-    added = house.run("skills", "add", manifest).stdout
+    assert "1 checked, 0 with faults" in house.call("skills", "check", manifest).stdout
+    added = house.call("skills", "add", manifest).stdout
     assert "Added lamps to " in added
     assert "tool: switch_lamp" in added
-    assert "remove that first" in house.run("skills", "add", "elsewhere/lamps", status=1).stderr
-    assert "no SKILL.md" in house.run("skills", "add", "elsewhere", status=1).stderr
-    house.run("skills", "remove", "lamps")
-    assert "comes with the release" in house.run("skills", "remove", "notes", status=1).stderr
+    assert "remove that first" in house.call("skills", "add", "elsewhere/lamps", status=1).stderr
+    assert "no SKILL.md" in house.call("skills", "add", "elsewhere", status=1).stderr
+    house.call("skills", "remove", "lamps")
+    assert "comes with the release" in house.call("skills", "remove", "notes", status=1).stderr
     assert len(list((house.folder / "data" / "skills-removed").iterdir())) == 1
     own_notes = str(lamps(house.folder / "elsewhere", "notes"))
-    assert "the release has a skill 'notes'" in house.run("skills", "add", own_notes, status=1).stderr
+    assert "the release has a skill 'notes'" in house.call("skills", "add", own_notes, status=1).stderr
 
 
 def test_an_address_is_refused_in_its_own_words(house: House) -> None:
@@ -114,7 +114,7 @@ def test_a_skill_that_the_server_set_aside_is_listed_so_until_it_is_mended(house
 
 def test_a_folder_that_cannot_be_written_is_named(house: House) -> None:
     (house.folder / "mine").write_text("no folder")
-    (line,) = house.run("skills", "new", "groceries", status=1).stderr.splitlines()
+    (line,) = house.call("skills", "new", "groceries", status=1).stderr.splitlines()
     assert "mine" in line
 
 
@@ -125,7 +125,7 @@ def test_a_folder_that_is_mounted_read_only_gets_its_cure(house: House) -> None:
     if subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("this user may not mount a disk")
     try:
-        (line,) = house.run("skills", "new", "groceries", status=1).stderr.splitlines()
+        (line,) = house.call("skills", "new", "groceries", status=1).stderr.splitlines()
     finally:
         subprocess.run(["umount", "--lazy", str(place)], check=True)
     assert "Read-only file system; give this account the folder" in line
@@ -134,7 +134,7 @@ def test_a_folder_that_is_mounted_read_only_gets_its_cure(house: House) -> None:
 def test_the_check_says_what_runs_a_script(house: House) -> None:
     folder = lamps(house.folder / "elsewhere", "pdf")
     (folder / "scripts" / "tools.py").rename(folder / "scripts" / "fill_form.py")
-    report = house.run("skills", "check", str(folder)).stdout
+    report = house.call("skills", "check", str(folder)).stdout
     assert "script: scripts/fill_form.py (python3) runs in the sandbox, after a yes" in report
 
 
@@ -145,7 +145,7 @@ def test_the_check_names_what_is_permissive_and_what_is_lacking(house: House) ->
         'def switch_lamp(room):\n    """Switches."""\n\n'
         "def bare():\n    pass\n"
     )
-    report = house.run("skills", "check").stdout
+    report = house.call("skills", "check").stdout
     assert "warning: switch_lamp: room: " in report
     assert "left out: bare has no docstring" in report
     assert "surely_not_installed" in report
@@ -156,40 +156,35 @@ def test_the_check_of_one_folder_says_under_which_names_its_tools_are_offered(ho
     for name in ("lamps", "lights"):
         folder = lamps(house.folder / "mine", name)
     clash = "clash: lights: the tool switch_lamp is offered as lights_switch_lamp"
-    assert clash in house.run("skills", "check", "mine/lights").stdout
-    assert "clash" not in house.run("skills", "check", "mine/lamps").stdout
+    assert clash in house.call("skills", "check", "mine/lights").stdout
+    assert "clash" not in house.call("skills", "check", "mine/lamps").stdout
     shutil.move(folder, house.folder / "lights")
-    assert "clash" not in house.run("skills", "check", "lights").stdout
+    assert "clash" not in house.call("skills", "check", "lights").stdout
 
 
 ESCAPES = "\x1b]0;own\x07\x9b2J\u202e"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "status", "shown"),
-    [
-        (("catalog", "--json"), 0, "\\u009b2J\\u202e"),
-        (("skills", "list"), 0, "\\u001b]0;own"),
-        (("skills", "check", f"no{ESCAPES}"), 1, "no\\u001b]0;own"),
-        (("skills", "remove", f"bad{ESCAPES}"), 0, "bad\\u001b]0;own"),
-        (("doctor",), 1, "bad\\u001b]0;own"),
-    ],
-)
-def test_a_terminal_is_told_nothing_by_a_folder(
-    arguments: tuple[str, ...], status: int, shown: str, house: House
-) -> None:
+def test_a_terminal_is_told_nothing_by_a_folder(house: House) -> None:
     lamp = lamps(house.folder / "mine", "lamps", says=f"Switches a lamp{ESCAPES}.")
     (lamp / "SKILL.md").write_text(
         f"---\nname: {json.dumps(f'lamps{ESCAPES}')}\ndescription: {json.dumps(ESCAPES)}\n---\n"
     )
     bad = lamps(house.folder / "mine", f"bad{ESCAPES}")
     (bad / "SKILL.md").write_text("none")
-    done = house.run(*arguments, status=status)
-    written = done.stdout + done.stderr
-    assert shown in written
-    assert not set(ESCAPES) & {"\x1b", "\x07", "\x9b", "\u202e"} & set(written)
-    if "--json" in arguments:
-        assert ESCAPES in json.loads(done.stdout)["functionSchema"][-1]["description"]
+    for arguments, status, shown in (
+        (("catalog", "--json"), 0, "\\u009b2J\\u202e"),
+        (("skills", "list"), 0, "\\u001b]0;own"),
+        (("skills", "check", f"no{ESCAPES}"), 1, "no\\u001b]0;own"),
+        (("doctor",), 1, "bad\\u001b]0;own"),
+        (("skills", "remove", f"bad{ESCAPES}"), 0, "bad\\u001b]0;own"),
+    ):
+        done = house.call(*arguments, status=status)
+        written = done.stdout + done.stderr
+        assert shown in written
+        assert not set(ESCAPES) & {"\x1b", "\x07", "\x9b", "\u202e"} & set(written)
+        if "--json" in arguments:
+            assert ESCAPES in json.loads(done.stdout)["functionSchema"][-1]["description"]
 
 
 def test_what_a_tool_says_in_the_terminal_is_only_text(house: House) -> None:
@@ -216,17 +211,17 @@ def test_the_catalogue_holds_what_the_model_sees(house: House) -> None:
     )
     (mine / "library").mkdir()
     shutil.copy(mine / "lamps" / "scripts" / "tools.py", mine / "library" / "tools.py")
-    catalogue = json.loads(house.run("catalog", "--json").stdout)
+    catalogue = json.loads(house.call("catalog", "--json").stdout)
     names = [schema["name"] for schema in catalogue["functionSchema"]]
     assert {"switch_lamp", "street_switch_lamp", "calculate"} <= set(names)
     assert len(names) == len(set(names)) == catalogue["count"]
     assert len([name for name in names if "switch_lamp" in name]) == 2
     assert catalogue["version"] == catalogue["hash"][:12]
-    assert "- street_switch_lamp: Switches a street lamp" in house.run("catalog").stdout
-    assert json.loads(house.run("catalog", "--json").stdout) == catalogue
-    house.run("skills", "remove", "street")
-    assert json.loads(house.run("catalog", "--json").stdout)["hash"] != catalogue["hash"]
+    assert "- street_switch_lamp: Switches a street lamp" in house.call("catalog").stdout
+    assert json.loads(house.call("catalog", "--json").stdout) == catalogue
+    house.call("skills", "remove", "street")
+    assert json.loads(house.call("catalog", "--json").stdout)["hash"] != catalogue["hash"]
 
 
 def _listed(house: House) -> str:
-    return house.run("skills", "list").stdout
+    return house.call("skills", "list").stdout

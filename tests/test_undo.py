@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.world import Graph, Server, world
+from tests.world import Town
 
 FORGET, PROJECT, REMINDERS = "forget everything", "a project", "all reminders"
 WORDS = {
@@ -11,12 +11,6 @@ WORDS = {
         "olvida todo lo que sabes de mí",
         "¿qué sabes de mí?",
         ["maní", "Ana"],
-    ),
-    ("pt", FORGET): (
-        ["lembra que sou vegetariano", "lembra que minha filha se chama Rosa"],
-        "esquece tudo sobre mim",
-        "o que você sabe de mim?",
-        ["vegetariano", "Rosa"],
     ),
     ("es", PROJECT): (
         ["crea el proyecto Cocina", "agrega comprar pintura al proyecto Cocina"],
@@ -30,46 +24,30 @@ WORDS = {
         "meus lembretes",
         ["pagar a luz", "levar o lixo"],
     ),
-    ("en", REMINDERS): (
-        ["remind me tomorrow at 9 to pay the bill", "remind me every monday at 8 to take the trash out"],
-        "cancel all my reminders",
-        "my reminders",
-        ["pay the bill", "take the trash out"],
-    ),
 }
 
 
-class Talk:
-    """One person's chat with the built-in model, which is asked about nothing."""
-
-    def __init__(self, graph: Graph, person: str) -> None:
-        self.graph, self.person = graph, person
-
-    def says(self, text: str) -> str:
-        before = len(self.graph.texts(self.person))
-        self.graph.say(self.person, text)
-        return self.graph.reply(self.person, before + 1)
-
-
-@pytest.fixture(scope="module")
-def graph(tmp_path_factory: pytest.TempPathFactory):
-    server: Server
-    for server, graph in world(tmp_path_factory.mktemp("undo"), crowd=20, CONFIRMATION_MODE="yolo"):
-        server.start()
-        yield graph
+YES = {"es": "sí", "pt": "sim"}
 
 
 @pytest.mark.parametrize(("language", "what"), WORDS)
-def test_the_receipt_names_words_that_bring_it_back(graph: Graph, language: str, what: str) -> None:
-    talk = Talk(graph, f"p{1 + list(WORDS).index((language, what))}")
+def test_the_receipt_names_words_that_bring_it_back(offline_town: Town, language: str, what: str) -> None:
+    graph, person = offline_town.graph, offline_town.newcomer()
+
+    def says(text: str) -> str:
+        before = len(graph.texts(person))
+        graph.say(person, text)
+        return graph.reply(person, before + 1)
+
     made, destroys, shows, found = WORDS[language, what]
     for text in made:
-        assert "✓" in talk.says(text), text
-    receipt = talk.says(destroys)
+        assert "✓" in says(text), text
+    says(destroys)  # which is asked about
+    receipt = says(YES[language])
     assert "✓" in receipt
-    assert not any(words in talk.says(shows) for words in found)
+    assert not any(words in says(shows) for words in found)
     undo = receipt.rpartition("“")[2].partition("”")[0]
-    talk.says(undo)
-    shown = talk.says(shows)
+    says(undo)
+    shown = says(shows)
     for words in found:
         assert words in shown

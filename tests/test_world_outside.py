@@ -102,11 +102,8 @@ class Chat:
     ("person", "said", "reply"),
     [
         ("ana", "che qué clima hace en Lima?", "Lima, Perú: 18 °C, parcialmente nublado"),
-        ("ana", "va a llover mañana en rosario", "Mañana en Rosario, Argentina: tormenta, 14 a 20 °C"),
-        ("ana", "pronostico para cordoba, españa", "Córdoba, España:\n• Hoy"),
         ("ana", "clima en cordoba", "Córdoba, Argentina: 18 °C"),
         ("ana", "hace frio en xyzzy", "No encontré el lugar «xyzzy»"),
-        ("joao", "como tá o tempo em Recife?", "Recife, Brasil: 18 °C, parcialmente nublado, sensação"),
         ("joao", "vai chover amanhã em recife", "Amanhã em Recife, Brasil: tempestade"),
         ("joao", "clima em córdoba", "Qual delas: Córdoba (Argentina) ou Córdoba (España)"),
         ("kim", "what's the weather like in Boston", "Boston, United States: 65 °F, partly cloudy"),
@@ -115,7 +112,6 @@ class Chat:
             "will it rain tomorrow in Boston?",
             "Tomorrow in Boston, United States: thunderstorm, 57 to 68 °F",
         ),
-        ("kim", "weekend forecast for Boston", "Boston, United States"),
     ],
 )
 def test_the_weather_by_words(chat: Chat, person: str, said: str, reply: str) -> None:
@@ -137,12 +133,9 @@ def test_the_usual_place_is_each_persons_own(chat: Chat) -> None:
 @pytest.mark.parametrize(
     ("person", "said", "reply"),
     [
-        ("ana", "busca en internet recetas de pan", "Encontré para «recetas de pan»:\n\n1. *Pan casero*"),
         ("joao", "pesquisa no google pão caseiro", "Encontrei para “pão caseiro”:\n\n1. *Pan casero*"),
         ("kim", "search the web for home made bread", 'I found for "home made bread":\n\n1. *Pan casero*'),
         ("ana", "leé {page} porfa", "*Pan*\n\n*Pan casero*\n\nHarina y agua."),
-        ("joao", "o que diz {page}", "*Pan*\n\n*Pan casero*\n\nHarina y agua."),
-        ("kim", "what does {page} say?", "*Pan*\n\n*Pan casero*\n\nHarina y agua."),
         ("ana", "lee http://169.254.169.254/latest/meta-data/", "no está en la internet pública"),
         ("kim", "open {engine}/config", "is not on the public internet"),
     ],

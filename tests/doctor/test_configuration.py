@@ -10,8 +10,6 @@ from app.settings import Settings
 from tests.doctor.report import found
 from tests.standins.answers import AnsweringServer
 
-KEY = "sk-the-key-of-the-operator"
-
 
 def test_an_empty_folder_is_sound_and_stays_empty(settings: Callable[..., Settings], tmp_path: Path) -> None:
     findings = list(examine(settings()))

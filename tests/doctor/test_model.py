@@ -5,8 +5,6 @@ from collections.abc import Callable
 import pytest
 
 from app.doctor import line
-from app.doctor.model import cure_of
-from app.llm.errors import ModelError
 from app.settings import Settings
 from tests.doctor.report import found
 from tests.standins.answers import Answer, AnsweringServer, Asked, Told
@@ -58,7 +56,6 @@ KEY = "sk-the-key-of-the-operator"
             "refuses tools",
             "choose a model",
         ),
-        ({CHAT: (429, {"error": {"message": "quota"}})}, {}, "FAIL", "429", "quota"),
     ],
 )
 def test_a_model_that_does_not_do_gets_its_cure(
@@ -144,27 +141,3 @@ def test_a_missing_classifier_is_named(server: AnsweringServer, settings: Callab
     (classifier,) = found(chosen, "classifier")
     assert classifier.level == "WARN"
     assert "ollama pull tiny" in classifier.cure
-
-
-@pytest.mark.parametrize(
-    ("base", "error", "cure"),
-    [
-        ("http://ollama:11434/v1", ModelError("small", "not_sent"), "docker compose up -d"),
-        (
-            "http://ollama:11434/v1",
-            ModelError("small answered 404: model not found", "status", status=404),
-            "with Ollama: ollama pull small",
-        ),
-        (
-            "",
-            ModelError("small answered 404: the model does not exist", "status", status=404),
-            "set LLM_MODEL",
-        ),
-        ("http://host:1/v1", ModelError("small", "timed_out"), "raise LLM_TIMEOUT"),
-        ("http://host:1", ModelError("small", "no_completion"), "http://host:1/v1"),
-    ],
-)
-def test_a_cure_fits_the_place_where_the_model_runs(
-    base: str, error: ModelError, cure: str, settings: Callable[..., Settings]
-) -> None:
-    assert cure in cure_of(error, settings(openai_base_url=base, llm_model="small"))

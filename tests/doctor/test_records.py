@@ -139,16 +139,6 @@ def test_a_database_that_is_not_ours_gets_its_cure(
     assert not (tmp_path / "data" / "recado.db.lock").exists()
 
 
-def test_a_data_folder_that_cannot_be_made_gets_its_cure(
-    settings: Callable[..., Settings], tmp_path: Path
-) -> None:
-    (tmp_path / "file").write_text("")
-    chosen = settings(database_url=f"sqlite:///{tmp_path}/file/recado.db")
-    (finding,) = found(chosen, "data folder")
-    assert finding.level == "FAIL"
-    assert "DATA_DIR" in finding.cure
-
-
 def test_messages_that_everybody_may_read_are_named(
     settings: Callable[..., Settings], tmp_path: Path
 ) -> None:

@@ -19,8 +19,6 @@ from tests.world import Server
 
 pytestmark = pytest.mark.slow
 
-SECONDS = 60
-
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:

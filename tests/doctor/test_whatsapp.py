@@ -33,7 +33,6 @@ def connected(server: AnsweringServer, settings: Callable[..., Settings]) -> Cal
 @pytest.mark.parametrize(
     ("reply", "part", "level", "cure"),
     [
-        (meta.number(), "WhatsApp number", "OK", ""),
         ((404, "nothing here"), "WhatsApp number", "FAIL", "API Setup"),
         (meta.error(403, 200, "Permissions error"), "WhatsApp token", "FAIL", "whatsapp_business_messaging"),
         (meta.error(500, 1, "unknown"), "WhatsApp number", "WARN", "try again"),
@@ -52,7 +51,6 @@ def test_what_meta_says_about_our_number_gets_its_cure(
 @pytest.mark.parametrize(
     ("changes", "level", "fact"),
     [
-        ({"expires_at": int(time.time()) + 60 * DAY}, "OK", "valid until"),
         ({"expires_at": int(time.time()) + 5 * DAY, "issued_at": 0}, "WARN", "the access token expires on"),
         ({"is_valid": False, "error": {"code": 190, "message": "logged out"}}, "FAIL", "logged out"),
         ({"scopes": ["whatsapp_business_messaging"]}, "WARN", "lacks whatsapp_business_management"),
@@ -80,27 +78,10 @@ def test_a_token_that_may_not_look_at_itself_is_looked_at_by_its_app(
     assert finding.level == "OK"
 
 
-def test_a_token_that_nobody_may_look_at_is_no_fault(connected: Callable[..., Settings]) -> None:
-    (finding,) = found(connected({DEBUG: (400, "{}")}), "WhatsApp token")
-    assert finding.level == "WARN"
-
-
-def test_the_account_is_taken_from_the_token_where_the_number_does_not_tell_it(
-    connected: Callable[..., Settings],
-) -> None:
-    (finding,) = found(connected({NUMBER: meta.number(health_status=None)}), "WhatsApp app")
-    assert finding.level == "OK"
-    unknown = {NUMBER: meta.number(health_status=None), DEBUG: meta.token(granular_scopes=[])}
-    (finding,) = found(connected(unknown), "WhatsApp app")
-    assert finding.level == "WARN"
-    assert "whatsapp_business_management" in finding.cure
-
-
 @pytest.mark.parametrize(
     ("reply", "fact"),
     [
         ((200, "<html>Are you sure?</html>"), "not with the challenge"),
-        ((302, ""), "(302)"),
         ((502, "bad gateway"), "the server behind it does not"),
         ((403, ""), "another verify token"),
         ((418, ""), "(418)"),

@@ -47,10 +47,7 @@ async def test_a_body_over_the_limit_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("start", "piece"),
-    [
-        (HEAD + b"\r\n", b"x" * 10_000),
-        (PACKED + gzip.compress(b"", mtime=0)[:10], EMPTY_BLOCKS),
-    ],
+    [(HEAD + b"\r\n", b"x" * 10_000), (PACKED + gzip.compress(b"", mtime=0)[:10], EMPTY_BLOCKS)],
 )
 async def test_a_body_without_end_is_cut_at_the_limit(start: bytes, piece: bytes) -> None:
     async def page(writer: asyncio.StreamWriter) -> None:
@@ -63,10 +60,7 @@ async def test_a_body_without_end_is_cut_at_the_limit(start: bytes, piece: bytes
 async def test_a_bomb_is_unpacked_no_further_than_the_limit() -> None:
     packed = gzip.compress(bytes(64 * 1024 * 1024), mtime=0)
     assert len(packed) < LIMIT
-    async with (
-        site({"/": answer(packed, content_encoding="gzip")}) as here,
-        reaching(here) as transport,
-    ):
+    async with site({"/": answer(packed, content_encoding="gzip")}) as here, reaching(here) as transport:
         await refusal(transport, "http://10.0.0.1/")  # so that the client is imported
         tracemalloc.start()
         assert await refusal(transport, here.url) == "TOO_LARGE"
@@ -92,12 +86,7 @@ async def test_what_was_not_asked_for_or_cannot_be_unpacked_is_refused() -> None
 
 
 @pytest.mark.parametrize(
-    ("start", "piece"),
-    [
-        (HEAD, b"X-A: b\r\n" * 100),
-        (b"", b"a" * 1000),
-    ],
-    ids=["headers", "no HTTP"],
+    ("start", "piece"), [(HEAD, b"X-A: b\r\n" * 100), (b"", b"a" * 1000)], ids=["headers", "no HTTP"]
 )
 async def test_a_head_without_end_is_refused(start: bytes, piece: bytes) -> None:
     async def page(writer: asyncio.StreamWriter) -> None:
@@ -109,11 +98,7 @@ async def test_a_head_without_end_is_refused(start: bytes, piece: bytes) -> None
 
 @pytest.mark.parametrize(
     ("start", "piece"),
-    [
-        (HEAD + b"Content-Length: 50000\r\n\r\n", b"x"),
-        (HEAD, b"x"),
-        (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
-    ],
+    [(HEAD + b"Content-Length: 50000\r\n\r\n", b"x"), (HEAD, b"x"), (b"", b"HTTP/1.1 100 Continue\r\n\r\n")],
     ids=["body", "head", "only beginnings"],
 )
 async def test_a_drip_does_not_outlast_the_time(start: bytes, piece: bytes) -> None:

@@ -98,10 +98,7 @@ async def test_the_machines_own_name_is_refused_as_the_system_resolves_it() -> N
 
 async def test_a_name_is_resolved_once_for_a_connection_and_that_answer_is_used() -> None:
     names = Names(site_test=[["127.0.0.1"], ["127.0.0.9"]])
-    async with (
-        site({"": answer(b"pinned")}) as here,
-        reaching(names=names, site_test=here) as transport,
-    ):
+    async with site({"": answer(b"pinned")}) as here, reaching(names=names, site_test=here) as transport:
         assert (await get(transport, f"http://site.test:{here.port}/")).body == b"pinned"
     assert names.asked == ["site.test"]
 

@@ -17,9 +17,8 @@ from app.store import approvals, journal, turn_state
 from app.store.database import Database
 from app.store.turn_state import TurnState
 from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, Tool, ToolContext, ToolRegistry
-from app.tools.validation import InvalidArguments
 from app.turns.actions import CallResult, Routed, Transcript
-from app.turns.approvals import Authorizer, Decisions, call_identity
+from app.turns.approvals import Authorizer, Decisions
 from app.turns.cards import Card
 from app.turns.contexts import ToolContexts
 from app.turns.state import TurnContext
@@ -33,7 +32,6 @@ async def _nobody(name: str, args: dict[str, JSON]) -> bool:
     raise NoTTYError("nobody to ask")
 
 
-FOUND = ["https://found.example/"]
 FETCH = ToolCall("f", "fetch", {"url": "https://evil.example/"})
 
 
@@ -159,15 +157,6 @@ async def test_a_yes_for_good_is_none_to_do_it_twice_in_one_round(make_desk: Mak
     assert (desk.ran, sorted(results)) == (["send"], ["s", "t"])
 
 
-async def test_what_is_harmless_runs_as_often_as_it_is_called(make_desk: MakeDesk) -> None:
-    desk = await make_desk()
-    desk.registry.register(desk.tool("look", harmless=True))
-    routed = Routed((), tuple(tool.name for tool in desk.registry.list_all()))
-    desk.run.transcript = Transcript(routed)
-    await desk.do(ToolCall("a", "look", {}), ToolCall("b", "look", {}))
-    assert desk.ran == ["look", "look"]
-
-
 @pytest.mark.parametrize("ids", [("a", "a#2"), ("a#2", "a"), ("a:b", "a"), ("#", "#2")])
 async def test_whatever_ids_a_model_gives_its_calls_each_has_its_own_questions(
     make_desk: MakeDesk, ids: tuple[str, str]
@@ -195,20 +184,6 @@ async def test_a_tool_that_was_not_there_when_the_call_was_judged_does_not_run(m
     assert desk.ran == []
 
 
-async def test_arguments_that_pass_only_the_second_look_do_not_run(make_desk: MakeDesk) -> None:
-    looks: list[int] = []
-
-    def check(arguments: dict[str, JSON], context: ToolContext) -> None:
-        looks.append(1)
-        if len(looks) == 1:
-            raise ValueError("not there yet")
-
-    desk = await make_desk(**TAINTED)
-    desk.registry.register(desk.tool("fetch", check=check), allow_override=True)
-    assert "NO_TTY" in (await desk.do(FETCH))["f"].text
-    assert (desk.ran, len(looks)) == ([], 2)
-
-
 async def test_at_the_terminal_a_call_to_an_address_of_others_is_asked_about(make_desk: MakeDesk) -> None:
     asked: list[str] = []
 
@@ -231,18 +206,3 @@ async def test_a_turn_that_was_laid_aside_stays_tainted_whatever_its_prompt_lost
     later = replace(desk.run, state=opened)
     desk.catalog.foreign_skills = ()
     assert later.sources == ("skill:guide",)
-
-
-@pytest.mark.parametrize("depth", [99, 101, 300, 1020])
-def test_a_call_is_known_again_however_deep_its_arguments_go(depth: int) -> None:
-    def take(items: list) -> None:  # type: ignore[type-arg]
-        """Takes them."""
-
-    call = ToolCall("c", "take", f'{{"items": {"[" * depth + "]" * depth}}}')
-    tool = Tool.from_function(take)
-    assert call_identity(tool, call) == call_identity(tool, call)
-    if depth < 100:
-        assert tool.validate_args(call.arguments)
-    else:
-        with pytest.raises(InvalidArguments, match="nested too deeply"):
-            tool.validate_args(call.arguments)

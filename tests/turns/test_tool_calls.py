@@ -56,10 +56,6 @@ class Hall:
             await self.gate.wait()
             return "waited"
 
-        def look_up(words: str) -> list[dict[str, str]]:
-            """Looks words up."""
-            return [{"title": words, "url": "https://found.example/a", "snippet": "https://other.example/"}]
-
         async def stamp(slip: dict[str, Any]) -> ToolResult:
             """Stamps a slip; of the first time nobody hears."""
             self.ran.append("stamp")
@@ -73,8 +69,6 @@ class Hall:
         self.gate = asyncio.Event()
         self.registry = registry = ToolRegistry()
         registry.register(Tool.from_function(wait, category="tables"))
-        registry.register(Tool.from_function(look_up, category="bundled", permits_addresses=True))
-        registry.register(Tool.from_function(look_up, name="look_up_elsewhere", category="tables"))
         registry.register(Tool.from_function(book, idempotent=idempotent, category="tables"))
         registry.register(Tool.from_function(keep, category="tables"))
         registry.register(Tool.from_function(stamp, category="tables"))
@@ -150,13 +144,6 @@ async def test_a_call_that_was_done_again_and_came_out_is_not_uncertain_any_more
     assert len(hall.ran) == 2
 
 
-async def test_other_arguments_after_an_unknown_outcome_run(make_hall: Callable[..., Any]) -> None:
-    hall = await make_hall()
-    await hall.call(BOOK, begun=True)
-    await hall.call(ToolCall("b", "book", {"table": 5}), round_=1)
-    assert hall.ran == ["t1:1:b"]
-
-
 @pytest.mark.parametrize("written", [dict, lambda arguments: orjson.dumps(arguments).decode()])
 async def test_a_call_is_the_same_again_whatever_the_tool_made_of_its_arguments(
     make_hall: Callable[..., Any], written: Callable[[Any], Any]
@@ -209,15 +196,3 @@ async def test_what_goes_wrong_with_one_call_waits_for_the_results_of_the_others
         await hall.calls.run(hall.run_of, 0, both, frozenset(), Decisions())
     assert "tool:0:w" in await hall.journal()
     assert hall.ran == []
-
-
-@pytest.mark.parametrize(
-    ("tool", "found"), [("look_up", ["https://found.example/a"]), ("look_up_elsewhere", [])]
-)
-async def test_only_what_a_search_lists_as_its_addresses_is_kept_as_found(
-    make_hall: Callable[..., Any], tool: str, found: list[str]
-) -> None:
-    hall = await make_hall()
-    await hall.call(ToolCall("s", tool, {"words": "https://asked.example/"}))
-    [row] = await hall.store.all("SELECT payload FROM journal WHERE key = 'tool:0:s'")
-    assert orjson.loads(row["payload"])["facts"]["found"] == found
