@@ -80,7 +80,19 @@ def test_the_model_writes_them_once_for_people_here_and_an_update_and_a_removal_
     assert not written(server).parent.exists()
 
 
-def test_an_install_waits_for_no_phrases_a_kill_only_puts_them_off_and_what_the_author_wrote_wins(
+def test_what_the_author_wrote_wins_and_the_model_is_not_asked_about_it(
+    make_world: Any, model: Any, web: Web
+) -> None:
+    played = model(writes)
+    server, graph = make_world(start=False, model=played)
+    web.start(server)
+    install(graph, put(web, assets__phrases_dot_yaml=OWN), "Install+trust")
+    wait_for(lambda: asked_to_write(played), "the other tool's turn")
+    shown = json.loads(asked_to_write(played)[0]["messages"][1]["content"])
+    assert [one["tool"] for one in shown] == ["ask_outside"]
+
+
+def test_an_install_waits_for_no_phrases_and_a_kill_only_puts_them_off(
     make_world: Any, model: Any, web: Web
 ) -> None:
     held = asyncio.Event()
@@ -95,10 +107,8 @@ def test_an_install_waits_for_no_phrases_a_kill_only_puts_them_off_and_what_the_
     played = model(play)
     server, graph = make_world(start=False, model=played)
     web.start(server)
-    install(graph, put(web, assets__phrases_dot_yaml=OWN), "Install+trust")
+    install(graph, put(web), "Install+trust")
     wait_for(lambda: asked_to_write(played), "the question to the model")
-    shown = json.loads(asked_to_write(played)[0]["messages"][1]["content"])
-    assert [one["tool"] for one in shown] == ["ask_outside"]  # not the one that has the author's
     say(graph, "p0", "high_tide", place="Lota")
     told(graph, "p0", "high at noon in Lota")
     server.kill()
