@@ -26,18 +26,14 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any, Web, str]]:
-    """A server, its graph, a site and a skill there, for tests that install nothing."""
+def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any, Web, str, ModelServer]]:
+    """A server, its graph, a site, a skill there and a model, for tests that install nothing."""
     web, played = Web(), ModelServer(obeys)
     options = {"OPENAI_BASE_URL": played.url, "LLM_MODEL": "stand-in"}
     for server, graph in world(tmp_path_factory.mktemp("quiet"), crowd=20, **options):
         web.start(server)
-        yield (
-            server,
-            graph,
-            web,
-            web.put("/tides.zip", {"SKILL.md": SKILL.format(address=""), "scripts/tools.py": TOOLS}),
-        )
+        tides = web.put("/tides.zip", {"SKILL.md": SKILL.format(address=""), "scripts/tools.py": TOOLS})
+        yield server, graph, web, tides, played
     played.stop()
     web.stop()
 
@@ -51,7 +47,9 @@ def installed(server: Any) -> list[Path]:
     return sorted((server.folder / "skills").glob("*/*/SKILL.md"))
 
 
-def test_the_card_comes_before_the_yes_and_the_skill_works_after_it(house: Any, tides: str) -> None:
+def test_the_card_comes_before_the_yes_and_an_update_and_a_removal_ask_too(
+    house: Any, web: Web, tides: str
+) -> None:
     server, graph = house
     say(graph, "p0", "install_skill_from_url", url=tides)
     card = asked(graph, "p0")["text"]
@@ -73,10 +71,30 @@ def test_the_card_comes_before_the_yes_and_the_skill_works_after_it(house: Any, 
     assert list(question["buttons"]) == ["Yes", "No"]
     press(graph, "p0", question, "Yes")
     assert "high at noon in Lota" in told(graph, "p0", "high at noon")
+    changed = TOOLS.replace("def high_tide", "def low_tide")
+    mapping = {"mcpServers": {"sea": {"url": "https://example.org/mcp", "headers": {"X-Key": "${KEY}"}}}}
+    files = {"SKILL.md": SKILL.format(address=web.site.url), "scripts/tools.py": changed}
+    web.put("/tides.zip", {**files, "mcp.json": json.dumps(mapping)})
+    install(graph, tides, count=4)
+    assert "Update the skill tides?" in questions(graph, "p0")[3]["text"]
+    wait_for(lambda: [*server.folder.glob("skills/tides/*/mcp.json")], "the update")
+    kept_as = SkillFile("tides", server.folder, tides).secrets_name("tides_sea")
+    Secrets(server.folder).put(kept_as, "KEY", "of the sea")
+    say(graph, "p0", "remove_skill", name="tides")
+
+    def removal() -> Any:  # perhaps after news of the server, which lacked its key at first
+        return next((one for one in questions(graph, "p0")[4:] if [*one["buttons"]] == ["Yes", "No"]), None)
+
+    question = wait_for(removal, "the question about the removal")
+    press(graph, "p0", question, "Yes")
+    told(graph, "p0", "✓ Removed: tides")
+    assert installed(server) == []
+    kept = [path.read_text() for path in (server.folder / "secrets").iterdir()]
+    assert "of the sea" not in "".join(kept)
 
 
 def test_after_a_no_or_a_look_nothing_is_installed(quiet: Any) -> None:
-    server, graph, _, tides = quiet
+    server, graph, _, tides, _ = quiet
     say(graph, "p0", "preview_skill_from_url", url=tides)
     assert "high_tide" in told(graph, "p0", "Nothing is installed yet")
     assert questions(graph, "p0") == []
@@ -86,34 +104,34 @@ def test_after_a_no_or_a_look_nothing_is_installed(quiet: Any) -> None:
     assert installed(server) == []
 
 
-@pytest.mark.parametrize("answer", ["Install", "No"])
-def test_what_is_asked_about_stays_until_the_question_ends(
-    answer: str, house: Any, web: Web, tides: str
-) -> None:
+def test_what_is_asked_about_stays_until_the_question_ends(house: Any, web: Web, tides: str) -> None:
     server, graph = house
-    say(graph, "p0", "install_skill_from_url", url=tides)
-    question = asked(graph, "p0")
-    (kept,) = (server.folder / "quarantine").iterdir()
+    other = SKILL.format(address="").replace("name: tides", "name: library")
+    asks = []
+    for address in (tides, web.put("/library.zip", {"SKILL.md": other})):
+        say(graph, "p0", "install_skill_from_url", url=address)
+        asks.append(asked(graph, "p0", len(asks) + 1))
+    kept = [*(server.folder / "quarantine").iterdir()]
 
     def a_week_later() -> None:
         server.stop()
-        os.utime(kept, (1000, 1000))
+        for folder in kept:
+            if folder.exists():
+                os.utime(folder, (1000, 1000))
         web.start(server)
 
     a_week_later()
-    wait_for(lambda: server.http.get("/health").json(), "the start")
-    press(graph, "p0", question, answer)
-    if answer == "Install":
-        told(graph, "p0", "✓ Installed: tides")
-        return
+    press(graph, "p0", asks[0], "Install")
+    told(graph, "p0", "✓ Installed: tides")
+    press(graph, "p0", asks[1], "No")
     told(graph, "p0", "DENIED")
-    assert kept.exists()
+    assert [folder.exists() for folder in kept].count(True) == 1
     a_week_later()
-    wait_for(lambda: not kept.exists(), "the sweep")
+    wait_for(lambda: not any(folder.exists() for folder in kept), "the sweep")
 
 
 def test_who_is_no_owner_installs_nothing_and_nothing_is_fetched(quiet: Any) -> None:
-    server, graph, web, tides = quiet
+    server, graph, web, tides, _ = quiet
     before = list(web.asked)
     for count, tool in enumerate(("install_skill_from_url", "preview_skill_from_url"), start=1):
         say(graph, "p1", tool, url=tides)
@@ -122,25 +140,29 @@ def test_who_is_no_owner_installs_nothing_and_nothing_is_fetched(quiet: Any) -> 
     assert installed(server) == []
 
 
-@pytest.mark.parametrize("tool", ["install_skill_from_url", "preview_skill_from_url"])
-def test_an_address_that_the_person_did_not_write_is_not_asked(
-    tool: str, make_world: Any, model: Any, web: Web, tides: str
-) -> None:
-    def led(body: dict[str, Any]) -> Any:
-        if is_classifier(body):
-            return '{"categories": ["expand"]}'
-        results = [one["content"] for one in body["messages"] if one["role"] == "tool"]
-        return "result: " + results[-1] if results else calls((tool, {"url": tides}))
+YOURSELF = "addresses that you write to me yourself"
 
-    server, graph = make_world(start=False, model=model(led))
-    web.start(server)
-    graph.say("p0", f"what about {tides.replace('tides', 'others')} ?")
-    assert "addresses that you write to me yourself" in graph.reply("p0")
-    assert web.asked == []
+
+def test_an_address_that_the_person_did_not_write_is_not_asked(quiet: Any) -> None:
+    _, graph, web, tides, played = quiet
+    before, unsaid = list(web.asked), tides.replace("tides", "unsaid")
+    for count, tool in enumerate(("install_skill_from_url", "preview_skill_from_url"), 1):
+
+        def led(body: dict[str, Any], tool: str = tool) -> Any:
+            if is_classifier(body):
+                return '{"categories": ["expand"]}'
+            done = body["messages"][-1]["role"] == "tool"
+            return f"result: {body['messages'][-1]['content']}" if done else calls((tool, {"url": unsaid}))
+
+        played.play = led
+        graph.say("p0", f"what about {tides.replace('tides', 'others')} ?")
+        wait_for(lambda n=count: sum(YOURSELF in text for text in graph.texts("p0")) == n, tool)
+    played.play = obeys
+    assert web.asked == before
 
 
 def test_what_is_no_skill_and_a_redirect_inwards_are_refused_politely(quiet: Any) -> None:
-    _, graph, web, _ = quiet
+    _, graph, web, *_ = quiet
     web.pages["/page"] = answer(b"<html>hello</html>")
     web.pages["/inwards"] = redirect("https://127.0.0.1/x.zip")
     asked_before = len(questions(graph, "p0"))
@@ -154,50 +176,20 @@ def test_what_is_no_skill_and_a_redirect_inwards_are_refused_politely(quiet: Any
     assert len(questions(graph, "p0")) == asked_before
 
 
-def test_an_update_and_a_removal_ask(house: Any, web: Web, tides: str) -> None:
-    server, graph = house
-    install(graph, tides)
-    changed = TOOLS.replace("def high_tide", "def low_tide")
-    mapping = {"mcpServers": {"sea": {"url": "https://example.org/mcp", "headers": {"X-Key": "${KEY}"}}}}
-    files = {"SKILL.md": SKILL.format(address=web.site.url), "scripts/tools.py": changed}
-    web.put("/tides.zip", {**files, "mcp.json": json.dumps(mapping)})
-    install(graph, tides, count=2)
-    assert "Update the skill tides?" in questions(graph, "p0")[1]["text"]
-    wait_for(lambda: [*server.folder.glob("skills/tides/*/mcp.json")], "the update")
-    kept_as = SkillFile("tides", server.folder, tides).secrets_name("tides_sea")
-    Secrets(server.folder).put(kept_as, "KEY", "of the sea")
-    say(graph, "p0", "remove_skill", name="tides")
-
-    def removal() -> Any:  # perhaps after news of the server, which lacked its key at first
-        return next((one for one in questions(graph, "p0") if list(one["buttons"]) == ["Yes", "No"]), None)
-
-    question = wait_for(removal, "the question about the removal")
-    press(graph, "p0", question, "Yes")
-    told(graph, "p0", "✓ Removed: tides")
-    assert installed(server) == []
-    kept = [path.read_text() for path in (server.folder / "secrets").iterdir()]
-    assert "of the sea" not in "".join(kept)
-
-
-def test_what_it_asks_the_internet_goes_to_the_hosts_of_its_card_alone(
+def test_it_reaches_only_the_hosts_of_its_card_its_words_are_foreign_and_a_changed_folder_is_not_loaded(
     house: Any, web: Web, tides: str
 ) -> None:
-    _, graph = house
+    server, graph = house
     web.pages["/now"] = answer(b"it is high now")
     web.pages["/away"] = redirect("https://localhost:1/")
     install(graph, tides, "Install+trust")
-    for path, words in (("/now", "it is high now"), ("/away", "none of the hosts allowed here")):
-        say(graph, "p0", "ask_outside", url=web.site.url + path)
+    for url, words in (
+        (f"{web.site.url}/now", "it is high now"),
+        (f"{web.site.url}/away", "none of the hosts allowed here"),
+        ("https://example.org/", "example.org is none of the hosts allowed here"),
+    ):
+        say(graph, "p0", "ask_outside", url=url)
         told(graph, "p0", words)
-    say(graph, "p0", "ask_outside", url="https://example.org/")
-    told(graph, "p0", "example.org is none of the hosts allowed here")
-
-
-def test_its_words_make_a_turn_foreign_and_a_changed_folder_is_not_loaded_at_the_next_start(
-    house: Any, web: Web, tides: str
-) -> None:
-    server, graph = house
-    install(graph, tides, "Install+trust")
     graph.say("p0", "what about the tide?")
     told(graph, "p0", "you said")
     (row,) = server.rows("SELECT taint FROM turns ORDER BY created_at DESC LIMIT 1")
