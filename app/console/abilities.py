@@ -21,6 +21,7 @@ from app.installs.sentences import reason_said
 from app.mcp.files import keep_for_owners, set_enabled
 from app.store import alerts, tool_statistics
 from app.store.database import Connection
+from app.text import visible
 from app.tools import Tool
 
 STATISTICS_SECONDS = 6 * 86_400.0  # before today
@@ -131,6 +132,7 @@ def add_abilities(site: Site) -> None:
         kind: Kind = "server" if form.get("kind") == "server" else "skill"
         trusted, address = form.get("choice") == "trust", form.get("address", "")
         approval = Approval(form.get("subject", ""), "console", trusted, address)
+        request.state.subject = visible(approval.subject)[:200]
         begun = installing.begin(kind, form.get("name", "")[:100], approval, language_of(request))
         return back(f"{HERE}/installs/{begun.id}")
 

@@ -110,7 +110,7 @@ def admin_router(
 
     @router.post("/setup/owner")
     async def owner_code() -> Texts:
-        """Make the code that makes an owner of who sends it, "" where somebody owns already."""
+        """Make the code whose sender becomes the owner; "" if there is an owner."""
         rules, now = assistant.access.access_rules(assistant.realm), time.time()
         code = await store.tx(lambda conn: offer_ownership(conn, rules, now))
         await note("setup/owner")

@@ -15,6 +15,7 @@ from app.mcp.pins import hashes
 from app.store import approvals, people, threads
 from app.store.approvals import Choice
 from app.store.database import Connection
+from app.tools.plain import loads
 
 _CHOICES: dict[str, Choice] = {"yes": "yes", "always": "always", "trust": "trust", "no": "no"}
 
@@ -70,7 +71,7 @@ def add_decisions(site: Site) -> None:
         """Approve the tools of a server exactly as they were shown."""
         form = request.state.form
         try:
-            shown = {str(tool): str(sha256) for tool, sha256 in json.loads(form.get("hashes", "")).items()}
+            shown = {str(tool): str(sha256) for tool, sha256 in loads(form.get("hashes", "")).items()}
         except (ValueError, AttributeError) as error:
             raise RecadoError(lazy("this is none of the console's forms")) from error
         await assistant.servers.approve(form.get("name", ""), shown)

@@ -107,8 +107,8 @@ def add_people(site: Site) -> None:
         until = time.time() + hours * 3600
         code = await site.store.tx(lambda conn: ownership.invite(conn, role, uses, until))
         link = await invitation_link(settings, code)
-        drawn = segno.make(link).svg_inline(scale=5, light="#fff") if link else ""
-        values: dict[str, Any] = {"link": link, "picture": Markup(drawn)}  # noqa: S704
+        qr_code = segno.make(link).svg_inline(scale=5, light="#fff") if link else ""
+        values: dict[str, Any] = {"link": link, "picture": Markup(qr_code)}  # noqa: S704
         return site.render(request, "invited.html", code=code, until=until, **values)
 
     @router.post(f"{HERE}/withdraw")

@@ -94,6 +94,7 @@ def add_setup(site: Site) -> None:
     @router.post("/console/setup/save")
     async def save(request: Request) -> Response:
         """Keep settings, and start anew with them."""
+        request.state.subject = " ".join(name for name in TITLES if name in request.state.form)
         request.app.state.restart(await asyncio.to_thread(keep, settings, request.state.form))
         return site.render(request, "restarting.html")
 

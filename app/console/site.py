@@ -72,7 +72,7 @@ class Finding(Protocol):
 
 
 Examine = Callable[[Settings, tuple[str, ...]], Iterable[Finding]]
-"""Runs checks of the doctor by their names, all of them for none. Blocks."""
+"""Runs the doctor's checks of these names, or all checks if there are none. Blocks."""
 
 
 class Site:
@@ -119,7 +119,7 @@ class Site:
     ) -> Response:
         """Show a page; asked for `live`, send the part of it that changes, each time that it did.
 
-        It is looked at again after `every` so many seconds.
+        That part is read anew `every` so many seconds.
         """
         if "live" not in request.query_params:
             return self.render(request, template, **await read())
@@ -141,7 +141,7 @@ class Site:
         return local_text(datetime.fromtimestamp(at, self.zone), now.date(), language)
 
     async def check(self, *parts: str) -> list[Finding]:
-        """Return what the doctor finds about some parts of the set-up, about all for none."""
+        """Return what the doctor finds about these parts, or about every part if none is given."""
         if self.examine is None:
             raise RecadoError(lazy("the checks are not here: run recado doctor"))
         return await asyncio.to_thread(lambda examine: list(examine(self.settings, parts)), self.examine)

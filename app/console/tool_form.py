@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.messages import JSON
+from app.tools.plain import loads
 
 PREFIX = "argument-"  # of the names of the fields
 
@@ -67,6 +68,6 @@ def _read(field: Field, text: str) -> JSON:
     if field.kind == "choice" and text not in ("true", "false"):
         return text
     try:
-        return json.loads(text)
+        return loads(text)
     except ValueError:
         return text

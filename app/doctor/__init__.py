@@ -82,7 +82,7 @@ def examine(settings: Settings, address: str = "", checks: Mapping[str, Check] =
 
 
 def examine_parts(settings: Settings, parts: tuple[str, ...] = ()) -> Iterator[Finding]:
-    """Yield the findings about some parts, about all for none."""
+    """Yield the findings about these parts, or about every part if none is given."""
     return examine(settings, checks={part: CHECKS[part] for part in parts or CHECKS})
 
 

@@ -42,8 +42,7 @@ def listing(conn: Connection, page: int) -> list[AuditRow]:
 def verify(conn: Connection, known: str = "") -> tuple[str, str]:
     """Return the head of the chain, and where the chain is broken: "" where it is whole.
 
-    Of newest rows that were taken out only a head can tell that was `known` before and kept elsewhere:
-    the row of its number must still have its hash.
+    `known` is a head that was kept elsewhere: without one, nothing shows that the newest rows were taken out.
     """
     number, _, hashed = known.partition(":")
     before, count = "", 0

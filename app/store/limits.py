@@ -47,13 +47,13 @@ def answers_to(conn: Connection, person: str, now: float) -> dict[Period, int]:
 
 
 def answers_allowed(conn: Connection, person: str, usual: Limit) -> Limit:
-    """Return the limit on answers to a person: the usual one, with their own of a day where they have one."""
+    """Return the limit on answers to a person: the usual one, with their own number a day if set."""
     own = scalar(conn, "SELECT daily_answers FROM people WHERE id = ?", person)
     return usual if own is None else replace(usual, day=own)
 
 
 def set_daily(conn: Connection, person: str, answers: int | None, tokens: int | None) -> None:
-    """Keep what a person may have in a day, None for what the settings say; look anew at what waits."""
+    """Set a person's own daily limits, None for those of the settings; try again what waited for one."""
     update(conn, "people", "id = ?", person, daily_answers=answers, daily_tokens=tokens)
     release(conn, person)
 

@@ -41,7 +41,7 @@ MOST_FACTS = 200
 _ANSWERED_BEFORE = (
     "SELECT 1 FROM turns WHERE person_id = ? AND id <> ? AND (outcome = 'answered' OR state = 'parked')"
 )
-# SQL: where the text of others in a message of ours came from: what its turn or its reminder kept of that
+# SQL for the taint of a message of ours: that of its turn or its reminder, else unknown
 _SOURCES = (
     "coalesce(t.taint, (SELECT s.taint FROM schedules s JOIN outbox o ON o.message_id = m.id"
     f" WHERE s.person_id = m.person_id AND o.source LIKE '{SOURCE}' || s.id || ':%' LIMIT 1), 'unknown')"

@@ -65,6 +65,9 @@ def test_a_skill_that_is_turned_off_is_not_offered_and_comes_back(make_world: An
         browser, f"{HERE}/tools/calculate", f"{HERE}/tools/calculate", **{"argument-expression": "6*7"}
     )
     assert "42" in tried
+    for odd in ("[" * 60_000, "[NaN]", '["\\ud800"]'):
+        tried = post(browser, f"{HERE}/tools/chart", f"{HERE}/tools/chart", **{"argument-values": odd})
+        assert "values:" in tried
 
 
 def test_the_audit_knows_of_a_tool_whatever_its_name(make_world: Any, tmp_path: Path) -> None:
