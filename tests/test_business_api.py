@@ -154,6 +154,8 @@ def test_a_system_of_the_business_is_told_what_happens_though_others_hang(make_w
     )
     graph.say("owner", "hello")
     graph.reply("owner")
+    graph.say("owner", "/console")
+    assert "enter?code=…" not in graph.reply("owner", 2)
     graph.say("ana", "¿qué hora es en Lima?")
     graph.reply("ana")
     graph.say("ana", "¿y en Quito?")
@@ -172,5 +174,7 @@ def test_a_system_of_the_business_is_told_what_happens_though_others_hang(make_w
     left = "SELECT 1 FROM webhook_deliveries WHERE url = ?"
     wait_for(lambda: not server.rows(left, hooks[-1]["url"]), "nothing waits")
     assert secret not in server.log
+    [told] = [one["data"]["text"] for one in taken() if "enter?code" in one["data"].get("text", "")]
+    assert "enter?code=…" in told  # whoever has the link can do everything
     listener.shutdown()
     silent.close()

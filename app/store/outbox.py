@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 from app.i18n import detect_language, say
 from app.messages import Address, Outgoing
 from app.people import Conversation, Realm
-from app.store import alerts, people
+from app.store import alerts, ownership, people
 from app.store.conditions import SILENT, UNSENT, WRITTEN
 from app.store.database import Connection, Row, exists, insert, meta, new_id, placeholders, scalar, update
 
@@ -95,7 +95,7 @@ def put_reply(
             **conversation.columns,
             direction="out",
             kind=_kind(message),
-            text=message.text,
+            text=ownership.without_link(message.text),
             turn_id=turn,
             at=now,
         )

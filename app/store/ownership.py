@@ -14,6 +14,7 @@ CODE_SECONDS = 3600
 CODE_TRIES = 5
 LINK_SECONDS = 600.0  # in which a link signs an owner into the console, once
 _CODE = "owner_code"
+_LINK = re.compile(r"(/console/enter\?code=)[\w-]+")
 _WRITTEN_CODE = re.compile(r"[A-Za-z2-7]{4}-[A-Za-z2-7]{4}-[A-Za-z2-7]{4}")
 
 
@@ -136,6 +137,11 @@ def use_link(conn: Connection, code: str, now: float) -> str | None:
     sql = "DELETE FROM sign_in_links WHERE id = ? AND expires_at > ? RETURNING person_id"
     used = conn.execute(sql, (hashed, now)).fetchone()
     return None if used is None else used["person_id"]
+
+
+def without_link(text: str) -> str:
+    """Return a text without the code of a sign-in link: no model, search or page may show one."""
+    return _LINK.sub(r"\1…", text)
 
 
 def _new_code() -> str:

@@ -9,7 +9,7 @@ import orjson
 
 from app.errors import RecadoError
 from app.people import Conversation
-from app.store import alerts, approvals, attachments, choices, events, outbox, summaries
+from app.store import alerts, approvals, attachments, choices, events, outbox, ownership, summaries
 from app.store.conditions import RUNNABLE, RUNNING, SILENT, UNCLAIMED
 from app.store.database import Connection, Database, Row, exists, insert, placeholders, update
 from app.store.journal import TurnGone
@@ -211,13 +211,13 @@ def end(
     `source` names a reply that is sent once for several turns ("": the turn's own). `sources` say where text
     of others in its prompt came from.
     """
-    reply = draft.text if draft is not None else ""
+    reply = ownership.without_link(draft.text) if draft is not None else ""
     if not _close(conn, turn, outcome, reply, error, now, "\n".join(sources)):
         raise TurnGone(f"turn {turn} has ended")
     if draft is None:
         return
     outbox.put_reply(conn, conversation, source or f"turn:{turn}", draft, now, turn=turn)
-    events.emit(conn, "message.replied", conversation.person_id, {"turn": turn, "text": draft.text}, now)
+    events.emit(conn, "message.replied", conversation.person_id, {"turn": turn, "text": reply}, now)
     if sticky is not None:
         lists = {name: orjson.dumps(listed).decode() for name, listed in asdict(sticky).items()}
         update(conn, "conversations", "id = ?", conversation.id, **lists)

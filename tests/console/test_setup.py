@@ -171,6 +171,8 @@ def test_a_link_from_an_owners_chat_signs_in_once(offline_town: Any) -> None:
     link = re.search(r"/console/enter\?code=([\w-]+)", graph.reply("p0", before + 1))
     assert link is not None
     assert not [text for text in graph.texts() if "enter?code" in text and text not in graph.texts("p0")]
+    browser = Browser(server)
+    assert link[1] not in browser.page(browser.conversation("Whoever has this link"))
     server.http.cookies.clear()
     for _ in range(2):  # whoever only looks at it does not use it up
         assert link[1] in server.http.get(link[0]).text
