@@ -13,6 +13,7 @@ _BLANK = re.compile(  # fillers, a braille blank, all variation selectors but th
 
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+_NOT_PLAIN = re.compile(r"[^ -~]")
 
 
 class Private:
@@ -32,7 +33,7 @@ def visible(text: str) -> str:
 
     They are written as in JSON, so that JSON stays valid.
     """
-    return "".join(c if _is_seen(c) else json.dumps(c)[1:-1] for c in text)
+    return _NOT_PLAIN.sub(lambda found: _shown(found[0]), text)
 
 
 def visible_lines(text: str) -> str:
@@ -40,8 +41,10 @@ def visible_lines(text: str) -> str:
     return "\n".join(map(visible, text.split("\n")))
 
 
-def _is_seen(character: str) -> bool:
-    return unicodedata.category(character) not in _INVISIBLE and not _BLANK.match(character)
+@lru_cache(maxsize=4096)
+def _shown(character: str) -> str:
+    is_seen = unicodedata.category(character) not in _INVISIBLE and not _BLANK.match(character)
+    return character if is_seen else json.dumps(character)[1:-1]
 
 
 def escape_text(text: str) -> str:
