@@ -559,7 +559,7 @@ _REFUSALS: dict[str, _Words] = {
         say(language, "See the numbers in the list of reminders."),
     ),
     "AMBIGUOUS": lambda language, values: (
-        say(language, "There are several reminders:\n{lines}", **values),
+        say(language, "Reminders that may be meant:\n{lines}", **values),
         say(language, "Which one? Say its number."),
     ),
     "NOTHING_TOLD": lambda language, _: (

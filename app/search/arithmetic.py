@@ -31,6 +31,7 @@ _SIGNS = {
     **dict.fromkeys(("menos", "minus", "-"), "-"),
     **dict.fromkeys(("por", "vezes", "times", "*", "×"), "*"),
 }
+_ONE_MORE = re.compile(r"\W*(?:add|plus|sum[ae]|soma)\s+[\d.,]+\W*")  # which needs what it is added to
 # a further number or sum, or words that multiply in some place only
 _MORE = re.compile(rf".*(?:[\d+*/×÷^]|\b{_NUMERAL}\b)|\W*(?:lucas?|palos?|mi|mill|milhar|grand)\b")
 
@@ -45,7 +46,7 @@ def is_arithmetic(text: str) -> bool:
 def is_calculation(text: str) -> bool:
     """Tell whether `text` is arithmetic with something to work out: no bare number, phone, date or time."""
     is_hour = _PHONE_DATE_OR_TIME.fullmatch(text.strip()) or _TELLS_HOUR.match(fold(text))
-    if is_hour or not is_arithmetic(text):
+    if is_hour or not is_arithmetic(text) or _ONE_MORE.fullmatch(fold(text)):
         return False
     signed = any(sign in text for sign in _MARKS) or re.search(r"\d!", text) is not None
     return signed or any(word in WORDS["operators"] for word in _words_beside_numbers(text)[0])

@@ -52,14 +52,15 @@ _VERBS = (
     " add clear"
 )
 # A no in words, and nothing that is wanted instead: "no la vayas a borrar", "I don't want you to".
-_DECLINES = re.compile(
+_DECLINES = re.compile(  # but "I don't need the lunch reminder" asks for something
+    r"(?!.*\b(?:quier|quer|want|precis|necesit|need)\w* (?:the|my|el|l[ao]s?|[ao]s?|mis?|meus?|minhas?)\b)(?:"
     r"(?:(?:oye|hey|please|por favor|no|nao|ah) )*(?:no|nao|nunca|never|(?:i )?(?:dont|do not)|yo no|eu nao)"
     r" (?:(?:me|te|se|lo|la|los|las|le|les|nos|o|a|os|as) )*"
     r"(?:(?:vayas|vaya) (?:a )?\w+|hace falta|es necesario"
     rf"|(?:{_VERBS.replace(' ', '|')})(?:u?es?|as?|o|i|u?en|an|[aei]r)?(?:l[oa]s?|me|nos)?)"
     r"(?: (?!pero|sino|solo|mas|but|only|just|instead|en vez|em vez)\w+){0,3}"
     r"|(?:no|nao|nah|nope|nel|nunca|never) (?:no|nao|senora?|para|pera|espera|era|es|eh|mejor|melhor|deja"
-    r"|deixa|wait|stop|please|way|todavia|ainda|aun|yet|thanks)(?: \w+){0,4}"
+    r"|deixa|wait|stop|please|way|todavia|ainda|aun|yet|thanks)(?: \w+){0,4})"
 )
 _SIGNS: dict[str, Choice] = {
     **dict.fromkeys("👍👌✅✔☑🆗🙆🫡", "yes"),

@@ -55,8 +55,9 @@ async def test_a_remembered_fact_answers_sooner_than_a_tool_that_is_only_guessed
 
 
 async def test_a_question_that_nothing_answers_was_not_understood(abilities: ToolCatalog) -> None:
-    answer = await answered(abilities, "en", "what is the meaning of life", NOTHING)
-    assert answer.text.startswith(say("en", "I did not understand that."))
+    for said in ["what is the meaning of life", "I forgot - also butter"]:
+        answer = await answered(abilities, "en", said, NOTHING)
+        assert answer.text.startswith(say("en", "I did not understand that."))
 
 
 async def test_what_asks_nothing_is_not_looked_for(abilities: ToolCatalog) -> None:

@@ -12,7 +12,8 @@ ANSWERS = {
 SAYS_MORE = (
     "sí, y además mándale un correo a Ana|sí pero mañana|no sé|no lo sé|no entiendo|no hay problema|"
     "no va a llover|no compré nada|nunca pagaste|no la borres, sino la otra|não quero essa mas a outra|"
-    "si llueve avísame|sí 👎|👍👎|👍 y otra cosa|yes?no|🎉|¿y?|ok?|¿instalar?|👍?|👍😡||  |no problem"
+    "si llueve avísame|sí 👎|👍👎|👍 y otra cosa|yes?no|🎉|¿y?|ok?|¿instalar?|👍?|👍😡||  |no problem|"
+    "I don't need the lunch reminder|no quiero el recordatorio"
 )
 
 

@@ -208,8 +208,7 @@ def _with_hour(planner: Planner, said: str, last: PastCall) -> Step | None:
             has_hour = re.search(r"\d", picked)  # "17:00", else "pm" after "tomorrow at 5"
             timed = f"{when[: clock.start]} {picked} {when[clock.end :]}" if has_hour else f"{when} {picked}"
             if planner.reader.is_moment(timed) and planner.reader.when(timed).when is not None:
-                timed = " ".join(timed.split())
-                return Step(last.tool, {**last.arguments, parameter.name: timed})
+                return Step(last.tool, {**last.arguments, parameter.name: " ".join(timed.split())})
     return None
 
 

@@ -155,9 +155,8 @@ def is_place(text: str) -> bool:
 def may_be_place(text: str) -> bool:
     """Tell whether a question may be about a place of this name."""
     found = words(text)
-    is_led = (
-        found[:1] != [] and found[0] in ALL_STOP_WORDS - WORDS["place_articles"] and not text[0].isupper()
-    )
+    little = ALL_STOP_WORDS - WORDS["place_articles"]
+    is_led = not little.isdisjoint(found[:1]) and not text[0].isupper()
     is_time = not {"tomorrow", "manana", "amanha"}.isdisjoint(found)
     return 0 < len(found) < _MOST_OF_THING and not (is_led or is_time) and "\n" not in text
 
@@ -172,9 +171,7 @@ def is_text(text: str, *, is_alone: bool = True) -> bool:
     head = words(text.partition(":")[0]) if ":" in text else ()
     if (is_alone and is_placed) or (head and (pointing | WORDS["of_order"]).issuperset(head)):
         return False
-    says = any(word not in pointing for word in found) or any(
-        word.isdigit() or word in WORDS["numerals"] for word in found
-    )
+    says = any(word not in pointing or word.isdigit() or word in WORDS["numerals"] for word in found)
     is_about_all = set(found[:1]) < WORDS["all"] and not WORDS["what"].isdisjoint(found[1:3])
     return says and not is_about_all and WORDS["told_orders"].isdisjoint(found)
 

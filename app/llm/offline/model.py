@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Protocol
 
 from app.i18n import detect_language, say
@@ -23,7 +24,7 @@ from app.people import Person
 from app.search.clauses import fragments_of
 from app.search.index import ToolIndex
 from app.search.phrases import can_fill
-from app.search.words import says_something, words
+from app.search.words import WORDS, says_something, words
 from app.store.turn_state import Exchange
 
 MODEL_NAME = "offline"
@@ -163,7 +164,9 @@ class OfflineModel:
             return _called(request, pending, len(results))
         if results and facts and all(map(found_nothing, results)):
             return _written(request, replies.facts_text(facts, language))
-        if looks and all(map(found_nothing, results)):
+        phrases = [step.phrase.literals for step in plan.steps if step.phrase]
+        forgot = not WORDS["forgot"].isdisjoint(chain(*phrases))  # it may tell, and not ask
+        if (looks or forgot) and all(map(found_nothing, results)):
             results = []
         is_guess = all(
             step.is_guess or (step.phrase and (step.phrase.takes_all or step.phrase.is_vague))

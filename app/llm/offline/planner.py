@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from app.calendar.sentences import is_connective
 from app.llm.offline import guard
@@ -109,12 +109,12 @@ class Planner:
         cut = cut if cut > 0 else LONGEST_PLANNED
         parts = self._parts(said[:cut])
         steps = [step for part in parts for step in part.steps]
-        unknown = [
-            part.text for at, part in enumerate(parts) if not part.steps and _is_unclear(part.text, at)
-        ]
+        unknown = [part.text for at, part in enumerate(parts) if _is_unclear(part, at)]
         if rest := said[cut:].rstrip():
             steps, unknown = self._with_rest(steps, rest, unknown)
         steps = [step for at, step in enumerate(steps) if step not in steps[:at]][:_MAX_STEPS]
+        if any(self._may_go_on(before, step) for before, step in pairwise(steps)):
+            return Plan(withheld=True)
         is_when_unclear = not self._unclear.isdisjoint(unknown)
         if not unknown:
             return Plan(tuple(steps))
@@ -172,14 +172,21 @@ class Planner:
             pieces = [*pieces[:_MAX_PARTS], (rest[0], rest[1:])]
         for gap, piece in pieces:
             steps = self._clause(piece.rstrip(";")) if not piece.endswith(":") else []
-            is_talk = small_talk(piece) is not None
-            if not steps and not is_talk and found and found[-1].is_open and not self._is_order(piece):
+            goes_on = not steps and small_talk(piece) is None and not self._is_order(piece)
+            if goes_on and found and found[-1].is_open:
                 whole = f"{found[-1].text}{gap}{piece}"
                 if joined := self._clause(whole):
                     found[-1] = _Part(whole, joined)
                     continue
             found.append(_Part(piece, steps))
         return found
+
+    def _may_go_on(self, before: Step, step: Step) -> bool:
+        """Tell whether a bare "add sugar" may belong to the text or the sum before it."""
+        is_bare = step.phrase is not None and (step.phrase.points or len(step.phrase.literals) == 1)
+        is_of_things = any(one.kind is Kind.LIST for one in self.offers[step.tool].parameters)
+        takes = self.offers[before.tool].parameters
+        return is_bare and is_of_things and any(one.is_prose or one.kind is Kind.EXPRESSION for one in takes)
 
     def _is_order(self, text: str) -> bool:
         """Tell whether a text begins like an order, understood or not."""
@@ -243,8 +250,7 @@ class Planner:
 
     def _rank(self, fit: Fit) -> tuple[int, int, bool, int, int]:
         taken = sum(len(slot.words) for slot in fit.slots)
-        points = fit.template.points
-        return -fit.literals, self._distance(fit.template.tool), points, fit.loose, taken
+        return -fit.literals, self._distance(fit.template.tool), fit.template.points, fit.loose, taken
 
     def _distance(self, tool: str) -> int:
         """Return how far a tool is from what is talked about."""
@@ -372,7 +378,7 @@ class Planner:
             case Kind.TEXT if changes:
                 of = fit is not None and not WORDS["of"].isdisjoint(fit.template.literals)
                 is_hour = _HOUR.match(fold(text)) is not None or (of and text.isdigit())  # "el de las 2"
-                is_two = any(self._is_order(right) for _, right in splits(text))
+                is_two = any(self._is_order(right) or right.isdigit() for _, right in splits(text))
                 return guard.is_name(text) and not (is_hour or is_two) and not self.reader.is_moment(text)
         return True
 
@@ -431,12 +437,8 @@ class Planner:
         asked = asked_calculation(clause)
         if not is_calculation(asked):
             return []
-        wanting = [
-            (offer, parameter)
-            for offer in self.offers.values()
-            for parameter in offer.required
-            if parameter.kind is Kind.EXPRESSION
-        ]
+        pairs = ((offer, one) for offer in self.offers.values() for one in offer.required)
+        wanting = [pair for pair in pairs if pair[1].kind is Kind.EXPRESSION]
         if len(wanting) != 1:
             return []
         offer, parameter = wanting[0]
@@ -444,10 +446,11 @@ class Planner:
         return [] if value is None else [self.completed(offer, {parameter.name: value})]
 
 
-def _is_unclear(text: str, at: int) -> bool:
+def _is_unclear(part: _Part, at: int) -> bool:
     """Tell whether a part that asks for nothing says something, or takes back what stands before it."""
-    talk = small_talk(text)
-    return says_something(text) if talk is None else at > 0 and talk in (Talk.NEVER_MIND, Talk.ANSWER)
+    talk = small_talk(part.text)
+    is_said = says_something(part.text) if talk is None else at > 0
+    return not part.steps and is_said and talk in (None, Talk.NEVER_MIND, Talk.ANSWER)
 
 
 def _takes_any_words(offer: Offer, fit: Fit) -> bool:

@@ -29,15 +29,13 @@ def question(parameter: Parameter, language: str) -> str:
     choices = parameter.schema.get("enum")
     listed = " · ".join(str(one) for one in choices[:_MAX_ITEMS]) if isinstance(choices, list) else ""
     which = say(language, "Which of these do you mean?")
-    address = say(language, "Which address do you mean?")
     asked = {
         Kind.PLACE: say(language, "Which place do you mean?"),
         Kind.WHEN: say(language, "For which date or time?"),
         Kind.EXPRESSION: say(language, "What should I calculate?"),
         Kind.NUMBER: say(language, "Which number do you mean?"),
         Kind.FILE: say(language, "Which file do you mean?"),
-        Kind.URL: address,
-        Kind.EMAIL: address,
+        **dict.fromkeys((Kind.URL, Kind.EMAIL), say(language, "Which address do you mean?")),
         Kind.ENUM: f"{which} {listed}".strip(),
         Kind.FLAG: say(language, "Yes or no?"),
         Kind.LIST: say(language, "What things? You can name several, with commas between them."),

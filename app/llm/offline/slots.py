@@ -263,6 +263,7 @@ def convert_several(raw: str, parameters: Sequence[Parameter], reader: Reader) -
         first, left = " ".join(found), raw
         for piece in found:
             left = " ".join(left.replace(piece, " ", 1).split())
+        left = re.sub(r"\s(?:to|for|para|pra|a)$", "", left)  # "reminder 3 to 23:00"
         if not found or not (raw.rstrip(" .!,;").endswith(found[-1]) or raw.startswith(found[0])):
             return None
     else:
