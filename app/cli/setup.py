@@ -1,6 +1,7 @@
 """`recado setup`: what the console's Setup does, in a terminal."""
 
 import asyncio
+import os
 import secrets
 import shutil
 import time
@@ -117,6 +118,7 @@ def _owner(settings: Settings) -> Settings:
 
 
 def _backup(settings: Settings) -> Settings:
+    os.umask(0o077)  # on another disk it is copied
     made = parts.make_backup(settings)
     try:
         target = Path(typer.prompt("File", default=f"recado-{time.strftime('%Y-%m-%d')}.zip")).expanduser()

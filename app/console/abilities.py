@@ -170,7 +170,7 @@ def add_abilities(site: Site) -> None:
         await servers.refresh()
         return back(f"{HERE}/servers/{name}")
 
-    @router.post(f"{HERE}/servers/{{name}}/{{action}}")
+    @router.post(f"{HERE}/servers/{{name:path}}/{{action}}")
     async def change_server(
         request: Request, name: str, action: Literal["on", "off", "owners", "all", "remove"]
     ) -> Response:
@@ -187,7 +187,7 @@ def add_abilities(site: Site) -> None:
         await servers.refresh()
         return back(HERE)
 
-    @router.post(f"{HERE}/skills/{{name}}/{{action}}")
+    @router.post(f"{HERE}/skills/{{name:path}}/{{action}}")
     async def change_skill(
         request: Request, name: str, action: Literal["on", "off", "owners", "all", "remove"]
     ) -> Response:

@@ -5,6 +5,7 @@ import json
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 from tests.console.test_pages import Browser
 from tests.standins.mcp_server import command, tool
@@ -75,7 +76,17 @@ def test_the_audit_knows_of_a_tool_whatever_its_name(make_world: Any, tmp_path: 
     server, _ = make_world(SKILLS_DIR=str(tmp_path / "skills"))
     tried = post(Browser(server), f"{HERE}/tools/check", f"{HERE}/tools/check", **{"argument-room": "hall"})
     assert "lit: hall" in tried
-    assert server.rows("SELECT 1 FROM audit WHERE action = 'abilities/tools/check'")
+    assert len(server.rows("SELECT 1 FROM audit WHERE action = 'abilities/tools/check'")) == 1
+
+
+def test_no_name_of_a_skill_leads_its_switch_to_another_form(make_world: Any, tmp_path: Path) -> None:
+    about = drop(tmp_path / "skills", "lamps", LAMPS) / "SKILL.md"
+    about.write_text(about.read_text().replace("name: lamps", 'name: "../tools/switch_lamp?"'))
+    server, _ = make_world(SKILLS_DIR=str(tmp_path / "skills"))
+    browser = Browser(server)
+    [action] = re.findall(r'action="([^"]+switch_lamp[^"]+/off)"', browser.page(HERE))
+    assert "turned off" in post(browser, HERE, urljoin(HERE, html.unescape(action)))
+    assert not server.rows("SELECT 1 FROM audit WHERE action LIKE 'abilities/tools/%'")
 
 
 def test_a_skill_from_an_address_is_installed_with_its_card_and_its_progress(
