@@ -163,7 +163,8 @@ class _Fitting:
             return None if is_past and not self._loosely else 0
         are_little = {said.text, literal.text} <= WORDS["little"] - WORDS["possessives"]
         is_small = said.text in ALL_STOP_WORDS or literal.text in ALL_STOP_WORDS
-        is_form = self._loosely and not is_small and stem(said.text) == stem(literal.text)
+        may_vary = self._loosely and not is_small and said.text not in WORDS["reminding"]
+        is_form = may_vary and stem(said.text) == stem(literal.text)  # "recuerda" is no "recuerdas"
         return 1 if are_little or is_form else None
 
     def _may_skip(self, part: int, word: int) -> bool:
@@ -213,9 +214,9 @@ def trimmed(raw: str) -> str:
 
 def unquoted(text: str) -> str:
     """Return a slot's text without quotes that hold all of it."""
-    if len(text) > 2 and text[0] in _QUOTES and text.rstrip(_CLOSING).endswith(_QUOTES[text[0]]):
-        return text.rstrip(_CLOSING)[1:-1].strip()
-    return text
+    bare = text.rstrip(_CLOSING)
+    mark = _QUOTES.get(text[:1]) if len(text) > 2 else None
+    return bare[1:-1].strip() if mark and bare.find(mark, 1) == len(bare) - 1 else text
 
 
 def without_courtesies(text: str) -> str:

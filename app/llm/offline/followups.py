@@ -55,7 +55,7 @@ def plan_after(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan
     if (picked := _picked_line(planner, said, earlier)) != Plan():
         return picked
     alone = plan = planner.plan(said)
-    if earlier and not earlier[-1].calls and not WORDS["adding"].isdisjoint(words(said)):
+    if earlier and before is not earlier[-1] and not WORDS["adding"].isdisjoint(words(said)):
         return replace(plan, steps=tuple(step for step in plan.steps if planner.only_reads(step.tool)))
     tools = [call.tool for call in before.calls] or [step.tool for step in planner.plan(before.said).steps]
     if tools or any(map(_pronouns, plan.steps)):
@@ -80,7 +80,7 @@ def plan_after(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan
 
 def _is_of_other_list(planner: Planner, step: Step, earlier: Sequence[Exchange]) -> bool:
     """Tell whether a change names a number alone ("cancel 3"), after a list of something else was shown."""
-    shown = _last(earlier, lambda call: bool(call.follow_up.numbers))
+    shown = _last(earlier, lambda call: call.changed or bool(call.follow_up.numbers))
     if shown is None or step.phrase is None or planner.only_reads(step.tool):
         return False
     is_number = any(_BARE_NUMBER.fullmatch(str(value)) for value in step.arguments.values())

@@ -148,8 +148,7 @@ class Planner:
 
     def renamed(self, step: Step, name: str) -> Step | None:
         """Return the step with its one text that names a thing replaced by `name`; None if it has none."""
-        offer = self.offers.get(step.tool)
-        parameters = offer.parameters if offer is not None else ()
+        parameters = self.offers[step.tool].parameters if step.tool in self.offers else ()
         names = [one.name for one in parameters if one.kind is Kind.TEXT and not one.is_prose]
         named = [one for one in names if one in step.arguments]
         if not name or len(named) != 1:
@@ -314,10 +313,9 @@ class Planner:
                 return None
             arguments |= values
         for name, value in fit.template.given:
-            parameter = offer.parameter(name)
             if value == ALL:
                 arguments[name] = trimmed(clause)
-            elif parameter is not None:
+            elif (parameter := offer.parameter(name)) is not None:
                 is_list = parameter.kind is Kind.LIST
                 arguments[name] = [value] if is_list else convert(value, parameter, self.reader)
         if not changes and self._misses_time(offer, arguments, clause):
@@ -326,8 +324,7 @@ class Planner:
         return replace(step, phrase=fit.template)
 
     def _values(self, wanted: Sequence[Parameter], raw: str) -> dict[str, JSON] | None:
-        if not any(one.kind is Kind.LIST for one in wanted):
-            raw = unquoted(raw)
+        raw = raw if any(one.kind is Kind.LIST for one in wanted) else unquoted(raw)
         if len(wanted) > 1:
             return convert_several(raw, wanted, self.reader)
         value = convert(raw, wanted[0], self.reader) if wanted else None
@@ -356,16 +353,17 @@ class Planner:
             case Kind.PLACE:
                 return guard.is_place(text) if changes else guard.may_be_place(text)
             case Kind.FILE if fit is not None:
-                is_short = all(
-                    len(slot.words) <= _MOST_OF_FILE for slot in fit.slots if parameter.name in slot.names
-                )
+                own = [slot for slot in fit.slots if parameter.name in slot.names]
+                is_short = all(len(slot.words) <= _MOST_OF_FILE for slot in own)
                 is_named = not WORDS["name_files"].isdisjoint(fit.template.literals)
                 return is_short and (is_named or is_file_name(text))
             case Kind.TEXT if fit is not None and not WORDS["forgot"].isdisjoint(fit.template.literals):
                 return guard.is_name(text) and not tells_event(text)
             case Kind.TEXT | Kind.WORDS if changes and fit is not None and fit.template.takes_all:
-                reading = self.reader.when(text)
-                return guard.is_remark(text) and (not reading.words or self.reader.names_day(text))
+                is_now = self.reader.when(text).words and not self.reader.names_day(text)
+                called = {"llamo", "chamo"}.intersection(fit.template.literals)  # "me llamo la atención"
+                is_led = called and not WORDS["little"].isdisjoint(words(text)[:1])
+                return guard.is_remark(text) and not (is_now or is_led)
             case Kind.TEXT if changes and parameter.is_prose:
                 is_order = not WORDS["tasks"].isdisjoint(words(text)[:2]) or guard.are_tasks(text)
                 is_task = fit is not None and not WORDS["tasks"].isdisjoint(fit.template.literals)
@@ -379,6 +377,7 @@ class Planner:
                 of = fit is not None and not WORDS["of"].isdisjoint(fit.template.literals)
                 is_hour = _HOUR.match(fold(text)) is not None or (of and text.isdigit())  # "el de las 2"
                 is_two = any(self._is_order(right) or right.isdigit() for _, right in splits(text))
+                is_two |= fit is not None and len(fit.slots) > 1 and self.reader.names_day(text)
                 return guard.is_name(text) and not (is_hour or is_two) and not self.reader.is_moment(text)
         return True
 
@@ -386,11 +385,10 @@ class Planner:
         """Tell whether a text is one to keep, and holds no second order."""
         orders = (self._is_order(right) for _, right in splits(text))
         begins = fit is not None and fit.template.begins_in_slot and fit.slots[0].text == text
-        if begins and len(words(text)) < _FEW_WORDS:
-            return False
-        is_alone = fit is None or len(fit.slots) == 1
+        is_alone = fit is None or len(fit.slots) == len(fit.slots[0].names) == 1
         is_reminder = fit is not None and not WORDS["reminding"].isdisjoint(fit.template.literals)
-        if is_reminder and WORDS["has_to"].intersection(words(text)) and self.reader.when(text).words:
+        has_to = is_reminder and WORDS["has_to"].intersection(words(text))
+        if (begins and len(words(text)) < _FEW_WORDS) or (has_to and self.reader.when(text).words):
             return False  # "remember that I have to call Ana at 5"
         return guard.is_text(text, is_alone=is_alone) and not self._is_whole(text) and not any(orders)
 
