@@ -41,7 +41,7 @@ def split_time(text: str, language: str, *, is_due: bool = False) -> tuple[str, 
     """
     text, end_of_all = cut_end(unicodedata.normalize("NFC", text), language)
     blocks = _blocks(text[:LONGEST_READ], language)
-    if not blocks:
+    if not blocks or any(piece.kind == "habit" for block in blocks for piece in block):
         return None
     start, end = blocks[0][0].start, blocks[0][-1].end
     before = text[:start] if _PATTERNS["opens"].sub("", text[:start], count=1) else ""

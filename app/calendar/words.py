@@ -187,7 +187,7 @@ class _Reader:
 
     def read(self) -> Reading:
         if (
-            not self._by_kind.keys().isdisjoint(("nth_weekday", "shift"))  # later than what?
+            not self._by_kind.keys().isdisjoint(("nth_weekday", "habit", "shift"))  # later than what?
             or (len(self._parts) > 1 and not self._clocks)
             or self._is_contradictory
         ):

@@ -89,6 +89,7 @@ async def test_other_lists_stay_with_their_own_tools(
         ("en", ["add milk to the list", "my tasks", "add bread and eggs"], []),
         ("es", ["busca leche en mis notas", "bórrala"], [("delete_note", {"note": "4"})]),
         ("pt", ["minhas listas", "limpa a lista"], []),
+        ("pt", ["lista de compras", "apaga a lista"], [deleted("compras")]),
         ("pt", ["minhas listas", "limpa a lista", "viagem"], [deleted("viagem")]),
         ("pt", ["coloca leite na lista", "tira ele"], [off("leite")]),
         ("en", ["add milk to the list", "it rains", "remove the meat and add chicken"], []),

@@ -30,13 +30,15 @@ _OF_ANOTHER = re.compile(
 _STORES = "|".join(WORDS["stores"])
 _IN_A_PLACE = re.compile(  # "no tcc: …"
     r"\d{1,3}(?:: | (?:is|was|should|says?|es|esta|debe\w*|dice|e|deve\w*|diz|ta)\b)|"  # "note 3 is wrong"
-    r"(?:a (?:la )?nota|a la tarea|(?:to )?the (?:note|\w+ task)|de que|called \w+ with)\b"
+    r"(?:a (?:la )?nota|a la tarea|(?:to )?the (?:note|\w+ task)|de que|called \w+ with|ou?tra co(?:is|s)a)\b"
     r"|(?:esto|eso|isto|isso|this|that)\b.*: |(?:llam|titul|cham)ad[oa] (?!(?:co[nm]|a|d[eoa]|para|pra)\b)|"
-    rf"no (?:(?:meu|nosso|teu|seu) )?(?:\w+: |(?:{_STORES})\b)"
+    rf"horas? (?:eu|sa[il])|no (?:(?:meu|nosso|teu|seu) )?(?:\w+: |(?:{_STORES})\b)"
     r"|.*\b(?:a (?:las?|mis?|esa)|(?:en|to|in|on|nas?)(?: las?| mis?| the| my| minhas?)?)"
     r" (?:notas?|notes?|listas?|lists?|tareas?|tarefas?|tasks?|pendientes|reminders?)\W*$"
 )
-_SEVERAL = re.compile(r"^(?:t[uo]do|everything|all)\b|[?!;:…]|, |\b(?:y|e|and) (?:el|l[ao]s?|[ao]s?|the)\b")
+_SEVERAL = re.compile(
+    r"^(?:t[uo]d[ao]s?|everything|all|d(?:oi|ua|o)s d\w+)\b|[?!;:…]|, |\b(?:y|e|and) (?:el|l?[ao]s?|the)\b"
+)
 _UNPLACED = re.compile(
     r"[!?:;…()]| - |\d{5,}|\.\.|\w a (?:(?:l[ao]s|mis?)\b|\w+s$)"  # "una pala a herramientas"
     r"|(?:one|un[ao]?|uma?) (?:about|sobre|for|para|pra|pro|that|que|with|con|com)\b"

@@ -56,6 +56,5 @@ def lookup(said: str, offers: Sequence[Offer], phrases: Mapping[str, Sequence[st
 
 
 def _telling(said: str) -> list[str]:
-    known = WORDS["questions"] | ALL_STOP_WORDS
-    found = [word for word in content(words(said)) if word not in known]
+    found = [word for word in content(words(said)) if word not in WORDS["questions"] | ALL_STOP_WORDS]
     return [word for word in found if word not in WORDS["values"]] or found

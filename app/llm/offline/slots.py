@@ -185,7 +185,7 @@ class Reader:
     def split_time(self, text: str, *, is_due: bool = False) -> tuple[str, str] | None:
         """Return the words of time in a text and what they are about; None where that is not sure."""
         found = split_time(text, self.person.language, is_due=is_due)
-        return found if found is not None and self.reads_whole(found[0]) else None
+        return (found[0], _LEADS_IN.sub("", found[1])) if found and self.reads_whole(found[0]) else None
 
     def reads_whole(self, text: str) -> bool:
         """Tell whether a text is words of time that are all understood, or asked about."""
@@ -257,7 +257,7 @@ def convert_several(raw: str, parameters: Sequence[Parameter], reader: Reader) -
     if one.kind is Kind.WHEN and other.is_prose:
         if (apart := reader.split_time(raw, is_due=not one.required)) is None:
             raise UnclearTimeError if reader.when(raw).words else NoTimeError
-        first, left = apart[0], _LEADS_IN.sub("", apart[1])
+        first, left = apart
     elif one.kind is Kind.WHEN:
         found = reader.when(raw).words
         first, left = " ".join(found), raw
@@ -283,8 +283,7 @@ def _bare(text: str) -> str:
 
 
 def _first(pattern: str, text: str) -> str | None:
-    match = re.search(pattern, text)
-    return match.group().rstrip(".,;") if match else None
+    return match.group().rstrip(".,;") if (match := re.search(pattern, text)) else None
 
 
 def _enum(text: str, parameter: Parameter) -> JSON:
@@ -306,8 +305,7 @@ def _number(text: str, parameter: Parameter, language: str) -> JSON:
     if is_integer:
         whole = number.split(".")[0]
         return int(whole) if len(whole) < _SAFE_DIGITS else whole  # which validation reads exactly
-    value = float(number)
-    return value if math.isfinite(value) else None
+    return value if math.isfinite(value := float(number)) else None
 
 
 def _with_point(number: str, thousands: str) -> str | None:

@@ -142,7 +142,7 @@ def is_shopping(name):
 
 def is_alias(said, name):
     """Tell whether the shopping list is called by another of its names than its own."""
-    return is_shopping(said) and said != SHOPPING and set(_stems(said)).isdisjoint(_stems(name))
+    return is_shopping(said) and set(_stems(said)).isdisjoint(_stems(name))
 
 
 def bare(name):

@@ -318,7 +318,7 @@ def _is_named(entry, what):
     if holds_more(entry.text, what):
         return False
     about = _telling(_before_verb(entry.text))
-    return (bool(about) and about <= said) or 2 * len(said & told) >= len(told)
+    return (bool(about) and about <= said) or len(told - said) <= min(2, len(said & told))
 
 
 def _before_verb(text):
