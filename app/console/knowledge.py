@@ -13,9 +13,10 @@ from app.console.site import Site, back
 from app.errors import RecadoError
 from app.i18n import lazy
 from app.store import threads
+from app.text import fold
 
 ANSWERS = "answers.md"
-UNKNOWN = "UNKNOWN"  # the code with which a tool says that nothing answers a question
+UNKNOWN = ("UNKNOWN", "UNKNOWN_YET")  # the codes with which a tool says that nothing answers a question
 HERE = "/console/knowledge"
 
 
@@ -29,7 +30,9 @@ def add_knowledge(site: Site) -> None:
         words = " ".join(words.split())[:200]
 
         async def read() -> dict[str, Any]:
-            asked = await site.store.read(lambda conn: threads.unknown(conn, UNKNOWN, time.time()))
+            unknown = await site.store.read(lambda conn: threads.unknown(conn, *UNKNOWN, time.time()))
+            answered = await asyncio.to_thread(_answered)
+            asked = [one for one in unknown if fold(" ".join(one.text[:300].split())) not in answered]
             found = await asyncio.to_thread(knowledge.search, words) if words else []
             known = [one for one in found if one.is_enough]
             listed = [asdict(one) for one in await asyncio.to_thread(knowledge.files)]
@@ -66,6 +69,12 @@ def add_knowledge(site: Site) -> None:
         if not await asyncio.to_thread(knowledge.remove, request.state.form.get("name", "")):
             raise RecadoError(lazy("there is no such file"))
         return back(HERE)
+
+    def _answered() -> set[str]:
+        """Return the questions of the file of answers, folded."""
+        path = knowledge.folder / ANSWERS
+        lines = path.read_text("utf-8", "replace").splitlines() if path.is_file() else []
+        return {fold(line.removeprefix("## ")) for line in lines if line.startswith("## ")}
 
     def _append(question: str, text: str) -> None:
         """Add to the file of answers, one at a time: in another thread or process somebody may do so too."""

@@ -20,16 +20,19 @@ def test_what_was_not_known_is_answered_from_the_console(make_world: Any, model:
     browser, here = Browser(server), "/console/knowledge"
     secret = re.search(r'name="csrf" value="(\w+)"', browser.page(here))
     assert secret is not None
+    say(graph, "p1", "search_knowledge", question="are you there at night?")
+    assert "UNKNOWN_YET" in graph.reply("p1")
+    wait_for(lambda: "at night?" in browser.page(here), "the question that came before all files")
     file = {"file": ("<b>prices</b>.md", b"# Cleaning\n\nA cleaning costs 40.\n")}
     kept = browser.http.post(f"{here}/add", data={"csrf": secret[1]}, files=file, follow_redirects=True)
     assert "<b>prices" not in kept.text
     assert "1 passage" in kept.text
     say(graph, "p1", "search_knowledge", question="do you open on Saturday?")
-    assert "UNKNOWN" in graph.reply("p1")
+    assert "UNKNOWN" in graph.reply("p1", 2)
     wait_for(lambda: "do you open on Saturday?" in browser.page(here), "the question")
-    post(
-        browser, here, f"{here}/answer", question="Do you open on Saturday?", answer="On Saturday until two."
-    )
+    for row in server.rows("SELECT text FROM messages WHERE direction = 'in'"):
+        post(browser, here, f"{here}/answer", question=row["text"], answer="On Saturday until two.")
+    assert "Nothing in the last two weeks." in browser.page(here)
     assert "On Saturday until two." in browser.page(f"{here}?words=saturday")
     refused = browser.http.post(
         f"{here}/answer", data={"csrf": secret[1]}, headers={"accept-language": "pt-BR"}

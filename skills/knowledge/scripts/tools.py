@@ -54,7 +54,7 @@ def search_knowledge(question: str, context=None) -> dict:
     if not found:
         if any(one.passages for one in knowledge.files()):
             return say.failed("UNKNOWN")
-        return say.failed("NOTHING", code="NOT_SET_UP")
+        return say.failed("NOTHING", code="UNKNOWN_YET")
     passages = [{"source": one.source, "title": one.passage.title, "text": one.passage.text} for one in found]
     best = found[0].passage
     heading = "" if best.cells or best.text.startswith(best.title) else f"**{best.title}**\n"
