@@ -186,6 +186,6 @@ class _Server(uvicorn.Server):
             log.error("server.json cannot be written: commands will not find this server", error=str(error))
         link = f"\nOpen the phone simulator: {state.simulator.link(url)}" if state.simulator else ""
         with suppress(OSError):  # nobody reads the output any more
-            print(f"Recado is running at {url}{link}", flush=True)  # noqa: T201
+            print(f"Recado is running at {url}\nOpen the console: {url}/console{link}", flush=True)  # noqa: T201
         for name in self._settings.missing_credentials:
             log.error("a WhatsApp credential is missing: /webhook answers 401 until it is set", variable=name)

@@ -29,7 +29,7 @@ from app.i18n import lazy
 from app.security import write_private
 from app.settings import OWN_FILE, Settings, own_settings
 from app.store import ownership, people
-from app.store.database import Connection, meta, scalar
+from app.store.database import Connection, exists, meta
 from app.store.ownership import AccessRules
 
 TITLES = {
@@ -134,11 +134,11 @@ def add_setup(site: Site) -> None:
 
 def progress(conn: Connection, rules: AccessRules) -> dict[str, Any]:
     """Return what arrived from Meta, and the names of the owners."""
-    first = "SELECT min(m.at) FROM messages m JOIN conversations c ON c.id = m.conversation_id"
+    first = "SELECT 1 FROM messages m JOIN conversations c ON c.id = m.conversation_id"
     owners = [people.shown_as(conn, one)[0] for one in people.owners(conn, rules)]
     return {
         "handshake": float(meta(conn, "handshake") or 0) > 0,
-        "message": scalar(conn, f"{first} WHERE c.channel = 'whatsapp' AND m.direction = 'in'") is not None,
+        "message": exists(conn, f"{first} WHERE c.channel = 'whatsapp' AND m.direction = 'in' LIMIT 1"),
         "owners": [shown_name(name) for name in owners],
     }
 

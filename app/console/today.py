@@ -7,6 +7,7 @@ from typing import Any
 
 from fastapi import Request, Response
 
+from app.console.setup import progress, steps
 from app.console.site import Finding, Site, back, language_of
 from app.i18n import say
 from app.ops.health import public_reason
@@ -30,6 +31,7 @@ def add_today(site: Site) -> None:
     """Add the pages about the whole."""
     router = site.router
     checkups: list[Checkup] = []
+    rules = site.assistant.access.access_rules(site.assistant.realm)
 
     @router.get("/console")
     async def today(request: Request) -> Response:
@@ -46,11 +48,13 @@ def add_today(site: Site) -> None:
                 "alerts": [(public_reason(one.code), one) for one in alerts.open_alerts(conn)],
                 "waiting": threads.waiting(conn, now),
                 "decisions": len(approvals.all_open(conn)),
+                "made": progress(conn, rules),
                 "tools": tool_statistics.summary(conn, since),
             }
 
         async def read() -> dict[str, Any]:
             found = await site.store.read(rows)
+            made = found.pop("made")
             held_back = sum(bool(state.held_back) for state in site.assistant.servers.states())
             hours = found["day"].hours
             series = [
@@ -60,6 +64,7 @@ def add_today(site: Site) -> None:
             ]
             title = say(language, "Messages and turns by the hour")
             return found | {
+                "missing": [name for _, done, name in steps(site.settings, made) if not done],
                 "health": await site.assistant.health.state(),
                 "decisions": found["decisions"] + held_back,
                 "budget": site.settings.monthly_message_budget,

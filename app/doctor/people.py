@@ -57,7 +57,7 @@ def _allowed(lines: Sequence[PersonLine], settings: Settings) -> Finding:
             if others
             else lazy("nobody may talk to it, and nobody owns it yet"),
             lazy(
-                "send the code that recado serve prints at its start from your WhatsApp, "
+                "send the code that Setup of the console shows from your WhatsApp, "
                 "or set OWNER_PHONE_NUMBERS, or: recado people owner PHONE"
             ),
         )
