@@ -70,7 +70,7 @@ def add_records(site: Site) -> None:
     async def log(
         request: Request, level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO", words: str = ""
     ) -> Response:
-        """Show the newest lines of the log, the newest last."""
+        """Show the newest lines of the log, the newest first."""
 
         async def read() -> dict[str, Any]:
             lines = [line for line in recent_lines(LINES, level) if words.lower() in line.lower()]
