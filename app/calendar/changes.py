@@ -55,6 +55,8 @@ def read_change(
         whole = read(f"{was:%I:%M %p}", had.due - 1)
     elif reading.kinds and reading.kinds <= KINDS["day"] | _RULE_KINDS and only_days:
         whole = read(f"{was:%I:%M %p}")
+    elif any({"this", "tonight"} & one.said.keys() for one in found if one.kind == "part"):
+        return reading  # "tonight at 8" is of today
     elif reading.kinds and reading.kinds <= KINDS["hour"]:
         any_day = datetime.fromtimestamp(now, zone) + timedelta(days=1)
         whole = read(f"{any_day if had.rule else was:%Y-%m-%d}")

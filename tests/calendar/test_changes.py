@@ -50,6 +50,8 @@ def test_another_hour_leaves_the_day_and_another_day_the_hour() -> None:
         ("pt", "todo mês", MONDAY, "FREQ=DAILY", None),
         ("es", "cada dos meses", MONDAY, "FREQ=MONTHLY;BYMONTHDAY=23", "2026-11-23 09:00"),
         ("en", "every 3 days", FRIDAY, "", "2026-11-27 15:00"),
+        ("en", "tonight at 8", FRIDAY, "", "2026-11-22 20:00"),
+        ("es", "esta noche a las 8", FRIDAY, "", "2026-11-22 20:00"),
     ]:
         had = When(due.timestamp(), due.replace(tzinfo=None), rule)
         when = read_change(text, had, ZONE, NOW.timestamp(), language, "CL").when
