@@ -90,7 +90,8 @@ async def arrive(page: Page, script: str) -> None:
 
 
 async def click(page: Page, selector: str) -> None:
-    await page.until(f"Boolean(document.querySelector({selector!r}))")
+    is_settled = "!document.querySelector('.htmx-added, .htmx-settling')"  # else no htmx sends it
+    await page.until(f"Boolean(document.querySelector({selector!r})) && {is_settled}")
     await page.evaluate(f"document.querySelector({selector!r}).click()")
 
 
