@@ -70,13 +70,7 @@ class Assistant:
     `transport` is what reaches addresses from outside. `must_stop` is set when the process has to exit.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        *,
-        wakes: bool = True,
-        transport: Transport | None = None,
-    ) -> None:
+    def __init__(self, settings: Settings, *, wakes: bool = True, transport: Transport | None = None) -> None:
         self.settings = settings
         self.rows = store = build_store(settings)
         self.store, self.media, self.folders = store.database, store.media, store.folders
@@ -204,10 +198,7 @@ class Assistant:
 
     def _engine(self, policy: ConfirmationPolicy) -> ExecutionEngine:
         return ExecutionEngine(
-            self.abilities.registry,
-            policy,
-            self.settings.dry_run,
-            on_call=self.metrics.tool_called,
+            self.abilities.registry, policy, self.settings.dry_run, on_call=self.metrics.tool_called
         )
 
     def _contexts(self) -> ToolContexts:

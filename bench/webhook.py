@@ -65,11 +65,7 @@ async def rows(folder: Path, release: Release, plan: Plan) -> list[Row]:
         ),
         ratio("CPU of an acknowledgement", cpu["ours"], cpu["bare"], "ms", named="bare FastAPI"),
         ratio(
-            "p50 of one, one connection",
-            alone["ours"],
-            floor,
-            "ms",
-            named="bare FastAPI + one FULL commit",
+            "p50 of one, one connection", alone["ours"], floor, "ms", named="bare FastAPI + one FULL commit"
         ),
         Row(
             "messages stored",

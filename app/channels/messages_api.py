@@ -59,10 +59,7 @@ def messages_router(
 ) -> APIRouter:
     """Return the route, which wants the administrator's token."""
     router = APIRouter(
-        prefix="/api",
-        tags=["messages"],
-        dependencies=[Depends(guard.token)],
-        route_class=guard.route_class(),
+        prefix="/api", tags=["messages"], dependencies=[Depends(guard.token)], route_class=guard.route_class()
     )
 
     @router.post("/messages", status_code=202)

@@ -251,8 +251,7 @@ def export_person(
 
 @commands.command("erase")
 def erase_person(
-    who: Person,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask first, in a terminal.")] = False,
+    who: Person, yes: Annotated[bool, typer.Option("--yes", help="Do not ask first, in a terminal.")] = False
 ) -> None:
     """Erase everything that is kept of somebody, for good."""
     settings = command_settings()

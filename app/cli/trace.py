@@ -24,9 +24,7 @@ commands = group()
 
 
 @commands.command()
-def trace(
-    turn: Annotated[str, typer.Argument(metavar="[TURN]", help="A turn's id.")] = "",
-) -> None:
+def trace(turn: Annotated[str, typer.Argument(metavar="[TURN]", help="A turn's id.")] = "") -> None:
     """Show the last turns, or one in full.
 
     With TURN: its journal, and each model call with its whole prompt and cost.

@@ -32,10 +32,7 @@ class HttpClient:
     """
 
     def __init__(
-        self,
-        transport: Transport,
-        hosts: Collection[str] | None = None,
-        trusted: Collection[Origin] = (),
+        self, transport: Transport, hosts: Collection[str] | None = None, trusted: Collection[Origin] = ()
     ) -> None:
         self._transport = transport
         self._hosts = hosts

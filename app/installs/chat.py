@@ -455,9 +455,7 @@ def _once_card(lines: list[str], title: str, subject: str) -> Card:
 
 def _previewed(language: str, name: str, text: CardText) -> ToolResult:
     said = say(
-        language,
-        "{card}\n\nNothing is installed yet. Tell me to install it if you want it.",
-        card=text.text,
+        language, "{card}\n\nNothing is installed yet. Tell me to install it if you want it.", card=text.text
     )
     return ToolResult.success({"name": name, "summary": said})
 

@@ -17,14 +17,7 @@ from typing import Protocol
 from app.errors import RecadoError
 from app.installs.entries import Entry
 from app.installs.errors import InstallCode, InstallError
-from app.installs.packages import (
-    Downloads,
-    install_npm,
-    install_pypi,
-    missing,
-    npm_program,
-    pypi_program,
-)
+from app.installs.packages import Downloads, install_npm, install_pypi, missing, npm_program, pypi_program
 from app.installs.pipeline import Approval, InstallPipeline
 from app.installs.plans import Plan, make_plan, read_plan, short_name
 from app.installs.quarantine import keep_plan, kept_plan

@@ -35,15 +35,7 @@ from app.mcp.definitions import ServerDefinition
 from app.mcp.pins import PINNED
 from app.mcp.remote import open_remote
 from app.mcp.stdio import run_program
-from app.mcp.wire import (
-    BROKEN,
-    NOT_SENT,
-    ConnectionLost,
-    Refused,
-    ServerLink,
-    Unreachable,
-    Unstartable,
-)
+from app.mcp.wire import BROKEN, NOT_SENT, ConnectionLost, Refused, ServerLink, Unreachable, Unstartable
 from app.messages import JSON
 from app.processes.sandbox import Sandbox
 from app.text import Private

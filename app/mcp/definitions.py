@@ -268,12 +268,7 @@ class _Entry(BaseModel):
 
 
 def parse_entry(
-    name: str,
-    entry: JSON,
-    values: Mapping[str, str],
-    *,
-    origin: Origin = "operator",
-    folder: str = "",
+    name: str, entry: JSON, values: Mapping[str, str], *, origin: Origin = "operator", folder: str = ""
 ) -> ServerDefinition:
     """Return the server that an entry describes, with `values` for its variables.
 

@@ -187,9 +187,7 @@ async def _to_result(result: ToolResult) -> CallToolResult:
     text = result.to_json()
     files = [_block(file, number) for number, file in enumerate(result.attachments, 1)]
     return CallToolResult(
-        content=[TextContent(text=text), *files],
-        structured_content=json.loads(text),
-        is_error=not result.ok,
+        content=[TextContent(text=text), *files], structured_content=json.loads(text), is_error=not result.ok
     )
 
 

@@ -153,10 +153,7 @@ def _with_neighbours(conn: Connection, person: str, rows: list[Row]) -> list[Sai
         outside = one.outside or any(other.outside for other in (before, after) if other is not None)
         complete.append(
             replace(
-                one,
-                before=before.text if before else "",
-                after=after.text if after else "",
-                outside=outside,
+                one, before=before.text if before else "", after=after.text if after else "", outside=outside
             )
         )
     return complete

@@ -25,13 +25,7 @@ class AlertReporter:
     The owners that `rules` know hear of servers in their chat, each event once.
     """
 
-    def __init__(
-        self,
-        store: Database,
-        data_dir: Path,
-        rules: AccessRules,
-        sender: Wakeable,
-    ) -> None:
+    def __init__(self, store: Database, data_dir: Path, rules: AccessRules, sender: Wakeable) -> None:
         self._store = store
         self._data_dir = data_dir
         self._rules = rules

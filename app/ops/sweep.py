@@ -16,16 +16,7 @@ from app.memory.summary import Summarizer
 from app.messages import Wakeable
 from app.ops.private_log import forget_old
 from app.schedule.alarm import Reminders
-from app.store import (
-    Store,
-    approvals,
-    disk_space,
-    inbox,
-    media,
-    outbox,
-    personal_data,
-    retention,
-)
+from app.store import Store, approvals, disk_space, inbox, media, outbox, personal_data, retention
 from app.store.database import Connection
 from app.turns.scheduler import Carrier
 
@@ -49,12 +40,7 @@ class Sweep:
     """Looks through the rows at the start, every `seconds`, and when `look_again` is set."""
 
     def __init__(
-        self,
-        store: Store,
-        channels: Collection[str],
-        seconds: float,
-        due: DueWork,
-        look_again: asyncio.Event,
+        self, store: Store, channels: Collection[str], seconds: float, due: DueWork, look_again: asyncio.Event
     ) -> None:
         self._store = store.database
         self._disk = store.disk

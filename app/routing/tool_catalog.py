@@ -15,25 +15,13 @@ from app.processes.sandbox import Sandbox
 from app.routing.intent import MOST_CATEGORIES, Intent
 from app.routing.phrase_book import PhraseBook
 from app.routing.selector import ROOM, Chosen, select_tools
-from app.routing.snapshot import (
-    Catalog,
-    CatalogSnapshot,
-    Phrases,
-    build_snapshot,
-    is_for,
-)
+from app.routing.snapshot import Catalog, CatalogSnapshot, Phrases, build_snapshot, is_for
 from app.search.index import Document, ToolIndex
 from app.search.phrases import can_fill, without_given
 from app.search.words import says_something
 from app.settings import Settings
 from app.skills import SkillLoader
-from app.skills.disclosure import (
-    LOAD_SKILL,
-    READ_SKILL_FILE,
-    narrowed,
-    place,
-    reading_tools,
-)
+from app.skills.disclosure import LOAD_SKILL, READ_SKILL_FILE, narrowed, place, reading_tools
 from app.skills.script_tool import RUN_SKILL_SCRIPT, ScriptRunner
 from app.skills.script_tool import SENTENCES as SCRIPT_SENTENCES
 from app.skills.sentences import ToolSentences

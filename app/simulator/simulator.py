@@ -33,11 +33,7 @@ class Simulator:
     """
 
     def __init__(
-        self,
-        credentials: Credentials,
-        webhook_url: str,
-        history_path: Path | None,
-        access: SimulatorAccess,
+        self, credentials: Credentials, webhook_url: str, history_path: Path | None, access: SimulatorAccess
     ) -> None:
         pace = Pace(status_pause=_STATUS_PAUSE)
         self.graph = StandInGraph(

@@ -142,10 +142,7 @@ def new_message_id() -> str:
 def envelope(values: Sequence[JSON]) -> JSON:
     """Return a webhook body that holds all `values`, a change each."""
     changes = [{"value": value, "field": "messages"} for value in values]
-    return {
-        "object": "whatsapp_business_account",
-        "entry": [{"id": BUSINESS_ID, "changes": changes}],
-    }
+    return {"object": "whatsapp_business_account", "entry": [{"id": BUSINESS_ID, "changes": changes}]}
 
 
 def message_value(number_id: str, person: SimulatedPerson, message: Mapping[str, JSON]) -> JSON:

@@ -11,13 +11,7 @@ from app.processes.sandbox import Sandbox
 from app.settings import Settings
 from app.skills.folder import Signature, entries, is_skill, signature
 from app.skills.installed import Installed, TreeError, current, is_installed_folder
-from app.skills.skill import (
-    RELEASE_SKILLS,
-    Skill,
-    broken_skill,
-    bundled_names,
-    load_skill,
-)
+from app.skills.skill import RELEASE_SKILLS, Skill, broken_skill, bundled_names, load_skill
 from app.skills.switches import SkillSwitches
 from app.skills.workers import FailureReporter, Workers
 from app.tools import Tool

@@ -59,13 +59,7 @@ class ScriptRunner:
         return made
 
     async def run_skill_script(
-        self,
-        skill: str,
-        script: str,
-        args: list[str] | None = None,
-        stdin: str = "",
-        *,
-        context: ToolContext,
+        self, skill: str, script: str, args: list[str] | None = None, stdin: str = "", *, context: ToolContext
     ) -> ToolResult:
         """Runs a program from the scripts folder of a skill, in the person's folder of files. Files that it
         writes there are sent to the person.

@@ -30,12 +30,7 @@ from app.skills.frames import (
     encode,
     length,
 )
-from app.skills.modules import (
-    ToolFunction,
-    ToolsModuleError,
-    named_function,
-    run_module,
-)
+from app.skills.modules import ToolFunction, ToolsModuleError, named_function, run_module
 from app.skills.proxies import build_context
 from app.tools.context import ToolContext
 from app.tools.plain import TooLarge

@@ -11,14 +11,7 @@ from typing import Any
 
 from app.errors import RecadoError
 from app.messages import JSON
-from app.processes.host import (
-    APP_ROOT,
-    CONNECTION,
-    Command,
-    HostedProcess,
-    PrintedTail,
-    kept_environment,
-)
+from app.processes.host import APP_ROOT, CONNECTION, Command, HostedProcess, PrintedTail, kept_environment
 from app.rmtree import remove
 from app.skills.frames import (
     FROM_WORKER,

@@ -7,16 +7,7 @@ from itertools import takewhile
 import orjson
 
 from app.messages import in_own_words
-from app.store.approvals import (
-    APPROVALS,
-    ASKS_AGAIN,
-    BUTTON,
-    FAILED,
-    Approval,
-    Choice,
-    approval_of,
-    settle,
-)
+from app.store.approvals import APPROVALS, ASKS_AGAIN, BUTTON, FAILED, Approval, Choice, approval_of, settle
 from app.store.conditions import MAY_TALK, UNCLAIMED
 from app.store.database import Connection, Row, exists, read_row
 from app.store.delivery import mark_sent

@@ -55,13 +55,7 @@ def expect(conn: Connection, conversation: Conversation, row: int, message: Inbo
     if message.attachment is None or message.kind not in READABLE:
         return
     insert(
-        conn,
-        "attachments",
-        or_skip=True,
-        message_id=row,
-        **conversation.columns,
-        state="new",
-        created_at=now,
+        conn, "attachments", or_skip=True, message_id=row, **conversation.columns, state="new", created_at=now
     )
 
 

@@ -183,13 +183,7 @@ def _queue_turn(conn: Connection, due: Due, now: float) -> None:
     )
     if message:
         insert(
-            conn,
-            "inbox",
-            message_id=message,
-            **where.columns,
-            kind="scheduled",
-            received_at=now,
-            due_at=now,
+            conn, "inbox", message_id=message, **where.columns, kind="scheduled", received_at=now, due_at=now
         )
 
 

@@ -29,14 +29,7 @@ class Sentences:
         return self._said[name].format(**values)
 
     def failed(
-        self,
-        name: str,
-        /,
-        *,
-        code: str = "",
-        hint: str = "",
-        numbers: Sequence[int] = (),
-        **values: object,
+        self, name: str, /, *, code: str = "", hint: str = "", numbers: Sequence[int] = (), **values: object
     ) -> dict[str, JSON]:
         """Return a failed result: the sentence `name`, its code too, with the one named `hint_<name>`.
 

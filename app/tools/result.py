@@ -169,9 +169,7 @@ def _error(given: object) -> ToolError:
     if not isinstance(given, dict):
         return ToolError("INTERNAL", str(given))
     return ToolError(
-        str(given.get("code") or "INTERNAL"),
-        str(given.get("message") or ""),
-        str(given.get("hint") or ""),
+        str(given.get("code") or "INTERNAL"), str(given.get("message") or ""), str(given.get("hint") or "")
     )
 
 

@@ -104,8 +104,7 @@ async def command_answer(turn: TurnContext, command: str, written: str, services
         return await _quiet_hours(turn.person, language, written, services.store)
     if command == "new":
         return say(
-            language,
-            "Let's start afresh: I no longer look at what we said before. Your notes and data stay.",
+            language, "Let's start afresh: I no longer look at what we said before. Your notes and data stay."
         )
     if command == "stop":
         return say(language, "Stopped. Tell me when you need something else.")

@@ -62,10 +62,7 @@ _DECLINES = re.compile(  # but "I don't need the lunch reminder" asks for someth
     r"|(?:no|nao|nah|nope|nel|nunca|never) (?:no|nao|senora?|para|pera|espera|era|es|eh|mejor|melhor|deja"
     r"|deixa|wait|stop|please|way|todavia|ainda|aun|yet|thanks)(?: \w+){0,4})"
 )
-_SIGNS: dict[str, Choice] = {
-    **dict.fromkeys("👍👌✅✔☑🆗🙆🫡", "yes"),
-    **dict.fromkeys("👎❌✖🚫🛑🙅⛔", "no"),
-}
+_SIGNS: dict[str, Choice] = {**dict.fromkeys("👍👌✅✔☑🆗🙆🫡", "yes"), **dict.fromkeys("👎❌✖🚫🛑🙅⛔", "no")}
 _LONGEST_ANSWER = 40
 NOTICES_AN_HOUR, GUESTS_NOTICES = 20, 1  # no limit on answers counts them
 LONGEST_NUMBER = 3  # digits of an option's number

@@ -11,16 +11,7 @@ from app.llm.model import ModelAnswer, ModelRequest, ToolCall
 from app.llm.reading import calls_in_text, without_marked_calls
 from app.messages import JSON
 from app.store.turns import MAX_ATTEMPTS
-from app.turns.actions import (
-    AskModel,
-    Reply,
-    Round,
-    Route,
-    RunTools,
-    answer_row,
-    next_action,
-    unique_calls,
-)
+from app.turns.actions import AskModel, Reply, Round, Route, RunTools, answer_row, next_action, unique_calls
 from app.turns.answer_check import AnswerFault, find_fault
 from app.turns.approvals import Authorizer
 from app.turns.commands import command_answer

@@ -23,17 +23,10 @@ pytestmark = [
     pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium on this machine"),
 ]
 
-INVOICE = (
-    "Factura 118\nLavandería Sol",
-    "Servicios de noviembre",
-    "Total: 4,580.00 MXN\nVence: 15/12/2026",
-)
+INVOICE = ("Factura 118\nLavandería Sol", "Servicios de noviembre", "Total: 4,580.00 MXN\nVence: 15/12/2026")
 HEARD = "Recuérdame que el viernes ceno con Luisa"
 EXPENSES = {"title": "Gastos", "labels": ["Renta", "Comida", "Luz"], "values": [8000, 3500, 600]}
-PICK = {
-    "question": "¿Dónde comemos?",
-    "options": ["Pizzería Roma", "Tacos El Güero", "Sushi"],
-}
+PICK = {"question": "¿Dónde comemos?", "options": ["Pizzería Roma", "Tacos El Güero", "Sushi"]}
 
 
 def play(body: dict[str, Any]) -> Any:

@@ -6,15 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.installs.entries import (
-    MAX_INPUTS,
-    VALUE_CHARACTERS,
-    Entry,
-    Package,
-    Reason,
-    Variable,
-    read_entry,
-)
+from app.installs.entries import MAX_INPUTS, VALUE_CHARACTERS, Entry, Package, Reason, Variable, read_entry
 from app.installs.sentences import reason_said
 from tests.standins.registry import EVERYTHING, own_entries, sample_entries
 

@@ -75,11 +75,7 @@ async def test_other_lists_stay_with_their_own_tools(
         ("es", [SHOWN, "tacha la 1 y la 4"], [bought("la 1", "la 4")]),
         ("es", [SHOWN, "quita el primero"], [off("1")]),
         ("es", ["borra la lista", "la del súper"], [deleted("la del súper")]),
-        (
-            "es",
-            ["haz una lista de viaje", "pilas y gorra"],
-            [put("pilas", "gorra", list_name="viaje")],
-        ),
+        ("es", ["haz una lista de viaje", "pilas y gorra"], [put("pilas", "gorra", list_name="viaje")]),
         ("es", [TASKS, "agrega barrer"], [("add_task", {"task": "barrer"})]),
         ("es", [PUT, TASKS, "agrega tocino y crema"], []),
         ("es", [TASKS, "agrega a la tarea de cobrar que son 45"], []),

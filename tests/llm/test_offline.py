@@ -86,10 +86,7 @@ async def test_what_was_asked_already_is_not_told_as_refused() -> None:
 async def test_of_a_picture_a_person_reads_only_what_was_said_with_it() -> None:
     one = {"type": "image", "mime": "image/png", "bytes": 4033, "attachment": 0}
     lost = {"type": "image", "problem": "it is no base64"}
-    for data, told in (
-        ({"text": "The logo.", "content": [one]}, "The logo."),
-        ({"content": [one]}, "Done."),
-    ):
+    for data, told in (({"text": "The logo.", "content": [one]}, "The logo."), ({"content": [one]}, "Done.")):
         assert results_text([json.dumps({"ok": True, "data": data})], "en") == told
     result = {"ok": True, "data": {"text": "The logo.", "content": [one, lost]}}
     assert "it is no base64" in results_text([json.dumps(result)], "en")

@@ -43,18 +43,8 @@ GOES_ON: list[tuple[str, list[str], str, dict[str, Any]]] = [
         "calculate",
         {"expression": "8% de dos mil quinientos"},
     ),
-    (
-        "es",
-        ["cuánto es el 16% de 2500", "y de tres mil?"],
-        "calculate",
-        {"expression": "16% de tres mil"},
-    ),
-    (
-        "en",
-        ["what's 15% of 86.50", "and 20%?", "plus 5"],
-        "calculate",
-        {"expression": "(20% of 86.50) + 5"},
-    ),
+    ("es", ["cuánto es el 16% de 2500", "y de tres mil?"], "calculate", {"expression": "16% de tres mil"}),
+    ("en", ["what's 15% of 86.50", "and 20%?", "plus 5"], "calculate", {"expression": "(20% of 86.50) + 5"}),
     ("pt", ["que dia cai o natal", "e o ano novo?"], "weekday_of", {"date": "ano novo"}),
     (
         "en",
@@ -120,12 +110,7 @@ GOES_ON: list[tuple[str, list[str], str, dict[str, Any]]] = [
         "change_reminder",
         {"reminder": "pan", "when": "el martes"},
     ),
-    (
-        "pt",
-        ["me lembra amanhã pan", "muda pra 19h"],
-        "change_reminder",
-        {"reminder": "pan", "when": "19h"},
-    ),
+    ("pt", ["me lembra amanhã pan", "muda pra 19h"], "change_reminder", {"reminder": "pan", "when": "19h"}),
     (
         "en",
         ["remind me to pan tomorrow", "make it 8"],
@@ -168,12 +153,7 @@ GOES_ON: list[tuple[str, list[str], str, dict[str, Any]]] = [
         {"note": "gate code 4412", "text": "5521"},
     ),
     ("en", ["find notes about bread", "delete that note"], "delete_note", {"note": "4"}),
-    (
-        "en",
-        ["remind me to call Bob tomorrow at 9", "delete it"],
-        "cancel_reminder",
-        {"reminder": "call Bob"},
-    ),
+    ("en", ["remind me to call Bob tomorrow at 9", "delete it"], "cancel_reminder", {"reminder": "call Bob"}),
     # an answer to our question
     (
         "en",

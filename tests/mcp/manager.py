@@ -28,14 +28,7 @@ class Manager:
         self.changes = 0
         self.troubles: list[tuple[str, str]] = []
         self.sandbox = Sandbox(Settings(_env_file=None, DATA_DIR=folder))  # type: ignore[call-arg]
-        self.servers = McpServers(
-            self,
-            self.sandbox,
-            folder,
-            self,
-            limits=limits,
-            **more,
-        )
+        self.servers = McpServers(self, self.sandbox, folder, self, limits=limits, **more)
         self.servers.subscribe(self._changed)
 
     def look(self) -> list[ServerDefinition]:

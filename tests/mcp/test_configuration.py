@@ -156,9 +156,7 @@ def test_a_skill_on_disk_brings_servers_of_every_kind(config: Config) -> None:
     assert config.look() == {}
 
 
-def test_an_installed_skill_brings_only_https_remotes_with_own_names_and_secrets(
-    config: Config,
-) -> None:
+def test_an_installed_skill_brings_only_https_remotes_with_own_names_and_secrets(config: Config) -> None:
     config.configuration.secrets.put("sea", "API_KEY", "of another")
     servers = {
         "sea": {"url": "https://example.org/mcp", "headers": {"Authorization": "Bearer ${API_KEY}"}},
@@ -238,9 +236,7 @@ def test_an_installed_server_is_what_was_approved_with_only_its_own_secrets(conf
     assert config.look()["github"].origin == "installed", "a record of an earlier version is read"
 
 
-def test_an_edited_entry_is_the_operators_but_gets_no_more_than_was_approved(
-    config: Config,
-) -> None:
+def test_an_edited_entry_is_the_operators_but_gets_no_more_than_was_approved(config: Config) -> None:
     record = install(config)
     changed = {**entry_of(record), "args": ["--stdio", "--all"]}
     add_server(config.path, "github", changed)

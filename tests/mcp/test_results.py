@@ -147,13 +147,8 @@ BLOCKS = st.dictionaries(
 @given(
     ANY
     | st.fixed_dictionaries(
-        {},
-        optional={
-            "content": st.lists(BLOCKS) | ANY,
-            "structuredContent": ANY,
-            "isError": ANY,
-        },
-    ),
+        {}, optional={"content": st.lists(BLOCKS) | ANY, "structuredContent": ANY, "isError": ANY}
+    )
 )
 def test_any_answer_becomes_a_result(raw: Any) -> None:
     result = to_result(raw)

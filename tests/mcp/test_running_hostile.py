@@ -44,9 +44,7 @@ async def test_a_server_that_asks_without_end_and_reads_no_answer_is_ended(manag
     assert (await manager.call("mcp_two_echo", text="hola")).ok
 
 
-async def test_a_server_has_a_time_to_start_and_longer_where_it_is_fetched_first(
-    tmp_path: Path,
-) -> None:
+async def test_a_server_has_a_time_to_start_and_longer_where_it_is_fetched_first(tmp_path: Path) -> None:
     manager = Manager(tmp_path, Limits(connect=1.0, download=SECONDS, pauses=()))
     runner = tmp_path / "npx"
     runner.write_text('#!/bin/sh\nexec "$@"\n')

@@ -315,11 +315,7 @@ def combined(inner: st.SearchStrategy[Fitting]) -> st.SearchStrategy[Fitting]:
     return st.builds(one_of, keys, inner, inner) | st.builds(or_null, inner, st.booleans())
 
 
-FITTING = st.recursive(
-    leaves(),
-    lambda inner: lists(inner) | objects(inner) | combined(inner),
-    max_leaves=12,
-)
+FITTING = st.recursive(leaves(), lambda inner: lists(inner) | objects(inner) | combined(inner), max_leaves=12)
 
 
 def without_nulls(value: Any) -> Any:

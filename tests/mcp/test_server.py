@@ -205,11 +205,7 @@ async def test_tools_of_other_servers_are_not_passed_on(tmp_path: Path) -> None:
         app.state.assistant.abilities.registry.register(theirs)
         transport = httpx.ASGITransport(app, client=("127.0.0.1", 1))
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
-            headers = {
-                **JSON_RPC,
-                "MCP-Protocol-Version": "2026-07-28",
-                "Mcp-Method": "tools/list",
-            }
+            headers = {**JSON_RPC, "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/list"}
             meta = {
                 "io.modelcontextprotocol/protocolVersion": "2026-07-28",
                 "io.modelcontextprotocol/clientCapabilities": {},

@@ -22,14 +22,8 @@ def test_reads_what_can_be_read() -> None:
         ('{"categories": ["notes", "astrology"]}', Intent(("notes",), source="model")),
         ('{"categories": []}', Intent()),
         ('{"categories": [1, null, ["notes"]]}', Intent(("notes",), source="model")),
-        (
-            '{"categories": ["notes"], "phrases": "one thing"}',
-            Intent(("notes",), ("one thing",), "model"),
-        ),
-        (
-            '{"categories": ["notes"], "phrases": [1, {}, " a  b "]}',
-            Intent(("notes",), ("a b",), "model"),
-        ),
+        ('{"categories": ["notes"], "phrases": "one thing"}', Intent(("notes",), ("one thing",), "model")),
+        ('{"categories": ["notes"], "phrases": [1, {}, " a  b "]}', Intent(("notes",), ("a b",), "model")),
         ("[]", Intent()),
         ("none", Intent()),
         ("notes", Intent(("notes",), source="model")),

@@ -169,12 +169,7 @@ class OneServer:
 
 def server(name: str, tool: str, *, audience: str = "members") -> Tool:
     return Tool(
-        tool,
-        "Says the weather of the sea",
-        {"type": "object"},
-        print,
-        category=name,
-        audience=audience,
+        tool, "Says the weather of the sea", {"type": "object"}, print, category=name, audience=audience
     )
 
 

@@ -113,12 +113,7 @@ def test_a_deletion_of_last_week_is_forgotten_at_the_next_change(ana) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
-    [
-        ("cafe ana", ["Café con Ana el martes"]),
-        ("nota de pan", ["comprar pan"]),
-        ("", []),
-    ],
+    ("query", "found"), [("cafe ana", ["Café con Ana el martes"]), ("nota de pan", ["comprar pan"]), ("", [])]
 )
 def test_search_finds_all_words_without_accents(ana, query: str, found: list[str]) -> None:
     save("comprar pan", context=ana)

@@ -79,8 +79,7 @@ async def test_the_weather_now_is_short_enough_for_a_phone(here: Here) -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "country", "summary"),
-    table("weather", "words_and_units_are_the_persons"),
+    ("language", "country", "summary"), table("weather", "words_and_units_are_the_persons")
 )
 async def test_words_and_units_are_the_persons(here: Here, language: str, country: str, summary: str) -> None:
     person = {"language": language, "country": country}

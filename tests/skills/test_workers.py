@@ -204,10 +204,7 @@ async def add(n: int, ctx: Context) -> int:
 
 @pytest.mark.parametrize(
     ("code", "names"),
-    [
-        (DECORATED, ["remembered", "wrapped", "kept"]),
-        (REGISTERED, ["undocumented", "_private", "renamed"]),
-    ],
+    [(DECORATED, ["remembered", "wrapped", "kept"]), (REGISTERED, ["undocumented", "_private", "renamed"])],
 )
 async def test_what_the_text_says_is_a_tool_can_be_called_whatever_its_decorator_made_of_it(
     house: House, code: str, names: list[str]

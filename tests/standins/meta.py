@@ -75,12 +75,7 @@ def subscribers(*apps: str) -> Answer:
 def subscription(callback: str, *fields: str) -> Told:
     """Given to the app's own token only."""
     names = [{"name": name, "version": "v25.0"} for name in fields or ("messages", "user_id_update")]
-    row = {
-        "object": "whatsapp_business_account",
-        "callback_url": callback,
-        "active": True,
-        "fields": names,
-    }
+    row = {"object": "whatsapp_business_account", "callback_url": callback, "active": True, "fields": names}
 
     def answer(asked: Asked) -> Answer:
         if asked.authorization != f"Bearer {APP}|{SECRET}":

@@ -198,14 +198,7 @@ def test_what_was_answered_while_the_turn_looked_is_not_waited_for(conn: Connect
     assert turn_state(conn, "q") == "queued"
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("sí", "no lo mandes"),
-        ("sí", "no"),
-        ("sí", "sí", "mejor mañana"),
-    ],
-)
+@pytest.mark.parametrize("words", [("sí", "no lo mandes"), ("sí", "no"), ("sí", "sí", "mejor mañana")])
 def test_words_that_together_are_no_plain_answer_are_a_message(
     conn: Connection, words: tuple[str, ...]
 ) -> None:

@@ -8,14 +8,7 @@ from typing import Any
 import pytest
 
 from app.people import Person
-from app.tools import (
-    ConfirmationPolicy,
-    ExecutionEngine,
-    Tool,
-    ToolContext,
-    ToolRegistry,
-    ToolResult,
-)
+from app.tools import ConfirmationPolicy, ExecutionEngine, Tool, ToolContext, ToolRegistry, ToolResult
 from app.tools.context import CallTerms
 from tests.tools.engines import ADD, engine_of, tool_of
 from tests.world import until

@@ -22,9 +22,7 @@ def test_masked_texts() -> None:
         assert mask_text(text) == masked
 
 
-UNITS = [
-    *("1-", "eyJ-", "eyJaaaaaaaa.", "a@", "a@a.", "token ", "://a:", " /a"),
-]
+UNITS = [*("1-", "eyJ-", "eyJaaaaaaaa.", "a@", "a@a.", "token ", "://a:", " /a")]
 
 
 def test_no_text_keeps_the_server_busy() -> None:

@@ -14,11 +14,7 @@ from .sentences import SAID
 LANGUAGES = ("es", "pt", "en")
 LONGEST = 100
 
-DATE = {
-    "es": "EEEE d 'de' MMMM 'de' y",
-    "pt": "EEEE, d 'de' MMMM 'de' y",
-    "en": "EEEE, MMMM d, y",
-}
+DATE = {"es": "EEEE d 'de' MMMM 'de' y", "pt": "EEEE, d 'de' MMMM 'de' y", "en": "EEEE, MMMM d, y"}
 DAY = {"es": "d 'de' MMMM 'de' y", "pt": "d 'de' MMMM 'de' y", "en": "MMMM d, y"}
 
 

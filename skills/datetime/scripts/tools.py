@@ -20,17 +20,7 @@ from .holiday_calendar import (
     next_holidays,
 )
 from .own_zone import told, wanted_zone
-from .person import (
-    LONGEST,
-    day_text,
-    fields_of,
-    folded,
-    full_day,
-    sentence,
-    than,
-    time_parts,
-    who_asks,
-)
+from .person import LONGEST, day_text, fields_of, folded, full_day, sentence, than, time_parts, who_asks
 from .places import HERE, OWN_ZONE, country_name, find
 
 MOST_BUSINESS_DAYS = 2500

@@ -110,10 +110,7 @@ def show_project(project: str = "", context=None) -> dict:
 
 
 def update_project(
-    project: str,
-    name: str = "",
-    status: Literal["active", "archived"] | None = None,
-    context=None,
+    project: str, name: str = "", status: Literal["active", "archived"] | None = None, context=None
 ) -> dict:
     """Gives a project another name, archives it, or takes it back into work.
 

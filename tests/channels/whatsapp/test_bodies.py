@@ -56,10 +56,7 @@ CASES: dict[str, tuple[Outgoing, Callable[[WhatsApp], object]]] = {
         file("document", "application/pdf", "a.pdf"),
         lambda wa: wa.send_document("525550100001", "9001", filename="a.pdf"),
     ),
-    "voice note": (
-        file("audio", "audio/ogg", "a.ogg"),
-        lambda wa: wa.send_voice("525550100001", "9001"),
-    ),
+    "voice note": (file("audio", "audio/ogg", "a.ogg"), lambda wa: wa.send_voice("525550100001", "9001")),
 }
 
 
