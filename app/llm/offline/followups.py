@@ -66,7 +66,7 @@ def plan_after(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan
     plan = _resolved(plan, planner, before_it)
     used = {call.tool for one in earlier for call in one.calls} - {step.tool for step in plan.steps}
     is_either = any(step.tool in used and not planner.only_reads(step.tool) for step in alone.steps)
-    again = {call.tool for one in earlier[-1:] for call in one.calls if call.changed}
+    again = {call.tool for one in earlier[-1:] for call in one.calls if call.changed and call.arguments}
     is_either |= any(step.tool in again and not step.arguments for step in plan.steps)  # "restore the note"
     if is_either or any(_is_of_other_list(planner, step, earlier) for step in plan.steps):
         return Plan(withheld=True)
