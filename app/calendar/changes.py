@@ -115,10 +115,10 @@ def _made_monthly(text: str, language: str) -> str:
 
 
 def _with_rule(reading: Reading, had: When, zone: ZoneInfo, now: float) -> Reading:
-    """Return the rule of `had` at the reading's hour; unclear if the rule does not go by days."""
+    """Return the rule of `had` at the reading's hour; unclear if it has several, or does not go by days."""
     if reading.when is None:
         return reading
-    if had.rule.startswith((CRON, EVERY)):
+    if had.rule.startswith((CRON, EVERY)) or re.search(r"BYHOUR=\d+,", had.rule):
         return Reading(problem="unclear")
     rule = ";".join(part for part in had.rule.split(";") if not part.startswith(("BYHOUR", "BYMINUTE")))
     start = datetime.combine(had.start.date(), reading.when.start.time())

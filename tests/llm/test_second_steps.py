@@ -182,6 +182,8 @@ ASKS_NOTHING = [
     ("es", ["qué hora es en madrid", "y mi suegra qué dijo ayer de la fiesta"]),
     ("en", ["remind me to call Bob tomorrow at 9", "actually buy some flowers"]),
     ("es", ["recuérdame llamar a Bob mañana a las 9", "mejor no lo hagas todavía"]),
+    ("pt", ["me lembra dia 10 de pagar a luz", "não, 15"]),
+    ("pt", ["me lembra daqui 15 minutos de ver o arroz", "na verdade 20"]),
     ("es", [REMINDERS, "borra lo del taller"]),
     ("es", [REMINDERS, "recuérdame llamar a Bob mañana a las 9", "borra el último"]),  # that or the list's?
     ("es", [REMINDERS, "qué falta comprar?", "cancela el 1"]),  # a number of another list

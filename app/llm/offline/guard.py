@@ -33,8 +33,8 @@ _IN_A_PLACE = re.compile(  # "no tcc: …"
     r"(?:a (?:la )?nota|a la tarea|(?:to )?the (?:note|\w+ task)|de que|called \w+ with|ou?tra co(?:is|s)a)\b"
     r"|(?:esto|eso|isto|isso|this|that)\b.*: |(?:llam|titul|cham)ad[oa] (?!(?:co[nm]|a|d[eoa]|para|pra)\b)|"
     rf"horas? (?:eu|sa[il])|no (?:(?:meu|nosso|teu|seu) )?(?:\w+: |(?:{_STORES})\b)"
-    r"|.*\b(?:a (?:las?|mis?|esa)|(?:en|to|in|on|nas?)(?: las?| mis?| the| my| minhas?)?)"
-    r" (?:notas?|notes?|listas?|lists?|tareas?|tarefas?|tasks?|pendientes|reminders?)\W*$"
+    r"|.*\b(?:a(?:l| las?| mis?| esa)|(?:en|to|in|on|nas?)(?: las?| mis?| the| my| minhas?)?)"
+    r" (?:notas?|notes?|listas?|lists?|tareas?|tarefas?|tasks?|pendientes|reminders?|compras|mandado)\W*$"
 )
 _SEVERAL = re.compile(
     r"^(?:t[uo]d[ao]s?|everything|all|d(?:oi|ua|o)s d\w+)\b|[?!;:…]|, |\b(?:y|e|and) (?:el|l?[ao]s?|the)\b"
