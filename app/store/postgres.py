@@ -32,6 +32,8 @@ NETWORK: dict[str, Any] = {  # a connection that hangs is given up after a quart
 _SERVER_LOCK = 7_262_363
 # One writer at a time, as in SQLite: what a transaction has read stays true until it commits.
 _WRITER_LOCK = 7_262_364
+# PostgreSQL may take so long to notice that a process has ended, which held the lock of the server.
+_ENDED_SECONDS = 2.0
 # A process that stands still keeps the others from writing no longer than this.
 _IDLE_SECONDS = 5
 # That counts no session that waits for its frozen process to read a long answer.
@@ -174,9 +176,16 @@ class Postgres:
             return _has_table(connection, "schema_version")
 
     def prepare(self) -> None:
-        connection = self._connected()
-        connection.execute("SELECT pg_advisory_lock(?)", (_WRITER_LOCK,))  # one process after the other
-        self._prepared = self._locked(connection)
+        until = time.monotonic() + _ENDED_SECONDS
+        while self._prepared is None:
+            connection = self._connected()
+            connection.execute("SELECT pg_advisory_lock(?)", (_WRITER_LOCK,))  # one process after the other
+            try:
+                self._prepared = self._locked(connection)
+            except StoreLockedError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.1)
         encoding = connection.execute("SHOW server_encoding").fetchone()
         if encoding is not None and encoding[0] != "UTF8":
             raise StoreError(f"the database is in {encoding[0]}; make one with ENCODING 'UTF8'")
