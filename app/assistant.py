@@ -228,7 +228,7 @@ class Assistant:
     async def start(self) -> None:
         """Open the database and go on with unfinished work; needs no network."""
         await self.store.open()
-        log.info("the audit ends so, for recado audit verify", head=await self.store.read(audit.head))
+        log.info("head of the audit, for recado audit verify --head", head=await self.store.read(audit.head))
         if self.jobs is not None and self._runs_turns:
             await self.jobs.register(alone=self.settings.role == "all")
         await self.access.open()

@@ -1,11 +1,16 @@
 """Access over HTTP: the administrator's token, and requests from this machine's own user."""
 
 import asyncio
+import errno
+import fcntl
 import hmac
 import ipaddress
 import os
 import re
 import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +25,7 @@ _FORWARDED = re.compile(
 )
 GUESS_SECONDS = 0.5
 MOST_GUESSES = 10
+LOCK_SECONDS = 10.0
 _PORT = re.compile(r":[0-9]{0,5}\Z")
 _DRAFT = re.compile(r"(.+)\.[0-9a-f]{8}\.new")
 
@@ -129,6 +135,27 @@ def write_private(path: Path, content: str | bytes) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a file or folder that several programs change for a moment; make the folder around it.
+
+    Blocks. Raises TimeoutError if another program holds it for more than ten seconds.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = os.open(path.with_name(f".{path.name}.lock"), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    until = time.monotonic() + LOCK_SECONDS
+    with open(lock, "wb"):
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    raise TimeoutError(errno.ETIMEDOUT, "another program holds its lock") from None
+                time.sleep(0.02)
+        yield
 
 
 def published_as(path: Path) -> Path:

@@ -27,13 +27,13 @@ def audit_list() -> None:
 
 @audit_commands.command("verify")
 def audit_verify(
-    head: Annotated[str, typer.Option(help="A head that this command or the log of a start told.")] = "",
+    head: Annotated[str, typer.Option(help="A head from an earlier run or from the log.")] = "",
 ) -> None:
     """Check that no row was changed or taken out; status 1 if one was.
 
-    Whether the newest rows are still there only a head tells that was kept elsewhere.
+    Only a head that was kept elsewhere can show that the newest rows are still there.
     """
-    if head and not re.fullmatch(r"[1-9]\d*:[0-9a-f]{64}", head, re.ASCII):
+    if head and not re.fullmatch(r"0:|[1-9]\d*:[0-9a-f]{64}", head, re.ASCII):
         raise typer.BadParameter("a head is a number of rows and a hash: 12:3f0a…")
     now, fault = read_records(command_settings().database, lambda conn: audit.verify(conn, head))
     if fault:

@@ -28,6 +28,7 @@ from app.store.database import Connection
 
 RESTART_SECONDS = 30.0
 LOOK_SECONDS = 1.0
+WATCH_SECONDS = 900.0
 
 commands = group()
 
@@ -71,14 +72,14 @@ def _whatsapp(settings: Settings) -> Settings:
 
 
 def _watch(settings: Settings, *awaited: str) -> None:
-    """Wait for steps that others take, and say when each is done."""
+    """Wait at most a quarter of an hour for steps that others take, and say when each is done."""
     if find_server(settings.data_dir) is None:
         show("No server runs: start it with recado serve, and come back to see what arrives.")
         return
     show("Waiting for it; Ctrl-C goes on without.")
-    left = set(awaited)
+    left, until = set(awaited), time.monotonic() + WATCH_SECONDS
     with suppress(KeyboardInterrupt):
-        while left:
+        while left and time.monotonic() < until:
             for name, is_done, step in parts.steps(settings, _progress(settings)):
                 if is_done and name in left:
                     left.remove(name)
@@ -118,10 +119,12 @@ def _owner(settings: Settings) -> Settings:
 
 
 def _backup(settings: Settings) -> Settings:
-    os.umask(0o077)  # on another disk it is copied
+    os.umask(0o077)  # for the copy that a move to another disk makes
     made = parts.make_backup(settings)
     try:
         target = Path(typer.prompt("File", default=f"recado-{time.strftime('%Y-%m-%d')}.zip")).expanduser()
+        if target.exists():
+            raise RecadoError(f"{target} is there already: choose another name")
         shutil.move(made, target)
     except OSError as error:
         raise RecadoError(f"the backup cannot be written there: {error.strerror or error}") from error

@@ -1,8 +1,6 @@
 """The page of knowledge: files, questions that were asked and not known, and answers to them."""
 
 import asyncio
-import fcntl
-import os
 import time
 from dataclasses import asdict
 from typing import Any
@@ -12,6 +10,7 @@ from fastapi import Request, Response
 from app.console.site import Site, back
 from app.errors import RecadoError
 from app.i18n import lazy
+from app.security import locked
 from app.store import threads
 from app.text import fold
 
@@ -30,7 +29,7 @@ def add_knowledge(site: Site) -> None:
         words = " ".join(words.split())[:200]
 
         async def read() -> dict[str, Any]:
-            unknown = await site.store.read(lambda conn: threads.unknown(conn, *UNKNOWN, time.time()))
+            unknown = await site.store.read(lambda conn: threads.unknown(conn, UNKNOWN, time.time()))
             answered = await asyncio.to_thread(_answered)
             asked = [one for one in unknown if fold(" ".join(one.text[:300].split())) not in answered]
             found = await asyncio.to_thread(knowledge.search, words) if words else []
@@ -78,14 +77,12 @@ def add_knowledge(site: Site) -> None:
 
     def _append(question: str, text: str) -> None:
         """Add to the file of answers, one at a time: in another thread or process somebody may do so too."""
-        knowledge.folder.mkdir(parents=True, exist_ok=True)
-        folder = os.open(knowledge.folder, os.O_RDONLY)
+        path = knowledge.folder / ANSWERS
         try:
-            fcntl.flock(folder, fcntl.LOCK_EX)
-            path = knowledge.folder / ANSWERS
-            before = path.read_text("utf-8") if path.is_file() else ""
-            kept = knowledge.add(ANSWERS, f"{before}\n## {question}\n\n{text}\n".lstrip().encode())
-        finally:
-            os.close(folder)
+            with locked(knowledge.folder):
+                before = path.read_text("utf-8") if path.is_file() else ""
+                kept = knowledge.add(ANSWERS, f"{before}\n## {question}\n\n{text}\n".lstrip().encode())
+        except OSError as error:
+            raise RecadoError(lazy("the answer could not be kept")) from error
         if kept is None or kept.fault:
             raise RecadoError(kept.fault if kept else lazy("the answer could not be kept"))

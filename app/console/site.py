@@ -272,7 +272,7 @@ async def _read_form(site: Site, session: Session, request: Request) -> Response
 
 
 async def _form(request: Request) -> tuple[dict[str, str], dict[str, UploadFile]]:
-    """Return the fields and the files of a form; of who is not signed in only a small one without files.
+    """Return the fields and the files of a form; without a session it may only be small, and has no files.
 
     Raises HTTPException for one that is too large, or was sent by a page of another site.
     """

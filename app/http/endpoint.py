@@ -99,7 +99,7 @@ class Endpoint:
     ) -> AsyncIterator[httpx2.Response]:
         """Send a request; what goes wrong until the end of the block is NotSent or NoAnswer.
 
-        It may also have waited in vain for one of the connections, or have met one that was closed.
+        NotSent is also a request that found no free connection in time, or a closed one.
         """
         if self._fault:
             raise NotSent(f"no connection: {self._fault}")
@@ -120,8 +120,8 @@ class Endpoint:
             ):
                 yield response
         except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            late = isinstance(error, TimeoutError)
-            said = f" within {seconds:g} s" if late else f": {str(error) or type(error).__name__}"
+            is_late = isinstance(error, TimeoutError)
+            said = f" within {seconds:g} s" if is_late else f": {str(error) or type(error).__name__}"
             if not any("send_request_body" in step for step in steps):
                 raise NotSent(f"no connection{said}") from error
             raise NoAnswer(f"no answer{said}") from error

@@ -1,6 +1,5 @@
 """The files of servers: the `mcpServers` mapping, and for each server the secrets that it alone is given."""
 
-import fcntl
 import json
 import logging
 import os
@@ -14,7 +13,7 @@ from pydantic import TypeAdapter
 from app.errors import RecadoError
 from app.mcp.definitions import NAME_RULE, is_server_name
 from app.messages import JSON
-from app.security import write_private
+from app.security import locked, write_private
 from app.settings import is_own
 from app.skills.folder import read_regular
 from app.tools.plain import sendable
@@ -74,16 +73,6 @@ def keep_for_owners(path: Path, name: str, alone: bool) -> None:
         entry.pop("audience", None)
         if alone:
             entry["audience"] = "owners"
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a file that several programs change for a moment; make its folder."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    lock = os.open(path.with_name(f".{path.name}.lock"), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    with open(lock, "wb"):
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 @contextmanager

@@ -60,7 +60,7 @@ class Connection(Protocol):
 class Engine(Protocol):
     """A kind of database; `errors` are those of its library.
 
-    `is_first`: as it was prepared, no other process used it.
+    `is_first`: no other process used it when it was prepared.
     """
 
     errors: type[Exception]

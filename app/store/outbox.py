@@ -177,8 +177,8 @@ def take(
     """Return a person's next row and mark it as on the wire by `worker`; rows go in order, one at a time.
 
     `sendable`: the origins that may be sent now; None for all. While an echo waits, a person of the business
-    may be answering, so only what is sent in silence goes. What this `worker` itself has on the wire was not
-    sent: it was told that the commit in which it took it had failed, else it would wait for the outcome.
+    may be answering, so only what is sent in silence goes. A `worker` that asks waits for no outcome: a row
+    that is marked as on the wire by it was not sent, since the commit that marked it seemed to have failed.
     """
     if not _may_be_sent_to(conn, person, now):
         return NextSend()

@@ -133,15 +133,15 @@ def thread(conn: Connection, conversation: str) -> list[ThreadMessage]:
     return [ThreadMessage(**row) for row in reversed(rows)]
 
 
-def unknown(conn: Connection, code: str, other: str, now: float) -> list[ThreadLine]:
-    """Return what people asked where a tool failed with one of two codes, newest first, each once."""
+def unknown(conn: Connection, codes: Collection[str], now: float) -> list[ThreadLine]:
+    """Return what people asked where a tool failed with one of these codes, newest first, each text once."""
+    failed = " OR ".join("instr(payload, ?) > 0" for _ in codes)
     since = f"turn_{int((now - UNKNOWN_SECONDS) * 1000):012x}"
     rows = conn.execute(
         "SELECT m.conversation_id, m.person_id, m.text, m.at FROM messages m WHERE m.direction = 'in'"
         " AND m.text <> '' AND m.turn_id IN (SELECT turn_id FROM journal WHERE turn_id >= ?"
-        " AND key >= 'tool:' AND key < 'tool;'"
-        " AND (instr(payload, ?) > 0 OR instr(payload, ?) > 0)) ORDER BY m.id DESC LIMIT ?",
-        (since, *(f'\\"code\\":\\"{one}\\"' for one in (code, other)), MOST_CONVERSATIONS),
+        f" AND key >= 'tool:' AND key < 'tool;' AND ({failed})) ORDER BY m.id DESC LIMIT ?",
+        (since, *(f'\\"code\\":\\"{one}\\"' for one in codes), MOST_CONVERSATIONS),
     ).fetchall()
     once = {fold(row["text"]): row for row in reversed(rows)}
     return [

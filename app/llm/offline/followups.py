@@ -32,7 +32,7 @@ _NOTHING = Exchange("", "", 0.0)
 _PRONOUN = {"en": "it", "es": "eso", "pt": "isso"}
 _BETTER = {"en": ("better", "at"), "es": ("mejor", "a las"), "pt": ("melhor", "às")}
 _BARE_HOUR = re.compile(r"^\W*(?:(?:to|para|pra|a|at) )?(\d{1,2})\W*$", re.IGNORECASE)
-_COUNTS = re.compile(r"(?is)(?!.*(?:\d(?:[:.]\d\d|\s?h|\s?[ap]\.?m)|\b(?:(?:a|para?) las?|[aà]s|at) \d)).*\d")
+_AMOUNT = re.compile(r"(?is)(?!.*(?:\d(?:[:.]\d\d|\s?h|\s?[ap]\.?m)|\b(?:(?:a|para?) las?|[aà]s|at) \d)).*\d")
 _BARE_NUMBER = re.compile(r"\W*(?:(?:el|la|lo|o|a|the|n[uú]mero|number)\s+)*#?(\d{1,5})\W*", re.IGNORECASE)
 _NONE = re.compile(
     r"\W*(?:no|nop|nope|nao|ningun[oa]?|nenhuma?|none|neither|nada|cancel[ae]?r?|deja(?:lo)?|deixa"
@@ -162,8 +162,8 @@ def _corrected(planner: Planner, said: str, last: PastCall) -> str:
     if start == 0 and any(SAME not in one.arguments.values() for one in alone):  # "in 10 minutes more"
         return ""
     better, at = _BETTER[planner.reader.person.language]
-    counts = _COUNTS.match(" ".join(map(str, last.arguments.values())))  # "no, 20" is of minutes or days then
-    rest = said[start:] if counts or not start else _BARE_HOUR.sub(rf"{at} \1", said[start:])
+    amount = _AMOUNT.match(" ".join(map(str, last.arguments.values())))  # "no, 20" is of minutes or days then
+    rest = said[start:] if amount or not start else _BARE_HOUR.sub(rf"{at} \1", said[start:])
     return f"{better} {rest}" if planner.reader.is_moment(rest) else ""
 
 

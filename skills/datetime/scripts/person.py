@@ -1,4 +1,4 @@
-"""Who asks: their language, country and zone, and how times and days are written for them."""
+"""The person's language, country and time zone, and how times and days are written for them."""
 
 import re
 import unicodedata
