@@ -32,7 +32,7 @@ _IN_A_PLACE = re.compile(  # "no tcc: …"
     r"\d{1,3}(?:: | (?:is|was|should|says?|es|esta|debe\w*|dice|e|deve\w*|diz|ta)\b)|"  # "note 3 is wrong"
     r"(?:a (?:la )?nota|a la tarea|(?:to )?the (?:note|\w+ task)|de que|called \w+ with|ou?tra co(?:is|s)a)\b"
     r"|(?:esto|eso|isto|isso|this|that)\b.*: |(?:llam|titul|cham)ad[oa] (?!(?:co[nm]|a|d[eoa]|para|pra)\b)|"
-    rf"horas? (?:eu|sa[il])|no (?:(?:meu|nosso|teu|seu) )?(?:\w+: |(?:{_STORES})\b)"
+    rf"horas? (?:eu|sa[il])|fiscal\b|no (?:(?:meu|nosso|teu|seu) )?(?:\w+: |(?:{_STORES})\b)"
     r"|.*\b(?:a(?:l| las?| mis?| esa)|(?:en|to|in|on|nas?)(?: las?| mis?| the| my| minhas?)?)"
     r" (?:notas?|notes?|listas?|lists?|tareas?|tarefas?|tasks?|pendientes|reminders?|compras|mandado)\W*$"
 )
