@@ -9,21 +9,13 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, supp
 from dataclasses import dataclass
 from typing import Any
 
+import mcp_types as types
 import structlog
 from mcp.client import ClientSession, IncomingMessage
 from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp.shared.dispatcher import CallOptions, ProgressFnT
 from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
-from mcp_types import (
-    CONNECTION_CLOSED,
-    CallToolRequest,
-    CallToolRequestParams,
-    CallToolResult,
-    Implementation,
-    PaginatedRequestParams,
-    ToolListChangedNotification,
-)
 from mcp_types.methods import validate_server_result
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
@@ -125,7 +117,7 @@ class Connection:
         self.session = ClientSession(
             dispatcher=self._dispatcher,
             message_handler=self._on_message,
-            client_info=Implementation(name="recado", version=__version__),
+            client_info=types.Implementation(name="recado", version=__version__),
         )
 
     @property
@@ -141,7 +133,7 @@ class Connection:
         self._dispatcher.revision = self.revision
         for _ in range(PAGES):
             with self._own_errors():
-                page = await self.session.list_tools(params=PaginatedRequestParams(cursor=cursor))
+                page = await self.session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
             usable = {tool.name for tool in page.tools}
             listed, unusable = (page.meta or {})[_RAW]
             for raw in listed:
@@ -169,9 +161,11 @@ class Connection:
         """
         if self.link.ended.is_set():
             raise ConnectionLost("its connection has ended", sent=False)
-        request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=args))
+        request = types.CallToolRequest(params=types.CallToolRequestParams(name=tool, arguments=args))
         with self._own_errors():
-            answer = await self.session.send_request(request, CallToolResult, progress_callback=on_progress)
+            answer = await self.session.send_request(
+                request, types.CallToolResult, progress_callback=on_progress
+            )
         result: dict[str, JSON] = (answer.meta or {})[_RAW]
         return result
 
@@ -200,20 +194,19 @@ class Connection:
                 self.changed.set()
 
     async def _on_message(self, message: IncomingMessage) -> None:
-        if isinstance(message, ToolListChangedNotification):
+        if isinstance(message, types.ToolListChangedNotification):
             self.changed.set()
         elif isinstance(message, Exception):
             log.debug("a server's message was not understood", server=self._server)
 
     @contextmanager
     def _own_errors(self) -> Iterator[None]:
-        """Turn what the SDK raises into ConnectionLost or Refused."""
         try:
             yield
         except MCPError as error:
             if error.code == NOT_SENT:
                 raise ConnectionLost(error.message, sent=False) from error
-            if error.code in (CONNECTION_CLOSED, BROKEN) or self.link.ended.is_set():
+            if error.code in (types.CONNECTION_CLOSED, BROKEN) or self.link.ended.is_set():
                 raise ConnectionLost(error.message, sent=True) from error
             raise Refused(error.code, error.message) from error
         except ValidationError as error:

@@ -125,7 +125,6 @@ class Configuration:
         return replace(edited, grants=approved.grants, home=approved.home)
 
     def _add_of_skills(self, found: dict[str, ServerDefinition], faults: list[str]) -> None:
-        """Add the servers of skills to those found."""
         usable = [skill for skill in self._skills.skills if skill.available] if self._skills else []
         for skill in usable:
             source = skill.installed.source if skill.installed else None

@@ -8,30 +8,21 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import (
-    AliasChoices,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    StrictBool,
-    StringConstraints,
-    ValidationError,
-)
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError
 
 from app.errors import RecadoError, first_fault
 from app.http.address import Address, FetchError
 from app.messages import JSON
 from app.people import Audience
-from app.processes.sandbox import Grants
+from app.processes.sandbox import Grants, Program
 from app.settings import is_own
 from app.skills.manifest import shortened
 
 # Who configured it: the operator's own file, an install that an owner approved, a skill's `mcp.json`.
 Origin = Literal["operator", "installed", "skill"]
 # off: disabled. waiting: for its next start. broken: set aside after too many deaths. faulty: cannot be
-# started as it is configured, or a secret is missing.
-Phase = Literal["off", "starting", "ready", "waiting", "broken", "faulty"]
+# started as it is configured, or a secret is missing. stopped: no assistant runs that would start it.
+Phase = Literal["off", "starting", "ready", "waiting", "broken", "faulty", "stopped"]
 
 # In the reason of a server that runs elsewhere.
 NEEDS_SIGN_IN = "it needs a sign-in, which is not supported yet"
@@ -54,7 +45,7 @@ def is_server_name(name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class ServerDefinition:
+class ServerDefinition(Program):
     """A server ready to be started: `command` or `url`, never both; `fault` says why it cannot be.
 
     Values of `env` and `headers` have their `${VARIABLE}` filled in and are never shown. A change of any
@@ -63,19 +54,11 @@ class ServerDefinition:
 
     name: str
     origin: Origin = "operator"
-    command: str = ""
-    args: tuple[str, ...] = field(default=(), repr=False)
-    env: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     url: str = field(default="", repr=False)
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    # Where it starts and what the sandbox shows of it; "" for the current folder.
-    folder: str = ""
-    # A folder of its own, which the sandbox lets it write to, and where it starts; "" for none.
-    home: str = ""
     # Of the approved files in `folder`: checked before each start.
     sha256: str = ""
     sandboxed: bool = False
-    grants: Grants = field(default_factory=Grants)
     audience: Audience = "members"
     # Its annotations are believed.
     trusted: bool = False
@@ -227,7 +210,7 @@ def _to_text(value: JSON) -> JSON:
     return str(value) if isinstance(value, int | float) else value
 
 
-_Text = Annotated[str, BeforeValidator(_to_text), StringConstraints(max_length=LONGEST_TEXT)]
+_Text = Annotated[str, BeforeValidator(_to_text), Field(max_length=LONGEST_TEXT)]
 
 
 class _Sandbox(BaseModel):
@@ -291,7 +274,6 @@ def parse_entry(
 
 
 def _filled(name: str, entry: _Entry, template: Template, origin: Origin, folder: str) -> ServerDefinition:
-    """Return the server with values for its variables. Raises EntryError."""
     command, url = template.fill(entry.command.strip()), template.fill(entry.url.strip())
     args = tuple(map(template.fill, entry.args))
     env = tuple((key, template.fill(value)) for key, value in entry.env.items())

@@ -32,10 +32,7 @@ class MappingError(RecadoError):
 
 
 def read_mapping(path: Path) -> Mapping[str, JSON]:
-    """Return the entries of a file by name, as they are written; none if there is no file.
-
-    Raises MappingError.
-    """
+    """Return the entries of a file by name, as they are written; none without a file. Raises MappingError."""
     whole = _read(path)
     found: Mapping[str, JSON] = whole.get(_key(path, whole), {})
     return found
@@ -109,7 +106,6 @@ def _read(path: Path) -> dict[str, JSON]:
 
 
 def _key(path: Path, whole: Mapping[str, JSON]) -> str:
-    """Return the key that holds the servers, or would."""
     key = next((key for key in _KEYS if key in whole), "")
     if not key and whole:
         raise MappingError(f'{path} has no "mcpServers"; write {{"mcpServers": {{NAME: {{…}}}}}}')

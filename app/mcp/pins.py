@@ -97,7 +97,6 @@ class Pins:
             self._write({**(self._read() or {}), **chosen})
 
     def _read(self) -> dict[str, Definition] | None:
-        """Return approved definitions by name; None if there is no file or it is faulty."""
         self.fault = ""
         try:
             tools = _FILE.validate_json(self._path.read_bytes())["tools"]

@@ -71,8 +71,6 @@ def error_result(code: int, message: str) -> ToolResult:
 
 @dataclass
 class _Content:
-    """The blocks of one answer."""
-
     server: ServerDefinition
     texts: list[str] = field(default_factory=list)
     entries: list[dict[str, JSON]] = field(default_factory=list)

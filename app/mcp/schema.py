@@ -66,8 +66,6 @@ def clean_text(text: str, most: int) -> str:
 
 
 class _Normalizer:
-    """Normalizes one schema in one attempt."""
-
     def __init__(self, root: Mapping[str, JSON], longest_description: int) -> None:
         self._root = root
         self._longest_description = longest_description
@@ -125,7 +123,6 @@ class _Normalizer:
         return self._part(found, 0 if above.count(reference) > 1 else depth, (*above, reference))
 
     def _typed(self, raw: Mapping[str, JSON], depth: int, above: tuple[str, ...]) -> Schema:
-        """Return the schema without references, combinations and notes."""
         kinds = _types(raw.get("type")) or _implied_types(raw)
         listed = [raw["const"]] if "const" in raw else _list(raw.get("enum"))
         if listed:

@@ -43,12 +43,11 @@ class ToolServer:
         self._closed = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refusal = await self._refusal(Request(scope))
-        protocol = None if refusal is not None else await self._started()
-        if protocol is not None:
+        answer = await self._refusal(Request(scope))
+        if answer is None and (protocol := await self._started()):
             await protocol.handle(scope, receive, send)
         else:
-            await (refusal or _error("the server is stopping", 503))(scope, receive, send)
+            await (answer or _error("the server is stopping", 503))(scope, receive, send)
 
     async def close(self) -> None:
         """End every session and every stream; refuse new ones."""
@@ -67,7 +66,6 @@ class ToolServer:
         return None
 
     async def _started(self) -> "ServerProtocol | None":
-        """Return the protocol, started; None once this is closed."""
         async with self._loading:
             if self._protocol is None and not self._closed:
                 module = await asyncio.to_thread(import_module, "app.mcp.server_protocol")  # half a second

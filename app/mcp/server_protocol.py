@@ -10,32 +10,18 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import anyio
+import mcp_types as types
 from mcp.server.caching import CacheHint
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    INVALID_PARAMS,
-    AudioContent,
-    BlobResourceContents,
-    CallToolRequestParams,
-    CallToolResult,
-    ContentBlock,
-    EmbeddedResource,
-    ImageContent,
-    ListToolsResult,
-    PaginatedRequestParams,
-    TextContent,
-    ToolAnnotations,
-)
-from mcp_types import Tool as ToolDefinition
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from app import __version__
 from app.messages import JSON
-from app.tools import Tool, ToolResult
+from app.tools import Tool
 from app.tools.result import ReturnedFile
 
 if TYPE_CHECKING:
@@ -108,29 +94,33 @@ class ServerProtocol:
             await answer.end(scope, receive)
 
     async def _run(self, ready: asyncio.Event) -> None:
-        """Hold the SDK's task group, which belongs to one task."""
-        async with self._sessions.run():
+        async with self._sessions.run():  # the SDK's task group belongs to one task
             ready.set()
             await self._closing.wait()
 
-    async def _list(self, context: _Context, params: PaginatedRequestParams | None) -> ListToolsResult:
+    async def _list(
+        self, context: _Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
         await self._provider.refresh()
-        return ListToolsResult(tools=list(map(_definition, self._provider.tools)))
+        return types.ListToolsResult(tools=list(map(_definition, self._provider.tools)))
 
-    async def _call(self, context: _Context, params: CallToolRequestParams) -> CallToolResult:
+    async def _call(self, context: _Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         await self._provider.refresh()
         result = await self._provider.call(params.name, params.arguments or {})
         if result.code in _UNKNOWN_TOOL_CODES:
-            raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name[:100]}")
-        return await _to_result(result)
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:100]}")
+        text = result.to_json()  # as our own model reads it
+        files = [_block(file, number) for number, file in enumerate(result.attachments, 1)]
+        content = [types.TextContent(text=text), *files]
+        return types.CallToolResult(
+            content=content, structured_content=json.loads(text), is_error=not result.ok
+        )
 
     def _input_schema(self, name: str) -> dict[str, JSON] | None:
         return next((tool.input_schema for tool in self._provider.tools if tool.name == name), None)
 
 
 class _Response:
-    """An HTTP response that can be ended early."""
-
     def __init__(self, send: Send) -> None:
         self._send = send
         self._begun = False
@@ -146,18 +136,18 @@ class _Response:
             await Response("the server is stopping", 503)(scope, receive, self._send)
 
 
-def _definition(tool: Tool) -> ToolDefinition:
+def _definition(tool: Tool) -> types.Tool:
     """Return a tool with its hints.
 
     Idempotent are only those that read: the others are so with a key that no caller of ours gives.
     """
-    hints = ToolAnnotations(
+    hints = types.ToolAnnotations(
         read_only_hint=tool.read_only,
         idempotent_hint=tool.read_only,
         destructive_hint=not tool.read_only and (tool.destructive or tool.sensitive),
         open_world_hint=tool.outside,
     )
-    return ToolDefinition(
+    return types.Tool(
         name=tool.name,
         title=tool.name.replace("_", " ").capitalize(),
         description=tool.mcp_definition()["description"],
@@ -182,22 +172,14 @@ _RESULT = {
 }
 
 
-async def _to_result(result: ToolResult) -> CallToolResult:
-    """Return the result as our own model reads it, as text and as an object, then its files."""
-    text = result.to_json()
-    files = [_block(file, number) for number, file in enumerate(result.attachments, 1)]
-    return CallToolResult(
-        content=[TextContent(text=text), *files], structured_content=json.loads(text), is_error=not result.ok
-    )
-
-
-def _block(file: ReturnedFile, number: int) -> ContentBlock:
+def _block(file: ReturnedFile, number: int) -> types.ContentBlock:
     data = b64encode(file.data).decode()
     kind, _, _ = file.mime_type.partition("/")
     if kind == "image":
-        return ImageContent(data=data, mime_type=file.mime_type)
+        return types.ImageContent(data=data, mime_type=file.mime_type)
     if kind == "audio":
-        return AudioContent(data=data, mime_type=file.mime_type)
+        return types.AudioContent(data=data, mime_type=file.mime_type)
     uri = f"attachment:{quote(file.name or str(number), safe='')}"
     mime_type = file.mime_type or "application/octet-stream"
-    return EmbeddedResource(resource=BlobResourceContents(uri=uri, mime_type=mime_type, blob=data))
+    blob = types.BlobResourceContents(uri=uri, mime_type=mime_type, blob=data)
+    return types.EmbeddedResource(resource=blob)

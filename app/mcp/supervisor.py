@@ -214,7 +214,6 @@ class Supervisor:
             await asyncio.sleep(self._limits.relist)
 
     async def _list(self, connection: "Connection") -> None:
-        """List the tools and compare them with what was approved."""
         listing = await connection.list_tools()
         async with self._comparing:
             self._listing = listing

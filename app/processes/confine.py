@@ -17,7 +17,7 @@ import platform
 import resource
 import struct
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 MEGABYTE = 1 << 20
@@ -108,7 +108,8 @@ def main(arguments: list[str]) -> None:
     is_server = "server" in granted
     for limit, most in (SERVER_LIMITS if is_server else LIMITS).items():
         resource.setrlimit(limit, (most, most))
-    environment = _passed(os.environ) if is_server else dict(os.environ)
+    mark = PASSED if is_server else ""
+    environment = {key.removeprefix(mark): text for key, text in os.environ.items() if key.startswith(mark)}
     os.execve(program[0], program, environment)  # noqa: S606 (there is no shell to be had)
 
 
@@ -124,7 +125,8 @@ def filter_of(machine: _Machine, granted: Collection[str]) -> Iterator[_Instruct
     for number in (*machine.refused, *(() if programs else machine.new_processes)):
         yield from _when(_EQUAL, number, then=_EPERM)
     if "network" in granted:
-        yield from _no_loose_pairs(machine.socketpair)
+        # Pairs of sockets that could send to the abstract ones of the machine.
+        yield from _without_bits(machine.socketpair, _SECOND_ARGUMENT, _LOOSE)
     # With the network come the abstract sockets of the machine: its screen, its message bus.
     families = (_INET, _INET6, _NETLINK) if "network" in granted else (_UNIX,)
     yield from _only(machine.socket, [(_EQUAL, family) for family in families])
@@ -133,28 +135,17 @@ def filter_of(machine: _Machine, granted: Collection[str]) -> Iterator[_Instruct
     else:
         yield from _only(machine.clone, [(_ANY_BIT, _CLONE_THREAD)])
     if "server" in granted:
-        yield from _no_shared_memory(machine.mmap)
+        # Shared pages that belong to no file, which RLIMIT_DATA does not count.
+        yield from _without_bits(machine.mmap, _FOURTH_ARGUMENT, _SHARED, _ANONYMOUS)
     yield _RETURN, 0, 0, _ALLOW
 
 
-def _passed(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name.removeprefix(PASSED): text for name, text in environment.items() if name.startswith(PASSED)}
-
-
-def _no_shared_memory(mmap: int) -> Iterator[_Instruction]:
-    """Refuse shared pages that belong to no file, which RLIMIT_DATA does not count."""
-    yield _EQUAL, 0, 4, mmap
-    yield _LOAD, 0, 0, _FOURTH_ARGUMENT
-    yield _ANY_BIT, 0, 2, _SHARED
-    yield _ANY_BIT, 0, 1, _ANONYMOUS
-    yield _RETURN, 0, 0, _EPERM
-
-
-def _no_loose_pairs(socketpair: int) -> Iterator[_Instruction]:
-    """Refuse pairs of sockets that could send to the abstract ones of the machine."""
-    yield _EQUAL, 0, 4, socketpair
-    yield _LOAD, 0, 0, _SECOND_ARGUMENT
-    yield _ANY_BIT, 0, 1, _LOOSE
+def _without_bits(number: int, argument: int, *bits: int) -> Iterator[_Instruction]:
+    """Refuse one system call where an argument has all of these bits."""
+    yield _EQUAL, 0, len(bits) + 3, number
+    yield _LOAD, 0, 0, argument
+    for left, bit in zip(range(len(bits), 0, -1), bits, strict=True):
+        yield _ANY_BIT, 0, left, bit
     yield _RETURN, 0, 0, _EPERM
     yield _LOAD, 0, 0, _NUMBER
 
@@ -177,7 +168,6 @@ def _only(
 
 
 def _load(instructions: list[_Instruction]) -> None:
-    """Load the filter. Raises OSError where the kernel takes none."""
     code = b"".join(struct.pack("=HBBI", *instruction) for instruction in instructions)
     program = ctypes.create_string_buffer(code, len(code))
     header = struct.pack("@HP", len(instructions), ctypes.addressof(program))

@@ -67,18 +67,17 @@ class Command:
 class PrintedTail:
     """The last bytes that a program printed."""
 
-    def __init__(self, limit: int = PRINTED_BYTES) -> None:
-        self._limit = limit
+    def __init__(self) -> None:
         self._bytes = bytearray()
 
     @property
     def is_cut(self) -> bool:
         """Tell whether it may have printed more, so that the first line is perhaps half a line."""
-        return len(self._bytes) >= self._limit
+        return len(self._bytes) >= PRINTED_BYTES
 
     def add(self, text: bytes) -> None:
         self._bytes += text
-        del self._bytes[: -self._limit]
+        del self._bytes[:-PRINTED_BYTES]
 
     def __str__(self) -> str:
         return self._bytes.decode("utf-8", "replace")
@@ -89,9 +88,10 @@ class HostedProcess:
 
     def __init__(
         self,
+        command: Command,
         process: Process,
         printed: PrintedTail,
-        connection: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None,
+        connection: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None,
     ) -> None:
         self.printed = printed
         # The server's end of the socket; its reaper, or the program itself, ends all once that is closed.
@@ -100,13 +100,9 @@ class HostedProcess:
         stream = process.stderr or process.stdout
         assert stream is not None
         self._reading = [asyncio.create_task(self._read_printed(stream))]
-
-    def limit_threads(self) -> None:
-        """End the program when it and all below it have more than `MOST_THREADS` threads.
-
-        The kernel's own limit (`confine`) holds every account but root's.
-        """
-        self._reading.append(asyncio.create_task(self._end_at_limit(), name="count threads"))
+        # The kernel's own limit of threads (`confine`) holds every account but root's.
+        if (command.confined or command.ended_by == "sandbox") and os.geteuid() == 0:
+            self._reading.append(asyncio.create_task(self._end_at_limit(), name="count threads"))
 
     @classmethod
     async def start(cls, command: Command, printed: PrintedTail | None = None) -> "HostedProcess":
@@ -116,23 +112,17 @@ class HostedProcess:
         if command.ended_by == "reaper":
             args = [sys.executable, "-I", "-S", "-c", _REAPER_PROGRAM, CONNECTION, str(APP_ROOT), *args]
         if command.ended_by == "sandbox":
-            return cls._limited(command, cls(await _spawn(command, args), printed, None))
+            return cls(command, await _spawn(command, args), printed)
         ours, theirs = socket.socketpair()
         with theirs:
             connection = await asyncio.open_connection(sock=ours)
             number = theirs.fileno()
             args = [str(number) if arg == CONNECTION else arg for arg in args]
             try:
-                return cls._limited(command, cls(await _spawn(command, args, number), printed, connection))
+                return cls(command, await _spawn(command, args, number), printed, connection)
             except BaseException:
                 connection[1].transport.abort()
                 raise
-
-    @staticmethod
-    def _limited(command: Command, process: "HostedProcess") -> "HostedProcess":
-        if (command.confined or command.ended_by == "sandbox") and os.geteuid() == 0:
-            process.limit_threads()
-        return process
 
     @property
     def input(self) -> asyncio.StreamWriter:
@@ -206,6 +196,7 @@ class HostedProcess:
                 self._process.kill()
 
     async def _end_at_limit(self) -> None:
+        """End the program when it and all below it have more than `MOST_THREADS` threads."""
         while self._process.returncode is None:
             if await asyncio.to_thread(threads_below, self._process.pid) > MOST_THREADS:
                 self.printed.add(f"it started more than {MOST_THREADS} threads\n".encode())

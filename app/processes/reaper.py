@@ -117,10 +117,7 @@ def _living_below(root: int) -> set[int]:
 
 
 def _processes() -> Iterator[tuple[int, int, bool, int]]:
-    """Yield each process, its parent, if it lives, and the number of its threads, from proc(5).
-
-    Nothing where there is no /proc.
-    """
+    """Yield each process, its parent, if it lives, and the number of its threads, where there is /proc."""
     with suppress(FileNotFoundError):
         for name in os.listdir("/proc"):
             if name.isdecimal():

@@ -11,10 +11,9 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Protocol
 
 from app.processes.confine import FOLDER, MACHINES, MEGABYTE, PASSED
 from app.settings import Settings
@@ -70,24 +69,16 @@ class Grants:
     folders_write: tuple[Path, ...] = ()
 
 
-class Program(Protocol):
-    """A server to run; `app.mcp.definitions` has them.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A server to run; `folder` is shown read-only, `home` can be written and is where it starts."""
 
-    `folder` is shown read-only, `home` can be written and is where it starts; "" for none.
-    """
-
-    @property
-    def command(self) -> str: ...
-    @property
-    def args(self) -> tuple[str, ...]: ...
-    @property
-    def env(self) -> tuple[tuple[str, str], ...]: ...
-    @property
-    def folder(self) -> str: ...
-    @property
-    def home(self) -> str: ...
-    @property
-    def grants(self) -> Grants: ...
+    command: str = ""
+    args: tuple[str, ...] = field(default=(), repr=False)
+    env: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    folder: str = ""
+    home: str = ""
+    grants: Grants = field(default_factory=Grants)
 
 
 class Sandbox:
@@ -187,15 +178,7 @@ class Sandbox:
         own = [sys.executable, "-I", "-S", str(_CONFINE), *self._rights(grants), *rights, "--"]
         bound = [word for path in map(str, shown) for word in ("--ro-bind", path, path)]
         mounts = [*_mounts(grants), *self._hidden(grants), *bound]
-        return [
-            *first,
-            bubblewrap,
-            *_namespaces(grants),
-            *mounts,
-            *options,
-            *("--remount-ro", "/", "--"),
-            *own,
-        ]
+        return [*first, bubblewrap, *_namespaces(grants), *mounts, *options, "--remount-ro", "/", "--", *own]
 
     def _rights(self, grants: Grants) -> list[str]:
         rights = [name for name in ("network", "programs") if getattr(grants, name)]
@@ -334,7 +317,6 @@ def _mounts(grants: Grants) -> Iterator[str]:
 
 
 def _seen() -> tuple[str, ...]:
-    """Return the paths that every program sees."""
     return (*_SYSTEM, *_python())
 
 
