@@ -21,7 +21,8 @@ from urllib.parse import unquote, urlsplit
 
 from app.installs.errors import InstallError, QuarantineError
 from app.security import write_private
-from app.skills.installed import MAX_BYTES, MAX_FILES, TreeError, digest, read_tree, remove_tree, write_tree
+from app.skills.folder import MAX_BYTES, MAX_FILES
+from app.skills.installed import TreeError, digest, read_tree, remove_tree, write_tree
 from app.skills.manifest import Manifest, ManifestError, read_manifest
 from app.text import visible
 

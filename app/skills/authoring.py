@@ -130,7 +130,6 @@ def starter_sentence(name: str) -> str:
 
 
 def _starter_files(name: str) -> dict[str, str]:
-    """Return the text of each file of a new skill, by its path in the folder."""
     words, stem = name.replace("-", " "), name.replace("-", "_")
     names = {"name": name, "words": words, "title": words.capitalize(), "stem": stem, "upper": stem.upper()}
     templates = {file.relative_to(_NEW_SKILL): file.read_text("utf-8") for file in _NEW_SKILL.rglob("*.txt")}

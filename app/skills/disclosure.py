@@ -119,7 +119,6 @@ def _gone(name: str) -> ToolResult:
 
 
 def _text(skill: Skill, path: str) -> str | ToolResult:
-    """Return a file's text, or the failure that says why it cannot be read."""
     if len(path) > LONGEST_PATH:
         return _refused(path, f"has more than {LONGEST_PATH} characters")
     try:

@@ -110,7 +110,9 @@ def code_hash(folder: Path) -> str:
     """Return the sha256 of all files in `scripts`, by name."""
     found = hashlib.sha256()
     for entry in walk(f"{folder}/scripts"):
-        content = b"" if entry.is_dir() else _readable(entry.path)
+        content = b""
+        with suppress(OSError):  # a folder, or what cannot be read
+            content = read_regular(entry.path)
         name = os.fsencode(os.path.relpath(entry.path, folder))
         found.update(b"%s\0%d\0%s" % (name, len(content), content))
     return found.hexdigest()
@@ -125,13 +127,6 @@ def check_size(folder: Path) -> None:
         if files > MAX_FILES or size > MAX_BYTES:
             largest = f"{MAX_FILES} files and folders and {MAX_BYTES // 1024**2} MiB in all"
             raise ManifestError(f"the folder is too big: at most {largest}")
-
-
-def _readable(path: str) -> bytes:
-    try:
-        return read_regular(path)
-    except OSError:
-        return b""
 
 
 def _listed(folder: str | Path) -> list[os.DirEntry[str]]:

@@ -73,8 +73,9 @@ Message = Ready | Call | Ask | Answer | Result
 _KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (Ready, Call, Ask, Answer, Result)}
 
 
-def encode(message: Message, limit: int) -> bytes:
-    """Return a frame. Raises FrameError above `limit` bytes, TypeError or ValueError for what is no JSON."""
+def encode(message: Message) -> bytes:
+    """Return a frame. Raises FrameError for one too large, TypeError or ValueError for what is no JSON."""
+    limit = TO_WORKER if isinstance(message, Call | Answer) else FROM_WORKER
     said = {field.name: getattr(message, field.name) for field in fields(message)}
     body = json.dumps([type(message).__name__, said], ensure_ascii=False, allow_nan=False).encode()
     if len(body) > limit:

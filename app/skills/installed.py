@@ -16,6 +16,8 @@ from app.errors import RecadoError
 from app.messages import JSON
 from app.people import Audience
 from app.rmtree import rmtree
+from app.security import sync_folder
+from app.skills.folder import MAX_BYTES, MAX_FILES
 
 log = logging.getLogger(__name__)
 
@@ -75,9 +77,6 @@ def read_record(path: Path) -> Installed | None:
     return None
 
 
-MAX_FILES = 256
-MAX_BYTES = 8 * 1024 * 1024
-
 # Contents by path inside the skill, with `/` between its parts.
 Files = Mapping[str, bytes]
 
@@ -106,10 +105,10 @@ def write_tree(files: Files, folder: Path) -> None:
         for path, content in files.items():
             _write(arriving / path, content)
         for place, _, _ in os.walk(arriving, topdown=False):
-            _sync(Path(place))
+            sync_folder(Path(place))
             os.chmod(place, 0o500)
         arriving.rename(folder)
-        _sync(folder.parent)
+        sync_folder(folder.parent)
     except OSError:
         remove_tree(arriving)
         if not folder.exists():
@@ -165,15 +164,6 @@ def _write(path: Path, content: bytes) -> None:
         file.flush()
         os.fchmod(file.fileno(), 0o400)
         os.fsync(file.fileno())
-
-
-def _sync(folder: Path) -> None:
-    """Sync the names in a folder, so that a power cut after the record leaves what it names."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _raise(error: OSError) -> NoReturn:

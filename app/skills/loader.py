@@ -79,6 +79,11 @@ class SkillLoader:
         """Return example phrases by offered tool name and language."""
         return self._phrases
 
+    @property
+    def skill_names(self) -> Collection[str]:
+        """The names of all skills, also of broken and unavailable ones."""
+        return {skill.name for skill in self.skills}
+
     def skill(self, name: str) -> Skill | None:
         """Return the skill of that name, the one in use where folders share it; None where there is none."""
         named = [skill for skill in self.skills if skill.name == name]
@@ -114,7 +119,6 @@ class SkillLoader:
         yield from dict.fromkeys((*paths, *self._records))
 
     def _current(self, path: str, version: Signature) -> Skill:
-        """Return the skill as loaded before if nothing of it changed, else read it anew."""
         known = self._loaded.get(path)
         if known is not None and known.version == version and not self._outdated(known):
             return known
@@ -247,7 +251,6 @@ def _limited(tool: Tool, installed: Installed) -> Tool:
 
 
 def _is_folder(entry: "os.DirEntry[str]") -> bool:
-    """Tell whether it is a folder or a link to one."""
     try:
         return entry.is_dir()
     except OSError:  # a link that leads to itself

@@ -203,8 +203,6 @@ def _check_shape(text: str) -> None:
 
 
 def _quoted(frontmatter: str) -> str:
-    """Return the frontmatter with plain values of top-level keys in double quotes."""
-
     def quote(line: re.Match[str]) -> str:
         value = line[2].replace("\\", "\\\\").replace('"', '\\"')
         return f'{line[1]}: "{value}"'

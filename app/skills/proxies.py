@@ -160,7 +160,6 @@ def _sendable(options: dict[str, Any]) -> dict[str, JSON]:
 
 
 def _fetched(answer: dict[str, Any]) -> Fetched:
-    """Read the answer to a request. Raises FetchError where the server's request did."""
     if "code" in answer:
         raise FetchError(answer["code"], answer["text"])
     return Fetched(answer["url"], answer["status"], answer["headers"], b64decode(answer["body"]))

@@ -113,7 +113,6 @@ class ScriptRunner:
             raise ValueError(f"scripts of skills run in the sandbox alone, and {fault}")
 
     def _find(self, skill: str, script: str) -> tuple[Skill, Script]:
-        """Return a script that can run. Raises ValueError."""
         found = self._skills.skill(skill)
         if found is None:
             raise ValueError(f"skill: {skill!r} is gone")
@@ -178,10 +177,7 @@ def _last(output: str, errors: str) -> str:
 
 
 def _written(home: Path, since: int) -> list[str]:
-    """Return the files that were made or changed since then (ns), by their paths in the folder.
-
-    Members' folders in an owner's are left out.
-    """
+    """Return the files changed since then (ns), by path; members' folders in an owner's are left out."""
     found: list[str] = []
     for place, folders, names in os.walk(home):
         folders[:] = [one for one in folders if not (place == str(home) and one == "people")]

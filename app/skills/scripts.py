@@ -29,10 +29,7 @@ _INLINE = re.compile(r"(?m)^# /// script\s*$\s(?P<content>(^#(| .*)$\s)+)^# ///$
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A program: its `path` in the folder, its interpreter, and the Python `packages` that it names.
-
-    `lacks` says why it cannot run here, "" where it can.
-    """
+    """A program, and the Python `packages` that it names; `lacks` says why it cannot run here."""
 
     path: str
     interpreter: str
@@ -121,9 +118,7 @@ def _interpreter(text: str, suffix: str) -> str:
 
 def _packages(path: str, texts: Mapping[str, str]) -> list[str]:
     named = packages_of(texts[path])
-    if named is not None:
-        return named
-    return required_packages(_beside(texts, "requirements.txt"))
+    return required_packages(_beside(texts, "requirements.txt")) if named is None else named
 
 
 def _lack(interpreter: str, packages: Sequence[str], texts: Mapping[str, str], data_dir: Path | None) -> str:

@@ -145,8 +145,6 @@ _STARRED = {"sensitive-tools", "destructive-tools", "read-only-tools", "own-resu
 
 
 class _Options:
-    """The options for tools in `metadata`, and those that cannot be followed."""
-
     def __init__(
         self, manifest: Manifest, tools: Collection[str], *, bundled: bool = False, is_installed: bool = False
     ) -> None:

@@ -16,20 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from app.skills.frames import (
-    FROM_WORKER,
-    HEADER,
-    TO_WORKER,
-    Ask,
-    Call,
-    FrameError,
-    Message,
-    Ready,
-    Result,
-    decode,
-    encode,
-    length,
-)
+from app.skills import frames
 from app.skills.modules import ToolFunction, ToolsModuleError, named_function, run_module
 from app.skills.proxies import build_context
 from app.tools.context import ToolContext
@@ -89,9 +76,9 @@ class _Worker:
             self._module = run_module(path, skill)
         except ToolsModuleError as error:
             traceback.print_exception(error)
-            self._send(Ready(str(error)[:2000]))
+            self._send(frames.Ready(str(error)[:2000]))
             os._exit(1)
-        self._send(Ready())
+        self._send(frames.Ready())
 
     def serve(self) -> None:
         while (call := self._read()) is not None:
@@ -106,14 +93,13 @@ class _Worker:
         os._exit(0)
 
     def _read(self) -> Any:
-        """Return the next message, None where the server closed its end."""
-        header = self._stream.read(HEADER)
-        return decode(self._stream.read(length(header, TO_WORKER))) if header else None
+        header = self._stream.read(frames.HEADER)
+        return frames.decode(self._stream.read(frames.length(header, frames.TO_WORKER))) if header else None
 
-    def _send(self, message: Message) -> None:
-        self._connection.sendall(encode(message, FROM_WORKER))
+    def _send(self, message: frames.Message) -> None:
+        self._connection.sendall(frames.encode(message))
 
-    def _result(self, call: Call) -> bytes:
+    def _result(self, call: frames.Call) -> bytes:
         try:
             result = bounded(self._value(call), OUTPUT_LIMIT)
         except TooLarge:
@@ -123,11 +109,11 @@ class _Worker:
             if result.code == "INTERNAL":
                 traceback.print_exception(error)
         try:
-            return encode(Result(call.id, result.form), FROM_WORKER)
-        except FrameError:
-            return encode(Result(call.id, too_large(call.function, OUTPUT_LIMIT).form), FROM_WORKER)
+            return frames.encode(frames.Result(call.id, result.form))
+        except frames.FrameError:
+            return frames.encode(frames.Result(call.id, too_large(call.function, OUTPUT_LIMIT).form))
 
-    def _value(self, call: Call) -> object:
+    def _value(self, call: frames.Call) -> object:
         tool = self._tool(call.function)
         if tool is None:
             sentence = f"scripts/tools.py has no tool {call.function} once it runs"
@@ -147,12 +133,12 @@ class _Worker:
             self._tools[name] = tool
         return self._tools[name]
 
-    def _context(self, call: Call, tool: Tool) -> ToolContext:
+    def _context(self, call: frames.Call, tool: Tool) -> ToolContext:
         def ask(method: str, *args: Any) -> Any:
             with self._speaking:
                 if self._running != call.id:
                     raise RuntimeError("the call is over, and so is its context")
-                self._send(Ask(call.id, method, list(args)))
+                self._send(frames.Ask(call.id, method, list(args)))
                 answer = self._read()
             if answer.error:
                 raise ValueError(answer.error)

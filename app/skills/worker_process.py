@@ -13,20 +13,8 @@ from app.errors import RecadoError
 from app.messages import JSON
 from app.processes.host import APP_ROOT, CONNECTION, Command, HostedProcess, PrintedTail, kept_environment
 from app.rmtree import remove
-from app.skills.frames import (
-    FROM_WORKER,
-    HEADER,
-    TO_WORKER,
-    Answer,
-    Ask,
-    Call,
-    FrameError,
-    Ready,
-    Result,
-    decode,
-    encode,
-    length,
-)
+from app.skills import frames
+from app.skills.frames import FrameError
 from app.skills.proxies import answer_ask, serialize_context
 from app.tools.context import ToolContext
 from app.tools.masking import mask_text
@@ -81,10 +69,10 @@ class Worker:
         if fault := await asyncio.shield(self._starting):  # a call that is given up leaves it starting
             raise WorkerFault(fault, started=False)
         number = next(self._numbers)
-        frame = encode(Call(number, function, args, serialize_context(context)), TO_WORKER)
+        frame = frames.encode(frames.Call(number, function, args, serialize_context(context)))
         try:
             await self._send(frame)
-            while isinstance(message := await self._read(number), Ask):
+            while isinstance(message := await self._read(number), frames.Ask):
                 await self._send(_answer_frame(await answer_ask(message, context.store, context.http)))
             return ToolResult.of(message.result)
         except asyncio.CancelledError:
@@ -155,11 +143,11 @@ class Worker:
         """Return what it says about the call, 0 for its start. Raises FrameError for anything else."""
         assert self._process.connection is not None
         reader, _ = self._process.connection
-        size = length(await reader.readexactly(HEADER), FROM_WORKER)
-        message = decode(await reader.readexactly(size))
-        if isinstance(message, Ask | Result) and call and message.call == call:
+        size = frames.length(await reader.readexactly(frames.HEADER), frames.FROM_WORKER)
+        message = frames.decode(await reader.readexactly(size))
+        if isinstance(message, frames.Ask | frames.Result) and call and message.call == call:
             return message
-        if isinstance(message, Ready) and not call:
+        if isinstance(message, frames.Ready) and not call:
             return message
         raise FrameError(f"a {type(message).__name__} that nobody waits for")
 
@@ -170,8 +158,8 @@ class Worker:
         await writer.drain()
 
 
-def _answer_frame(answer: Answer) -> bytes:
+def _answer_frame(answer: frames.Answer) -> bytes:
     try:
-        return encode(answer, TO_WORKER)
+        return frames.encode(answer)
     except FrameError:
-        return encode(Answer(error="that is too much at once: list fewer rows"), TO_WORKER)
+        return frames.encode(frames.Answer(error="that is too much at once: list fewer rows"))

@@ -41,8 +41,6 @@ class FailureReporter(Protocol):
 
 @dataclass(slots=True)
 class _Version:
-    """A version of a folder, and its workers that wait for a call."""
-
     version: Signature
     idle: list[Worker] = field(default_factory=list)
     failures: int = 0

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.skills.frames import HEADER, TO_WORKER, Answer, Ask, decode, encode
+from app.skills.frames import HEADER, Answer, Ask, decode, encode
 from app.skills.proxies import answer_ask
 from app.store import disk_space
 from app.store.database import Database
@@ -103,7 +103,7 @@ async def test_what_a_worker_asks_for_is_handed_on_as_it_is_stored_and_bounded(s
 
     async def asked(method: str, *args: object) -> Answer:
         answered = await answer_ask(Ask(1, f"store.{method}", [*args]), face, None)  # type: ignore[arg-type]
-        found: Answer = decode(encode(answered, TO_WORKER)[HEADER:])
+        found: Answer = decode(encode(answered)[HEADER:])
         return found
 
     assert (await asked("list", "", 10)).value == {'a"ñ': {"x": [1, "é"]}, "b": 2**53, "c": "own"}
