@@ -5,8 +5,10 @@ import os
 import re
 import socket
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated
@@ -14,8 +16,7 @@ from typing import Annotated
 import typer
 
 from app.cli.database import read_records
-from app.cli.output import FAILED, AsJson, command_settings, group, need_yes, show, table
-from app.cli.trace import show_tool_figures
+from app.cli.output import FAILED, AsJson, command_settings, group, need_yes, show, show_json, table
 from app.errors import RecadoError
 from app.http.address import Address, FetchError, is_public
 from app.http.transport import Transport
@@ -32,8 +33,10 @@ from app.skills.folder import is_skill
 from app.skills.loader import InstalledSkills
 from app.skills.manifest import is_standard_name, may_use_network
 from app.skills.scripts import Script, scripts_of
+from app.store import tool_statistics
 from app.store.alerts import ABOUT_SKILLS, Alert, open_alerts
 from app.store.disk_space import MEGABYTE, Disk
+from app.store.tool_statistics import ToolFigures
 from app.text import visible
 
 commands = group()
@@ -131,7 +134,7 @@ def skills_add(
     settings = command_settings("ERROR")
     if _ADDRESS.match(source) and not os.path.lexists(source):
         check_public(source)
-        show(install_skill(settings, source))
+        show(asyncio.run(install_skill(settings, source, Transport())))
         return
     meant = _folder_meant(Path(source))
     lines: list[str] = []
@@ -188,7 +191,22 @@ def skills_stats(
 
     Calls, success, durations and errors of each tool that was called.
     """
-    show_tool_figures(command_settings(), days, as_json=as_json)
+    since = tool_statistics.day_of(time.time() - (days - 1) * 86400)
+    figures: list[ToolFigures] = read_records(
+        command_settings().database, lambda conn: tool_statistics.summary(conn, since), none=[]
+    )
+    if as_json:
+        show_json(list(map(asdict, figures)))
+    elif figures:
+        show(table(("TOOL", "CALLS", "SUCCESS", "P50", "P90", "P99", "ERRORS"), map(_figures, figures)))
+    else:
+        show(f"No tool was called in the last {days} days.")
+
+
+def _figures(one: ToolFigures) -> Sequence[object]:
+    durations = ("-" if each is None else f"{each:.3f} s" for each in (one.p50, one.p90, one.p99))
+    errors = ", ".join(f"{code} {calls}" for code, calls in one.errors.items())
+    return one.tool, one.calls, f"{one.success_rate:.1%}", *durations, errors or "-"
 
 
 def _own(settings: Settings) -> OwnSkills:
@@ -225,7 +243,6 @@ def check_public(text: str) -> None:
 
 
 def _folder_meant(path: Path) -> Path:
-    """Return the folder of a SKILL.md that was named instead of its folder."""
     return path.absolute().parent if path.name == "SKILL.md" and path.is_file() else path
 
 
@@ -250,14 +267,12 @@ def _place(skill: Skill) -> str:
 
 
 def _set_aside(settings: Settings) -> dict[str, str]:
-    """Map the names of skills to the reason why the server stopped running their code."""
     opened: list[Alert] = read_records(settings.database, open_alerts, none=[])
     about = [alert for alert in opened if alert.code.startswith(ABOUT_SKILLS)]
     return {alert.code.removeprefix(ABOUT_SKILLS).removesuffix(":"): alert.text for alert in about}
 
 
 def _state(skill: Skill, aside: Mapping[str, str], settings: Settings) -> str:
-    """Say whether a skill can be used, and what it can do beside its tools."""
     if skill.faults:
         return f"faulty: {'; '.join(skill.faults)}"
     if skill.bundled:
@@ -276,7 +291,6 @@ def _state(skill: Skill, aside: Mapping[str, str], settings: Settings) -> str:
 
 
 def _report(skill: Skill, settings: Settings) -> list[str]:
-    """Return a skill's tools and scripts, left-out functions, warnings and faults, a line each."""
     lines = [f"{skill.name} ({skill.folder})"]
     lines += [f"  tool: {tool.name}" for tool in skill.tools]
     lines += [f"  left out: {line}" for line in skill.left_out]
@@ -297,20 +311,14 @@ def _scripts(skill: Skill, settings: Settings) -> Sequence[Script]:
     return () if skill.bundled else scripts_of(skill.folder, settings.data_dir)
 
 
-def install_skill(settings: Settings, address: str, *, transport: Transport | None = None) -> str:
+async def install_skill(settings: Settings, address: str, transport: Transport) -> str:
     """Show what is at an address, ask, install it, and return what to tell.
 
     Raises `RecadoError` if it cannot be installed, if the answer is no, and without a terminal.
     """
     if not sys.stdin.isatty():
         raise RecadoError("a skill from an address is installed after a yes; run this in a terminal")
-    return asyncio.run(_install(settings, address, transport or Transport()))
-
-
-async def _install(settings: Settings, address: str, transport: Transport) -> str:
-    least_free = int(settings.free_space_mb * MEGABYTE)
-    installer = SkillInstaller(transport, settings.data_dir, settings.skills_dir, least_free=least_free)
-    sandbox = Sandbox(settings)
+    installer = SkillInstaller(settings, transport)
     try:
         candidate = await installer.propose(address)
     finally:
@@ -323,6 +331,6 @@ async def _install(settings: Settings, address: str, transport: Transport) -> st
     need_yes(text.question, "nothing was installed")
     installed = await installer.commit(Approval(candidate.subject, "shell", address=address))
     lines = [f"Installed {installed.name} in {installed.folder}. It is seen at the next message."]
-    if candidate.tools and (refusal := sandbox.refusal()):
+    if candidate.tools and (refusal := Sandbox(settings).refusal()):
         lines.append(f"Its tools do not run here: {refusal} (recado doctor has the cure)")
     return "\n".join(lines)

@@ -121,8 +121,7 @@ def add_abilities(site: Site) -> None:
         return await card(request, "skill", made, address)
 
     async def card(request: Request, kind: Kind, made: Candidate, address: str = "") -> Response:
-        writer = installs.servers if kind == "server" else installs.skills
-        text = await asyncio.to_thread(writer.card, language_of(request), made)
+        text = await asyncio.to_thread(installs.writer.whole, language_of(request), made)
         return site.render(request, "card.html", kind=kind, made=made, text=text, address=address)
 
     @router.post(f"{HERE}/install")

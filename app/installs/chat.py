@@ -8,10 +8,10 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from app.errors import RecadoError
 from app.http.transport import Transport
@@ -38,7 +38,6 @@ from app.routing.tool_catalog import ToolCatalog
 from app.settings import Settings
 from app.store import approvals
 from app.store.approvals import Choice
-from app.store.disk_space import MEGABYTE
 from app.text import visible
 from app.tools import ToolContext, ToolResult
 from app.tools.masking import holds_secret
@@ -53,29 +52,31 @@ QUARANTINE_SECONDS = 7 * 24 * 3600.0
 
 P = ParamSpec("P")
 T = TypeVar("T")
+InstallerT = TypeVar("InstallerT", bound=SkillInstaller | ServerInstaller)
 
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True)
 class Installs:
     """The installs of an assistant: cards and guards for its turns, services for its tools."""
 
-    def __init__(self, data_dir: Path, skills: "SkillInstalls", servers: "ServerInstalls") -> None:
-        self._data_dir = data_dir
-        self.skills = skills
-        self.servers = servers
+    data_dir: Path
+    writer: CardWriter
+    skills: "SkillInstalls"
+    servers: "ServerInstalls"
 
     def tidy(self) -> None:
         """Finish what a kill interrupted and remove old versions. Blocks; called at the start."""
         self.servers.installer.tidy()
         try:
-            tidy_skills(self._data_dir)
+            tidy_skills(self.data_dir)
         except OSError as error:
             log.warning("earlier versions of skills could not be removed: %s", error)
 
     def discard_old(self, now: float, asked_about: Collection[str]) -> None:
         """Empty the quarantine of what is a week old and in none of these subjects of questions. Blocks."""
-        discard_old(self._data_dir, now - QUARANTINE_SECONDS, asked_about)
+        discard_old(self.data_dir, now - QUARANTINE_SECONDS, asked_about)
 
     async def close(self) -> None:
         """End a fetch of the registry that is under way."""
@@ -92,26 +93,17 @@ def build_installs(
 ) -> Installs:
     """Build the installs of a server; `model` translates what authors say, None for none."""
     writer = CardWriter.of(settings, model)
-    least_free = int(settings.free_space_mb * MEGABYTE)
-    skill_installer = SkillInstaller(transport, settings.data_dir, settings.skills_dir, least_free=least_free)
+    installer, directory = ServerInstaller(settings, sandbox, catalog), build_directory(settings, transport)
     return Installs(
         settings.data_dir,
-        SkillInstalls(skill_installer, writer, catalog),
-        ServerInstalls(
-            ServerInstaller(settings, sandbox, catalog),
-            build_directory(settings, transport),
-            servers,
-            settings,
-            writer,
-        ),
+        writer,
+        SkillInstalls(SkillInstaller(settings, transport), writer, catalog),
+        ServerInstalls(installer, directory, servers, settings.mcp_config_path, writer),
     )
 
 
 def _in_words(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
-    """Raise `Refused`, with words for the person, in place of another error.
-
-    The last argument of the method is the context of its call.
-    """
+    """Raise `Refused`, in words for the person, in place of another error; the context comes last."""
 
     @wraps(method)
     async def call(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -143,32 +135,27 @@ def _answered(
     return call
 
 
-class _ChatInstalls:
+class _ChatInstalls(Generic[InstallerT]):
     """Asks about what an installer proposes."""
 
-    def __init__(self, installer: SkillInstaller | ServerInstaller, writer: CardWriter) -> None:
-        self._candidates = installer
+    def __init__(self, installer: InstallerT, writer: CardWriter) -> None:
+        self.installer = installer
         self._writer = writer
 
     def whole_card(self, question: approvals.Approval, language: str) -> str:
         """Write the card of an install for the console, of any length. Blocks."""
         try:
-            text = self.card(language, self._candidates.load(question.subject)).text
+            text = self._writer.whole(language, self.installer.load(question.subject)).text
         except RecadoError as error:
             text = visible(str(error))
         return with_sources(language, text, question.sources)
 
-    def card(self, language: str, candidate: Candidate) -> CardText:
-        """Write the whole card of what would be installed. Blocks."""
-        return self._writer.whole(language, candidate)
 
-
-class SkillInstalls(_ChatInstalls):
+class SkillInstalls(_ChatInstalls[SkillInstaller]):
     """Previews, installs and removes skills for an owner; every method may raise `Refused`."""
 
     def __init__(self, installer: SkillInstaller, writer: CardWriter, catalog: ToolCatalog) -> None:
         super().__init__(installer, writer)
-        self.installer = installer
         self._catalog = catalog
 
     @_answered
@@ -211,12 +198,9 @@ class SkillInstalls(_ChatInstalls):
     async def removal_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
         language = context.language
         installed = await asyncio.to_thread(self.installer.installed, str(arguments["name"]))
-        said = say(
-            language, "Remove the skill {name}? ({hash})", name=installed.name, hash=installed.sha256[:12]
-        )
-        return _once_card(
-            [said, quoted(installed.source)], installed.name, self.installer.removal_subject(installed)
-        )
+        name, subject = installed.name, self.installer.removal_subject(installed)
+        said = say(language, "Remove the skill {name}? ({hash})", name=name, hash=installed.sha256[:12])
+        return Card(f"{said}\n{quoted(installed.source)}", name, ONCE, subject)
 
     async def refuse_foreign_address(self, arguments: Mapping[str, JSON], context: ToolContext) -> None:
         """Refuse an address that the person did not write, before anything is fetched."""
@@ -225,7 +209,7 @@ class SkillInstalls(_ChatInstalls):
             raise Refused(sentences.not_written_by_them(context.language, address))
 
 
-class ServerInstalls(_ChatInstalls):
+class ServerInstalls(_ChatInstalls[ServerInstaller]):
     """Finds, installs, switches and removes servers for an owner; every card may raise `Refused`."""
 
     def __init__(
@@ -233,14 +217,13 @@ class ServerInstalls(_ChatInstalls):
         installer: ServerInstaller,
         directory: Directory,
         servers: McpServers,
-        settings: Settings,
+        config_path: Path,
         writer: CardWriter,
     ) -> None:
         super().__init__(installer, writer)
-        self.installer = installer
         self.directory = directory
         self._servers = servers
-        self._config_path = settings.mcp_config_path
+        self._config_path = config_path
 
     @_answered
     async def search(self, words: str, context: ToolContext) -> ToolResult:
@@ -338,7 +321,13 @@ class ServerInstalls(_ChatInstalls):
     async def install_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
         """Make the card, or raise `Refused` with a list to choose from or with the reason."""
         language = context.language
-        warning = _secret_warning(language) if holds_secret(context.message) else ""
+        warning = ""
+        if holds_secret(context.message):
+            warning = say(
+                language,
+                "Your message holds what looks like a secret. I do not use it. Since it stands in this chat "
+                "now, it is better to make a new one and give that in a shell.",
+            )
         asked = {**arguments, "name": _without_secrets(str(arguments["name"]))}
         if "offline" in context.shown_again:
             asked["network"] = False
@@ -358,8 +347,8 @@ class ServerInstalls(_ChatInstalls):
         record = await self._record(str(arguments["name"]), language)
         which = f"{record.registry_id} {record.version}"
         asked = say(language, "Remove the server {name}? ({which})", name=record.name, which=which)
-        lines = [asked, say(language, "Its data and its secrets go with it.")]
-        return _once_card(lines, record.name, self.installer.removal_subject(record))
+        rest = say(language, "Its data and its secrets go with it.")
+        return Card(f"{asked}\n{rest}", record.name, ONCE, self.installer.removal_subject(record))
 
     @_in_words
     async def approval_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
@@ -368,11 +357,10 @@ class ServerInstalls(_ChatInstalls):
         if not state.held_back:
             raise Refused(sentences.nothing_held_back(language, state.name))
         text = await asyncio.to_thread(sentences.held_back_text, language, state)
-        card = _once_card([text], state.name, subject_of(state))
-        return replace(card, question=sentences.held_back_question(language, state.name))
+        question = sentences.held_back_question(language, state.name)
+        return Card(text, state.name, ONCE, subject_of(state), question)
 
     async def _plan(self, arguments: Mapping[str, JSON], language: str) -> Plan:
-        """Plan the install that is meant, or raise `Refused` with what to choose from, or why not."""
         name = str(arguments["name"])
         found = await resolve(self.directory, name)
         if isinstance(found, list) and found:
@@ -406,14 +394,12 @@ class ServerInstalls(_ChatInstalls):
         return None
 
     async def _record(self, name: str, language: str) -> InstalledServer:
-        """Return the record of the server that is meant. Raises `Refused`."""
         known = {one.name: one for one in await asyncio.to_thread(records, self.installer.data_dir)}
         if record := known.get(resolve_local(name, known)):
             return record
         raise Refused(sentences.not_installed(language, self._known(name, language).name))
 
     def _known(self, name: str, language: str) -> ServerState:
-        """Return the state of the server here that is meant. Raises `Refused`."""
         if state := self._state(name):
             return state
         known = ", ".join(state.name for state in self._servers.states())
@@ -429,7 +415,6 @@ def _consent(context: ToolContext, command: str, address: str = "") -> Approval:
 
 
 def _folder_names(workspace: Path) -> list[str]:
-    """Return the names of the folders in the workspace that a person may mean. Blocks."""
     found = (one.name for one in workspace.glob("[!.]*/"))
     return sorted(name for name in found if name != "people")[:MAX_CHOICES]
 
@@ -439,18 +424,7 @@ def _room(context: ToolContext) -> int:
 
 
 def _install_card(candidate: Candidate, text: CardText, written: tuple[Choice, ...] = ()) -> Card:
-    return Card(
-        text.text,
-        candidate.label,
-        INSTALL,
-        subject=candidate.subject,
-        question=text.question,
-        written=written,
-    )
-
-
-def _once_card(lines: list[str], title: str, subject: str) -> Card:
-    return Card("\n".join(lines), title, ONCE, subject)
+    return Card(text.text, candidate.label, INSTALL, candidate.subject, text.question, written)
 
 
 def _previewed(language: str, name: str, text: CardText) -> ToolResult:
@@ -465,11 +439,3 @@ def _without_secrets(name: str) -> str:
     words = name.split()
     kept = " ".join(word for word in words if "/" in word or not holds_secret(word))
     return kept if len(kept) == len(" ".join(words)) else kept.rstrip(" .,;:")
-
-
-def _secret_warning(language: str) -> str:
-    return say(
-        language,
-        "Your message holds what looks like a secret. I do not use it. Since it stands in this chat now, it "
-        "is better to make a new one and give that in a shell.",
-    )

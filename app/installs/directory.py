@@ -92,7 +92,6 @@ class Directory:
         A mirror that was once complete answers at once; else the first fetch is waited for, 25 s at most.
         Raises `RegistryError` if there is nothing to search in.
         """
-
         await self._bring_mirror()
         listed = await asyncio.to_thread(self._found, words, limit)
         also = await self._hosted(words)
@@ -156,7 +155,6 @@ class Directory:
         return list(dict.fromkeys([*([named] if named else []), *ordered]))[:limit]
 
     def _fetching(self) -> "asyncio.Task[None]":
-        """Return the fetch that is under way, or start one."""
         if self._refreshing is None or self._refreshing.done():
             self._refreshing = asyncio.create_task(self._fetch(), name="registry")
         return self._refreshing
@@ -164,8 +162,10 @@ class Directory:
     async def _fetch(self) -> None:
         began = self._clock()
         try:
-            synced_at = await self.synced_at()
-            since = _rfc3339(synced_at - OVERLAP_SECONDS) if synced_at is not None else ""
+            since = ""
+            if (synced_at := await self.synced_at()) is not None:
+                oldest = datetime.fromtimestamp(synced_at - OVERLAP_SECONDS, UTC)
+                since = oldest.strftime("%Y-%m-%dT%H:%M:%SZ")
             async for page in self._registry.pages(since):
                 await asyncio.to_thread(self._mirror.take, page)
             await asyncio.to_thread(self._mirror.finish, began)
@@ -244,10 +244,6 @@ def _name_distance(entry: Entry, wanted: frozenset[str]) -> int:
         return 3 if wanted.isdisjoint(called) else 2
     is_the_projects = entry.namespace.lower() in _PROJECT_NAMESPACES
     return 0 if is_the_projects or entry.publisher.lower() in wanted else 1
-
-
-def _rfc3339(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @dataclass(frozen=True)

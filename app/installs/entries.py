@@ -157,8 +157,6 @@ def _inputs(values: Iterable[Variable]) -> tuple[Variable, ...]:
 
 
 class _Unusable(RecadoError):
-    """A package or remote that cannot be used."""
-
     def __init__(self, detail: str, code: InstallCode = "ODD_ENTRY") -> None:
         super().__init__(code)
         self.reason = Reason(code, _text(detail, DETAIL_CHARACTERS))
@@ -191,7 +189,6 @@ def read_entry(raw: JSON) -> Entry | None:
 def _choice(
     server: Mapping[str, JSON], meta: Mapping[str, JSON]
 ) -> tuple[Package | Remote | None, Reason | None]:
-    """Return what would be installed, or why nothing can be."""
     status = _text(meta.get("status") or server.get("status"), 20)
     if status in ("deleted", "deprecated"):
         code: InstallCode = "DELETED" if status == "deleted" else "DEPRECATED"
@@ -207,7 +204,6 @@ def _choice(
 
 
 def _package(raw: Mapping[str, JSON]) -> Package:
-    """Read a package. Raise `_Unusable` for one that cannot be installed here."""
     package = Package(
         kind=_text(raw.get("registryType"), 20).lower(),
         identifier=_text(raw.get("identifier"), DETAIL_CHARACTERS),
@@ -264,7 +260,6 @@ def _argument(position: int, raw: Mapping[str, JSON]) -> Variable:
 def _named(
     raw: Mapping[str, JSON], form: re.Pattern[str], refused: re.Pattern[str], *, is_remote: bool = False
 ) -> Variable:
-    """Read an environment variable or a header."""
     name = raw.get("name")
     if not isinstance(name, str) or not form.fullmatch(name) or refused.fullmatch(name):
         raise _Unusable(str(name))
@@ -272,7 +267,6 @@ def _named(
 
 
 def _remote(raw: Mapping[str, JSON]) -> Remote:
-    """Read a remote. Raise `_Unusable` for one that cannot be used."""
     kind, shown = _text(raw.get("type"), 40), _text(raw.get("url"), VALUE_CHARACTERS)
     if kind != "streamable-http":
         raise _Unusable(kind, "OTHER_KIND")

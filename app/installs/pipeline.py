@@ -82,8 +82,7 @@ class InstallPipeline(ABC, Generic[CandidateT, RecordT]):
         """Return what this approval installed already, if it did."""
 
     @abstractmethod
-    async def _commit(self, candidate: CandidateT, approval: Approval) -> RecordT:
-        """Move the candidate to its place."""
+    async def _commit(self, candidate: CandidateT, approval: Approval) -> RecordT: ...
 
     @abstractmethod
     def _remove(self, record: RecordT) -> None: ...

@@ -242,7 +242,6 @@ class _Filler:
 
 
 def _arguments(package: Package, filler: _Filler) -> Iterator[str]:
-    """Yield the arguments. Raise `InstallError` for a secret, which every process would see."""
     for variable in package.arguments:
         value = variable.value or filler.now(variable)
         if variable.required and not value:

@@ -181,7 +181,6 @@ class Mirror:
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
-        """Open the database for one transaction."""
         self._path.parent.mkdir(0o700, parents=True, exist_ok=True)
         try:
             with closing(sqlite3.connect(self._path, timeout=BUSY_SECONDS)) as connection:

@@ -23,10 +23,7 @@ _MAX_NAME = 100
 
 
 def refusal(language: str, error: RecadoError) -> ToolResult:
-    """Make a failed result of why something was not fetched, installed, changed or removed.
-
-    What programs said is outside text.
-    """
+    """Make a failed result of why something was not done; what programs said is outside text."""
     if isinstance(error, FetchError):
         hint = say(language, "If you have another address, send it to me.")
         return ToolResult.failure(fetch_code(error), _not_fetched(language, error), hint)

@@ -120,7 +120,6 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
         return plan
 
     def _folder_before(self, record: InstalledServer) -> str:
-        """Return the folder of the workspace that an installed server may write, "" for none."""
         workspace = self._workspace.resolve()
         inside = (one for one in record.grants.folders_write if one.is_relative_to(workspace))
         return next((str(one.relative_to(workspace)) for one in inside), "")
@@ -169,7 +168,6 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
             await asyncio.shield(asyncio.to_thread(self._tidy_one, home))
 
     async def _fetch(self, plan: Plan, folder: Path, scratch: Path) -> tuple[str, ...]:
-        """Install the package in `folder`, and return what starts it."""
         await asyncio.to_thread(self._check_possible, plan)
         downloads = Downloads(folder, scratch, self._disk, self.data_dir.absolute() / ".cache")
         if plan.kind == "npm":
@@ -236,10 +234,7 @@ def _make_folders(*folders: Path) -> None:
 
 
 def _record(plan: Plan, approval: Approval, folder: Path, program: tuple[str, ...]) -> InstalledServer:
-    """Return the record of a package in `folder` that `program` starts, or of a remote server.
-
-    Raises `InstallError`.
-    """
+    """Return the record of a package in `folder` that `program` starts, or of a remote server."""
     try:
         sha256 = digest(folder) if program else ""
     except PackageTreeError as error:

@@ -19,10 +19,11 @@ from app.installs.quarantine import MAX_PACKED, Quarantined, discard, keep, kept
 from app.mcp.configuration import forget_unused_secrets
 from app.routing.phrase_book import FILE
 from app.security import write_private
+from app.settings import Settings
 from app.skills.installed import RECORD, Installed, TreeError, current, read_record, remove_tree, write_tree
 from app.skills.manifest import is_standard_name
 from app.skills.skill import RELEASE_SKILLS, bundled_names
-from app.store.disk_space import Disk
+from app.store.disk_space import MEGABYTE, Disk
 
 FETCH_SECONDS = 30.0
 
@@ -37,25 +38,16 @@ _AROUND = ".,;:!?)]}'\"*_~`»”’"
 
 
 class SkillInstaller(InstallPipeline[SkillCard, Installed]):
-    """Installs skills; the names of folders in `skills_dir` and of bundled skills are never taken.
+    """Installs skills; the names of folders in SKILLS_DIR and of bundled skills are never taken.
 
-    What is asked for is an https address; behind a `#` it may name the folder in an archive. Packages of
-    scripts come only where `least_free` bytes of the disk stay free.
+    What is asked for is an https address; behind a `#` it may name the folder in an archive.
     """
 
-    def __init__(
-        self,
-        transport: Transport,
-        data_dir: Path,
-        skills_dir: Path,
-        release: Path = RELEASE_SKILLS,
-        *,
-        least_free: int = 0,
-    ) -> None:
-        super().__init__(data_dir)
-        self._disk = Disk(data_dir, least_free)
+    def __init__(self, settings: Settings, transport: Transport, release: Path = RELEASE_SKILLS) -> None:
+        super().__init__(settings.data_dir)
+        self._disk = Disk(settings.data_dir, settings.free_space_mb * MEGABYTE)
         self._transport = transport
-        self._skills_dir = skills_dir
+        self._skills_dir = settings.skills_dir
         self._release = release
 
     async def propose(self, request: str) -> SkillCard:
@@ -172,10 +164,7 @@ def write_skill(data_dir: Path, tree: Quarantined, card: SkillCard, approval: Ap
 
 
 def remove_skill(data_dir: Path, name: str) -> bool:
-    """Remove a skill with all its versions and the secrets of its servers.
-
-    Return False if none of that name was installed.
-    """
+    """Remove a skill with all versions and its servers' secrets; return False if there is none."""
     home = _home(data_dir, name)
     try:
         (home / RECORD).unlink()

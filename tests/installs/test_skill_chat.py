@@ -294,6 +294,7 @@ def test_in_the_shell_the_card_comes_first_and_without_a_terminal_nothing_is_fet
 
 
 SHELL = """
+import asyncio
 import sys
 from app.cli.skills import install_skill
 from app.errors import RecadoError
@@ -302,7 +303,7 @@ from app.http.transport import Transport
 from tests.standins.site import authority
 transport = Transport(allowed_hosts={("127.0.0.1", int(sys.argv[2]))}, tls=authority())
 try:
-    print(install_skill(take_settings(), sys.argv[1], transport=transport))
+    print(asyncio.run(install_skill(take_settings(), sys.argv[1], transport)))
 except RecadoError as error:
     sys.exit(str(error))
 """

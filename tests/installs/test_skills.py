@@ -68,8 +68,14 @@ class Archives(Transport):
         return Fetched(self.redirect or url, 200, {}, body)
 
 
+def settings_of(folder: Path) -> Settings:
+    return Settings(
+        _env_file=None, DATA_DIR=folder, SKILLS_DIR=folder / "own", FREE_SPACE_MB=0, sandbox="off"
+    )  # type: ignore[call-arg]
+
+
 def installer_of(folder: Path, archives: Mapping[str, bytes], redirect: str = "") -> SkillInstaller:
-    return SkillInstaller(Archives(archives, redirect), folder, folder / "own", folder)
+    return SkillInstaller(settings_of(folder), Archives(archives, redirect), folder)
 
 
 async def approve(installer: SkillInstaller, subject: str, address: str = ADDRESS) -> Installed:
@@ -154,7 +160,7 @@ async def test_a_page_of_a_repository_is_its_folder_and_no_file_of_it_is_parsed_
     others = {f"skills-main/{name}/SKILL.md": SKILL for name in ("sea/tides", "land/other")}
     transport = Archives({"": zipped({**others, **files})})
     parsed.clear()
-    installer = SkillInstaller(transport, tmp_path, tmp_path / "skills", tmp_path)
+    installer = SkillInstaller(settings_of(tmp_path), transport, tmp_path)
     made = await installer.propose("https://github.com/ana/skills/blob/v1.2/sea/tides/SKILL.md")
     assert transport.asked == ["https://codeload.github.com/ana/skills/zip/v1.2"]
     assert made.files.keys() >= COSTLY.keys()
@@ -282,7 +288,7 @@ def test_a_record_that_is_none_is_left_out_and_named(tmp_path: Path, caplog: Any
 
 def test_a_tool_of_other_code_is_another_tool_to_a_yes(tmp_path: Path) -> None:
     mended = TOOLS.replace(b"return station", b"return station + station")
-    installed = InstalledSkills.of(Settings(_env_file=None, DATA_DIR=tmp_path, sandbox="off"))  # type: ignore[call-arg]
+    installed = InstalledSkills.of(settings_of(tmp_path))
     first, second = (
         installed.load(
             install_tree(tmp_path, tree_of(files={"scripts/tools.py": code})), release=tmp_path, workers=None
