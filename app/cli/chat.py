@@ -78,7 +78,6 @@ async def _converse(settings: Settings, server: RunningServer | None, *, interac
 
 @asynccontextmanager
 async def _in_process(settings: Settings) -> AsyncIterator[Talk]:
-    """Start an assistant in this process."""
     from app.assistant import Assistant
 
     await check_database(settings.database)

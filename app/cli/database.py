@@ -54,19 +54,16 @@ def make_data_folder(folder: Path) -> None:
 
 
 def read_records(location: Location, question: Callable[[Connection], T], *, none: T | None = None) -> T:
-    """Return `question(connection)`, or `none` where it is given and there is no database yet.
-
-    Raise StoreError if it cannot be read.
-    """
+    """Return `question(connection)`, or the given `none` while there is no database. Raise StoreError."""
     engine = engine_of(location)
-    if not engine.exists():
-        if none is not None:
-            return none
-        raise StoreError(f"there is no database at {shown(location)} yet; recado serve makes it")
     try:
+        if not engine.exists():
+            if none is not None:
+                return none
+            raise StoreError(f"there is no database at {shown(location)} yet; recado serve makes it")
         with closing(engine.connect_to_read()) as connection:
             return question(connection)
-    except engine.errors as error:
+    except (engine.errors, OSError) as error:
         raise StoreError(f"{shown(location)} cannot be read: {error}; recado doctor says more") from error
 
 

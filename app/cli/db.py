@@ -34,7 +34,7 @@ def move(
     source, moved = settings.database, _moved_to(settings, to)
     if moved.database == source:
         raise StoreError("both are the same database")
-    _need(source)
+    read_records(source, _step)
     with opening(source), opening(moved.database):
         move_rows(source, moved.database, show)
     address = _without_password(moved)
@@ -64,7 +64,6 @@ def _without_password(settings: Settings) -> str:
 def upgrade() -> None:
     """Bring the database to the newest step, as the next start of the server would."""
     location = command_settings().database
-    _need(location)
     before = read_records(location, _step)
     engine = engine_of(location)
     try:
@@ -85,7 +84,6 @@ def upgrade() -> None:
 def check() -> None:
     """Look for damage, a line for each kind; status 1 if there is some. Safe while the server runs."""
     location = command_settings().database
-    _need(location)
     findings = read_records(location, lambda conn: list(_findings(conn, location)))
     for finding in findings:
         show(line(finding))
@@ -131,10 +129,3 @@ def _references(conn: Connection, cure: str) -> Iterator[Finding]:
 
 def _step(conn: Connection) -> int:
     return int(scalar(conn, "SELECT max(version) FROM schema_version") or 0)
-
-
-def _need(location: Location) -> None:
-    """Raise StoreError if there is no database yet."""
-    with opening(location):
-        if not engine_of(location).exists():
-            raise StoreError(f"there is no database at {shown(location)} yet; recado serve makes it")

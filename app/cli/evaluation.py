@@ -165,7 +165,6 @@ def _figures(outcomes: Sequence[_Outcome]) -> dict[str, JSON]:
 
 
 def _show(figures: Mapping[str, JSON], *, as_json: bool) -> None:
-    """Print figures as JSON, or those of all languages together a line each."""
     if as_json:
         show_json(dict(figures))
         return
@@ -193,7 +192,6 @@ def _documents(catalog: Path, examples: Path | None) -> Iterator[Document]:
 
 
 def _rows(path: Path, form: type[R]) -> Iterator[R]:
-    """Yield each line of a file as a row of that form; empty lines are skipped."""
     try:
         lines = path.read_bytes().removeprefix(BOM_UTF8).splitlines()
     except OSError as error:

@@ -7,7 +7,6 @@ import shutil
 import sys
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -191,7 +190,6 @@ def file_entry(path: Path, name: str) -> JSON:
 
 
 def _add_entry(settings: Settings, name: str, entry: JSON) -> None:
-    """Write an entry into the configuration, and show what is left to do. Raise RecadoError for faults."""
     trial = parse_entry(name, entry, {})
     if trial.fault:
         raise RecadoError(f"{name}: {trial.fault}")
@@ -243,12 +241,9 @@ def exposed(definition: ServerDefinition) -> tuple[str, str]:
 
 def _written(settings: Settings) -> JSON:
     written = configuration(settings)
-    states = [state_at_rest(one) or ServerState(one.name, "off", "", one) for one in written.look()]
-    known = written.report(states)
-    for row, state in zip(known["servers"], states, strict=True):
-        if state.definition is not None and state_at_rest(state.definition) is None:
-            row["phase"] = "stopped"
-    return known
+    return written.report(
+        [state_at_rest(one) or ServerState(one.name, "stopped", definition=one) for one in written.look()]
+    )
 
 
 def _row(one: Mapping[str, JSON]) -> Sequence[str]:
@@ -273,11 +268,6 @@ def _pairs(texts: Iterable[str], option: str, value: str = "'${VARIABLE}'") -> d
         if not equals or not name:
             raise RecadoError(f"{option} {name!r}: write {option} NAME={value}")
     return {name: value for name, _, value in pairs}
-
-
-@dataclass(frozen=True)
-class _SkillNames:
-    skill_names: frozenset[str]
 
 
 @mcp_commands.command("remove")
@@ -315,18 +305,14 @@ async def _search(settings: Settings, words: str) -> tuple[Sequence[Entry], Sequ
 async def _install(
     settings: Settings, registry_id: str, wanted: dict[str, Any], *, trusted: bool, asks: bool
 ) -> None:
-    """Show what an entry would install, ask, and install it; `wanted` are arguments of `propose`.
-
-    Raise RecadoError where it is not installed.
-    """
+    """Show what an entry would install, ask, and install it; `wanted` are arguments of `propose`."""
     async with _directory(settings) as directory:
         entry = await directory.get(registry_id)
     if entry is None:
         raise RecadoError(f"the registry has no server {registry_id!r}; find one: recado mcp search WORDS")
     if entry.reason is not None:
         raise RecadoError(f"{entry.name} cannot be installed: {reason_said('en', entry.reason)}")
-    skills = _SkillNames(frozenset(skill.name for skill in read_skills(settings).skills))
-    installer = ServerInstaller(settings, Sandbox(settings), skills)
+    installer = ServerInstaller(settings, Sandbox(settings), read_skills(settings))
     try:
         plan = await installer.propose(entry, **wanted)
     except InstallError as error:

@@ -193,7 +193,6 @@ def _plain(name: str) -> str:
 
 
 def _answered(line: PersonLine, settings: Settings) -> tuple[str, str]:
-    """Return whether a person may talk, in a word, and a note about it."""
     if line.frozen:
         cure = "recado people allow confirms"
         cure = cure if line.names else "the names are another's: recado erase deletes what is left"

@@ -64,10 +64,7 @@ class RunningServer:
 
 
 def find_server(data_dir: Path) -> RunningServer | None:
-    """Return the server that runs on this data folder, None if none does.
-
-    Raise RecadoError if one runs that does not answer.
-    """
+    """Return the server that runs on this data folder, or None. Raise RecadoError if it does not answer."""
     try:
         record = orjson.loads((data_dir / "server.json").read_bytes())
         server = RunningServer(int(record["pid"]), str(record["url"]), str(record["token"]))

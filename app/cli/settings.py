@@ -21,10 +21,7 @@ _UTC_NAMES = frozenset({"UTC", "Etc/UTC", "UCT", "Etc/UCT", "GMT", "Etc/GMT", "Z
 
 
 def read_settings(**changes: object) -> Settings:
-    """Return the settings, overridden by what the command line says.
-
-    Raise ConfigurationError with a line for each faulty variable.
-    """
+    """Return the settings as the command line has them. Raise ConfigurationError, a line for each fault."""
     try:
         settings = take_settings()
         settings = settings.model_copy(

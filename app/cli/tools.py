@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from app.cli.output import AsJson, command_settings, group, show, show_json, table
+from app.cli.skills import read_skills
 from app.errors import ConfigurationError
 from app.messages import JSON
 from app.people import Person
@@ -15,8 +16,6 @@ from app.routing import Intent
 from app.routing.tool_catalog import ToolCatalog
 from app.routing.tool_search import SEARCH_TOOLS
 from app.settings import Settings, skill_environment
-from app.skills import SkillLoader
-from app.skills.loader import InstalledSkills
 from app.tools import ToolRegistry
 from app.tools.catalog import prompt_list
 
@@ -115,8 +114,6 @@ def route(message: Annotated[str, typer.Argument(help="What a person might write
 
 
 def _abilities(settings: Settings) -> ToolCatalog:
-    """Load skills and servers as a server does, without running any tool's code."""
-    loader = SkillLoader(settings.skills_dir, installed=InstalledSkills.of(settings), runs_code=False)
-    abilities = ToolCatalog(loader, ToolRegistry(), skill_environment())
+    abilities = ToolCatalog(read_skills(settings), ToolRegistry(), skill_environment())
     asyncio.run(abilities.refresh())
     return abilities

@@ -3,8 +3,7 @@
 import json
 import re
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -15,8 +14,7 @@ from app.cli.tools import reasons_table
 from app.errors import RecadoError
 from app.messages import JSON
 from app.settings import Settings, TokenPrice
-from app.store import billing, tool_statistics, traces
-from app.store.tool_statistics import ToolFigures
+from app.store import billing, traces
 from app.store.traces import CallTrace, TurnLine
 from app.text import visible
 
@@ -84,7 +82,6 @@ def _cost(call: CallTrace, prices: Mapping[str, TokenPrice]) -> str:
 
 
 def _part(part: JSON) -> str:
-    """Format a message of a prompt line by line; other parts (the tool list) as JSON."""
     if not isinstance(part, dict) or not isinstance(part.get("role"), str):
         whole = _compact(part)
         return f"  [{len(whole)} characters]\n  {whole}"
@@ -137,26 +134,3 @@ def _usage_text(used: Mapping[str, Any]) -> str:
             cells = [(name, one["messages"], one["tokens"], f"{one['cost']:.3f}") for name, one in rows]
             lines += ["", table((first, *head), cells)]
     return "\n".join(lines)
-
-
-_DAY = 86400.0
-
-
-def show_tool_figures(settings: Settings, days: int, *, as_json: bool) -> None:
-    """Print a line for each tool called in the last `days` days (UTC, today included)."""
-    since = tool_statistics.day_of(time.time() - (days - 1) * _DAY)
-    figures: list[ToolFigures] = read_records(
-        settings.database, lambda conn: tool_statistics.summary(conn, since), none=[]
-    )
-    if as_json:
-        show_json(list(map(asdict, figures)))
-    elif figures:
-        show(table(("TOOL", "CALLS", "SUCCESS", "P50", "P90", "P99", "ERRORS"), map(_row, figures)))
-    else:
-        show(f"No tool was called in the last {days} days.")
-
-
-def _row(one: ToolFigures) -> Sequence[object]:
-    durations = ("-" if each is None else f"{each:.3f} s" for each in (one.p50, one.p90, one.p99))
-    errors = ", ".join(f"{code} {calls}" for code, calls in one.errors.items())
-    return one.tool, one.calls, f"{one.success_rate:.1%}", *durations, errors or "-"
