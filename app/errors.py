@@ -7,7 +7,14 @@ if TYPE_CHECKING:
 
 
 class RecadoError(Exception):
-    """Base of our own errors; its text says what was expected, what came, and what to do."""
+    """Base of our own errors; its text says what was expected, what came, and what to do.
+
+    `field` names the field of a form that it is about, "" for none.
+    """
+
+    def __init__(self, *args: object, field: str = "") -> None:
+        super().__init__(*args)
+        self.field = field
 
     @property
     def told(self) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
@@ -72,14 +72,15 @@ def create_app(
         redirect_slashes=False,
         exception_handlers={
             HTTPException: _refused,
-            RequestValidationError: _invalid,
-            **dict.fromkeys(_STATUSES, _failed),
+            RequestValidationError: _refused,
+            **dict.fromkeys(_STATUSES, _refused),
         },
     )
     app.add_middleware(StripTrailingSlash)
     app.state.assistant = assistant
     app.state.guard = guard
     app.state.simulator = simulator
+    app.state.console = console
     app.state.close_streams = close_streams
     app.include_router(health_router(assistant.health, assistant.metrics, assistant.carrier, guard))
     if settings.role == "worker":  # it is asked for its health alone
@@ -108,18 +109,21 @@ class StripTrailingSlash:
         await self._app(scope, receive, send)
 
 
-async def _refused(request: Request, error: HTTPException) -> JSONResponse:
-    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
-
-
-async def _invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-    faults = (f"{'.'.join(map(str, fault['loc'][1:]))}: {fault['msg']}" for fault in error.errors())
-    return JSONResponse({"error": "; ".join(faults)}, 400)
-
-
-async def _failed(request: Request, error: Exception) -> JSONResponse:
-    status = next(status for kind, status in _STATUSES.items() if isinstance(error, kind))
-    return JSONResponse({"error": str(error) or "the body did not arrive"}, status)
+async def _refused(request: Request, error: Exception) -> Response:
+    """Answer an error as JSON, at the console as a page."""
+    headers = None
+    if isinstance(error, HTTPException):
+        status, text, headers = error.status_code, error.detail, error.headers
+    elif isinstance(error, RequestValidationError):
+        faults = (f"{'.'.join(map(str, fault['loc'][1:]))}: {fault['msg']}" for fault in error.errors())
+        status, text = 400, "; ".join(faults)
+    else:
+        status = next(status for kind, status in _STATUSES.items() if isinstance(error, kind))
+        text = str(error) or "the body did not arrive"
+    if f"{request.url.path}/".startswith("/console/"):
+        answer: Response = await request.app.state.console.refuse(request, status, error)
+        return answer
+    return JSONResponse({"error": text}, status, headers)
 
 
 # An answer to a caller who is gone keeps an interrupted upload from filling the log with errors.

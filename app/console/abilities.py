@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import time
 from typing import Any, Literal
 
@@ -46,6 +47,15 @@ def add_abilities(site: Site) -> None:
         if found is None:
             raise RecadoError(lazy("{name} is no tool that can be tried here", name=name[:100]))
         return found
+
+    def tool_page(request: Request, one: Tool, **values: Any) -> Response:
+        """Show the form to try a tool, with what pressing its button agrees to."""
+        sentences, asks = catalog.sentences(one), None
+        if one.sensitive or one.destructive or assistant.settings.confirmation_mode == "confirm-all":
+            asks = sentences.question(language_of(request), {}) if sentences else ""
+            asks = re.sub(r"\{\w+\}", "…", asks)
+        fields = fields_of(one.input_schema)
+        return site.render(request, "tool.html", tool=one, fields=fields, asks=asks, **values)
 
     async def entry_named(name: str) -> Entry:
         entry = await installs.servers.directory.get(name)
@@ -117,7 +127,7 @@ def add_abilities(site: Site) -> None:
         try:
             made = await installs.skills.installer.propose(address)
         except RecadoError as error:
-            raise RecadoError(in_words(language_of(request), error)) from error
+            raise RecadoError(in_words(language_of(request), error), field="address") from error
         return await card(request, "skill", made, address)
 
     async def card(request: Request, kind: Kind, made: Candidate, address: str = "") -> Response:
@@ -206,7 +216,7 @@ def add_abilities(site: Site) -> None:
     @router.get(f"{HERE}/tools/{{name}}")
     async def try_form(request: Request, name: str) -> Response:
         """Show the form to try a tool."""
-        return site.render(request, "tool.html", tool=(one := tool(name)), fields=fields_of(one.input_schema))
+        return tool_page(request, tool(name))
 
     @router.post(f"{HERE}/tools/{{name}}")
     async def try_tool(request: Request, name: str) -> Response:
@@ -215,7 +225,4 @@ def add_abilities(site: Site) -> None:
         result = await assistant.console_calls.call(name, arguments_of(one.input_schema, form))
         text = json.dumps(json.loads(result.to_json()), ensure_ascii=False, indent=2)
         given = {key.removeprefix(PREFIX): text for key, text in form.items() if key.startswith(PREFIX)}
-        fields = fields_of(one.input_schema)
-        return site.render(
-            request, "tool.html", tool=one, fields=fields, given=given, result=text, ok=result.ok
-        )
+        return tool_page(request, one, given=given, result=text, ok=result.ok)

@@ -64,7 +64,7 @@ def add_conversations(site: Site) -> None:
         _, path = await site.store.read(lambda conn: threads.media(conn, message))
         file = assistant.media.absolute(path)
         if not path or not file.is_file():
-            raise HTTPException(404, "this file is not kept any more")
+            raise HTTPException(404, lazy("this file is not kept any more"))
         start = (await asyncio.to_thread(file.read_bytes))[:4]
         for beginning, picture in _PICTURES.items():
             if start.startswith(beginning):

@@ -1,8 +1,10 @@
 """The page of knowledge: files, questions that were asked and not known, and answers to them."""
 
 import asyncio
+import re
 import time
 from dataclasses import asdict
+from hashlib import sha256
 from typing import Any
 
 from fastapi import Request, Response
@@ -31,7 +33,7 @@ def add_knowledge(site: Site) -> None:
         async def read() -> dict[str, Any]:
             unknown = await site.store.read(lambda conn: threads.unknown(conn, UNKNOWN, time.time()))
             answered = await asyncio.to_thread(_answered)
-            asked = [one for one in unknown if fold(" ".join(one.text[:300].split())) not in answered]
+            asked = [one for one in unknown if _mark(one.text) not in answered]
             found = await asyncio.to_thread(knowledge.search, words) if words else []
             known = [one for one in found if one.is_enough]
             listed = [asdict(one) for one in await asyncio.to_thread(knowledge.files)]
@@ -45,8 +47,9 @@ def add_knowledge(site: Site) -> None:
         form = request.state.form
         question, text = " ".join(form.get("question", "").split()), form.get("answer", "").strip()
         if not (question and text):
-            raise RecadoError(lazy("write a question and its answer"))
-        await asyncio.to_thread(_append, question, text)
+            missing = "answer" if question else "question"
+            raise RecadoError(lazy("write a question and its answer"), field=missing)
+        await asyncio.to_thread(_append, question, text, form.get("asked", ""))
         return back(HERE)
 
     @router.post(f"{HERE}/add")
@@ -54,11 +57,12 @@ def add_knowledge(site: Site) -> None:
         """Keep a file that was given."""
         file = request.state.files.get("file")
         if file is None or not file.filename:
-            raise RecadoError(lazy("choose a file"))
+            raise RecadoError(lazy("choose a file"), field="file")
         kept = await asyncio.to_thread(knowledge.add, file.filename, await file.read())
         if kept is None or kept.fault:
             raise RecadoError(
-                kept.fault if kept else lazy("Markdown, text, PDF, Word, Excel and CSV files are read")
+                kept.fault if kept else lazy("Markdown, text, PDF, Word, Excel and CSV files are read"),
+                field="file",
             )
         return back(HERE)
 
@@ -70,19 +74,26 @@ def add_knowledge(site: Site) -> None:
         return back(HERE)
 
     def _answered() -> set[str]:
-        """Return the questions of the file of answers, folded."""
+        """Return the marks of the questions in the file of answers, and of those as they were asked."""
         path = knowledge.folder / ANSWERS
-        lines = path.read_text("utf-8", "replace").splitlines() if path.is_file() else []
-        return {fold(line.removeprefix("## ")) for line in lines if line.startswith("## ")}
+        text = path.read_text("utf-8", "replace") if path.is_file() else ""
+        questions = re.findall(r"^## (.*)", text, re.MULTILINE)
+        return {*map(_mark, questions), *re.findall(r"^<!-- asked (\w+) -->$", text, re.MULTILINE)}
 
-    def _append(question: str, text: str) -> None:
+    def _append(question: str, text: str, asked: str) -> None:
         """Add to the file of answers, one at a time: in another thread or process somebody may do so too."""
         path = knowledge.folder / ANSWERS
+        mark = f"<!-- asked {_mark(asked)} -->\n" if asked else ""  # its words may name somebody
         try:
             with locked(knowledge.folder):
                 before = path.read_text("utf-8") if path.is_file() else ""
-                kept = knowledge.add(ANSWERS, f"{before}\n## {question}\n\n{text}\n".lstrip().encode())
+                kept = knowledge.add(ANSWERS, f"{before}\n{mark}## {question}\n\n{text}\n".lstrip().encode())
         except OSError as error:
             raise RecadoError(lazy("the answer could not be kept")) from error
         if kept is None or kept.fault:
-            raise RecadoError(kept.fault if kept else lazy("the answer could not be kept"))
+            raise RecadoError(kept.fault if kept else lazy("the answer could not be kept"), field="answer")
+
+
+def _mark(question: str) -> str:
+    """Return a short mark of a question, the same however it is spaced and written."""
+    return sha256(fold(" ".join(question[:300].split())).encode()).hexdigest()[:16]

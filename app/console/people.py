@@ -96,16 +96,12 @@ def add_people(site: Site) -> None:
         """Make an invitation, and show its code once."""
         form = request.state.form
         role: Literal["owner", "member"] = "owner" if form.get("role") == "owner" else "member"
-        try:
-            uses, hours = int(form.get("uses", "1")), float(form.get("hours", "48"))
-        except ValueError as error:
-            raise RecadoError(lazy("write a number of uses and of hours")) from error
-        if not (1 <= uses <= MOST_USES and 0 < hours <= MOST_HOURS):
-            raise RecadoError(
-                lazy("an invitation has up to {n} uses, within {hours} hours", n=MOST_USES, hours=MOST_HOURS)
-            )
-        until = time.time() + hours * 3600
-        code = await site.store.tx(lambda conn: ownership.invite(conn, role, uses, until))
+        uses, hours = form.get("uses", "1").strip(), form.get("hours", "48").strip()
+        for name, text, most in (("uses", uses, MOST_USES), ("hours", hours, MOST_HOURS)):
+            if not re.fullmatch(r"[1-9]\d{0,9}", text, re.ASCII) or int(text) > most:
+                raise RecadoError(lazy("write a whole number from 1 to {n}", n=most), field=name)
+        until = time.time() + int(hours) * 3600
+        code = await site.store.tx(lambda conn: ownership.invite(conn, role, int(uses), until))
         link = await invitation_link(settings, code)
         qr_code = segno.make(link).svg_inline(scale=5, light="#fff") if link else ""
         values: dict[str, Any] = {"link": link, "picture": Markup(qr_code)}  # noqa: S704
@@ -122,10 +118,11 @@ def add_people(site: Site) -> None:
     async def limit(request: Request, id: str) -> Response:
         """Keep what a person may have in a day; an empty field is what the settings say."""
         request.state.subject = id
-        given = [request.state.form.get(name, "").strip() for name in ("answers", "tokens")]
-        if not all(re.fullmatch(r"\d{0,9}", one, re.ASCII) for one in given):
-            raise RecadoError(lazy("write whole numbers, 0 for no limit, or nothing"))
-        answers, tokens = (int(one) if one else None for one in given)
+        given = {name: request.state.form.get(name, "").strip() for name in ("answers", "tokens")}
+        for name, text in given.items():
+            if not re.fullmatch(r"\d{0,9}", text, re.ASCII):
+                raise RecadoError(lazy("write a whole number, 0 for no limit, or nothing"), field=name)
+        answers, tokens = (int(one) if one else None for one in given.values())
 
         def write(conn: Connection) -> None:
             _known(conn, id)
@@ -156,7 +153,7 @@ def add_people(site: Site) -> None:
         """Erase everything that is kept of a person."""
         request.state.subject = id
         if not request.state.form.get("sure"):
-            raise RecadoError(lazy("mark that you are sure: it cannot be undone"))
+            raise RecadoError(lazy("mark that you are sure: it cannot be undone"), field="sure")
         await site.erasure.erase(realm, id)
         return back(HERE)
 

@@ -173,7 +173,8 @@ def keep(settings: Settings, given: Mapping[str, str]) -> Settings:
         is_moved = urlsplit(written.get(name, before))[:2] != urlsplit(before)[:2]
         if is_moved and shown_value(settings, secret) and secret not in written:
             raise RecadoError(
-                lazy("{name} changed: write {secret} anew, it is sent there", name=name, secret=secret)
+                lazy("{name} changed: write {secret} anew, it is sent there", name=name, secret=secret),
+                field=secret,
             )
     kept = own_settings(settings.data_dir) | written
     text = "".join(f"{name}='{value}'\n" for name, value in kept.items() if value)
@@ -215,7 +216,7 @@ def check_value(name: str, value: str) -> None:
     elif name == "TIMEZONE" and value and value not in available_timezones():
         fault = lazy("it is no time zone; write America/Santiago or the like")
     if fault:
-        raise RecadoError(lazy("{name}: {fault}", name=name, fault=fault))
+        raise RecadoError(lazy("{name}: {fault}", name=name, fault=fault), field=name)
 
 
 async def find_ollama() -> list[tuple[str, list[str]]]:

@@ -2,30 +2,33 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote, urlsplit
 from zoneinfo import ZoneInfo
 
 from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, StreamingResponse
 from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 from starlette.datastructures import UploadFile
+from starlette.routing import Match
+from starlette.types import Receive, Scope, Send
 
-from app import __version__
 from app.assistant import Assistant
 from app.channels.access import shown_address, shown_name
 from app.console.session import Session, Sessions
 from app.erasure import Erasure
 from app.errors import RecadoError
 from app.http.limits import bounded_receive
-from app.i18n import LANGUAGES, lazy, said, say, say_plural
+from app.i18n import LANGUAGES, LazyText, lazy, said, say, say_plural
 from app.schedule.wording import local_text
 from app.settings import Settings
 from app.store import audit
@@ -37,7 +40,7 @@ SIGN_IN_BYTES = 4096
 UPLOAD_BYTES = 20 * 1024 * 1024
 LIVE_SECONDS = 1.0
 MOST_STREAMS = 50
-STATIC = Path(__file__).with_name("static")
+STATIC = {path.name: path for path in Path(__file__).with_name("static").iterdir()}
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -55,7 +58,21 @@ _NOT_AUDITED = (
     *("/console/turns/{id}/replay", "/console/decisions/answer"),
 )
 
+# for htmx: the whole page takes the place of the one that sent a form
+_WHOLE = {"HX-Retarget": "#main", "HX-Reselect": "#main"}
+_NO_PAGE = lazy("this is none of the console's pages")
+
 Read = Callable[[], Awaitable[dict[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A form that was not carried out: the error, the field that it is about, and what was typed."""
+
+    text: str
+    field: str
+    action: str
+    form: Mapping[str, str]
 
 
 class Finding(Protocol):
@@ -91,7 +108,7 @@ class Site:
         self.zone = ZoneInfo(assistant.settings.timezone or local_timezone())
         self.router = APIRouter(include_in_schema=False, route_class=_route_class(self))
         self._closing = asyncio.Event()
-        self._streams = 0
+        self._streams = asyncio.Semaphore(MOST_STREAMS)
         self._templates = Environment(
             loader=FileSystemLoader(Path(__file__).with_name("templates")), autoescape=True, trim_blocks=True
         )
@@ -100,7 +117,7 @@ class Site:
             say_plural=say_plural,
             shown_name=shown_name,
             shown_address=shown_address,
-            version=__version__,
+            static=_addresses(),
             min=min,
             max=max,
         )
@@ -110,9 +127,10 @@ class Site:
         """Render a page in the language of the browser, with times of the assistant's own zone."""
         live = ""
         if f"live/{template}" in self._templates.list_templates():
-            live = self._text(request, f"live/{template}", values)
+            live = self._text(request, f"live/{template}", values | {"refusal": None})
             values |= {"live": Markup(live), "live_hash": _digest(live)}  # noqa: S704
-        return HTMLResponse(self._text(request, template, values), status, HEADERS)
+        headers = HEADERS | _WHOLE if status >= 400 else HEADERS
+        return HTMLResponse(self._text(request, template, values), status, headers)
 
     async def page(
         self, request: Request, template: str, read: Read, every: float = LIVE_SECONDS
@@ -123,17 +141,27 @@ class Site:
         """
         if "live" not in request.query_params:
             return self.render(request, template, **await read())
-        if self._streams >= MOST_STREAMS:
-            raise HTTPException(503, "too many pages of the console are open")
-        return StreamingResponse(
-            self._events(request, f"live/{template}", read, every),
-            media_type="text/event-stream",
-            headers=HEADERS,
-        )
+        return _Stream(self._streams, self._events(request, f"live/{template}", read, every))
 
-    def problem(self, request: Request, text: str, status: int = 400) -> HTMLResponse:
-        """Show why something was not done."""
-        return self.render(request, "problem.html", status, text=text)
+    async def refuse(self, request: Request, status: int, error: Exception) -> Response:
+        """Show why something was not done: on the page of its form, filled in as it was, if there is one."""
+        told = error.told if isinstance(error, RecadoError) else getattr(error, "detail", "")
+        if not isinstance(error, RecadoError) and not isinstance(told, LazyText):  # of the framework
+            told = _NO_PAGE
+        text, form = said(told, language_of(request)), getattr(request.state, "form", {})
+        request.state.refusal = Refusal(text, getattr(error, "field", ""), request.url.path, form)
+        page = urlsplit(form.get("page", ""))
+        scope = {**request.scope, "method": "GET", "path": page.path, "query_string": page.query.encode()}
+        for route in self.router.routes:
+            match, found = route.matches(scope)
+            if match is Match.FULL and isinstance(route, APIRoute):
+                with suppress(RecadoError, HTTPException, RequestValidationError):  # the page is gone too
+                    shown = await route.get_route_handler()(Request({**scope, **found}, request.receive))
+                    if isinstance(shown, HTMLResponse):
+                        shown.status_code = status
+                        shown.headers.update(_WHOLE | {"HX-Replace-Url": quote(form["page"], "/?&=%+")})
+                        return shown
+        return self.render(request, "problem.html", status)
 
     def when(self, at: float, language: str) -> str:
         """Say a time as people do."""
@@ -159,29 +187,41 @@ class Site:
 
     def _text(self, request: Request, template: str, values: dict[str, Any]) -> str:
         language, session = language_of(request), getattr(request.state, "session", None)
-        return self._templates.get_template(template).render(
-            language=language,
-            csrf=session.csrf if session is not None else "",
-            here=request.url.path,
-            query={name: value for name, value in request.query_params.items() if name != "live"},
-            when=lambda at: self.when(at, language),
-            **values,
-        )
+        shown = {
+            "language": language,
+            "csrf": session.csrf if session is not None else "",
+            "here": request.url.path,
+            "query": {name: value for name, value in request.query_params.items() if name != "live"},
+            "when": lambda at: self.when(at, language),
+            "refusal": getattr(request.state, "refusal", None),
+        }
+        return self._templates.get_template(template).render(shown | values)
 
     async def _events(self, request: Request, template: str, read: Read, every: float) -> AsyncIterator[str]:
         last = request.query_params["live"]
-        self._streams += 1
-        try:
-            while not self._closing.is_set() and await self.sessions.find(request) is not None:
-                with suppress(RecadoError):  # what is shown is gone, or the database is busy
-                    part = self._text(request, template, await read())
-                    if _digest(part) != last:
-                        last = _digest(part)
-                        yield "".join(f"data: {line}\n" for line in part.splitlines()) + "\n"
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._closing.wait(), every)
-        finally:
-            self._streams -= 1
+        while not self._closing.is_set() and await self.sessions.find(request) is not None:
+            with suppress(RecadoError):  # what is shown is gone, or the database is busy
+                part = self._text(request, template, await read())
+                if _digest(part) != last:
+                    last = _digest(part)
+                    yield "".join(f"data: {line}\n" for line in part.splitlines()) + "\n"
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), every)
+
+
+class _Stream(StreamingResponse):
+    """The events of a page, refused with 503 while too many pages are open."""
+
+    def __init__(self, places: asyncio.Semaphore, events: AsyncIterator[str]) -> None:
+        super().__init__(events, media_type="text/event-stream", headers=HEADERS)
+        self._places = places
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._places.locked():
+            await Response("too many pages of the console are open", 503, HEADERS)(scope, receive, send)
+            return
+        async with self._places:
+            await super().__call__(scope, receive, send)
 
 
 def back(path: str) -> RedirectResponse:
@@ -198,16 +238,14 @@ def language_of(request: Request) -> str:
 def open_router(site: Site) -> APIRouter:
     """Return the routes that need no session: signing in, and the files of the pages."""
     router = APIRouter(include_in_schema=False)
-    files = {path.name: path for path in STATIC.iterdir()}
     types = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain"}
 
     @router.get("/console/static/{name}")
     async def static(name: str) -> FileResponse:
-        if name not in files:
-            raise HTTPException(404, "there is no such file")
-        path = files[name]
-        headers = HEADERS | {"Cache-Control": "public, max-age=86400"}  # their addresses name the version
-        return FileResponse(path, media_type=types[path.suffix], headers=headers)
+        if name not in STATIC:
+            raise HTTPException(404, _NO_PAGE)
+        headers = HEADERS | {"Cache-Control": "public, max-age=86400"}  # their addresses name the content
+        return FileResponse(STATIC[name], media_type=types[STATIC[name].suffix], headers=headers)
 
     @router.post("/console/sign-in")
     async def sign_in(request: Request) -> Response:
@@ -248,10 +286,7 @@ def _route_class(site: Site) -> type[APIRoute]:
                 request.state.session = session
                 if request.method == "POST" and (refusal := await _read_form(site, session, request)):
                     return refusal
-                try:
-                    response = await handle(request)
-                except RecadoError as error:
-                    return site.problem(request, said(error.told, language_of(request)))
+                response = await handle(request)
                 if request.method == "POST" and is_audited:
                     await site.note(request)
                 return response
@@ -267,7 +302,9 @@ async def _read_form(site: Site, session: Session, request: Request) -> Response
     if await site.sessions.find(request) is None:  # it was ended while the form came
         return site.render(request, "sign_in.html", 401)
     if not session.allows(request.state.form):
-        raise HTTPException(403, "this form is of another session: reload its page")
+        if request.headers.get("sec-fetch-site") != "same-origin":  # only our own page may fill a form in
+            request.state.form = {}
+        raise HTTPException(403, lazy("this form is of another sign-in: look at it, and send it again"))
     return None
 
 
@@ -277,7 +314,7 @@ async def _form(request: Request) -> tuple[dict[str, str], dict[str, UploadFile]
     Raises HTTPException for one that is too large, or was sent by a page of another site.
     """
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-        raise HTTPException(403, "this form was sent by a page of another site")
+        raise HTTPException(403, lazy("this form was sent by a page of another site"))
     is_signed_in = hasattr(request.state, "session")
     if is_signed_in and request.headers.get("content-type", "").startswith("multipart/form-data"):
         limited = Request(request.scope, bounded_receive(request.receive, UPLOAD_BYTES))
@@ -291,7 +328,13 @@ async def _form(request: Request) -> tuple[dict[str, str], dict[str, UploadFile]
             parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=200)
         ), {}
     except ValueError as error:
-        raise HTTPException(400, "this is none of the console's forms") from error
+        raise HTTPException(400, lazy("this is none of the console's forms")) from error
+
+
+def _addresses() -> dict[str, str]:
+    """Return the address of each file of the pages, which changes with its content."""
+    digests = {name: sha256(path.read_bytes()).hexdigest()[:12] for name, path in STATIC.items()}
+    return {name: f"/console/static/{name}?v={digest}" for name, digest in digests.items()}
 
 
 def _digest(text: str) -> str:

@@ -9,6 +9,8 @@ from starlette.requests import Request
 from starlette.types import Message, Receive
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from app.i18n import lazy
+
 CONNECTIONS = 2000
 PEER_CONNECTIONS = 256  # of one address that is not this machine: behind a proxy all of them may be its own
 SMALL_BODY = 64 * 1024  # there is always room for one of this size
@@ -34,7 +36,7 @@ def bounded_receive(receive: Receive, limit: int) -> Receive:
         message = await receive()
         size += len(message.get("body", b""))
         if size > limit:
-            raise HTTPException(413, f"a request here has at most {limit} bytes")
+            raise HTTPException(413, lazy("a request here has at most {limit} bytes", limit=limit))
         return message
 
     return bounded

@@ -17,6 +17,7 @@ _QUESTION = re.compile(_ASKS, re.IGNORECASE)
 _MARK = re.compile(rf"^(?:{_ASKS}|{_ANSWERS})\s*(?:\*\*)?\s*", re.IGNORECASE | re.MULTILINE)
 # An answer may stand below an empty line; a question begins a paragraph of its own.
 _PARAGRAPH = re.compile(rf"\n\s*\n(?!\s*{_ANSWERS})|\n(?={_ASKS})", re.IGNORECASE)
+_COMMENT = re.compile(r"<!--.*?-->")
 _RULE = re.compile(r"\|?[\s:|-]*-[\s:|-]*\|?")
 _SEPARATORS = (",", ";", "\t")
 
@@ -54,7 +55,7 @@ def _prose(text: str) -> Iterator[Passage]:
         yield from _tables(title, place, lines)
         lines.clear()
 
-    for line in text.splitlines():
+    for line in _COMMENT.sub("", text).splitlines():
         heading = _HEADING.fullmatch(line.strip())
         if heading is None:
             lines.append(line)

@@ -151,6 +151,39 @@ async def test_an_owner_sees_a_message_come_answers_it_and_reads_why(server: Ser
     await page.until("document.querySelector('#log').innerText.includes('Aqui fala a Olga')")
 
 
+async def test_a_refused_form_keeps_its_words_and_leads_to_its_fault(server: Server, page: Page) -> None:
+    settings = server.folder / "settings.env"
+    settings.write_text("ACCESS='code'\n")
+    server.stop()
+    server.start()
+    await page.open(f"{server.url}/console/people", 390, 800)
+    await click(page, "details.card summary")
+    for name, text in (("uses", "7"), ("hours", "many")):
+        await page.evaluate(f"document.querySelector('input[name={name}]').select()")
+        await page.type(text)
+    await click(page, "details.card button")
+    await page.until("document.activeElement?.getAttribute('aria-describedby') === 'fault'")
+    assert await page.evaluate("[document.activeElement.value, location.pathname]") == [
+        "many",
+        "/console/people",
+    ]
+    assert await page.evaluate("document.querySelector('input[name=uses]').value") == "7"
+    await page.evaluate("document.querySelector('input[name=hours]').select()")
+    await page.type("12")
+    await click(page, "details.card button")
+    await page.until("Boolean(document.querySelector('main [role=status] + p code'))")
+    await page.open(f"{server.url}/console/setup", 390, 800)
+    await page.evaluate("document.querySelector('input[name=LLM_MODEL]').focus()")
+    await page.type("tiny model")
+    await page.press("Enter", code=13)
+    await arrive(page, "document.activeElement?.getAttribute('aria-describedby') === 'fault'")
+    assert await page.evaluate("[document.activeElement.name, document.activeElement.value]") == [
+        "LLM_MODEL",
+        "tiny model",
+    ]
+    assert await page.evaluate("faults") == []
+
+
 async def test_an_install_is_watched_to_its_end(server: Server, page: Page, web: Web) -> None:
     address = web.put("/tides.zip", {"SKILL.md": SKILL, "scripts/tools.py": TOOLS})
     await page.open(f"{server.url}/console/abilities", 390, 900)

@@ -66,6 +66,8 @@ def test_a_skill_that_is_turned_off_is_not_offered_and_comes_back(make_world: An
         browser, f"{HERE}/tools/calculate", f"{HERE}/tools/calculate", **{"argument-expression": "6*7"}
     )
     assert "42" in tried
+    agreed = browser.http.get(f"{HERE}/tools/delete_list", headers={"accept-language": "pt"}).text
+    assert re.search(r"Apago a lista … com tudo.*é o seu sim.*<button>Executar", agreed, re.DOTALL)
     for odd in ("[" * 60_000, "[NaN]", '["\\ud800"]'):
         tried = post(browser, f"{HERE}/tools/chart", f"{HERE}/tools/chart", **{"argument-values": odd})
         assert "values:" in tried

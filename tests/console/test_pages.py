@@ -1,9 +1,11 @@
 """The owner's pages, as a browser meets them: signing in, answering a customer, roles, costs."""
 
+import asyncio
 import re
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.world import Graph, Server, wait_for, world
@@ -141,6 +143,66 @@ def test_a_form_of_another_page_changes_nothing_and_an_owners_chat_stays_their_o
     for csrf in ("", "0" * 64):
         assert browser.http.post(f"{where}/take", data={"csrf": csrf}).status_code == 403
     assert not server.rows("SELECT 1 FROM handovers")
+
+
+def test_a_refused_form_comes_back_as_it_was_filled_in_with_the_error_at_its_field(town: Any) -> None:
+    browser = Browser(town[0])
+    secret = re.search(r'name="csrf" value="(\w+)"', browser.page("/console/setup"))
+    assert secret is not None
+
+    def refused(form: str, page: str, status: int = 400, csrf: str = secret[1], **fields: str) -> str:
+        headers = {"accept-language": "es", "sec-fetch-site": "same-origin"}
+        sent = {"csrf": csrf, "page": page, **fields}
+        answer = browser.http.post(form, data=sent, headers=headers)
+        assert answer.status_code == status
+        assert answer.text.count('id="fault"') == 1
+        return answer.text
+
+    invited = {"role": "owner", "uses": "7", "hours": CRAFTED}
+    shown = refused("/console/people/invite", "/console/people?words=x", **invited)
+
+    assert 'value="7"' in shown
+    assert '<option value="owner" selected>' in shown
+    assert re.search(r'name="hours"[^>]*autofocus[^>]*aria-describedby="fault"', shown)
+    assert '<details class="card" open>' in shown
+    assert CRAFTED not in shown
+    keys = {"PUBLIC_URL": "ftp://x", "WHATSAPP_ACCESS_TOKEN": "key-of-the-test", "LLM_MODEL": "mine"}
+    shown = refused("/console/setup/save", "/console/setup", **keys)
+    assert re.search(r'value="ftp://x"[^>]*aria-describedby="fault"', shown)
+    assert 'value="mine"' in shown
+    assert "key-of-the-test" not in shown
+    shown = refused("/console/knowledge/answer", "/console/knowledge", 403, "0" * 64, answer="until two")
+    assert ">until two</textarea>" in shown
+    assert "de otro inicio de sesión" in shown
+    assert "Invita" in refused("/console/people/owner", "/console/people", who="nobody")
+    large = refused("/console/people/owner", "/console/people", 413, who="x" * 300_000)
+    assert "como máximo" in large
+
+
+def test_no_more_than_fifty_pages_change_by_themselves_at_once(town: Any) -> None:
+    server, _ = town
+    cookies = dict(Browser(server).http.cookies)
+
+    async def look(http: httpx.AsyncClient, until: asyncio.Event) -> int:
+        async with http.stream("GET", "/console/log?live=0") as answer:
+            if answer.status_code == 200:
+                await until.wait()
+            return answer.status_code
+
+    async def look_at_once(count: int) -> list[int]:
+        limits, until = httpx.Limits(max_connections=None), asyncio.Event()
+        async with httpx.AsyncClient(
+            base_url=server.url, cookies=cookies, limits=limits, timeout=30, trust_env=False
+        ) as http:
+            looks = [asyncio.create_task(look(http, until)) for _ in range(count)]
+            while sum(one.done() for one in looks) < count - 50:
+                await asyncio.sleep(0.05)
+            until.set()
+            return await asyncio.gather(*looks)
+
+    for _ in range(2):  # their places are free again
+        answers = asyncio.run(look_at_once(60))
+        assert (answers.count(200), answers.count(503)) == (50, 10)
 
 
 @pytest.mark.slow

@@ -31,9 +31,12 @@ def test_what_was_not_known_is_answered_from_the_console(make_world: Any, model:
     assert "UNKNOWN" in graph.reply("p1", 2)
     wait_for(lambda: "do you open on Saturday?" in browser.page(here), "the question")
     for row in server.rows("SELECT text FROM messages WHERE direction = 'in'"):
-        post(browser, here, f"{here}/answer", question=row["text"], answer="On Saturday until two.")
+        fields = {"asked": row["text"], "question": f"{row['text'][:20]} (edited)"}
+        post(browser, here, f"{here}/answer", **fields, answer="On Saturday until two.")
     assert "Nothing in the last two weeks." in browser.page(here)
-    assert "On Saturday until two." in browser.page(f"{here}?words=saturday")
+    found = browser.page(f"{here}?words=saturday")
+    assert "On Saturday until two." in found
+    assert "!-- asked" not in found
     refused = browser.http.post(
         f"{here}/answer", data={"csrf": secret[1]}, headers={"accept-language": "pt-BR"}
     )
