@@ -33,13 +33,6 @@ class FollowUp:
     choices: tuple[str, ...] = ()
     hours: tuple[str, ...] = ()
 
-    @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> "FollowUp":
-        """Return it as it was before it became a row of JSON; a row of an earlier version has none."""
-        about, undo = row.get("about", ""), row.get("undo", "")
-        numbers, choices, hours = (tuple(row.get(name, ())) for name in ("numbers", "choices", "hours"))
-        return cls(about, undo, numbers, choices, hours)
-
 
 def seconds_in(header: str | None) -> float | None:
     """Return the seconds of a Retry-After header, None if it names none."""

@@ -69,13 +69,21 @@ _MISLEADING = re.compile(
 )
 
 
+def shortened(text: str, longest: int) -> str:
+    """Return the beginning of a text with … where it is longer than so many characters."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def on_one_line(text: str, longest: int) -> str:
+    """Return a text on one line, of at most so many characters."""
+    return shortened(" ".join(text.split()), longest)
+
+
 def fold(text: str) -> str:
     """Return `text` in lower case without accents, character for character, so that positions stay."""
-    return text.lower() if text.isascii() else _NOT_ASCII.sub(_fold_found, text).lower()
-
-
-def _fold_found(found: re.Match[str]) -> str:
-    return _fold_character(found[0])
+    if text.isascii():
+        return text.lower()
+    return _NOT_ASCII.sub(lambda found: _fold_character(found[0]), text).lower()
 
 
 @lru_cache(maxsize=4096)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from app.i18n import say
 from app.messages import JSON
 from app.search.words import spaced, words
+from app.text import on_one_line
 
 _MAX_ITEMS = 20
 _MAX_DEPTH = 3
@@ -118,8 +119,7 @@ def inline(value: JSON, language: str) -> str:
         return ", ".join(inline(item, language) for item in value[:_MAX_ITEMS])
     if isinstance(value, bool):
         return say(language, "yes") if value else say(language, "no")
-    text = " ".join(str(value).split())
-    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
+    return on_one_line(str(value), _LONGEST_VALUE)
 
 
 def _object_line(value: dict[str, JSON], language: str) -> str:

@@ -12,9 +12,9 @@ from contextlib import suppress
 from urllib.parse import unquote
 
 from app.messages import JSON
-from app.text import visible_lines
+from app.text import shortened, visible_lines
 from app.tools.plain import dumps, is_small
-from app.tools.schema import LARGEST_SCHEMA, LONGEST_DESCRIPTION, Schema, optional, shortened
+from app.tools.schema import LARGEST_SCHEMA, LONGEST_DESCRIPTION, Schema, optional
 from app.tools.validation import KINDS, describe_value
 
 # How deep, and with how long descriptions, until one attempt is small enough.

@@ -17,6 +17,7 @@ from app.search.clauses import asks_of_state
 from app.search.index import Hit, ToolIndex
 from app.search.words import says_something, words
 from app.store.turn_state import Exchange
+from app.text import on_one_line
 
 Categories = tuple[tuple[str, str], ...]  # name and description of each
 
@@ -203,7 +204,7 @@ def _prompt(request: IntentRequest, shown: Categories) -> list[dict[str, JSON]]:
     categories, so that a provider's prompt cache keeps hitting.
     """
     listed = _LISTED + (_listed(shown) or "")
-    earlier = "\n".join(_one_line(one.said, _LONGEST_LINE) for one in request.earlier[-_MOST_EARLIER:])
+    earlier = "\n".join(on_one_line(one.said, _LONGEST_LINE) for one in request.earlier[-_MOST_EARLIER:])
     parts = [f"Earlier in the conversation:\n{earlier}"] if earlier else []
     parts.append(f"Message:\n{request.said[:_LONGEST_SAID]}")
     first = _INSTRUCTIONS
@@ -224,13 +225,8 @@ def _listed(categories: Categories) -> str | None:
 
 
 def _line(name: str, description: str, longest: int) -> str:
-    return f"- {name}: {_one_line(description, longest)}"
+    return f"- {name}: {on_one_line(description, longest)}"
 
 
 def _size(line: str) -> int:
     return len(line.encode()) + 1
-
-
-def _one_line(text: str, longest: int) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= longest else line[: longest - 1] + "…"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import orjson
+from pydantic import TypeAdapter
 
 from app.errors import RecadoError
 from app.messages import JSON, FollowUp, in_own_words, retold
@@ -17,6 +18,7 @@ from app.store.outbox import SENT_AS
 from app.store.people import by_id
 from app.store.schedules import SOURCE
 from app.store.skill_data import Fact, facts
+from app.text import on_one_line
 
 Parts = Mapping[str, Sequence[str]]  # of a summary: lines by the name of their part
 
@@ -48,6 +50,7 @@ _SOURCES = (
 )
 _CALL_CHARACTERS = 160
 _VALUE_CHARACTERS = 60
+_FOLLOW_UP = TypeAdapter(FollowUp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,14 +294,14 @@ def _past_call(call: JSON, result: JSON) -> PastCall:
     with suppress(ValueError):
         given = orjson.loads(given) if isinstance(given, str) else given
     facts = (result or {}).get("facts", {})
-    follow_up = FollowUp.from_row(facts.get("follow_up", {}))
+    follow_up = _FOLLOW_UP.validate_python(facts.get("follow_up", {}))
     arguments = given if isinstance(given, dict) else {}
     return PastCall(call["name"], arguments, facts.get("ok", False), bool(facts.get("receipt")), follow_up)
 
 
 def _short(value: JSON) -> str:
-    text = " ".join((value if isinstance(value, str) else orjson.dumps(value, default=str).decode()).split())
-    return text if len(text) <= _VALUE_CHARACTERS else f"{text[: _VALUE_CHARACTERS - 1]}…"
+    text = value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
+    return on_one_line(text, _VALUE_CHARACTERS)
 
 
 def _quoted(conn: Connection, conversation: str, members: Sequence[InboxMessage]) -> dict[str, Quoted]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from app.messages import JSON
 from app.search.words import ALL_STOP_WORDS, spaced, stem, words
-from app.text import fold
+from app.text import fold, on_one_line
 from app.tools.context import PersonStore, ToolContext
 
 Table = Mapping[str, Mapping[str, str]]
@@ -56,8 +56,7 @@ def rehearsed(tool: Callable[..., dict[str, JSON]]) -> Callable[..., Awaitable[J
 
 def cut(text: str, limit: int = 200) -> str:
     """Put a text on one line, of at most so many characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+    return on_one_line(text, limit)
 
 
 MOST_READ = 5000

@@ -47,10 +47,6 @@ def described(description: str, examples: Iterable[str]) -> str:
     return "\n".join([description, *(f"Example: {example}" for example in examples)]).strip()
 
 
-def shortened(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
-
-
 def read_annotation(annotation: object, around: Mapping[str, object]) -> tuple[Schema | None, Any | None]:
     """Return a schema of one annotation, and what turns checked JSON into that type.
 

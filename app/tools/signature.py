@@ -14,6 +14,7 @@ import griffe
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from app.text import shortened
 from app.tools.plain import plain
 from app.tools.schema import (
     LARGEST_SCHEMA,
@@ -25,7 +26,6 @@ from app.tools.schema import (
     default_keyword,
     optional,
     read_annotation,
-    shortened,
 )
 
 _EXAMPLE = r"(?:examples?|ejemplos?|exemplos?)[ \t]*"

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from inspect import Parameter
 
 from app.messages import JSON
+from app.text import shortened
 from app.tools.annotations import Names, statements
 from app.tools.plain import sendable
-from app.tools.schema import Schema, TypesTooLarge, described, shortened
+from app.tools.schema import Schema, TypesTooLarge, described
 from app.tools.signature import GENERATOR, NO_DOCSTRING, parse_docstring, read_parameters
 
 _REGISTERING = frozenset({"tool", "resource", "prompt"})

@@ -14,11 +14,12 @@ from pydantic import ValidationError
 
 from app.messages import JSON
 from app.people import Audience
+from app.text import shortened
 from app.tools.context import Services, ToolContext
 from app.tools.limits import DaemonThreads
 from app.tools.plain import sendable
 from app.tools.result import ToolResult
-from app.tools.schema import Schema, described, shortened
+from app.tools.schema import Schema, described
 from app.tools.signature import Signature, is_context, name_of, signature_of
 from app.tools.validation import ArgumentsCheck, InvalidArguments, describe_value
 

@@ -12,8 +12,8 @@ import jsonschema_rs
 import orjson
 
 from app.messages import JSON
+from app.text import shortened
 from app.tools.plain import DEEPEST, loads
-from app.tools.schema import shortened
 
 LONGEST_SHOWN = 80
 

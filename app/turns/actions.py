@@ -13,6 +13,7 @@ from app.routing.selector import changed
 from app.routing.tool_search import SEARCH_TOOLS
 from app.skills.disclosure import LOAD_SKILL, READ_SKILL_FILE
 from app.skills.script_tool import RUN_SKILL_SCRIPT
+from app.text import shortened
 from app.tools import ToolResult
 from app.tools.plain import loads
 
@@ -252,8 +253,7 @@ def _receipt(summary: JSON) -> str:
     """Return the first line of a summary that tells of a change, else ""."""
     if not isinstance(summary, str) or not summary.startswith(RECEIPT_MARK):
         return ""
-    line = summary.splitlines()[0]
-    return line if len(line) <= LONGEST_RECEIPT else f"{line[: LONGEST_RECEIPT - 1]}…"
+    return shortened(summary.splitlines()[0], LONGEST_RECEIPT)
 
 
 def follow_up_of(result: ToolResult) -> FollowUp:

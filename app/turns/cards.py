@@ -10,7 +10,7 @@ from app.routing.tool_catalog import ToolCatalog
 from app.skills.sentences import ToolSentences, in_language
 from app.store.approvals import Choice, new_button
 from app.store.outbox import Draft
-from app.text import escape_text, visible
+from app.text import escape_text, shortened, visible
 from app.tools import Tool
 from app.tools.plain import dumps
 
@@ -19,6 +19,7 @@ CARD_BYTES = 8 * 1024  # nobody reads a longer card on a phone: it is approved i
 INSTALL: tuple[Choice, ...] = ("yes", "trust", "no")
 CALL: tuple[Choice, ...] = ("yes", "always", "no")
 ONCE: tuple[Choice, ...] = ("yes", "no")
+LONGEST_TITLE = 100
 _LONGEST_QUESTION = 200  # characters that stand beside the buttons
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -52,11 +53,11 @@ def call_card(
 def named_card(language: str, tool: str, arguments: Mapping[str, JSON], description: str = "") -> Card:
     """Write a call by its exact names; the first line of `description` is shown as its author's words."""
     lines = [say(language, "May I do this?"), "", visible(tool)]
-    if said := description.strip().split("\n")[0]:
-        lines.append(say(language, "It says of itself: {description}", description=_quoted(_cut(said))))
+    if said := shortened(description.strip().split("\n")[0], LONGEST_TITLE):
+        lines.append(say(language, "It says of itself: {description}", description=_quoted(said)))
     lines += [f"• {_name(name)}: {_value(value)}" for name, value in arguments.items()]
     title = f"{visible(tool)} {', '.join(_value(value) for value in arguments.values())}"
-    return Card("\n".join(lines), _cut(title.strip()))
+    return Card("\n".join(lines), shortened(title.strip(), LONGEST_TITLE))
 
 
 def with_sources(language: str, text: str, sources: Sequence[str], tools: ToolCatalog | None = None) -> str:
@@ -109,11 +110,7 @@ def _sentence_card(language: str, arguments: Mapping[str, JSON], sentences: Tool
         if name not in shown and name != sentences.by
     ]
     lines = [text, *(f"• {name}: {value}" for name, value in rest)]
-    return Card("\n".join(lines), _cut(" ".join([text, *(value for _, value in rest)])))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= 100 else f"{text[:99]}…"
+    return Card("\n".join(lines), shortened(" ".join([text, *(value for _, value in rest)]), LONGEST_TITLE))
 
 
 def _button_title(language: str, choice: Choice, choices: Sequence[Choice]) -> str:
@@ -153,7 +150,7 @@ def _result_source(language: str, name: str, tools: ToolCatalog | None) -> str:
         if not tool.outside:  # what the person keeps, perhaps made of text of others
             return say(language, "something remembered out of text of others")
     if tool is not None and tool.category:
-        return say(language, "what {name} answered", name=_name(_cut(tool.category)))
+        return say(language, "what {name} answered", name=_name(shortened(tool.category, LONGEST_TITLE)))
     return say(language, "the answer of a tool")  # its name may be any word of the model's
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from app.messages import Address, MediaFile, Outgoing, Template
 from app.phones import digits
+from app.text import on_one_line
 
 TEMPLATE_TEXT = 900  # characters of ours in a template, whose whole body has at most 1024
 
@@ -57,9 +58,7 @@ def _action(message: Outgoing) -> dict[str, Any]:
 
 def _template(template: Template, text: str) -> dict[str, Any]:
     """Return a template with the text in its place: Meta takes no line breaks and no long runs of spaces."""
-    bare = " ".join(text.split())
-    bare = bare if len(bare) <= TEMPLATE_TEXT else f"{bare[: TEMPLATE_TEXT - 1]}…"
-    values = template.parameters if template.is_filled else (bare,)
+    values = template.parameters if template.is_filled else (on_one_line(text, TEMPLATE_TEXT),)
     parameters = [{"type": "text", "text": value} for value in values]
     return {
         "name": template.name,

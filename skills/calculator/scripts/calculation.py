@@ -2,6 +2,8 @@
 
 import re
 
+from app.text import shortened
+
 from .arithmetic import CONSTANTS, FUNCTIONS, Parser, outcome
 from .money import in_cents, tells_money
 from .numbers import digits_of, localised, read_number, told_decimal
@@ -102,5 +104,4 @@ def _rendered(tokens, form, language):
             text = f"u{text}"
         parts.append(f"{glue}{text}")
         after_operand = after
-    whole = "".join(parts).replace("u-", "-").replace("u+", "+")
-    return whole if len(whole) <= 300 else f"{whole[:299]}…"
+    return shortened("".join(parts).replace("u-", "-").replace("u+", "+"), 300)

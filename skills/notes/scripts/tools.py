@@ -6,7 +6,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from app.search.words import WORDS, spaced, words
-from app.text import fold
+from app.text import fold, shortened
 from app.tools.authoring import Entry, Ledger, Sentences, cut, holds_more, matching, means_all, meant
 
 MAX_NOTES = 2000
@@ -348,7 +348,7 @@ def _fields(entries, context):
     return [
         {
             "number": entry.number,
-            "text": entry.text if len(entry.text) <= limit else f"{entry.text[: limit - 1]}…",
+            "text": shortened(entry.text, limit),
             "saved": datetime.fromtimestamp(entry.fields["created"], zone).isoformat(timespec="minutes"),
         }
         for entry in entries
