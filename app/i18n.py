@@ -63,7 +63,7 @@ def detect_language(text: str, usual: str = "") -> Language | None:
     """
     if asks := _TRANSLATES.match(text):
         return next(language for language in LANGUAGES if asks[language])
-    if usual and set(re.findall(r"[^\W\d_]+", text.casefold())) <= set(_read()["loans"].split()):
+    if usual and set(re.findall(r"[^\W\d_]+", text.casefold())) <= set(word_tables()["loans"].split()):
         return None
     scores = dict.fromkeys(LANGUAGES, 0)
     prose = _NOT_PROSE.sub(" ", unicodedata.normalize("NFC", text[:_LONGEST])).replace("’", "'")
@@ -114,19 +114,20 @@ def _catalogue(language: str) -> gettext.NullTranslations:
 
 
 @cache
-def _read() -> Mapping[str, Any]:
+def word_tables() -> Mapping[str, Any]:
+    """Return what is known of the words of the three languages, by what it is for."""
     return dict(yaml.safe_load(_FILE.read_text("utf-8")))
 
 
 @cache
 def _patterns(name: str) -> dict[Language, re.Pattern[str]]:
-    return {language: re.compile(text, re.IGNORECASE) for language, text in _read()[name].items()}
+    return {language: re.compile(text, re.IGNORECASE) for language, text in word_tables()[name].items()}
 
 
 @cache
 def _vocabulary() -> dict[str, frozenset[Language]]:
     """Return the known words with their languages, also without accents, which people leave out."""
-    lists = {language: set(words.split()) for language, words in _read()["words"].items()}
+    lists = {language: set(words.split()) for language, words in word_tables()["words"].items()}
     found: dict[str, set[Language]] = {}
     for language, words in lists.items():
         others: set[str] = set().union(*(lists[other] for other in LANGUAGES if other != language))

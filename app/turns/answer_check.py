@@ -7,23 +7,21 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from app.i18n import say
+from app.i18n import say, word_tables
 from app.turns import claims
 from app.turns.state import TurnContext
 
 # Each language in its own spelling: without accents "anoté" would be "anote".
+_DEEDS = {name: "|".join(words.split()) for name, words in word_tables()["deeds"].items()}
+_DONE = {
+    "done_es": rf"(?:{_DEEDS['done_es']})[oa]s?",
+    "done_pt": rf"(?:(?:{_DEEDS['done_pt']})[oa]s?|salv[oa]s?|pag[oa]s?)",
+    "done_en": rf"{_DEEDS['done_en']}|checked off|made (?:a|the|your) (?:note|reservation|reminder|booking"
+    r"|appointment)",
+}
 _I_DID = (
-    # Spanish
-    r"anoté|agregué|añadí|guardé|puse|programé|agendé|creé|registré|apunté|borré|eliminé|quité|saqué|cancelé"
-    r"|marqué|taché|actualicé|cambié|moví|envié|mandé|reservé|compré|pedí|pagué|llamé|confirmé|instalé"
-    r"|desinstalé|configuré|activé|desactivé|edité|corregí|reprogramé|pospuse|aparté|publiqué|avisé"
-    r"|notifiqué|contacté|deshice|olvidé|(?:dejé|he|hemos) (?:\w+ )?{done_es}|hice (?:la|una|tu) reserva"
-    # Portuguese
-    r"|anotei|adicionei|coloquei|salvei|guardei|programei|agendei|criei|registrei|apaguei|excluí|removi|tirei"
-    r"|cancelei|marquei|risquei|atualizei|mudei|alterei|movi|enviei|mandei|reservei|comprei|pedi|paguei"
-    r"|liguei|confirmei|instalei|desinstalei|configurei|ativei|desativei|editei|corrigi|remarquei|adiei"
-    r"|publiquei|avisei|notifiquei|desfiz|esqueci|(?:deixei|fiz a|fiz uma|fiz sua) (?:{done_pt}|reserva)"
-    # English
+    rf"{_DEEDS['did_es']}|(?:dejé|he|hemos) (?:\w+ )?{{done_es}}|hice (?:la|una|tu) reserva"
+    rf"|{_DEEDS['did_pt']}|(?:deixei|fiz a|fiz uma|fiz sua) (?:{{done_pt}}|reserva)"
     r"|i(?:['’]ve| have)?(?: just| already| now| also| successfully)* (?:{done_en})"
 )
 _I_WILL = (
@@ -34,26 +32,10 @@ _I_WILL = (
     r"|te (?:aviso|lembro) (?:amanhã|hoje|às?|no|na|em \d|todos|todas|cada)\b"
     r"|i(?:['’]ll| will) (?:remind|notify|alert|ping|text|email|call) you"
 )
-_DONE = {
-    "done_es": r"(?:anotad|agregad|añadid|guardad|programad|agendad|cread|registrad|apuntad|borrad|eliminad"
-    r"|quitad|cancelad|marcad|tachad|actualizad|cambiad|movid|enviad|mandad|reservad|comprad|pedid|pagad"
-    r"|confirmad|instalad|configurad|activad|desactivad|editad|corregid|reprogramad|pospuest|puest"
-    r"|deshech|olvidad|publicad)[oa]s?",
-    "done_pt": r"(?:(?:anotad|adicionad|colocad|salvad|guardad|programad|agendad|criad|registrad|apagad"
-    r"|excluíd|removid|tirad|cancelad|marcad|riscad|atualizad|mudad|alterad|movid|enviad|mandad|reservad|comprad"
-    r"|pedid|confirmad|instalad|configurad|ativad|desativad|editad|corrigid|remarcad|adiad|desfeit"
-    r"|publicad)[oa]s?|salv[oa]s?|pag[oa]s?)",
-    "done_en": r"added|saved|noted|set|scheduled|created|recorded|deleted|removed|cancell?ed|marked|crossed"
-    r"|updated|changed|moved|sent|booked|reserved|bought|ordered|paid|called|confirmed|installed|configured"
-    r"|enabled|disabled|turned|edited|corrected|put|rescheduled|postponed|published|notified|emailed|texted"
-    r"|messaged|logged|written|stored|undone|ticked|checked off|taken|made (?:a|the|your) (?:note|reservation"
-    r"|reminder|booking|appointment)",
-}
 _AT_ONCE = (  # "Saved.", "Great, reminder set for nine"
     r"\A\W*(?:(?:listo|pronto|ok|okay|perfecto|perfeito|great|sure|claro|all right|done|ya|já)[,.!:]? )*"
-    r"(?:(?:el|la|tu|o|a|seu|sua|the|your)? ?(?:recordatorio|nota|lista|cita|evento|tarea|alarma|mensaje"
-    r"|reserva|lembrete|consulta|tarefa|alarme|mensagem|reminder|note|list|event|task|alarm|message|booking"
-    r"|appointment) )?(?:{done_es}|{done_pt}|{done_en})(?=[ .,!:✅]|\Z)"
+    rf"(?:(?:el|la|tu|o|a|seu|sua|the|your)? ?(?:{_DEEDS['things']}) )?"
+    r"(?:{done_es}|{done_pt}|{done_en})(?=[ .,!:✅]|\Z)"
 )
 _IS_DONE = (  # may also be read from a list: "your appointment is booked"
     r"(?:quedan?|quedó|quedaron|está|están|fue|fueron|ha sido|han sido|se ha|se han) (?:ya )?(?:{done_es})"

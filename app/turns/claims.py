@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Callable, Iterable
 
 from app.calendar.grammar import MONTHS, NUMBERS
+from app.i18n import word_tables
 from app.text import fold
 
 SMALL = 10  # so many things are counted rather than priced, unless a sign or a unit says otherwise
@@ -18,35 +19,7 @@ _AFTER_TWENTY = "dos tres cuatro cinco seis siete ocho nueve"
 _VALUES = {
     **{f"veinti{word}": 20 + NUMBERS[word] for word in _AFTER_TWENTY.split()},
     **{word: value for word, value in NUMBERS.items() if word not in ("a", "an")},
-    **{
-        word: value
-        for value, words in {
-            0.5: "medio meio half",
-            13: "trece treze thirteen",
-            14: "catorce quatorze fourteen",
-            16: "dieciseis dezesseis sixteen",
-            17: "diecisiete dezessete seventeen",
-            18: "dieciocho dezoito eighteen",
-            19: "diecinueve dezenove nineteen",
-            21: "veintiun veintiuno",
-            60: "sesenta sessenta sixty",
-            70: "setenta seventy",
-            80: "ochenta oitenta eighty",
-            90: "noventa ninety",
-            100: "cien ciento cem cento hundred",
-            200: "doscientos doscientas duzentos duzentas",
-            300: "trescientos trescientas trezentos trezentas",
-            400: "cuatrocientos cuatrocientas quatrocentos quatrocentas",
-            500: "quinientos quinientas quinhentos quinhentas",
-            600: "seiscientos seiscientas seiscentos seiscentas",
-            700: "setecientos setecientas setecentos setecentas",
-            800: "ochocientos ochocientas oitocentos oitocentas",
-            900: "novecientos novecientas novecentos novecentas",
-            1000: "mil thousand",
-            1_000_000: "millon millones milhao milhoes million millions",
-        }.items()
-        for word in words.split()
-    },
+    **{word: value for value, words in word_tables()["amounts"].items() for word in words.split()},
 }
 _WORD = rf"(?:{'|'.join(sorted(_VALUES, key=len, reverse=True))})"
 _SPELLED = re.compile(  # "at once" is no eleven

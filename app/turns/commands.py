@@ -2,13 +2,13 @@
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Literal
 from zoneinfo import ZoneInfo
 
 from app.errors import RecadoError
-from app.i18n import say
+from app.i18n import say, word_tables
 from app.people import Person
 from app.schedule.quiet import read_hours
 from app.schedule.wording import local_text
@@ -26,24 +26,10 @@ Command = Literal[
     "help", "stop", "new", "member", "block", "usage", "human", "bot", "memory", "quiet", "console"
 ]
 
-# By the languages that have the word, "" for all: the answer comes in the person's if it is one of them, else
-# in the first.
-_WORDS: dict[Command, dict[str, str]] = {
-    "help": {"": "/help /? help menu", "es": "/ayuda ayuda menú", "pt": "/ajuda ajuda"},
-    "stop": {"": "/stop /parar /para /cancelar", "es": "/detener /alto", "pt": "/pare"},
-    "new": {"": "/new", "es": "/nuevo /nueva", "pt": "/novo /nova"},
-    "usage": {"": "/usage /uso"},
-    "memory": {"": "/memory", "es pt": "/memoria", "pt": "/memória"},
-    "quiet": {"": "/quiet", "es pt": "/silencio", "pt": "/silêncio"},
-    "member": {"": "/member /miembro /membro"},
-    "block": {"": "/block /bloquear"},
-    "human": {"": "/human /humano"},
-    "bot": {"": "/bot"},
-    "console": {"": "/console", "es": "/consola"},
-}
-_COMMANDS = {
+# The answer comes in the person's language if it has the word, else in the first that has it.
+_COMMANDS: Mapping[str, tuple[Command, str]] = {
     word: (command, languages)
-    for command, by_languages in _WORDS.items()
+    for command, by_languages in word_tables()["commands"].items()
     for languages, words in by_languages.items()
     for word in words.split()
 }

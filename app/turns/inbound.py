@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 
-from app.i18n import say
+from app.i18n import say, word_tables
 from app.messages import SAYS, Channel, Inbound
 from app.store import approval_replies, choices, people
 from app.store.approval_replies import ReplyTaken
@@ -17,47 +17,13 @@ from app.text import fold
 from app.turns.commands import read_command
 from app.turns.limits import Limits
 
-_PHRASES: dict[Choice, str] = {
-    "yes": """
-        y, yes, yes please, yep, yeah, yup, sure, ok, okay, okey, alright, go ahead, do it, please do,
-        of course, fine, confirm, confirmed, approve, approved, accept, install, install it,
-        s, si, si por favor, si claro, si dale, si hazlo, claro, claro que si, simon, dale, ok dale, va,
-        vale, va que va, sale, orale, andale, por supuesto, hazlo, adelante, de acuerdo, bueno, perfecto,
-        listo, sip, obvio, si obvio, confirmo, confirmar, confirmado, acepto, aceptar, apruebo, instalar,
-        instala, instalalo,
-        sim, sim por favor, claro que sim, pode, pode sim, pode ser, pode instalar, isso, beleza, blz,
-        com certeza, faca, por favor, ta, ta bom, tudo bem, certo, fechado, confirma, aceito, aceitar,
-        aprovo, bora
-    """,
-    "no": """
-        n, no, nope, nah, no thanks, no thank you, dont, do not, dont do it, do not do it, cancel,
-        cancelled, reject, decline, never,
-        nel, nel pastel, no gracias, mejor no, para nada, ni hablar, nunca, cancela, cancelar, cancelalo,
-        cancelado, deja, dejalo, dejalo asi, olvidalo, deixa, deixa pra la, esquece, leave it, forget it,
-        never mind, rechazo, rechazar, no lo hagas, todavia no, ahora no, nop, no mejor no, oye mejor no,
-        mejor ya no, ya no,
-        nao, nem, nao obrigado, nao obrigada, de jeito nenhum, melhor nao, cancele, rejeito, rejeitar,
-        recuso, nao faca, agora nao, ainda nao,
-        era broma, es broma, era joda, es joda, era mentira, mentira, brincadeira, era brincadeira, zoeira,
-        just kidding, jk
-    """,
-    "details": "details, show details, show me the details, detalles, ver detalles, los detalles, detalhes",
-    "offline": "no internet, without internet, offline, sin internet, sin red, sem internet, sem rede",
-    "always": "always, always here, siempre, siempre aqui, sempre, sempre aqui",
-    "trust": "install trust, install and trust, instalar confiar, instalar y confiar, instalar e confiar",
-}
-_VERBS = (
-    "quier quer want dese gust precis necesit need borr elimin quit hag cancel instal mand envi toqu cambi"
-    " guard agreg pong compr pag apag exclu fac faz tir mex delete remove do install send touch change buy"
-    " add clear"
-)
 # A no in words, and nothing that is wanted instead: "no la vayas a borrar", "I don't want you to".
 _DECLINES = re.compile(  # but "I don't need the lunch reminder" asks for something
     r"(?!.*\b(?:quier|quer|want|precis|necesit|need)\w* (?:the|my|el|l[ao]s?|[ao]s?|mis?|meus?|minhas?)\b)(?:"
     r"(?:(?:oye|hey|please|por favor|no|nao|ah) )*(?:no|nao|nunca|never|(?:i )?(?:dont|do not)|yo no|eu nao)"
     r" (?:(?:me|te|se|lo|la|los|las|le|les|nos|o|a|os|as) )*"
     r"(?:(?:vayas|vaya) (?:a )?\w+|hace falta|es necesario"
-    rf"|(?:{_VERBS.replace(' ', '|')})(?:u?es?|as?|o|i|u?en|an|[aei]r)?(?:l[oa]s?|me|nos)?)"
+    rf"|(?:{'|'.join(word_tables()['declined'].split())})(?:u?es?|as?|o|i|u?en|an|[aei]r)?(?:l[oa]s?|me|nos)?)"
     r"(?: (?!pero|sino|solo|mas|but|only|just|instead|en vez|em vez)\w+){0,3}"
     r"|(?:no|nao|nah|nope|nel|nunca|never) (?:no|nao|senora?|para|pera|espera|era|es|eh|mejor|melhor|deja"
     r"|deixa|wait|stop|please|way|todavia|ainda|aun|yet|thanks)(?: \w+){0,4})"
@@ -169,5 +135,7 @@ def _plain(text: str) -> str:
 
 
 _CHOICES: dict[str, Choice] = {
-    _plain(phrase): choice for choice, phrases in _PHRASES.items() for phrase in phrases.split(",")
+    _plain(phrase): choice
+    for choice, phrases in word_tables()["answers"].items()
+    for phrase in phrases.split(",")
 }
