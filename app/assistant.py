@@ -32,8 +32,7 @@ from app.ops.telemetry import Telemetry
 from app.ops.webhooks_out import WebhooksOut
 from app.people import Realm
 from app.processes.sandbox import Sandbox
-from app.routing.tool_catalog import ToolCatalog, build_routing
-from app.routing.tool_search import ToolSearch
+from app.routing.tool_catalog import ToolCatalog, ToolSearch, build_routing
 from app.schedule.alarm import Reminders
 from app.schedule.service import ScheduleService
 from app.security import AdminToken

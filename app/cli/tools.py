@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -13,8 +14,7 @@ from app.errors import ConfigurationError
 from app.messages import JSON
 from app.people import Person
 from app.routing import Intent
-from app.routing.tool_catalog import ToolCatalog
-from app.routing.tool_search import SEARCH_TOOLS
+from app.routing.tool_catalog import SEARCH_TOOLS, ToolCatalog
 from app.settings import Settings, skill_environment
 from app.tools import ToolRegistry
 from app.tools.catalog import prompt_list
@@ -105,7 +105,7 @@ def route(message: Annotated[str, typer.Argument(help="What a person might write
         return
     if len(tools) <= settings.max_tools_per_call:
         counted += f"; all of them, since MAX_TOOLS_PER_CALL is {settings.max_tools_per_call}"
-    parts = [counted, reasons_table([one.row for one in choice.reasons], tools)]
+    parts = [counted, reasons_table(list(map(asdict, choice.reasons)), tools)]
     hits = abilities.index.rank(message, among=tools.keys() - set(offered), limit=_MATCHES_SHOWN)
     if hits:
         rows = [(hit.id, tools[hit.id], f"{hit.score:.2f}", f"{hit.coverage:.0%}") for hit in hits]

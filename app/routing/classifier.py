@@ -12,7 +12,7 @@ from app.llm.smalltalk import asks_nothing
 from app.messages import JSON
 from app.people import Person
 from app.routing.intent import Intent, read_intent
-from app.routing.rankings import KNOWS_BETTER, KNOWS_ENOUGH
+from app.routing.selector import KNOWS_BETTER, KNOWS_ENOUGH
 from app.search.clauses import asks_of_state
 from app.search.index import Hit, ToolIndex
 from app.search.words import says_something, words

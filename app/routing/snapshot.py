@@ -67,14 +67,16 @@ class CatalogSnapshot:
 
     def tool_categories(self, person: Person) -> Mapping[str, str]:
         """Return the tools that a person may be offered, sorted, with their categories."""
-        return {name: one for name, one in self.categories.items() if is_for(person, self.tools[name])}
+        return {
+            name: one for name, one in self.categories.items() if may_use(person, self.tools[name].audience)
+        }
 
     def servers_of(self, person: Person) -> Iterable[ServerTools]:
         """Return the servers that have a tool for this person."""
         return (
             server
             for server in self.servers.values()
-            if any(is_for(person, self.tools[tool.name]) for tool in server.tools)
+            if any(may_use(person, self.tools[tool.name].audience) for tool in server.tools)
         )
 
     def documents(self, written: Phrases) -> list[Document]:
@@ -87,7 +89,18 @@ class CatalogSnapshot:
 
     def skill_documents(self) -> list[Document]:
         """Return the skills as their index reads them, their tools in place of parameters."""
-        return [_skill_document(skill) for skill in self.skills.values()]
+        return [
+            Document(
+                id=skill.name,
+                name=skill.name,
+                description=skill.manifest.description,
+                parameters={tool.name: tool.description for tool in skill.tools},
+                examples=tuple(
+                    phrase for texts in skill.phrases.values() for said in texts.values() for phrase in said
+                ),
+            )
+            for skill in self.skills.values()
+        ]
 
 
 def build_snapshot(
@@ -145,11 +158,6 @@ def document(tool: Tool, phrases: Mapping[str, Sequence[str]]) -> Document:
     )
 
 
-def is_for(person: Person, tool: Tool) -> bool:
-    """Return whether a person may be offered a tool."""
-    return may_use(person, tool.audience)
-
-
 def _opened(audience: Audience, guest_tools: Collection[str], *names: str) -> Audience:
     return "everyone" if audience == "members" and not set(guest_tools).isdisjoint(names) else audience
 
@@ -174,15 +182,3 @@ def _served(servers: McpServers, skills: Collection[str]) -> dict[str, ServerToo
 
 def _derived(tool: Tool) -> Mapping[str, tuple[str, ...]]:
     return phrases_of(tool.name.removeprefix("mcp_"), tool.description)
-
-
-def _skill_document(skill: Skill) -> Document:
-    return Document(
-        id=skill.name,
-        name=skill.name,
-        description=skill.manifest.description,
-        parameters={tool.name: tool.description for tool in skill.tools},
-        examples=tuple(
-            phrase for texts in skill.phrases.values() for listed in texts.values() for phrase in listed
-        ),
-    )

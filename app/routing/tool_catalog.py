@@ -10,12 +10,12 @@ import structlog
 
 from app.mcp.servers import McpServers
 from app.messages import JSON
-from app.people import Person
+from app.people import Person, may_use
 from app.processes.sandbox import Sandbox
 from app.routing.intent import MOST_CATEGORIES, Intent
 from app.routing.phrase_book import PhraseBook
 from app.routing.selector import ROOM, Chosen, select_tools
-from app.routing.snapshot import Catalog, CatalogSnapshot, Phrases, build_snapshot, is_for
+from app.routing.snapshot import Catalog, CatalogSnapshot, Phrases, build_snapshot
 from app.search.index import Document, ToolIndex
 from app.search.phrases import can_fill, without_given
 from app.search.words import says_something
@@ -34,6 +34,7 @@ log = structlog.get_logger(__name__)
 
 SEARCH_TOOLS = "search_tools"  # the tool that searches all others, which may be called afterwards
 FIRST_SECONDS = 30.0  # that a message waits for the first refresh: without one there are no tools
+LONGEST_DESCRIPTION = 200  # characters of what a search tells of a tool
 _INDEXED_AT_ONCE = 16
 _FITTING = 2
 _FITTING_COVERAGE = 0.34
@@ -309,7 +310,7 @@ class ToolCatalog:
         offer = ToolSet(catalog=snapshot.catalog)
         for name in names:
             tool = self._narrowed(name, about, shown) if name in self._reading else self.tool(name)
-            if tool is not None and is_for(person, tool):
+            if tool is not None and may_use(person, tool.audience):
                 in_catalog = snapshot.tools.get(name) is tool
                 offer.schemas.append(snapshot.definitions[name] if in_catalog else tool.get_schema())
         return offer
@@ -400,6 +401,48 @@ class ToolCatalog:
         return narrowed(self._reading[name], parameter, skills) if skills else None
 
 
+class ToolSearch:
+    """The service `search` of bundled skills: tools that a person may use, without helpers that lead to others."""
+
+    def __init__(self, abilities: ToolCatalog) -> None:
+        self._abilities = abilities
+
+    def search(self, words: str, person: Person, limit: int = 5) -> list[dict[str, str]]:
+        """Return name, description and category of the tools that fit the words best.
+
+        As in a turn, tools for each of several tasks are found.
+        """
+        among = self._categories_of_tools(person)
+        hits = self._abilities.index.spread(words, among=among, limit=limit)
+        tools = [tool for hit in hits if (tool := self._abilities.tool(hit.id)) is not None]
+        return [
+            {"name": tool.name, "description": _first_line(tool.description), "category": tool.category}
+            for tool in tools
+        ]
+
+    def categories(self, person: Person) -> list[dict[str, JSON]]:
+        """Return name, description and tools of every skill that has any for the person."""
+        tools: dict[str, list[str]] = {}
+        for name, category in self._categories_of_tools(person).items():
+            tools.setdefault(category, []).append(name)
+        return [
+            {"name": name, "description": _first_line(description), "tools": tools[name]}
+            for name, description in self._abilities.categories(person)
+            if name in tools
+        ]
+
+    def names_others(self, skills: Iterable[str]) -> bool:
+        """Return whether any of these skills was written by others."""
+        return bool(self._abilities.foreign(skills, ()))
+
+    def _categories_of_tools(self, person: Person) -> dict[str, str]:
+        return {
+            name: category
+            for name, category in self._abilities.tool_categories(person).items()
+            if (tool := self._abilities.tool(name)) is not None and not tool.harmless
+        }
+
+
 def _has_scripts(skill: Skill) -> bool:
     return any(not script.lacks for script in skill.scripts)
 
@@ -426,3 +469,7 @@ def _examples(tools: Iterable[Tool], phrases: Phrases, language: str) -> str:
 
 def _blanks(phrase: str) -> int:
     return len(_SLOT.findall(phrase))
+
+
+def _first_line(text: str) -> str:
+    return text.split("\n", 1)[0][:LONGEST_DESCRIPTION]

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from app.llm.model import ToolCall
 from app.messages import JSON, RECEIPT_MARK, FollowUp, MediaFile
 from app.routing.selector import changed
-from app.routing.tool_search import SEARCH_TOOLS
+from app.routing.tool_catalog import SEARCH_TOOLS
 from app.skills.disclosure import LOAD_SKILL, READ_SKILL_FILE
 from app.skills.script_tool import RUN_SKILL_SCRIPT
 from app.text import shortened

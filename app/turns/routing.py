@@ -1,6 +1,7 @@
 """Choose the tools of a turn."""
 
 import time
+from dataclasses import asdict
 
 import structlog
 
@@ -8,8 +9,7 @@ from app.llm.model import Model
 from app.llm.smalltalk import asks_nothing
 from app.messages import JSON
 from app.routing import IntentRequest, classify_intent
-from app.routing.tool_catalog import Selection
-from app.routing.tool_search import SEARCH_TOOLS
+from app.routing.tool_catalog import SEARCH_TOOLS, Selection
 from app.store.traces import ModelCall
 from app.text import Private
 from app.tools.masking import mask_text
@@ -58,7 +58,7 @@ async def route_turn(turn: TurnContext, model: Model) -> tuple[Routed, JSON, Mod
         "shown": choice.shown,
         "phrases": intent.phrases,
         "source": intent.source,
-        "reasons": [one.row for one in choice.reasons],
+        "reasons": list(map(asdict, choice.reasons)),
         "catalog": tools.catalog.version,
     }
     call = None

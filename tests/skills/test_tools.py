@@ -7,8 +7,7 @@ import pytest
 
 from app.installs.quarantine import unpack
 from app.people import Person
-from app.routing.tool_catalog import ToolCatalog
-from app.routing.tool_search import ToolSearch
+from app.routing.tool_catalog import ToolCatalog, ToolSearch
 from app.settings import Settings
 from app.skills import RELEASE_SKILLS, SkillLoader
 from app.skills.loader import InstalledSkills
