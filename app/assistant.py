@@ -13,9 +13,8 @@ from app.channels.intake import Intake, Wakes
 from app.channels.templates import TemplateSending
 from app.http.transport import Transport
 from app.installs.chat import build_installs
+from app.llm.audio import Speech, build_transcriber
 from app.llm.model import Model
-from app.llm.speech import Speech
-from app.llm.transcription import build_transcriber
 from app.mcp.server import ToolServer
 from app.mcp.servers import build_mcp
 from app.memory.history import History

@@ -15,12 +15,11 @@ import httpx2
 from app.cli.settings import model_line
 from app.doctor.finding import Finding, fail, ok, warn
 from app.i18n import lazy
-from app.llm.client import ChatModel
+from app.llm.audio import LOCAL, EndpointTranscriber, NotTranscribed, build_transcriber
+from app.llm.client import ChatModel, Vision
 from app.llm.errors import ModelError
 from app.llm.model import ModelAnswer, ModelRequest
 from app.llm.reading import calls_in_text
-from app.llm.transcription import LOCAL, EndpointTranscriber, NotTranscribed, build_transcriber
-from app.llm.vision import Vision
 from app.messages import JSON
 from app.people import Person
 from app.settings import Settings

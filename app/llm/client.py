@@ -1,24 +1,83 @@
-"""A model behind an OpenAI-compatible chat-completions endpoint, through the `openai` package."""
+"""A model behind an OpenAI-compatible chat-completions endpoint, through the `openai` package.
+
+A prompt names a picture by a part of its own form, `{"type": "picture", "path": …}`; the bytes join it when
+the request is posted, so that neither the journal nor a trace holds them. A model that cannot see gets words.
+"""
 
 import asyncio
+import base64
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import orjson
+import structlog
 
-from app.llm.completions import read_completion, tools_as_text
 from app.llm.errors import ModelError
 from app.llm.model import ModelAnswer, ModelRequest
-from app.llm.vision import Vision, has_pictures, in_words
+from app.llm.reading import read_completion, tools_as_text
 from app.messages import JSON
+from app.people import Person
 from app.settings import OPENAI_URL, Settings
 
 if TYPE_CHECKING:
     from app.llm.connection import Connection
 
+log = structlog.get_logger(__name__)
+
 # The longest answer asked for when a budget bounds it: nearly all models can write that much.
 ANSWER_TOKENS = 4_096
+MOST_PICTURES = 6  # of one request, the newest
+UNSEEN = "[a picture that you cannot see: say so kindly, and ask what it shows or says]"
+_GONE = "[a picture that is no longer there]"
+
+
+class PictureSource(Protocol):
+    """The pictures that people sent."""
+
+    def read_bytes(self, person: Person | None, path: str) -> bytes:
+        """Return a JPEG of this person. Blocks. Raises OSError or ValueError."""
+
+
+class Vision:
+    """Puts pictures into requests: until the model refuses them, unless VISION says."""
+
+    def __init__(self, settings: Settings, source: PictureSource | None = None) -> None:
+        self._setting = settings.vision
+        self._source = source
+        self.sees = source is not None and self._setting != "off"
+
+    def refuse(self) -> None:
+        """Note that the model takes no pictures."""
+        if self._setting == "auto":
+            log.warning("the model takes no pictures")
+            self.sees = False
+
+    async def filled(self, messages: Sequence[JSON], person: Person | None) -> list[JSON]:
+        """Return the messages with their newest pictures as `data:` addresses."""
+        left = MOST_PICTURES
+        filled: list[JSON] = []
+        for message in reversed(messages):
+            content = message.get("content")
+            if isinstance(content, list):
+                parts: list[JSON] = []
+                for part in reversed(content):
+                    if part.get("type") == "picture":
+                        part = await self._part(part["path"], person) if left > 0 else _words(UNSEEN)
+                        left -= 1
+                    parts.append(part)
+                message = {**message, "content": parts[::-1]}
+            filled.append(message)
+        return filled[::-1]
+
+    async def _part(self, path: str, person: Person | None) -> JSON:
+        assert self._source is not None
+        try:
+            data = await asyncio.to_thread(self._source.read_bytes, person, path)
+        except (OSError, ValueError):
+            return _words(_GONE)
+        url = f"data:image/jpeg;base64,{base64.b64encode(data).decode()}"
+        return {"type": "image_url", "image_url": {"url": url}}
 
 
 class ChatModel:
@@ -65,7 +124,8 @@ class ChatModel:
         try:
             return await self._ask(request, request.messages, request.tools)
         except ModelError as error:
-            if not _has_tools(request) or not error.refuses_tools:
+            has_tools = request.tools or any(message.get("tool_calls") for message in request.messages)
+            if not has_tools or not error.refuses_tools:
                 raise
             answer = await self._ask(request, tools_as_text(request), [])
             self.tools_refused = bool(request.tools) and error.refuses_all_tools
@@ -102,5 +162,28 @@ def _open(url: str, key: str) -> "Connection":
     return Connection(url, key)
 
 
-def _has_tools(request: ModelRequest) -> bool:
-    return bool(request.tools) or any(message.get("tool_calls") for message in request.messages)
+log = structlog.get_logger(__name__)
+
+
+def has_pictures(messages: Sequence[JSON]) -> bool:
+    """Tell whether a prompt holds a picture."""
+    return any(
+        part.get("type") == "picture"
+        for message in messages
+        if isinstance(content := message.get("content"), list)
+        for part in content
+    )
+
+
+def in_words(messages: Sequence[JSON]) -> list[JSON]:
+    """Return the messages with words in place of pictures."""
+    return [
+        {**message, "content": "\n".join(part.get("text", UNSEEN) for part in content)}
+        if isinstance(content := message.get("content"), list)
+        else message
+        for message in messages
+    ]
+
+
+def _words(text: str) -> JSON:
+    return {"type": "text", "text": text}

@@ -9,8 +9,8 @@ from openai import APIConnectionError, APIStatusError, AsyncOpenAI, DefaultAioHt
 
 from app.http.endpoint import url_fault
 from app.i18n import lazy
-from app.llm.completions import error_in, refusal
 from app.llm.errors import ModelError
+from app.llm.reading import error_in, refusal
 
 CONNECT_SECONDS = 5.0
 ANSWER_BYTES = 8 * 1024 * 1024

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import structlog
 
-from app.llm.client import ChatModel
+from app.llm.client import ChatModel, PictureSource, Vision
 from app.llm.errors import ModelError
 from app.llm.model import ModelAnswer, ModelRequest, Usage
-from app.llm.vision import PictureSource, Vision
 from app.settings import ModelEndpoint, Settings, TokenPrice
 from app.store import billing
 from app.store.database import Connection, Database

@@ -1,13 +1,15 @@
-"""Making sense of what weak models answer: thoughts left in the text, calls written as text."""
+"""Reading what models answer, however odd: chat completions, thoughts left in the text, calls written as text."""
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import orjson
 
-from app.llm.model import ToolCall
-from app.messages import JSON
+from app.i18n import lazy
+from app.llm.errors import ModelError
+from app.llm.model import ModelAnswer, ModelRequest, ToolCall, Usage
+from app.messages import JSON, seconds_in
 
 _NAMES_OF_THOUGHTS = "think|thinking|thought|thoughts|reasoning"
 _THOUGHTS = re.compile(
@@ -35,6 +37,189 @@ _SPELLINGS = (("name", "arguments"), ("name", "parameters"), ("name", "args"), (
 MAX_TEXT_CALL = 20_000
 _MOST_CALLS = 32
 _LEVELS_AROUND = 20  # more than there are around a call in a prompt or a journal row
+TOO_DEEP = "(arguments that are nested too deeply)"  # no JSON: the engine then tells the model so
+_ATTACHED_BYTES = 500_000
+MOST_TOKENS = 10_000_000  # of one call
+
+
+def read_completion(body: bytes, request: ModelRequest, model: str) -> ModelAnswer:
+    """Return the answer in a response body. Raises ModelError if it is no completion."""
+    try:
+        data = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise ModelError(
+            lazy("{model} answered with something that is not JSON", model=model), "no_completion"
+        ) from error
+    choices = data.get("choices") if isinstance(data, dict) else None
+    if not isinstance(choices, list):
+        detail = data.get("error") if isinstance(data, dict) else data
+        raise ModelError(
+            lazy("{model} answered without choices: {reason}", model=model, reason=str(detail)[:300]),
+            "no_completion",
+        )
+    first = choices[0] if choices and isinstance(choices[0], dict) else {}
+    message = first.get("message")
+    if not isinstance(message, dict):
+        message = {}
+    return ModelAnswer(
+        without_thoughts(_text(message.get("content")) or _text(message.get("refusal"))),
+        _calls(message),
+        _usage(data.get("usage"), request, body),
+        str(data.get("model") or model),
+        _attached(message, "reasoning_content", "reasoning_details", "extra_content"),
+        first.get("finish_reason") == "length",
+    )
+
+
+def tools_as_text(request: ModelRequest) -> list[dict[str, JSON]]:
+    """Return the messages with tools, calls and results as text, for a server that takes no `tools`."""
+    messages = [_message_as_text(message) for message in request.messages]
+    if not request.tools:
+        return messages
+    lines = [
+        "You can call tools. To call one, answer with nothing but a JSON object "
+        '{"name": "…", "arguments": {…}} (or a list of such objects). Tools:'
+    ]
+    for tool in request.tools:
+        function = tool["function"]
+        parameters = _dumps(function.get("parameters", {}))
+        lines.append(f"- {function['name']}: {function.get('description', '')} Arguments: {parameters}")
+    first = messages[0]
+    catalogue = "\n".join(lines)
+    return [{**first, "content": f"{first['content']}\n\n{catalogue}"}, *messages[1:]]
+
+
+def error_in(body: bytes, model: str, key: str) -> ModelError | None:
+    """Return the error that came with status 200, as OpenRouter sends those of the servers behind it."""
+    if b'"choices"' in body or b'"error"' not in body:
+        return None
+    try:
+        data = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+    error = data.get("error") if isinstance(data, dict) else None
+    if not error:
+        return None
+    code = error.get("code") if isinstance(error, dict) else None
+    if isinstance(code, int) and 400 <= code < 600:
+        return refusal(model, code, body, key=key)
+    reason = _without(key, _reason(body))
+    return ModelError(
+        lazy("{model} answered with an error: {reason}", model=model, reason=reason[:300]),
+        "no_completion",
+        reason=reason[:2_000],
+    )
+
+
+def refusal(
+    model: str, status: int, body: bytes, retry_after: str | None = None, key: str = ""
+) -> ModelError:
+    """Return the error for an HTTP status; servers have been seen to repeat the key in its text."""
+    reason = _without(key, _reason(body))
+    return ModelError(
+        lazy("{model} answered {status}: {reason}", model=model, status=status, reason=reason[:300]),
+        "status",
+        status=status,
+        reason=reason[:2_000],
+        retry_after=seconds_in(retry_after),
+    )
+
+
+def _without(key: str, reason: str) -> str:
+    return reason.replace(key, "***") if key else reason
+
+
+def _reason(body: bytes) -> str:
+    """Return the server's own words: `error.message`, and what OpenRouter adds of the server behind it."""
+    try:
+        data = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        data = None
+    error = data.get("error", data) if isinstance(data, dict) else None
+    if isinstance(error, dict):
+        metadata = error.get("metadata")
+        behind = metadata.get("raw") if isinstance(metadata, dict) else None
+        said = error.get("message") or error.get("detail") or error
+        error = f"{said}: {behind}" if behind else said
+    return str(error) if error else body[:1000].decode("utf-8", "replace")
+
+
+def _text(content: JSON) -> str:
+    """Return content as text, also from the list form `[{"type": "text", "text": …}]`."""
+    if isinstance(content, list):
+        parts = [
+            part.get("text", part.get("refusal")) if isinstance(part, dict) else part for part in content
+        ]
+        content = "".join(part for part in parts if isinstance(part, str))
+    return content.replace("\x00", "") if isinstance(content, str) else ""
+
+
+def _calls(message: dict[str, JSON]) -> tuple[ToolCall, ...]:
+    entries = message.get("tool_calls")
+    if not isinstance(entries, list):
+        legacy = message.get("function_call")
+        entries = [{"function": legacy}] if isinstance(legacy, dict) else []
+    calls = []
+    for entry in entries[:_MOST_CALLS]:
+        function = entry.get("function") if isinstance(entry, dict) else None
+        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+            continue
+        given = entry.get("id")
+        calls.append(
+            ToolCall(
+                given if isinstance(given, str) else "",
+                bare_name(function["name"]),
+                _arguments(function.get("arguments")),
+                _attached(entry, "extra_content"),
+            )
+        )
+    return tuple(calls)
+
+
+def _arguments(arguments: JSON) -> dict[str, JSON] | str:
+    if isinstance(arguments, str):
+        return arguments
+    if not is_serializable(arguments):
+        return TOO_DEEP
+    if arguments is None or isinstance(arguments, dict):
+        return arguments or {}
+    return _dumps(arguments)
+
+
+def _attached(source: Mapping[str, JSON], *names: str) -> dict[str, JSON]:
+    """Return the fields that the server wants back, unless they are too large or nested too deeply."""
+    found = {name: source[name] for name in names if source.get(name) is not None}
+    return found if is_serializable(found) and len(orjson.dumps(found)) <= _ATTACHED_BYTES else {}
+
+
+def _usage(usage: JSON, request: ModelRequest, body: bytes) -> Usage:
+    """Return the server's count, or else an estimate of four characters a token."""
+    counted = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    if type(counted) is not int or counted > MOST_TOKENS:
+        return Usage(len(orjson.dumps(request.messages)) // 4, len(body) // 4)
+    details = usage.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, dict) else 0
+    return Usage(_count(counted), _count(usage.get("completion_tokens")), _count(cached))
+
+
+def _count(tokens: JSON) -> int:
+    """Return a server's count of tokens, 0 for one that cannot be true."""
+    return tokens if type(tokens) is int and 0 <= tokens <= MOST_TOKENS else 0
+
+
+def _message_as_text(message: dict[str, JSON]) -> dict[str, JSON]:
+    if message["role"] == "tool":
+        return {"role": "user", "content": f"[tool result] {message['content']}"}
+    calls = message.get("tool_calls")
+    if not calls:
+        return message
+    functions = [call["function"] for call in calls]  # whose arguments are JSON text already
+    written = [f'{{"name":{_dumps(one["name"])},"arguments":{one["arguments"]}}}' for one in functions]
+    return {"role": "assistant", "content": f"[{','.join(written)}]"}
+
+
+def _dumps(value: JSON) -> str:
+    return orjson.dumps(value).decode()
 
 
 def without_thoughts(text: str) -> str:
@@ -83,9 +268,11 @@ def calls_in_text(text: str, offered: Collection[str], heard: Iterable[str]) -> 
     if not 0 < len(calls) == len(written) <= _MOST_CALLS:
         return ()
     sources = [body, *(source for source, _ in written), *(_dumps(entry) for _, entry in written)]
-    if _was_heard([*sources, *(form for one in calls for form in _forms(one))], heard):
-        return ()
-    return tuple(calls)
+    # what a page held in one spelling may be answered in another
+    sources += [_dumps({name: one.name, given: one.arguments}) for one in calls for name, given in _SPELLINGS]
+    needles = set(map(_bare, sources))
+    was_heard = any(needle in bare for bare in map(_bare, heard) for needle in needles)
+    return () if was_heard else tuple(calls)
 
 
 def _written(body: str) -> Iterator[tuple[str, JSON]]:
@@ -118,20 +305,8 @@ def _call(entry: JSON, offered: Collection[str]) -> ToolCall | None:
     return ToolCall("", str(name), arguments)
 
 
-def _forms(call: ToolCall) -> Iterator[str]:
-    """A call as other models spell it: what a page held in one form may be answered in another."""
-    for called, given in _SPELLINGS:
-        yield _dumps({called: call.name, given: call.arguments})
-
-
 def _dumps(value: JSON) -> str:
     return orjson.dumps(value).decode()
-
-
-def _was_heard(written: Iterable[str], heard: Iterable[str]) -> bool:
-    """Return True if one of these calls stands in what the model was given."""
-    needles = [_bare(text) for text in written]
-    return any(needle in bare for bare in map(_bare, heard) for needle in needles)
 
 
 def _bare(text: str) -> str:

@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from app.errors import StoreError
-from app.llm.transcription import NotTranscribed, Transcriber
+from app.llm.audio import NotTranscribed, Transcriber
 from app.messages import JSON, FetchFailed
 from app.people import Person
 from app.store import attachments

@@ -12,10 +12,10 @@ from pydantic import SecretStr
 from starlette.responses import Response
 
 from app.llm.client import ANSWER_TOKENS, ChatModel
-from app.llm.completions import TOO_DEEP, read_completion, tools_as_text
 from app.llm.connection import ANSWER_BYTES
 from app.llm.errors import ModelError, RetryBudget
 from app.llm.model import ModelAnswer, ModelRequest, ToolCall, Usage
+from app.llm.reading import TOO_DEEP, read_completion, tools_as_text
 from app.settings import Settings
 from app.turns.actions import Round
 from app.turns.prompt import round_messages

@@ -1,4 +1,4 @@
-"""Voice notes as text: by an OpenAI-compatible endpoint, or by faster-whisper on this machine."""
+"""Voice notes as text, by an OpenAI-compatible endpoint or by faster-whisper on this machine; text as speech."""
 
 import asyncio
 import json
@@ -10,7 +10,7 @@ import structlog
 from app.errors import RecadoError
 from app.i18n import lazy
 from app.processes.host import Command, HostedProcess, kept_environment
-from app.settings import Settings
+from app.settings import OPENAI_URL, Settings
 from app.text import Private
 
 log = structlog.get_logger(__name__)
@@ -18,6 +18,9 @@ log = structlog.get_logger(__name__)
 SECONDS = 60.0
 LOCAL_SECONDS = 120.0  # on a small machine, to load the model too
 LONGEST_TRANSCRIPT = 20_000  # characters: an hour of speech
+LONGEST_SPEECH = 1_200  # characters: a minute and a half
+LARGEST_SPEECH = 512 * 1024  # bytes: more has no play icon in WhatsApp
+DEFAULT_VOICE = "alloy"
 LOCAL = "local:"
 _PROGRAM = Path(__file__).absolute().with_name("whisper_program.py")
 _ENDINGS = {"audio/mpeg": ".mp3", "audio/mp4": ".m4a", "audio/aac": ".aac", "audio/amr": ".amr"}
@@ -47,11 +50,12 @@ class EndpointTranscriber:
         from app.llm.connection import open_client
 
         data = await asyncio.to_thread(file.read_bytes)
+        ending = _ENDINGS.get(mime_type.partition(";")[0].strip().lower(), ".ogg")  # WhatsApp's is Ogg Opus
         opening = asyncio.to_thread(open_client, self._url, self._key, max_retries=1)
         try:
             async with asyncio.timeout(SECONDS), await opening as client:
                 answer = await client.audio.transcriptions.create(
-                    file=(f"voice{_ending(mime_type)}", data),
+                    file=(f"voice{ending}", data),
                     model=self._model,
                     language=language or omit,
                     response_format="json",
@@ -114,6 +118,41 @@ def build_transcriber(settings: Settings) -> Transcriber | None:
     return EndpointTranscriber(settings)
 
 
-def _ending(mime_type: str) -> str:
-    """Return the file ending by which an endpoint knows the format; WhatsApp's own is Ogg Opus."""
-    return _ENDINGS.get(mime_type.partition(";")[0].strip().lower(), ".ogg")
+class NotSpoken(RecadoError):
+    """A text could not be turned into speech."""
+
+
+class Speech:
+    """`context.services.speech`: speaks by `POST {base}/audio/speech` of the model's endpoint.
+
+    With `SPEECH_MODEL` and `SPEECH_VOICE`; `is_on` is False without a model.
+    """
+
+    error = NotSpoken
+
+    def __init__(self, settings: Settings) -> None:
+        self.is_on = bool(settings.speech_model)
+        self._settings = settings
+
+    async def speak(self, text: str) -> bytes:
+        """Return a text of up to `LONGEST_SPEECH` characters as Ogg Opus. Raises NotSpoken."""
+        from openai import APIError
+
+        from app.llm.connection import open_client
+
+        url = self._settings.openai_base_url or OPENAI_URL
+        key = self._settings.openai_api_key.get_secret_value()
+        try:
+            async with asyncio.timeout(SECONDS), await asyncio.to_thread(open_client, url, key) as client:
+                answer = await client.audio.speech.create(
+                    model=self._settings.speech_model,
+                    voice=self._settings.speech_voice or DEFAULT_VOICE,
+                    input=text[:LONGEST_SPEECH],
+                    response_format="opus",
+                )
+                data = await answer.aread()
+        except (APIError, OSError, ValueError, TimeoutError) as error:
+            raise NotSpoken(f"the endpoint gave no speech: {type(error).__name__}") from error
+        if not data.startswith(b"OggS") or len(data) > LARGEST_SPEECH:
+            raise NotSpoken("what the endpoint gave is no Ogg Opus")
+        return data
