@@ -1,4 +1,4 @@
-"""Voice notes as text, by an OpenAI-compatible endpoint or by faster-whisper on this machine; text as speech."""
+"""Voice notes as text, by an OpenAI-compatible endpoint or faster-whisper on this machine; text as speech."""
 
 import asyncio
 import json

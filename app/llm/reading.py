@@ -1,4 +1,4 @@
-"""Reading what models answer, however odd: chat completions, thoughts left in the text, calls written as text."""
+"""Reading what models answer, however odd: completions, thoughts left in the text, calls written as text."""
 
 import json
 import re
@@ -216,10 +216,6 @@ def _message_as_text(message: dict[str, JSON]) -> dict[str, JSON]:
     functions = [call["function"] for call in calls]  # whose arguments are JSON text already
     written = [f'{{"name":{_dumps(one["name"])},"arguments":{one["arguments"]}}}' for one in functions]
     return {"role": "assistant", "content": f"[{','.join(written)}]"}
-
-
-def _dumps(value: JSON) -> str:
-    return orjson.dumps(value).decode()
 
 
 def without_thoughts(text: str) -> str:

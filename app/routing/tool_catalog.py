@@ -402,7 +402,7 @@ class ToolCatalog:
 
 
 class ToolSearch:
-    """The service `search` of bundled skills: tools that a person may use, without helpers that lead to others."""
+    """The service `search`: the tools that a person may use, without helpers that only lead to others."""
 
     def __init__(self, abilities: ToolCatalog) -> None:
         self._abilities = abilities

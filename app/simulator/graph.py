@@ -10,9 +10,8 @@ from app.errors import RecadoError
 from app.messages import JSON
 from app.people import SimulatedPerson
 from app.phones import canonical, digits
-from app.simulator.faults import Faults, Refusal
+from app.simulator.faults import Faults, Refusal, check_message
 from app.simulator.history import KEEP, Feed, History, Message, find_people
-from app.simulator.limits import check_message
 from app.simulator.media import MEDIA_KINDS, MediaShelf, canned_clip
 from app.simulator.webhooks import (
     Notice,

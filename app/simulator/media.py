@@ -7,8 +7,7 @@ import zlib
 from dataclasses import dataclass
 
 from app.messages import JSON
-from app.simulator.faults import Refusal
-from app.simulator.limits import LIMITS
+from app.simulator.faults import LIMITS, Refusal
 
 MB = 1024 * 1024
 MEDIA_KINDS = frozenset({"image", "video", "audio", "document", "sticker"})

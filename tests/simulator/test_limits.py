@@ -2,8 +2,7 @@ from typing import Any
 
 import pytest
 
-from app.simulator.faults import Refusal
-from app.simulator.limits import check_message
+from app.simulator.faults import Refusal, check_message
 
 
 def message(**parts: Any) -> dict[str, Any]:

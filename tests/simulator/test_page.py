@@ -8,12 +8,12 @@ import httpx2
 import orjson
 import pytest
 
-from app.simulator import page
+from app.simulator import simulator
 from tests.simulator.conftest import NUMBER, House
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-STATIC = sorted(path.name for path in Path(page.__file__).with_name("static").glob("*.*s"))
+STATIC = sorted(path.name for path in Path(simulator.__file__).with_name("static").glob("*.*s"))
 READS = ["", *(f"/static/{name}" for name in STATIC), "/api/state"]
 
 
@@ -113,10 +113,10 @@ async def test_a_document_sent_from_the_page_is_only_offered_for_saving(house: H
 
 
 async def test_a_write_that_is_too_large_is_refused(house: House) -> None:
-    body = {"person": "ana", "type": "text", "text": "x" * page.LARGEST_BODY}
+    body = {"person": "ana", "type": "text", "text": "x" * simulator.LARGEST_BODY}
     answer = await house.client.post("/simulator/api/send", json=body)
     assert answer.status_code == 413
-    assert str(page.LARGEST_BODY) in answer.json()["error"]
+    assert str(simulator.LARGEST_BODY) in answer.json()["error"]
 
 
 async def test_an_open_page_hears_of_switches_wherever_they_are_thrown(house: House) -> None:

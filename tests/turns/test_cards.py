@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from app.channels.whatsapp.channel import WhatsAppChannel
-from app.channels.whatsapp.marks import JOINER
+from app.channels.whatsapp.formatting import JOINER
 from app.i18n import LANGUAGES
 from app.messages import JSON
 from app.routing.tool_catalog import ToolCatalog

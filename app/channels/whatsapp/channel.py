@@ -10,7 +10,6 @@ import httpx2
 import orjson
 import structlog
 
-from app.channels.whatsapp.bodies import message_body
 from app.channels.whatsapp.errors import (
     NOT_ON_TEST_LIST,
     UPLOAD_FAILED,
@@ -18,8 +17,7 @@ from app.channels.whatsapp.errors import (
     read_refusal,
     read_response,
 )
-from app.channels.whatsapp.formatting import render_whatsapp
-from app.channels.whatsapp.marks import literal, raw, revealed, settle, without_signs
+from app.channels.whatsapp.formatting import literal, raw, render_whatsapp, revealed, settle, without_signs
 from app.channels.whatsapp.splitting import split_message
 from app.http.endpoint import Endpoint, NoAnswer, NotSent, TooLong
 from app.messages import (
@@ -31,13 +29,14 @@ from app.messages import (
     Outgoing,
     Refused,
     SendResult,
+    Template,
     Unknown,
 )
-from app.phones import other_form
+from app.phones import digits, other_form
 from app.settings import Settings
 from app.store.database import Database
 from app.store.media import MediaFolder
-from app.text import Private
+from app.text import Private, on_one_line
 
 log = structlog.get_logger(__name__)
 
@@ -51,6 +50,7 @@ UPLOADS_AT_ONCE = 4  # each holds its file in memory
 # https://developers.facebook.com/docs/whatsapp/cloud-api/messages/interactive-list-messages
 MOST_BUTTONS, MOST_ROWS = 3, 10
 BUTTON_TITLE, ROW_TITLE = 20, 24
+TEMPLATE_TEXT = 900  # characters of ours in a template, whose whole body has at most 1024
 BUTTONS_BODY = 1024  # characters beside buttons, and above a list
 # Where Meta keeps what people sent: https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media
 MEDIA_HOSTS = (".fbsbx.com", ".fbcdn.net", ".whatsapp.net")
@@ -242,3 +242,61 @@ async def invitation_link(settings: Settings, code: str) -> str:
 
 def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1].rstrip() + "…"
+
+
+def message_body(to: Address, message: Outgoing, outbox_id: str, media: str = "") -> dict[str, Any]:
+    """Return the request as Meta documents it; `recipient` (a business-scoped id) only without a phone."""
+    body: dict[str, Any] = {
+        "messaging_product": "whatsapp",
+        "recipient_type": "group" if to.group else "individual",
+        "biz_opaque_callback_data": outbox_id,
+    }
+    if to.group:
+        body["to"] = to.group
+    elif to.phone:
+        body["to"] = digits(to.phone)
+    else:
+        body["recipient"] = to.user_id
+    if message.quoted:
+        body["context"] = {"message_id": message.quoted}
+    if message.file is not None:
+        return {**body, "type": message.file.kind, message.file.kind: {"id": media, **_file(message.file)}}
+    if message.template is not None:
+        return {**body, "type": "template", "template": _template(message.template, message.text)}
+    if action := _action(message):
+        return {**body, "type": "interactive", "interactive": {**action, "body": {"text": message.text}}}
+    return {**body, "type": "text", "text": {"body": message.text, "preview_url": False}}
+
+
+def _file(file: MediaFile) -> dict[str, Any]:
+    """Return what a file's block says beside its id: Ogg Opus is shown as a voice note."""
+    if file.kind == "document":
+        return {"filename": file.name}
+    return {"voice": True} if file.mime_type == "audio/ogg" else {}
+
+
+def _action(message: Outgoing) -> dict[str, Any]:
+    """Return the kind and the action of an interactive message, {} for another one."""
+    if message.buttons:
+        buttons = [{"type": "reply", "reply": {"id": one.id, "title": one.title}} for one in message.buttons]
+        return {"type": "button", "action": {"buttons": buttons}}
+    if message.rows:
+        rows = [{"id": one.id, "title": one.title} for one in message.rows]
+        return {"type": "list", "action": {"button": message.label, "sections": [{"rows": rows}]}}
+    if message.link is not None:
+        parameters = {"display_text": message.link.title, "url": message.link.url}
+        return {"type": "cta_url", "action": {"name": "cta_url", "parameters": parameters}}
+    if message.asks_location:
+        return {"type": "location_request_message", "action": {"name": "send_location"}}
+    return {}
+
+
+def _template(template: Template, text: str) -> dict[str, Any]:
+    """Return a template with the text in its place: Meta takes no line breaks and no long runs of spaces."""
+    values = template.parameters if template.is_filled else (on_one_line(text, TEMPLATE_TEXT),)
+    parameters = [{"type": "text", "text": value} for value in values]
+    return {
+        "name": template.name,
+        "language": {"code": template.language},
+        "components": [{"type": "body", "parameters": parameters}] if parameters else [],
+    }

@@ -44,28 +44,11 @@ def _fields(kind: str, block: JSON) -> Fields | None:
     return reader(block) if isinstance(block, dict) else None
 
 
-def _details(block: dict[str, JSON]) -> Fields:
-    return {"details": bounded(block)}
-
-
-def _text(block: dict[str, JSON]) -> Fields | None:
-    return {"text": text(block["body"])} if isinstance(block.get("body"), str) else None
-
-
 def _media(block: dict[str, JSON]) -> Fields:
     names = {name: text(block.get(name), NAME_LIMIT) for name in ("mime_type", "filename", "sha256")}
     media_id = identifier(block.get("id"))  # Meta's `url` is worth five minutes and a token: the id lasts
     attachment = Attachment(media_id, **names, voice=block.get("voice") is True)
     return {"text": text(block.get("caption")), "attachment": attachment if media_id else None}
-
-
-def _voice(block: dict[str, JSON]) -> Fields:
-    return _media({**block, "voice": True})
-
-
-def _reaction(block: dict[str, JSON]) -> Fields:
-    """Read the emoji ("" if the reaction was taken back) and the message reacted to."""
-    return {"text": text(block.get("emoji"), _KIND_LIMIT), "quoted": identifier(block.get("message_id"))}
 
 
 def _interactive(block: dict[str, JSON]) -> Fields:
@@ -92,14 +75,6 @@ def _form_reply(reply: dict[str, JSON]) -> Fields:
     return {"text": text(reply.get("body") or reply.get("name")), "details": details}
 
 
-def _button(block: dict[str, JSON]) -> Fields:
-    return {"text": text(block.get("text")), "button": identifier(block.get("payload"))}
-
-
-def _order(block: dict[str, JSON]) -> Fields:
-    return {"text": text(block.get("text")), **_details(block)}
-
-
 def _edit(block: dict[str, JSON]) -> Fields:
     """Read the new words of an edited message; `details` has its new kind."""
     message = {key: value for key, value in mapping(block.get("message")).items() if key != "edit"}
@@ -115,20 +90,20 @@ def _edit(block: dict[str, JSON]) -> Fields:
     }
 
 
-def _revoke(block: dict[str, JSON]) -> Fields:
-    return {"quoted": identifier(block.get("original_message_id"))}
-
-
 _READERS: dict[str, Callable[[dict[str, JSON]], Fields | None]] = {
-    "text": _text,
+    "text": lambda block: {"text": text(block["body"])} if isinstance(block.get("body"), str) else None,
     **dict.fromkeys(("image", "video", "audio", "document", "sticker"), _media),
-    "voice": _voice,
-    **dict.fromkeys(("location", "contacts", "referral"), _details),
-    "reaction": _reaction,
+    "voice": lambda block: _media({**block, "voice": True}),
+    **dict.fromkeys(("location", "contacts", "referral"), lambda block: {"details": bounded(block)}),
+    # without an emoji the reaction was taken back
+    "reaction": lambda block: {
+        "text": text(block.get("emoji"), _KIND_LIMIT),
+        "quoted": identifier(block.get("message_id")),
+    },
     "interactive": _interactive,
-    "button": _button,
-    "order": _order,
+    "button": lambda block: {"text": text(block.get("text")), "button": identifier(block.get("payload"))},
+    "order": lambda block: {"text": text(block.get("text")), "details": bounded(block)},
     "edit": _edit,
-    "revoke": _revoke,
+    "revoke": lambda block: {"quoted": identifier(block.get("original_message_id"))},
     "system": lambda block: {"text": text(block.get("body"))},
 }

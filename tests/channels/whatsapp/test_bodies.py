@@ -9,9 +9,9 @@ from pywa import WhatsApp
 from pywa.types import Button as PywaButton
 from pywa.types import Section, SectionList, SectionRow, URLButton
 
-from app.channels.whatsapp.bodies import message_body
+from app.channels.whatsapp.channel import message_body
 from app.messages import Address, Button, Link, MediaFile, Outgoing
-from app.simulator.limits import check_message
+from app.simulator.faults import check_message
 
 OPTIONS = [Button(f"choice:t1:{number}", f"Opción {number}") for number in range(1, 11)]
 

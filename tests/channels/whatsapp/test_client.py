@@ -7,8 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from app.channels.whatsapp.bodies import message_body
-from app.channels.whatsapp.channel import WhatsAppChannel
+from app.channels.whatsapp.channel import WhatsAppChannel, message_body
 from app.channels.whatsapp.errors import read_response
 from app.http.endpoint import Endpoint, NoAnswer, NotSent
 from app.messages import Accepted, Address, Outgoing, Refused, Unknown
