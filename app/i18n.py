@@ -1,7 +1,11 @@
 """The three languages: telling them apart in short messages, and our sentences in each of them."""
 
 import gettext
+import os
 import re
+import shlex
+import shutil
+import sys
 import unicodedata
 from collections.abc import Mapping
 from functools import cache
@@ -21,9 +25,9 @@ def say(language: str, message: str, /, **values: object) -> str:
     """Return a sentence in a person's language, with its {values} filled in.
 
     `message` is the English sentence, a literal so that it can be collected into the catalogues; it is
-    returned for another language and if there is no translation.
+    returned for another language and if there is no translation. {recado} is how a shell calls this program.
     """
-    return _catalogue(language).gettext(message).format(**values)
+    return _catalogue(language).gettext(message).format(**{"recado": program(), **values})
 
 
 def say_plural(language: str, singular: str, plural: str, n: int, /, **values: object) -> str:
@@ -40,7 +44,7 @@ class LazyText(str):
 
 def lazy(message: str, /, **values: object) -> LazyText:
     """Return a sentence that `said` puts into a language; `message` is a literal as that of `say`."""
-    text = LazyText(message.format(**values))
+    text = LazyText(message.format(**{"recado": program(), **values}))
     text.message, text.values = message, values
     return text
 
@@ -54,6 +58,21 @@ def said(text: object, language: str) -> str:
         for name, value in text.values.items()
     }
     return say(language, text.message, **values)
+
+
+@cache
+def program() -> str:
+    """Return the command that runs this program in a shell here: as it was started.
+
+    RECADO_COMMAND says it where the shell is outside, as that of a container's host.
+    """
+    started, found = sys.argv[0], shutil.which("recado")
+    usual = "recado"
+    if started.endswith("__main__.py"):
+        usual = f"{shlex.quote(sys.executable)} -m app"
+    elif started.endswith("/recado") and os.path.realpath(started) != os.path.realpath(found or ""):
+        usual = shlex.quote(started)
+    return os.environ.get("RECADO_COMMAND", usual)
 
 
 def detect_language(text: str, usual: str = "") -> Language | None:

@@ -83,7 +83,7 @@ class AccessPolicy:
             text = say(
                 language,
                 "This assistant is now yours. Write /help to see what it can do; "
-                "let others in at People of /console, or with: recado people allow PHONE",
+                "let others in at People of /console, or with: {recado} people allow PHONE",
             )
         else:
             text = say(language, "Welcome! Your invitation is accepted. Write /help to see what I can do.")

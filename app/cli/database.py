@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from app.errors import StoreError
+from app.i18n import program
 from app.store.database import Connection, Database, Location, engine_of
 
 T = TypeVar("T")
@@ -33,7 +34,9 @@ def opening(location: Location) -> Iterator[None]:
     try:
         yield
     except engine_of(location).errors as error:
-        raise StoreError(f"{shown(location)} cannot be opened: {error}; recado doctor says more") from error
+        raise StoreError(
+            f"{shown(location)} cannot be opened: {error}; {program()} doctor says more"
+        ) from error
     except OSError as error:
         raise StoreError(
             f"the folder of {shown(location)} cannot be written: {error.strerror}; make room there, "
@@ -60,11 +63,13 @@ def read_records(location: Location, question: Callable[[Connection], T], *, non
         if not engine.exists():
             if none is not None:
                 return none
-            raise StoreError(f"there is no database at {shown(location)} yet; recado serve makes it")
+            raise StoreError(f"there is no database at {shown(location)} yet; {program()} serve makes it")
         with closing(engine.connect_to_read()) as connection:
             return question(connection)
     except (engine.errors, OSError) as error:
-        raise StoreError(f"{shown(location)} cannot be read: {error}; recado doctor says more") from error
+        raise StoreError(
+            f"{shown(location)} cannot be read: {error}; {program()} doctor says more"
+        ) from error
 
 
 def shown(location: Location) -> str:

@@ -11,6 +11,7 @@ from app.cli.database import opening, read_records, shown
 from app.cli.output import FAILED, command_settings, group, show
 from app.doctor.finding import Finding, fail, line, ok
 from app.errors import ConfigurationError, StoreError
+from app.i18n import program
 from app.settings import Settings
 from app.store.database import Connection, Location, engine_of, exists, scalar
 from app.store.migrations import UNFINISHED, migrations
@@ -93,11 +94,11 @@ def check() -> None:
 def _findings(conn: Connection, location: Location) -> Iterator[Finding]:
     step, newest = _step(conn), len(migrations())
     if exists(conn, "SELECT 1 FROM schema_version WHERE version = ?", UNFINISHED):
-        yield fail("steps", "a move into this database was not finished", "go on with recado db move")
+        yield fail("steps", "a move into this database was not finished", f"go on with {program()} db move")
     elif step == newest:
         yield ok("steps", f"all {newest} were applied")
     elif step < newest:
-        yield fail("steps", f"{step} of {newest} were applied", "recado db upgrade")
+        yield fail("steps", f"{step} of {newest} were applied", f"{program()} db upgrade")
     else:
         yield fail("steps", f"it has {step}, this version knows {newest}", "start the newer version")
     restore = "stop the server, keep this database aside and restore a backup"

@@ -17,7 +17,7 @@ from app.cli.server import find_server, needed_server
 from app.cli.skills import check_public, read_skills
 from app.errors import RecadoError
 from app.http.transport import Transport
-from app.i18n import lazy
+from app.i18n import lazy, program
 from app.installs.card_text import CardWriter
 from app.installs.directory import FIRST_SECONDS, MAX_CHOICES, Directory, build_directory
 from app.installs.entries import Entry
@@ -67,7 +67,7 @@ def mcp_list(as_json: AsJson = False) -> None:
     for line in known["faults"]:
         show(line)
     if not known["servers"]:
-        show("There are no MCP servers. Find one with: recado mcp search WORDS")
+        show(f"There are no MCP servers. Find one with: {program()} mcp search WORDS")
         show(f"Or write it into {settings.mcp_config_path}: docs/mcp.md")
 
 
@@ -89,7 +89,7 @@ def mcp_search(
         show(f"{one.name}  {one.version}\n    {one.description or one.title}")
         if one.reason is not None:
             show(f"    not here: {reason_said('en', one.reason)}")
-    show(f"\nInstall one: recado mcp add NAME --registry ID ({as_of})")
+    show(f"\nInstall one: {program()} mcp add NAME --registry ID ({as_of})")
 
 
 @mcp_commands.command("add")
@@ -202,7 +202,7 @@ def _add_entry(settings: Settings, name: str, entry: JSON) -> None:
     if definition.command and shutil.which(definition.command) is None:
         show(f"The program {definition.command} is not found here: install it, or give its whole path.")
     for variable in definition.missing:
-        show(f"It needs {variable}: recado mcp secret {name} {variable}")
+        show(f"It needs {variable}: {program()} mcp secret {name} {variable}")
     if definition.exposed:
         show(": ".join(exposed(definition)))
 
@@ -225,7 +225,7 @@ def mcp_secret(
     written.secrets.put(kept_as or name, variable, value)
     show(f"{variable} is kept for {name}. It counts from the next message on.")
     for other in definition_of(written, name).missing:
-        show(f"It still needs {other}: recado mcp secret {name} {other}")
+        show(f"It still needs {other}: {program()} mcp secret {name} {other}")
 
 
 def exposed(definition: ServerDefinition) -> tuple[str, str]:
@@ -233,7 +233,7 @@ def exposed(definition: ServerDefinition) -> tuple[str, str]:
     return (
         lazy("its entry holds a secret as it is ({fields})", fields=", ".join(definition.exposed)),
         lazy(
-            "write ${{NAME}} in its place, and give it with: recado mcp secret {name} NAME",
+            "write ${{NAME}} in its place, and give it with: {recado} mcp secret {name} NAME",
             name=definition.name,
         ),
     )
@@ -253,12 +253,12 @@ def _row(one: Mapping[str, JSON]) -> Sequence[str]:
 
 def _state(one: Mapping[str, JSON]) -> str:
     if one["missing"] and one["phase"] == "faulty":
-        return f"needs {', '.join(one['missing'])}: recado mcp secret {one['name']} {one['missing'][0]}"
+        return f"needs {', '.join(one['missing'])}: {program()} mcp secret {one['name']} {one['missing'][0]}"
     if one["phase"] == "stopped":
         return "no server runs that would start it"
     held = len(one["held_back"])
     if held:
-        return f"{one['phase']}; {held} held back: recado mcp approve {one['name']}"
+        return f"{one['phase']}; {held} held back: {program()} mcp approve {one['name']}"
     return f"{one['phase']}: {one['reason']}" if one["reason"] else str(one["phase"])
 
 
@@ -281,7 +281,7 @@ def mcp_remove(name: ServerName) -> None:
         show(f"Removed {name}, which came from the registry, with its files and secrets.")
         return
     if definition_of(written, name).origin == "skill":
-        raise RecadoError(f"{name} comes with a skill; remove that one: recado skills list")
+        raise RecadoError(f"{name} comes with a skill; remove that one: {program()} skills list")
     remove_entry(settings.mcp_config_path, name)
     if is_server_name(name):
         written.secrets.forget(name)
@@ -309,7 +309,9 @@ async def _install(
     async with _directory(settings) as directory:
         entry = await directory.get(registry_id)
     if entry is None:
-        raise RecadoError(f"the registry has no server {registry_id!r}; find one: recado mcp search WORDS")
+        raise RecadoError(
+            f"the registry has no server {registry_id!r}; find one: {program()} mcp search WORDS"
+        )
     if entry.reason is not None:
         raise RecadoError(f"{entry.name} cannot be installed: {reason_said('en', entry.reason)}")
     installer = ServerInstaller(settings, Sandbox(settings), read_skills(settings))
@@ -329,7 +331,7 @@ async def _install(
     record = await installer.commit(Approval(plan.subject, "shell", trusted))
     show(f"Installed {record.name} {record.version}. It is started at the next message.")
     for variable in definition_of(configuration(settings), record.name).missing:
-        show(f"It needs {variable}: recado mcp secret {record.name} {variable}")
+        show(f"It needs {variable}: {program()} mcp secret {record.name} {variable}")
 
 
 @asynccontextmanager
@@ -353,7 +355,7 @@ def mcp_approve(name: ServerName, yes: Yes = False) -> None:
     known = {one["name"]: one for one in running.ask("servers")["servers"]}
     if name not in known or known[name]["phase"] != "ready":
         reason = known[name]["reason"] if name in known else "it is not known yet; try again"
-        raise RecadoError(f"{name} does not run: {reason}; see: recado doctor")
+        raise RecadoError(f"{name} does not run: {reason}; see: {program()} doctor")
     held_back = tuple(HeldBack(**held) for held in known[name]["held_back"])
     if not held_back:
         show(f"Nothing of {name} is held back.")

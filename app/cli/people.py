@@ -21,6 +21,7 @@ from app.cli.database import open_database, read_records
 from app.cli.output import command_settings, group, moment, show, table
 from app.cli.server import ask_or_write, find_server, needed_server
 from app.errors import RecadoError
+from app.i18n import program
 from app.messages import JSON
 from app.people import Realm, Role
 from app.phones import canonical, country_of_zone, without_country_code
@@ -194,8 +195,8 @@ def _plain(name: str) -> str:
 
 def _answered(line: PersonLine, settings: Settings) -> tuple[str, str]:
     if line.frozen:
-        cure = "recado people allow confirms"
-        cure = cure if line.names else "the names are another's: recado erase deletes what is left"
+        cure = f"{program()} people allow confirms"
+        cure = cure if line.names else f"the names are another's: {program()} erase deletes what is left"
         return "frozen", f"{line.frozen}; {cure}"
     if line.access == "turned away":
         return line.access, f"{times(line.messages)}, last {moment(line.last_at)}"

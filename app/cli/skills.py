@@ -20,6 +20,7 @@ from app.cli.output import FAILED, AsJson, command_settings, group, need_yes, sh
 from app.errors import RecadoError
 from app.http.address import Address, FetchError, is_public
 from app.http.transport import Transport
+from app.i18n import program
 from app.installs.card_text import CardWriter
 from app.installs.packages import install_script_packages, packages_wanted
 from app.installs.pipeline import Approval
@@ -112,7 +113,7 @@ def skills_new(name: Annotated[str, typer.Argument(help="Such as tide-tables.")]
     folder = settings.skills_dir / name
     show(f"Made {folder}: it works from the next message on, without a restart.")
     show(f'Write to the assistant: "{starter_sentence(name)}". Then change scripts/tools.py.')
-    show(f"Look at it: recado skills check {folder}")
+    show(f"Look at it: {program()} skills check {folder}")
     show(f"Test it alone: cd {folder} && pytest")
 
 
@@ -156,7 +157,7 @@ def _add_packages(settings: Settings, skill: Skill, *, asks: bool) -> list[str]:
         return []
     named = visible("; ".join(", ".join(packages) for packages in wanted))
     if asks and not sys.stdin.isatty():
-        return [f"Its scripts need packages: {named}. To install them: recado skills add FOLDER --yes"]
+        return [f"Its scripts need packages: {named}. To install them: {program()} skills add FOLDER --yes"]
     if asks and not typer.confirm(
         f"Its scripts need packages of the Python Package Index: {named}. Install?"
     ):
@@ -332,5 +333,5 @@ async def install_skill(settings: Settings, address: str, transport: Transport) 
     installed = await installer.commit(Approval(candidate.subject, "shell", address=address))
     lines = [f"Installed {installed.name} in {installed.folder}. It is seen at the next message."]
     if candidate.tools and (refusal := Sandbox(settings).refusal()):
-        lines.append(f"Its tools do not run here: {refusal} (recado doctor has the cure)")
+        lines.append(f"Its tools do not run here: {refusal} ({program()} doctor has the cure)")
     return "\n".join(lines)

@@ -11,6 +11,7 @@ import typer
 from app.cli.output import AsJson, command_settings, group, show, show_json, table
 from app.cli.skills import read_skills
 from app.errors import ConfigurationError
+from app.i18n import program
 from app.messages import JSON
 from app.people import Person
 from app.routing import Intent
@@ -90,7 +91,7 @@ def route(message: Annotated[str, typer.Argument(help="What a person might write
     """Show the tools for a message, and why."""
     settings = command_settings()
     if not message.strip():
-        raise ConfigurationError('route needs a message; try: recado route "what time is it in Tokyo"')
+        raise ConfigurationError(f'route needs a message; try: {program()} route "what time is it in Tokyo"')
     abilities = _abilities(settings)
     owner = Person(id="", realm="terminal", role="owner")
     tools = abilities.tool_categories(owner)

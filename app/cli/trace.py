@@ -12,6 +12,7 @@ from app.cli.database import read_records
 from app.cli.output import AsJson, command_settings, group, moment, show, show_json, table
 from app.cli.tools import reasons_table
 from app.errors import RecadoError
+from app.i18n import program
 from app.messages import JSON
 from app.settings import Settings, TokenPrice
 from app.store import billing, traces
@@ -56,7 +57,7 @@ def _turns_table(settings: Settings) -> str:
 def _turn_text(settings: Settings, turn: str) -> str:
     found = read_records(settings.database, lambda conn: traces.turn_trace(conn, turn))
     if not found.journal and not found.calls:
-        raise RecadoError(f"there is no turn {turn!r}; recado trace lists the last ones")
+        raise RecadoError(f"there is no turn {turn!r}; {program()} trace lists the last ones")
     prices = {one.model: one.price for one in settings.models if one.price is not None}
     lines = [f"Journal of {turn}"]
     for row in found.journal:

@@ -28,7 +28,7 @@ from app.console.session import Session, Sessions
 from app.erasure import Erasure
 from app.errors import RecadoError
 from app.http.limits import bounded_receive
-from app.i18n import LANGUAGES, LazyText, lazy, said, say, say_plural
+from app.i18n import LANGUAGES, LazyText, lazy, program, said, say, say_plural
 from app.schedule.wording import local_text
 from app.settings import Settings
 from app.store import audit
@@ -115,6 +115,7 @@ class Site:
         self._templates.globals.update(
             say=say,
             say_plural=say_plural,
+            program=program,
             shown_name=shown_name,
             shown_address=shown_address,
             static=_addresses(),
@@ -171,7 +172,7 @@ class Site:
     async def check(self, *parts: str) -> list[Finding]:
         """Return what the doctor finds about these parts, or about every part if none is given."""
         if self.examine is None:
-            raise RecadoError(lazy("the checks are not here: run recado doctor"))
+            raise RecadoError(lazy("the checks are not here: run {recado} doctor"))
         return await asyncio.to_thread(lambda examine: list(examine(self.settings, parts)), self.examine)
 
     async def note(self, request: Request) -> None:

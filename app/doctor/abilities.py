@@ -12,7 +12,7 @@ from app.cli.mcp import configuration, exposed
 from app.cli.server import find_server
 from app.doctor.finding import Finding, fail, ok, warn
 from app.errors import RecadoError
-from app.i18n import lazy
+from app.i18n import lazy, program
 from app.mcp.configuration import Configuration
 from app.mcp.definitions import ServerDefinition
 from app.mcp.servers import try_servers
@@ -43,7 +43,7 @@ def check_skills(settings: Settings) -> Iterator[Finding]:
     for skill in loader.skills:
         where = f"{skill.name} ({skill.folder})"
         for fault in skill.faults:
-            yield fail("skills", f"{where}: {fault}", lazy("mend it and try: recado skills check"))
+            yield fail("skills", f"{where}: {fault}", lazy("mend it and try: {recado} skills check"))
         if skill.reason and not skill.faults:
             yield warn("skills", f"{where}: {skill.reason}")
     for clash in loader.clashes:
@@ -102,7 +102,7 @@ def check_servers(settings: Settings) -> Iterator[Finding]:
         fact, _, cure = fault.partition("; ")
         yield fail(_PART, fact, cure or lazy("mend the file; it counts at the next message"))
     if not definitions and not written.faults:
-        yield ok(_PART, lazy("none"), lazy("find one: recado mcp search WORDS"))
+        yield ok(_PART, lazy("none"), lazy("find one: {recado} mcp search WORDS"))
     for row in _rows(settings, written) if definitions else ():
         if definition := definitions.get(row["name"]):
             yield from _findings(row, definition)
@@ -123,7 +123,7 @@ def _findings(row: Mapping[str, JSON], definition: ServerDefinition) -> Iterator
     if row["held_back"]:
         tools = ", ".join(one["tool"] for one in row["held_back"])
         fact = lazy("{name}: new or changed, and held back: {tools}", name=name, tools=tools)
-        yield warn(_PART, fact, f"recado mcp approve {name}")
+        yield warn(_PART, fact, f"{program()} mcp approve {name}")
     if row["dropped"]:
         dropped = "; ".join(f"{one['tool']}: {one['reason']}" for one in row["dropped"])
         fact = lazy("{name}: tools that cannot be used: {dropped}", name=name, dropped=dropped)
@@ -152,7 +152,7 @@ def _state(row: Mapping[str, JSON], definition: ServerDefinition) -> Finding:
         return ok(_PART, fact)
     if definition.missing and not definition.fault:
         fact = lazy("{name} needs {names}", name=name, names=", ".join(definition.missing))
-        return warn(_PART, fact, f"recado mcp secret {name} {definition.missing[0]}")
+        return warn(_PART, fact, f"{program()} mcp secret {name} {definition.missing[0]}")
     if phase in ("starting", "waiting"):
         fact = lazy("{name} is being started: {reason}", name=name, reason=reason or "…")
         return warn(_PART, fact, _cure(definition, reason))
@@ -177,7 +177,8 @@ def _cure(definition: ServerDefinition, reason: str = "") -> str:
     if definition.origin == "installed":
         name = definition.name
         return lazy(
-            "try it once more: recado mcp remove {name}, and recado mcp add {name} --registry ID", name=name
+            "try it once more: {recado} mcp remove {name}, and {recado} mcp add {name} --registry ID",
+            name=name,
         )
     if definition.origin == "skill":
         return lazy("mend the skill's mcp.json, or remove the skill")
@@ -209,6 +210,6 @@ def _absent(settings: Settings) -> Finding:
         with socket.create_connection((urlsplit(settings.own_url).hostname, settings.port), timeout=1):
             pass
     except OSError:
-        return ok("server", lazy("is not running"), lazy("start it with: recado serve"))
+        return ok("server", lazy("is not running"), lazy("start it with: {recado} serve"))
     fact = lazy("is not running, and something else listens at port {port}", port=settings.port)
     return warn("server", fact, lazy("stop that, or choose another port with PORT"))

@@ -33,9 +33,11 @@ def check_people(settings: Settings) -> Iterator[Finding]:
     yield _allowed([line for line in lines if line.realm == "whatsapp"], settings)
     for line in lines:
         if line.frozen:
-            cure = lazy("the names are another's now; to delete what is left: recado erase {id}", id=line.id)
+            cure = lazy(
+                "the names are another's now; to delete what is left: {recado} erase {id}", id=line.id
+            )
             if line.names:
-                cure = lazy("if it is the same person: recado people allow {name}", name=line.names[0])
+                cure = lazy("if it is the same person: {recado} people allow {name}", name=line.names[0])
             yield warn(
                 "people", lazy("{name} is frozen: {reason}", name=_name(line), reason=line.frozen), cure
             )
@@ -58,11 +60,11 @@ def _allowed(lines: Sequence[PersonLine], settings: Settings) -> Finding:
             else lazy("nobody may talk to it, and nobody owns it yet"),
             lazy(
                 "send the code that Setup of the console shows from your WhatsApp, "
-                "or set OWNER_PHONE_NUMBERS, or: recado people owner PHONE"
+                "or set OWNER_PHONE_NUMBERS, or: {recado} people owner PHONE"
             ),
         )
     if not others:
-        cure = lazy("let others in with ALLOWED_PHONE_NUMBERS or: recado people allow PHONE")
+        cure = lazy("let others in with ALLOWED_PHONE_NUMBERS or: {recado} people allow PHONE")
         return ok("people", lazy("only owners may talk ({n})", n=owners), cure)
     return ok("people", lazy("{owners} owners and {others} others may talk", owners=owners, others=others))
 
@@ -86,10 +88,10 @@ def _turned_away(lines: Sequence[PersonLine], settings: Settings) -> Iterator[Fi
             n=line.messages,
             at=moment(line.last_at),
         )
-        yield warn("people", fact, lazy("to let them in: recado people allow {name}", name=line.names[0]))
+        yield warn("people", fact, lazy("to let them in: {recado} people allow {name}", name=line.names[0]))
     if len(found) > MOST_SHOWN:
         fact = lazy("{n} more were turned away", n=len(found) - MOST_SHOWN)
-        yield warn("people", fact, lazy("see them all with: recado people list"))
+        yield warn("people", fact, lazy("see them all with: {recado} people list"))
 
 
 def _name(line: PersonLine) -> str:

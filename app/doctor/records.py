@@ -33,7 +33,7 @@ _CURES = {
     "137000": lazy("the person cannot get messages of the assistant: see WhatsApp Manager"),
     "unknown": lazy("ask the person whether it arrived"),
     "model": lazy("see what is said about the model above"),
-    "turn": lazy("see what happened with: recado trace"),
+    "turn": lazy("see what happened with: {recado} trace"),
 }
 
 

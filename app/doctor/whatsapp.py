@@ -120,7 +120,7 @@ def check_whatsapp(settings: Settings, address: str = "") -> Iterator[Finding]:
     `address` is a public address to try as well, before Meta's form has it.
     """
     if settings.uses_simulator and settings.simulator == "off":
-        fact = lazy("not connected, and the simulator is off: nobody can write, except with recado chat")
+        fact = lazy("not connected, and the simulator is off: nobody can write, except with {recado} chat")
         cure = lazy("leave SIMULATOR out to use the simulator, or connect WhatsApp: docs/whatsapp.md")
         yield warn("WhatsApp", fact, cure)
         return

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from app.i18n import detect_language, say, say_plural
+from app.i18n import detect_language, program, say, say_plural
 from app.installs.cards import SkillCard, quoted
 from app.installs.plans import Plan
 from app.llm.errors import ModelError
@@ -352,7 +352,7 @@ def _secrets(language: str, plan: Plan) -> Iterator[str]:
         needed = say(language, "needed") if secret.required else say(language, "not always needed")
         described = f": {quoted(secret.description)}" if secret.description else ""
         yield f"- {secret.key} ({needed}){described}"
-        yield f"   recado mcp secret {plan.name} {secret.key}"
+        yield f"   {program()} mcp secret {plan.name} {secret.key}"
 
 
 def _server_place(server: Server) -> str:

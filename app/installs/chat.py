@@ -15,7 +15,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from app.errors import RecadoError
 from app.http.transport import Transport
-from app.i18n import say
+from app.i18n import program, say
 from app.installs import sentences
 from app.installs.card_text import PHONE_CHARACTERS, Candidate, CardText, CardWriter
 from app.installs.cards import quoted
@@ -169,7 +169,7 @@ class SkillInstalls(_ChatInstalls[SkillInstaller]):
     async def install(self, url: str, context: ToolContext) -> ToolResult:
         """Install the skill whose card the person said yes to."""
         language = context.language
-        installed = await self.installer.commit(_consent(context, "recado skills add ADDRESS", url))
+        installed = await self.installer.commit(_consent(context, "skills add ADDRESS", url))
         self._catalog.refresh_soon()
         said = say(language, "✓ Installed: {name} ({hash})", name=installed.name, hash=installed.sha256[:12])
         return ToolResult.success({"name": installed.name, "summary": said})
@@ -178,7 +178,7 @@ class SkillInstalls(_ChatInstalls[SkillInstaller]):
     async def remove(self, name: str, context: ToolContext) -> ToolResult:
         """Remove the version of a skill that the person was asked about."""
         language = context.language
-        _consent(context, "recado skills remove NAME")
+        _consent(context, "skills remove NAME")
         await self.installer.remove(name, context.subject)
         self._catalog.refresh_soon()
         return ToolResult.success({"name": name, "summary": say(language, "✓ Removed: {name}", name=name)})
@@ -249,7 +249,7 @@ class ServerInstalls(_ChatInstalls[ServerInstaller]):
     async def install(self, context: ToolContext) -> ToolResult:
         """Install and start the server whose card the person said yes to."""
         language = context.language
-        record = await self.installer.commit(_consent(context, "recado mcp add NAME --registry ID"))
+        record = await self.installer.commit(_consent(context, "mcp add NAME --registry ID"))
         await self._servers.refresh()
         state = await self._servers.settled(record.name, START_SECONDS)
         summary = sentences.installed_text(language, record, state)
@@ -262,7 +262,7 @@ class ServerInstalls(_ChatInstalls[ServerInstaller]):
     async def remove(self, context: ToolContext) -> ToolResult:
         """Remove the server that the person was asked about; one that is gone already counts as removed."""
         language = context.language
-        _consent(context, "recado mcp remove NAME")
+        _consent(context, "mcp remove NAME")
         name = context.subject.partition("/")[0]
         try:
             await self.installer.remove(name, context.subject)
@@ -300,7 +300,7 @@ class ServerInstalls(_ChatInstalls[ServerInstaller]):
     async def approve(self, name: str, context: ToolContext) -> ToolResult:
         """Approve exactly the definitions that the card showed."""
         language = context.language
-        _consent(context, "recado mcp approve NAME")
+        _consent(context, "mcp approve NAME")
         state = await self._started(name)
         if state is None or subject_of(state) != context.subject:
             raise InstallError("CHANGED", f"{name} was changed meanwhile; ask again")
@@ -409,7 +409,7 @@ class ServerInstalls(_ChatInstalls[ServerInstaller]):
 def _consent(context: ToolContext, command: str, address: str = "") -> Approval:
     """Return the yes to the call's card. Raises `Refused` at a terminal without a server: it shows none."""
     if not context.subject:
-        raise Refused(sentences.not_asked(context.language, command))
+        raise Refused(sentences.not_asked(context.language, f"{program()} {command}"))
     assert context.person is not None
     return Approval(context.subject, context.person.id, context.choice == "trust", address)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from app.errors import RecadoError
 from app.http.address import FetchError
-from app.i18n import say, say_plural
+from app.i18n import program, say, say_plural
 from app.installs.card_text import kind_names
 from app.installs.cards import quoted
 from app.installs.entries import Entry, Reason
@@ -81,8 +81,8 @@ def not_found(language: str, name: str, topics: Sequence[str]) -> ToolResult:
         said += " " + say(language, "There are servers for, among others: {topics}.", topics=listed)
     hint = say(
         language,
-        "I never take a command or an address of a server from a chat: for those there is recado mcp add in "
-        "a shell.",
+        "I never take a command or an address of a server from a chat: for those there is {recado} mcp add "
+        "in a shell.",
     )
     return ToolResult.failure("SERVER_NOT_FOUND", said, hint)
 
@@ -104,7 +104,7 @@ def not_installed(language: str, name: str) -> ToolResult:
         "The server {name} was not installed from a chat: it stands in your own file or belongs to a skill. "
         "In a shell: {command}",
         name=quoted(name),
-        command=f"recado mcp remove {visible(name)}",
+        command=f"{program()} mcp remove {visible(name)}",
     )
     return ToolResult.failure("UNAVAILABLE", said)
 
@@ -216,7 +216,7 @@ def _trouble(language: str, state: ServerState) -> Iterator[str]:
         yield say(
             language, "It needs {names}. Never write such a secret here: give it in a shell:", names=names
         )
-        yield from (f"recado mcp secret {visible(state.name)} {visible(name)}" for name in missing)
+        yield from (f"{program()} mcp secret {visible(state.name)} {visible(name)}" for name in missing)
     elif NEEDS_SIGN_IN in state.reason:
         yield say(language, "It needs a sign-in, which I do not support yet.")
     elif state.phase not in ("ready", "off") and state.reason:

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
+from app.i18n import program
 from app.messages import JSON
 from app.security import AdminToken, is_from_a_page
 from app.tools import Tool, ToolResult
@@ -59,7 +60,7 @@ class ToolServer:
 
     async def _refusal(self, request: Request) -> Response | None:
         if not await self._token.opens(request):
-            said = "send the administrator's token (recado token) as a bearer"
+            said = f"send the administrator's token ({program()} token) as a bearer"
             return _error(said, 401, {"WWW-Authenticate": "Bearer"})
         if is_from_a_page(request):
             return _error("pages of other sites, and names that are not this machine's, are refused", 403)

@@ -5,17 +5,19 @@ import binascii
 import time
 from collections.abc import AsyncIterator
 from dataclasses import asdict
+from html import escape
 from pathlib import Path
 from typing import get_args
 from urllib.parse import urlsplit
 
 import orjson
 from fastapi import APIRouter, Depends, HTTPException, Request, Response
-from fastapi.responses import FileResponse, RedirectResponse, StreamingResponse
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, StreamingResponse
 
 from app.channels.whatsapp.credentials import Credentials
 from app.channels.whatsapp.errors import THEN, TITLES, Then
 from app.http.limits import BodyReader
+from app.i18n import program
 from app.messages import JSON
 from app.people import SIMULATED_PEOPLE
 from app.settings import Settings
@@ -98,8 +100,10 @@ def page_router(graph: StandInGraph, access: SimulatorAccess) -> APIRouter:
             response = RedirectResponse("/simulator", 303)
             access.remember(response)
             return response
-        name = "page.html" if access.has_key(request) else "locked.html"
-        return FileResponse(_STATIC / name, media_type="text/html", headers=_HEADERS)
+        if access.has_key(request):
+            return FileResponse(_STATIC / "page.html", media_type="text/html", headers=_HEADERS)
+        locked = (_STATIC / "locked.html").read_text("utf-8")
+        return HTMLResponse(locked.replace("<code>recado", f"<code>{escape(program())}"), headers=_HEADERS)
 
     @router.get("/static/{name}")
     async def static(name: str) -> Response:

@@ -10,6 +10,7 @@ from pathlib import Path
 from string import Template
 
 from app.errors import RecadoError
+from app.i18n import program
 from app.skills.folder import NOT_COUNTED, is_skill
 from app.skills.manifest import is_standard_name
 from app.skills.skill import RELEASE_SKILLS, Skill, bundled_names, is_bundled, load_skill
@@ -68,7 +69,7 @@ class OwnSkills:
         if present is not None or os.path.lexists(target):
             raise AuthoringError(
                 f"there is {present or target} already; to put this one in its place, remove that first: "
-                f"recado skills remove {name}"
+                f"{program()} skills remove {name}"
             )
         with _arriving(target) as folder:
             _copy(source, folder)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from app.i18n import program
 from app.messages import JSON
 from app.skills.folder import Signature, code_hash, read_file
 from app.skills.manifest import Manifest, ManifestError, audience_of
@@ -116,7 +117,7 @@ def _call(
 
 
 async def _unavailable(args: dict[str, JSON], context: ToolContext) -> ToolResult:
-    return ToolResult.failure("UNAVAILABLE", "it runs only in the server", "start: recado serve")
+    return ToolResult.failure("UNAVAILABLE", "it runs only in the server", f"start: {program()} serve")
 
 
 def _died(function: str, fault: WorkerFault, idempotent: bool) -> ToolResult:

@@ -14,6 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import structlog
 
 from app.errors import StoreError
+from app.i18n import program
 from app.store.migrations import UNFINISHED
 from app.store.sqlite import FilesGoneError, SQLite
 
@@ -243,7 +244,8 @@ class Database:
             await self._engine.open_readers()
             if await self.one("SELECT 1 FROM schema_version WHERE version = ?", UNFINISHED):
                 raise StoreError(
-                    "a move into this database was not finished: go on with recado db move, as it was begun"
+                    "a move into this database was not finished: "
+                    f"go on with {program()} db move, as it was begun"
                 )
             self._loop = asyncio.get_running_loop()
         except BaseException:

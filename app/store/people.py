@@ -226,7 +226,7 @@ def reachable(conn: Connection, realm: Realm, who: str, now: float) -> str:
     person = _known_or_new(conn, realm, who, now)
     if not exists(conn, f"SELECT 1 FROM people WHERE id = ? AND {MAY_TALK}", person):
         raise RecadoError(
-            lazy("{who} is blocked, or waits to be confirmed with recado people allow", who=who)
+            lazy("{who} is blocked, or waits to be confirmed with {recado} people allow", who=who)
         )
     return person
 

@@ -95,7 +95,7 @@ def find(conn: Connection, realm: Realm, who: str) -> DataSubject:
     ]
     found.sort(key=lambda one: one.realm != realm)
     if not found:
-        raise RecadoError(lazy("nobody is known as {who}; recado people list shows who is", who=repr(who)))
+        raise RecadoError(lazy("nobody is known as {who}; {recado} people list shows who is", who=repr(who)))
     if found[0].realm != realm and len(found) > 1:
         all_of_them = ", ".join(f"{one.id or one.names[0]} ({one.realm})" for one in found)
         raise RecadoError(
