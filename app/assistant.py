@@ -91,8 +91,7 @@ class Assistant:
         registry = ToolRegistry()
         self.transport = transport or Transport()
         self.sandbox = Sandbox(settings)
-        skills = build_skills(settings, self.sandbox, self.troubles)
-        self.workers, self.skills, self.switches = skills.workers, skills.loader, skills.switches
+        self.skills, self.workers, self.switches = build_skills(settings, self.sandbox, self.troubles)
         environment = skill_environment()
         self.configuration, self.servers = build_mcp(
             settings, environment, self.skills, self.sandbox, self.troubles

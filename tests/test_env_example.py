@@ -13,7 +13,9 @@ def test_example_lists_every_setting_and_nothing_else() -> None:
     names = {field.alias or name.upper() for name, field in Settings.model_fields.items()}
     release = SkillLoader(EXAMPLE.parent / "skills")
     release.refresh()
-    of_skills = {name for skill in release.skills if skill.bundled for name in skill.settings}
+    of_skills = {
+        name for skill in release.skills if skill.bundled for name in skill.manifest.words("settings")
+    }
     assert set(_example()) == names | of_skills
 
 

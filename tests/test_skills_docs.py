@@ -9,7 +9,7 @@ import yaml
 
 from app.skills import load_skill
 from app.skills.manifest import read_manifest
-from app.skills.sentences import SENTENCES_FILE
+from app.skills.skill import SENTENCES_FILE
 from app.tools.source import find_tools
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "skills.md"

@@ -30,7 +30,7 @@ def check_skills(settings: Settings) -> Iterator[Finding]:
     if "skills_dir" in settings.model_fields_set and not folder.is_dir():
         fact = lazy("SKILLS_DIR={folder} is no folder: no skill of your own is there", folder=folder)
         yield fail("skills", fact, lazy("make it, or mend SKILLS_DIR"))
-    loader = SkillLoader(folder, installed=InstalledSkills.of(settings))
+    loader = SkillLoader(folder, installed=InstalledSkills(settings))
     loader.refresh()
     working = [skill for skill in loader.skills if skill.available]
     names = ", ".join(skill.name for skill in working)

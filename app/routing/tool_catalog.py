@@ -24,8 +24,7 @@ from app.skills import SkillLoader
 from app.skills.disclosure import LOAD_SKILL, READ_SKILL_FILE, narrowed, place, reading_tools
 from app.skills.script_tool import RUN_SKILL_SCRIPT, ScriptRunner
 from app.skills.script_tool import SENTENCES as SCRIPT_SENTENCES
-from app.skills.sentences import ToolSentences
-from app.skills.skill import Skill
+from app.skills.skill import Skill, ToolSentences
 from app.tools import Tool, ToolRegistry
 from app.tools.files import Files
 from app.tools.limits import DaemonThreads
@@ -288,7 +287,7 @@ class ToolCatalog:
             tools,
             sticky=sticky,
             always=always,
-            beside=[name for skill in about for name in usable[skill].include_tools],
+            beside=[name for skill in about for name in usable[skill].manifest.words("include-tools")],
             sizes=self._snapshot.sizes,
             room=max(ROOM - longest, ROOM // 2),
             limit=limit - len(reading),
@@ -326,7 +325,7 @@ class ToolCatalog:
     def settings(self, category: str) -> dict[str, str]:
         """Return the variables that a skill declared; none for an installed skill."""
         skill = self.skill(category)
-        names = skill.settings if skill is not None and skill.installed is None else ()
+        names = skill.manifest.words("settings") if skill is not None and skill.installed is None else ()
         return {name: self._environment[name] for name in names if name in self._environment}
 
     def summary(self, person: Person, language: str, *, offline: bool) -> list[str]:

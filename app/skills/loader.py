@@ -3,16 +3,19 @@
 import logging
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+from app.errors import RecadoError
 from app.people import Audience
 from app.processes.sandbox import Sandbox
+from app.security import write_private
 from app.settings import Settings
-from app.skills.folder import Signature, entries, is_skill, signature
+from app.skills.folder import Signature, Stamp, entries, is_skill, signature, stamp
 from app.skills.installed import Installed, TreeError, current, is_installed_folder
 from app.skills.skill import RELEASE_SKILLS, Skill, broken_skill, bundled_names, load_skill
-from app.skills.switches import SkillSwitches
 from app.skills.workers import FailureReporter, Workers
 from app.tools import Tool
 from app.tools.tool import fitting_name, name_mark
@@ -23,21 +26,14 @@ log = logging.getLogger(__name__)
 RESERVED = frozenset({"load_skill", "read_skill_file", "run_skill_script"})
 
 
-@dataclass(frozen=True, slots=True)
-class Skills:
-    """The parts of this room that the server holds."""
-
-    loader: "SkillLoader"
-    workers: Workers
-    switches: SkillSwitches
-
-
-def build_skills(settings: Settings, sandbox: Sandbox, reporter: FailureReporter) -> Skills:
-    """Build the loader of all skills, with the workers that run their code."""
-    installed = InstalledSkills(settings.data_dir, sandbox)
+def build_skills(
+    settings: Settings, sandbox: Sandbox, reporter: FailureReporter
+) -> "tuple[SkillLoader, Workers, SkillSwitches]":
+    """Build the loader of all skills, with the workers that run their code, and what turns skills off."""
+    installed = InstalledSkills(settings, sandbox)
     workers = Workers(launcher=installed, reporter=reporter)
     loader = SkillLoader(settings.skills_dir, workers=workers, installed=installed)
-    return Skills(loader, workers, installed.switches)
+    return loader, workers, installed.switches
 
 
 class SkillLoader:
@@ -113,7 +109,7 @@ class SkillLoader:
     def _folders(self) -> Iterator[str]:
         release, own = os.path.abspath(self._release), os.path.abspath(self._skills_dir)
         paths = [os.path.join(release, name) for name in sorted(bundled_names(self._release))]
-        paths += [entry.path for entry in entries(own) if _is_folder(entry)]
+        paths += [entry.path for entry in entries(own) if os.path.isdir(entry.path)]
         if self._store is not None:
             self._records = self._store.records()
         yield from dict.fromkeys((*paths, *self._records))
@@ -148,7 +144,7 @@ class SkillLoader:
         """Tell whether its record or the sandbox changed, or whether it is set aside."""
         if skill.installed is not None and self._records.get(str(skill.folder)) != skill.installed:
             return True
-        if skill.unrun and self._store is not None and self._store.refusal() != skill.unrun:
+        if skill.unrun and self._store is not None and self._store.sandbox.refusal() != skill.unrun:
             return True
         return self._workers is not None and self._workers.aside(skill.folder, skill.version) != skill.aside
 
@@ -185,27 +181,18 @@ class InstalledSkills:
     `sandbox` decides whether their code may run here; its first trial may take seconds.
     """
 
-    def __init__(self, data_dir: Path, sandbox: Sandbox) -> None:
-        self._data_dir = data_dir
-        self._sandbox = sandbox
-        self.switches = SkillSwitches(data_dir)
-
-    @classmethod
-    def of(cls, settings: Settings) -> "InstalledSkills":
-        """Build it from the settings."""
-        return cls(settings.data_dir, Sandbox(settings))
+    def __init__(self, settings: Settings, sandbox: Sandbox | None = None) -> None:
+        self._data_dir = settings.data_dir
+        self.sandbox = sandbox or Sandbox(settings)
+        self.switches = SkillSwitches(settings.data_dir)
 
     def prefix(self, folder: Path) -> Sequence[str]:
         """Return the sandbox that the worker of an installed skill starts in; others have none."""
-        return self._sandbox.command(folder) if is_installed_folder(self._data_dir, folder) else ()
+        return self.sandbox.command(folder) if is_installed_folder(self._data_dir, folder) else ()
 
     def records(self) -> Mapping[str, Installed]:
         """Return what is installed, by its folder's absolute path."""
         return {os.path.abspath(one.folder): one for one in current(self._data_dir)}
-
-    def refusal(self) -> str:
-        """Say why their code does not run here; "" where it does."""
-        return self._sandbox.refusal()
 
     def load(self, installed: Installed, *, release: Path, workers: Workers | None) -> Skill:
         """Load one, taking no more than was approved."""
@@ -217,7 +204,7 @@ class InstalledSkills:
             skill = broken_skill(folder, str(error), version=version)
         else:
             skill = load_skill(folder, release=release, workers=workers, version=version, is_installed=True)
-        unrun = self.refusal() if skill.tools else ""
+        unrun = self.sandbox.refusal() if skill.tools else ""
         return replace(
             skill,
             name=installed.name,
@@ -227,6 +214,72 @@ class InstalledSkills:
             unrun=unrun,
             installed=installed,
         )
+
+
+class Switch(BaseModel):
+    """The switches of one skill."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    off: bool = False
+    owners_only: bool = False
+
+
+_FILE = TypeAdapter(dict[str, Switch])
+
+
+class SkillSwitches:
+    """Skills that an owner turned off or kept for owners: DATA_DIR/skills.json, read again once it changed.
+
+    While it cannot be read, what was read last holds, and all other skills are for owners alone.
+    """
+
+    def __init__(self, data_dir: Path) -> None:
+        self._path = data_dir / "skills.json"
+        self._stamp: Stamp = None
+        self._switches: dict[str, Switch] = {}
+        self._other = Switch()  # of a skill that the file does not name
+
+    def refresh(self) -> bool:
+        """Read the file if it changed; return whether it did. Blocks briefly."""
+        if (found := stamp(self._path)) == self._stamp:
+            return False
+        self._stamp = found
+        try:
+            self._switches, self._other = self._read(), Switch()
+        except RecadoError as error:
+            self._other = Switch(owners_only=True)
+            log.error("skills are for owners alone: %s", error)
+        return True
+
+    def of(self, skill: str) -> Switch:
+        """Return the switches of a skill, as they were read last."""
+        return self._switches.get(skill, self._other)
+
+    def put(self, skill: str, switch: Switch) -> None:
+        """Keep the switches of a skill. Raises RecadoError if the file cannot be read. Blocks."""
+        kept = {name: one for name, one in {**self._read(), skill: switch}.items() if one != Switch()}
+        write_private(self._path, _FILE.dump_json(kept, indent=2))
+
+    def apply(self, skill: Skill) -> Skill:
+        """Return a skill as its switches allow."""
+        switch = self.of(skill.name)
+        if switch.off:
+            return replace(skill, tools=(), available=False, reason="it is turned off in the console")
+        if switch.owners_only:
+            tools = tuple(tool.replace(audience="owners") for tool in skill.tools)
+            return replace(skill, tools=tools, audience="owners")
+        return skill
+
+    def _read(self) -> dict[str, Switch]:
+        try:
+            return _FILE.validate_json(self._path.read_bytes())
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            raise RecadoError(
+                f"{self._path} cannot be read ({type(error).__name__}): mend it, or delete it"
+            ) from error
 
 
 def _precedence(skill: Skill) -> tuple[bool, ...]:
@@ -248,13 +301,6 @@ def _limited(tool: Tool, installed: Installed) -> Tool:
         audience=_audience(installed),
         code=installed.sha256,
     )
-
-
-def _is_folder(entry: "os.DirEntry[str]") -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:  # a link that leads to itself
-        return False
 
 
 def _offered_name(tool: str, skill: str, taken: Collection[str]) -> str:

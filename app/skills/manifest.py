@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -20,8 +20,6 @@ MAX_BODY = 256 * 1024
 MAX_ALIASES = 16
 MAX_NESTING = 100
 SAFE_MARKS = 1000
-# Characters of a description in the catalogue line; half of the real ones are shorter than 212.
-CATALOGUE_DESCRIPTION = 300
 
 GATING_NAMESPACES = ("openclaw", "clawdbot", "nanobot", "hermes")
 
@@ -41,30 +39,23 @@ class Manifest:
 
     name: str
     description: str = ""
-    license: str = ""
-    metadata: JSON = None
+    metadata: Mapping[Any, JSON] = field(default_factory=dict)
     body: str = ""
     warnings: tuple[str, ...] = ()
     fields: Mapping[str, JSON] = field(default_factory=dict)
 
-    @property
-    def line(self) -> str:
-        """Return the description for the catalogue: one line, shortened at a word."""
-        return shortened(self.description, CATALOGUE_DESCRIPTION)
-
     def words(self, key: str) -> tuple[str, ...]:
         """Return a list of `metadata`, written as a string ("write_file delete_file") or a YAML list."""
-        return _words(self.metadata.get(key)) if isinstance(self.metadata, dict) else ()
+        return _words(self.metadata.get(key))
 
     def text(self, key: str) -> str:
         """Return one string of `metadata`, "" where it is absent."""
-        value = self.metadata.get(key) if isinstance(self.metadata, dict) else None
+        value = self.metadata.get(key)
         return "" if value is None or isinstance(value, dict | list) else str(value).strip()
 
     def needs(self, key: str) -> tuple[str, ...]:
         """Return the `bins`, `anyBins`, `env` or `os` that it needs, as metadata of other assistants says."""
-        known = self.metadata if isinstance(self.metadata, dict) else {}
-        blocks = [block for name in GATING_NAMESPACES if isinstance(block := known.get(name), dict)]
+        blocks = [block for name in GATING_NAMESPACES if isinstance(block := self.metadata.get(name), dict)]
         if key != "os":
             blocks = [needed for block in blocks if isinstance(needed := block.get("requires"), dict)]
         return tuple(dict.fromkeys(word for block in blocks for word in _words(block.get(key))))
@@ -103,11 +94,11 @@ def read_manifest(content: bytes, folder: str) -> Manifest:
         warnings.append(
             f"the name {name!r} should be lowercase letters, digits and single hyphens, {MAX_NAME} at most"
         )
+    metadata = fields.get("metadata")
     return Manifest(
         name=name,
         description=description,
-        license=_one_line(fields.get("license")),
-        metadata=fields.get("metadata"),
+        metadata=metadata if isinstance(metadata, dict) else {},
         body=body.strip(),
         warnings=tuple(warnings),
         fields=fields,

@@ -5,7 +5,7 @@ import inspect
 from base64 import b64decode, b64encode
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
-from typing import Any, Protocol
+from typing import Any
 
 from app.http.address import FetchError
 from app.http.answers import Fetched
@@ -23,10 +23,8 @@ _HTTP = frozenset({"http.get", "http.post"})
 _ABSENT = object()
 
 
-class Asker(Protocol):
-    """Asks the server something for one call, and waits for the answer."""
-
-    def __call__(self, method: str, *args: JSON) -> Any: ...
+# Asks the server something for one call, by a method and its arguments, and waits for the answer.
+Asker = Callable[..., Any]
 
 
 def serialize_context(context: ToolContext) -> dict[str, JSON]:

@@ -18,8 +18,7 @@ from app.skills.disclosure import SkillFinder, require_chosen
 from app.skills.folder import read_regular
 from app.skills.manifest import may_use_network
 from app.skills.scripts import Script, interpreter_place, packages_folder, scripts_of
-from app.skills.sentences import SENTENCES_FILE, ToolSentences
-from app.skills.skill import Skill
+from app.skills.skill import SENTENCES_FILE, Skill, ToolSentences
 from app.tools import Tool, ToolContext, ToolResult
 from app.tools.files import Files
 from app.tools.paths import PathTraversalError, open_parent, open_to_read

@@ -9,20 +9,30 @@ from pathlib import Path
 from shutil import which
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+)
 
 from app.errors import first_fault
+from app.messages import JSON
 from app.people import Audience
 from app.settings import skill_environment
 from app.skills.folder import KNOWN_FILES, Signature, check_size, read_file, signature, walk
 from app.skills.installed import Installed
-from app.skills.manifest import Manifest, ManifestError, audience_of, load_yaml, read_manifest
+from app.skills.manifest import Manifest, ManifestError, audience_of, load_yaml, read_manifest, shortened
 from app.skills.scripts import Script, scripts_of
-from app.skills.sentences import SENTENCES_FILE, ToolSentences
-from app.skills.tools import SkillTools, read_tools
+from app.skills.tools import TOOL_LISTS, SkillTools, read_tools
 from app.skills.workers import Workers
 from app.tools import Tool
 
+# Characters of a description in the catalogue; half of the real ones are shorter than 212.
+CATALOGUE_DESCRIPTION = 300
 # The skills of this release; its `bundled.txt` names those that run in process.
 RELEASE_SKILLS = Path(__file__).resolve().parents[2] / "skills"
 
@@ -34,14 +44,61 @@ _Phrase = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, 
 _InLanguage = Annotated[tuple[_Phrase, ...], Field(max_length=200)]
 _PHRASES_FILE: TypeAdapter[Any] = TypeAdapter(dict[str, dict[Literal["es", "pt", "en"], _InLanguage]])
 
+InLanguages = dict[str, Annotated[str, StringConstraints(min_length=1, max_length=300)]]
+
+
+class ToolSentences(BaseModel):
+    """Sentences about one tool, by language.
+
+    `ask` is the question on a card before a call, with `{argument}` for its values. When the argument `by`
+    has another value than `usual`, the question is that of `cases` for this value. `source` names the text
+    of others in its results. `arguments` are words for the arguments that the question leaves out.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    ask: InLanguages = Field(default_factory=dict)
+    by: str = ""
+    usual: Any = None
+    cases: dict[str, InLanguages] = Field(default_factory=dict)
+    source: InLanguages = Field(default_factory=dict)
+    arguments: dict[str, InLanguages] = Field(default_factory=dict)
+
+    def question(self, language: str, arguments: Mapping[str, JSON]) -> str:
+        """Return the question about a call, "" when there are no words for it."""
+        value = arguments.get(self.by, self.usual) if self.by else self.usual
+        written = self.ask if value == self.usual else self.cases.get(str(value).lower(), {})
+        return in_language(written, language)
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tools: dict[str, ToolSentences] = Field(default_factory=dict)
+    arguments: dict[str, InLanguages] = Field(default_factory=dict)  # shared by all tools
+
+    def of_tools(self) -> dict[str, ToolSentences]:
+        """Return the sentences by tool, each with the shared words for arguments."""
+        return {
+            name: one.model_copy(update={"arguments": {**self.arguments, **one.arguments}})
+            for name, one in self.tools.items()
+        }
+
+
+# Reads a file as the sentences of each tool.
+SENTENCES_FILE: TypeAdapter[Any] = TypeAdapter(Annotated[_File, AfterValidator(_File.of_tools)])
+
+
+def in_language(written: Mapping[str, str], language: str) -> str:
+    """Return the text in a language, else in English, else in any; "" when there is none."""
+    return written.get(language) or written.get("en") or next(iter(written.values()), "")
+
+
 MOST_FILES = 60
 _OF_THE_CODE = ("scripts/", "assets/", "tests/")
 _SYSTEMS = {"macos": "darwin", "osx": "darwin", "windows": "win32"}
 
-_TOOL_LISTS = ("sensitive", "destructive", "read-only", "idempotent", "harmless", "include")
-_OUR_KEYS = frozenset(f"{word}-tools" for word in _TOOL_LISTS) | {
-    *("timeout-seconds", "script-network", "own-results", "search-results", "settings", "audience")
-}
+_OUR_KEYS = {*TOOL_LISTS, "include-tools", "timeout-seconds", "script-network", "settings", "audience"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +137,6 @@ class Skill:
     files: tuple[str, ...] = ()
     scripts: tuple[Script, ...] = ()
 
-    @property
-    def include_tools(self) -> tuple[str, ...]:
-        """Return the tools of other skills that are wanted beside its own."""
-        return self.manifest.words("include-tools")
-
-    @property
-    def settings(self) -> tuple[str, ...]:
-        """Return the names of the variables that its tools find in `context.settings`."""
-        return self.manifest.words("settings")
-
 
 def load_skill(
     folder: Path,
@@ -116,8 +163,8 @@ def load_skill(
     if not os.path.exists(f"{folder}/scripts/tools.py"):
         found = SkillTools()
     else:
-        whose = {"bundled": bundled, "is_installed": is_installed}
-        found = read_tools(folder, manifest, workers, version, **whose, runs_code=runs_code)
+        own = {"bundled": bundled, "is_installed": is_installed, "runs_code": runs_code}
+        found = read_tools(folder, manifest, workers, version, **own)
     wanted = (f"it needs the package {name}, which is not installed" for name in found.packages)
     lacks = "; ".join(filter(None, (missing(manifest), *wanted)))
     aside = workers.aside(folder, version) if workers is not None else ""
@@ -126,7 +173,7 @@ def load_skill(
     sentences, sentence_warnings = _asset(folder, SENTENCES, SENTENCES_FILE, names)
     return Skill(
         name=manifest.name,
-        description=manifest.line,
+        description=shortened(manifest.description, CATALOGUE_DESCRIPTION),
         folder=folder,
         manifest=manifest,
         tools=found.tools,
@@ -247,10 +294,9 @@ def _asset(
 
 def _metadata_warnings(manifest: Manifest) -> list[str]:
     """Return warnings of keys of ours that are not read where or how they stand: a tool might not ask."""
-    metadata = manifest.metadata
-    if metadata is not None and not isinstance(metadata, dict):
+    read = manifest.metadata
+    if not isinstance(manifest.fields.get("metadata"), dict | None):
         return ["metadata is not read: expected `key: text` lines under it"]
-    read = metadata or {}
     found: list[str] = []
     for key, value in [*manifest.fields.items(), *read.items()]:
         meant = str(key).lower().replace("_", "-")

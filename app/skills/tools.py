@@ -78,13 +78,10 @@ def read_tools(
         for one in found:
             idempotent = options.has("idempotent-tools", one.name)
             call = _call(workers, folder, version, one.function, idempotent) if can_run else _unavailable
-            traits = {
-                "examples": one.examples,
-                "warnings": one.warnings,
-                "code": code,
-                **options.of(one.name),
-            }
-            tools.append(Tool(one.name, one.description, one.schema, call, wants_context=True, **traits))
+            traits = {"examples": one.examples, "warnings": one.warnings, **options.of(one.name)}
+            tools.append(
+                Tool(one.name, one.description, one.schema, call, wants_context=True, code=code, **traits)
+            )
     return SkillTools(
         tuple(tools),
         tuple(faults),
@@ -141,16 +138,16 @@ _TRAITS = {
     "harmless-tools": "harmless",
     "search-results": "permits_addresses",
 }
-_LISTS = (*_TRAITS, "own-results")
+TOOL_LISTS = (*_TRAITS, "own-results")
 _STARRED = {"sensitive-tools", "destructive-tools", "read-only-tools", "own-results"}  # where `*` names all
 
 
 class _Options:
     def __init__(
-        self, manifest: Manifest, tools: Collection[str], *, bundled: bool = False, is_installed: bool = False
+        self, manifest: Manifest, tools: Collection[str], *, bundled: bool, is_installed: bool
     ) -> None:
         self._manifest = manifest
-        self._lists = {key: frozenset(manifest.words(key)) for key in _LISTS}
+        self._lists = {key: frozenset(manifest.words(key)) for key in TOOL_LISTS}
         self._timeout = DEFAULT_TIMEOUT
         stars = {"*"} if any("*" in self._lists[key] for key in _STARRED) else set[str]()
         named = frozenset().union(*self._lists.values()) - stars

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from app.i18n import say
 from app.messages import JSON, Button, Channel
 from app.routing.tool_catalog import ToolCatalog
-from app.skills.sentences import ToolSentences, in_language
+from app.skills.skill import ToolSentences, in_language
 from app.store.approvals import Choice, new_button
 from app.store.outbox import Draft
 from app.text import escape_text, shortened, visible

@@ -60,7 +60,7 @@ async def test_what_the_author_of_a_skill_from_elsewhere_says_of_it_is_text_of_o
     }
     tree = unpack(zipped(files), "https://example.net/tide.zip")
     install_tree(tmp_path, tree)
-    elsewhere = InstalledSkills.of(Settings(_env_file=None, DATA_DIR=tmp_path, sandbox="off"))  # type: ignore[call-arg]
+    elsewhere = InstalledSkills(Settings(_env_file=None, DATA_DIR=tmp_path, sandbox="off"))  # type: ignore[call-arg]
     service = ToolSearch(await loaded(SkillLoader(tmp_path / "own", installed=elsewhere)))
     for listed in (
         await list_categories(context=here(service)),

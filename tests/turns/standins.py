@@ -9,7 +9,7 @@ from app.llm.model import Model, ToolCall
 from app.people import Conversation, Person
 from app.routing.tool_catalog import ToolCatalog
 from app.settings import Settings
-from app.skills.sentences import ToolSentences
+from app.skills.skill import ToolSentences
 from app.store.database import Database
 from app.store.turn_state import InboxMessage, TurnState
 from app.tools import Tool, ToolRegistry, ToolResult

@@ -16,8 +16,7 @@ from app.i18n import LANGUAGES
 from app.messages import JSON
 from app.routing.tool_catalog import ToolCatalog
 from app.skills import RELEASE_SKILLS, SkillLoader
-from app.skills.sentences import ToolSentences
-from app.skills.skill import Skill
+from app.skills.skill import Skill, ToolSentences
 from app.store.media import MediaFolder
 from app.tools import Tool, ToolRegistry
 from app.tools.plain import loads
