@@ -103,7 +103,7 @@ def add_abilities(site: Site) -> None:
     async def entry(request: Request, name: str) -> Response:
         """Show a server of the directory, with a form for the values that it asks for."""
         found = await entry_named(name)
-        inputs = [one for one in found.choice.inputs if not one.secret] if found.choice else []
+        inputs = [one for one in found.inputs.values() if not one.secret]
         return site.render(request, "entry.html", entry=found, inputs=inputs, prefix=PREFIX)
 
     @router.post(f"{HERE}/entry")

@@ -129,7 +129,11 @@ def make_card(tree: Quarantined) -> SkillCard:
     asked = (*manifest.words("settings"), *manifest.needs("env"))
     settings = tuple(dict.fromkeys((*asked, *(name for server in servers for name in server.secrets))))
     named = hosts(tree.files)
-    _require_readable(hosts=len(named), tools=len(tools), variables=len(settings))
+    for what, count in (("hosts", len(named)), ("tools", len(tools)), ("variables", len(settings))):
+        if count > MAX_LISTED:
+            raise QuarantineError(
+                f"it names {count} {what}; at most {MAX_LISTED} are taken, more nobody would read"
+            )
     findings = find(tree.files)
     return SkillCard(
         name=tree.name,
@@ -159,14 +163,6 @@ def quoted(text: str) -> str:
 
 
 _CARD = TypeAdapter(SkillCard)
-
-
-def _require_readable(**counts: int) -> None:
-    for what, count in counts.items():
-        if count > MAX_LISTED:
-            raise QuarantineError(
-                f"it names {count} {what}; at most {MAX_LISTED} are taken, more nobody would read"
-            )
 
 
 def _listed(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:

@@ -19,7 +19,7 @@ from app.i18n import program, say
 from app.installs import sentences
 from app.installs.card_text import PHONE_CHARACTERS, Candidate, CardText, CardWriter
 from app.installs.cards import quoted
-from app.installs.directory import MAX_CHOICES, Directory, build_directory, resolve, resolve_local
+from app.installs.directory import MAX_CHOICES, Directory, resolve, resolve_local
 from app.installs.errors import InstallError
 from app.installs.pipeline import Approval
 from app.installs.plans import Plan
@@ -93,7 +93,7 @@ def build_installs(
 ) -> Installs:
     """Build the installs of a server; `model` translates what authors say, None for none."""
     writer = CardWriter.of(settings, model)
-    installer, directory = ServerInstaller(settings, sandbox, catalog), build_directory(settings, transport)
+    installer, directory = ServerInstaller(settings, sandbox, catalog), Directory(settings, transport)
     return Installs(
         settings.data_dir,
         writer,

@@ -54,17 +54,12 @@ class Directory:
     """
 
     def __init__(
-        self,
-        url: str,
-        data_dir: Path,
-        transport: Transport,
-        *,
-        smithery: Smithery | None = None,
-        clock: Callable[[], float] = time.time,
+        self, settings: Settings, transport: Transport, clock: Callable[[], float] = time.time
     ) -> None:
-        self._registry = Registry(url, transport)
-        self._smithery = smithery
-        self._mirror = Mirror(data_dir / "mcp", self._registry.url)
+        key = settings.smithery_api_key.get_secret_value()
+        self._smithery = Smithery(settings.smithery_url, key, transport) if key else None
+        self._registry = Registry(settings.mcp_registry_url, transport)
+        self._mirror = Mirror(settings.data_dir / "mcp", self._registry.url)
         self._clock = clock
         self._refreshing: asyncio.Task[None] | None = None
         self.trouble = ""  # why the last fetch failed
@@ -173,13 +168,6 @@ class Directory:
         except RegistryError as error:
             self.trouble = str(error)
             log.warning("the list of servers was not brought up to date: %s", error)
-
-
-def build_directory(settings: Settings, transport: Transport) -> Directory:
-    """Build the directory that the settings name."""
-    key = settings.smithery_api_key.get_secret_value()
-    smithery = Smithery(settings.smithery_url, key, transport) if key else None
-    return Directory(settings.mcp_registry_url, settings.data_dir, transport, smithery=smithery)
 
 
 async def resolve(directory: Directory, said: str) -> Entry | list[Entry]:

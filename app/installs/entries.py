@@ -6,7 +6,7 @@ one makes its package unusable.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -99,11 +99,6 @@ class Package:
     arguments: tuple[Variable, ...] = ()
     environment: tuple[Variable, ...] = ()
 
-    @property
-    def inputs(self) -> tuple[Variable, ...]:
-        """The values that a person may give, required or not."""
-        return _inputs((*self.arguments, *self.environment))
-
 
 @dataclass(frozen=True)
 class Remote:
@@ -112,11 +107,6 @@ class Remote:
     url: str
     headers: tuple[Variable, ...] = ()
     secrets: tuple[Variable, ...] = ()
-
-    @property
-    def inputs(self) -> tuple[Variable, ...]:
-        """The values that a person may give, required or not."""
-        return _inputs((*self.secrets, *self.headers))
 
 
 @dataclass(frozen=True)
@@ -151,9 +141,15 @@ class Entry:
         """The name without its namespace."""
         return self.name.partition("/")[2]
 
-
-def _inputs(values: Iterable[Variable]) -> tuple[Variable, ...]:
-    return tuple({one.key: one for value in values for one in value.inputs}.values())
+    @property
+    def inputs(self) -> Mapping[str, Variable]:
+        """The values that a person may give, required or not, by their keys."""
+        values: tuple[Variable, ...] = ()
+        if isinstance(self.choice, Package):
+            values = (*self.choice.arguments, *self.choice.environment)
+        elif self.choice is not None:
+            values = (*self.choice.secrets, *self.choice.headers)
+        return {one.key: one for value in values for one in value.inputs}
 
 
 class _Unusable(RecadoError):

@@ -42,33 +42,35 @@ _CODES: dict[InstallCode, re.Pattern[str]] = {
 }
 _PASSWORD = re.compile(r"://[^/\s@]+@")
 _NOISE = re.compile("|".join(FORMS["noise"]), re.IGNORECASE)
-SCRIPT_PACKAGES_SECONDS = 180.0
+INSTALL_SECONDS = 180.0
 
 
-def missing(kind: str) -> str:
-    """Return the program that is missing to install or start a package of that kind, or ""."""
+def require_programs(kind: str) -> None:
+    """Raise `InstallError` if this machine lacks what installs or starts packages of that kind."""
     if kind == "npm":
-        return next((program for program in ("node", "npm") if shutil.which(program) is None), "")
-    return "" if _pip() else "pip"
+        program = next((program for program in ("node", "npm") if shutil.which(program) is None), "")
+    else:
+        program = "" if _pip() else "pip"
+    if program:
+        code: InstallCode = "NO_NODE" if kind == "npm" else "NO_PIP"
+        raise InstallError(code, f"{program} is not installed on the machine of this assistant")
 
 
-async def install_npm(package: Package, folder: Path, downloads: "Downloads") -> None:
-    """Install a package and its dependencies into `folder`. Raises `InstallError`."""
-    wanted = {"private": True, "dependencies": {package.identifier: package.version}}
-    (folder / "package.json").write_text(json.dumps(wanted), encoding="utf-8")
-    await downloads.run(
-        [shutil.which("npm") or "npm", "install", *FORMS["npm_flags"], "--prefix", str(folder)]
-    )
-    _check_npm_lock(json.loads((folder / "package-lock.json").read_bytes()))
+async def install_package(package: Package, folder: Path, downloads: "Downloads") -> tuple[str, ...]:
+    """Install a package and its dependencies into `folder`, and return what starts it.
 
-
-async def install_pypi(package: Package, folder: Path, downloads: "Downloads") -> None:
-    """Make an environment in `folder` with a package and its dependencies.
-
-    It gets the older SDK where its requirements allow that. Raises `InstallError`.
+    One of PyPI gets the older SDK where its requirements allow that. Raises `InstallError`.
     """
-    wanted = [f"{package.identifier}=={package.version}"]
-    await install_requirements(wanted, folder, downloads, preferred=OLDER_SDK)
+    if package.kind != "npm":
+        wanted = [f"{package.identifier}=={package.version}"]
+        await install_requirements(wanted, folder, downloads, preferred=OLDER_SDK)
+        return _pypi_program(package, folder)
+    described = {"private": True, "dependencies": {package.identifier: package.version}}
+    (folder / "package.json").write_text(json.dumps(described), encoding="utf-8")
+    npm = shutil.which("npm") or "npm"
+    await downloads.run([npm, "install", *FORMS["npm_flags"], "--prefix", str(folder)])
+    _check_npm_lock(json.loads((folder / "package-lock.json").read_bytes()))
+    return _npm_program(package, folder)
 
 
 async def install_requirements(
@@ -104,7 +106,7 @@ async def install_requirements(
         with_pip.rmdir()
 
 
-def npm_program(package: Package, folder: Path) -> tuple[str, ...]:
+def _npm_program(package: Package, folder: Path) -> tuple[str, ...]:
     """Return node and the file that `npx` would start. Raises `InstallError` if there is none."""
     home = folder / "node_modules" / package.identifier
     try:
@@ -121,7 +123,7 @@ def npm_program(package: Package, folder: Path) -> tuple[str, ...]:
     return ("node", f"--max-old-space-size={HEAP_MB}", str(home / file))
 
 
-def pypi_program(package: Package, folder: Path) -> tuple[str, ...]:
+def _pypi_program(package: Package, folder: Path) -> tuple[str, ...]:
     """Return the environment's Python and the script that `uvx` would start. Raises `InstallError`."""
     installed = _installed(folder).get(_normal(package.identifier))
     if installed is None or installed.version != package.version:
@@ -190,19 +192,18 @@ async def install_script_packages(packages: Sequence[str], data_dir: Path, disk:
 
     What a kill leaves is no environment: it lacks the file READY.
     """
-    if program := missing("pypi"):
-        raise InstallError("NO_PIP", f"{program} is not installed on the machine of this assistant")
+    require_programs("pypi")
     folder = packages_folder(data_dir, packages)
     await asyncio.to_thread(_clear, folder)
     scratch = folder.with_name(f".staging-{secrets.token_hex(4)}")
     cache = folder.parent.with_name(".cache")
     scratch.mkdir(mode=0o700)
     try:
-        async with asyncio.timeout(SCRIPT_PACKAGES_SECONDS):
+        async with asyncio.timeout(INSTALL_SECONDS):
             await install_requirements(packages, folder, Downloads(folder, scratch, disk, cache))
         (folder / READY).touch()
     except TimeoutError as error:
-        raise InstallError("TOO_SLOW", f"it took more than {SCRIPT_PACKAGES_SECONDS:.0f} s") from error
+        raise InstallError("TOO_SLOW", f"it took more than {INSTALL_SECONDS:.0f} s") from error
     except (OSError, ValueError, LookupError) as error:
         raise InstallError("FAILED", str(error)) from error
     finally:

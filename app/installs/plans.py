@@ -124,9 +124,8 @@ def make_plan(
     if choice is None:
         reason = entry.reason or Reason("NO_PACKAGE")
         raise InstallError(reason.code, f"{entry.name} cannot be installed", reason.detail)
-    inputs = {one.key: one for one in choice.inputs}
     for key, value in values.items():
-        _check_value(inputs.get(key), key, value)
+        _check_value(entry.inputs.get(key), key, value)
     filler = _Filler(home, workspace, values, folder)
     grants = Grants()
     started: dict[str, Any] = {"version": entry.version}
@@ -147,7 +146,7 @@ def make_plan(
         )
     secrets = tuple(filler.asked.values())
     texts = {"title": entry.title, "description": entry.description}
-    texts |= {one.name: one.description for one in inputs.values()}
+    texts |= {one.name: one.description for one in entry.inputs.values()}
     return Plan(
         name=name,
         registry_id=entry.name,

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from app.installs.errors import InstallError, QuarantineError
@@ -181,7 +181,7 @@ def _unzipped(data: bytes, folder: str) -> tuple[str, dict[str, bytes]]:
             raise QuarantineError(
                 f"it has {size} bytes unpacked; at most {MAX_BYTES // 1024**2} MiB are taken"
             )
-        folders = {parent for path, _ in chosen for parent in _parents(path)}
+        folders = {str(parent) for path, _ in chosen for parent in PurePosixPath(path).parents}
         files: dict[str, bytes] = {}
         for path, info in chosen:
             if path in files or path in folders:
@@ -198,10 +198,6 @@ def _parts(name: str) -> tuple[str, ...]:
     if ".." in parts or not parts or "\\" in name or name.startswith("/"):
         raise QuarantineError(f"the name {_shown(name)} is none of a file in the archive")
     return parts
-
-
-def _parents(path: str) -> list[str]:
-    return [path[:place] for place, sign in enumerate(path) if sign == "/"]
 
 
 def _base(files: list[tuple[str, ...]], folder: str) -> tuple[str, ...]:

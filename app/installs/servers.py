@@ -16,8 +16,8 @@ from typing import Protocol
 
 from app.errors import RecadoError
 from app.installs.entries import Entry
-from app.installs.errors import InstallCode, InstallError
-from app.installs.packages import Downloads, install_npm, install_pypi, missing, npm_program, pypi_program
+from app.installs.errors import InstallError
+from app.installs.packages import INSTALL_SECONDS, Downloads, install_package, require_programs
 from app.installs.pipeline import Approval, InstallPipeline
 from app.installs.plans import Plan, make_plan, read_plan, short_name
 from app.installs.quarantine import keep_plan, kept_plan
@@ -34,7 +34,6 @@ from app.text import visible
 
 log = logging.getLogger(__name__)
 
-INSTALL_SECONDS = 180.0
 _SCRATCH = ".staging-"
 
 
@@ -139,9 +138,7 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
         """Raise `InstallError` for a plan that cannot be installed or run on this machine now."""
         if not plan.kind:
             return
-        if program := missing(plan.kind):
-            code: InstallCode = "NO_NODE" if plan.kind == "npm" else "NO_PIP"
-            raise InstallError(code, f"{program} is not installed on the machine of this assistant")
+        require_programs(plan.kind)
         if refusal := self._sandbox.refusal():
             raise InstallError("NO_SANDBOX", f"code of others runs in the sandbox alone, and {refusal}")
 
@@ -155,7 +152,11 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
         try:
             async with asyncio.timeout(INSTALL_SECONDS):
                 await asyncio.to_thread(_make_folders, home, folder, scratch, *candidate.grants.folders_write)
-                program = await self._fetch(candidate, folder, scratch) if candidate.kind else ()
+                program: tuple[str, ...] = ()
+                if candidate.kind:
+                    await asyncio.to_thread(self._check_possible, candidate)
+                    downloads = Downloads(folder, scratch, self._disk, self.data_dir.absolute() / ".cache")
+                    program = await install_package(candidate.package, folder, downloads)
                 record = await asyncio.to_thread(_record, candidate, approval, folder, program)
             return await asyncio.shield(asyncio.to_thread(self._keep, record, candidate))
         except InstallError:
@@ -166,15 +167,6 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
             raise InstallError("FAILED", f"{type(error).__name__}: {error}") from error
         finally:
             await asyncio.shield(asyncio.to_thread(self._tidy_one, home))
-
-    async def _fetch(self, plan: Plan, folder: Path, scratch: Path) -> tuple[str, ...]:
-        await asyncio.to_thread(self._check_possible, plan)
-        downloads = Downloads(folder, scratch, self._disk, self.data_dir.absolute() / ".cache")
-        if plan.kind == "npm":
-            await install_npm(plan.package, folder, downloads)
-            return npm_program(plan.package, folder)
-        await install_pypi(plan.package, folder, downloads)
-        return pypi_program(plan.package, folder)
 
     def _keep(self, record: InstalledServer, plan: Plan) -> InstalledServer:
         """Write the record, from which moment it is installed, and return it."""

@@ -9,7 +9,7 @@ import pytest
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 
 from app.http.transport import Transport
-from app.installs.directory import FRESH_SECONDS, Directory, build_directory, resolve, resolve_local
+from app.installs.directory import FRESH_SECONDS, Directory, resolve, resolve_local
 from app.installs.entries import Entry, Remote, read_entry
 from app.installs.errors import RegistryError
 from app.settings import Settings
@@ -52,7 +52,7 @@ async def opened(
     made: list[Directory] = []
 
     def open_directory(url: str = registry.url) -> Directory:
-        made.append(Directory(url, tmp_path, transport, clock=clock))
+        made.append(Directory(settings_of(tmp_path, MCP_REGISTRY_URL=url), transport, clock))
         return made[-1]
 
     yield open_directory
@@ -335,7 +335,7 @@ async def both(
 
     def open_directory(**variables: str) -> Directory:
         settings = settings_of(tmp_path, **{**tides.settings, **smithery.settings, **variables})
-        made.append(build_directory(settings, transport))
+        made.append(Directory(settings, transport))
         return made[-1]
 
     yield open_directory
@@ -395,7 +395,7 @@ async def test_a_server_there_gets_the_owners_key_as_a_secret_and_one_that_runs_
     assert there.url == "https://server.smithery.ai/@ana/harbours/mcp"
     key = ("Authorization", "Bearer ${SERVER_SMITHERY_API_KEY}")
     assert [(header.name, header.value) for header in there.headers] == [key]
-    assert [(one.required, one.secret) for one in there.inputs] == [(True, True)]
+    assert [(one.required, one.secret) for header in there.headers for one in header.inputs] == [(True, True)]
     assert elsewhere.headers == ()
     assert await reason(directory, "ai.smithery.local/shells") == "OTHER_KIND"
     assert await reason(directory, "ai.smithery.eva/piers") == "OTHER_KIND"

@@ -34,7 +34,7 @@ def remote(**more: Any) -> Entry:
 
 def needed(found: Entry) -> tuple[Variable, ...]:
     """The values that a person must give before it can run."""
-    given = found.choice.inputs if found.choice is not None else ()
+    given = found.inputs.values()
     return tuple(one for one in given if one.required and not one.default)
 
 

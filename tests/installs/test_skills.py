@@ -288,7 +288,7 @@ def test_a_record_that_is_none_is_left_out_and_named(tmp_path: Path, caplog: Any
 
 def test_a_tool_of_other_code_is_another_tool_to_a_yes(tmp_path: Path) -> None:
     mended = TOOLS.replace(b"return station", b"return station + station")
-    installed = InstalledSkills.of(settings_of(tmp_path))
+    installed = InstalledSkills(settings_of(tmp_path))
     first, second = (
         installed.load(
             install_tree(tmp_path, tree_of(files={"scripts/tools.py": code})), release=tmp_path, workers=None
