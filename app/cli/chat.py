@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 import typer
 
 from app.cli.database import make_data_folder, read_records
-from app.cli.output import command_settings, group
+from app.cli.output import command_settings, group, show
 from app.cli.server import ANSWER_SECONDS, RunningServer, check_database, find_server
 from app.errors import RecadoError
 from app.settings import Settings
@@ -72,7 +72,7 @@ def chat(
 async def _converse(settings: Settings, server: RunningServer | None, *, interactive: bool) -> int:
     async with _in_process(settings) if server is None else _with_server(server) as talk:
         if interactive:
-            _note("Write a message; exit or Ctrl-D leaves.")
+            show("Write a message; exit or Ctrl-D leaves.", err=True)
         return await Conversation(settings, talk, interactive=interactive).run()
 
 
@@ -101,7 +101,7 @@ async def _with_server(server: RunningServer) -> AsyncIterator[Talk]:
         answer = await asyncio.to_thread(server.ask, "terminal/replies", asked, seconds=limit)
         return [str(reply) for reply in answer["replies"]]
 
-    _note(f"Talking to the server at {server.url}.")
+    show(f"Talking to the server at {server.url}.", err=True)
     yield Talk(say, replies)
 
 
@@ -161,7 +161,7 @@ class Conversation:
                     if not await self._read(open_lines):
                         return True
         except TimeoutError:
-            _note(f"No answer within {self._patience:g} s; it will be shown when it comes.")
+            show(f"No answer within {self._patience:g} s; it will be shown when it comes.", err=True)
             return False
 
     async def _show_replies_until(self, work: Coroutine[Any, Any, T]) -> T:
@@ -226,7 +226,3 @@ def open_lines(conn: Connection) -> int:
         " WHERE c.channel = 'terminal' AND i.done_at IS NULL AND coalesce(t.state, '') <> 'parked'"
     ).fetchone()
     return int(row[0])
-
-
-def _note(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)  # noqa: T201

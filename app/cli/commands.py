@@ -21,9 +21,8 @@ _MODULES = {
     "app.cli.skills": ("skills",),
     "app.cli.mcp": ("mcp",),
     "app.cli.tools": ("catalog", "route"),
-    "app.cli.trace": ("trace", "usage"),
+    "app.cli.trace": ("trace", "usage", "audit"),
     "app.cli.db": ("db",),
-    "app.cli.audit": ("audit",),
     "app.cli.evaluation": ("eval",),
     "app.cli.knowledge": ("knowledge", "templates"),
 }

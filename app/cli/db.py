@@ -38,7 +38,7 @@ def move(
     read_records(source, _step)
     with opening(source), opening(moved.database):
         move_rows(source, moved.database, show)
-    address = _without_password(moved)
+    address = re.sub(r"(://[^:@/]*):[^@/]+@", r"\1:PASSWORD@", moved.database_url)
     hidden = " (with the password in place of PASSWORD)" if "PASSWORD@" in address else ""
     show(
         f"\nEverything is in {shown(moved.database)} now. Write into .env{hidden}, then start the server:\n"
@@ -55,10 +55,6 @@ def _moved_to(settings: Settings, to: str) -> Settings:
     except ValueError as error:
         raise ConfigurationError(str(error).replace("DATABASE_URL", "--to")) from None
     return moved
-
-
-def _without_password(settings: Settings) -> str:
-    return re.sub(r"(://[^:@/]*):[^@/]+@", r"\1:PASSWORD@", settings.database_url)
 
 
 @db_commands.command()

@@ -19,7 +19,7 @@ from app.errors import RecadoError
 from app.http.transport import Transport
 from app.i18n import lazy, program
 from app.installs.card_text import CardWriter
-from app.installs.directory import FIRST_SECONDS, MAX_CHOICES, Directory, build_directory
+from app.installs.directory import FIRST_SECONDS, MAX_CHOICES, Directory
 from app.installs.entries import Entry
 from app.installs.errors import InstallError, RegistryError
 from app.installs.pipeline import Approval
@@ -337,7 +337,7 @@ async def _install(
 @asynccontextmanager
 async def _directory(settings: Settings) -> AsyncIterator[Directory]:
     transport = Transport()
-    directory = build_directory(settings, transport)
+    directory = Directory(settings, transport)
     try:
         yield directory
     finally:

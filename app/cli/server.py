@@ -3,7 +3,6 @@
 import asyncio
 import os
 import socket
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -133,7 +132,7 @@ def serve(
     asyncio.run(check_database(settings.database, shared=settings.role != "all"))
     make_data_folder(settings.data_dir)
     for hint in filter(None, hints):
-        print(hint, file=sys.stderr, flush=True)  # noqa: T201
+        show(hint, err=True)
     from app.doctor import examine_parts
     from app.main import create_app
     from app.server import serve

@@ -50,7 +50,7 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|git@")
 
 def read_skills(settings: Settings) -> SkillLoader:
     """Load all skills as a server does, without running their code."""
-    loader = SkillLoader(settings.skills_dir, installed=InstalledSkills.of(settings), runs_code=False)
+    loader = SkillLoader(settings.skills_dir, installed=InstalledSkills(settings), runs_code=False)
     loader.refresh()
     return loader
 

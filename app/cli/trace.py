@@ -1,4 +1,4 @@
-"""`recado trace` and `recado usage`: turns with their prompts, and what they and their messages cost."""
+"""`recado trace`, `usage` and `audit`: turns with their prompts, what they cost, and who did what."""
 
 import json
 import re
@@ -15,11 +15,14 @@ from app.errors import RecadoError
 from app.i18n import program
 from app.messages import JSON
 from app.settings import Settings, TokenPrice
-from app.store import billing, traces
+from app.store import audit, billing, traces
+from app.store.audit import AuditRow
 from app.store.traces import CallTrace, TurnLine
 from app.text import visible
 
 commands = group()
+audit_commands = group(help="Who did what: a chain of rows.")
+commands.add_typer(audit_commands, name="audit")
 
 
 @commands.command()
@@ -135,3 +138,28 @@ def _usage_text(used: Mapping[str, Any]) -> str:
             cells = [(name, one["messages"], one["tokens"], f"{one['cost']:.3f}") for name, one in rows]
             lines += ["", table((first, *head), cells)]
     return "\n".join(lines)
+
+
+@audit_commands.command("list")
+def audit_list() -> None:
+    """Show what was done last, the newest first."""
+    location = command_settings().database
+    rows: list[AuditRow] = read_records(location, lambda conn: audit.listing(conn, 1), none=[])
+    head = ("NUMBER", "WHEN", "WHO", "WHAT", "ABOUT")
+    show(table(head, [(row.seq, moment(row.at), row.actor, row.action, row.subject) for row in rows]))
+
+
+@audit_commands.command("verify")
+def audit_verify(
+    head: Annotated[str, typer.Option(help="A head from an earlier run or from the log.")] = "",
+) -> None:
+    """Check that no row was changed or taken out; status 1 if one was.
+
+    Only a head that was kept elsewhere can show that the newest rows are still there.
+    """
+    if head and not re.fullmatch(r"0:|[1-9]\d*:[0-9a-f]{64}", head, re.ASCII):
+        raise typer.BadParameter("a head is a number of rows and a hash: 12:3f0a…")
+    now, fault = read_records(command_settings().database, lambda conn: audit.verify(conn, head))
+    if fault:
+        raise RecadoError(f"the audit is broken: {fault}")
+    show(f"The audit is whole: {now.partition(':')[0]} rows.\nKeep its head elsewhere: {now}")
