@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import structlog
@@ -328,18 +327,11 @@ def _jobs(
     settings: Settings, scheduler: TurnScheduler, store: Database, must_stop: asyncio.Event
 ) -> "ConversationJobs | None":
     """Return what brings conversations to this process on PostgreSQL; None on SQLite."""
-    if isinstance(settings.database, Path):
+    if not settings.on_postgres:
         return None
     from app.turns.jobs import ConversationJobs
 
-    return ConversationJobs(
-        scheduler,
-        store,
-        settings.database,
-        at_once=settings.concurrent_turns,
-        reconcile_seconds=settings.send_reconcile_seconds,
-        must_stop=must_stop,
-    )
+    return ConversationJobs(scheduler, store, settings, must_stop)
 
 
 def _remote_hints(store: Database, look_again: asyncio.Event) -> "HintPublisher":

@@ -13,6 +13,7 @@ from app.messages import Accepted, Channel, Refused, SendResult, Unknown
 from app.store import alerts, delivery, handovers, outbox, people
 from app.store.database import Connection, Database
 from app.store.outbox import NextSend, OutboxRow
+from app.tasks import end_tasks
 from app.text import Private
 from app.turns.limits import Limits
 
@@ -80,9 +81,7 @@ class Sender:
     async def end(self, person: str) -> None:
         """Send nothing more to a person who was erased; a request that is under way cannot be recalled."""
         if person in self._lanes:
-            _, task = self._lanes[person]
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            await end_tasks(self._lanes[person][1])
 
     async def close(self, seconds: float) -> None:
         """Let requests under way end, then stop; the rest stays in its rows."""
@@ -91,10 +90,8 @@ class Sender:
         for event, _ in self._lanes.values():
             event.set()
         if tasks:
-            _, late = await asyncio.wait(tasks, timeout=seconds)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
+            await asyncio.wait(tasks, timeout=seconds)
+            await end_tasks(*tasks)
 
     async def _serve(self, person: str, event: asyncio.Event) -> None:
         try:

@@ -180,13 +180,11 @@ class _PinnedBackend(httpcore2.AsyncNetworkBackend):
         """Raises FetchError NO_SUCH_HOST, or NOT_PUBLIC where a single one of its addresses is not."""
         try:
             async with asyncio.timeout(timeout):
-                return await self._connect(await self._addresses(host, port), port)
+                is_allowed = self._allowed is None or (host, port) in self._allowed
+                addresses = await addresses_of(self._resolve, host, port, is_allowed=is_allowed)
+                return await self._connect(addresses, port)
         except TimeoutError as error:
             raise httpcore2.ConnectTimeout from error
-
-    async def _addresses(self, host: str, port: int) -> list[str]:
-        is_allowed = self._allowed is None or (host, port) in self._allowed
-        return await addresses_of(self._resolve, host, port, is_allowed=is_allowed)
 
     async def _connect(self, addresses: Sequence[str], port: int) -> httpcore2.AsyncNetworkStream:
         for ip in addresses[:-1]:

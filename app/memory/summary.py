@@ -24,6 +24,7 @@ from app.store.journal import Tokens
 from app.store.summaries import Unfolded
 from app.store.tool_statistics import day_of
 from app.store.turn_state import Exchange, Parts
+from app.tasks import end_tasks
 
 log = structlog.get_logger(__name__)
 
@@ -77,9 +78,7 @@ class Summarizer:
             self._task = asyncio.create_task(self._fold_all(), name="fold summaries")
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await end_tasks(self._task)
 
     async def _fold_all(self) -> None:
         while taken := await self._store.tx(lambda conn: summaries.begin(conn, time.time())):

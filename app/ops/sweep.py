@@ -18,6 +18,7 @@ from app.ops.private_log import forget_old
 from app.schedule.alarm import Reminders
 from app.store import Store, approvals, disk_space, inbox, media, outbox, personal_data, retention
 from app.store.database import Connection
+from app.tasks import end_tasks
 from app.turns.scheduler import Carrier
 
 log = structlog.get_logger(__name__)
@@ -61,9 +62,7 @@ class Sweep:
         self._task = asyncio.create_task(self._run(), name="sweep")
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await end_tasks(self._task)
 
     async def _run(self) -> None:
         while True:

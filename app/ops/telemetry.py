@@ -15,6 +15,7 @@ from app import __version__
 from app.store import traces
 from app.store.database import Connection, Database
 from app.store.traces import CallTrace, Step, TurnHead
+from app.tasks import end_tasks
 
 log = structlog.get_logger(__name__)
 
@@ -50,8 +51,7 @@ class Telemetry:
 
     async def stop(self) -> None:
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await end_tasks(self._task)
             await asyncio.to_thread(self._provider.shutdown)
 
     async def _run(self) -> None:

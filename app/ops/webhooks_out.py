@@ -15,6 +15,7 @@ from app.settings import OutboundWebhook
 from app.store import alerts, events
 from app.store.database import Database
 from app.store.events import Delivery
+from app.tasks import end_tasks
 
 log = structlog.get_logger(__name__)
 
@@ -45,9 +46,7 @@ class WebhooksOut:
         ]
 
     async def stop(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end_tasks(*self._tasks)
 
     async def _run(self, url: str) -> None:
         """Deliver to one address, for ever: a slow one holds up no other."""

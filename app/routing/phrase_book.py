@@ -24,6 +24,7 @@ from app.security import write_private
 from app.skills.folder import read_regular
 from app.store import people
 from app.store.database import Database
+from app.tasks import end_tasks
 
 log = structlog.get_logger(__name__)
 
@@ -69,9 +70,7 @@ class PhraseBook:
             self._task = asyncio.create_task(self._write_all(*self._writer), name="write example phrases")
 
     async def close(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await end_tasks(self._task)
 
     def read(self, snapshot: CatalogSnapshot) -> Phrases:
         """Return the phrases of the tools whose authors wrote none, as these are described now. Blocks."""

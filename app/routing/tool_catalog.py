@@ -25,6 +25,7 @@ from app.skills.disclosure import LOAD_SKILL, READ_SKILL_FILE, narrowed, place, 
 from app.skills.script_tool import RUN_SKILL_SCRIPT, ScriptRunner
 from app.skills.script_tool import SENTENCES as SCRIPT_SENTENCES
 from app.skills.skill import Skill, ToolSentences
+from app.tasks import end_tasks
 from app.tools import Tool, ToolRegistry
 from app.tools.files import Files
 from app.tools.limits import DaemonThreads
@@ -154,9 +155,7 @@ class ToolCatalog:
 
     async def close(self) -> None:
         """End the refreshes under way."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end_tasks(*self._tasks)
         await self.phrase_book.close()
 
     async def _refresh(self) -> None:

@@ -20,6 +20,7 @@ from app.store.database import Connection, Database
 from app.store.outbox import WINDOW_SECONDS, Draft, written_at
 from app.store.ownership import HasAccessRules
 from app.store.schedules import Due, Firing, Schedule
+from app.tasks import end_tasks
 from app.text import Private
 
 log = structlog.get_logger(__name__)
@@ -76,8 +77,7 @@ class Reminders:
     async def stop(self) -> None:
         if self._task is not None:
             self._alarm_clock.shutdown(wait=False)
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await end_tasks(self._task)
 
     def look(self) -> None:
         """Look at the rows now: one was made or changed, or it is time."""

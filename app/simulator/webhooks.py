@@ -16,6 +16,7 @@ from app.messages import JSON
 from app.people import SimulatedPerson
 from app.simulator.faults import Faults, status_error
 from app.simulator.media import MEDIA_KINDS
+from app.tasks import end_tasks
 
 ANSWER_SECONDS = 20.0
 BUSINESS_ID, BUSINESS_NUMBER = "100000000000001", "15550100100"
@@ -75,10 +76,7 @@ class WebhookPoster:
 
     async def stop(self) -> None:
         """End the tasks and drop what waits: the history knows what was not taken."""
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(*self._tasks.values())
         if self._endpoint is not None:
             await self._endpoint.close()
             self._endpoint = None

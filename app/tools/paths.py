@@ -105,9 +105,9 @@ def _enter(parent: int, name: str, create: bool) -> int:
     return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
 
 
-def open_regular(name: str, flags: int, parent: int, mode: int = 0o644) -> int:
+def open_regular(name: str, flags: int, parent: int) -> int:
     """Open a plain file: no link, folder, pipe or device."""
-    descriptor = os.open(name, flags | os.O_NOFOLLOW, mode, dir_fd=parent)
+    descriptor = os.open(name, flags | os.O_NOFOLLOW, 0o644, dir_fd=parent)
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
     os.close(descriptor)

@@ -281,11 +281,11 @@ def _texts(values: JSON) -> tuple[str, ...]:
 
 
 def _signatures(one: Round) -> list[bytes]:
-    """Spell the calls of a round in one way, however the model wrote their arguments."""
     return sorted(map(_signature, one.calls))
 
 
 def _signature(call: ToolCall) -> bytes:
+    """Spell a call in one way, however the model wrote its arguments."""
     arguments = call.arguments
     with suppress(ValueError, TypeError):  # no JSON, or integers of more than 64 bits
         read = loads(arguments) if isinstance(arguments, str) else arguments

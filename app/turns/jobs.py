@@ -18,9 +18,11 @@ from procrastinate.manager import JobManager, NotificationCallback
 
 from app.errors import StoreError
 from app.messages import Wakeable
+from app.settings import Settings
 from app.store import workers
 from app.store.database import Connection, Database
 from app.store.postgres import NETWORK
+from app.tasks import end_tasks
 from app.turns.scheduler import TurnScheduler
 
 log = structlog.get_logger(__name__)
@@ -38,20 +40,13 @@ class ConversationJobs:
     """
 
     def __init__(
-        self,
-        scheduler: TurnScheduler,
-        store: Database,
-        address: str,
-        *,
-        at_once: int,
-        reconcile_seconds: float,
-        must_stop: asyncio.Event,
+        self, scheduler: TurnScheduler, store: Database, settings: Settings, must_stop: asyncio.Event
     ) -> None:
         self._scheduler = scheduler
         self._store = store
-        self._address = address
-        self._at_once = at_once + at_once // WAITING_SHARE + 1
-        self._reconcile = reconcile_seconds
+        self._address = str(settings.database)
+        self._at_once = settings.concurrent_turns + settings.concurrent_turns // WAITING_SHARE + 1
+        self._reconcile = settings.send_reconcile_seconds
         self._must_stop = must_stop
         self._heartbeat: workers.Heartbeat | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -59,7 +54,6 @@ class ConversationJobs:
 
     @property
     def running(self) -> int:
-        """Return how many turns run in this process now."""
         return self._scheduler.running
 
     async def register(self, *, alone: bool) -> None:
@@ -205,9 +199,7 @@ class HintPublisher:
         self._task = asyncio.create_task(self._forward(), name="hints")
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await end_tasks(self._task)
 
     def wake(self, person: str) -> None:
         """Say that a person may have something to be sent."""

@@ -17,6 +17,7 @@ from app.store.database import Connection, new_id
 from app.store.journal import TurnGone
 from app.store.media import MediaFolder
 from app.store.turns import Pause, Ready, UnreadFiles
+from app.tasks import end_tasks
 from app.tools import ExecutionEngine
 from app.turns.approvals import Authorizer
 from app.turns.attachments import AttachmentReader
@@ -89,7 +90,7 @@ class Carrier(Protocol):
 
 
 class TurnScheduler:
-    """Brings turns to `TurnRunner`.
+    """The `Carrier` that brings turns to `TurnRunner` in this process.
 
     A wake is a hint: a lane reads from the rows what there is to do, and ends only when there is nothing and
     no hint came meanwhile. With `leaves_pauses` it also ends before a long pause, after which the sweep finds
@@ -124,7 +125,6 @@ class TurnScheduler:
 
     @property
     def running(self) -> int:
-        """Return how many turns run now."""
         return sum(1 for lane in self._lanes.values() if lane.turn)
 
     @property
@@ -133,7 +133,6 @@ class TurnScheduler:
         return [*self._lanes]
 
     def wake(self, conversation: str) -> None:
-        """Say that a conversation may have something to do."""
         if self._closing:
             return
         lane = self._lanes.get(conversation)
@@ -143,7 +142,6 @@ class TurnScheduler:
         lane.dirty.set()
 
     def message_stored(self, conversation: str) -> None:
-        """Say that a message was committed for a conversation."""
         self.wake(conversation)
 
     def hint(self, conversation: str) -> bool:
@@ -162,18 +160,15 @@ class TurnScheduler:
             await asyncio.wait({lane.task})
 
     def look(self) -> None:
-        """Make each running turn check whether it is to stop."""
         for conversation, lane in self._lanes.items():
             if lane.turn:
                 self.wake(conversation)
 
     async def end(self, conversations: Iterable[str]) -> None:
-        """End what runs in conversations that are gone, and return once it has ended."""
         lanes = [self._lanes[one] for one in conversations if one in self._lanes]
-        await _ended(*(task for lane in lanes for task in (lane.attempt, lane.reading)))
+        await end_tasks(*(task for lane in lanes for task in (lane.attempt, lane.reading)))
 
     async def close(self, seconds: float) -> None:
-        """Take up nothing more, wait for the turns that run, and give back unfinished what is left."""
         self._closing = True
         lanes = dict(self._lanes)
         self.unfinished += lanes
@@ -183,7 +178,7 @@ class TurnScheduler:
         tasks = [lane.task for lane in lanes.values() if lane.task is not None]
         if tasks:
             await asyncio.wait(tasks, timeout=seconds)
-            await _ended(*tasks)
+            await end_tasks(*tasks)
             try:
                 async with asyncio.timeout(RELEASE_SECONDS):
                     await self._store.tx(lambda conn: turns.release(conn, [*lanes]))
@@ -208,7 +203,7 @@ class TurnScheduler:
                 elif (found is None or not found.more) and not lane.dirty.is_set():
                     break  # no await between this check and leaving
         finally:
-            await _ended(lane.reading)
+            await end_tasks(lane.reading)
             self._lanes.pop(conversation, None)
 
     def _read_files(self, unread: UnreadFiles, lane: _Lane) -> None:
@@ -273,7 +268,7 @@ class TurnScheduler:
             try:
                 await self._until_done(conversation, lane, lane.attempt)
             finally:
-                await _ended(lane.attempt)
+                await end_tasks(lane.attempt)
                 lane.turn, lane.attempt = "", None
 
     async def _until_done(self, conversation: str, lane: _Lane, attempt: "asyncio.Task[None]") -> None:
@@ -323,15 +318,6 @@ class TurnScheduler:
         except Exception as fault:
             log.error("turn not postponed", turn=turn, error=f"{type(fault).__name__}: {fault}")
             await asyncio.sleep(RETRY_SECONDS)  # the disk is in trouble: the lane tries again
-
-
-async def _ended(*tasks: "asyncio.Task[None] | None") -> None:
-    """Cancel what still runs, and wait for its end."""
-    left = [task for task in tasks if task is not None and not task.done()]
-    for task in left:
-        task.cancel()
-    if left:
-        await asyncio.gather(*left, return_exceptions=True)
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> None:

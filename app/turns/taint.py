@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from urllib.parse import unquote
 
 from app.http.address import PORTS, Address, FetchError
@@ -125,17 +126,10 @@ def listed_addresses(data: JSON) -> list[str]:
         elif isinstance(value, dict):
             left += reversed(value.values())
             url = value.get("url")
-            if isinstance(url, str) and len(url) <= LONGEST_FOUND and (address := _fetched(url)):
-                found[address] = None
+            if isinstance(url, str) and len(url) <= LONGEST_FOUND:
+                with suppress(FetchError):  # as it would be requested, if it ever is
+                    found[Address.parse(url).url] = None
     return list(found)
-
-
-def _fetched(url: str) -> str:
-    """Return the address as it would be requested, "" for one that never is."""
-    try:
-        return Address.parse(url).url
-    except FetchError:
-        return ""
 
 
 def _words(text: str) -> set[str]:

@@ -85,7 +85,8 @@ class ToolCalls:
         """
         run = partial(self._run_one, turn, number, begun, decisions)
         due = [call for call in calls if call.id not in decisions.laid_aside]
-        first = [call for call in due if self._changes_person(call)]
+        tools = self._services.tools
+        first = [call for call in due if (tool := tools.tool(call.name)) and tool.changes_person]
         together = [call for call in due if call not in first]
         results: dict[str, CallResult | None] = {}
         for call in first:
@@ -97,10 +98,6 @@ class ToolCalls:
                 raise result  # once all have ended, each with its result
             results[call.id] = result
         return {id: result for id, result in results.items() if result is not None}
-
-    def _changes_person(self, call: ToolCall) -> bool:
-        tool = self._services.tools.tool(call.name)
-        return tool is not None and tool.changes_person
 
     async def _run_one(
         self, turn: TurnContext, number: int, begun: frozenset[str], decisions: Decisions, call: ToolCall

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import structlog
 
 from app.messages import Channel
+from app.tasks import end_tasks
 
 log = structlog.get_logger(__name__)
 
@@ -34,9 +35,7 @@ class TypingIndicator:
             ended.set()
 
     async def close(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end_tasks(*self._tasks)
 
 
 async def _show(channel: Channel, message_id: str, ended: asyncio.Event) -> None:
