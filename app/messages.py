@@ -24,7 +24,8 @@ class FollowUp:
 
     `about`: the text, name or number of what was changed ("delete it"). `undo`: the sentence that undoes it.
     `numbers`: of the lines that were listed ("the second one"). `choices`: exact names of which the person is
-    asked for one. `hours`: two hours ("05:00") of which the person is asked for one.
+    asked for one. `hours`: two hours ("05:00") of which the person is asked for one. `within`: the list that
+    it was about, by the name that the person sees.
     """
 
     about: str = ""
@@ -32,6 +33,7 @@ class FollowUp:
     numbers: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
     hours: tuple[str, ...] = ()
+    within: str = ""
 
 
 def seconds_in(header: str | None) -> float | None:

@@ -252,19 +252,19 @@ class ScheduleService:
         """
         person, key = _asker(context), context.idempotency_key
 
-        def write(conn: Connection) -> Schedule | Sequence[Schedule] | str:
+        def write(conn: Connection) -> Schedule | ToolResult | str:
             if (done := schedules.changed_by(conn, person.id, key)) is not None:
                 return done
             found = find(conn, person.id, reminder, context)
             is_clear = len(found) == 1 and not names_part(found[0], reminder)
-            return act(conn, found[0]) if is_clear else found
+            others = schedules.active(conn, person.id) if not found and reminder else ()
+            return act(conn, found[0]) if is_clear else _not_one(person, reminder, found, others)
 
         done = await self._store.tx(write)
         if isinstance(done, str):
             return refusal(person.language, done)
-        if not isinstance(done, Schedule):
-            return _not_one(person, reminder, done)
-        self._reminders.look()
+        if isinstance(done, Schedule):
+            self._reminders.look()
         return done
 
     async def _read(self, person: Person, when: str) -> Reading:
@@ -483,13 +483,17 @@ def _marked(result: ToolResult, shown: Sequence[Schedule]) -> ToolResult:
     return result.with_meta(outside=True) if any(one.taint for one in shown) else result
 
 
-def _not_one(person: Person, wanted: str, found: Sequence[Schedule]) -> ToolResult:
-    if not found and not wanted:
-        return refusal(person.language, "NOTHING_TOLD")
-    if not found:
-        return refusal(person.language, "REMINDER_NOT_FOUND", reminder=wanted[:80])
-    refused = refusal(person.language, "AMBIGUOUS", lines=_lines(found[:_MOST_NAMED], person))
-    return _marked(refused.with_meta(numbers=[one.number for one in found[:_MOST_NAMED]]), found)
+def _not_one(
+    person: Person, wanted: str, found: Sequence[Schedule], others: Sequence[Schedule]
+) -> ToolResult:
+    """Return why not one is meant, with those that may be: of none `found` the `others`."""
+    if not found and not others:
+        return refusal(person.language, "NO_REMINDERS" if wanted else "NOTHING_TOLD")
+    code, shown = ("AMBIGUOUS", found) if found else ("REMINDER_NOT_FOUND", others)
+    more = "\n…" if len(shown) > _MOST_NAMED else ""
+    shown = shown[:_MOST_NAMED]
+    refused = refusal(person.language, code, reminder=wanted[:80], lines=_lines(shown, person) + more)
+    return _marked(refused.with_meta(numbers=[one.number for one in shown]), shown)
 
 
 def _asker(context: ToolContext) -> Person:
@@ -555,9 +559,10 @@ _REFUSALS: dict[str, _Words] = {
         say(language, "Say it again with the hour as 08:00 or 20:00."),
     ),
     "REMINDER_NOT_FOUND": lambda language, values: (
-        say(language, "I found no reminder “{reminder}”.", **values),
-        say(language, "See the numbers in the list of reminders."),
+        say(language, "I found no reminder with the words “{reminder}”. Your reminders:\n{lines}", **values),
+        say(language, "Which one? Say its number."),
     ),
+    "NO_REMINDERS": lambda language, _: (say(language, "You have no reminders."), ""),
     "AMBIGUOUS": lambda language, values: (
         say(language, "Reminders that may be meant:\n{lines}", **values),
         say(language, "Which one? Say its number."),

@@ -269,6 +269,7 @@ def follow_up_of(result: ToolResult) -> FollowUp:
         _texts(told.get("numbers")) or _texts([row["number"] for row in listed]),
         _texts(told.get("choices")),
         _texts(told.get("hours")),
+        within[:LONGEST_RECEIPT] if isinstance(within := data.get("list"), str) else "",
     )
 
 

@@ -159,7 +159,7 @@ async def test_small_talk_is_answered_fittingly() -> None:
         ("pt", "obrigada viu", "De nada"),
         ("pt", "eae blz", "Olá"),
         ("en", "yes", "I am not waiting for an answer"),
-        ("pt", "deixa pra lá", "Tudo bem, deixa pra lá."),
+        ("pt", "deixa pra lá", "Tudo bem, não mudei nada."),
         ("pt", "tá bom", "👍"),
         ("es", "perdón", "¡No hay problema!"),
         ("en", "what can u do", "I am an assistant"),

@@ -134,3 +134,8 @@ def test_a_number_means_what_it_stood_at_when_the_list_was_last_shown(ana) -> No
     check(["5"], "cosas", context=ana)
     assert show("cosas", context=ana)["summary"].splitlines()[1:] == ["1. uno", "2. cuatro", "", "✓ cinco"]
     assert show("cosas", context=ana)["numbers"] == [1, 2]
+
+
+def test_two_things_are_found_although_an_and_is_within_one(ana) -> None:
+    add(["salt and vinegar chips", "paper towels", "milk"], context=ana)
+    assert take(["salt and vinegar chips and paper towels"], context=ana)["open"] == ["milk"]

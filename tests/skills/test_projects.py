@@ -87,10 +87,14 @@ def test_due_dates_are_read_from_words_and_sort_the_list(house) -> None:
 
 
 def test_an_archived_project_is_laid_aside_and_comes_back(house) -> None:
-    assert update("casa", status="archived", context=house)["summary"] == "✓ Proyecto archivado: Casa"
+    archived = "✓ Proyecto archivado: Casa\nSiguen pendientes en él: 2"
+    assert update("casa", status="archived", context=house)["summary"] == archived
     assert [one["name"] for one in projects(context=house)["projects"]] == ["Viaje a Perú"]
     assert [one["name"] for one in projects("archived", context=house)["projects"]] == ["Casa"]
     assert open_tasks(house) == ["comprar pasajes"]
+    update("viaje", status="archived", context=house)
+    assert len(open_tasks(house)) == 3  # with none in work, those laid aside are shown
+    update("viaje", status="active", context=house)
     assert update("casa", status="active", context=house)["summary"] == "✓ Proyecto activo otra vez: Casa"
     assert len(open_tasks(house)) == 3
 

@@ -387,6 +387,8 @@ def _with_it(step: Step, had: Step | PastCall, told: str, planner: Planner) -> S
         before = had.arguments.get(name)
         before = None if before in (IT, SAME, [IT], EVERYTHING) else before
         parameter = offer.parameter(name)
+        if before and parameter and parameter.is_label and isinstance(had, PastCall):
+            before = had.follow_up.within or before  # "compras" may be called "Mercado"
         if arguments.pop(name) == SAME:
             arguments |= {name: before} if before is not None and name not in gone else {}
         elif parameter is not None and parameter.kind is Kind.LIST:

@@ -32,6 +32,7 @@ _IN_A_PLACE = re.compile(  # "no tcc: …"
     r"\d{1,3}(?:: | (?:is|was|should|says?|es|esta|debe\w*|dice|e|deve\w*|diz|ta)\b)|"  # "note 3 is wrong"
     r"(?:a (?:la )?nota|a la tarea|(?:to )?the (?:note|\w+ task)|de que|called \w+ with|ou?tra co(?:is|s)a)\b"
     r"|(?:esto|eso|isto|isso|this|that)\b.*: |(?:llam|titul|cham)ad[oa] (?!(?:co[nm]|a|d[eoa]|para|pra)\b)|"
+    r"(?:uma?|una?|an?) (?:\w+ )?lista?\b|(?:\w+ ){0,2}lista?\b.*:|"
     rf"horas? (?:eu|sa[il])|fiscal\b|no (?:(?:meu|nosso|teu|seu) )?(?:\w+: |(?:{_STORES})\b)"
     r"|.*\b(?:a(?:l| las?| mis?| esa)|(?:en|to|in|on|nas?)(?: las?| mis?| the| my| minhas?)?)"
     r" (?:notas?|notes?|listas?|lists?|tareas?|tarefas?|tasks?|pendientes|reminders?|compras|mandado)\W*$"
@@ -147,10 +148,9 @@ def is_place(text: str) -> bool:
         return True
     found = [word.text for word in spans(text)]
     inner = frozenset(found[1:-1]) & {"de", "del", "la", "las", "los", "el", "do", "da", "dos", "of"}
-    known = ALL_STOP_WORDS - WORDS["place_articles"] - inner
     return (
         0 < len(found) <= _FEW
-        and known.isdisjoint(found)
+        and (ALL_STOP_WORDS - WORDS["place_articles"] - inner).isdisjoint(found)
         and WORDS["outside"].isdisjoint(found)
         and not re.search(r"[?!;:\n]|(?<![-+\d])\d", text)
     )
@@ -159,8 +159,7 @@ def is_place(text: str) -> bool:
 def may_be_place(text: str) -> bool:
     """Tell whether a question may be about a place of this name."""
     found = words(text)
-    little = ALL_STOP_WORDS - WORDS["place_articles"]
-    is_led = not little.isdisjoint(found[:1]) and not text[0].isupper()
+    is_led = not (ALL_STOP_WORDS - WORDS["place_articles"]).isdisjoint(found[:1]) and not text[0].isupper()
     is_time = not {"tomorrow", "manana", "amanha"}.isdisjoint(found)
     return 0 < len(found) < _MOST_OF_THING and not (is_led or is_time) and "\n" not in text
 
@@ -172,7 +171,8 @@ def is_text(text: str, *, is_alone: bool = True) -> bool:
         return False
     is_placed = found[0] in WORDS["places_text"] | {"of"} or _IN_A_PLACE.match(fold(text))
     pointing = ALL_STOP_WORDS | WORDS["no_text"]
-    head = words(text.partition(":")[0]) if ":" in text else ()
+    head, before = (words(text.partition(mark)[0]) if mark in text else [] for mark in ":,")
+    head = head or (before if not WORDS["one_more"].isdisjoint(before) else [])  # "one more, call Ana"
     if (is_alone and is_placed) or (head and (pointing | WORDS["of_order"]).issuperset(head)):
         return False
     says = any(word not in pointing or word.isdigit() or word in WORDS["numerals"] for word in found)

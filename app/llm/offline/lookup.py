@@ -12,7 +12,7 @@ from app.text import fold
 _MOST_ASKED = 8
 _MAX_BARE_WORDS = 3  # of a question without a word that asks: "the gate code?"
 _LONGEST_QUESTION = 200
-_DENIES = frozenset(("no", "nao", "not", "never", "nunca", "jamas", "why"))
+_DENIES = frozenset(("no", "nao", "not", "never", "nunca", "jamas", "why", "estoy", "estou", "im", "m"))
 _QUESTION = re.compile(
     r"\W*(?:(?:y|e|and|oye|che|oi|hey|pf|por favor|please|dime|decime|me diz|me fala|tell me) )*"
     r"(?:(?:a|en|em|de|con|com|o|at|in) )?"

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import chain
 from typing import Protocol
 
 from app.i18n import detect_language, say
@@ -124,11 +123,8 @@ class OfflineModel:
 
     def _ranked(self, fragment: str) -> list[str]:
         hits = self._catalog.index.rank(fragment, limit=3) if says_something(fragment) else []
-        return [
-            hit.id
-            for hit in hits
-            if hit.coverage >= _FITTING_COVERAGE and hit.score >= _NEARLY_AS_GOOD * hits[0].score
-        ]
+        fitting = (hit for hit in hits if hit.coverage >= _FITTING_COVERAGE)
+        return [hit.id for hit in fitting if hit.score >= _NEARLY_AS_GOOD * hits[0].score]
 
     def _answer(self, request: ModelRequest) -> ModelAnswer:
         person = request.person or _NOBODY
@@ -164,8 +160,7 @@ class OfflineModel:
             return _called(request, pending, len(results))
         if results and facts and all(map(found_nothing, results)):
             return _written(request, replies.facts_text(facts, language))
-        phrases = [step.phrase.literals for step in plan.steps if step.phrase]
-        forgot = not WORDS["forgot"].isdisjoint(chain(*phrases))  # it may tell, and not ask
+        forgot = any(one.phrase and not WORDS["forgot"].isdisjoint(one.phrase.literals) for one in plan.steps)
         if (looks or forgot) and all(map(found_nothing, results)):
             results = []
         is_guess = all(
@@ -225,8 +220,7 @@ class OfflineModel:
         did = [call for one in request.earlier[-1:] for call in one.calls if call.changed]
         if talk is Talk.NEVER_MIND and did:
             return say(language, "All right. What I did last stays as it is.")
-        examples = self._examples(offers, language)
-        return replies.talk_text(talk, person.name, examples, language)
+        return replies.talk_text(talk, person.name, self._examples(offers, language), language)
 
     def _is_for_owners(self, person: Person, said: str) -> bool:
         """Tell whether the message asks for a tool of the owner's, and comes from somebody else."""

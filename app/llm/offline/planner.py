@@ -377,7 +377,8 @@ class Planner:
                 of = fit is not None and not WORDS["of"].isdisjoint(fit.template.literals)
                 is_hour = _HOUR.match(fold(text)) is not None or (of and text.isdigit())  # "el de las 2"
                 is_two = any(self._is_order(right) or right.isdigit() for _, right in splits(text))
-                is_two |= fit is not None and len(fit.slots) > 1 and self.reader.names_day(text)
+                lives = not WORDS["lives"].isdisjoint(words(text)[:1])
+                is_two |= fit is not None and len(fit.slots) > 1 and (lives or self.reader.names_day(text))
                 return guard.is_name(text) and not (is_hour or is_two) and not self.reader.is_moment(text)
         return True
 
@@ -388,7 +389,8 @@ class Planner:
         is_alone = fit is None or len(fit.slots) == len(fit.slots[0].names) == 1
         is_reminder = fit is not None and not WORDS["reminding"].isdisjoint(fit.template.literals)
         has_to = is_reminder and WORDS["has_to"].intersection(words(text))
-        if (begins and len(words(text)) < _FEW_WORDS) or (has_to and self.reader.when(text).words):
+        told = is_reminder and WORDS["was_said"].intersection(words(text)[:3])  # "… what I told you"
+        if (begins and len(words(text)) < _FEW_WORDS) or told or (has_to and self.reader.when(text).words):
             return False  # "remember that I have to call Ana at 5"
         return guard.is_text(text, is_alone=is_alone) and not self._is_whole(text) and not any(orders)
 

@@ -1,5 +1,6 @@
 """Which things of which list a call is about."""
 
+import re
 from functools import cache
 
 from app.tools.authoring import cut
@@ -9,6 +10,9 @@ from .lines import MOST_TOLD, named, numbered, texts
 from .sentences import MAX_THINGS
 from .shelf import bare
 from .things import LONGEST, clean, found, means_done, means_everything, means_place, thing
+
+_AND = re.compile(r"\s(?:y|e|and)\s", re.IGNORECASE)
+_MOST_ANDS = 6
 
 
 class Picked:
@@ -29,8 +33,9 @@ class Picked:
         if self.failure is None and not 0 < len(items) <= MAX_THINGS:
             self.failure = say.failed("TOO_MANY" if items else "EMPTY")
         if self.failure is None:
-            for one in items:
-                self._pick(one[:LONGEST])
+            for one in (item[:LONGEST] for item in items):
+                for part in (not self._found_in(one) and self._parts(one)) or [one]:
+                    self._pick(part)
             self.failure = None if self.by_list else self._none()
 
     def receipt(self, lines):
@@ -44,10 +49,20 @@ class Picked:
             self._shelf.use(key)
         return "\n".join(lines)
 
+    def _parts(self, wanted):
+        """Return the things that "X and Y" names, if there is each of them by its whole name; [] else."""
+        if self._is_clear(wanted, self._found_in(wanted)):
+            return [wanted]
+        joints = list(_AND.finditer(wanted))
+        for joint in joints if len(joints) <= _MOST_ANDS else ():
+            left, right = wanted[: joint.start()], wanted[joint.end() :]
+            if self._is_clear(left, self._found_in(left)) and (rest := self._parts(right)):
+                return [left, *rest]
+        return []
+
     def _pick(self, wanted):
         found_in = self._found_in(wanted)
-        is_clear = len(found_in) == 1 and (_means_several(wanted) or self._is_one(wanted, *found_in.values()))
-        if is_clear:
+        if self._is_clear(wanted, found_in):
             ((key, entries),) = found_in.items()
             picked = self.by_list.setdefault(key, [])
             picked += [one for one in entries if one not in picked]
@@ -55,6 +70,9 @@ class Picked:
             self._unclear.append((wanted, found_in))
         else:
             self._missing.append(clean(wanted, self._say.language) or wanted)
+
+    def _is_clear(self, wanted, found_in):
+        return len(found_in) == 1 and (_means_several(wanted) or self._is_one(wanted, *found_in.values()))
 
     def _is_one(self, wanted, entries):
         """Tell whether one thing is meant by its whole name: "leche" may not be "leche condensada"."""

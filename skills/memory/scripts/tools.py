@@ -72,7 +72,7 @@ SAID = {
         "none": "No recuerdo ningún dato tuyo. Quizá esté en tus notas.",
         "list": "Lo que sé de ti ({count}):\n{lines}",
         "about": "Lo que sé sobre «{about}»:\n{lines}",
-        "nothing": "No sé nada de ti sobre «{about}». Quizá esté en tus notas o recordatorios.",
+        "nothing": "No encontré nada con las palabras «{about}». Quizá esté en tus notas o recordatorios.",
         "forgotten": "✓ Olvidado: {text}. Deshacer: “recuerda que {text}”",
         "undo": "recuerda que {text}",
         "undo_remember": "olvida que {text}",
@@ -90,9 +90,10 @@ SAID = {
         "hint_TOO_LONG": "Dilo en pocas palabras, o guárdalo como nota.",
         "TOO_MANY": f"Ya recuerdo {MAX_FACTS} cosas de ti, que es el máximo.",
         "hint_TOO_MANY": "Dime qué puedo olvidar.",
-        "FACT_NOT_FOUND": "Entre lo que sé de ti no hay nada sobre «{what}».",
+        "FACT_NOT_FOUND": "Entre lo que sé de ti no encontré nada con las palabras «{what}».",
+        "CLOSE": "No encontré nada con las palabras «{what}». Lo más parecido que sé:\n{lines}",
         "PLACE_NOT_HERE": (
-            "Entre los datos que me pediste recordar no hay nada sobre «{what}». "
+            "Entre los datos que me pediste recordar no encontré nada con las palabras «{what}». "
             "Tu lugar para el tiempo y tu zona horaria se guardan aparte."
         ),
         "hint_PLACE_NOT_HERE": "Para cambiarlos, di «vivo en Rosario» con tu ciudad.",
@@ -110,7 +111,7 @@ SAID = {
         "none": "Não lembro de nenhum dado seu. Talvez esteja nas suas notas.",
         "list": "O que sei de você ({count}):\n{lines}",
         "about": "O que sei sobre “{about}”:\n{lines}",
-        "nothing": "Não sei nada de você sobre “{about}”. Talvez esteja nas suas notas ou lembretes.",
+        "nothing": "Não achei nada com as palavras “{about}”. Talvez esteja nas suas notas ou lembretes.",
         "forgotten": "✓ Esquecido: {text}. Desfazer: “lembra que {text}”",
         "undo": "lembra que {text}",
         "undo_remember": "esquece que {text}",
@@ -128,9 +129,10 @@ SAID = {
         "hint_TOO_LONG": "Diga em poucas palavras, ou salve como nota.",
         "TOO_MANY": f"Já lembro de {MAX_FACTS} coisas suas, que é o máximo.",
         "hint_TOO_MANY": "Diga o que posso esquecer.",
-        "FACT_NOT_FOUND": "Entre o que sei de você não há nada sobre “{what}”.",
+        "FACT_NOT_FOUND": "Entre o que sei de você não achei nada com as palavras “{what}”.",
+        "CLOSE": "Não achei nada com as palavras “{what}”. O mais parecido que sei:\n{lines}",
         "PLACE_NOT_HERE": (
-            "Entre os fatos que você me pediu para lembrar não há nada sobre “{what}”. "
+            "Entre os fatos que você me pediu para lembrar não achei nada com as palavras “{what}”. "
             "Seu lugar para o tempo e seu fuso horário ficam guardados à parte."
         ),
         "hint_PLACE_NOT_HERE": "Para mudá-los, diga “moro em Recife” com a sua cidade.",
@@ -148,7 +150,7 @@ SAID = {
         "none": "I remember no fact about you. It may be in your notes.",
         "list": "What I know about you ({count}):\n{lines}",
         "about": 'What I know about "{about}":\n{lines}',
-        "nothing": 'I know nothing of you about "{about}". It may be in your notes or reminders.',
+        "nothing": 'I found no fact with the words "{about}". It may be in your notes or reminders.',
         "forgotten": "✓ Forgotten: {text}. Undo: “remember that {text}”",
         "undo": "remember that {text}",
         "undo_remember": "forget that {text}",
@@ -166,9 +168,10 @@ SAID = {
         "hint_TOO_LONG": "Say it in a few words, or save it as a note.",
         "TOO_MANY": f"I already remember {MAX_FACTS} things about you, the most there can be.",
         "hint_TOO_MANY": "Tell me what I may forget.",
-        "FACT_NOT_FOUND": 'Among what I know about you there is nothing about "{what}".',
+        "FACT_NOT_FOUND": 'Among what I know about you I found nothing with the words "{what}".',
+        "CLOSE": 'I found nothing with the words "{what}". The closest that I know:\n{lines}',
         "PLACE_NOT_HERE": (
-            'Among the facts that you asked me to remember there is nothing about "{what}". '
+            'Among the facts that you asked me to remember I found none with the words "{what}". '
             "Your place for the weather and your time zone are kept apart."
         ),
         "hint_PLACE_NOT_HERE": 'To change them, say "I live in Boston" with your city.',
@@ -250,8 +253,11 @@ def recall(about: str = "", context=None) -> dict:
     entries = facts.entries
     found = matching(entries, about, NOUNS) if about.strip() else entries
     found = [one for one in found if not tells_of_another(one.text, words(about))]
-    shown = [{"number": entry.number, "fact": entry.text} for entry in found[:MOST_SHOWN]]
-    if not found:
+    close = [] if found else _close(entries, about)
+    shown = [{"number": entry.number, "fact": entry.text} for entry in (found or close)[:MOST_SHOWN]]
+    if close:
+        summary = say("CLOSE", what=cut(about, 80), lines=_lines(close))
+    elif not found:
         summary = say("nothing", about=cut(about, 80)) if about.strip() else say("none")
     elif about.strip():
         summary = say("about", about=cut(about, 80), lines=_lines(found[:MOST_SHOWN]))
@@ -274,6 +280,11 @@ def forget(what: str, context=None) -> dict:
         return say.failed("NO_PERSON")
     found = meant(facts.entries, what, NOUNS)
     found = [one for one in found if not tells_of_another(one.text, words(what))]
+    if not found and (close := _close(facts.entries, what)):
+        hint, numbers = say("hint_AMBIGUOUS"), [one.number for one in close]
+        return say.failed(
+            "CLOSE", code="AMBIGUOUS", hint=hint, what=cut(what, 80), lines=_lines(close), numbers=numbers
+        )
     if not found:
         name = "PLACE_NOT_HERE" if PLACES.intersection(words(what)) else "FACT_NOT_FOUND"
         return say.failed(name, code="FACT_NOT_FOUND", what=cut(what, 80))
@@ -307,6 +318,11 @@ def forget_everything(context=None) -> dict:
 def _facts(context):
     store = getattr(context, "store", None)
     return None if store is None else Ledger(store, PREFIX, MOST_ROWS)
+
+
+def _close(entries, wanted):
+    """Return the newest entries that hold some of the telling words, but not all."""
+    return [one for one in entries if _telling(one.text) & _telling(wanted)][:10]
 
 
 def _is_named(entry, what):

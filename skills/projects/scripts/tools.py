@@ -143,6 +143,9 @@ def update_project(
         one = board.projects.change(one, archived=True if status == "archived" else None)
         board.log(one, status)
         summary.append(say(status, name=one.text))
+        still_open = [task for task in board.tasks_of(one) if not task.fields.get("done")]
+        if status == "archived" and still_open:
+            summary.append(say("still_open", count=len(still_open)))
     return {"summary": "\n".join(summary), "project": one.number}
 
 
@@ -221,9 +224,14 @@ def list_tasks(project: str = "", status: Literal["open", "done", "all"] = "open
     if failure is not None:
         return failure
     names = {one.key: one.text for one in projects}
-    tasks = in_order(task for task in board.tasks.entries if task.fields["project"] in names)
+    everything = in_order(board.tasks.entries)
     if status != "all":
-        tasks = [task for task in tasks if bool(task.fields.get("done")) == (status == "done")]
+        everything = [task for task in everything if bool(task.fields.get("done")) == (status == "done")]
+    tasks = [task for task in everything if task.fields["project"] in names]
+    title = f"tasks_{status}"
+    if not tasks and not project.strip():
+        tasks, title = everything, "tasks_archived"
+        names = {one.key: one.text for one in board.projects.entries}
     if not tasks:
         return {"summary": say("no_tasks"), "count": 0, "tasks": []}
     shown = tasks[:MOST_SHOWN]
@@ -232,7 +240,7 @@ def list_tasks(project: str = "", status: Literal["open", "done", "all"] = "open
     if len(tasks) > len(shown):
         lines.append(say("more", count=len(tasks) - len(shown)))
     return {
-        "summary": say(f"tasks_{status}", lines="\n".join(lines)),
+        "summary": say(title, lines="\n".join(lines)),
         "count": len(tasks),
         "tasks": [_fields(task, names) for task in shown],
     }
