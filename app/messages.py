@@ -243,7 +243,7 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The channel said no, so nothing was sent.
+    """The channel said no, so nothing was sent, but where `may_have_arrived`: a server's own fault (5xx).
 
     `then` says what to do: "retry" (after `retry_after` seconds, or our own back-off),
     "hold" (the operator must mend something), "template" (the 24-hour window is closed), "give_up".
@@ -253,6 +253,7 @@ class Refused:
     code: int = 0
     detail: str = ""
     retry_after: float | None = None
+    may_have_arrived: bool = False
 
 
 @dataclass(frozen=True, slots=True)

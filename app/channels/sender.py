@@ -126,9 +126,9 @@ class Sender:
             if self._closing:
                 return NextSend(), []
             handovers.settle(conn, person, now)
-            next_send = outbox.take(
-                conn, person, now, self._limits.sendable(conn, person, now), self._store.worker
-            )
+            sendable = self._limits.sendable(conn, person, now)
+            statuses_by = now + self._reconcile - self._store.writing_seconds
+            next_send = outbox.take(conn, person, now, sendable, self._store.worker, statuses_by)
             row = next_send.row
             return next_send, [] if row is None else self._limits.count_send(conn, row, now)
 
@@ -194,7 +194,8 @@ class Sender:
         most = UPLOAD_ATTEMPTS if result.code == UPLOAD_FAILED else FILE_ATTEMPTS
         is_refused_file = row.message.file is not None and bool(result.code)
         if result.then == "retry" and not (is_refused_file and row.attempts >= most):
-            due = now + backoff(result, row.attempts)
+            wait = backoff(result, row.attempts)
+            due = now + (max(wait, self._reconcile) if result.may_have_arrived else wait)
             outbox.retry(conn, row.id, due, result.code, result.detail)
             if row.attempts < ATTEMPTS_BEFORE_ALERT:
                 return

@@ -1,6 +1,7 @@
 """The database: one writer thread with group commit, and readers; on SQLite or PostgreSQL."""
 
 import asyncio
+import math
 import queue
 import secrets
 import threading
@@ -24,6 +25,7 @@ log = structlog.get_logger(__name__)
 
 MAX_BATCH = 256
 CLOSE_SECONDS = 5.0
+STANDSTILL_SECONDS = 2.0  # of a commit, after which others' writes may have waited as well
 
 
 Location = Path | str  # an SQLite file, or the address of a PostgreSQL database
@@ -216,6 +218,7 @@ class Database:
         self._engine = engine_of(location, shared=shared)
         self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
         self._writer: threading.Thread | None = None
+        self._stood_still_at = -math.inf  # by the monotonic clock
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
@@ -227,6 +230,11 @@ class Database:
     def is_first(self) -> bool:
         """Return True if no other process used the database when this one opened it."""
         return self._engine.is_first
+
+    @property
+    def writing_seconds(self) -> float:
+        """Return how long writes have gone through since the database stood still or refused one."""
+        return time.monotonic() - self._stood_still_at
 
     @property
     def worker(self) -> int | None:
@@ -308,8 +316,10 @@ class Database:
         connection = self._reopen(None)
         while batch := self._next_batch():
             outcomes: list[Any]
+            began = time.monotonic()
             try:
                 self._engine.begin(connection)
+                self._note_standstill(began)  # before the batch decides what is sent again
                 outcomes = _run(connection, batch)
                 self._engine.commit(connection)
                 self.last_failure = ""
@@ -318,11 +328,19 @@ class Database:
                 outcomes = [_Failed(StoreError(f"nothing was written: {error}"))] * len(batch)
                 if not isinstance(error, FilesGoneError):  # the file there now may be another one
                     connection = self._reopen(connection)
+                self._stood_still_at = time.monotonic()
+            else:
+                self._note_standstill(began)
             try:
                 self._loop.call_soon_threadsafe(_settle, batch, outcomes)
             except RuntimeError:  # the loop closed first
                 break
         connection.close()
+
+    def _note_standstill(self, began: float) -> None:
+        now = time.monotonic()
+        if now - began > STANDSTILL_SECONDS:
+            self._stood_still_at = now
 
     def _next_batch(self) -> list[_Job[Any]]:
         """Wait for a job, then take those queued behind it; empty once the database closes."""

@@ -173,12 +173,14 @@ def take(
     now: float,
     sendable: Sequence[Origin] | None = None,
     worker: int | None = None,
+    statuses_by: float = 0.0,
 ) -> NextSend:
     """Return a person's next row and mark it as on the wire by `worker`; rows go in order, one at a time.
 
     `sendable`: the origins that may be sent now; None for all. While an echo waits, a person of the business
     may be answering, so only what is sent in silence goes. A `worker` that asks waits for no outcome: a row
     that is marked as on the wire by it was not sent, since the commit that marked it seemed to have failed.
+    Until `statuses_by` nothing is sent again: statuses that could not be written may still come.
     """
     if not _may_be_sent_to(conn, person, now):
         return NextSend()
@@ -206,8 +208,9 @@ def take(
         if on_wire and worker is not None and row["worker"] == worker:
             retry(conn, row["id"], now, row["code"], row["error"])
             continue
-        if row["due_at"] > now and not clock_set_back:
-            return NextSend(at=row["due_at"])
+        due = max(row["due_at"], statuses_by) if row["attempts"] and not on_wire else row["due_at"]
+        if due > now and not clock_set_back:
+            return NextSend(at=due)
         if on_wire:  # longer than a send may take
             mark_unknown(conn, row["id"], row["error"], now)
             continue

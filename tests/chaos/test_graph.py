@@ -1,5 +1,6 @@
 """A Graph API that is away, slow or lying: each message once where that can be known, never a third time."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -56,7 +57,7 @@ def liar(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Gra
     model = ModelServer(echo)
     options = {"OPENAI_BASE_URL": model.url, "LLM_MODEL": "stand-in"}
     options |= {"SEND_RECONCILE_SECONDS": "3", "SWEEP_SECONDS": "0.5"}
-    for server, graph in world(tmp_path_factory.mktemp("liar"), crowd=len(CASES) + 5, **options):
+    for server, graph in world(tmp_path_factory.mktemp("liar"), crowd=len(CASES) + 6, **options):
         wire = Wire(graph.port, marked=b"biz_opaque_callback_data")
         server.env["WHATSAPP_API_URL"] = f"http://127.0.0.1:{wire.port}/v25.0"
         server.start()
@@ -94,6 +95,18 @@ def test_a_reply_arrives_once_where_that_can_be_known_and_at_most_twice_else(lia
     }
     assert {name: graph.texts(person) for name, person in people.items()} == expected
     assert server.http.get("/health").status_code == 200
+
+
+def test_a_reply_that_was_answered_with_a_500_waits_for_a_late_status(liar):
+    server, graph, wire = liar
+    graph.faults(hold_statuses=True)
+    wire.of = {b"you said: late": [Fault(True, answer(500, META_DOWN))]}
+    graph.say("p22", "late")
+    wait_for(lambda: (row := row_of(server, "late")) and row["code"] == 131016, "the refusal")
+    time.sleep(1.5)
+    graph.faults(hold_statuses=False)
+    wait_for(lambda: not open_work(server), "its end")
+    assert graph.texts("p22") == ["you said: late"]
 
 
 @pytest.fixture(autouse=True)

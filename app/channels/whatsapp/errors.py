@@ -1,6 +1,7 @@
 """Meta's error codes: what the sender does about each, and what the operator is told."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,7 +34,9 @@ THEN: Mapping[int, Then] = {
 def read_response(status: int, body: bytes, retry_after: str | None = None) -> SendResult:
     """Return what an answer of the Graph API means."""
     data = parse_object(body)
-    return _accepted(data) if 200 <= status < 300 else read_refusal(status, data, retry_after)
+    if 200 <= status < 300:
+        return _accepted(data)
+    return replace(read_refusal(status, data, retry_after), may_have_arrived=status >= 500)
 
 
 def read_refusal(status: int, data: dict[str, Any], retry_after: str | None) -> Refused:
