@@ -47,6 +47,7 @@ UPLOAD_SECONDS = 60.0
 DOWNLOAD_SECONDS = 60.0
 CONNECTIONS = 100
 UPLOADS_AT_ONCE = 4  # each holds its file in memory
+PLACE_SECONDS = 30.0  # for one of them; with the upload and two sends less than the outbox gives a send
 # https://developers.facebook.com/docs/whatsapp/cloud-api/messages/interactive-list-messages
 MOST_BUTTONS, MOST_ROWS = 3, 10
 BUTTON_TITLE, ROW_TITLE = 20, 24
@@ -169,19 +170,25 @@ class WhatsAppChannel:
         """Return Meta's id for a file. A failure is never unknown, because uploading twice does no harm."""
         path, fields = f"{self._number}/media", {"messaging_product": "whatsapp", "type": file.mime_type}
         try:
-            async with self._uploads:
-                data = await asyncio.to_thread(self._media.read, file)
-                files = {"file": (file.name, data, file.mime_type)}
-                form = httpx2.Request("POST", path, data=fields, files=files)
-                answer = await self._endpoint.post(
-                    path, form.read(), UPLOAD_SECONDS, form.headers["content-type"]
-                )
+            async with asyncio.timeout(PLACE_SECONDS):
+                await self._uploads.acquire()
+        except TimeoutError:
+            return Refused("retry", detail="other files are still being uploaded")
+        try:
+            data = await asyncio.to_thread(self._media.read, file)
+            files = {"file": (file.name, data, file.mime_type)}
+            form = httpx2.Request("POST", path, data=fields, files=files)
+            answer = await self._endpoint.post(
+                path, form.read(), UPLOAD_SECONDS, form.headers["content-type"]
+            )
         except OSError as error:
             return Refused("give_up", detail=f"the file {file.path} cannot be read: {error.strerror}")
         except NotSent as error:
             return Refused("retry", detail=str(error))
         except NoAnswer as error:
             return Refused("retry", UPLOAD_FAILED, f"the upload: {error}")
+        finally:
+            self._uploads.release()
         if not 200 <= answer.status < 300:
             return read_refusal(answer.status, parse_object(answer.body), answer.retry_after)
         given = parse_object(answer.body).get("id")
