@@ -26,6 +26,7 @@ ON_POSTGRES := tests/store tests/turns tests/schedule tests/channels tests/memor
 
 test-postgres: $(VENV)/installed-test
 	$(BIN)/python -m tests.databases $(BIN)/python -m pytest -n 3 --dist worksteal -m "not slow" $(ON_POSTGRES)
+	$(BIN)/python -m tests.databases $(BIN)/python -m pytest -n 3 --dist worksteal -m slow tests/test_questions.py
 
 # Workers that are killed, frozen and cut off while a thousand people write: see docs/chaos.md.
 chaos: $(VENV)/installed-test

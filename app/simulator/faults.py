@@ -71,6 +71,7 @@ class Faults(BaseModel):
     offline: bool = False  # every call is answered 503
     hold_statuses: bool = False  # statuses wait until this is switched off
     batch: int = Field(1, ge=1, le=1000)  # so many waiting webhooks share one body
+    shuffle: bool = False  # the waiting webhooks of a person go out in any order
     clock_ahead: float = Field(0, ge=0, le=10_000_000)  # seconds added to the age of a person's last message
 
     def update(self, changes: Mapping[str, JSON]) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import logging
+import random
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -104,6 +105,8 @@ class WebhookPoster:
         queue = self._lanes[lane]
         while queue:
             await asyncio.sleep(queue[0].pause)
+            if self._faults.shuffle:
+                random.shuffle(queue)
             notices = queue[: self._faults.batch]
             await self._deliver(notices, endpoint)
             del queue[: len(notices)]

@@ -14,7 +14,7 @@ export function buildSwitches() {
   at("switches-body").replaceChildren(
     group(
       say.toRecado,
-      number("duplicate"), number("batch"), toggle("hold_statuses"),
+      number("duplicate"), number("batch"), toggle("shuffle"), toggle("hold_statuses"),
     ),
     group(
       say.fromGraph,
