@@ -79,7 +79,11 @@ class Handovers:
                 put_reply(conn, chat, f"handover:{one.id}:{now}:{chat.person_id}", draft, now)
         for one in handovers.take_unanswered(conn, now):
             language = people.language(conn, one.person_id)
-            text = self._nobody_there(language, self._opens(now, language))
+            text = say(language, "Nobody could answer you yet. They will read this as soon as they can.")
+            if when := self._opens(now, language):
+                text = say(
+                    language, "Nobody could answer you yet. Somebody will read this: {when}.", when=when
+                )
             put_reply(conn, one, f"unanswered:{one.id}:{now}", Draft(text, (Outgoing(text),)), now)
 
     def _chats(self, conn: Connection, now: float) -> list[Conversation]:
@@ -103,11 +107,6 @@ class Handovers:
             hours=f"{self._settings.handover_hours:g}",
         )
         return Draft(text, (Outgoing(text, (_give_back(language, who),)),))
-
-    def _nobody_there(self, language: str, opens: str) -> str:
-        if opens:
-            return say(language, "Nobody could answer you yet. Somebody will read this: {when}.", when=opens)
-        return say(language, "Nobody could answer you yet. They will read this as soon as they can.")
 
 
 def _please_answer(

@@ -89,10 +89,9 @@ def small_talk(said: str) -> Talk | None:
     if (whole := _whole(found)) is not None:
         return whole
     asked = " ".join(word for word in found if word not in _COURTESIES)
-    if (
-        any(" ".join(found[at:]) in _SAID["about"] for at in range(_led_in(found) + 1))
-        or asked in _SAID["about"]
-    ):
+    # what only leads in: "oye", "y"
+    led_in = next((at for at, word in enumerate(found) if word not in _GREETED_WITH), len(found))
+    if any(said in _SAID["about"] for said in (asked, *(" ".join(found[at:]) for at in range(led_in + 1)))):
         return Talk.ABOUT
     if not all(word in _SMALL_WORDS or word in _GREETED_WITH for word in found):
         return None
@@ -103,11 +102,6 @@ def small_talk(said: str) -> Talk | None:
     if talk is Talk.NOD and not all(word in _WITH_NODS or word in _GREETED_WITH for word in found):
         return None  # "no, tomorrow" is no nod
     return talk
-
-
-def _led_in(found: Sequence[str]) -> int:
-    """Count the words that only lead in: "oye", "y"."""
-    return next((at for at, word in enumerate(found) if word not in _GREETED_WITH), len(found))
 
 
 def _whole(written: Sequence[str]) -> Talk | None:

@@ -194,36 +194,32 @@ def inbound_content(message: Mapping[str, JSON], media: Mapping[str, JSON]) -> t
     """
     kind = message.get("type", "text")
     try:
-        return _inbound_content(kind, message, media)
+        match kind:
+            case "voice":
+                return "audio", {**media, "voice": True}
+            case "text":
+                return "text", {"body": message["text"]}
+            case "button" | "list":
+                return "interactive", {"type": f"{kind}_reply", f"{kind}_reply": message["reply"]}
+            case "reaction":
+                emoji = {"emoji": message["reaction"]["emoji"]} if message["reaction"].get("emoji") else {}
+                return "reaction", {"message_id": message["reaction"]["message_id"], **emoji}
+            case "location" | "contacts":
+                return kind, message[kind]
+            case "edit":
+                original = message["original"]
+                new = {"context": {"id": original}, "type": "text", "text": {"body": message["text"]}}
+                return "edit", {"original_message_id": original, "message": new}
+            case "revoke":
+                return "revoke", {"original_message_id": message["original"]}
+            case "unsupported":
+                return "unsupported", {}
+            case str() if kind in MEDIA_KINDS and media:
+                extras = {key: message[key] for key in ("caption", "filename") if message.get(key)}
+                return kind, {**media, **extras}
+        raise KeyError("data")
     except KeyError as part:
         raise RecadoError(f"the type {kind!r} is not one of the simulator's, or lacks {part}") from None
-
-
-def _inbound_content(kind: JSON, message: Mapping[str, JSON], media: Mapping[str, JSON]) -> tuple[str, JSON]:
-    match kind:
-        case "voice":
-            return "audio", {**media, "voice": True}
-        case "text":
-            return "text", {"body": message["text"]}
-        case "button" | "list":
-            return "interactive", {"type": f"{kind}_reply", f"{kind}_reply": message["reply"]}
-        case "reaction":
-            emoji = {"emoji": message["reaction"]["emoji"]} if message["reaction"].get("emoji") else {}
-            return "reaction", {"message_id": message["reaction"]["message_id"], **emoji}
-        case "location" | "contacts":
-            return kind, message[kind]
-        case "edit":
-            original = message["original"]
-            new = {"context": {"id": original}, "type": "text", "text": {"body": message["text"]}}
-            return "edit", {"original_message_id": original, "message": new}
-        case "revoke":
-            return "revoke", {"original_message_id": message["original"]}
-        case "unsupported":
-            return "unsupported", {}
-        case str() if kind in MEDIA_KINDS and media:
-            extras = {key: message[key] for key in ("caption", "filename") if message.get(key)}
-            return kind, {**media, **extras}
-    raise KeyError("data")
 
 
 def _value(number_id: str, person: SimulatedPerson) -> dict[str, JSON]:

@@ -187,12 +187,12 @@ class Files:
         found: list[dict[str, JSON]] = []
         for entry in entries(folder, recursive, self.is_closed):
             relative = os.path.relpath(entry.path, folder).replace(os.sep, "/")
-            if not (fnmatch.fnmatch(entry.name, pattern) or fnmatch.fnmatch(relative, pattern)):
-                continue
-            if len(found) == LIST_LIMIT:
-                return ToolResult.success({"path": path, "entries": found, "more": True})
-            found.append(_described(entry, relative))
-        return ToolResult.success({"path": path, "entries": found, "more": False})
+            if fnmatch.fnmatch(entry.name, pattern) or fnmatch.fnmatch(relative, pattern):
+                found.append(_described(entry, relative))
+            if len(found) > LIST_LIMIT:
+                break
+        more = len(found) > LIST_LIMIT
+        return ToolResult.success({"path": path, "entries": found[:LIST_LIMIT], "more": more})
 
     @_errors_as_results
     def write_file(
@@ -405,10 +405,8 @@ def _counted(size: int) -> int:
 
 
 def _described(entry: os.DirEntry[str], relative: str) -> dict[str, JSON]:
-    if entry.is_symlink():
-        return {"path": relative, "kind": "link"}
-    if entry.is_dir(follow_symlinks=False):
-        return {"path": relative, "kind": "folder"}
+    if entry.is_symlink() or entry.is_dir(follow_symlinks=False):
+        return {"path": relative, "kind": "link" if entry.is_symlink() else "folder"}
     return {"path": relative, "kind": "file", "size": entry.stat(follow_symlinks=False).st_size}
 
 

@@ -68,20 +68,16 @@ def parse_docstring(text: str | None) -> Docstring:
     said, examples = _without_examples(inspect.cleandoc((text or "").replace("\r\n", "\n")))
     description, returns = "", ""
     params: dict[str, str] = {}
-    for section in _sections(_set_apart(said.strip())):
+    text = f"\n{_set_apart(said.strip())}"  # a first line would lose what is indented below it
+    found: Any = griffe.Docstring(text, lineno=1)
+    for section in griffe.parse_auto(found, default="google", per_style_options=_STYLES):
         if section.kind is griffe.DocstringSectionKind.text and not description:
             description = _summary(section.value)
         elif section.kind.value in ("parameters", "other parameters"):
             params |= {_bare(item.name): _paragraph(item.description) for item in section.value}
         elif section.kind is griffe.DocstringSectionKind.returns and not returns:
-            returns = " ".join(_one_line(item.description) for item in section.value).strip()
+            returns = " ".join(" ".join(item.description for item in section.value).split())
     return Docstring(description, params, returns, examples)
-
-
-def _sections(text: str) -> list[Any]:
-    """Parse Google's or NumPy's sections, or reST fields."""
-    docstring = griffe.Docstring(f"\n{text}", lineno=1)  # a first line would lose what is indented below it
-    return griffe.parse_auto(docstring, default="google", per_style_options=_STYLES)
 
 
 def _bare(name: str) -> str:
@@ -120,11 +116,7 @@ def _summary(text: str) -> str:
 
 
 def _paragraph(text: str) -> str:
-    return _one_line(re.split(r"\n\s*\n", text.strip(), maxsplit=1)[0])
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return " ".join(re.split(r"\n\s*\n", text.strip(), maxsplit=1)[0].split())
 
 
 GENERATOR = "is a generator, so it is not a tool; return a list"

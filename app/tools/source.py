@@ -46,8 +46,14 @@ def find_tools(source: str | bytes) -> tuple[list[FoundTool], list[str]]:
     Where anything is decorated with `x.tool`, `x.resource` or `x.prompt` only top-level functions under
     `x.tool` are tools; elsewhere it is every public, documented top-level function.
     """
+    if len(source) > LARGEST_SOURCE:
+        raise SyntaxError(f"the file has more than the {LARGEST_SOURCE} bytes that are read")
     try:
-        return _find_tools(_parsed(source))
+        module = ast.parse(source)
+    except (ValueError, RecursionError, MemoryError) as error:  # NUL bytes, absurd nesting
+        raise SyntaxError(f"cannot be parsed: {type(error).__name__}") from error
+    try:
+        return _find_tools(module)
     except RecursionError as error:  # an annotation of absurd length
         raise SyntaxError("cannot be read: it is nested too deeply") from error
 
@@ -75,15 +81,6 @@ def _find_tools(module: ast.Module) -> tuple[list[FoundTool], list[str]]:
             left_out.setdefault(node.name, reason)
     used = {tool.function for tool in tools.values()}  # overloads and others of its name have no docstring
     return list(tools.values()), [f"{name} {why}" for name, why in left_out.items() if name not in used]
-
-
-def _parsed(source: str | bytes) -> ast.Module:
-    if len(source) > LARGEST_SOURCE:
-        raise SyntaxError(f"the file has more than the {LARGEST_SOURCE} bytes that are read")
-    try:
-        return ast.parse(source)
-    except (ValueError, RecursionError, MemoryError) as error:  # NUL bytes, absurd nesting
-        raise SyntaxError(f"cannot be parsed: {type(error).__name__}") from error
 
 
 def _why_not(node: _Function, is_adapter: bool) -> str:

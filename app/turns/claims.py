@@ -163,12 +163,8 @@ def _is_money(text: str, start: int, end: int) -> bool:
 
 def _is_time(match: "re.Match[str]") -> bool:
     """Tell a time from another small number: by its own signs, or by "at" unless it counts something."""
-    minute = (match["minute"] or ":0")[1:]
-    if (
-        int(match["hour"]) > 24
-        or int(minute) > 59
-        or _is_money(match.string, match.start("hour"), match.end())
-    ):
+    is_too_late = int(match["hour"]) > 24 or _minute(match) > 59
+    if is_too_late or _is_money(match.string, match.start("hour"), match.end()):
         return False
     if match["minute"] or match["pm"] or match["am"] or match["unit"]:
         return True

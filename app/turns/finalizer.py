@@ -54,17 +54,9 @@ class TurnFinalizer:
 
     async def model_failed(self, turn: TurnContext, error: ModelError) -> None:
         """Tell the person honestly and shortly, and the operator everything."""
-        cause = mask_text(str(error))
-        said = Private(cause)
-        log.error(
-            "model failed",
-            turn=turn.id,
-            person=turn.person.id,
-            cause=error.cause,
-            status=error.status,
-            said=said,
-        )
-        language = turn.person.language
+        cause, person, language = mask_text(str(error)), turn.person.id, turn.person.language
+        said, status = Private(cause), error.status
+        log.error("model failed", turn=turn.id, person=person, cause=error.cause, status=status, said=said)
         if error.is_too_long:
             text = say(
                 language, "That is too long for my language model. Please send less, or start anew with /new."

@@ -93,8 +93,4 @@ def local_timezone() -> str:
 
 def _country(names: Sequence[str]) -> str:
     """Read the country from a phone, or from a business-scoped id, which starts with it ("MX.123")."""
-    for name in names:
-        found = country(name) if name.isdigit() else name[:2]
-        if found:
-            return found
-    return ""
+    return next(filter(None, (country(name) if name.isdigit() else name[:2] for name in names)), "")
