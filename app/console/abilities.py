@@ -19,7 +19,7 @@ from app.installs.entries import Entry
 from app.installs.errors import InstallError
 from app.installs.pipeline import Approval
 from app.installs.sentences import reason_said
-from app.mcp.files import keep_for_owners, set_enabled
+from app.mcp.files import edit_server
 from app.store import alerts, tool_statistics
 from app.store.database import Connection
 from app.text import visible
@@ -190,9 +190,10 @@ def add_abilities(site: Site) -> None:
         elif found["origin"] == "skill":
             raise RecadoError(lazy("this server belongs to a skill: turn that one off"))
         elif action in ("on", "off"):
-            await asyncio.to_thread(set_enabled, path, name, action == "on")
+            await asyncio.to_thread(edit_server, path, name, enabled=action == "on", disabled=None)
         else:
-            await asyncio.to_thread(keep_for_owners, path, name, action == "owners")
+            audience = "owners" if action == "owners" else None  # whom it was for before
+            await asyncio.to_thread(edit_server, path, name, audience=audience)
         await servers.refresh()
         return back(HERE)
 

@@ -28,7 +28,7 @@ from app.installs.servers import ServerInstaller
 from app.installs.skills import SkillInstaller, is_written_in, tidy_skills
 from app.llm.model import Model
 from app.mcp.definitions import ServerState
-from app.mcp.files import set_enabled
+from app.mcp.files import edit_server
 from app.mcp.installed import InstalledServer, records
 from app.mcp.pins import hashes, subject_of
 from app.mcp.servers import McpServers
@@ -286,7 +286,7 @@ class ServerInstalls(_ChatInstalls[ServerInstaller]):
         """Turn a server on and tell its state, or off; it stays installed."""
         language = context.language
         known = self._known(name, language).name
-        await asyncio.to_thread(set_enabled, self._config_path, known, on)
+        await asyncio.to_thread(edit_server, self._config_path, known, enabled=on, disabled=None)
         await self._servers.refresh()
         if not on:
             said = say(language, "✓ Turned off: {name}", name=known)

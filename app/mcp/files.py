@@ -33,9 +33,7 @@ class MappingError(RecadoError):
 
 def read_mapping(path: Path) -> Mapping[str, JSON]:
     """Return the entries of a file by name, as they are written; none without a file. Raises MappingError."""
-    whole = _read(path)
-    found: Mapping[str, JSON] = whole.get(_key(path, whole), {})
-    return found
+    return _read(path)[1]
 
 
 def add_server(path: Path, name: str, entry: Mapping[str, JSON]) -> None:
@@ -51,25 +49,15 @@ def remove_server(path: Path, name: str) -> None:
             servers.pop(name, None)
 
 
-def set_enabled(path: Path, name: str, enabled: bool) -> None:
-    """Turn a server on or off without touching the rest of its entry. Raises MappingError."""
+def edit_server(path: Path, name: str, **fields: JSON) -> None:
+    """Set these fields of an entry, and take out those that are None. Raises MappingError."""
     with _changing(path) as servers:
         entry = servers.get(name)
         if not isinstance(entry, dict):
             raise MappingError(f"{path} has no server {name}")
-        entry.pop("disabled", None)
-        entry["enabled"] = enabled
-
-
-def keep_for_owners(path: Path, name: str, alone: bool) -> None:
-    """Let owners alone use a server, or whom it was for before. Raises MappingError."""
-    with _changing(path) as servers:
-        entry = servers.get(name)
-        if not isinstance(entry, dict):
-            raise MappingError(f"{path} has no server {name}")
-        entry.pop("audience", None)
-        if alone:
-            entry["audience"] = "owners"
+        entry.update(fields)
+        for field in [field for field, value in fields.items() if value is None]:
+            del entry[field]
 
 
 @contextmanager
@@ -77,8 +65,8 @@ def _changing(path: Path) -> Iterator[dict[str, JSON]]:
     """Hand out the servers of a file and write them afterwards. Raises MappingError."""
     try:
         with locked(path):
-            whole = _read(path)
-            yield whole.setdefault(_key(path, whole), {})
+            whole, servers = _read(path)
+            yield servers
             text = json.dumps(whole, ensure_ascii=False, indent=2) + "\n"
             write_private(Path(os.path.realpath(path)), text)  # a link to it stays a link
     except OSError as error:
@@ -87,11 +75,12 @@ def _changing(path: Path) -> Iterator[dict[str, JSON]]:
         ) from error
 
 
-def _read(path: Path) -> dict[str, JSON]:
+def _read(path: Path) -> tuple[dict[str, JSON], dict[str, JSON]]:
+    """Return a whole file, and the servers in it."""
     try:
         content = read_regular(path)
     except FileNotFoundError:
-        return {}
+        content = b"{}"
     except OSError as error:
         raise MappingError(f"{path} cannot be read: {error.strerror or error}") from error
     if len(content) > LARGEST:
@@ -102,16 +91,13 @@ def _read(path: Path) -> dict[str, JSON]:
         raise MappingError(f"{path} is not JSON: {error}") from None
     if not isinstance(whole, dict):
         raise MappingError(f'{path} is no JSON object; write {{"mcpServers": {{…}}}}')
-    return whole
-
-
-def _key(path: Path, whole: Mapping[str, JSON]) -> str:
     key = next((key for key in _KEYS if key in whole), "")
     if not key and whole:
         raise MappingError(f'{path} has no "mcpServers"; write {{"mcpServers": {{NAME: {{…}}}}}}')
-    if not isinstance(whole.get(key, {}), dict):
+    servers = whole.setdefault(key or _KEYS[0], {})
+    if not isinstance(servers, dict):
         raise MappingError(f'"{key}" in {path} is no object; write {{"mcpServers": {{NAME: {{…}}}}}}')
-    return key or _KEYS[0]
+    return whole, servers
 
 
 _SECRETS = TypeAdapter(dict[str, str])

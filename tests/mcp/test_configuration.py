@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from app.mcp.files import add_server, set_enabled
+from app.mcp.files import add_server, edit_server
 from app.mcp.installed import RECORD, InstalledServer, entry_of, to_json
 from app.processes.sandbox import Grants
 from tests.mcp.config_folder import Config
@@ -229,7 +229,7 @@ def test_an_installed_server_is_what_was_approved_with_only_its_own_secrets(conf
     assert one.missing == ("API_KEY",), "the environment is the operator's"
     config.configuration.secrets.put("github", "API_KEY", "its own")
     assert config.look()["github"].env == (("API_KEY", "its own"),)
-    set_enabled(config.path, "github", False)
+    edit_server(config.path, "github", enabled=False)
     assert (config.look()["github"].origin, config.look()["github"].enabled) == ("installed", False)
     path = config.folder / "mcp" / "github" / RECORD
     path.write_text(json.dumps({**json.loads(path.read_text()), "older_sdk": True, "lock_sha256": "b"}))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.mcp.files import LARGEST, SecretError, Secrets, add_server, remove_server, set_enabled
+from app.mcp.files import LARGEST, SecretError, Secrets, add_server, edit_server, remove_server
 from tests.mcp.config_folder import Config
 
 
@@ -146,7 +146,7 @@ def test_an_unreadable_secrets_file_is_named_but_not_shown(
 def test_writing_keeps_the_rest_of_the_file(config: Config) -> None:
     config.write('{"$schema": "x", "servers": {"one": {"command": "ñandú", "timeout": 5}}, "inputs": [1]}')
     add_server(config.path, "two", {"url": "https://example.org"})
-    set_enabled(config.path, "one", False)
+    edit_server(config.path, "one", enabled=False, disabled=None)
     assert json.loads(config.path.read_text()) == {
         "$schema": "x",
         "servers": {
