@@ -1,10 +1,10 @@
 """Read the settings for a command: one line a fault, no secret in any, logs on stderr."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, SecretStr, ValidationError
+from pydantic_core import ErrorDetails
 from pydantic_settings import SettingsError
 
 from app.errors import ConfigurationError
@@ -12,9 +12,6 @@ from app.http.endpoint import url_fault
 from app.i18n import lazy
 from app.settings import GRAPH_API, SECRET_VARIABLES, Settings, take_settings
 from app.turns.profiles import local_timezone
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
 
 LONGEST_VALUE = 60
 _UTC_NAMES = frozenset({"UTC", "Etc/UTC", "UCT", "Etc/UCT", "GMT", "Etc/GMT", "Zulu", "Universal"})
@@ -86,7 +83,7 @@ def secrets_of(settings: BaseModel) -> Iterator[str]:
                 yield from secrets_of(one)
 
 
-def _fault(detail: "ErrorDetails") -> str:
+def _fault(detail: ErrorDetails) -> str:
     variable = str(detail["loc"][0]).upper() if detail["loc"] else "configuration"
     for part in detail["loc"][1:]:
         variable += f", entry {part + 1}" if isinstance(part, int) else f", {part}"

@@ -28,8 +28,7 @@ from app.skills.scripts import READY, Script, packages_folder
 from app.store.disk_space import MEGABYTE, Disk
 from app.text import visible
 
-# Many servers ask for any version of the SDK, and die under the second.
-OLDER_SDK = "mcp<2"
+OLDER_SDK = "mcp<2"  # many servers ask for any version of the SDK, and die under the second
 HEAP_MB = 768  # of JavaScript: below the sandbox's limit, so that node says what is wrong
 
 _PIP_ALONE = Path(__file__).absolute().with_name("pip_alone.py")

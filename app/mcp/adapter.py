@@ -19,13 +19,10 @@ Call = Callable[[str, dict[str, JSON], ToolContext], Awaitable[ToolResult]]
 # A server and its tool, both as they name themselves.
 ServerTool = tuple[str, str]
 
-# Characters and parts of one definition, of what is pinned.
-LARGEST_DEFINITION = 64 * 1024
+LARGEST_DEFINITION = 64 * 1024  # characters and parts of one definition, of what is pinned
 MAX_NAME = 256
-# Bytes that a model reads of a tool beside its parameters.
-LONGEST_DESCRIPTION = 2048
-# At most; a call without any sign of progress ends long before.
-TIMEOUT_SECONDS = 600.0
+LONGEST_DESCRIPTION = 2048  # bytes that a model reads of a tool beside its parameters
+TIMEOUT_SECONDS = 600.0  # at most; a call without any sign of progress ends long before
 
 _LONGEST_ABOUT = 300
 _MAX_NAMED = 15

@@ -39,8 +39,7 @@ _LISTEN_SECONDS = 10.0
 _LISTEN_AGAIN_SECONDS = 30.0
 PAGES = 50
 MAX_TOOLS = 500
-# Under which a result's `_meta` carries what the server wrote, past the SDK's types.
-_RAW = "recado/raw"
+_RAW = "recado/raw"  # under which a result's `_meta` carries what the server wrote, past the SDK's types
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,8 +81,7 @@ class Configuration:
         self._environment = dict(environment)
         self._skills = skills
         self._mapping: Mapping[str, JSON] = {}
-        # The faults of whole files, a line each, with the cure.
-        self.faults: tuple[str, ...] = ()
+        self.faults: tuple[str, ...] = ()  # the faults of whole files, a line each, with the cure
 
     def look(self) -> Sequence[ServerDefinition]:
         """Read the files, and return every server under a name of its own.

@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError
+from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, StrictBool, ValidationError
 
 from app.errors import RecadoError, first_fault
 from app.http.address import Address, FetchError
@@ -35,8 +35,7 @@ _FETCHING_COMMANDS = frozenset(
     {"npx", "uvx", "bunx", "pipx", "docker", "podman", "npm exec", "pnpm dlx", "uv tool"}
 )
 _MIN_SECRET = 4
-# In what tools say shorter ones are left: they are words of all sorts.
-_MIN_SECRET_IN_RESULTS = 8
+_MIN_SECRET_IN_RESULTS = 8  # in what tools say shorter ones are left: they are words of all sorts
 
 
 def is_server_name(name: str) -> bool:
@@ -56,25 +55,18 @@ class ServerDefinition(Program):
     origin: Origin = "operator"
     url: str = field(default="", repr=False)
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    # Of the approved files in `folder`: checked before each start.
-    sha256: str = ""
+    sha256: str = ""  # of the approved files in `folder`: checked before each start
     sandboxed: bool = False
     audience: Audience = "members"
-    # Its annotations are believed.
-    trusted: bool = False
+    trusted: bool = False  # its annotations are believed
     enabled: bool = True
-    # Of what runs; "" where unknown.
-    version: str = ""
-    # A line of its author's.
-    description: str = ""
-    # Secrets that it needs and does not have.
-    missing: tuple[str, ...] = ()
-    # Where its entry holds a secret in plain text, such as "env API_KEY".
-    exposed: tuple[str, ...] = ()
+    version: str = ""  # of what runs; "" where unknown
+    description: str = ""  # a line of its author's
+    missing: tuple[str, ...] = ()  # secrets that it needs and does not have
+    exposed: tuple[str, ...] = ()  # where its entry holds a secret in plain text, such as "env API_KEY"
     # Secrets that it was given: removed from what its tools say.
     hidden: tuple[str, ...] = field(default=(), repr=False)
-    # The name under which its secrets are kept, "" for its own.
-    kept_as: str = ""
+    kept_as: str = ""  # the name under which its secrets are kept, "" for its own
     fault: str = ""
 
     @property
@@ -213,9 +205,7 @@ def _to_text(value: JSON) -> JSON:
 _Text = Annotated[str, BeforeValidator(_to_text), Field(max_length=LONGEST_TEXT)]
 
 
-class _Sandbox(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _Sandbox(BaseModel, extra="forbid"):
     network: StrictBool = False
     programs: StrictBool = False
     read: list[Path] = []

@@ -6,7 +6,7 @@ Importing this loads the SDK.
 import asyncio
 import json
 from base64 import b64encode
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import anyio
@@ -20,16 +20,13 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from app import __version__
+from app.mcp.server import ToolProvider
 from app.messages import JSON
 from app.tools import Tool
 from app.tools.result import ReturnedFile
 
-if TYPE_CHECKING:
-    from app.mcp.server import ToolProvider
-
 MAX_SESSIONS = 256
-# Without a request and an open stream, before a session is forgotten.
-IDLE_SECONDS = 600.0
+IDLE_SECONDS = 600.0  # without a request and an open stream, before a session is forgotten
 REQUEST_BYTES = 1024 * 1024
 CLOSE_SECONDS = 1.0
 
@@ -45,7 +42,7 @@ _Context = ServerRequestContext[Any, Any]
 class ServerProtocol:
     """Serves the tools of a provider; the requests it gets are allowed already."""
 
-    def __init__(self, provider: "ToolProvider") -> None:
+    def __init__(self, provider: ToolProvider) -> None:
         self._provider = provider
         self._sessions = StreamableHTTPSessionManager(
             Server[Any](

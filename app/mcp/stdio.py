@@ -26,8 +26,7 @@ from app.tools.plain import sendable
 log = structlog.get_logger(__name__)
 
 GRACE_SECONDS = 2.0
-# Messages that may wait until the server reads them: mostly answers to what it asks.
-MAX_UNREAD = 500
+MAX_UNREAD = 500  # messages that may wait until the server reads them: mostly answers to what it asks
 # Where npx keeps a program: the cache, and a hash of the program's name.
 _NPX_PROGRAM = re.compile(r"(/[^\s'\":]+)/_npx/([0-9a-f]{16})/")
 
@@ -92,8 +91,7 @@ class StdioLink(ServerLink, ObjectReceiveStream[SessionMessage], ObjectSendStrea
         self.streams = (self, self)
         self._definition = definition
         self._process = process
-        # Read, and not ended by a line feed yet.
-        self._begun = bytearray()
+        self._begun = bytearray()  # read, and not ended by a line feed yet
         self._rate = RateLimiter()
         self._unread = 0
         self._was_called = False

@@ -34,22 +34,17 @@ class Limits:
     """Limits of time, in seconds."""
 
     connect: float = 20.0
-    # For a command that first fetches its program: given up, it would begin anew.
-    download: float = 180.0
-    # Of a call without a sign of progress; each sign begins it anew.
-    call: float = 60.0
+    download: float = 180.0  # for a command that first fetches its program: given up, it would begin anew
+    call: float = 60.0  # of a call without a sign of progress; each sign begins it anew
     # Shorter than the engine's own, which would know less of what became of the call.
     longest_call: float = 590.0
     # Before the start after the first, second … death in a row; one more and the server is set aside.
     pauses: tuple[float, ...] = (0.5, 2.0, 30.0, 120.0)
     # The pause of a server that was set aside, or cannot be started as it is configured.
     broken: float = 600.0
-    # A server that ran longer than this begins a new row of deaths.
-    lived: float = 300.0
-    # Between two lists of a server that says that its tools changed.
-    relist: float = 1.0
-    # How long messages wait for a server that is new, from when it was seen.
-    first_start: float = 8.0
+    lived: float = 300.0  # a server that ran longer than this begins a new row of deaths
+    relist: float = 1.0  # between two lists of a server that says that its tools changed
+    first_start: float = 8.0  # how long messages wait for a server that is new, from when it was seen
 
 
 class Supervisor:
@@ -69,8 +64,7 @@ class Supervisor:
         self._listing: Listing | None = None
         self._connection: Connection | None = None
         self._news = asyncio.Event()
-        # Its first start is under way and still worth waiting for.
-        self.is_new = True
+        self.is_new = True  # its first start is under way and still worth waiting for
         self._made = time.monotonic()
         self._comparing = asyncio.Lock()
 

@@ -7,8 +7,7 @@ from typing import Any
 from app.errors import RecadoError
 
 MESSAGE_BYTES = 8 * 1024 * 1024
-# Taken of one server; each 16 KiB of a message count as another.
-MESSAGES_A_SECOND = 500
+MESSAGES_A_SECOND = 500  # taken of one server; each 16 KiB of a message count as another
 _COUNTED_BYTES = 16 * 1024
 
 # Error codes of our own: the request was never sent, the connection broke meanwhile, the answer is too long.
@@ -47,10 +46,8 @@ class ServerLink:
 
     def __init__(self) -> None:
         self.ended = asyncio.Event()
-        # The tools may be others now, or it has ended.
-        self.changed = asyncio.Event()
-        # What went wrong last.
-        self.fault = ""
+        self.changed = asyncio.Event()  # the tools may be others now, or it has ended
+        self.fault = ""  # what went wrong last
 
     def end(self) -> None:
         self.ended.set()

@@ -17,8 +17,7 @@ from app.skills.skill import RELEASE_SKILLS, Skill, bundled_names, is_bundled, l
 
 # What `recado skills new` writes: a small skill that works, made to be changed; .txt is left off.
 _NEW_SKILL = Path(__file__).with_name("new_skill")
-# Characters of a removed folder's name: with its stamp it must fit into 255 bytes.
-_LONGEST_NAME = 50
+_LONGEST_NAME = 50  # characters of a removed folder's name: with its stamp it must fit into 255 bytes
 
 
 class AuthoringError(RecadoError):

@@ -15,12 +15,9 @@ from app.tools.files import PAGE, pages
 LOAD_SKILL = "load_skill"
 READ_SKILL_FILE = "read_skill_file"
 
-# Of skill texts that enter a prompt in one turn without having been asked for.
-NEW_CHARACTERS = 16_000
-# Of skill texts in one prompt.
-ALL_CHARACTERS = 40_000
-# Characters of a path that a model names.
-LONGEST_PATH = 1024
+NEW_CHARACTERS = 16_000  # of skill texts that enter a prompt in one turn without having been asked for
+ALL_CHARACTERS = 40_000  # of skill texts in one prompt
+LONGEST_PATH = 1024  # characters of a path that a model names
 LARGEST_FILE = 1024 * 1024
 _LONGEST_DESCRIPTION = 160
 

@@ -17,8 +17,7 @@ from app.text import visible
 
 Kind = Literal["hidden-text", "instruction", "shell", "credentials", "runs-code", "unreadable"]
 
-# Of one kind, each with other words than those before.
-MOST_PER_FILE = 20
+MOST_PER_FILE = 20  # of one kind, each with other words than those before
 LONGEST_EXCERPT = 120
 # Characters of a file: the searches of all files must end within the time limit of an examination.
 LOOKED_AT = 256 * 1024

@@ -21,8 +21,7 @@ from app.skills.folder import MAX_BYTES, MAX_FILES
 
 log = logging.getLogger(__name__)
 
-# In the folder of each: says what is installed, and is replaced in one step.
-RECORD = "installed.json"
+RECORD = "installed.json"  # in the folder of each: says what is installed, and is replaced in one step
 
 
 @dataclass(frozen=True, slots=True)

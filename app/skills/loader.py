@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
 from app.errors import RecadoError
 from app.people import Audience
@@ -216,10 +216,8 @@ class InstalledSkills:
         )
 
 
-class Switch(BaseModel):
+class Switch(BaseModel, extra="forbid"):
     """The switches of one skill."""
-
-    model_config = ConfigDict(extra="forbid")
 
     off: bool = False
     owners_only: bool = False

@@ -3,15 +3,13 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
 from app.errors import RecadoError
 from app.messages import JSON
-
-if TYPE_CHECKING:
-    from app.people import Audience
+from app.people import Audience
 
 MAX_NAME = 64
 MAX_FRONTMATTER = 64 * 1024
@@ -159,7 +157,7 @@ def _decode(content: bytes) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def audience_of(manifest: Manifest) -> "Audience":
+def audience_of(manifest: Manifest) -> Audience:
     """Return who may use it; words of other assistants in that field count for nothing."""
     words = {word.lower() for word in manifest.words("audience")}
     if not words.isdisjoint({"owner", "owners"}):

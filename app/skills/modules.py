@@ -71,11 +71,8 @@ def _fault(path: Path, error: BaseException) -> str:
         return f"scripts/tools.py needs the package {error.name}, which is not installed"
     if isinstance(error, SyntaxError):
         return f"scripts/tools.py line {error.lineno}: {error.msg}"
-    lines = [
-        f" line {frame.lineno}"
-        for frame in traceback.extract_tb(error.__traceback__)
-        if frame.filename == str(path)
-    ]
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [f" line {frame.lineno}" for frame in frames if frame.filename == str(path)]
     return f"scripts/tools.py{lines[-1] if lines else ''}: {type(error).__name__}: {error}"
 
 

@@ -16,8 +16,7 @@ from app.skills.frames import TO_WORKER, Answer, Ask
 from app.store.skill_data import SkillStore
 from app.tools.context import PersonStore, ToolContext
 
-# Of keys and values in one list.
-LIST_BYTES = TO_WORKER - 1024 * 1024
+LIST_BYTES = TO_WORKER - 1024 * 1024  # of keys and values in one list
 _STORE = frozenset({"store.get", "store.put", "store.list", "store.delete"})
 _HTTP = frozenset({"http.get", "http.post"})
 _ABSENT = object()

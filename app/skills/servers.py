@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from app.errors import first_fault
 from app.messages import JSON
@@ -31,10 +31,8 @@ class RefusedServer:
     reason: str
 
 
-class Server(BaseModel):
+class Server(BaseModel, strict=True, extra="forbid", frozen=True):
     """A server that may be offered: an entry of the registry (`version` "": the newest), or a remote."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
     name: str = Field(max_length=_LONGEST_NAME)
     type: Any = None
@@ -89,9 +87,8 @@ def read_servers(content: bytes) -> tuple[tuple[Server, ...], tuple[RefusedServe
     refused: list[RefusedServer] = []
     for name, entry in block.items():
         try:
-            servers.append(
-                Server.model_validate({**entry, "name": name} if isinstance(entry, dict) else entry)
-            )
+            named = {**entry, "name": name} if isinstance(entry, dict) else entry
+            servers.append(Server.model_validate(named))
         except ValidationError as error:
             reason = shortened(first_fault(error), _LONGEST_REASON)
             refused.append(RefusedServer(shortened(name, _LONGEST_NAME), reason))

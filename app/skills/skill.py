@@ -9,15 +9,7 @@ from pathlib import Path
 from shutil import which
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    StringConstraints,
-    TypeAdapter,
-    ValidationError,
-)
+from pydantic import AfterValidator, BaseModel, Field, StringConstraints, TypeAdapter, ValidationError
 
 from app.errors import first_fault
 from app.messages import JSON
@@ -47,15 +39,13 @@ _PHRASES_FILE: TypeAdapter[Any] = TypeAdapter(dict[str, dict[Literal["es", "pt",
 InLanguages = dict[str, Annotated[str, StringConstraints(min_length=1, max_length=300)]]
 
 
-class ToolSentences(BaseModel):
+class ToolSentences(BaseModel, frozen=True, extra="forbid"):
     """Sentences about one tool, by language.
 
     `ask` is the question on a card before a call, with `{argument}` for its values. When the argument `by`
     has another value than `usual`, the question is that of `cases` for this value. `source` names the text
     of others in its results. `arguments` are words for the arguments that the question leaves out.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     ask: InLanguages = Field(default_factory=dict)
     by: str = ""
@@ -71,9 +61,7 @@ class ToolSentences(BaseModel):
         return in_language(written, language)
 
 
-class _File(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class _File(BaseModel, frozen=True, extra="forbid"):
     tools: dict[str, ToolSentences] = Field(default_factory=dict)
     arguments: dict[str, InLanguages] = Field(default_factory=dict)  # shared by all tools
 

@@ -28,8 +28,7 @@ class SkillTools:
     faults: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
-    # That its code needs and that are not installed.
-    packages: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()  # that its code needs and that are not installed
     broken: bool = False
 
 
@@ -165,7 +164,6 @@ class _Options:
             self._read_timeout(text)
 
     def of(self, name: str) -> dict[str, Any]:
-        """Return the options of the tool of that name."""
         return {
             **{trait: self.has(key, name) for key, trait in _TRAITS.items()},
             "category": self._manifest.name,
@@ -175,7 +173,6 @@ class _Options:
         }
 
     def has(self, key: str, name: str) -> bool:
-        """Tell whether one of the lists names a tool."""
         listed = self._lists[key]
         return name in listed or ("*" in listed and key in _STARRED)
 

@@ -24,11 +24,9 @@ from app.tools.plain import TooLarge
 from app.tools.result import OUTPUT_LIMIT, ToolResult, bounded, raised, too_large
 from app.tools.tool import Tool
 
-# Of address space, which also counts what is only reserved.
-MEMORY_BYTES = 4 * 1024**3
+MEMORY_BYTES = 4 * 1024**3  # of address space, which also counts what is only reserved
 OPEN_FILES = 256
-# oom_score_adj: where memory runs out, a worker ends before the server.
-OOM_SCORE = "500"
+OOM_SCORE = "500"  # oom_score_adj: where memory runs out, a worker ends before the server
 
 
 def work(connection: socket.socket, folder: Path) -> None:

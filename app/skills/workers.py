@@ -18,13 +18,10 @@ from app.tools.result import ToolResult
 
 log = structlog.get_logger(__name__)
 
-# For running a folder's code, with its imports.
-START_SECONDS = 60.0
+START_SECONDS = 60.0  # for running a folder's code, with its imports
 IDLE_SECONDS = 300.0
-# Calls of one folder, each in a worker of its own; further ones wait.
-CALLS_AT_ONCE = 8
-# In a row, after which a skill is set aside.
-FAILURES = 3
+CALLS_AT_ONCE = 8  # calls of one folder, each in a worker of its own; further ones wait
+FAILURES = 3  # in a row, after which a skill is set aside
 
 
 class Launcher(Protocol):
