@@ -8,10 +8,11 @@ import structlog
 
 from app.llm.client import ChatModel, PictureSource, Vision
 from app.llm.errors import ModelError
-from app.llm.model import ModelAnswer, ModelRequest, Usage
+from app.llm.model import ModelAnswer, ModelRequest
 from app.settings import ModelEndpoint, Settings, TokenPrice
 from app.store import billing
 from app.store.database import Connection, Database
+from app.store.journal import Tokens
 from app.text import Private
 
 log = structlog.get_logger(__name__)
@@ -64,7 +65,7 @@ class ModelChain:
             else:
                 self.failure = ""
                 self._on_answer(endpoint.name)
-                await self._count(endpoint, answer.usage)
+                await self._count(endpoint, answer.tokens)
                 return answer
         self.failure = "the limits of all MODELS are used up"
         log.warning(self.failure)
@@ -82,12 +83,12 @@ class ModelChain:
             lambda conn: [one for one in self._endpoints if one.may_be_asked(conn, now)]
         )
 
-    async def _count(self, endpoint: Endpoint, usage: Usage) -> None:
+    async def _count(self, endpoint: Endpoint, tokens: Tokens) -> None:
         if endpoint.listed is None:
             return
         price = endpoint.listed.price or TokenPrice()
-        cost, now = price.of(usage.prompt, usage.completion), time.time()
-        await self._store.tx(lambda conn: billing.count_model(conn, endpoint.name, usage.total, cost, now))
+        cost, now = price.of(tokens.prompt, tokens.completion), time.time()
+        await self._store.tx(lambda conn: billing.count_model(conn, endpoint.name, tokens.total, cost, now))
 
 
 def build_model(

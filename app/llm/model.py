@@ -6,6 +6,7 @@ from typing import Literal, Protocol
 
 from app.messages import JSON
 from app.people import Person
+from app.store.journal import Tokens
 from app.store.turn_state import Exchange
 
 
@@ -21,19 +22,6 @@ class ToolCall:
     name: str
     arguments: dict[str, JSON] | str
     attached: Mapping[str, JSON] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Tokens of one call, counted by the server or else estimated."""
-
-    prompt: int = 0
-    completion: int = 0
-    cached: int = 0
-
-    @property
-    def total(self) -> int:
-        return self.prompt + self.completion
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +56,7 @@ class ModelAnswer:
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
-    usage: Usage = field(default_factory=Usage)
+    tokens: Tokens = field(default_factory=Tokens)
     model: str = ""
     attached: Mapping[str, JSON] = field(default_factory=dict)
     cut: bool = False

@@ -8,8 +8,9 @@ import orjson
 
 from app.i18n import lazy
 from app.llm.errors import ModelError
-from app.llm.model import ModelAnswer, ModelRequest, ToolCall, Usage
+from app.llm.model import ModelAnswer, ModelRequest, ToolCall
 from app.messages import JSON, seconds_in
+from app.store.journal import Tokens
 
 _NAMES_OF_THOUGHTS = "think|thinking|thought|thoughts|reasoning"
 _THOUGHTS = re.compile(
@@ -64,7 +65,7 @@ def read_completion(body: bytes, request: ModelRequest, model: str) -> ModelAnsw
     return ModelAnswer(
         without_thoughts(_text(message.get("content")) or _text(message.get("refusal"))),
         _calls(message),
-        _usage(data.get("usage"), request, body),
+        _tokens(data.get("usage"), request, body),
         str(data.get("model") or model),
         _attached(message, "reasoning_content", "reasoning_details", "extra_content"),
         first.get("finish_reason") == "length",
@@ -192,14 +193,14 @@ def _attached(source: Mapping[str, JSON], *names: str) -> dict[str, JSON]:
     return found if is_serializable(found) and len(orjson.dumps(found)) <= _ATTACHED_BYTES else {}
 
 
-def _usage(usage: JSON, request: ModelRequest, body: bytes) -> Usage:
+def _tokens(usage: JSON, request: ModelRequest, body: bytes) -> Tokens:
     """Return the server's count, or else an estimate of four characters a token."""
     counted = usage.get("prompt_tokens") if isinstance(usage, dict) else None
     if type(counted) is not int or counted > MOST_TOKENS:
-        return Usage(len(orjson.dumps(request.messages)) // 4, len(body) // 4)
+        return Tokens(len(orjson.dumps(request.messages)) // 4, len(body) // 4)
     details = usage.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, dict) else 0
-    return Usage(_count(counted), _count(usage.get("completion_tokens")), _count(cached))
+    return Tokens(_count(counted), _count(usage.get("completion_tokens")), _count(cached))
 
 
 def _count(tokens: JSON) -> int:

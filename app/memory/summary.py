@@ -20,7 +20,6 @@ from app.messages import JSON
 from app.routing.intent import json_values
 from app.store import journal, summaries
 from app.store.database import Connection, Database
-from app.store.journal import Tokens
 from app.store.summaries import Unfolded
 from app.store.tool_statistics import day_of
 from app.store.turn_state import Exchange, Parts
@@ -101,11 +100,10 @@ class Summarizer:
         ]
         answer = await self._model.complete(ModelRequest("answer", messages))
         parts = read_summary(answer.text)
-        usage, now = answer.usage, time.time()
+        now = time.time()
 
         def write(conn: Connection) -> bool:
-            tokens = Tokens(usage.prompt, usage.completion, usage.cached)
-            journal.count_tokens(conn, taken.person, tokens, day_of(now), now)
+            journal.count_tokens(conn, taken.person, answer.tokens, day_of(now), now)
             return bool(parts) and summaries.fold(conn, taken, parts, kept[0].at)
 
         if not await self._store.tx(write):

@@ -12,8 +12,7 @@ from app.store.database import Connection, insert, scalar
 
 ADMIN_CALL = "mcp"  # outcome of a turn that is one call of the administrator's, and no conversation
 
-UncertainCall = tuple[str, str]
-"""A tool's name, and the sha256 of the canonical arguments."""
+UncertainCall = tuple[str, str]  # a tool's name, and the sha256 of the canonical arguments
 
 
 class TurnGone(RecadoError):
@@ -22,11 +21,18 @@ class TurnGone(RecadoError):
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The tokens of a model call; `cached` are those of the prompt that the provider had cached."""
+    """The tokens of a model call, counted by the server or else estimated.
 
-    prompt: int
-    completion: int
-    cached: int
+    `cached` are those of the prompt that the provider had cached.
+    """
+
+    prompt: int = 0
+    completion: int = 0
+    cached: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.prompt + self.completion
 
 
 def record(
@@ -109,13 +115,12 @@ def uncertain_calls(conn: Connection, person: str) -> frozenset[UncertainCall]:
 
 def count_tokens(conn: Connection, person: str, tokens: Tokens, day: str, now: float) -> int:
     """Count a person's tokens, and return how many they used on this day."""
-    used = tokens.prompt + tokens.completion
-    limits.add(conn, "tokens", used, now)
+    limits.add(conn, "tokens", tokens.total, now)
     today: int = scalar(
         conn,
         "INSERT INTO token_use (person_id, day, tokens) VALUES (?, ?, ?)"
         " ON CONFLICT (person_id, day) DO UPDATE SET tokens = token_use.tokens + excluded.tokens"
         " RETURNING tokens",
-        *(person, day, used),
+        *(person, day, tokens.total),
     )
     return today

@@ -24,7 +24,6 @@ from app.messages import JSON
 from app.people import Person
 from app.routing.tool_catalog import ToolSet
 from app.skills import Skill
-from app.store.journal import Tokens
 from app.store.limits import CHARACTERS_PER_TOKEN, GUESTS_CHARACTERS
 from app.store.skill_data import Fact
 from app.store.traces import ModelCall
@@ -395,5 +394,4 @@ def traced_call(
     """Return the trace of a model call; the parts of its prompt are kept once each, by their hashes."""
     bodies = [orjson.dumps(part) for part in prompt]
     parts = tuple((blake2b(body, digest_size=12).hexdigest(), body.decode()) for body in bodies)
-    tokens = Tokens(answer.usage.prompt, answer.usage.completion, answer.usage.cached)
-    return ModelCall(key, answer.model, parts, tokens, seconds, time.time(), catalog)
+    return ModelCall(key, answer.model, parts, answer.tokens, seconds, time.time(), catalog)

@@ -51,11 +51,11 @@ class Replay:
                 case Route():
                     routed, _, call = await route_turn(turn, services.model)
                     if call is not None:
-                        await self._count(call.tokens.prompt + call.tokens.completion)
+                        await self._count(call.tokens.total)
                     turn.transcript = turn.transcript.with_route(routed)
                 case AskModel(_, with_tools):
                     answer = await complete(turn, services, turn.prompt.tools.schemas if with_tools else [])
-                    await self._count(answer.usage.total)
+                    await self._count(answer.tokens.total)
                     text, calls = read_answer(turn, answer, turn.offered if with_tools else ())
                     turn.transcript = turn.transcript.with_round(
                         Round(text, calls, attached=answer.attached if calls else {})

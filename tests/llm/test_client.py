@@ -14,9 +14,10 @@ from starlette.responses import Response
 from app.llm.client import ANSWER_TOKENS, ChatModel
 from app.llm.connection import ANSWER_BYTES
 from app.llm.errors import ModelError, RetryBudget
-from app.llm.model import ModelAnswer, ModelRequest, ToolCall, Usage
+from app.llm.model import ModelAnswer, ModelRequest, ToolCall
 from app.llm.reading import TOO_DEEP, read_completion, tools_as_text
 from app.settings import Settings
+from app.store.journal import Tokens
 from app.turns.actions import Round
 from app.turns.prompt import round_messages
 from tests.standins.model import ModelServer, Play
@@ -113,13 +114,13 @@ def test_calls_of_one_answer_are_bounded_and_what_is_no_list_is_none() -> None:
 def test_usage_is_as_the_server_counted_and_estimated_where_it_does_not() -> None:
     counted = {"prompt_tokens": 7, "completion_tokens": 3}
     for usage, expected in [
-        (counted | {"prompt_tokens_details": {"cached_tokens": 5}}, Usage(7, 3, 5)),
-        ({"prompt_tokens": -7, "completion_tokens": -3}, Usage(0, 0, 0)),
-        ({"prompt_tokens": 7, "prompt_tokens_details": None, "completion_tokens": "3"}, Usage(7, 0, 0)),
+        (counted | {"prompt_tokens_details": {"cached_tokens": 5}}, Tokens(7, 3, 5)),
+        ({"prompt_tokens": -7, "completion_tokens": -3}, Tokens(0, 0, 0)),
+        ({"prompt_tokens": 7, "prompt_tokens_details": None, "completion_tokens": "3"}, Tokens(7, 0, 0)),
     ]:
-        assert read({"choices": [{}], "usage": usage}).usage == expected
+        assert read({"choices": [{}], "usage": usage}).tokens == expected
     for usage in (None, "7", {"prompt_tokens": "7"}):
-        estimated = read({"choices": [{}], "usage": usage}).usage
+        estimated = read({"choices": [{}], "usage": usage}).tokens
         assert 100 <= estimated.prompt <= 130
         assert estimated.completion > 0
 

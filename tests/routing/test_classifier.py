@@ -4,10 +4,11 @@ import asyncio
 from dataclasses import replace
 
 from app.llm.errors import ModelError
-from app.llm.model import ModelAnswer, ModelRequest, Usage
+from app.llm.model import ModelAnswer, ModelRequest
 from app.people import Person
 from app.routing import Intent, IntentRequest, classify_intent
 from app.search import Document, ToolIndex
+from app.store.journal import Tokens
 from app.store.turn_state import Exchange
 
 REQUEST = IntentRequest(
@@ -34,7 +35,7 @@ class Scripted:
             await asyncio.Event().wait()
         if self.error:
             raise self.error
-        return ModelAnswer(self.text, usage=Usage(10, 2))
+        return ModelAnswer(self.text, tokens=Tokens(10, 2))
 
     async def close(self) -> None:
         """Holds nothing."""
@@ -45,7 +46,7 @@ async def test_takes_what_the_model_chose_and_what_it_cost() -> None:
     classified = await classify_intent(model, REQUEST)
     assert classified.intent == Intent(("notes",), ("save a note",), "model")
     assert classified.answer is not None
-    assert classified.answer.usage == Usage(10, 2)
+    assert classified.answer.tokens == Tokens(10, 2)
     assert classified.problem == ""
     assert [request.purpose for request in model.requests] == ["classify"]
     assert model.requests[0].tools == []

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from app.i18n import detect_language, say
-from app.llm.model import ModelAnswer, ModelRequest, ToolCall, Usage
+from app.llm.model import ModelAnswer, ModelRequest, ToolCall
 from app.llm.offline import followups, replies
 from app.llm.offline.guard import is_undo
 from app.llm.offline.lookup import answering_facts, lookup
@@ -24,6 +24,7 @@ from app.search.clauses import fragments_of
 from app.search.index import ToolIndex
 from app.search.phrases import can_fill
 from app.search.words import WORDS, says_something, words
+from app.store.journal import Tokens
 from app.store.turn_state import Exchange
 
 MODEL_NAME = "offline"
@@ -270,14 +271,14 @@ def _called(request: ModelRequest, steps: Sequence[Step], made: int) -> ModelAns
         for number, step in enumerate(steps, start=1)
     )
     written = sum(len(json.dumps(call.arguments, ensure_ascii=False)) + len(call.name) for call in calls)
-    return ModelAnswer(calls=calls, usage=_usage(request, written), model=MODEL_NAME)
+    return ModelAnswer(calls=calls, tokens=_tokens(request, written), model=MODEL_NAME)
 
 
 def _written(request: ModelRequest, text: str) -> ModelAnswer:
-    return ModelAnswer(text=text, usage=_usage(request, len(text)), model=MODEL_NAME)
+    return ModelAnswer(text=text, tokens=_tokens(request, len(text)), model=MODEL_NAME)
 
 
-def _usage(request: ModelRequest, written: int) -> Usage:
+def _tokens(request: ModelRequest, written: int) -> Tokens:
     """Estimate four characters a token."""
     read = len(json.dumps([request.messages, request.tools], ensure_ascii=False, default=str))
-    return Usage(prompt=read // 4, completion=max(1, written // 4))
+    return Tokens(prompt=read // 4, completion=max(1, written // 4))
