@@ -10,26 +10,21 @@ from datetime import datetime, timedelta
 from itertools import count, islice, pairwise, takewhile
 from zoneinfo import ZoneInfo
 
-EVERY = "EVERY:"
-"""Seconds that pass between two times, whatever the clock does meanwhile."""
+EVERY = "EVERY:"  # seconds that pass between two times, whatever the clock does meanwhile
 CRON = "CRON:"
-UNTIL = ";UNTIL="
-"""Between a rule and its last moment, an ISO time by the zone's clock."""
-_SKIPPED = timedelta(hours=3)
-"""More than a clock is set forward or back."""
-_FARTHEST = timedelta(days=9 * 366)
-"""A day that has not come again by then (a leap day does after eight years at most) never will."""
-_ERA, _LAST_YEAR = timedelta(days=146_097), 9980
-"""The calendar repeats itself after 400 years, weekdays too; dateutil looks until the year 9999."""
+UNTIL = ";UNTIL="  # between a rule and its last moment, an ISO time by the zone's clock
+_SKIPPED = timedelta(hours=3)  # more than a clock is set forward or back
+_FARTHEST = timedelta(days=9 * 366)  # a leap day comes again after eight years at most
+_ERA = timedelta(days=146_097)  # 400 years, after which the calendar repeats itself, weekdays too
+_LAST_YEAR = 9980  # dateutil looks until the year 9999
 _NUMBERS = r"-?\d{1,2}(?:,-?\d{1,2})*"
-_PARTS = {
+_PARTS = {  # that a rule may have: none for which dateutil would look without an end
     "FREQ": "DAILY|WEEKLY|MONTHLY|YEARLY",
     "INTERVAL": r"[1-9]\d{0,2}",
     "BYDAY": r"(?:[+-]?[1-5])?(?:MO|TU|WE|TH|FR|SA|SU)(?:,(?:[+-]?[1-5])?(?:MO|TU|WE|TH|FR|SA|SU))*",
     "BYMONTHDAY": r"-?[1-9]\d?(?:,-?[1-9]\d?)*",
     **dict.fromkeys(("BYMONTH", "BYSETPOS", "BYHOUR", "BYMINUTE"), _NUMBERS),
 }
-"""The parts that a rule may have: none for which dateutil would look without an end."""
 _PROBED = 60
 _CANDIDATES = 1000
 

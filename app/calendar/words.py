@@ -29,8 +29,7 @@ from app.text import fold
 DEFAULT_HOUR = 9
 NUMBERED_WITHIN = 40  # days in which "Thursday 17" comes
 NEXT_IS_UNCLEAR = 1  # days: on a Thursday, "next Friday" may be tomorrow or in a week
-_SMALLEST_CLEAR_HOUR = 6
-"""Up to here "a las 3" may be of the night or of the afternoon."""
+_SMALLEST_CLEAR_HOUR = 6  # below it "a las 3" may be of the night or of the afternoon
 _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _JOINING = frozenset("y e and o ou or a to hasta ate until till para pra pras".split())  # noqa: SIM905
 _BESIDE = 2  # characters between two names of the same day: "tomorrow, the 5th"

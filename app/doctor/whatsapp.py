@@ -90,8 +90,7 @@ def objects(value: JSON) -> Iterator[dict[str, JSON]]:
     yield from (one for one in value if isinstance(one, dict)) if isinstance(value, list) else ()
 
 
-_FOREVER = 32_503_680_000
-"""Unix seconds of the year 3000."""
+_FOREVER = 32_503_680_000  # Unix seconds of the year 3000
 SOON_SECONDS = 14 * 24 * 3600.0
 
 _NUMBER, _TOKEN, _APP, _WEBHOOK = "WhatsApp number", "WhatsApp token", "WhatsApp app", "WhatsApp webhook"

@@ -13,17 +13,15 @@ import structlog
 from app.ops.private_log import PrivateLog
 from app.text import visible, visible_lines
 
-_NOISY = (
+_NOISY = (  # at DEBUG these would write whole requests, or a line for each step of theirs
     "procrastinate",
     *("httpx2", "httpcore2", "httpx", "httpcore", "aiohttp", "openai"),
     *("aiosqlite", "apscheduler", "asyncio", "uvicorn.access"),
     *("mcp", "client", "sse_starlette"),  # "client" is of mcp
     *("markdown_it", "tzlocal"),
 )
-"""At DEBUG these would write whole requests, or a line for each step of theirs."""
 KEPT_LINES = 500
-LONGEST_KEPT = 1000
-"""Characters of a line that is kept in memory."""
+LONGEST_KEPT = 1000  # characters of a line that is kept in memory
 _LONG_NUMBER = re.compile(r"(?<![\w.])\+?\d{10,15}(?![\w.])")
 
 

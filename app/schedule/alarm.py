@@ -25,10 +25,8 @@ from app.text import Private
 
 log = structlog.get_logger(__name__)
 
-LATE_SECONDS = 120.0
-"""More than this after its time a reminder says that it is late."""
-WINDOW_MARGIN = 300.0
-"""Meta's clock and ours may differ: what would come in the last minutes of the window counts as too late."""
+LATE_SECONDS = 120.0  # more than this after its time a reminder says that it is late
+WINDOW_MARGIN = 300.0  # the last seconds of the window count as too late: Meta's clock and ours may differ
 MOST_COUNTED = 99
 _ALARM = "next reminder"
 Way = Literal["text", "template", ""]

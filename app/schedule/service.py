@@ -31,8 +31,7 @@ from app.tools import ToolContext, ToolResult
 MOST_ACTIVE = 200
 MOST_TASKS = 20  # tasks and watches: each of their times costs a turn
 MOST_TEXT = 1000
-SHORTEST_REPEAT = 900.0
-"""Seconds between two times of one reminder."""
+SHORTEST_REPEAT = 900.0  # seconds between two times of one reminder
 _MOST_LISTED = 50
 _MOST_NAMED = 10
 
