@@ -232,7 +232,7 @@ class Assistant:
         await asyncio.to_thread(self._make_admin_token)
         if self.settings.role != "worker":
             await self.troubles.forget()
-        if self.store.is_first:
+        if self.store.engine.is_first:
             await self._recover()
         await self.abilities.refresh()
         if self.remote is not None:

@@ -49,5 +49,5 @@ class Erasure:
         try:
             await asyncio.to_thread(self._folders.remove, [erased.who.id])
         finally:
-            await self._store.truncate_log()
+            await self._store.engine.truncate_log()
         return erased

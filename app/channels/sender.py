@@ -128,7 +128,7 @@ class Sender:
             handovers.settle(conn, person, now)
             sendable = self._limits.sendable(conn, person, now)
             statuses_by = now + self._reconcile - self._store.writing_seconds
-            next_send = outbox.take(conn, person, now, sendable, self._store.worker, statuses_by)
+            next_send = outbox.take(conn, person, now, sendable, self._store.engine.worker, statuses_by)
             row = next_send.row
             return next_send, [] if row is None else self._limits.count_send(conn, row, now)
 

@@ -63,7 +63,8 @@ class Connection(Protocol):
 class Engine(Protocol):
     """A kind of database; `errors` are those of its library.
 
-    `is_first`: no other process used it when it was prepared.
+    `worker` is the number of this process among the workers, None for none: once its row is gone, nothing is
+    written. `is_first`: no other process used the database when it was prepared.
     """
 
     errors: type[Exception]
@@ -215,7 +216,7 @@ class Database:
         self.location = location
         self.is_leader = not shared
         self.lease: Lease | None = None
-        self._engine = engine_of(location, shared=shared)
+        self.engine = engine_of(location, shared=shared)
         self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
         self._writer: threading.Thread | None = None
         self._stood_still_at = -math.inf  # by the monotonic clock
@@ -227,29 +228,15 @@ class Database:
         return self.lease is None or self.lease.holds
 
     @property
-    def is_first(self) -> bool:
-        """Return True if no other process used the database when this one opened it."""
-        return self._engine.is_first
-
-    @property
     def writing_seconds(self) -> float:
         """Return how long writes have gone through since the database stood still or refused one."""
         return time.monotonic() - self._stood_still_at
 
-    @property
-    def worker(self) -> int | None:
-        """Return the number of this process among the workers: once it is not there, nothing is written."""
-        return self._engine.worker
-
-    @worker.setter
-    def worker(self, number: int | None) -> None:
-        self._engine.worker = number
-
     async def open(self) -> None:
         """Prepare the database as `Engine.prepare` does, and start the writer."""
         try:
-            self._engine.prepare()
-            await self._engine.open_readers()
+            self.engine.prepare()
+            await self.engine.open_readers()
             if await self.one("SELECT 1 FROM schema_version WHERE version = ?", UNFINISHED):
                 raise StoreError(
                     "a move into this database was not finished: "
@@ -268,11 +255,11 @@ class Database:
         The writer's connection closes last: SQLite's moves the write-ahead log into the file.
         """
         writer, self._writer = self._writer, None  # from here on `tx` refuses
-        await self._engine.close_readers()
+        await self.engine.close_readers()
         if writer is not None:
             self._jobs.put(None)
             await asyncio.to_thread(writer.join, CLOSE_SECONDS)
-        self._engine.unlock()
+        self.engine.unlock()
 
     def tx(
         self, fn: Callable[[Connection], T], *, then: Callable[[T], None] | None = None
@@ -291,7 +278,7 @@ class Database:
 
     async def all(self, sql: str, *parameters: object) -> list[Row]:
         """Return every row of a query, by what was committed last."""
-        return list(await self._engine.all(sql, parameters))
+        return list(await self.engine.all(sql, parameters))
 
     async def one(self, sql: str, *parameters: object) -> Row | None:
         """Return the first row of a query, or None."""
@@ -302,14 +289,10 @@ class Database:
         """Run `fn(connection)` on what was committed last, in a thread that does not hold up the writer."""
 
         def run() -> T:
-            with closing(self._engine.connect_to_read()) as connection:
+            with closing(self.engine.connect_to_read()) as connection:
                 return fn(connection)
 
         return await asyncio.to_thread(run)
-
-    async def truncate_log(self) -> None:
-        """Make deleted rows unreadable in the database's own log. Raises StoreError if that fails."""
-        await self._engine.truncate_log()
 
     def _write(self) -> None:
         assert self._loop is not None
@@ -318,10 +301,10 @@ class Database:
             outcomes: list[Any]
             began = time.monotonic()
             try:
-                self._engine.begin(connection)
+                self.engine.begin(connection)
                 self._note_standstill(began)  # before the batch decides what is sent again
                 outcomes = _run(connection, batch)
-                self._engine.commit(connection)
+                self.engine.commit(connection)
                 self.last_failure = ""
             except BaseException as error:  # this thread must survive: without it nothing is written any more
                 self.last_failure = str(error)
@@ -360,7 +343,7 @@ class Database:
             connection.close()
         while True:
             try:
-                return self._engine.connect()
+                return self.engine.connect()
             except Exception as error:  # a full disk, a server that is away: the next batch waits for it
                 self.last_failure = str(error)
                 time.sleep(0.2)

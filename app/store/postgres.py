@@ -155,10 +155,7 @@ class Connection:
 
 
 class Postgres:
-    """An `Engine` on a PostgreSQL database, which one process uses, or several if it is `shared`.
-
-    `worker`: the number of this process among the workers (`app.store.workers`), None for none.
-    """
+    """An `Engine` on a PostgreSQL database, which one process uses, or several if it is `shared`."""
 
     errors: type[Exception] = psycopg.Error
 

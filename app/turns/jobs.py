@@ -62,7 +62,7 @@ class ConversationJobs:
         Beside others it prunes nobody before it has shown for a while that the database answers.
         """
         number = await self._store.tx(lambda conn: workers.register(conn, alone=alone))
-        self._store.worker = number
+        self._store.engine.worker = number
         loop = asyncio.get_running_loop()
         self._store.lease = self._heartbeat = workers.Heartbeat(
             self._store,
@@ -110,7 +110,7 @@ class ConversationJobs:
 
     async def unregister(self) -> None:
         """Leave what is unfinished to other workers, once nothing runs or is sent here any more."""
-        worker, left = self._store.worker, self._scheduler.unfinished
+        worker, left = self._store.engine.worker, self._scheduler.unfinished
         if self._heartbeat is None or worker is None:
             return
         await asyncio.to_thread(self._heartbeat.stop)
@@ -125,7 +125,7 @@ class ConversationJobs:
         while True:
             connector = PsycopgConnector(conninfo=self._address, min_size=1, max_size=4, kwargs=NETWORK)
             jobs = App(connector=connector)
-            jobs.job_manager = _Registered(connector, self._store.worker)
+            jobs.job_manager = _Registered(connector, self._store.engine.worker)
             jobs.task(name=workers.TASK)(self._scheduler.attend)
             try:
                 async with jobs.open_async():
@@ -150,7 +150,7 @@ class ConversationJobs:
                     log.warning("dead workers were not looked for", error=str(error))
 
     async def _rescue(self, silent: float) -> None:
-        now, own = time.time(), self._store.worker
+        now, own = time.time(), self._store.engine.worker
 
         def rescue(conn: Connection) -> Sequence[int]:
             # read now: since this was queued, others may have come
