@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
-from app.ops.private_log import forget_all
+from app.ops.logs import forget_all
 from app.people import Realm
 from app.simulator import history
 from app.simulator.graph import StandInGraph

@@ -14,7 +14,7 @@ import typer
 
 from app.cli.output import FAILED, command_settings, group, show
 from app.cli.settings import secrets_of
-from app.doctor import abilities, machine, model, people, records, whatsapp
+from app.doctor import abilities, machine, model, records, whatsapp
 from app.doctor.finding import Finding, fail, line
 from app.errors import ConfigurationError
 from app.i18n import lazy
@@ -56,7 +56,7 @@ CHECKS: dict[str, Check] = {
     "model": model.check_model,
     "voice notes": model.check_voice,
     "WhatsApp": whatsapp.check_whatsapp,
-    "people": people.check_people,
+    "people": records.check_people,
     "skills": abilities.check_skills,
     "sandbox": abilities.check_sandbox,
     "MCP servers": abilities.check_servers,

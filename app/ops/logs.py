@@ -1,18 +1,23 @@
-"""Structured logs on stderr, without secrets and without people's messages."""
+"""Structured logs on stderr, without secrets and people's messages; files of a week for these."""
 
 import logging
 import re
 import sys
+import time
 from collections import deque
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Iterable, MutableMapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
+import orjson
 import structlog
 
-from app.ops.private_log import PrivateLog
-from app.text import visible, visible_lines
+from app.text import Private, visible, visible_lines
 
+_Event = MutableMapping[str, Any]
 _NOISY = (  # at DEBUG these would write whole requests, or a line for each step of theirs
     "procrastinate",
     *("httpx2", "httpcore2", "httpx", "httpcore", "aiohttp", "openai"),
@@ -22,6 +27,10 @@ _NOISY = (  # at DEBUG these would write whole requests, or a line for each step
 )
 KEPT_LINES = 500
 LONGEST_KEPT = 1000  # characters of a line that is kept in memory
+PRIVATE_FOLDER = "private"
+PRIVATE_DAYS = 7  # that a file is kept
+PRIVATE_BYTES = 4 * 1024 * 1024  # of a day; what comes after these is not kept
+_MESSAGE = re.compile(r"^(\w[\w.]*(?:Error|Exception|Timeout|Warning|Interrupt|Exit|Group|\w))(?::.*)?$")
 _LONG_NUMBER = re.compile(r"(?<![\w.])\+?\d{10,15}(?![\w.])")
 
 
@@ -30,12 +39,13 @@ def configure(level: str, as_json: bool, secrets: Iterable[str], private: Path |
 
     `private` is the folder for texts that may hold people's words; None keeps none of them.
     """
-    scrub = _Scrub([secret for secret in secrets if len(secret) >= 4])
+    longest_first = sorted({secret for secret in secrets if len(secret) >= 4}, key=len, reverse=True)
+    scrub = partial(_scrub, longest_first)
     shared: list[Any] = [
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper("iso", utc=True),
         structlog.processors.format_exc_info,
-        PrivateLog(private),
+        partial(_keep_private, private),
         scrub,
     ]
     renderers: list[Any] = (
@@ -83,7 +93,7 @@ class _KeepingHandler(logging.StreamHandler[TextIO]):
         return line
 
 
-def _written_out(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+def _written_out(logger: object, method: str, event: _Event) -> _Event:
     """Escape what a terminal would obey; keep each value but a traceback on one line."""
     for key, value in event.items():
         if isinstance(value, str):
@@ -91,21 +101,55 @@ def _written_out(logger: object, method: str, event: MutableMapping[str, Any]) -
     return event
 
 
-class _Scrub:
-    """Removes known secrets and whole phone numbers from every value."""
+def _scrub(secrets: Sequence[str], logger: object, method: str, event: _Event) -> _Event:
+    """Remove known secrets and whole phone numbers from every value."""
+    for key, value in event.items():
+        if isinstance(value, str):
+            for secret in secrets:
+                value = value.replace(secret, "***")
+            event[key] = _LONG_NUMBER.sub(lambda number: f"{number[0][:3]}…{number[0][-2:]}", value)
+    return event
 
-    def __init__(self, secrets: list[str]) -> None:
-        self._secrets = sorted(set(secrets), key=len, reverse=True)
 
-    def __call__(
-        self, logger: object, method: str, event: MutableMapping[str, Any]
-    ) -> MutableMapping[str, Any]:
-        for key, value in event.items():
-            if isinstance(value, str):
-                event[key] = self._clean(value)
-        return event
+def _keep_private(folder: Path | None, logger: object, method: str, event: _Event) -> _Event:
+    """Take texts that may hold people's words out, and write them to a file of the day for the operator.
 
-    def _clean(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        return _LONG_NUMBER.sub(lambda number: f"{number[0][:3]}…{number[0][-2:]}", text)
+    A traceback keeps its files, lines and types; the messages of its exceptions are private.
+    """
+    kept = {key: value.text for key, value in event.items() if isinstance(value, Private)}
+    event.update({key: str(event[key]) for key in kept})
+    if isinstance(event.get("exception"), str):
+        kept["exception"] = event["exception"]
+        event["exception"] = _without_messages(event["exception"])
+    if kept and folder is not None:
+        entry = {"at": event.get("timestamp", ""), "event": event.get("event", ""), **kept}
+        with suppress(OSError):  # a full disk: the log itself still says what happened
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with (folder / f"{datetime.now(UTC):%Y-%m-%d}.jsonl").open("ab") as file:
+                if file.tell() < PRIVATE_BYTES:
+                    file.write(orjson.dumps(entry, default=str) + b"\n")
+    return event
+
+
+def forget_old(data_dir: Path, now: float) -> None:
+    """Delete the files of more than a week ago. Blocks."""
+    oldest = f"{datetime.fromtimestamp(now, UTC) - timedelta(days=PRIVATE_DAYS):%Y-%m-%d}"
+    for path in (data_dir / PRIVATE_FOLDER).glob("*.jsonl"):
+        if path.stem < oldest:
+            path.unlink(missing_ok=True)
+
+
+def forget_all(data_dir: Path) -> None:
+    """Delete every file: nobody can tell whose words are in it. Blocks."""
+    forget_old(data_dir, time.time() + 2 * PRIVATE_DAYS * 86_400)
+
+
+def _without_messages(traceback: str) -> str:
+    """Return the lines that name files, code and types of exceptions."""
+    lines = []
+    for line in traceback.splitlines():
+        if line.startswith((" ", "Traceback", "During handling", "The above exception")) or not line:
+            lines.append(line)
+        elif found := _MESSAGE.match(line):
+            lines.append(found[1])
+    return "\n".join(lines)

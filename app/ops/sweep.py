@@ -14,7 +14,7 @@ from app.installs.chat import Installs
 from app.memory.history import History
 from app.memory.summary import Summarizer
 from app.messages import Wakeable
-from app.ops.private_log import forget_old
+from app.ops.logs import forget_old
 from app.schedule.alarm import Reminders
 from app.store import Store, approvals, disk_space, inbox, media, outbox, personal_data, retention
 from app.store.database import Connection
