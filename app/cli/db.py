@@ -14,9 +14,8 @@ from app.errors import ConfigurationError, StoreError
 from app.i18n import program
 from app.settings import Settings
 from app.store.database import Connection, Location, engine_of, exists, scalar
-from app.store.migrations import UNFINISHED, migrations
+from app.store.migrations import UNFINISHED, migrations, tables
 from app.store.moving import move as move_rows
-from app.store.tables import tables
 
 commands = group()
 db_commands = group(help="The database as a whole: move, upgrade, check.")

@@ -12,8 +12,7 @@ from typing import Any
 
 from app.errors import StoreError
 from app.store.database import Connection, Engine, Location, Row, engine_of, exists, placeholders, scalar
-from app.store.migrations import UNFINISHED
-from app.store.tables import Table, tables
+from app.store.migrations import UNFINISHED, Table, tables
 
 BATCH = 1000
 
