@@ -5,7 +5,7 @@ from hashlib import sha256
 from typing import Any
 
 from app.i18n import lazy
-from app.store.database import Connection, Row, insert, read_row, scalar
+from app.store.database import Connection, insert, read_row, scalar
 
 COMMAND = "command"
 SHOWN = 100
@@ -36,7 +36,7 @@ def record(conn: Connection, actor: str, action: str, subject: str, now: float) 
 def listing(conn: Connection, page: int) -> list[AuditRow]:
     """Return a page of rows and one more where there are further ones, the newest first."""
     sql = "SELECT * FROM audit ORDER BY seq DESC LIMIT ? OFFSET ?"
-    return [_row(row) for row in conn.execute(sql, (SHOWN + 1, (page - 1) * SHOWN))]
+    return [read_row(AuditRow, row) for row in conn.execute(sql, (SHOWN + 1, (page - 1) * SHOWN))]
 
 
 def verify(conn: Connection, known: str = "") -> tuple[str, str]:
@@ -46,7 +46,8 @@ def verify(conn: Connection, known: str = "") -> tuple[str, str]:
     """
     number, _, hashed = known.partition(":")
     before, count = "", 0
-    for count, row in enumerate(map(_row, conn.execute("SELECT * FROM audit ORDER BY seq")), 1):
+    for count, found in enumerate(conn.execute("SELECT * FROM audit ORDER BY seq"), 1):
+        row = read_row(AuditRow, found)
         if row.before != before:
             return "", lazy("a row before number {seq} is missing or was changed", seq=row.seq)
         if row.hash != _hash(before, row.at, row.actor, row.action, row.subject):
@@ -63,10 +64,6 @@ def head(conn: Connection) -> str:
     """Return how many rows there are and the hash of the newest, as `verify` takes it."""
     newest = scalar(conn, "SELECT hash FROM audit ORDER BY seq DESC LIMIT 1") or ""
     return f"{scalar(conn, 'SELECT count(*) FROM audit')}:{newest}"
-
-
-def _row(row: Row) -> AuditRow:
-    return read_row(AuditRow, row)
 
 
 def _hash(before: str, at: float, actor: str, action: str, subject: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated
@@ -23,7 +23,6 @@ RATES = Path(__file__).with_name(RATES_FILE)
 MILLION = 1_000_000
 _TOKENS_OF, _COST_OF = "tokens of ", "cost of "  # an endpoint of `MODELS`, in the table `used`
 REGULAR = "regular"  # the kind of message that costs; the others are free (Meta, 2026-10)
-
 
 Written = Annotated[str, BeforeValidator(str)]  # YAML reads an unquoted day as a date
 
@@ -148,12 +147,7 @@ class _Sums:
         self.cost += messages * (price or 0)
 
     def told(self) -> dict[str, JSON]:
-        return {
-            "messages": self.messages,
-            "unpriced": self.unpriced,
-            "tokens": self.tokens,
-            "cost": float(self.cost),
-        }
+        return asdict(self) | {"cost": float(self.cost)}
 
 
 def to_json(pricing: Pricing | None) -> str:

@@ -106,9 +106,10 @@ def find(conn: Connection, realm: Realm, who: str) -> DataSubject:
 
 def export(conn: Connection, who: DataSubject) -> dict[str, list[dict[str, JSON]]]:
     """Return every row that belongs to them, by table, as it is stored."""
+    theirs = conn.execute("SELECT table_name FROM table_columns WHERE column_name = 'person_id'").fetchall()
     rows = {
         table: _rows(conn, f"SELECT * FROM {table} WHERE {column} = ?", who.id)
-        for table, column in [("people", "id"), *((table, "person_id") for table in _tables(conn))]
+        for table, column in [("people", "id"), *((table, "person_id") for (table,) in theirs)]
     }
     spellings = _all_spellings(who.names)
     rows["outsiders"] = _rows(
@@ -167,12 +168,6 @@ def _all_spellings(names: Iterable[str]) -> list[str]:
 def _names_any(spellings: Sequence[str]) -> str:
     """Return SQL for the dead letters of no known person that hold one of these names."""
     return f"person_id IS NULL AND ({' OR '.join(['instr(payload, ?) > 0'] * len(spellings)) or 'FALSE'})"
-
-
-def _tables(conn: Connection) -> list[str]:
-    """Return the tables that have a column `person_id`."""
-    rows = conn.execute("SELECT table_name FROM table_columns WHERE column_name = 'person_id'")
-    return [row["table_name"] for row in rows]
 
 
 def _rows(conn: Connection, sql: str, *parameters: str) -> list[dict[str, JSON]]:

@@ -372,12 +372,10 @@ def everybodys(conn: Connection, page: int, size: int) -> list[Schedule]:
 
 def last_fired(conn: Connection, person: str, since: float) -> Schedule | None:
     """Return the reminder that fired last after `since`; of several at once the last message."""
-    row = conn.execute(
-        "SELECT * FROM schedules WHERE person_id = ? AND told_at > ? AND kind <> 'watch'"
-        " ORDER BY told_at DESC, told_due DESC, number DESC LIMIT 1",
-        (person, since),
-    ).fetchone()
-    return None if row is None else _of(row)
+    told = (
+        "person_id = ? AND told_at > ? AND kind <> 'watch' ORDER BY told_at DESC, told_due DESC, number DESC"
+    )
+    return _first(conn, told, person, since)
 
 
 def quoted(conn: Connection, conversation: str) -> Schedule | None:
@@ -401,10 +399,7 @@ def quoted(conn: Connection, conversation: str) -> Schedule | None:
 
 def changed_by(conn: Connection, person: str, key: str) -> Schedule | None:
     """Return the reminder that a call changed last; None for a call without a key."""
-    row = conn.execute(
-        "SELECT * FROM schedules WHERE person_id = ? AND changed_by = ? AND changed_by <> ''", (person, key)
-    ).fetchone()
-    return None if row is None else _of(row)
+    return _first(conn, "person_id = ? AND changed_by = ? AND changed_by <> ''", person, key)
 
 
 def last_run(conn: Connection, schedule: str) -> LastRun | None:
@@ -423,7 +418,11 @@ def last_run(conn: Connection, schedule: str) -> LastRun | None:
 
 
 def by_id(conn: Connection, schedule: str) -> Schedule | None:
-    row = conn.execute("SELECT * FROM schedules WHERE id = ?", (schedule,)).fetchone()
+    return _first(conn, "id = ?", schedule)
+
+
+def _first(conn: Connection, which: str, *parameters: object) -> Schedule | None:
+    row = conn.execute(f"SELECT * FROM schedules WHERE {which} LIMIT 1", parameters).fetchone()
     return None if row is None else _of(row)
 
 

@@ -103,7 +103,7 @@ def claim(
     messages = tuple(row["message_id"] for row in members)
     if attachments.is_waited_for(conn, messages):
         return UnreadFiles(messages)
-    _open_turn(conn, conversation, turn, [row["seq"] for row in members], members[0]["person_id"], now)
+    _open_turn(conn, conversation, turn, members, now)
     return Ready(turn, more=len(members) < len(rows))
 
 
@@ -138,9 +138,8 @@ def _burst(rows: Sequence[Row], now: float) -> list[Row] | Pause:
     return members or Pause(rows[0]["due_at"])
 
 
-def _open_turn(
-    conn: Connection, conversation: str, turn: str, seqs: Sequence[int], person: str, now: float
-) -> None:
+def _open_turn(conn: Connection, conversation: str, turn: str, rows: Sequence[Row], now: float) -> None:
+    seqs, person = [row["seq"] for row in rows], rows[0]["person_id"]
     insert(
         conn,
         "turns",
@@ -173,7 +172,7 @@ def stop(conn: Connection, conversation: str, turn: str, now: float) -> Ready | 
     if not members:
         return None
     _close_all(conn, "conversation_id = ?", conversation, now)
-    _open_turn(conn, conversation, turn, [row["seq"] for row in members], members[0]["person_id"], now)
+    _open_turn(conn, conversation, turn, members, now)
     return Ready(turn, more=True)
 
 
