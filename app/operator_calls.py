@@ -91,7 +91,7 @@ class OperatorCalls:
 
         def enter(conn: Connection) -> tuple[Conversation, Person, bool]:
             owner, where = people.acting_owner(conn, self._access.access_rules(self._access.realm), now)
-            person = self._profiles.known(conn, owner.row, owner.names)
+            person = self._profiles.known(conn, owner)
             return where, person, call in journal.uncertain_calls(conn, person.id)
 
         where, person, is_uncertain = await self._store.tx(enter)

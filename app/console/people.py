@@ -62,7 +62,7 @@ def add_people(site: Site) -> None:
             known, today = people.by_id(conn, id), day_of(time.time())
             where = people.conversations_with(conn, id)
             return {
-                "person": people.person_of(known.row, rules, known.names),
+                "person": people.person_of(known, rules),
                 "names": known.names,
                 "row": known.row,
                 "conversations": where,

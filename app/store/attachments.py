@@ -15,7 +15,7 @@ from app.messages import JSON, Inbound
 from app.people import Conversation
 from app.store.conditions import MAY_TALK, UNCLAIMED
 from app.store.database import Connection, Row, exists, insert, placeholders, read_row, scalar, update
-from app.store.people import by_id
+from app.store.people import KnownPerson, by_id
 
 READABLE = frozenset({"audio", "voice", "image", "sticker", "document"})
 MOST_ATTEMPTS = 3
@@ -38,8 +38,7 @@ class WaitingFile:
     voice: bool
     path: str
     channel: str
-    person: Row
-    aliases: tuple[str, ...]
+    person: KnownPerson
 
 
 # SQL for files `a` with their messages
@@ -107,7 +106,6 @@ def waiting_file(conn: Connection, message: int) -> WaitingFile:
 
 def _file(conn: Connection, row: Row) -> WaitingFile:
     attachment = orjson.loads(row["payload"]).get("attachment") or {}
-    person = by_id(conn, row["person_id"])
     return read_row(
         WaitingFile,
         row,
@@ -115,8 +113,7 @@ def _file(conn: Connection, row: Row) -> WaitingFile:
         mime_type=str(attachment.get("mime_type", "")),
         filename=str(attachment.get("filename", "")),
         voice=bool(attachment.get("voice")),
-        person=person.row,
-        aliases=tuple(person.names),
+        person=by_id(conn, row["person_id"]),
     )
 
 

@@ -9,7 +9,7 @@ import orjson
 
 from app.messages import JSON
 from app.store.database import Connection, insert, new_id
-from app.store.people import names_of
+from app.store.people import by_id
 
 EventName = Literal["message.received", "message.replied", "conversation.handed_over", "limit.reached"]
 
@@ -40,7 +40,7 @@ def emit(conn: Connection, event: EventName, person: str | None, data: dict[str,
     ).fetchall()
     if not found:
         return
-    who: dict[str, JSON] = {} if person is None else {"person": person, "names": names_of(conn, person)}
+    who: dict[str, JSON] = {} if person is None else {"person": person, "names": by_id(conn, person).names}
     at = datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds")
     body = orjson.dumps({"type": event, "timestamp": at, "data": {**who, **data}}).decode()
     for row in found:

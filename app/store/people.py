@@ -92,7 +92,7 @@ def admit(
     if rules.code_key and takes_ownership(conn, rules, text, now):
         became = "owner"
     elif known is None or known.row["access"] != "blocked":
-        is_in = known is not None and not person_of(known.row, rules, known.names).is_guest
+        is_in = known is not None and not person_of(known, rules).is_guest
         became = None if is_in else accept_invitation(conn, rules, text, now)
     is_new = known is None
     if known is None:
@@ -111,7 +111,7 @@ def admit(
     row = known.row
     if row["access"] == "blocked":
         return _turn_away(conn, rules.realm, sender, "blocked", now)
-    person = person_of(row, rules, known.names)
+    person = person_of(known, rules)
     if person.is_guest and not rules.guests:
         return _turn_away(conn, rules.realm, sender, "outsider", now)
     name = sender.name[:200] or row["name"]
@@ -128,21 +128,20 @@ def addressee(conn: Connection, rules: AccessRules, to: Sender, now: float) -> s
     if known is None:
         is_let_in = rules.guests or _is_listed(rules, [alias.value for alias in aliases])
         return _create(conn, rules.realm, to, now).id if is_let_in else None
-    is_owner = person_of(known.row, rules, known.names).is_owner
+    is_owner = person_of(known, rules).is_owner
     return None if is_owner or not may_come(conn, rules, known.id) else known.id
 
 
 def may_come(conn: Connection, rules: AccessRules, person: str) -> bool:
     """Return whether what a person writes would be answered, so that they may be written to as well."""
     known = by_id(conn, person)
-    return known.row["access"] != "blocked" and (
-        rules.guests or not person_of(known.row, rules, known.names).is_guest
-    )
+    return known.row["access"] != "blocked" and (rules.guests or not person_of(known, rules).is_guest)
 
 
-def person_of(row: Row, rules: AccessRules, names: Collection[str]) -> Person:
-    """Return a row of `people` as a `Person`; `names` are the values of their aliases."""
-    role = role_of(rules, row["role"], row["access"], names)
+def person_of(known: KnownPerson, rules: AccessRules) -> Person:
+    """Return a person as their row and the settings have them."""
+    row = known.row
+    role = role_of(rules, row["role"], row["access"], known.names)
     return Person(
         id=row["id"],
         realm=row["realm"],
@@ -268,7 +267,7 @@ def listing(conn: Connection) -> list[PersonLine]:
 def frozen(conn: Connection) -> list[PersonLine]:
     """Return the people who wait to be confirmed."""
     rows = conn.execute("SELECT id, name, role, access, frozen, realm FROM people WHERE frozen <> ''")
-    return [PersonLine(names=names_of(conn, row["id"]), **row) for row in rows.fetchall()]
+    return [PersonLine(names=by_id(conn, row["id"]).names, **row) for row in rows.fetchall()]
 
 
 async def languages(store: Database) -> set[str]:
@@ -445,18 +444,12 @@ def aliases_of(sender: Sender) -> list[Alias]:
 
 
 def by_id(conn: Connection, person: str) -> KnownPerson:
-    """Return a person that exists."""
+    """Return a person; `row` is None for one who was erased."""
     row = conn.execute("SELECT * FROM people WHERE id = ?", (person,)).fetchone()
     aliases = conn.execute(
         "SELECT kind, value FROM aliases WHERE person_id = ? ORDER BY kind, created_at", (person,)
     )
     return KnownPerson(row, tuple(Alias(*alias) for alias in aliases))
-
-
-def names_of(conn: Connection, person: str) -> list[str]:
-    """Return the values of a person's aliases, phones first."""
-    rows = conn.execute("SELECT value FROM aliases WHERE person_id = ? ORDER BY kind, created_at", (person,))
-    return [row["value"] for row in rows]
 
 
 def remember_address(conn: Connection, person: str, phone: str) -> None:
@@ -554,4 +547,4 @@ def _confirm_claims(conn: Connection, realm: Realm, person: str, now: float) -> 
             " AND person_id IN (SELECT id FROM people WHERE realm = ?)",
             (alias.kind, alias.value, realm),
         )
-    return {loser: at for loser, at in since.items() if not names_of(conn, loser)}  # never the person
+    return {loser: at for loser, at in since.items() if not by_id(conn, loser).names}  # never the person

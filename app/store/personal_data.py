@@ -13,7 +13,7 @@ from app.people import Realm
 from app.phones import canonical, digits, other_form
 from app.rmtree import rmtree
 from app.store.database import Connection, Database, placeholders, scalar, update
-from app.store.people import names_of
+from app.store.people import by_id
 
 _NOT_IN_A_NUMBER = re.compile(r"[^\d\s+().-]")
 _SHARED_WITH_ERASED = "two people turned out to be one, and the other was erased"
@@ -90,7 +90,7 @@ def find(conn: Connection, realm: Realm, who: str) -> DataSubject:
     ).fetchall()
     turned_away = conn.execute(f"SELECT realm, value FROM outsiders WHERE value {any_of_them}", spellings)
     found = [
-        *(DataSubject(row["id"], row["realm"], names_of(conn, row["id"])) for row in known),
+        *(DataSubject(row["id"], row["realm"], by_id(conn, row["id"]).names) for row in known),
         *(DataSubject("", row["realm"], [row["value"]]) for row in turned_away),
     ]
     found.sort(key=lambda one: one.realm != realm)

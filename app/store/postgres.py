@@ -15,6 +15,7 @@ from psycopg.pq import TransactionStatus
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from app.errors import StoreError, StoreLockedError
+from app.store.database import exists, scalar
 from app.store.migrations import migrate
 from app.store.outbox import CLOCK_SECONDS
 
@@ -183,15 +184,14 @@ class Postgres:
                 if time.monotonic() > until:
                     raise
                 time.sleep(0.1)
-        encoding = connection.execute("SHOW server_encoding").fetchone()
-        if encoding is not None and encoding[0] != "UTF8":
-            raise StoreError(f"the database is in {encoding[0]}; make one with ENCODING 'UTF8'")
+        if (encoding := scalar(connection, "SHOW server_encoding")) != "UTF8":
+            raise StoreError(f"the database is in {encoding}; make one with ENCODING 'UTF8'")
         connection.script(_text("postgres.sql"))
         if not _has_table(connection, "procrastinate_jobs"):
             connection.script(SchemaManager.get_schema())
         migrate(connection, lambda name, sql: connection.script(_step(name, sql)))
         if self._is_shared:
-            self.is_first = connection.execute(_OTHERS, (_SERVER_LOCK,)).fetchone() is None
+            self.is_first = not exists(connection, _OTHERS, _SERVER_LOCK)
         connection.execute("SELECT pg_advisory_unlock(?)", (_WRITER_LOCK,))
 
     def _connected(self) -> Connection:
@@ -202,8 +202,7 @@ class Postgres:
 
     def _locked(self, connection: Connection) -> Connection:
         """Have a connection hold the lock of this database for as long as it lives."""
-        row = connection.execute(f"SELECT {self._try_lock}(?)", (_SERVER_LOCK,)).fetchone()
-        if row is None or not row[0]:
+        if not scalar(connection, f"SELECT {self._try_lock}(?)", _SERVER_LOCK):
             connection.close()
             raise StoreLockedError("the database is in use by another Recado server; stop it first")
         return connection
@@ -255,9 +254,9 @@ class Postgres:
             connection.execute(_END_STUCK_WRITER, (_WRITER_LOCK,))
             raise
         if self.worker is not None:
-            asked, clock = time.time(), f"SELECT {CLOCK} FROM procrastinate_workers WHERE id = ?"
-            row = connection.execute(clock, (self.worker,)).fetchone()
-            if row is None or (self._is_shared and seconds_off(asked, row[0])):
+            asked, sql = time.time(), f"SELECT {CLOCK} FROM procrastinate_workers WHERE id = ?"
+            clock = scalar(connection, sql, self.worker)
+            if clock is None or (self._is_shared and seconds_off(asked, clock)):
                 connection.execute("ROLLBACK")
                 raise StoreError(
                     "others go on with the work of this worker: it was silent, or its clock is wrong"
@@ -282,9 +281,9 @@ class Postgres:
         while True:
             try:
                 with closing(Connection(self._address)) as connection:
-                    row = connection.execute(question, (since, transaction)).fetchone()
-                if row is None or row[0] != "in progress":
-                    return row is not None and bool(row[0] == "committed")
+                    state = scalar(connection, question, since, transaction)
+                if state != "in progress":
+                    return bool(state == "committed")
             except (StoreError, psycopg.Error):
                 pass  # it may be starting again
             if time.monotonic() > until:
@@ -311,10 +310,8 @@ class Postgres:
 
     def last_number(self, connection: Connection, table: str, column: str) -> int:
         given = "pg_sequence_last_value(pg_get_serial_sequence(?, ?)::regclass)"
-        row = connection.execute(
-            f"SELECT greatest({given}, (SELECT max({column}) FROM {table}))", (table, column)
-        )
-        return int((row.fetchone() or [0])[0] or 0)
+        highest = f"SELECT greatest({given}, (SELECT max({column}) FROM {table}))"
+        return int(scalar(connection, highest, table, column) or 0)
 
     def set_last_number(self, connection: Connection, table: str, column: str, number: int) -> None:
         if number:
@@ -334,8 +331,7 @@ def seconds_off(asked: float, answered: float) -> float:
 
 
 def _has_table(connection: Connection, table: str) -> bool:
-    found = connection.execute("SELECT to_regclass(?)", (table,)).fetchone()
-    return found is not None and found[0] is not None
+    return scalar(connection, "SELECT to_regclass(?)", table) is not None
 
 
 def _says(error: Exception) -> str:

@@ -15,7 +15,7 @@ from app.store import approvals
 from app.store.database import Connection, Row, exists, placeholders, scalar, update
 from app.store.journal import TurnGone, UncertainCall, tokens_used, uncertain_calls
 from app.store.outbox import SENT_AS
-from app.store.people import by_id
+from app.store.people import KnownPerson, by_id
 from app.store.schedules import SOURCE
 from app.store.skill_data import Fact, facts
 from app.text import on_one_line
@@ -104,8 +104,7 @@ class TurnState:
     id: str
     attempts: int
     created_at: float
-    person: Row
-    aliases: tuple[str, ...]  # phones, then business-scoped ids
+    person: KnownPerson
     conversation: Conversation
     sticky_tools: tuple[str, ...]
     sticky_categories: tuple[str, ...]
@@ -168,8 +167,7 @@ def _read_turn(conn: Connection, row: Row, history: int, day: str) -> TurnState:
         id=turn,
         attempts=row["attempts"],
         created_at=row["created_at"],
-        person=person.row,
-        aliases=tuple(person.names),
+        person=person,
         conversation=Conversation(
             conversation["id"], person.id, conversation["channel"], conversation["group_id"]
         ),

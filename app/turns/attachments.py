@@ -101,7 +101,7 @@ class AttachmentReader:
         if not waiting:
             return
         first = waiting[0]
-        person = await self._store.tx(lambda conn: self._profiles.known(conn, first.person, first.aliases))
+        person = await self._store.tx(lambda conn: self._profiles.known(conn, first.person))
         room = len(waiting)
         if person.is_guest:
             read_before = await self._store.tx(lambda conn: attachments.count_read(conn, messages))
@@ -176,7 +176,7 @@ class AttachmentReader:
         tokens = NOTE_TOKENS + source.stat().st_size // TOKEN_BYTES
         if not await self._store.tx(lambda conn: self._limits.take_tokens(conn, person, tokens, time.time())):
             raise _NotRead("too_large")
-        spoken = str(file.person["language"])  # "" before they said anything: no guess by their number
+        spoken = str(file.person.row["language"])  # "" before they said anything: no guess by their number
         try:
             text = await self._transcriber.transcribe(source, file.mime_type, spoken)
         except NotTranscribed as error:
@@ -248,7 +248,7 @@ def _is_audio(file: WaitingFile) -> bool:
 
 def _place(file: WaitingFile) -> str:
     """Return the path below DATA_DIR/media that a file has until it was read."""
-    return f"{file.person['id']}/in-{file.message}"
+    return f"{file.person.id}/in-{file.message}"
 
 
 def _name(file: WaitingFile, person: Person, ending: str) -> str:

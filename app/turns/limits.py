@@ -259,10 +259,10 @@ class Limits:
         return told
 
     def _person(self, conn: Connection, person: str) -> Person:
-        row = conn.execute("SELECT * FROM people WHERE id = ?", (person,)).fetchone()
-        if row is None:  # erased meanwhile
+        known = people.by_id(conn, person)
+        if known.row is None:  # erased meanwhile
             return Person(person, "whatsapp", role="guest")
-        return people.person_of(row, self._access.access_rules(row["realm"]), people.names_of(conn, person))
+        return people.person_of(known, self._access.access_rules(known.row["realm"]))
 
 
 def _label(language: str, what: str) -> str:

@@ -8,8 +8,9 @@ from app.i18n import LANGUAGES, detect_language
 from app.people import Person
 from app.phones import country, timezone_of
 from app.store import people, schedules
-from app.store.database import Connection, Database, Row
+from app.store.database import Connection, Database
 from app.store.ownership import HasAccessRules
+from app.store.people import KnownPerson
 from app.tools import ToolContext
 
 LANGUAGE_CHARACTERS = 500
@@ -22,12 +23,13 @@ class Profiles:
         self._access = access
         self._default_timezone = default_timezone
 
-    def known(self, conn: Connection, row: Row, names: Sequence[str], said: str = "") -> Person:
-        """Return the person of a row with these aliases, as prompts and tools see them.
+    def known(self, conn: Connection, known: KnownPerson, said: str = "") -> Person:
+        """Return a person as prompts and tools see them.
 
         The language is that of what they said just now, else of what they said before, else their country's.
         The time zone is what they said, else that of their number, else the machine's.
         """
+        row, names = known.row, known.names
         land = row["country"] or _country(names)
         spoken = (
             detect_language(said[:LANGUAGE_CHARACTERS], row["language"])
@@ -36,11 +38,11 @@ class Profiles:
         )
         if (land, spoken) != (row["country"], row["language"]):
             people.settle(conn, row["id"], spoken, land)
-        known = people.person_of(row, self._access.access_rules(row["realm"]), names)
+        person = people.person_of(known, self._access.access_rules(row["realm"]))
         phone = next((name for name in names if name.isdigit()), "")
         home = timezone_of(land, phone) or self._default_timezone
         zone = row["timezone"] or home
-        return replace(known, language=spoken, timezone=zone, home_timezone=home, country=land)
+        return replace(person, language=spoken, timezone=zone, home_timezone=home, country=land)
 
     async def renewed(self, store: Database, person: Person) -> Person:
         """Return the person with the time zone that counts now."""

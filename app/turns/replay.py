@@ -41,7 +41,7 @@ class Replay:
 
         def read(conn: Connection) -> tuple[TurnState, Person]:
             state = turn_state.replayed_turn(conn, turn_id, HISTORY_TURNS, day)
-            return state, services.profiles.known(conn, state.person, state.aliases)
+            return state, services.profiles.known(conn, state.person)
 
         turn = TurnContext.resume(*await services.store.tx(read), services)
         await turn.tools.refresh_for_message()

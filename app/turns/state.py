@@ -61,7 +61,7 @@ def load_turn(conn: Connection, turn: str, profiles: Profiles, now: float) -> tu
     state = turn_state.load_turn(conn, turn, HISTORY_TURNS, day_of(now))
     is_scheduled = any(member.kind == "scheduled" for member in state.members)
     wrote = "" if is_scheduled else said_by(state.members)
-    return state, profiles.known(conn, state.person, state.aliases, wrote)
+    return state, profiles.known(conn, state.person, wrote)
 
 
 @dataclass(slots=True)
@@ -246,7 +246,7 @@ class TurnContext:
 
         Raises OverBudget when none are left; the first answer of a day is given whatever the prompt takes.
         """
-        own = self.state.person["daily_tokens"]
+        own = self.state.person.row["daily_tokens"]
         budget = self.settings.daily_token_budget if own is None else own
         if not budget:
             return 0
