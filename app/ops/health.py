@@ -11,9 +11,10 @@ from app.errors import StoreError
 from app.http.dependencies import Guard
 from app.i18n import lazy
 from app.messages import JSON
-from app.ops.metrics import Metrics
+from app.ops.metrics import OUTBOX_STATES, Metrics
 from app.store.billing import RateTable, usage
-from app.store.database import Database
+from app.store.conditions import UNCLAIMED
+from app.store.database import Connection, Database, placeholders, scalar
 from app.store.tool_statistics import day_of
 from app.turns.scheduler import Carrier
 
@@ -70,46 +71,40 @@ class Health:
 
     async def metrics(self, metrics: Metrics, turns: Carrier) -> bytes:
         """Return the metrics with the lengths of the queues as they are now."""
-        waiting = await self._store.one(
-            "SELECT count(*) AS waiting FROM inbox WHERE turn_id IS NULL AND done_at IS NULL"
-        )
-        outbox = await self._store.all(
-            "SELECT state, count(*) AS rows FROM outbox"
-            " WHERE state IN ('ready', 'sending', 'unknown', 'held') GROUP BY state"
-        )
-        return metrics.render(
-            running_turns=turns.running,
-            waiting_messages=waiting["waiting"] if waiting else 0,
-            outbox={row["state"]: row["rows"] for row in outbox},
-            usage=await self._store.tx(lambda conn: usage(conn, self._rates, day_of(time.time())[:7])),
-        )
+        month = day_of(time.time())[:7]
+
+        def read(conn: Connection) -> tuple[int, dict[str, int], dict[str, JSON]]:
+            waiting = scalar(conn, f"SELECT count(*) FROM inbox WHERE {UNCLAIMED}")
+            states = placeholders(OUTBOX_STATES)
+            by_state = f"SELECT state, count(*) FROM outbox WHERE state IN ({states}) GROUP BY state"
+            return (
+                waiting,
+                dict(conn.execute(by_state, OUTBOX_STATES).fetchall()),
+                usage(conn, self._rates, month),
+            )
+
+        return metrics.render(turns.running, *await self._store.read(read))
 
 
 def public_reason(alert: str) -> str:
     """Put an alert's code into words that anybody may read; `recado doctor` has the details."""
-    if alert == "model":
-        return MODEL_AWAY
-    if alert.startswith("space:"):
-        return lazy("the disk is nearly full")
     kind, _, number = alert.partition(":")
-    if kind == "server":
-        is_held = number.endswith(":held")
-        if is_held:
-            return lazy("tools of an MCP server wait to be approved")
-        return lazy("an MCP server does not run")
-    if number == "unreachable":
+    if alert == "send:unreachable":
         return lazy("WhatsApp cannot be reached")
-    if kind == "send":
-        return lazy("sending to WhatsApp fails (error {code})", code=number)
-    if kind == "undelivered":
-        return lazy("a message did not arrive (error {code})", code=number)
-    if kind == "skill":
-        return lazy("the skill {name} does not run", name=number.rstrip(":"))
-    if kind == "limit":
-        return lazy("a limit is used up")
-    if kind == "webhook":
-        return lazy("an address takes no events")
-    return lazy("a message was not answered") if kind == "turn" else lazy("something needs the operator")
+    if kind == "server" and number.endswith(":held"):
+        return lazy("tools of an MCP server wait to be approved")
+    reasons = {
+        "model": MODEL_AWAY,
+        "space": lazy("the disk is nearly full"),
+        "server": lazy("an MCP server does not run"),
+        "send": lazy("sending to WhatsApp fails (error {code})", code=number),
+        "undelivered": lazy("a message did not arrive (error {code})", code=number),
+        "skill": lazy("the skill {name} does not run", name=number.rstrip(":")),
+        "limit": lazy("a limit is used up"),
+        "webhook": lazy("an address takes no events"),
+        "turn": lazy("a message was not answered"),
+    }
+    return reasons.get(kind, lazy("something needs the operator"))
 
 
 def health_router(health: Health, metrics: Metrics, turns: Carrier, guard: Guard) -> APIRouter:

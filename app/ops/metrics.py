@@ -65,12 +65,7 @@ class Metrics:
             self._seconds.labels(tool).observe(seconds)
 
     def render(
-        self,
-        *,
-        running_turns: int,
-        waiting_messages: int,
-        outbox: Mapping[str, int],
-        usage: Mapping[str, JSON],
+        self, running_turns: int, waiting_messages: int, outbox: Mapping[str, int], usage: Mapping[str, JSON]
     ) -> bytes:
         """Return all metrics as Prometheus reads them; `usage`: what `billing.usage` tells of this month."""
         for category, messages in usage["categories"].items():
