@@ -133,11 +133,11 @@ def serve(
     make_data_folder(settings.data_dir)
     for hint in filter(None, hints):
         show(hint, err=True)
-    from app.doctor import examine_parts
+    from app.doctor import examine
     from app.main import create_app
     from app.server import serve
 
-    make_app = partial(create_app, examine=examine_parts)
+    make_app = partial(create_app, examine=examine)
     raise typer.Exit(serve(settings, make_app, partial(configure_logs, usual_level="INFO")))
 
 

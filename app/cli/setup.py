@@ -19,7 +19,7 @@ from app.cli.output import command_settings, group, show
 from app.cli.people import realm_of
 from app.cli.server import RunningServer, ask_or_write, find_server
 from app.console import setup as parts
-from app.doctor import examine_parts
+from app.doctor import examine
 from app.doctor.finding import line
 from app.errors import RecadoError
 from app.settings import Settings
@@ -186,7 +186,7 @@ def _wait_for_another(server: RunningServer, settings: Settings) -> None:
 
 
 def _check(settings: Settings, what: str) -> None:
-    for finding in examine_parts(settings, parts.PARTS[what]):
+    for finding in examine(settings, parts.PARTS[what]):
         show(line(finding))
 
 

@@ -3,7 +3,7 @@
 It takes no lock on the database and writes nothing that stays, so it is safe beside a running server.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -36,7 +36,7 @@ def doctor(
     A line for each part; status 1 if something is broken. Safe while the server runs.
     """
     try:
-        findings = examine(command_settings("ERROR"), url)
+        findings = examine(command_settings("ERROR"), address=url)
     except ConfigurationError as error:
         faults = (fault.partition("; ") for fault in str(error).splitlines())
         findings = iter([fail("configuration", fact, cure) for fact, _, cure in faults])
@@ -64,26 +64,21 @@ CHECKS: dict[str, Check] = {
 }
 
 
-def examine(settings: Settings, address: str = "", checks: Mapping[str, Check] = CHECKS) -> Iterator[Finding]:
-    """Yield every finding as soon as it is known; never raise for what is examined, never show a secret.
+def examine(settings: Settings, parts: Collection[str] = (), address: str = "") -> Iterator[Finding]:
+    """Yield every finding about these parts, or about all if none is given, as soon as it is known.
 
-    `address` is a public address whose webhook is tried besides the one that Meta knows.
+    Never raise for what is examined, never show a secret. `address` is a public address whose webhook is
+    tried besides the one that Meta knows.
     """
     secrets = sorted((secret for secret in secrets_of(settings) if len(secret) >= 4), key=len, reverse=True)
-    if address:
-        checks = {**checks, "WhatsApp": partial(whatsapp.check_whatsapp, address=address)}
-    for part, check in checks.items():
-        for finding in _guarded(part, check, settings):
+    checks = CHECKS | {"WhatsApp": partial(whatsapp.check_whatsapp, address=address)}
+    for part in parts or checks:
+        for finding in _guarded(part, checks[part], settings):
             fact, cure = finding.fact, finding.cure
             for secret in secrets:  # a server's answer may repeat a key
                 fact = fact.replace(secret, "***") if secret in fact else fact
                 cure = cure.replace(secret, "***") if secret in cure else cure
             yield replace(finding, fact=fact, cure=cure)
-
-
-def examine_parts(settings: Settings, parts: tuple[str, ...] = ()) -> Iterator[Finding]:
-    """Yield the findings about these parts, or about every part if none is given."""
-    return examine(settings, checks={part: CHECKS[part] for part in parts or CHECKS})
 
 
 def _guarded(part: str, check: Check, settings: Settings) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 import re
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from app.channels.whatsapp.errors import parse_object
+from app.channels.whatsapp.values import objects
 from app.doctor.finding import Finding, fail, ok, warn
 from app.errors import RecadoError
 from app.http.endpoint import url_fault
@@ -62,32 +63,6 @@ class Answer:
     def rows(self) -> Iterator[dict[str, JSON]]:
         """Return the objects of the list under `data`."""
         yield from objects(self.data.get("data"))
-
-
-@dataclass(frozen=True, slots=True)
-class GraphAPI:
-    """The Graph API at one address; redirects are not followed, so that a token goes nowhere else."""
-
-    url: str
-
-    def get(self, path: str, token: str, parameters: Mapping[str, str] | None = None) -> Answer:
-        """Send one GET. Never raise for what the other side does."""
-        try:
-            response = httpx2.get(
-                f"{self.url}/{path}",
-                params=dict(parameters or {}),
-                headers={"Authorization": f"Bearer {token}"},
-                timeout=ANSWER_SECONDS,
-                trust_env=False,
-            )
-        except (httpx2.InvalidURL, httpx2.HTTPError) as error:
-            return Answer(0, fault=str(error) or type(error).__name__)
-        return Answer(response.status_code, parse_object(response.content))
-
-
-def objects(value: JSON) -> Iterator[dict[str, JSON]]:
-    """Yield the objects in what should be a list of them."""
-    yield from (one for one in value if isinstance(one, dict)) if isinstance(value, list) else ()
 
 
 _FOREVER = 32_503_680_000  # Unix seconds of the year 3000
@@ -149,7 +124,7 @@ class Account:
     """One number, token and app at Meta."""
 
     def __init__(self, settings: Settings) -> None:
-        self._graph = GraphAPI(settings.whatsapp_api_url)
+        self._url = settings.whatsapp_api_url
         self._number_id = settings.whatsapp_phone_number_id
         self._token = settings.whatsapp_access_token.get_secret_value()
         self._secret = settings.whatsapp_app_secret.get_secret_value()
@@ -176,16 +151,26 @@ class Account:
         account = _account(health, self._token_data())
         if not account:
             raise RecadoError("Meta does not tell the number's WhatsApp account")
-        answer = self._graph.get(f"{account}/message_templates", self._token, {"limit": "200"})
+        answer = self._get(f"{account}/message_templates", self._token, limit="200")
         if not answer.is_good:
             raise RecadoError(f"the templates of the account {account} cannot be seen: {answer.said}")
         return list(answer.rows())
 
+    def _get(self, path: str, token: str, **parameters: str) -> Answer:
+        """Ask the Graph API, whatever it does; a redirect is not followed: the token goes nowhere else."""
+        headers = {"Authorization": f"Bearer {token}"}
+        url, seconds = f"{self._url}/{path}", ANSWER_SECONDS
+        try:
+            response = httpx2.get(url, params=parameters, headers=headers, timeout=seconds, trust_env=False)
+        except (httpx2.InvalidURL, httpx2.HTTPError) as error:
+            return Answer(0, fault=str(error) or type(error).__name__)
+        return Answer(response.status_code, parse_object(response.content))
+
     def _number(self, fields: str) -> Answer:
-        return self._graph.get(self._number_id, self._token, {"fields": fields})
+        return self._get(self._number_id, self._token, fields=fields)
 
     def _connection(self, answer: Answer) -> Finding:
-        url = self._graph.url
+        url = self._url
         if answer.is_away:
             fact = lazy(
                 "{url} cannot be reached or does not answer now: {reason}", url=url, reason=answer.said
@@ -222,12 +207,9 @@ class Account:
         Meta wants an app's or a developer's token there; if a system user's own is refused, the app's is
         made of its id and secret.
         """
-        asked = {"input_token": self._token}
-        answer = self._graph.get("debug_token", self._token, asked)
-        if not answer.is_good:
-            app = self._graph.get("app", self._token, {"fields": "id"}).data.get("id")
-            if app:
-                answer = self._graph.get("debug_token", f"{app}|{self._secret}", asked)
+        answer = self._get("debug_token", self._token, input_token=self._token)
+        if not answer.is_good and (app := self._get("app", self._token, fields="id").data.get("id")):
+            answer = self._get("debug_token", f"{app}|{self._secret}", input_token=self._token)
         data = answer.data.get("data")
         return Answer(answer.status, data) if answer.is_good and isinstance(data, dict) else answer
 
@@ -238,7 +220,7 @@ class Account:
         if not account:
             fact = lazy("Meta does not tell the number's WhatsApp account: its subscription cannot be seen")
             return warn(_APP, fact, cure)
-        answer = self._graph.get(f"{account}/subscribed_apps", self._token)
+        answer = self._get(f"{account}/subscribed_apps", self._token)
         if not answer.is_good:
             fact = lazy(
                 "the subscriptions of the WhatsApp account {account} cannot be seen: {reason}",
@@ -252,7 +234,7 @@ class Account:
             return ok(_APP, lazy("app {app} is subscribed to the WhatsApp account {account}", **values))
         cure = (
             f'curl -X POST -H "Authorization: Bearer $WHATSAPP_ACCESS_TOKEN" '
-            f"{self._graph.url}/{account}/subscribed_apps"
+            f"{self._url}/{account}/subscribed_apps"
         )
         fact = lazy(
             "app {app} is not subscribed to the WhatsApp account {account}: no message arrives",
@@ -263,7 +245,7 @@ class Account:
 
     def _webhook(self, app: str, name: str) -> Iterator[Finding]:
         """Check the app secret and the subscription with the app's own token, and try the handshake."""
-        answer = self._graph.get(f"{app}/subscriptions", f"{app}|{self._secret}")
+        answer = self._get(f"{app}/subscriptions", f"{app}|{self._secret}")
         rows = [row for row in answer.rows() if row.get("object") == "whatsapp_business_account"]
         if not answer.is_good:
             yield _secret_finding(answer, name)

@@ -71,5 +71,5 @@ def test_what_a_public_address_should_not_let_through_is_named(
 ) -> None:
     server.answers = {"/simulator": (200, "a page"), "/metrics": (401, {})}
     public = server.url.replace("127.0.0.1", "127.1")
-    told = [one for one in examine(settings(), public) if one.part == "public address"]
+    told = [one for one in examine(settings(), address=public) if one.part == "public address"]
     assert [(one.level, one.fact) for one in told] == [("FAIL", f"anybody reaches {public}/simulator")]
