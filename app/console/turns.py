@@ -37,7 +37,6 @@ class Bar:
     title: str
     left: float
     width: float
-    call: CallTrace | None
     cost: float | None
     parts: Sequence[Part]
     arguments: str
@@ -61,8 +60,7 @@ def add_turns(site: Site) -> None:
             steps = traces.steps(conn, head, trace, time.time())
             name, _ = people.shown_as(conn, head.person_id)
             journal = {row["key"]: row["payload"] for row in trace.journal}
-            calls = {call.key: call for call in trace.calls}
-            return {"head": head, "name": name, "bars": _bars(language, steps, journal, calls, prices)}
+            return {"head": head, "name": name, "bars": _bars(language, steps, journal, prices)}
 
         return await site.page(request, "turn.html", lambda: site.store.read(rows))
 
@@ -74,11 +72,7 @@ def add_turns(site: Site) -> None:
 
 
 def _bars(
-    language: str,
-    steps: Sequence[Step],
-    journal: Mapping[str, JSON],
-    calls: Mapping[str, CallTrace],
-    prices: Mapping[str, TokenPrice],
+    language: str, steps: Sequence[Step], journal: Mapping[str, JSON], prices: Mapping[str, TokenPrice]
 ) -> list[Bar]:
     first = min((step.start for step in steps), default=0.0)
     whole = max(max((step.end for step in steps), default=0.0) - first, 0.001)
@@ -88,9 +82,8 @@ def _bars(
             _title(language, step),
             left=min(100 * (step.start - first) / whole, 100 - LEAST_WIDTH),
             width=max(100 * (step.end - step.start) / whole, LEAST_WIDTH),
-            call=calls.get(step.key),
-            cost=_cost(calls.get(step.key), prices),
-            parts=[_part(part) for part in calls[step.key].prompt] if step.key in calls else [],
+            cost=_cost(step.call, prices),
+            parts=[_part(part) for part in step.call.prompt] if step.call is not None else [],
             arguments=_arguments(step, journal),
             result=_result(step, journal.get(step.key)),
             reasons=journal[step.key].get("reasons", []) if step.kind == "route" else [],

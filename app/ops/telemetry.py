@@ -6,7 +6,6 @@ They are made from the rows of the turn, so that nothing is measured twice. Word
 import asyncio
 import os
 import time
-from collections.abc import Mapping
 from typing import Any
 
 import structlog
@@ -14,7 +13,7 @@ import structlog
 from app import __version__
 from app.store import traces
 from app.store.database import Connection, Database
-from app.store.traces import CallTrace, Step, TurnHead
+from app.store.traces import Step, TurnHead
 from app.tasks import end_tasks
 
 log = structlog.get_logger(__name__)
@@ -67,20 +66,19 @@ class Telemetry:
     async def _export(self, since: float) -> float:
         """Export the turns that ended after `since`; return when the last of them did."""
 
-        def read(conn: Connection) -> list[tuple[TurnHead, list[Step], dict[str, CallTrace]]]:
+        def read(conn: Connection) -> list[tuple[TurnHead, list[Step]]]:
             found = []
             for id in traces.ended_since(conn, since, AT_ONCE):
                 head, trace = traces.turn_head(conn, id), traces.turn_trace(conn, id)
-                calls = {call.key: call for call in trace.calls}
-                found.append((head, traces.steps(conn, head, trace, time.time()), calls))
+                found.append((head, traces.steps(conn, head, trace, time.time())))
             return found
 
-        for head, steps, calls in await self._store.read(read):
-            self._spans(head, steps, calls)
+        for head, steps in await self._store.read(read):
+            self._spans(head, steps)
             since = max(since, head.done_at or since)
         return since
 
-    def _spans(self, head: TurnHead, steps: list[Step], calls: Mapping[str, CallTrace]) -> None:
+    def _spans(self, head: TurnHead, steps: list[Step]) -> None:
         from opentelemetry import trace
         from opentelemetry.trace import Status, StatusCode
 
@@ -95,7 +93,7 @@ class Telemetry:
         turn = tracer.start_span("invoke_agent recado", start_time=_at(head.waited_since), attributes=about)
         within = trace.set_span_in_context(turn)
         for step in steps:
-            name, attributes = _described(step, calls.get(step.key))
+            name, attributes = _described(step)
             span = tracer.start_span(name, within, start_time=_at(step.start), attributes=attributes)
             if step.ok is False:
                 span.set_status(Status(StatusCode.ERROR))
@@ -105,14 +103,14 @@ class Telemetry:
         turn.end(_at(max([head.done_at or head.created_at, *(step.end for step in steps)])))
 
 
-def _described(step: Step, call: CallTrace | None) -> tuple[str, dict[str, Any]]:
+def _described(step: Step) -> tuple[str, dict[str, Any]]:
     """Return name and attributes of a span, by the semantic conventions for generative AI."""
     if step.kind == "tool":
         return f"execute_tool {step.name}", {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": step.name,
         }
-    if call is None:
+    if (call := step.call) is None:
         return step.kind, {}
     return f"chat {call.model}", {
         "gen_ai.operation.name": "chat",

@@ -98,7 +98,8 @@ def keep(conn: Connection, turn: str, call: ModelCall) -> None:
 class Step:
     """A stretch of a turn, in seconds since 1970; `kind` is wait, route, model, tool, question or send.
 
-    `key` is that of its journal row, "" for none; `ok` is None where it cannot fail or has not ended.
+    `key` is that of its journal row, "" for none; `ok` is None where it cannot fail or has not ended; `call`
+    is the one that the model answered, if it is kept.
     """
 
     kind: str
@@ -107,6 +108,7 @@ class Step:
     end: float
     key: str = ""
     ok: bool | None = None
+    call: CallTrace | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,16 +148,17 @@ def ended_since(conn: Connection, since: float, most: int) -> list[str]:
 def steps(conn: Connection, head: TurnHead, trace: TurnTrace, now: float) -> list[Step]:
     """Return the steps of a turn in the order in which they began; one that goes on ends `now`."""
     rows = {row["key"]: row for row in trace.journal}
-    took = {call.key: call.seconds for call in trace.calls}
+    calls = {call.key: call for call in trace.calls}
     found = [Step("wait", "", head.waited_since, head.created_at)]
     for key, row in rows.items():
         if row["kind"] == "route":
-            found.append(Step("route", "", head.created_at, row["at"], key))
+            found.append(Step("route", "", head.created_at, row["at"], key, call=calls.get(key)))
         elif row["kind"] == "llm":
-            model = next((call.model for call in trace.calls if call.key == key), "")
-            found.append(Step("model", model, row["at"] - took.get(key, 0.0), row["at"], key))
-            for call in row["payload"]["calls"]:
-                found += _tool_step(rows, f"{key.removeprefix('llm:')}:{call['id']}", call["name"], now)
+            call = calls.get(key)
+            model, seconds = (call.model, call.seconds) if call is not None else ("", 0.0)
+            found.append(Step("model", model, row["at"] - seconds, row["at"], key, call=call))
+            for asked in row["payload"]["calls"]:
+                found += _tool_step(rows, f"{key.removeprefix('llm:')}:{asked['id']}", asked["name"], now)
     for row in conn.execute(
         "SELECT tool, state, created_at, answered_at FROM approvals WHERE turn_id = ?", (head.id,)
     ):
