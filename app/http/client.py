@@ -1,7 +1,6 @@
 """`context.http`: what a tool asks the internet with."""
 
-import asyncio
-from collections.abc import Collection, Coroutine, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -16,8 +15,7 @@ SECONDS = 20.0
 SECONDS_MOST = 60.0
 BYTES = 2 * 1024 * 1024
 BYTES_MOST = 8 * 1024 * 1024
-MARGIN_SECONDS = 5.0
-"""How much longer a thread waits than the request may take: it is the request that says what went wrong."""
+THREAD_SECONDS = SECONDS_MOST + 5.0  # that a `def` tool waits: it is the request that says what went wrong
 
 Parameters = Mapping[str, str | int | float]
 
@@ -25,10 +23,9 @@ Parameters = Mapping[str, str | int | float]
 class HttpClient:
     """Public addresses only. An answer has `.status`, `.ok`, `.headers`, `.url`, `.text`, `.json()`, `.body`.
 
-    Every status is an answer; raises FetchError (`.code`, text) where none came. This is the awaitable face
-    (`async def` tools); `sync()` gives the one for `def` tools. `hosts`: the only ones that are asked;
-    `trusted`: origins that the operator wrote, which may be private, unless a request is `public`: somebody
-    else wrote its address. The other options of a request are `seconds` and `limit_bytes`.
+    Every status is an answer; raises FetchError (`.code`, text) where none came. `hosts`: the only ones that
+    are asked; `trusted`: origins that the operator wrote, which may be private, unless a request is `public`:
+    somebody else wrote its address. The other options of a request are `seconds` and `limit_bytes`.
     """
 
     def __init__(
@@ -69,9 +66,6 @@ class HttpClient:
             body, headers = orjson.dumps(json), {"Content-Type": "application/json", **(headers or {})}
         return await self._fetch(url, body, headers, **options)
 
-    def sync(self) -> "SyncHttpClient":
-        return SyncHttpClient(self, asyncio.get_running_loop())
-
     async def _fetch(
         self,
         url: str,
@@ -91,22 +85,3 @@ class HttpClient:
             hosts=self._hosts,
             trusted=() if public else self._trusted,
         )
-
-
-class SyncHttpClient:
-    """The HTTP client of a `def` tool in a thread of its own: the loop asks, the thread waits."""
-
-    def __init__(self, client: HttpClient, loop: asyncio.AbstractEventLoop) -> None:
-        self._client = client
-        self._loop = loop
-
-    def get(self, url: str, **options: Any) -> Fetched:
-        """Return what `HttpClient.get` does."""
-        return self._wait(self._client.get(url, **options))
-
-    def post(self, url: str, **options: Any) -> Fetched:
-        """Return what `HttpClient.post` does."""
-        return self._wait(self._client.post(url, **options))
-
-    def _wait(self, asked: Coroutine[Any, Any, Fetched]) -> Fetched:
-        return asyncio.run_coroutine_threadsafe(asked, self._loop).result(SECONDS_MOST + MARGIN_SECONDS)

@@ -3,11 +3,9 @@
 A call's writes wait for its result and commit with it.
 """
 
-import asyncio
 import time
-from collections.abc import Coroutine
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from typing import Literal
 
 import orjson
 
@@ -16,9 +14,7 @@ from app.messages import JSON
 from app.store import disk_space
 from app.store.database import Connection, Database, scalar, update
 
-T = TypeVar("T")
-
-READ_SECONDS = 5.0
+READ_SECONDS = 5.0  # that the thread of a `def` tool waits
 KEY_CHARACTERS = 512
 VALUE_BYTES = 256 * 1024
 CALL_BYTES = 8 * 1024 * 1024  # written by one call in all: it waits in memory for the commit
@@ -85,7 +81,6 @@ class NoRoom(RecadoError):
 class SkillStore:
     """One call's view of a person's rows for a skill: its own writes over what is stored.
 
-    It is awaitable, for `async def` tools; `sync()` returns the view for `def` tools.
     `quota`: bytes that all skills together may keep for the person, 0 for no limit. `outside`: what the call
     writes may be made of text of others; `read_outside`: it read a row that was.
     """
@@ -159,9 +154,6 @@ class SkillStore:
         self._writes[key] = None
         return existed
 
-    def sync(self) -> "SyncSkillStore":
-        return SyncSkillStore(self, asyncio.get_running_loop())
-
     def _count(self, size: int) -> None:
         """Bound the memory a call takes, and how long it keeps the writer."""
         self._written += size + ROW_BYTES
@@ -218,26 +210,3 @@ def _holds_text(value: JSON) -> bool:
     if isinstance(value, dict):
         return any(map(_holds_text, value.values()))
     return any(map(_holds_text, value)) if isinstance(value, list) else isinstance(value, str)
-
-
-class SyncSkillStore:
-    """The view of a `SkillStore` for a `def` tool in its own thread: reads run on the loop."""
-
-    def __init__(self, store: SkillStore, loop: asyncio.AbstractEventLoop) -> None:
-        self._store = store
-        self._loop = loop
-
-    def get(self, key: str, default: JSON = None) -> JSON:
-        return self._wait(self._store.get(key, default))
-
-    def put(self, key: str, value: JSON) -> None:
-        self._wait(self._store.put(key, value))
-
-    def list(self, prefix: str = "", limit: int = 1000) -> dict[str, JSON]:
-        return self._wait(self._store.list(prefix, limit))
-
-    def delete(self, key: str) -> bool:
-        return self._wait(self._store.delete(key))
-
-    def _wait(self, reading: Coroutine[None, None, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(reading, self._loop).result(READ_SECONDS)

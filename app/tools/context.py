@@ -1,8 +1,9 @@
 """The context of one tool call."""
 
-from collections.abc import Collection, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from app.messages import JSON
 from app.people import Person
@@ -22,6 +23,24 @@ class PersonStore(Protocol):
     def list(self, prefix: str = "", limit: int = 1000) -> JSON: ...
 
     def delete(self, key: str) -> JSON: ...
+
+
+class InThread:
+    """A part with `async` methods as a `def` tool has it in a thread of its own: the loop acts, it waits."""
+
+    def __init__(self, part: object, seconds: float) -> None:
+        self._part = part
+        self._seconds = seconds
+        self._loop = asyncio.get_running_loop()
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        method = getattr(self._part, name)
+
+        def call(*args: Any, **named: Any) -> Any:
+            acts = asyncio.run_coroutine_threadsafe(method(*args, **named), self._loop)
+            return acts.result(self._seconds)
+
+        return call
 
 
 class Recorder(Protocol):

@@ -2,16 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from app.http.address import origins
-from app.http.client import HttpClient, SyncHttpClient
+from app.http.client import THREAD_SECONDS, HttpClient
 from app.http.transport import Transport
 from app.routing.tool_catalog import ToolCatalog
 from app.store.approvals import Approval
 from app.store.database import Database
-from app.store.skill_data import SkillStore
+from app.store.skill_data import READ_SECONDS, SkillStore
 from app.tools import Tool, ToolContext
-from app.tools.context import Services
+from app.tools.context import InThread, Services
 from app.tools.plain import loads
 from app.turns.cards import call_card, named_card, with_sources
 from app.turns.state import TurnContext
@@ -47,8 +48,9 @@ class ToolContexts:
         if tool is None:
             return ToolContext()
         settings = self._tools.settings(tool.category)
+        kept: Any = store if store is None or tool.is_async else InThread(store, READ_SECONDS)
         return ToolContext(
-            store=store if store is None or tool.is_async else store.sync(),
+            store=kept,
             http=self._http(tool, settings),
             settings=settings,
             services=self._services if self._tools.is_bundled(tool.name) else Services(),
@@ -77,8 +79,8 @@ class ToolContexts:
             text = call_card(language, tool, arguments, self._tools.sentences(tool)).text
         return with_sources(language, text, question.sources, self._tools)
 
-    def _http(self, tool: Tool, settings: Mapping[str, str]) -> HttpClient | SyncHttpClient | None:
+    def _http(self, tool: Tool, settings: Mapping[str, str]) -> HttpClient | InThread | None:
         if self._transport is None:
             return None
         client = HttpClient(self._transport, self._tools.hosts(tool), origins(settings.values()))
-        return client if tool.is_async else client.sync()
+        return client if tool.is_async else InThread(client, THREAD_SECONDS)

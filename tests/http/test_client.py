@@ -7,8 +7,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from app.http.address import FetchError, origins
-from app.http.client import BYTES, BYTES_MOST, HttpClient
+from app.http.client import BYTES, BYTES_MOST, THREAD_SECONDS, HttpClient
 from app.http.transport import Transport
+from app.tools.context import InThread
 from tests.http.reaching import Names
 from tests.standins.site import Site, answer, redirect, site
 
@@ -55,7 +56,7 @@ async def test_an_address_of_the_operators_may_be_private_by_number_and_by_name(
             for url in (f"{here.url}/a?b=c", f"http://SEARXNG.:{here.port}/", by_name):
                 assert (await http.get(url)).body == b"yes"
             assert (await http.post(by_name, json={})).body == b"yes"
-            sync = http.sync()
+            sync = InThread(http, THREAD_SECONDS)
             assert (await asyncio.to_thread(lambda: sync.get(here.url))).body == b"yes"
             with pytest.raises(FetchError) as refused:
                 await http.get(f"http://other:{here.port}/")
@@ -83,7 +84,7 @@ async def test_an_address_of_others_never_leads_to_the_operators() -> None:
     async with site({"": answer(b"inside")}) as inside:
         pages = {"/away": redirect(inside.url), "/on": redirect("/end"), "/end": answer(b"end")}
         async with site(pages) as here, client_of(here.url, inside.url) as http:
-            sync = http.sync()
+            sync = InThread(http, THREAD_SECONDS)
             asked = [
                 lambda: http.get(f"{here.url}/away"),
                 lambda: http.get(inside.url, public=True),

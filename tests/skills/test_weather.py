@@ -13,9 +13,10 @@ import pytest
 from starlette.responses import Response
 
 from app.http.address import origins
-from app.http.client import HttpClient
+from app.http.client import THREAD_SECONDS, HttpClient
 from app.http.transport import Transport
 from app.tools import ToolContext
+from app.tools.context import InThread
 from tests.skills.tables import table
 from tests.skills.tools import Rows, context, functions
 from tests.standins.weather import PLACES, WeatherService
@@ -57,7 +58,7 @@ async def here(running: WeatherService) -> AsyncIterator[Here]:
     running.asked.clear()
     running.failing, running.offset, running.places = None, 0, PLACES
     transport = Transport()
-    http = HttpClient(transport, trusted=origins(running.settings.values())).sync()
+    http = InThread(HttpClient(transport, trusted=origins(running.settings.values())), THREAD_SECONDS)
     person = context("es", "AR", "America/Argentina/Buenos_Aires", store=Rows())
     yield Here(running, replace(person, http=http, settings=running.settings), functions("weather"))
     await transport.close()

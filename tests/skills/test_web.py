@@ -11,9 +11,10 @@ import pytest
 from starlette.responses import Response
 
 from app.http.address import origins
-from app.http.client import HttpClient
+from app.http.client import THREAD_SECONDS, HttpClient
 from app.http.transport import Transport
 from app.tools import ToolContext
+from app.tools.context import InThread
 from tests.skills.tables import table
 from tests.skills.tools import context, functions
 from tests.standins.web import Web
@@ -58,7 +59,7 @@ async def here(running: Web) -> AsyncIterator[Here]:
 
 
 def _context(transport: Transport, search: str, **more: str) -> ToolContext:
-    http = HttpClient(transport, trusted=origins([search])).sync()
+    http = InThread(HttpClient(transport, trusted=origins([search])), THREAD_SECONDS)
     return replace(context(), http=http, settings={"SEARCH_URL": search, **more})
 
 
