@@ -9,9 +9,9 @@ import typer
 
 from app.cli.database import opening, read_records, shown
 from app.cli.output import FAILED, command_settings, group, show
-from app.doctor.finding import Finding, fail, line, ok
 from app.errors import ConfigurationError, StoreError
 from app.i18n import program
+from app.ops.finding import Finding, fail, line, ok
 from app.settings import Settings
 from app.store.database import Connection, Location, engine_of, exists, scalar
 from app.store.migrations import UNFINISHED, migrations, tables

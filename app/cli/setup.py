@@ -20,8 +20,8 @@ from app.cli.people import realm_of
 from app.cli.server import RunningServer, ask_or_write, find_server
 from app.console import setup as parts
 from app.doctor import examine
-from app.doctor.finding import line
 from app.errors import RecadoError
+from app.ops.finding import line
 from app.settings import Settings
 from app.store import ownership
 from app.store.database import Connection

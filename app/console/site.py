@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 from zoneinfo import ZoneInfo
 
@@ -29,6 +29,7 @@ from app.erasure import Erasure
 from app.errors import RecadoError
 from app.http.limits import bounded_receive
 from app.i18n import LANGUAGES, LazyText, lazy, program, said, say, say_plural
+from app.ops.finding import Finding
 from app.schedule.wording import local_text
 from app.settings import Settings
 from app.store import audit
@@ -75,21 +76,8 @@ class Refusal:
     form: Mapping[str, str]
 
 
-class Finding(Protocol):
-    """A line of the doctor's report; see `app/doctor/finding.py`."""
-
-    @property
-    def level(self) -> str: ...
-    @property
-    def part(self) -> str: ...
-    @property
-    def fact(self) -> str: ...
-    @property
-    def cure(self) -> str: ...
-
-
+# Runs the doctor's checks of these names, or all checks if there are none. Blocks.
 Examine = Callable[[Settings, tuple[str, ...]], Iterable[Finding]]
-"""Runs the doctor's checks of these names, or all checks if there are none. Blocks."""
 
 
 class Site:

@@ -8,8 +8,9 @@ from typing import Any
 from fastapi import Request, Response
 
 from app.console.setup import progress, steps
-from app.console.site import Finding, Site, back, language_of
+from app.console.site import Site, back, language_of
 from app.i18n import say
+from app.ops.finding import Finding
 from app.ops.health import public_reason
 from app.store import alerts, approvals, billing, figures, threads, tool_statistics
 from app.store.database import Connection

@@ -15,9 +15,9 @@ import typer
 from app.cli.output import FAILED, command_settings, group, show
 from app.cli.settings import secrets_of
 from app.doctor import abilities, machine, model, records, whatsapp
-from app.doctor.finding import Finding, fail, line
 from app.errors import ConfigurationError
 from app.i18n import lazy
+from app.ops.finding import Finding, fail, line
 from app.settings import Settings
 
 commands = group()

@@ -10,13 +10,13 @@ from urllib.parse import urlsplit
 
 from app.cli.mcp import configuration, exposed
 from app.cli.server import find_server
-from app.doctor.finding import Finding, fail, ok, warn
 from app.errors import RecadoError
 from app.i18n import lazy, program
 from app.mcp.configuration import Configuration
 from app.mcp.definitions import ServerDefinition
 from app.mcp.servers import try_servers
 from app.messages import JSON
+from app.ops.finding import Finding, fail, ok, warn
 from app.processes.sandbox import Sandbox
 from app.settings import Settings
 from app.skills import RELEASE_SKILLS, SkillLoader

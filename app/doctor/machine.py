@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo
 from dotenv import dotenv_values
 
 from app.cli.settings import zone_hint
-from app.doctor.finding import Finding, fail, ok, warn
 from app.i18n import lazy
+from app.ops.finding import Finding, fail, ok, warn
 from app.settings import SECRET_VARIABLES, Settings
 from app.store.disk_space import MEGABYTE, Disk, is_full
 from app.turns.profiles import local_timezone

@@ -13,7 +13,6 @@ from typing import Any
 import httpx2
 
 from app.cli.settings import model_line
-from app.doctor.finding import Finding, fail, ok, warn
 from app.i18n import lazy
 from app.llm.audio import LOCAL, EndpointTranscriber, NotTranscribed, build_transcriber
 from app.llm.client import ChatModel, Vision
@@ -21,6 +20,7 @@ from app.llm.errors import ModelError
 from app.llm.model import ModelAnswer, ModelRequest
 from app.llm.reading import calls_in_text
 from app.messages import JSON
+from app.ops.finding import Finding, fail, ok, warn
 from app.people import Person
 from app.settings import Settings
 from app.tools import Tool

@@ -7,9 +7,9 @@ from pathlib import Path
 from app.cli.database import read_records, shown
 from app.cli.output import moment
 from app.cli.people import incomplete, listed_people, may_talk, owns, realm_of, without_answered
-from app.doctor.finding import Finding, fail, ok, warn
 from app.errors import StoreError
 from app.i18n import lazy
+from app.ops.finding import Finding, fail, ok, warn
 from app.phones import canonical
 from app.settings import Settings
 from app.store import alerts

@@ -12,11 +12,11 @@ import httpx2
 
 from app.channels.whatsapp.errors import parse_object
 from app.channels.whatsapp.values import objects
-from app.doctor.finding import Finding, fail, ok, warn
 from app.errors import RecadoError
 from app.http.endpoint import url_fault
 from app.i18n import lazy
 from app.messages import JSON, mapping
+from app.ops.finding import Finding, fail, ok, warn
 from app.settings import Settings
 
 ANSWER_SECONDS = 10.0
