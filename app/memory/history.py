@@ -146,16 +146,13 @@ def _with_neighbours(conn: Connection, person: str, rows: list[Row]) -> list[Sai
     beside = recall.neighbours(conn, list(found))
     wanted = {one for pair in beside.values() for one in pair if one} - found
     others = {row["id"]: _said(row) for row in recall.said(conn, person, list(wanted), 0, recall.FOREVER)}
+    nothing = Said(True, "", 0.0, outside=False)
     complete = []
     for row in rows:
         one = _said(row)
-        before, after = (others.get(id) for id in beside[row["id"]])
-        outside = one.outside or any(other.outside for other in (before, after) if other is not None)
-        complete.append(
-            replace(
-                one, before=before.text if before else "", after=after.text if after else "", outside=outside
-            )
-        )
+        before, after = (others.get(id, nothing) for id in beside[row["id"]])
+        outside = one.outside or before.outside or after.outside
+        complete.append(replace(one, before=before.text, after=after.text, outside=outside))
     return complete
 
 

@@ -84,19 +84,16 @@ def rank(
 
 def score_texts(conn: Connection, person: str, question: Question, texts: Sequence[str]) -> list[float]:
     """Return how well texts that are no messages answer a question, on the scale of `rank`."""
-    held = recall.holders(conn, person, {term for answers in question for term in answers})
-    total = recall.count(conn, person)
-    scores = []
-    for found in map(text_weights, texts):
-        fits = [
-            max(
-                (worth * _rarity(total, held.get(term, 0)) * found.get(term, 0.0))
-                for term, worth in one.items()
-            )
+    asked = {term for answers in question for term in answers}
+    held, total = recall.holders(conn, person, asked), recall.count(conn, person)
+    rarity = {term: _rarity(total, held.get(term, 0)) for term in asked}
+    return [
+        sum(
+            max(worth * rarity[term] * found.get(term, 0.0) for term, worth in one.items())
             for one in question
-        ]
-        scores.append(sum(fits))
-    return scores
+        )
+        for found in map(text_weights, texts)
+    ]
 
 
 def _rarity(total: int, held: int) -> float:

@@ -43,10 +43,7 @@ class Sweep:
     def __init__(
         self, store: Store, channels: Collection[str], seconds: float, due: DueWork, look_again: asyncio.Event
     ) -> None:
-        self._store = store.database
-        self._disk = store.disk
-        self._files = store.media
-        self._folders = store.folders
+        self._store = store
         self._channels = channels
         self._seconds = seconds
         self._due = due
@@ -91,14 +88,16 @@ class Sweep:
             outbox.mend_clock(conn, now)
             approvals.expire(conn, now)
             self._due.tell(conn, now)
-            changes = [] if free is None else disk_space.update_alerts(conn, free, self._disk.least, now)
+            changes = (
+                [] if free is None else disk_space.update_alerts(conn, free, self._store.disk.least, now)
+            )
             return (
                 inbox.waiting(conn, self._channels, now, ahead),
                 outbox.people_waiting(conn, self._channels, now, ahead),
                 changes,
             )
 
-        conversations, people, changes = await self._store.tx(look)
+        conversations, people, changes = await self._store.database.tx(look)
         for change in changes:
             log.warning("free space", change=change)
         for conversation in conversations:
@@ -114,19 +113,19 @@ class Sweep:
         now = time.time()
         try:
             await asyncio.to_thread(
-                self._due.installs.discard_old, now, await approvals.open_subjects(self._store)
+                self._due.installs.discard_old, now, await approvals.open_subjects(self._store.database)
             )
-            await asyncio.to_thread(forget_old, self._disk.folder, now)
-            await media.sweep(self._store, self._files, now)
-            await personal_data.remove_erased_folders(self._store, self._folders)
+            await asyncio.to_thread(forget_old, self._store.disk.folder, now)
+            await media.sweep(self._store.database, self._store.media, now)
+            await personal_data.remove_erased_folders(self._store.database, self._store.folders)
         except (OSError, RecadoError) as error:
             log.warning("old files could not be removed", error=str(error))
-        await self._store.tx(lambda conn: retention.sweep(conn, now))
+        await self._store.database.tx(lambda conn: retention.sweep(conn, now))
 
     def _free(self) -> int | None:
         """Return the free bytes, None if the disk does not say."""
         try:
-            return self._disk.free()
+            return self._store.disk.free()
         except OSError as error:
             log.warning("free space is not known", error=str(error))
             return None

@@ -67,20 +67,16 @@ def splits(clause: str) -> Iterator[tuple[str, str]]:
 
 def clauses_of(said: str) -> list[str]:
     """Return the clauses of a message, taken apart at its ends of sentences and at words such as "and"."""
-    parts = [
-        part
-        for line in lines(said)
-        for sentence in sentences(line)
-        for part in _JOINT.split(sentence)
-        if part and len(part.split()) > 1
-    ]
-    return list(dict.fromkeys(parts))[:MAX_FRAGMENTS]
+    return list(dict.fromkeys(part for part in _parts(said) if len(part.split()) > 1))[:MAX_FRAGMENTS]
 
 
 def asks_for_several(said: str) -> bool:
     """Tell whether a message has several parts, of one word or more."""
-    parts = (part for line in lines(said) for one in sentences(line) for part in _JOINT.split(one) if part)
-    return len(list(islice(parts, 2))) > 1
+    return len(list(islice(_parts(said), 2))) > 1
+
+
+def _parts(said: str) -> Iterator[str]:
+    return (part for line in lines(said) for one in sentences(line) for part in _JOINT.split(one) if part)
 
 
 def asks_of_state(said: str) -> bool:

@@ -5,13 +5,14 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from operator import mul
 from sys import intern
 from typing import NamedTuple
 
 from app.search.clauses import asks_whether
 from app.search.lexicon import Meaning, lexicon
-from app.search.words import ALL_STOP_WORDS, content, grams, stem, words
+from app.search.words import ALL_STOP_WORDS, content, grams_of, stem, words
 
 Worth = Mapping[str, float]  # how much each term counts
 
@@ -52,7 +53,7 @@ def read_query(text: str) -> Query:
     meant = {stem(found[place]): meanings for place, meanings in by_place.items()}
     by_stem: dict[str, dict[str, float]] = {}
     for word in telling:
-        by_stem.setdefault(stem(word), {}).update(dict.fromkeys(grams([word]), 1.0))
+        by_stem.setdefault(stem(word), {}).update(dict.fromkeys(grams_of(word), 1.0))
     return Query(
         words=dict.fromkeys(map(stem, found), _SMALL_WORD) | asked | stems,
         telling=stems,
@@ -73,7 +74,7 @@ def _worth_of(meaning: Meaning) -> Worth:
 
 def _meant_grams(meanings: Sequence[Meaning]) -> Worth:
     telling = [word for meaning in meanings for word in meaning if word not in ALL_STOP_WORDS]
-    return dict.fromkeys(grams(telling), _MEANT_GRAM / len(meanings))
+    return dict.fromkeys(chain.from_iterable(map(grams_of, telling)), _MEANT_GRAM / len(meanings))
 
 
 class Asked(NamedTuple):

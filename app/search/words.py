@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -132,13 +132,8 @@ def _undoubled(word: str) -> str:
     return word[:-1] if doubled else word
 
 
-def grams(found: Iterable[str]) -> Iterator[str]:
-    """Yield the character 4-grams of padded words; they bridge typos and related languages."""
-    for word in found:
-        yield from grams_of(word)
-
-
 def grams_of(word: str) -> list[str]:
+    """Return the character 4-grams of a padded word; they bridge typos and related languages."""
     padded = f" {word} "
     return [padded[start : start + 4] for start in range(max(len(word) - 1, 1))]
 
