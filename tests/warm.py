@@ -16,7 +16,7 @@ from app.llm.model import ModelRequest
 from app.llm.offline.model import OfflineModel
 from app.main import create_app
 from app.routing.snapshot import build_snapshot
-from app.search import ToolIndex
+from app.search.index import ToolIndex
 from app.settings import Settings
 from app.skills import SkillLoader
 from app.skills.skill import RELEASE_SKILLS

@@ -60,7 +60,6 @@ class ScheduleService:
         now, when_ = time.time(), said.when
         if kind == "watch" and not when_.rule:
             return refusal(person.language, "NO_PERIOD")
-        most = MOST_ACTIVE if kind == "reminder" else MOST_TASKS
 
         def keep(conn: Connection) -> Schedule | str:
             if kind != "reminder" and not _in_own_words(text, context):
@@ -68,8 +67,7 @@ class ScheduleService:
             if kind != "reminder" and schedules.is_scheduled_turn(conn, context.conversation):
                 return "IN_A_TASK"
             conversation = people.conversation(conn, person.id, context.channel, "", now)
-            schedule = _new(_id(context), conversation.id, person, text, when_, context)
-            return schedules.add(conn, replace(schedule, kind=kind), most, now) or _too_many(kind)
+            return _add(conn, _new(kind, conversation.id, person, text, when_, context), now)
 
         kept = await self._store.tx(keep)
         if isinstance(kept, str):
@@ -156,10 +154,8 @@ class ScheduleService:
             if found.runs_turn and schedules.is_scheduled_turn(conn, context.conversation):
                 return "IN_A_TASK"
             if found.rule:  # it goes on as before; this time alone comes once more
-                again = _new(_id(context), found.conversation_id, person, found.text, later, context)
-                again = replace(again, taint=_tainted(found, context), kind=found.kind)
-                most = MOST_TASKS if again.runs_turn else MOST_ACTIVE
-                return schedules.add(conn, again, most, now) or _too_many(again.kind)
+                again = _new(found.kind, found.conversation_id, person, found.text, later, context)
+                return _add(conn, replace(again, taint=_tainted(found, context)), now)
             changed = replace(_changed(found, "", later, person, context), paused_at=None)
             schedules.change(conn, changed, now)
             return changed
@@ -358,14 +354,12 @@ def _refused(
     return None
 
 
-def _id(context: ToolContext) -> str:
-    """Return the id of the reminder that a call makes; it reveals nothing of the call's key."""
-    return f"rem_{blake2b(context.idempotency_key.encode(), digest_size=12).hexdigest()}"
-
-
-def _new(id: str, conversation: str, person: Person, text: str, when: When, context: ToolContext) -> Schedule:
+def _new(
+    kind: Kind, conversation: str, person: Person, text: str, when: When, context: ToolContext
+) -> Schedule:
+    """Return what a call sets; its id reveals nothing of the call's key."""
     return Schedule(
-        id=id,
+        id=f"rem_{blake2b(context.idempotency_key.encode(), digest_size=12).hexdigest()}",
         person_id=person.id,
         conversation_id=conversation,
         number=0,
@@ -376,6 +370,7 @@ def _new(id: str, conversation: str, person: Person, text: str, when: When, cont
         due_at=when.due,
         taint="\n".join(context.sources),
         changed_by=context.idempotency_key,
+        kind=kind,
     )
 
 
@@ -385,8 +380,9 @@ def _moved_on(schedule: Schedule, now: float) -> Schedule:
     return replace(schedule, due_at=next_time(schedule, now) or schedule.due_at) if is_due else schedule
 
 
-def _too_many(kind: Kind) -> str:
-    return "TOO_MANY" if kind == "reminder" else "TOO_MANY_TASKS"
+def _add(conn: Connection, schedule: Schedule, now: float) -> Schedule | str:
+    most, code = (MOST_TASKS, "TOO_MANY_TASKS") if schedule.runs_turn else (MOST_ACTIVE, "TOO_MANY")
+    return schedules.add(conn, schedule, most, now) or code
 
 
 def _in_own_words(text: str, context: ToolContext) -> bool:

@@ -15,7 +15,7 @@ from pathlib import Path
 from app.cli.evaluation import routing_figures
 from app.cli.output import table
 from app.messages import JSON
-from app.search import Document, ToolIndex
+from app.search.index import Document, ToolIndex
 from app.search.lexicon import FILE, Lexicon
 from bench.routing.catalog import Rows, bundled, of_servers, write, write_rows
 

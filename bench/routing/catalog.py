@@ -7,7 +7,7 @@ from pathlib import Path
 from app.mcp.adapter import offered_name
 from app.messages import JSON
 from app.routing.snapshot import document
-from app.search import Document
+from app.search.index import Document
 from app.skills import SkillLoader
 
 Rows = Iterable[Mapping[str, JSON]]

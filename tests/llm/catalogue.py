@@ -9,7 +9,7 @@ from app.llm.model import ModelRequest
 from app.llm.offline.model import OfflineModel
 from app.people import Person, Role
 from app.routing.tool_catalog import ToolCatalog
-from app.search import Document, ToolIndex
+from app.search.index import Document, ToolIndex
 from app.store.turn_state import Exchange, PastCall
 from app.tools import ToolResult
 from app.turns.actions import CallResult

@@ -7,7 +7,7 @@ from app.llm.errors import ModelError
 from app.llm.model import ModelAnswer, ModelRequest
 from app.people import Person
 from app.routing import Intent, IntentRequest, classify_intent
-from app.search import Document, ToolIndex
+from app.search.index import Document, ToolIndex
 from app.store.journal import Tokens
 from app.store.turn_state import Exchange
 

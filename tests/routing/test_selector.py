@@ -1,7 +1,7 @@
 """Which tools are offered, and in which order."""
 
 from app.routing import Intent, select_tools
-from app.search import Document, ToolIndex
+from app.search.index import Document, ToolIndex
 
 THINGS = {
     "weather": ("forecast", "rain", "wind", "sunrise"),

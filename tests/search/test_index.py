@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.search import Document, ToolIndex
+from app.search.index import Document, ToolIndex
 
 WEATHER = Document("w", "getWeather", "Weather forecast of a city", "weather", {"place": "City"})
 NOTES = Document("n", "save_note", "Keeps a note", "notes", {"text": "What to keep"}, ("anota {text}",))
