@@ -100,7 +100,6 @@ def _patterns(language: str) -> Sequence[tuple[str, re.Pattern[str]]]:
 
 
 def _parts(language: str) -> Mapping[str, str]:
-    """Return the parts of the patterns, by name."""
     own = _PORTUGUESE_WEEKDAYS if language == "pt" else ()
     foreign = () if language == "en" else _GRAMMAR["english_weekdays"].split()
     return {

@@ -177,7 +177,6 @@ class Reminders:
         return Firing(due, Draft(text, (message,)), next_due)
 
     def _set_alarm(self, due: float | None) -> None:
-        """Set one alarm for the next reminder."""
         if due is None:
             self._alarm_clock.remove_all_jobs()
             return

@@ -105,7 +105,6 @@ def _message(conn: Connection, row: Row, read: Callable[[str], Choice | None]) -
 
 
 def _was_taken_back(conn: Connection, message: Row) -> bool:
-    """Return whether the person deleted the message."""
     later = conn.execute(
         "SELECT payload FROM messages WHERE person_id = ? AND id > ? AND kind = 'revoke'",
         (message["person"], message["id"]),

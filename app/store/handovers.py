@@ -73,10 +73,7 @@ def settle(conn: Connection, person: str, now: float) -> None:
 
 
 def answer(conn: Connection, where: Conversation, turn: str, draft: Draft, until: float, now: float) -> None:
-    """Send what a person of the business writes to a conversation, which they answer until `until`.
-
-    `turn` is the id of a new turn.
-    """
+    """Send what a person of the business writes, who answers until `until`; it becomes the turn `turn`."""
     begin(conn, where, until, now, told=True)
     turns.answered_by_business(conn, where, turn, draft.text, now)
     outbox.put_reply(conn, where, f"human:{turn}", draft, now, turn, origin="business")

@@ -21,10 +21,7 @@ class TurnGone(RecadoError):
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The tokens of a model call, counted by the server or else estimated.
-
-    `cached` are those of the prompt that the provider had cached.
-    """
+    """The tokens of a model call, counted or estimated; `cached` are those that the provider had cached."""
 
     prompt: int = 0
     completion: int = 0

@@ -278,7 +278,6 @@ def _journals(conn: Connection, turns: Sequence[str]) -> dict[str, dict[str, JSO
 
 
 def _past_calls(journal: dict[str, JSON]) -> list[PastCall]:
-    """Return the calls that the model made, in their order."""
     answers = ((key.removeprefix("llm:"), row) for key, row in journal.items() if key.startswith("llm:"))
     return [
         _past_call(call, journal.get(f"tool:{number}:{call['id']}"))

@@ -177,10 +177,7 @@ def stop(conn: Connection, conversation: str, turn: str, now: float) -> Ready | 
 
 
 async def is_stopped(store: Database, conversation: str, turn: str) -> bool:
-    """Return whether a turn is to stop.
-
-    A /stop came in, a person of the business answers instead, or the person was erased.
-    """
+    """Tell whether a /stop came in, a person of the business answers instead, or the person was erased."""
     row = await store.one(
         f"SELECT 1 FROM inbox WHERE conversation_id = ? AND kind = 'stop' AND {UNCLAIMED}"
         " UNION ALL SELECT 1 FROM turns WHERE id = ? AND state = 'done' AND error = ?"
@@ -205,10 +202,8 @@ def end(
 ) -> None:
     """Close a turn and its messages and queue the reply, all or nothing. Raises TurnGone if it ended.
 
-    Without a `draft` nothing is said.
-
-    `source` names a reply that is sent once for several turns ("": the turn's own). `sources` say where text
-    of others in its prompt came from.
+    Without a `draft` nothing is said. `source` names a reply that is sent once for several turns ("": the
+    turn's own). `sources` say where text of others in its prompt came from.
     """
     reply = ownership.without_link(draft.text) if draft is not None else ""
     if not _close(conn, turn, outcome, reply, error, now, "\n".join(sources)):
