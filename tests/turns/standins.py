@@ -1,7 +1,6 @@
 """Stand-ins for the parts of the house that a turn uses, and turns made by hand."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from sqlite3 import Row
 from typing import Any, cast
 
 from app.channels.terminal import TerminalChannel
@@ -11,6 +10,7 @@ from app.routing.tool_catalog import ToolCatalog
 from app.settings import Settings
 from app.skills.skill import ToolSentences
 from app.store.database import Database
+from app.store.people import KnownPerson
 from app.store.turn_state import InboxMessage, TurnState
 from app.tools import Tool, ToolRegistry, ToolResult
 from app.turns.actions import CallResult, Round, Routed, Transcript
@@ -86,8 +86,7 @@ def state_of(*members: InboxMessage, group: str = "", **options: Any) -> TurnSta
         "id": "t",
         "attempts": 1,
         "created_at": 0.0,
-        "person": cast(Row, None),
-        "aliases": (),
+        "person": cast(KnownPerson, None),
         "conversation": Conversation("c", "ana", "whatsapp", group),
         "sticky_tools": (),
         "sticky_categories": (),
