@@ -94,6 +94,8 @@ def test_an_archived_project_is_laid_aside_and_comes_back(house) -> None:
     assert open_tasks(house) == ["comprar pasajes"]
     update("viaje", status="archived", context=house)
     assert len(open_tasks(house)) == 3  # with none in work, those laid aside are shown
+    assert change("pasajes", status="done", context=house)["done"]
+    change("pasajes", status="open", context=house)
     update("viaje", status="active", context=house)
     assert update("casa", status="active", context=house)["summary"] == "✓ Proyecto activo otra vez: Casa"
     assert len(open_tasks(house)) == 3

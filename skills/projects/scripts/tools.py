@@ -271,6 +271,8 @@ def update_task(
     if failure is not None:
         return failure
     found = _tasks_meant(board, projects, task, status)
+    if not found and not project.strip():  # it may be of a project that is laid aside
+        found = _tasks_meant(board, board.projects.entries, task, status)
     if len(found) != 1 or (status != "open" and holds_more(found[0].text, task)):
         return _not_one(say, "TASK", found, task)
     if status == "deleted" and not _is_named(found[0], task):
