@@ -64,6 +64,7 @@ class ToolSentences(BaseModel, frozen=True, extra="forbid"):
 class _File(BaseModel, frozen=True, extra="forbid"):
     tools: dict[str, ToolSentences] = Field(default_factory=dict)
     arguments: dict[str, InLanguages] = Field(default_factory=dict)  # shared by all tools
+    said: dict[str, dict[str, str]] = Field(default_factory=dict)  # by the functions: `read_said`
 
     def of_tools(self) -> dict[str, ToolSentences]:
         """Return the sentences by tool, each with the shared words for arguments."""

@@ -7,6 +7,9 @@ import time
 import unicodedata
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
 
 from app.messages import JSON
 from app.search.words import ALL_STOP_WORDS, spaced, stem, words
@@ -15,6 +18,18 @@ from app.tools.context import PersonStore, ToolContext
 
 Table = Mapping[str, Mapping[str, str]]
 """Language → name of a sentence → the sentence, with `{values}`."""
+
+
+def read_said(scripts_file: str, **limits: int) -> Table:
+    """Return the table `said` of a skill's assets/sentences.yaml, for a file of its scripts (`__file__`).
+
+    Where a sentence names one of the `limits`, such as {MAX_TEXT}, its value stands.
+    """
+    text = (Path(scripts_file).parents[1] / "assets" / "sentences.yaml").read_text("utf-8")
+    for name, value in limits.items():
+        text = text.replace(f"{{{name}}}", str(value))
+    table: Table = yaml.load(text, Loader=yaml.CSafeLoader)["said"]
+    return table
 
 
 class Sentences:

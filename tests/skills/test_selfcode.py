@@ -1,5 +1,6 @@
 """The skill `selfcode`: what an owner sees of the assistant, and what nobody sees."""
 
+import shutil
 from types import SimpleNamespace
 
 import pytest
@@ -80,13 +81,11 @@ def test_links_out_of_the_project_and_into_peoples_data_lead_nowhere(is_safe_pat
 def copy(tmp_path):
     """The tools over a project of their own that may be changed."""
     project = tmp_path / "project"
-    scripts = project / "skills" / "selfcode" / "scripts"
-    scripts.mkdir(parents=True)
-    for file in TOOLS.parent.glob("*.py"):
-        (scripts / file.name).write_text(file.read_text())
+    skill = project / "skills" / "selfcode"
+    shutil.copytree(TOOLS.parents[1], skill)
     (project / "app").mkdir()
     (project / "app" / "a.py").write_text("one = 1\ntwo = 2\nthree = 3\n")
-    return project, SimpleNamespace(**functions_of(scripts / "tools.py", "selfcode"))
+    return project, SimpleNamespace(**functions_of(skill / "scripts" / "tools.py", "selfcode"))
 
 
 PATCH = """--- a/app/a.py

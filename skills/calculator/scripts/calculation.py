@@ -3,13 +3,16 @@
 import re
 
 from app.text import shortened
+from app.tools.authoring import read_said
 
-from .arithmetic import CONSTANTS, FUNCTIONS, Parser, outcome
+from .arithmetic import CONSTANTS, FUNCTIONS, MAX_DEPTH, Parser, outcome
 from .money import in_cents, tells_money
-from .numbers import digits_of, localised, read_number, told_decimal
-from .reading import plain, tokens_of
-from .sentences import SAID
+from .numbers import MAX_DIGITS, digits_of, localised, read_number, told_decimal
+from .reading import MAX_LENGTH, MAX_TOKENS, plain, tokens_of
 
+SAID = read_said(
+    __file__, MAX_LENGTH=MAX_LENGTH, MAX_TOKENS=MAX_TOKENS, MAX_DEPTH=MAX_DEPTH, MAX_DIGITS=MAX_DIGITS
+)
 SHOWN = {"*": "×", "/": "÷", "sqrt": "√", "cbrt": "∛", "pi": "π"}
 
 

@@ -2,10 +2,9 @@
 
 from app.tools.authoring import Sentences
 
-from .calculation import worked_out
+from .calculation import SAID, worked_out
 from .money import exchanged, is_money
 from .numbers import Unreadable, form_of
-from .sentences import SAID
 from .units import conversion, near_units
 
 

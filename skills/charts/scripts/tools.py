@@ -6,7 +6,7 @@ import re
 import threading
 from typing import Literal
 
-from app.tools.authoring import Sentences, cut
+from app.tools.authoring import Sentences, cut, read_said
 from app.tools.result import ReturnedFile, ToolResult
 
 MOST_POINTS = 200
@@ -18,38 +18,7 @@ INCHES = (5.4, 3.6)
 DOTS_PER_INCH = 200
 COLOUR = "#ad452a"
 
-SAID = {
-    "es": {
-        "drawn": "📊 {title}",
-        "rest": "Otros",
-        "UNEVEN": "Hay {labels} nombres y {values} números: tiene que haber uno de cada uno.",
-        "NO_NUMBERS": "No encontré números para dibujar.",
-        "NEGATIVE": "Un gráfico de pastel no puede mostrar números negativos.",
-        "TOO_MANY": "Son demasiados puntos: se pueden dibujar {most}.",
-        "NO_COLUMN": "No está la columna «{column}». Hay: {columns}.",
-        "UNREADABLE": "No pude leer «{path}» como una tabla.",
-    },
-    "pt": {
-        "drawn": "📊 {title}",
-        "rest": "Outros",
-        "UNEVEN": "Há {labels} nomes e {values} números: tem que haver um de cada.",
-        "NO_NUMBERS": "Não encontrei números para desenhar.",
-        "NEGATIVE": "Um gráfico de pizza não pode mostrar números negativos.",
-        "TOO_MANY": "São pontos demais: dá para desenhar {most}.",
-        "NO_COLUMN": "Não há a coluna “{column}”. Há: {columns}.",
-        "UNREADABLE": "Não consegui ler “{path}” como uma tabela.",
-    },
-    "en": {
-        "drawn": "📊 {title}",
-        "rest": "Others",
-        "UNEVEN": "There are {labels} names and {values} numbers: it takes one of each.",
-        "NO_NUMBERS": "I found no numbers to draw.",
-        "NEGATIVE": "A pie cannot show negative numbers.",
-        "TOO_MANY": "Those are too many points: {most} can be drawn.",
-        "NO_COLUMN": "There is no column “{column}”. There are: {columns}.",
-        "UNREADABLE": "I could not read “{path}” as a table.",
-    },
-}
+SAID = read_said(__file__)
 _ONE_AT_A_TIME = threading.Lock()  # matplotlib's fonts are shared
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-from app.tools.authoring import Sentences, cut
+from app.tools.authoring import Sentences, cut, read_said
 
 MOST_OPTIONS = 20
 LONGEST_OPTION = 200
@@ -10,23 +10,7 @@ LONGEST_QUESTION = 900
 # Plain ones alone: what another program may read as another host is no address to hide behind a button.
 _ADDRESS = re.compile(r"https://([A-Za-z0-9.-]{1,253})(?::\d{1,5})?(?:[/?#][!-.0-?A-\[\]-~/]{0,1500})?")
 
-SAID = {
-    "es": {
-        "TOO_FEW": "Hacen falta al menos dos opciones distintas.",
-        "NO_QUESTION": "Falta la pregunta.",
-        "NO_ADDRESS": "Falta una dirección https.",
-    },
-    "pt": {
-        "TOO_FEW": "São necessárias ao menos duas opções diferentes.",
-        "NO_QUESTION": "Falta a pergunta.",
-        "NO_ADDRESS": "Falta um endereço https.",
-    },
-    "en": {
-        "TOO_FEW": "At least two different options are needed.",
-        "NO_QUESTION": "The question is missing.",
-        "NO_ADDRESS": "An https address is missing.",
-    },
-}
+SAID = read_said(__file__)
 
 
 def ask_to_choose(question: str, options: list[str], context=None) -> dict:

@@ -3,50 +3,13 @@
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from app.tools.authoring import Sentences, cut
+from app.tools.authoring import Sentences, cut, read_said
 
 MOST_FOUND = 20
 SHOWN_TEXT = 160
 RETURNED_TEXT = 800
 
-SAID = {
-    "es": {
-        "found": "Encontré {count} de nuestra conversación:\n{lines}",
-        "found_none": "No encontré nada de eso en nuestra conversación.",
-        "you": "tú",
-        "me": "yo",
-        "forwarded": "reenviado",
-        "kept": "guardado",
-        "EMPTY_QUERY": "Falta decir qué busco: unas palabras o un día.",
-        "hint_EMPTY_QUERY": "Di palabras de lo que se dijo, o desde qué día.",
-        "INVALID_DATE": "No entiendo el día «{day}».",
-        "hint_INVALID_DATE": "Los días se escriben AAAA-MM-DD, como 2026-03-31.",
-    },
-    "pt": {
-        "found": "Encontrei {count} da nossa conversa:\n{lines}",
-        "found_none": "Não encontrei nada disso na nossa conversa.",
-        "you": "você",
-        "me": "eu",
-        "forwarded": "encaminhado",
-        "kept": "guardado",
-        "EMPTY_QUERY": "Falta dizer o que procuro: umas palavras ou um dia.",
-        "hint_EMPTY_QUERY": "Diga palavras do que foi dito, ou desde que dia.",
-        "INVALID_DATE": "Não entendo o dia “{day}”.",
-        "hint_INVALID_DATE": "Os dias se escrevem AAAA-MM-DD, como 2026-03-31.",
-    },
-    "en": {
-        "found": "I found {count} in our conversation:\n{lines}",
-        "found_none": "I found nothing of that in our conversation.",
-        "you": "you",
-        "me": "me",
-        "forwarded": "forwarded",
-        "kept": "kept",
-        "EMPTY_QUERY": "It does not say what to look for: some words or a day.",
-        "hint_EMPTY_QUERY": "Give words of what was said, or the day to begin with.",
-        "INVALID_DATE": "I do not understand the day “{day}”.",
-        "hint_INVALID_DATE": "Days are written YYYY-MM-DD, such as 2026-03-31.",
-    },
-}
+SAID = read_said(__file__)
 
 
 async def search_history(

@@ -7,10 +7,9 @@ from datetime import tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-from app.tools.authoring import Sentences
+from app.tools.authoring import Sentences, read_said
 
-from .sentences import SAID
-
+SAID = read_said(__file__)
 LANGUAGES = ("es", "pt", "en")
 LONGEST = 100
 

@@ -1,30 +1,8 @@
 """Asking a person of the business to answer."""
 
-from app.tools.authoring import Sentences
+from app.tools.authoring import Sentences, read_said
 
-SAID = {
-    "es": {
-        "asked": "✓ Avisé a una persona. Te responde por aquí.",
-        "later": "✓ Avisé a una persona. Te responde por aquí; vuelve a haber alguien {when}.",
-        "NOBODY": "Aquí no hay otra persona a la que pueda avisar.",
-        "hint_NOBODY": "Dime en qué puedo ayudarte yo.",
-        "NO_PERSON": "Esto se pide en un chat.",
-    },
-    "pt": {
-        "asked": "✓ Avisei uma pessoa. Ela responde por aqui.",
-        "later": "✓ Avisei uma pessoa. Ela responde por aqui; volta a ter alguém {when}.",
-        "NOBODY": "Aqui não há outra pessoa que eu possa avisar.",
-        "hint_NOBODY": "Diga em que posso ajudar.",
-        "NO_PERSON": "Isso se pede em um chat.",
-    },
-    "en": {
-        "asked": "✓ I told a person. They answer you here.",
-        "later": "✓ I told a person. They answer you here; somebody is back {when}.",
-        "NOBODY": "There is no other person here whom I could tell.",
-        "hint_NOBODY": "Tell me how I can help you.",
-        "NO_PERSON": "This is asked for in a chat.",
-    },
-}
+SAID = read_said(__file__)
 
 
 async def ask_a_human(why: str = "", context=None) -> dict:

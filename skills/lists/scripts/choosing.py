@@ -3,8 +3,7 @@
 from app.tools.authoring import cut
 
 from .lines import named
-from .sentences import MAX_LISTS
-from .shelf import SHOPPING, is_shopping
+from .shelf import MAX_LISTS, SHOPPING, is_shopping
 
 
 def the_list(say, shelf, name):

@@ -7,8 +7,7 @@ from app.tools.authoring import cut
 
 from .choosing import the_list
 from .lines import MOST_TOLD, named, numbered, texts
-from .sentences import MAX_THINGS
-from .shelf import bare
+from .shelf import MAX_THINGS, bare
 from .things import LONGEST, clean, found, means_done, means_everything, means_place, thing
 
 _AND = re.compile(r"\s(?:y|e|and)\s", re.IGNORECASE)

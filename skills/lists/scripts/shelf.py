@@ -8,6 +8,8 @@ from itertools import count
 from app.search.words import ALL_STOP_WORDS, spaced, stem, words
 from app.tools.authoring import Ledger, folded, means_all
 
+MAX_LISTS, MAX_THINGS = 50, 200
+MAX_NAME, MAX_TEXT = 60, 200
 SHOPPING = "shopping"
 # So long after a list was used "the list" means that one.
 IN_USE_SECONDS = 900

@@ -2,14 +2,15 @@
 
 import time
 
-from app.tools.authoring import Sentences, folded, means_all, rehearsed
+from app.tools.authoring import Sentences, folded, means_all, read_said, rehearsed
 
 from .choosing import list_to_fill, the_list
 from .lines import left, named, overview, put_back, quoted, shown, texts, told
 from .picking import Picked
-from .sentences import MAX_NAME, MAX_TEXT, MAX_THINGS, SAID
-from .shelf import LISTS, Shelf, bare, is_alias
+from .shelf import LISTS, MAX_LISTS, MAX_NAME, MAX_TEXT, MAX_THINGS, Shelf, bare, is_alias
 from .things import LONGEST, clean, means_everything, names_nothing, thing
+
+SAID = read_said(__file__, MAX_NAME=MAX_NAME, MAX_TEXT=MAX_TEXT, MAX_LISTS=MAX_LISTS, MAX_THINGS=MAX_THINGS)
 
 
 def add_to_list(items: list[str], list_name: str = "", context=None) -> dict:

@@ -4,7 +4,7 @@ import re
 
 from app.search.words import ALL_STOP_WORDS, spaced, stem, tells_of_another, words
 from app.text import fold
-from app.tools.authoring import Ledger, Sentences, cut, folded, holds_more, matching, meant
+from app.tools.authoring import Ledger, Sentences, cut, folded, holds_more, matching, meant, read_said
 
 MAX_FACTS = 200
 MAX_TEXT = 300
@@ -64,125 +64,7 @@ NAMES = spaced("name nome nombre numero number num nro")
 # begin what only points at a fact: "lo del maní"
 POINTING = ("lo de ", "lo del ", "aquello de", "aquilo d", "do ", "da ", "about ")
 
-SAID = {
-    "es": {
-        "remembered": "✓ Lo recordaré: {text}",
-        "known": "Ya lo sabía: {text}",
-        "replaced": "✓ Lo recordaré: {text}\nYa no: {old}",
-        "none": "No recuerdo ningún dato tuyo. Quizá esté en tus notas.",
-        "list": "Lo que sé de ti ({count}):\n{lines}",
-        "about": "Lo que sé sobre «{about}»:\n{lines}",
-        "nothing": "No encontré nada con las palabras «{about}». Quizá esté en tus notas o recordatorios.",
-        "forgotten": "✓ Olvidado: {text}. Deshacer: “recuerda que {text}”",
-        "undo": "recuerda que {text}",
-        "undo_remember": "olvida que {text}",
-        "all_forgotten": "✓ Olvidé todo lo que sabía de ti ({count}). Deshacer: “{undo}”",
-        "everything": "todo de nuevo",
-        "EMPTY_FACT": "Falta lo que tengo que recordar.",
-        "hint_EMPTY_FACT": "Dilo en una frase: «recuerda que mi hija se llama Ana».",
-        "PART_OF_A_FACT": "No sé de qué se trata «{text}».",
-        "hint_PART_OF_A_FACT": "Dilo en una frase entera: «recuerda que vivo en Córdoba».",
-        "OF_WHOM": "No sé de quién es eso.",
-        "hint_OF_WHOM": "Dilo con el nombre: «recuerda que Ana es alérgica al maní».",
-        "PASSES": "Eso es cierto solo algunos días, y lo recordaría mal.",
-        "hint_PASSES": "Dilo con la fecha («mi cumpleaños es el 3 de mayo»), o pide un recordatorio.",
-        "TOO_LONG": f"Es demasiado largo: como máximo {MAX_TEXT} caracteres.",
-        "hint_TOO_LONG": "Dilo en pocas palabras, o guárdalo como nota.",
-        "TOO_MANY": f"Ya recuerdo {MAX_FACTS} cosas de ti, que es el máximo.",
-        "hint_TOO_MANY": "Dime qué puedo olvidar.",
-        "FACT_NOT_FOUND": "Entre lo que sé de ti no encontré nada con las palabras «{what}».",
-        "CLOSE": "No encontré nada con las palabras «{what}». Lo más parecido que sé:\n{lines}",
-        "PLACE_NOT_HERE": (
-            "Entre los datos que me pediste recordar no encontré nada con las palabras «{what}». "
-            "Tu lugar para el tiempo y tu zona horaria se guardan aparte."
-        ),
-        "hint_PLACE_NOT_HERE": "Para cambiarlos, di «vivo en Rosario» con tu ciudad.",
-        "hint_FACT_NOT_FOUND": "Pregunta «¿qué sabes de mí?» para ver la lista.",
-        "AMBIGUOUS": "Sé varias cosas así:\n{lines}",
-        "hint_AMBIGUOUS": "¿Cuál? Di su número.",
-        "SAYS_MORE": "Lo que sé dice más que eso:\n{lines}",
-        "hint_SAYS_MORE": "Para olvidarlo, di su número.",
-        "NO_PERSON": "Lo que recuerdo es de una persona, y aquí no hay ninguna.",
-    },
-    "pt": {
-        "remembered": "✓ Vou lembrar: {text}",
-        "known": "Já sabia: {text}",
-        "replaced": "✓ Vou lembrar: {text}\nNão mais: {old}",
-        "none": "Não lembro de nenhum dado seu. Talvez esteja nas suas notas.",
-        "list": "O que sei de você ({count}):\n{lines}",
-        "about": "O que sei sobre “{about}”:\n{lines}",
-        "nothing": "Não achei nada com as palavras “{about}”. Talvez esteja nas suas notas ou lembretes.",
-        "forgotten": "✓ Esquecido: {text}. Desfazer: “lembra que {text}”",
-        "undo": "lembra que {text}",
-        "undo_remember": "esquece que {text}",
-        "all_forgotten": "✓ Esqueci tudo o que sabia de você ({count}). Desfazer: “{undo}”",
-        "everything": "tudo de novo",
-        "EMPTY_FACT": "Falta o que devo lembrar.",
-        "hint_EMPTY_FACT": "Diga em uma frase: “lembra que minha filha se chama Ana”.",
-        "PART_OF_A_FACT": "Não sei do que se trata “{text}”.",
-        "hint_PART_OF_A_FACT": "Diga em uma frase inteira: “lembra que moro em Recife”.",
-        "OF_WHOM": "Não sei de quem é isso.",
-        "hint_OF_WHOM": "Diga com o nome: “lembra que a Ana é alérgica a amendoim”.",
-        "PASSES": "Isso só vale por alguns dias, e eu lembraria errado.",
-        "hint_PASSES": "Diga com a data (“meu aniversário é 3 de maio”), ou peça um lembrete.",
-        "TOO_LONG": f"É longo demais: no máximo {MAX_TEXT} caracteres.",
-        "hint_TOO_LONG": "Diga em poucas palavras, ou salve como nota.",
-        "TOO_MANY": f"Já lembro de {MAX_FACTS} coisas suas, que é o máximo.",
-        "hint_TOO_MANY": "Diga o que posso esquecer.",
-        "FACT_NOT_FOUND": "Entre o que sei de você não achei nada com as palavras “{what}”.",
-        "CLOSE": "Não achei nada com as palavras “{what}”. O mais parecido que sei:\n{lines}",
-        "PLACE_NOT_HERE": (
-            "Entre os fatos que você me pediu para lembrar não achei nada com as palavras “{what}”. "
-            "Seu lugar para o tempo e seu fuso horário ficam guardados à parte."
-        ),
-        "hint_PLACE_NOT_HERE": "Para mudá-los, diga “moro em Recife” com a sua cidade.",
-        "hint_FACT_NOT_FOUND": "Pergunte “o que você sabe de mim?” para ver a lista.",
-        "AMBIGUOUS": "Sei várias coisas assim:\n{lines}",
-        "hint_AMBIGUOUS": "Qual delas? Diga o número.",
-        "SAYS_MORE": "O que sei diz mais do que isso:\n{lines}",
-        "hint_SAYS_MORE": "Para esquecer, diga o número.",
-        "NO_PERSON": "O que lembro é de uma pessoa, e aqui não há nenhuma.",
-    },
-    "en": {
-        "remembered": "✓ I will remember: {text}",
-        "known": "I knew that already: {text}",
-        "replaced": "✓ I will remember: {text}\nNo longer: {old}",
-        "none": "I remember no fact about you. It may be in your notes.",
-        "list": "What I know about you ({count}):\n{lines}",
-        "about": 'What I know about "{about}":\n{lines}',
-        "nothing": 'I found no fact with the words "{about}". It may be in your notes or reminders.',
-        "forgotten": "✓ Forgotten: {text}. Undo: “remember that {text}”",
-        "undo": "remember that {text}",
-        "undo_remember": "forget that {text}",
-        "all_forgotten": "✓ I forgot all that I knew about you ({count}). Undo: “{undo}”",
-        "everything": "everything again",
-        "EMPTY_FACT": "What to remember is missing.",
-        "hint_EMPTY_FACT": 'Say it in one sentence: "remember that my daughter is called Ana".',
-        "PART_OF_A_FACT": 'I do not know what "{text}" is about.',
-        "hint_PART_OF_A_FACT": 'Say it in a whole sentence: "remember that I live in Leeds".',
-        "OF_WHOM": "I do not know whom that is about.",
-        "hint_OF_WHOM": "Say it with the name: “remember that Ana is allergic to nuts”.",
-        "PASSES": "That is true for some days only, and I would remember it wrongly.",
-        "hint_PASSES": 'Say it with its date ("my birthday is May 3"), or ask for a reminder.',
-        "TOO_LONG": f"That is too long: at most {MAX_TEXT} characters.",
-        "hint_TOO_LONG": "Say it in a few words, or save it as a note.",
-        "TOO_MANY": f"I already remember {MAX_FACTS} things about you, the most there can be.",
-        "hint_TOO_MANY": "Tell me what I may forget.",
-        "FACT_NOT_FOUND": 'Among what I know about you I found nothing with the words "{what}".',
-        "CLOSE": 'I found nothing with the words "{what}". The closest that I know:\n{lines}',
-        "PLACE_NOT_HERE": (
-            'Among the facts that you asked me to remember I found none with the words "{what}". '
-            "Your place for the weather and your time zone are kept apart."
-        ),
-        "hint_PLACE_NOT_HERE": 'To change them, say "I live in Boston" with your city.',
-        "hint_FACT_NOT_FOUND": 'Ask "what do you know about me?" to see the list.',
-        "AMBIGUOUS": "I know several things like that:\n{lines}",
-        "hint_AMBIGUOUS": "Which one? Say its number.",
-        "SAYS_MORE": "What I know says more than that:\n{lines}",
-        "hint_SAYS_MORE": "To forget it, say its number.",
-        "NO_PERSON": "What I remember belongs to a person, and there is none here.",
-    },
-}
+SAID = read_said(__file__, MAX_TEXT=MAX_TEXT, MAX_FACTS=MAX_FACTS)
 
 
 def remember(fact: str, replaces: str = "", context=None) -> dict:

@@ -7,7 +7,17 @@ from zoneinfo import ZoneInfo
 
 from app.search.words import WORDS, spaced, words
 from app.text import fold, shortened
-from app.tools.authoring import Entry, Ledger, Sentences, cut, holds_more, matching, means_all, meant
+from app.tools.authoring import (
+    Entry,
+    Ledger,
+    Sentences,
+    cut,
+    holds_more,
+    matching,
+    means_all,
+    meant,
+    read_said,
+)
 
 MAX_NOTES = 2000
 MAX_TEXT = 10_000
@@ -35,89 +45,7 @@ LONGEST_POINTER = 6
 _OF = spaced("de do da dos das del dela dele delas deles of que that para pra pro for to from i you me")
 _SAYS = re.compile(r"\d|[:=,\n]|\s(?:é|e|es|is|son|are)\s", re.IGNORECASE)
 
-SAID = {
-    "es": {
-        "saved": "✓ Nota guardada: {text}",
-        "undo": "borra la nota {number}",
-        "shown": "Nota {number}: {text}",
-        "none": "No tienes notas todavía.",
-        "list": "Tus notas ({shown} de {count}):\n{lines}",
-        "found": "Encontré {count} con «{query}»:\n{lines}",
-        "found_none": "Ninguna nota tiene «{query}».",
-        "changed": "✓ Nota {number} cambiada: {before} → {text}",
-        "deleted": "✓ Nota {number} borrada: {text}\nPara recuperarla: «recupera la nota {number}».",
-        "restored": "✓ Nota {number} otra vez como estaba: {text}",
-        "EMPTY_NOTE": "Falta el texto de la nota.",
-        "TOO_LONG": f"La nota es demasiado larga: como máximo {MAX_TEXT} caracteres.",
-        "TOO_MANY": f"Ya tienes {MAX_NOTES} notas, que es el máximo.",
-        "NOTE_NOT_FOUND": "No encontré la nota «{note}».",
-        "NOTHING_TO_UNDO": "No hay ninguna nota borrada ni cambiada que pueda recuperar.",
-        "AMBIGUOUS": "Encontré:\n{lines}",
-        "ONE_AT_A_TIME": "Las notas se borran de a una, así que no borré ninguna.",
-        "hint_ONE_AT_A_TIME": "Di el número de la nota o palabras de ella.",
-        "NO_PERSON": "Las notas son de una persona, y aquí no hay ninguna.",
-        "hint_EMPTY_NOTE": "Escribe qué quieres anotar.",
-        "hint_TOO_LONG": "Divídela en varias notas.",
-        "hint_TOO_MANY": "Borra alguna que ya no necesites.",
-        "hint_NOTE_NOT_FOUND": "Mira los números en la lista de notas.",
-        "hint_NOTHING_TO_UNDO": "Se puede durante siete días, con los últimos veinte cambios.",
-        "hint_AMBIGUOUS": "¿Cuál? Di su número.",
-    },
-    "pt": {
-        "saved": "✓ Nota salva: {text}",
-        "undo": "apaga a nota {number}",
-        "shown": "Nota {number}: {text}",
-        "none": "Você ainda não tem notas.",
-        "list": "Suas notas ({shown} de {count}):\n{lines}",
-        "found": "Encontrei {count} com “{query}”:\n{lines}",
-        "found_none": "Nenhuma nota tem “{query}”.",
-        "changed": "✓ Nota {number} alterada: {before} → {text}",
-        "deleted": "✓ Nota {number} apagada: {text}\nPara recuperá-la: “recupera a nota {number}”.",
-        "restored": "✓ Nota {number} de novo como estava: {text}",
-        "EMPTY_NOTE": "Falta o texto da nota.",
-        "TOO_LONG": f"A nota é longa demais: no máximo {MAX_TEXT} caracteres.",
-        "TOO_MANY": f"Você já tem {MAX_NOTES} notas, que é o máximo.",
-        "NOTE_NOT_FOUND": "Não encontrei a nota “{note}”.",
-        "NOTHING_TO_UNDO": "Não há nenhuma nota apagada ou alterada que eu possa recuperar.",
-        "AMBIGUOUS": "Encontrei:\n{lines}",
-        "ONE_AT_A_TIME": "As notas são apagadas uma de cada vez, então não apaguei nenhuma.",
-        "hint_ONE_AT_A_TIME": "Diga o número da nota ou palavras dela.",
-        "NO_PERSON": "As notas são de uma pessoa, e aqui não há nenhuma.",
-        "hint_EMPTY_NOTE": "Escreva o que quer anotar.",
-        "hint_TOO_LONG": "Divida em várias notas.",
-        "hint_TOO_MANY": "Apague alguma de que não precisa mais.",
-        "hint_NOTE_NOT_FOUND": "Veja os números na lista de notas.",
-        "hint_NOTHING_TO_UNDO": "Dá para fazer durante sete dias, com as últimas vinte mudanças.",
-        "hint_AMBIGUOUS": "Qual delas? Diga o número.",
-    },
-    "en": {
-        "saved": "✓ Note saved: {text}",
-        "undo": "delete note {number}",
-        "shown": "Note {number}: {text}",
-        "none": "You have no notes yet.",
-        "list": "Your notes ({shown} of {count}):\n{lines}",
-        "found": 'I found {count} with "{query}":\n{lines}',
-        "found_none": 'No note has "{query}".',
-        "changed": "✓ Note {number} changed: {before} → {text}",
-        "deleted": '✓ Note {number} deleted: {text}\nTo get it back: "restore note {number}".',
-        "restored": "✓ Note {number} as it was: {text}",
-        "EMPTY_NOTE": "The text of the note is missing.",
-        "TOO_LONG": f"The note is too long: at most {MAX_TEXT} characters.",
-        "TOO_MANY": f"You already have {MAX_NOTES} notes, the most there can be.",
-        "NOTE_NOT_FOUND": 'I did not find the note "{note}".',
-        "NOTHING_TO_UNDO": "There is no deleted or changed note that I could bring back.",
-        "AMBIGUOUS": "I found:\n{lines}",
-        "ONE_AT_A_TIME": "Notes are deleted one at a time, so I deleted none.",
-        "hint_ONE_AT_A_TIME": "Say the number of the note or words of it.",
-        "NO_PERSON": "Notes belong to a person, and there is none here.",
-        "hint_EMPTY_NOTE": "Say what to write down.",
-        "hint_TOO_LONG": "Split it into several notes.",
-        "hint_TOO_MANY": "Delete one you no longer need.",
-        "hint_NOTE_NOT_FOUND": "See the numbers in the list of notes.",
-        "hint_NOTHING_TO_UNDO": "It works for seven days, with the last twenty changes.",
-        "hint_AMBIGUOUS": "Which one? Say its number.",
-    },
-}
+SAID = read_said(__file__, MAX_TEXT=MAX_TEXT, MAX_NOTES=MAX_NOTES)
 
 
 def save_note(text: str, context=None) -> dict:

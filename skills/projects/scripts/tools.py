@@ -5,13 +5,22 @@ import time
 from typing import Literal
 
 from app.search.words import terms
-from app.tools.authoring import Sentences, cut, folded, holds_more, matching, meant, rehearsed
+from app.tools.authoring import Sentences, cut, folded, holds_more, matching, meant, read_said, rehearsed
 
 from .board import TASK, Board
 from .days import means_no_day, read_day
 from .lines import due_words, event_line, in_order, progress, section, task_line
-from .sentences import MAX_NAME, MAX_NOTES, MAX_PROJECTS, MAX_TASKS, MAX_TEXT, SAID
 
+MAX_PROJECTS, MAX_TASKS, MAX_NOTES = 100, 2000, 1000
+MAX_NAME, MAX_TEXT = 80, 500
+SAID = read_said(
+    __file__,
+    MAX_NAME=MAX_NAME,
+    MAX_TEXT=MAX_TEXT,
+    MAX_PROJECTS=MAX_PROJECTS,
+    MAX_TASKS=MAX_TASKS,
+    MAX_NOTES=MAX_NOTES,
+)
 MOST_SHOWN = 50
 # A task's project where its text begins with the project's name.
 NAMED_FIRST = "named first"

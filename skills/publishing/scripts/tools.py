@@ -1,47 +1,10 @@
 """What an owner gives the assistant to answer customers with."""
 
-from app.tools.authoring import Sentences, cut
+from app.tools.authoring import Sentences, cut, read_said
 
 MOST_BYTES = 32 * 1024**2
 
-SAID = {
-    "es": {
-        "published": "✓ {name} es ahora parte de lo que digo a los clientes ({count} pasajes)",
-        "withdrawn": "✓ {name} ya no es parte de lo que digo a los clientes",
-        "undo_publish": "retira {name} de lo publicado",
-        "list": "Esto puedo decir a los clientes:\n{lines}",
-        "line": "• {name} ({count} pasajes)",
-        "none": "Todavía no hay nada que pueda decir a los clientes.",
-        "NOT_FOUND": "No encuentro el archivo «{name}».",
-        "hint_NOT_FOUND": "Envíamelo, o dime su nombre como está en tus archivos.",
-        "UNREADABLE": "De «{name}» no puedo sacar ningún texto, así que no lo publiqué.",
-        "NO_SERVICE": "Eso solo está en el servidor.",
-    },
-    "pt": {
-        "published": "✓ {name} agora faz parte do que digo aos clientes ({count} trechos)",
-        "withdrawn": "✓ {name} não faz mais parte do que digo aos clientes",
-        "undo_publish": "retira {name} do que está publicado",
-        "list": "Isto eu posso dizer aos clientes:\n{lines}",
-        "line": "• {name} ({count} trechos)",
-        "none": "Ainda não há nada que eu possa dizer aos clientes.",
-        "NOT_FOUND": "Não encontro o arquivo “{name}”.",
-        "hint_NOT_FOUND": "Envie-o para mim, ou diga o nome como está nos seus arquivos.",
-        "UNREADABLE": "De “{name}” não consigo tirar nenhum texto, então não publiquei.",
-        "NO_SERVICE": "Isso só existe no servidor.",
-    },
-    "en": {
-        "published": "✓ {name} is part of what I tell customers now ({count} passages)",
-        "withdrawn": "✓ {name} is no longer part of what I tell customers",
-        "undo_publish": "withdraw {name} from what is published",
-        "list": "This is what I may tell customers:\n{lines}",
-        "line": "• {name} ({count} passages)",
-        "none": "There is nothing yet that I may tell customers.",
-        "NOT_FOUND": "I cannot find the file “{name}”.",
-        "hint_NOT_FOUND": "Send it to me, or tell me its name as it stands among your files.",
-        "UNREADABLE": "I can get no text out of “{name}”, so I did not publish it.",
-        "NO_SERVICE": "That is in the server alone.",
-    },
-}
+SAID = read_said(__file__)
 
 
 def publish_file(path: str, context=None) -> dict:

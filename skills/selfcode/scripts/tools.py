@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from app.tools.authoring import Sentences, cut
+from app.tools.authoring import Sentences, cut, read_said
 
 from .source import PROJECT, Refused, check, files, matching, outline, read, real_path, search, write
 
@@ -12,56 +12,7 @@ MOST_LOGGED = 100
 # Characters of a line of a patch.
 LONGEST_LINE = 2000
 
-SAID = {
-    "es": {
-        "version": "Soy Recado {recado}, sobre Python {python}.",
-        "written": "✓ Escrito: {path} ({lines} líneas)",
-        "patched": "✓ Cambiado: {paths}",
-        "health_ok": "Todo funciona: recibo mensajes y los respondo.",
-        "health_degraded": "Funciono a medias: {reason}",
-        "health_down": "Ahora no puedo recibir mensajes: {reason}",
-        "restart": "Cuenta después de reiniciar.",
-        "next_message": "Cuenta desde el próximo mensaje.",
-        "REFUSED": "No muestro ni toco {path}.",
-        "READ_ONLY": "No puedo cambiar mis propios archivos.",
-        "hint_READ_ONLY": "El dueño puede permitirlo con AGENT_WRITE_ENABLED=true.",
-        "SKILL_NOT_FOUND": "No hay ninguna skill que se llame «{name}».",
-        "BAD_PATCH": "El parche no encaja: {reason}",
-        "hint_BAD_PATCH": "Lee el archivo otra vez y escribe un diff unificado con sus líneas de ahora.",
-    },
-    "pt": {
-        "version": "Sou o Recado {recado}, sobre Python {python}.",
-        "written": "✓ Escrito: {path} ({lines} linhas)",
-        "patched": "✓ Alterado: {paths}",
-        "health_ok": "Está tudo funcionando: recebo mensagens e respondo.",
-        "health_degraded": "Funciono em parte: {reason}",
-        "health_down": "Agora não consigo receber mensagens: {reason}",
-        "restart": "Vale depois de reiniciar.",
-        "next_message": "Vale a partir da próxima mensagem.",
-        "REFUSED": "Não mostro nem altero {path}.",
-        "READ_ONLY": "Não posso alterar meus próprios arquivos.",
-        "hint_READ_ONLY": "O dono pode permitir com AGENT_WRITE_ENABLED=true.",
-        "SKILL_NOT_FOUND": "Não há nenhuma skill chamada “{name}”.",
-        "BAD_PATCH": "O patch não se aplica: {reason}",
-        "hint_BAD_PATCH": "Leia o arquivo de novo e escreva um diff unificado com as linhas de agora.",
-    },
-    "en": {
-        "version": "I am Recado {recado}, on Python {python}.",
-        "written": "✓ Written: {path} ({lines} lines)",
-        "patched": "✓ Changed: {paths}",
-        "health_ok": "Everything works: I take messages and answer them.",
-        "health_degraded": "I work in part: {reason}",
-        "health_down": "I cannot take messages now: {reason}",
-        "restart": "It counts after a restart.",
-        "next_message": "It counts from the next message on.",
-        "REFUSED": "I neither show nor touch {path}.",
-        "READ_ONLY": "I cannot change my own files.",
-        "hint_READ_ONLY": "The owner may allow it with AGENT_WRITE_ENABLED=true.",
-        "SKILL_NOT_FOUND": "There is no skill named “{name}”.",
-        "BAD_PATCH": "The patch does not fit: {reason}",
-        "hint_BAD_PATCH": "Read the file again and write a unified diff with its lines as they are now.",
-    },
-}
+SAID = read_said(__file__)
 
 
 async def assistant_version(context=None) -> dict:

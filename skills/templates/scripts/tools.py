@@ -3,34 +3,9 @@
 import asyncio
 
 from app.errors import RecadoError
-from app.tools.authoring import Sentences
+from app.tools.authoring import Sentences, read_said
 
-SAID = {
-    "es": {
-        "sent": "✓ Enviado a {to}: {text}",
-        "list": "Plantillas:\n{lines}",
-        "none": "No hay plantillas: quien me administra las escribe en templates.yaml.",
-        "BAD_REQUEST": "Eso no se puede enviar: revisa la plantilla, sus valores y el número.",
-        "hint_BAD_REQUEST": "Pregunta «¿qué plantillas hay?» para ver sus nombres y valores.",
-        "NO_SERVICE": "Eso solo está en el servidor.",
-    },
-    "pt": {
-        "sent": "✓ Enviado para {to}: {text}",
-        "list": "Modelos:\n{lines}",
-        "none": "Não há modelos: quem me administra os escreve em templates.yaml.",
-        "BAD_REQUEST": "Isso não pode ser enviado: confira o modelo, os valores e o número.",
-        "hint_BAD_REQUEST": "Pergunte “quais modelos há?” para ver os nomes e os valores.",
-        "NO_SERVICE": "Isso só existe no servidor.",
-    },
-    "en": {
-        "sent": "✓ Sent to {to}: {text}",
-        "list": "Templates:\n{lines}",
-        "none": "There are no templates: whoever runs me writes them in templates.yaml.",
-        "BAD_REQUEST": "That cannot be sent: look at the template, its values and the number.",
-        "hint_BAD_REQUEST": "Ask “which templates are there?” to see their names and values.",
-        "NO_SERVICE": "That is in the server alone.",
-    },
-}
+SAID = read_said(__file__)
 
 
 async def send_template(

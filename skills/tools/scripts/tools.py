@@ -1,37 +1,12 @@
 """The tools that there are: found by words, listed by category."""
 
-from app.tools.authoring import Sentences
+from app.tools.authoring import Sentences, read_said
 
 MOST_FOUND = 10
 MOST_WORDS = 500
 CATEGORIES_NAMED = 40
 
-SAID = {
-    "es": {
-        "found": "Encontré {count} para «{query}». Escribe /ayuda para ver todo lo que puedo hacer.",
-        "found_none": "No encontré ninguna herramienta para «{query}».",
-        "categories": "Escribe /ayuda para ver todo lo que puedo hacer.",
-        "categories_none": "No hay ninguna categoría todavía.",
-        "EMPTY_QUERY": "Falta decir para qué.",
-        "hint_EMPTY_QUERY": "Describe la tarea en pocas palabras.",
-    },
-    "pt": {
-        "found": "Encontrei {count} para “{query}”. Escreva /ajuda para ver tudo o que eu faço.",
-        "found_none": "Não encontrei nenhuma ferramenta para “{query}”.",
-        "categories": "Escreva /ajuda para ver tudo o que eu faço.",
-        "categories_none": "Ainda não há nenhuma categoria.",
-        "EMPTY_QUERY": "Falta dizer para quê.",
-        "hint_EMPTY_QUERY": "Descreva a tarefa em poucas palavras.",
-    },
-    "en": {
-        "found": "I found {count} for “{query}”. Write /help for everything I can do.",
-        "found_none": "I found no tool for “{query}”.",
-        "categories": "Write /help for everything I can do.",
-        "categories_none": "There is no category yet.",
-        "EMPTY_QUERY": "It does not say what for.",
-        "hint_EMPTY_QUERY": "Describe the task in a few words.",
-    },
-}
+SAID = read_said(__file__)
 
 
 async def search_tools(query: str, limit: int = 5, context=None) -> dict:

@@ -1,13 +1,9 @@
 """Answers as voice notes."""
 
-from app.tools.authoring import Sentences
+from app.tools.authoring import Sentences, read_said
 from app.tools.result import ReturnedFile, ToolResult
 
-SAID = {
-    "es": {"UNAVAILABLE": "No puedo responder con audio aquí.", "EMPTY": "Falta lo que hay que decir."},
-    "pt": {"UNAVAILABLE": "Não consigo responder com áudio aqui.", "EMPTY": "Falta o que dizer."},
-    "en": {"UNAVAILABLE": "I cannot answer with audio here.", "EMPTY": "There is nothing to say."},
-}
+SAID = read_said(__file__)
 
 
 async def answer_with_voice(text: str, context=None) -> ToolResult:

@@ -4,13 +4,13 @@ from dataclasses import asdict
 from datetime import date, timedelta
 from typing import Any, Literal
 
-from app.tools.authoring import Sentences
+from app.tools.authoring import Sentences, read_said
 
 from .places import Place, find, folded, options
 from .report import Report
-from .sentences import SAID
 from .service import ServiceError, places_named, weather_at
 
+SAID = read_said(__file__)
 USUAL = "usual"
 # Holds the usual place in the person's words, while the service was away that knows where it is.
 ASKED = "asked"

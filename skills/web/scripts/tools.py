@@ -5,11 +5,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from app.http.address import FetchError
-from app.tools.authoring import Sentences, cut
+from app.tools.authoring import Sentences, cut, read_said
 
 from .page import MOST_CHARACTERS, Page, page_of
-from .sentences import SAID
 
+SAID = read_said(__file__)
 SECONDS = 15
 MOST_RESULTS = 10
 LONGEST_QUERY = 400
