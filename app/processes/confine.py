@@ -103,7 +103,10 @@ def main(arguments: list[str]) -> None:
     _load(list(filter_of(MACHINES[platform.machine()], granted)))
     for word in granted:
         if word.startswith(FOLDER):
-            _check_folder(*word.removeprefix(FOLDER).split(":", 2))
+            device, inode, path = word.removeprefix(FOLDER).split(":", 2)
+            found = os.stat(path)
+            if (found.st_dev, found.st_ino) != (int(device), int(inode)):
+                raise SystemExit(f"{path} is not the folder that was granted")
     is_server = "server" in granted
     for limit, most in (SERVER_LIMITS if is_server else LIMITS).items():
         resource.setrlimit(limit, (most, most))
@@ -174,12 +177,6 @@ def _load(instructions: list[_Instruction]) -> None:
     for option, mode, pointer in ((_PR_SET_NO_NEW_PRIVS, 1, None), (_PR_SET_SECCOMP, _FILTER, header)):
         if prctl(option, ctypes.c_ulong(mode), pointer, ctypes.c_ulong(0), ctypes.c_ulong(0)):
             raise OSError(ctypes.get_errno(), "the filter of system calls was not taken")
-
-
-def _check_folder(device: str, inode: str, path: str) -> None:
-    found = os.stat(path)
-    if (found.st_dev, found.st_ino) != (int(device), int(inode)):
-        raise SystemExit(f"{path} is not the folder that was granted")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,4 @@
-"""Programs that the server starts: each is ended whole, with everything it started, and leaves a reason.
-
-Three kinds are started here: workers of skills, MCP servers, and programs in the sandbox. What differs is who
-ends what they leave behind: a worker brings its own reaper and a sandbox ends as a whole; any other program
-is started below a reaper.
-"""
+"""Programs that the server starts: each is ended whole, with everything it started, and leaves a reason."""
 
 import asyncio
 import os

@@ -175,14 +175,12 @@ class Sandbox:
         """Return bubblewrap with what the grants allow and the `shown` places, and `confine` inside it."""
         bubblewrap = shutil.which("bwrap") or "/usr/bin/bwrap"
         first = [sys.executable, "-I", "-S", "-c", _ENDS_FIRST]
-        own = [sys.executable, "-I", "-S", str(_CONFINE), *self._rights(grants), *rights, "--"]
+        granted = [name for name in ("network", "programs") if getattr(grants, name)]
+        granted += [self._checked(one) for one in (*grants.folders_read, *grants.folders_write)]
+        own = [sys.executable, "-I", "-S", str(_CONFINE), *granted, *rights, "--"]
         bound = [word for path in map(str, shown) for word in ("--ro-bind", path, path)]
         mounts = [*_mounts(grants), *self._hidden(grants), *bound]
         return [*first, bubblewrap, *_namespaces(grants), *mounts, *options, "--remount-ro", "/", "--", *own]
-
-    def _rights(self, grants: Grants) -> list[str]:
-        rights = [name for name in ("network", "programs") if getattr(grants, name)]
-        return [*rights, *(self._checked(one) for one in (*grants.folders_read, *grants.folders_write))]
 
     def _check_own(self, folder: Path) -> None:
         if opened := [str(place) for place in self._private if place.is_relative_to(folder.resolve())]:

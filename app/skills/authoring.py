@@ -47,10 +47,7 @@ class OwnSkills:
         return self._load(target)
 
     def add(self, source: Path) -> Skill:
-        """Copy a skill folder in, after a check.
-
-        Raises AuthoringError for one with faults, and for one whose name is taken.
-        """
+        """Copy a skill folder in. Raises AuthoringError for one with faults, and for a name that is taken."""
         source = Path(os.path.abspath(source))
         self._check_source(source)
         skill = self._load(source)
@@ -76,13 +73,12 @@ class OwnSkills:
         return self._load(target)
 
     def remove(self, name: str) -> Path:
-        """Remove a skill by its folder's or its own name; return where it is kept.
-
-        Raises AuthoringError for a name that none has, and for a skill of the release.
-        """
+        """Remove a skill by its folder's or its own name; return where it is kept. Raises AuthoringError."""
         found = self._find(name)
         if found is not None:
-            return self._keep(found)
+            self._removed.mkdir(parents=True, exist_ok=True)
+            kept = self._removed / f"{found.name[:_LONGEST_NAME]}-{datetime.now():%Y%m%d-%H%M%S-%f}"
+            return Path(shutil.move(found, kept))
         if name in bundled_names(self._release):
             raise AuthoringError(f"{name} comes with the release and cannot be removed")
         names = ", ".join(folder.name for folder in self._own()) or "none"
@@ -116,17 +112,6 @@ class OwnSkills:
 
     def _load(self, folder: Path) -> Skill:
         return load_skill(folder, release=self._release)
-
-    def _keep(self, folder: Path) -> Path:
-        self._removed.mkdir(parents=True, exist_ok=True)
-        kept = self._removed / f"{folder.name[:_LONGEST_NAME]}-{datetime.now():%Y%m%d-%H%M%S-%f}"
-        shutil.move(folder, kept)
-        return kept
-
-
-def starter_sentence(name: str) -> str:
-    """Return a message to the assistant that tries a new skill."""
-    return f"add milk to {name.replace('-', ' ')}"
 
 
 def _starter_files(name: str) -> dict[str, str]:

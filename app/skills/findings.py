@@ -75,12 +75,9 @@ def _in_file(path: str, content: bytes) -> Iterator[Finding]:
             excerpts = seen.setdefault(kind, set())
             if len(excerpts) < MOST_PER_FILE and excerpt not in excerpts:
                 excerpts.add(excerpt)
-                yield Finding(kind, path, text.count("\n", 0, place) + 1, _excerpt(excerpt))
-
-
-def _excerpt(text: str) -> str:
-    shown = visible(" ".join(text.split()))
-    return shown if len(shown) <= LONGEST_EXCERPT else f"{shown[:LONGEST_EXCERPT]}…"
+                shown = visible(" ".join(excerpt.split()))
+                shown = shown if len(shown) <= LONGEST_EXCERPT else f"{shown[:LONGEST_EXCERPT]}…"
+                yield Finding(kind, path, text.count("\n", 0, place) + 1, shown)
 
 
 def _hidden(text: str) -> Iterator[_Found]:

@@ -91,10 +91,7 @@ def digest(files: Files) -> str:
 
 
 def write_tree(files: Files, folder: Path) -> None:
-    """Make the folder with just these files, read-only, whole or not at all; one that is there is checked.
-
-    Raises TreeError where it is there with something else.
-    """
+    """Make the folder with just these files, read-only, whole or not at all. Raises TreeError for another."""
     if folder.exists():
         check_tree(folder, digest(files))
         return
@@ -140,10 +137,7 @@ def check_tree(folder: Path, sha256: str) -> None:
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove a folder, however deep it goes; it is hidden in one step. No error where there is none.
-
-    Raises OSError where something of it stays.
-    """
+    """Remove a folder, however deep, hidden in one step; none is no error. Raises OSError if some stays."""
     hidden = folder.with_name(f".{folder.name.lstrip('.')}-{secrets.token_hex(4)}")
     try:
         folder.rename(hidden)

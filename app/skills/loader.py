@@ -5,6 +5,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
@@ -205,11 +206,15 @@ class InstalledSkills:
         else:
             skill = load_skill(folder, release=release, workers=workers, version=version, is_installed=True)
         unrun = self.sandbox.refusal() if skill.tools else ""
+        # Only `GUEST_TOOLS` opens to guests what came from elsewhere; metadata may only ask for more care.
+        audience: Audience = "owners" if installed.audience == "owners" else "members"
+        card: dict[str, Any] = {"category": installed.name, "audience": audience, "code": installed.sha256}
+        tools = [one.replace(sensitive=one.sensitive or not installed.trusted, **card) for one in skill.tools]
         return replace(
             skill,
             name=installed.name,
-            audience=_audience(installed),
-            tools=() if unrun else tuple(_limited(tool, installed) for tool in skill.tools),
+            audience=audience,
+            tools=() if unrun else tuple(tools),
             reason=skill.reason or (f"its tools do not run: {unrun}" if unrun else ""),
             unrun=unrun,
             installed=installed,
@@ -284,21 +289,6 @@ def _precedence(skill: Skill) -> tuple[bool, ...]:
     """Sort skills of one name: bundled ones first, as no other may do what they do; installed ones last."""
     is_misnamed = skill.folder.name != skill.name
     return not skill.bundled, bool(skill.installed), not skill.available, bool(skill.faults), is_misnamed
-
-
-def _audience(installed: Installed) -> Audience:
-    """Return who may use it: only `GUEST_TOOLS` opens to guests what came from elsewhere."""
-    return "owners" if installed.audience == "owners" else "members"
-
-
-def _limited(tool: Tool, installed: Installed) -> Tool:
-    """Restrict a tool to its card: its own metadata may only ask for more care."""
-    return tool.replace(
-        category=installed.name,
-        sensitive=tool.sensitive or not installed.trusted,
-        audience=_audience(installed),
-        code=installed.sha256,
-    )
 
 
 def _offered_name(tool: str, skill: str, taken: Collection[str]) -> str:

@@ -65,10 +65,7 @@ def may_use_network(manifest: Manifest) -> bool:
 
 
 def read_manifest(content: bytes, folder: str) -> Manifest:
-    """Read a SKILL.md found in a folder of that name.
-
-    Raises ManifestError where there is no frontmatter, it is no mapping, or it has no description.
-    """
+    """Read the SKILL.md of a folder. Raises ManifestError where it lacks a frontmatter or a description."""
     frontmatter, body = split_frontmatter(_decode(content))
     fields, warnings = parse_frontmatter(frontmatter)
     description = _one_line(fields.get("description"))

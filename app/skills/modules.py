@@ -9,29 +9,16 @@ import importlib.util
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from app.errors import RecadoError
 from app.skills.folder import entries
 
-ToolFunction = Callable[..., Any]
-
 
 class ToolsModuleError(RecadoError):
     """A scripts/tools.py that could not be imported; the text names the line."""
-
-
-def named_function(module: ModuleType, name: str) -> ToolFunction | None:
-    """Return the callable that a decorator made of a function of that name; None where there is none.
-
-    It may be a cache, a callable object, or an object with the function as `fn`, as some MCP packages make.
-    """
-    value = vars(module).get(name)
-    function = value if callable(value) else getattr(value, "fn", None)
-    return function if callable(function) else None
 
 
 def run_module(path: Path, skill: str) -> ModuleType:
@@ -40,7 +27,9 @@ def run_module(path: Path, skill: str) -> ModuleType:
     Raises ToolsModuleError where it does not run. It is compiled anew each time: the import system tells .pyc
     files apart by whole seconds, so a file changed twice within one would be taken from the cache.
     """
-    package = ModuleType(_package_name(path, skill))
+    mark = hashlib.sha256(str(path).encode()).hexdigest()[:8]
+    readable = re.sub(r"\W", "_", skill)
+    package = ModuleType(f"recado_skill_{readable}_{mark}")
     package.__path__ = [str(path.parent)]
     module = ModuleType(f"{package.__name__}.{path.stem}")
     module.__package__, module.__file__ = package.__name__, str(path)
@@ -54,11 +43,6 @@ def run_module(path: Path, skill: str) -> ModuleType:
         _forget(package.__name__)
         raise ToolsModuleError(_fault(path, error)) from error
     return module
-
-
-def _package_name(path: Path, skill: str) -> str:
-    readable = re.sub(r"\W", "_", skill)
-    return f"recado_skill_{readable}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
 
 
 def _forget(package: str) -> None:

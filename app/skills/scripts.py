@@ -76,25 +76,6 @@ def interpreter_place(script: Script, data_dir: Path) -> str:
     return shutil.which(script.interpreter, path=INTERPRETER_PATH) or script.interpreter
 
 
-def packages_of(text: str) -> list[str] | None:
-    """Return the packages that a script names in its own text (PEP 723), None where it names none so."""
-    found = _INLINE.search(text)
-    if found is None:
-        return None
-    lines = (line[2:] if line.startswith("# ") else line[1:] for line in found["content"].splitlines())
-    try:
-        wanted = tomllib.loads("\n".join(lines)).get("dependencies", [])
-    except tomllib.TOMLDecodeError:
-        return []
-    return [one for one in wanted if isinstance(one, str)]
-
-
-def required_packages(text: str) -> list[str]:
-    """Return the lines of a requirements.txt that name packages, without options and comments."""
-    lines = (line.partition(" #")[0].strip() for line in text.splitlines())
-    return [line for line in lines if line and not line.startswith(("#", "-"))]
-
-
 def _script(path: str, texts: Mapping[str, str], data_dir: Path | None) -> Script | None:
     name = os.path.basename(path)
     if name in ("tools.py", "__init__.py") or name.startswith("."):
@@ -102,7 +83,9 @@ def _script(path: str, texts: Mapping[str, str], data_dir: Path | None) -> Scrip
     interpreter = _interpreter(texts[path], os.path.splitext(name)[1].lower())
     if not interpreter:
         return None
-    packages = tuple(_packages(path, texts)) if interpreter == "python3" else ()
+    packages: tuple[str, ...] = ()
+    if interpreter == "python3":
+        packages = tuple(_packages(texts[path], _beside(texts, "requirements.txt")))
     return Script(path, interpreter, packages, _lack(interpreter, packages, texts, data_dir))
 
 
@@ -116,9 +99,18 @@ def _interpreter(text: str, suffix: str) -> str:
     return _BY_SUFFIX.get(suffix, "")
 
 
-def _packages(path: str, texts: Mapping[str, str]) -> list[str]:
-    named = packages_of(texts[path])
-    return required_packages(_beside(texts, "requirements.txt")) if named is None else named
+def _packages(text: str, beside: str) -> list[str]:
+    """Return the packages that a script itself names (PEP 723), else the requirements.txt `beside` it."""
+    found = _INLINE.search(text)
+    if found is None:
+        required = (line.partition(" #")[0].strip() for line in beside.splitlines())
+        return [line for line in required if line and not line.startswith(("#", "-"))]
+    lines = (line[2:] if line.startswith("# ") else line[1:] for line in found["content"].splitlines())
+    try:
+        wanted = tomllib.loads("\n".join(lines)).get("dependencies", [])
+    except tomllib.TOMLDecodeError:
+        return []
+    return [one for one in wanted if isinstance(one, str)]
 
 
 def _lack(interpreter: str, packages: Sequence[str], texts: Mapping[str, str], data_dir: Path | None) -> str:

@@ -99,9 +99,8 @@ class Skill:
     is no longer run in this version of the folder.
 
     `instructions` is the body for the model, with the folder in place of `{baseDir}`; `files` are those that
-    it may want to read, by their paths in the folder. `installed` is the
-    record of an installed skill, and `unrun` says why its code does not run here. `scripts` are the programs
-    that its instructions may tell to run.
+    it may want to read, by their paths in the folder. `installed` is the record of an installed skill, and
+    `unrun` says why its code does not run here. `scripts` are programs that its instructions may tell to run.
     """
 
     name: str

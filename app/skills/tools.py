@@ -15,6 +15,7 @@ from app.skills.workers import Workers
 from app.tools import Tool, ToolContext, ToolResult
 
 DEFAULT_TIMEOUT = 30.0
+_HOOKS = ("guard", "card", "whole_card", "changes_person")  # on the function of a bundled tool; see `Tool`
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,8 @@ def read_tools(
             except Exception as error:  # a signature no schema can be made of leaves out this tool alone
                 faults.append(f"the function {one.name} cannot become a tool: {error}")
             else:
-                tools.append(tool.replace(**_hooks(function)))
+                hooks = {name: getattr(function, name) for name in _HOOKS if hasattr(function, name)}
+                tools.append(tool.replace(**hooks))
     else:
         code = "" if bundled else code_hash(folder)
         can_run = workers is not None or (runs_code and not is_installed)
@@ -88,12 +90,6 @@ def read_tools(
         tuple(left_out),
         missing_packages(folder, source) if module is None else (),
     )
-
-
-def _hooks(function: Callable[..., object]) -> dict[str, Any]:
-    """Return the attributes that the author set on a bundled tool's function; see `Tool`."""
-    names = ("guard", "card", "whole_card", "changes_person")
-    return {name: getattr(function, name) for name in names if hasattr(function, name)}
 
 
 def _call(
@@ -161,7 +157,14 @@ class _Options:
                 self._lists[key] = frozenset()
                 self.warnings.append(f"{key} is only believed of a skill {whose}")
         if text := manifest.text("timeout-seconds"):
-            self._read_timeout(text)
+            try:
+                seconds = float(text)
+            except ValueError:
+                seconds = 0.0
+            if 0 < seconds <= 3600:
+                self._timeout = seconds
+            else:
+                self.warnings.append(f"timeout-seconds is {text!r}; expected seconds from 1 to 3600")
 
     def of(self, name: str) -> dict[str, Any]:
         return {
@@ -175,13 +178,3 @@ class _Options:
     def has(self, key: str, name: str) -> bool:
         listed = self._lists[key]
         return name in listed or ("*" in listed and key in _STARRED)
-
-    def _read_timeout(self, text: str) -> None:
-        try:
-            seconds = float(text)
-        except ValueError:
-            seconds = 0.0
-        if 0 < seconds <= 3600:
-            self._timeout = seconds
-        else:
-            self.warnings.append(f"timeout-seconds is {text!r}; expected seconds from 1 to 3600")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from app.skills import frames
-from app.skills.modules import ToolFunction, ToolsModuleError, named_function, run_module
+from app.skills.modules import ToolsModuleError, run_module
 from app.skills.proxies import build_context
 from app.tools.context import ToolContext
 from app.tools.plain import TooLarge
@@ -122,11 +122,15 @@ class _Worker:
     def _tool(self, name: str) -> Tool | None:
         """Find a tool by the name that the server read in the text, where decorators were only words."""
         if name not in self._tools:
-            function = named_function(self._module, name)
-            if function is None:
+            value = vars(self._module).get(name)
+            # a cache, a callable object, or an object with the function as `fn`, as some MCP packages make
+            function = value if callable(value) else getattr(value, "fn", None)
+            if not callable(function):
                 return None
             tool = Tool.from_function(function, name=name)
-            if _takes_any(function):  # what it passes on was checked by the server, against the text
+            parameters = inspect.signature(function).parameters.values()
+            if any(one.kind is one.VAR_KEYWORD for one in parameters):  # as decorators often make
+                # what it passes on was checked by the server, against the text
                 tool = tool.replace(input_schema={**tool.input_schema, "additionalProperties": True})
             self._tools[name] = tool
         return self._tools[name]
@@ -143,8 +147,3 @@ class _Worker:
             return answer.value
 
         return build_context(call.context, ask, is_async=tool.is_async)
-
-
-def _takes_any(function: ToolFunction) -> bool:
-    """Tell whether it has `**kwargs`, as the functions that decorators make often have."""
-    return any(one.kind is one.VAR_KEYWORD for one in inspect.signature(function).parameters.values())
