@@ -1,7 +1,4 @@
-"""A connection to a server: its greeting, the list of its tools, calls.
-
-Importing this loads the SDK (0.6 s, 45 MB): it is imported when the first server starts.
-"""
+"""A connection to a server: its greeting, the list of its tools, calls. It loads the SDK."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping

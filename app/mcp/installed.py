@@ -179,10 +179,7 @@ def check_room(folder: Path) -> None:
 
 
 def digest(folder: Path) -> str:
-    """Return the sha256 over every file and link.
-
-    Raises PackageTreeError for a link that leads out, and for what is neither file nor link.
-    """
+    """Return the sha256 over files and links. Raises PackageTreeError for links out and what is neither."""
     whole = hashlib.sha256()
     for path, entry in _walk(folder):
         mode = entry.stat(follow_symlinks=False).st_mode

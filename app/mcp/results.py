@@ -32,10 +32,9 @@ _READ_IT = "read what it says; mend the arguments, or say why it could not be do
 def to_result(raw: JSON, server: ServerDefinition = _NO_SERVER) -> ToolResult:
     """Return a CallToolResult, as the server sent it, as our result; never raises for what is in it.
 
-    Text is text, also where it is JSON. `structuredContent` is the data; text
-    that says more than a copy of it stands beside: `{"text", "data"}`. With files, or blocks that are no
-    text, `"content"` says what each of them is; the files themselves are attachments. The secrets of
-    `server` are removed. Decodes files: not for the event loop.
+    Text is text, also where it is JSON. `structuredContent` is the data; text that says more than a copy of
+    it stands beside: `{"text", "data"}`. With files, or blocks that are no text, `"content"` says what each
+    is; the files are attachments. The secrets of `server` are removed. Decodes files: not for the event loop.
     """
     if not isinstance(raw, Mapping):
         return ToolResult.failure("UPSTREAM_ERROR", "the server answered with something that is no result")

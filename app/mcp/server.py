@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.types import Receive, Scope, Send
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.i18n import program
 from app.messages import JSON
@@ -44,11 +44,18 @@ class ToolServer:
         self._closed = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answer = await self._refusal(Request(scope))
-        if answer is None and (protocol := await self._started()):
-            await protocol.handle(scope, receive, send)
+        request = Request(scope)
+        if not await self._token.opens(request):
+            said = f"send the administrator's token ({program()} token) as a bearer"
+            answer: ASGIApp = JSONResponse({"error": said}, 401, {"WWW-Authenticate": "Bearer"})
+        elif is_from_a_page(request):
+            said = "pages of other sites, and names that are not this machine's, are refused"
+            answer = JSONResponse({"error": said}, 403)
+        elif protocol := await self._started():
+            answer = protocol.handle
         else:
-            await (answer or _error("the server is stopping", 503))(scope, receive, send)
+            answer = JSONResponse({"error": "the server is stopping"}, 503)
+        await answer(scope, receive, send)
 
     async def close(self) -> None:
         """End every session and every stream; refuse new ones."""
@@ -58,14 +65,6 @@ class ToolServer:
                 await self._protocol.close()
                 self._protocol = None
 
-    async def _refusal(self, request: Request) -> Response | None:
-        if not await self._token.opens(request):
-            said = f"send the administrator's token ({program()} token) as a bearer"
-            return _error(said, 401, {"WWW-Authenticate": "Bearer"})
-        if is_from_a_page(request):
-            return _error("pages of other sites, and names that are not this machine's, are refused", 403)
-        return None
-
     async def _started(self) -> "ServerProtocol | None":
         async with self._loading:
             if self._protocol is None and not self._closed:
@@ -74,7 +73,3 @@ class ToolServer:
                 await protocol.start()
                 self._protocol = protocol
             return self._protocol
-
-
-def _error(text: str, status: int, headers: dict[str, str] | None = None) -> Response:
-    return JSONResponse({"error": text}, status, headers)

@@ -1,7 +1,4 @@
-"""The protocol of `/mcp` on the SDK's server: sessions of the handshake revisions, and single requests.
-
-Importing this loads the SDK.
-"""
+"""The protocol of `/mcp` on the SDK's server: sessions of the handshake revisions, and single requests."""
 
 import asyncio
 import json

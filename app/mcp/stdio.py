@@ -105,17 +105,14 @@ class StdioLink(ServerLink, ObjectReceiveStream[SessionMessage], ObjectSendStrea
         if not self.ended.is_set():
             return ""
         await self._process.wait()
-        exited, cause = self._process.exit_reason, find_cause(self._printed())
+        text = str(self._process.printed)
+        if self._process.printed.is_cut:  # half a secret on a half line would not be recognised
+            text = text.partition("\n")[2]
+        exited, cause = self._process.exit_reason, find_cause(self._definition.mask(text))
         if cause and self._was_called:  # what it printed may be of any person's call
             log.info("a server's last words", server=self._definition.name, said=Private(cause))
             cause = ""
         return ": ".join(part for part in (exited and f"it {exited}", cause) if part)
-
-    def _printed(self) -> str:
-        text = str(self._process.printed)
-        if self._process.printed.is_cut:  # half a secret on a half line would not be recognised
-            text = text.partition("\n")[2]
-        return self._definition.mask(text)
 
     async def receive(self) -> SessionMessage:
         """Return the next message. Raises EndOfStream once the output has ended."""

@@ -103,7 +103,10 @@ class Supervisor:
                 connection.changed.set()
                 return _unknown(tool, "it did not answer in time and was given up")
             except Refused as refused:
-                return self._refused(tool, refused)
+                text = show_reason(self.definition, str(refused))
+                if refused.code == TOO_LONG:
+                    return ToolResult.failure("OUTPUT_TOO_LARGE", f"{tool}: {text}", "ask for less")
+                return error_result(refused.code, text)
             else:
                 self.deaths = 0
                 return await asyncio.to_thread(to_result, result, self.definition)
@@ -240,12 +243,6 @@ class Supervisor:
                     limit.reschedule(min(now() + self._limits.call, latest))
 
             return await connection.call(tool, args, extend)
-
-    def _refused(self, tool: str, refused: Refused) -> ToolResult:
-        text = show_reason(self.definition, str(refused))
-        if refused.code == TOO_LONG:
-            return ToolResult.failure("OUTPUT_TOO_LARGE", f"{tool}: {text}", "ask for less")
-        return error_result(refused.code, text)
 
     def _unavailable(self, why: str) -> ToolResult:
         return ToolResult.failure(
