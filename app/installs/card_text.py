@@ -22,7 +22,6 @@ from app.llm.model import Model, ModelRequest
 from app.people import Audience
 from app.settings import Settings
 from app.skills.findings import Finding, Kind
-from app.skills.servers import Server
 
 PHONE_CHARACTERS = 500  # of a short card with its question
 LONGEST_TRANSLATED = 400  # characters of a text that is translated, and of its translation
@@ -264,8 +263,11 @@ def _skill_facts(words: _Words, card: SkillCard, sandboxed: bool) -> Iterator[Fa
 
 def _servers(language: str, card: SkillCard) -> Iterator[str]:
     for one in card.servers:
-        name, place = quoted(one.name), _server_place(one)
-        yield say(language, "MCP server {name}: {place}", name=name, place=place)
+        texts = [one.url or f"{one.registry} {one.version}".rstrip()]
+        texts += [f"{name}: {value}" for name, value in one.headers.items()]
+        texts += [f"{name}={value}" for name, value in one.env.items()]
+        place = ", ".join(map(quoted, texts))
+        yield say(language, "MCP server {name}: {place}", name=quoted(one.name), place=place)
     for refused in card.refused:
         name, reason = quoted(refused.name), quoted(refused.reason)
         yield say(language, "MCP server {name} is refused: {reason}", name=name, reason=reason)
@@ -353,13 +355,6 @@ def _secrets(language: str, plan: Plan) -> Iterator[str]:
         described = f": {quoted(secret.description)}" if secret.description else ""
         yield f"- {secret.key} ({needed}){described}"
         yield f"   {program()} mcp secret {plan.name} {secret.key}"
-
-
-def _server_place(server: Server) -> str:
-    texts = [server.url or f"{server.registry} {server.version}".rstrip()]
-    texts += [f"{name}: {value}" for name, value in server.headers.items()]
-    texts += [f"{name}={value}" for name, value in server.env.items()]
-    return ", ".join(map(quoted, texts))
 
 
 def _pairs(settings: Sequence[tuple[str, str]]) -> list[str]:

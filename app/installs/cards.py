@@ -119,10 +119,7 @@ def main() -> None:
 
 
 def make_card(tree: Quarantined) -> SkillCard:
-    """Make the card in this process, which it may hold up.
-
-    Raises `QuarantineError` if there are more hosts, tools or variables than a person would read.
-    """
+    """Make the card in this process. Raises `QuarantineError` for more names than a person would read."""
     manifest = tree.manifest
     tools, tools_fault = _tools(tree)
     servers, refused = read_servers(tree.files["mcp.json"]) if "mcp.json" in tree.files else ((), ())

@@ -355,7 +355,8 @@ class ServerInstalls(_ChatInstalls[ServerInstaller]):
         language, name = context.language, str(arguments["name"])
         state = await self._started(name) or self._known(name, language)
         if not state.held_back:
-            raise Refused(sentences.nothing_held_back(language, state.name))
+            said = say(language, "Nothing of {name} waits to be approved.", name=quoted(state.name))
+            raise Refused(ToolResult.failure("UNAVAILABLE", said))
         text = await asyncio.to_thread(sentences.held_back_text, language, state)
         question = sentences.held_back_question(language, state.name)
         return Card(text, state.name, ONCE, subject_of(state), question)
@@ -409,7 +410,9 @@ class ServerInstalls(_ChatInstalls[ServerInstaller]):
 def _consent(context: ToolContext, command: str, address: str = "") -> Approval:
     """Return the yes to the call's card. Raises `Refused` at a terminal without a server: it shows none."""
     if not context.subject:
-        raise Refused(sentences.not_asked(context.language, f"{program()} {command}"))
+        shell = f"{program()} {command}"
+        said = say(context.language, "I cannot ask you about it here. In a shell: {command}", command=shell)
+        raise Refused(ToolResult.failure("DENIED", said))
     assert context.person is not None
     return Approval(context.subject, context.person.id, context.choice == "trust", address)
 

@@ -93,8 +93,7 @@ class Directory:
         return [*listed[: limit - len(also)], *also]
 
     async def nearest_topics(self, said: str, language: str) -> list[str]:
-        """Return what there are servers for, named in a language: what is spelled like the said first, then
-        what there are most servers for."""
+        """Return what there are servers for: what is spelled like the said, then what there are most for."""
         topics = _topics()
         counts = await asyncio.to_thread(self._mirror.counts, [topic.names["en"] for topic in topics])
         asked = [stem(word) for word in search_words(said[:WORDS_CHARACTERS])]
@@ -210,8 +209,7 @@ def with_topics(said: Iterable[str]) -> list[str]:
 
 
 def _in_order(found: Sequence[tuple[Entry, float]], wanted: frozenset[str]) -> list[Entry]:
-    """Sort the entries that are an answer: by how well their name fits, then those about as good as the best,
-    then those that can be installed."""
+    """Sort the answers: by how well their name fits, those about as good as the best, the installable."""
     best = max((score for _, score in found), default=1.0)
 
     def place(one: tuple[Entry, float]) -> tuple[int, bool, bool, float, str]:
@@ -236,8 +234,7 @@ def _name_distance(entry: Entry, wanted: frozenset[str]) -> int:
 
 @dataclass(frozen=True)
 class Topic:
-    """A subject of servers: its names by language, of which entries say the English one, and the stems of all
-    words that lead to it."""
+    """A subject of servers: its names by language, and the stems of all words that lead to it."""
 
     names: Mapping[str, str]
     stems: frozenset[str]

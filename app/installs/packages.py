@@ -12,9 +12,9 @@ import re
 import secrets
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from importlib.metadata import Distribution, distributions
+from importlib.metadata import distributions
 from pathlib import Path
 
 from app.installs.entries import FORMS, Package
@@ -124,7 +124,9 @@ def _npm_program(package: Package, folder: Path) -> tuple[str, ...]:
 
 def _pypi_program(package: Package, folder: Path) -> tuple[str, ...]:
     """Return the environment's Python and the script that `uvx` would start. Raises `InstallError`."""
-    installed = _installed(folder).get(_normal(package.identifier))
+    place = folder / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+    found = {_normal(one.metadata["Name"]): one for one in distributions(path=[str(place)])}
+    installed = found.get(_normal(package.identifier))
     if installed is None or installed.version != package.version:
         raise InstallError("CHANGED", "what came is not what was approved")
     scripts = {entry.name for entry in installed.entry_points if entry.group == "console_scripts"}
@@ -245,12 +247,6 @@ def _pip_lock(report: JSON) -> str:
             raise InstallError("NOT_INSTALLABLE", f"{described['name']} is no wheel of the package index")
         lines.append(f"{described['name']}=={described['version']} --hash=sha256:{sha256}\n")
     return "".join(sorted(lines))
-
-
-def _installed(folder: Path) -> Mapping[str, Distribution]:
-    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    place = folder / "lib" / version / "site-packages"
-    return {_normal(one.metadata["Name"]): one for one in distributions(path=[str(place)])}
 
 
 def _pip() -> Path | None:

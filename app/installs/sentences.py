@@ -54,12 +54,6 @@ def needs_folder(language: str, name: str, folders: Sequence[str]) -> ToolResult
     return ToolResult.failure("NEEDS_FOLDER", "\n".join(lines))
 
 
-def not_asked(language: str, command: str) -> ToolResult:
-    """Refuse at a terminal without a server, where no card can be shown."""
-    said = say(language, "I cannot ask you about it here. In a shell: {command}", command=command)
-    return ToolResult.failure("DENIED", said)
-
-
 def not_written_by_them(language: str, address: str) -> ToolResult:
     """Refuse an address that another person's text, or the model, brought into the conversation."""
     said = say(
@@ -106,11 +100,6 @@ def not_installed(language: str, name: str) -> ToolResult:
         name=quoted(name),
         command=f"{program()} mcp remove {visible(name)}",
     )
-    return ToolResult.failure("UNAVAILABLE", said)
-
-
-def nothing_held_back(language: str, name: str) -> ToolResult:
-    said = say(language, "Nothing of {name} waits to be approved.", name=quoted(name))
     return ToolResult.failure("UNAVAILABLE", said)
 
 

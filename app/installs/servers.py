@@ -64,11 +64,9 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
         folder: str = "",
         network: bool | None = None,
     ) -> Plan:
-        """Plan an install and keep the plan for a day, so that a yes can come later.
+        """Plan an install and keep the plan, so that a yes can come later; see `make_plan`.
 
-        `values` are by the keys of its variables; `folder` is for the one that needs a folder and has no
-        value. Its network grant is what the entry says if `network` is None. A server that is installed
-        already keeps its name.
+        A server that is installed already keeps its name.
         """
         return await asyncio.to_thread(self._plan, entry, name, values or {}, folder, network)
 

@@ -106,7 +106,7 @@ class SkillInstaller(InstallPipeline[SkillCard, Installed]):
             raise QuarantineError("what was looked at came from another address or had another name")
         if candidate.replaces not in (replaces, sha256):
             raise InstallError("UNAVAILABLE", f"{name} was changed meanwhile; ask again")
-        _check_free(name, self._reserved())
+        self._check_free(name)
         installed = write_skill(self.data_dir, tree, candidate, approval)
         forget_unused_secrets(self.data_dir)
         return installed
@@ -116,7 +116,7 @@ class SkillInstaller(InstallPipeline[SkillCard, Installed]):
 
     def _keep(self, data: bytes, source: str, folder: str, sent_on: str) -> SkillCard:
         tree = unpack(data, source, folder, sent_on)
-        _check_free(tree.name, self._reserved())
+        self._check_free(tree.name)
         try:
             keep(self.data_dir, tree)
         except (OSError, TreeError) as error:
@@ -130,9 +130,11 @@ class SkillInstaller(InstallPipeline[SkillCard, Installed]):
     def _current(self, name: str) -> Installed | None:
         return next((one for one in current(self.data_dir) if one.name == name), None)
 
-    def _reserved(self) -> frozenset[str]:
+    def _check_free(self, name: str) -> None:
         own = self._skills_dir.iterdir() if self._skills_dir.is_dir() else ()
-        return bundled_names(self._release) | {folder.name for folder in own}
+        if name in bundled_names(self._release) | {folder.name for folder in own}:
+            fault = f"there is a skill {name} that came another way; it is not replaced"
+            raise InstallError("UNAVAILABLE", fault)
 
 
 def write_skill(data_dir: Path, tree: Quarantined, card: SkillCard, approval: Approval) -> Installed:
@@ -201,13 +203,6 @@ def is_written_in(address: str, texts: Iterable[str]) -> bool:
     return wanted is not None and any(
         _normal(found) == wanted for text in texts for found in _addresses_in(text)
     )
-
-
-def _check_free(name: str, reserved: frozenset[str]) -> None:
-    if name in reserved:
-        raise InstallError(
-            "UNAVAILABLE", f"there is a skill {name} that came another way; it is not replaced"
-        )
 
 
 def _home(data_dir: Path, name: str) -> Path:
