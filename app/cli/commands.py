@@ -80,13 +80,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal that knows no emoji shows the rest
-    if sys.argv[1:2] == ["serve"]:
-        _leave_when_told()
-    app()
-
-
-def _leave_when_told() -> None:
-    """Until the server hears these itself it has begun nothing; SIGHUP is ignored as under nohup."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    # Until a server hears these itself it has begun nothing; SIGHUP is ignored as under nohup.
+    for number in (signal.SIGTERM, signal.SIGHUP) if sys.argv[1:2] == ["serve"] else ():
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda *_: os._exit(0))
+    app()

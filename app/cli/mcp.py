@@ -25,18 +25,9 @@ from app.installs.errors import InstallError, RegistryError
 from app.installs.pipeline import Approval
 from app.installs.sentences import held_back_question, held_back_text, reason_said
 from app.installs.servers import ServerInstaller
-from app.mcp import installed
+from app.mcp import definitions, files, installed
 from app.mcp.configuration import Configuration
-from app.mcp.definitions import (
-    HeldBack,
-    ServerDefinition,
-    ServerState,
-    is_server_name,
-    parse_entry,
-    state_at_rest,
-)
-from app.mcp.files import add_server
-from app.mcp.files import remove_server as remove_entry
+from app.mcp.definitions import HeldBack, ServerDefinition, ServerState, is_server_name, state_at_rest
 from app.mcp.pins import hashes
 from app.messages import JSON
 from app.processes.sandbox import Sandbox
@@ -173,10 +164,7 @@ def definition_of(written: Configuration, name: str) -> ServerDefinition:
 
 
 def file_entry(path: Path, name: str) -> JSON:
-    """Return the entry from a file, alone or in an `mcpServers` mapping.
-
-    Raise RecadoError if it has none, or none of that name among several.
-    """
+    """Return the entry of a file, alone or in an `mcpServers` mapping. Raise RecadoError if it has none."""
     try:
         whole: JSON = json.loads(sys.stdin.read() if str(path) == "-" else path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -190,13 +178,13 @@ def file_entry(path: Path, name: str) -> JSON:
 
 
 def _add_entry(settings: Settings, name: str, entry: JSON) -> None:
-    trial = parse_entry(name, entry, {})
+    trial = definitions.parse_entry(name, entry, {})
     if trial.fault:
         raise RecadoError(f"{name}: {trial.fault}")
     written = configuration(settings)
     if name in {one.name for one in written.look()}:
         raise RecadoError(f"there is a server {name} already; remove it first, or choose another name")
-    add_server(settings.mcp_config_path, name, entry)
+    files.add_server(settings.mcp_config_path, name, entry)
     definition = definition_of(written, name)
     show(f"Added {name} to {settings.mcp_config_path}. It is started at the next message, without a restart.")
     if definition.command and shutil.which(definition.command) is None:
@@ -282,7 +270,7 @@ def mcp_remove(name: ServerName) -> None:
         return
     if definition_of(written, name).origin == "skill":
         raise RecadoError(f"{name} comes with a skill; remove that one: {program()} skills list")
-    remove_entry(settings.mcp_config_path, name)
+    files.remove_server(settings.mcp_config_path, name)
     if is_server_name(name):
         written.secrets.forget(name)
         remove_tree(installed.home_of(settings.data_dir, name))

@@ -35,10 +35,7 @@ def group(**options: Any) -> typer.Typer:
 
 
 def command_settings(usual_log_level: str = "WARNING", **changes: object) -> "Settings":
-    """Return the settings; log to stderr at LOG_LEVEL or, if that is not set, at the command's usual level.
-
-    Raise ConfigurationError for faulty settings.
-    """
+    """Return the settings, and log at LOG_LEVEL or the command's usual level. Raise ConfigurationError."""
     from app.cli.settings import read_settings
 
     settings = read_settings(**changes)

@@ -42,10 +42,7 @@ class RunningServer:
     def ask(
         self, action: str, body: dict[str, JSON] | None = None, *, seconds: float = ANSWER_SECONDS
     ) -> JSON:
-        """Return the result of an action.
-
-        Raise ServerGone if our server is gone, RecadoError with its error or if it does not answer in time.
-        """
+        """Return an action's result. Raise ServerGone, or RecadoError for its error and for a time-out."""
         import httpx2
 
         try:

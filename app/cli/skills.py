@@ -29,7 +29,7 @@ from app.installs.skills import remove_skill as remove_installed
 from app.processes.sandbox import Sandbox
 from app.settings import Settings
 from app.skills import Skill, SkillLoader, load_skill
-from app.skills.authoring import AuthoringError, OwnSkills, starter_sentence
+from app.skills.authoring import AuthoringError, OwnSkills
 from app.skills.folder import is_skill
 from app.skills.loader import InstalledSkills
 from app.skills.manifest import is_standard_name, may_use_network
@@ -112,7 +112,8 @@ def skills_new(name: Annotated[str, typer.Argument(help="Such as tide-tables.")]
         _own(settings).new(name)
     folder = settings.skills_dir / name
     show(f"Made {folder}: it works from the next message on, without a restart.")
-    show(f'Write to the assistant: "{starter_sentence(name)}". Then change scripts/tools.py.')
+    called = name.replace("-", " ")
+    show(f'Write to the assistant: "add milk to {called}". Then change scripts/tools.py.')
     show(f"Look at it: {program()} skills check {folder}")
     show(f"Test it alone: cd {folder} && pytest")
 
