@@ -5,7 +5,7 @@ Each pattern stands for one kind of piece; `pieces` finds them, each word in one
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -65,20 +65,14 @@ def pieces(text: str, language: str) -> list[Piece]:
 def weekdays(words: str) -> list[int]:
     """Return the weekdays that words name, Monday as 0."""
     names = {**WEEKDAYS, **_PORTUGUESE_WEEKDAYS}
-    known = (
-        names.get(word) if word in names else names.get(word.removesuffix("s")) for word in _names(words)
-    )
+    said = (found[0].replace("-feiras", "-feira") for found in re.finditer(r"[a-z]+(?:-feiras?)?", words))
+    known = (names.get(word, names.get(word.removesuffix("s"))) for word in said)
     return sorted({day for day in known if day is not None})
 
 
 def number(word: str) -> int:
     """Return a number written in digits or words."""
     return int(word) if word.isdigit() else NUMBERS[word]
-
-
-def _names(words: str) -> Iterator[str]:
-    for found in re.finditer(r"[a-z]+(?:-feiras?)?", words):
-        yield found[0].replace("-feiras", "-feira")
 
 
 def any_of(words: Iterable[str]) -> str:

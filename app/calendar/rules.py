@@ -97,18 +97,14 @@ def _candidates(rule: str, start: datetime, after: datetime) -> Iterator[datetim
             )
         except CronSimError as error:
             raise ValueError(f"{rule!r} is no cron expression: {error}") from error
-    if not all(_is_part(part) for part in rule.split(";")):
+    parts = (part.partition("=") for part in rule.split(";"))
+    if not all(name in _PARTS and re.fullmatch(_PARTS[name], value) for name, _, value in parts):
         raise ValueError(f"{rule!r} is no repetition by days, weeks, months or years")
     from dateutil.rrule import rrulestr
 
     ahead = (_LAST_YEAR - start.year) // 400 * _ERA  # of a day that never comes it soon finds the end
     found = rrulestr(rule, dtstart=start + ahead).replace(until=max(after, start) + _FARTHEST + ahead)
     return (moment - ahead for moment in islice(found.xafter(after + ahead), _CANDIDATES))
-
-
-def _is_part(part: str) -> bool:
-    name, _, value = part.partition("=")
-    return name in _PARTS and re.fullmatch(_PARTS[name], value) is not None
 
 
 _OFFSET = re.compile(r"Etc/GMT([+-])(\d{1,2})")

@@ -69,7 +69,10 @@ class Knowledge:
         asked = content(words(question))
         hits = self._index.rank(question, limit=limit)
         found = [self._passages[hit.id] for hit in hits if hit.id in self._passages]
-        return [Found(passage, _source(name, passage), _coverage(asked, passage)) for name, passage in found]
+        return [
+            Found(passage, f"{name}: {passage.place}" if passage.place else name, _coverage(asked, passage))
+            for name, passage in found
+        ]
 
     def add(self, path: str, data: bytes) -> KnownFile | None:
         """Keep a file, in the place of one with its name.
@@ -176,7 +179,3 @@ def _coverage(asked: Sequence[str], passage: Passage) -> float:
     stems, meanings = set(map(stem, held)), _meanings(held)
     known = sum(stem(word) in stems or not meanings.isdisjoint(_meanings([word])) for word in asked)
     return known / len(asked) if asked else 0.0
-
-
-def _source(name: str, passage: Passage) -> str:
-    return f"{name}: {passage.place}" if passage.place else name

@@ -125,7 +125,10 @@ class Reminders:
     def _plan(self, due: Due, way: Way, now: float) -> Firing | float | None:
         """Return its firing, or when the person's quiet hours end; None if it cannot be told now."""
         try:
-            until = _quiet_until(due, now)
+            until = None
+            if due.schedule.runs_turn:  # a reminder's hour was asked for
+                zone = ZoneInfo(due.own_zone or due.schedule.zone)
+                until = quiet_until(due.quiet_hours, zone, now)
             if until is None and way:
                 return self._firing(due, way, now)
             return until
@@ -195,13 +198,6 @@ def next_time(schedule: Schedule, after: float) -> float | None:
         return None
     start, zone = datetime.fromisoformat(schedule.start), ZoneInfo(schedule.zone)
     return next_after(schedule.rule, start, zone, after)
-
-
-def _quiet_until(due: Due, now: float) -> float | None:
-    """Return when the quiet hours end that keep a turn from running now; a reminder's hour was asked for."""
-    if not due.schedule.runs_turn:
-        return None
-    return quiet_until(due.quiet_hours, ZoneInfo(due.own_zone or due.schedule.zone), now)
 
 
 def _due_again(ahead: Sequence[Schedule], now: float) -> list[tuple[Schedule, float]]:

@@ -13,6 +13,7 @@ from app.text import escape_text
 
 _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _WORKDAYS = "MO,TU,WE,TH,FR"
+_LEAP_YEAR = 2024
 RESULT_CHARACTERS = 80
 
 
@@ -112,17 +113,13 @@ def city_of(zone: str, language: str) -> str:
     return str(get_timezone_location(zone, locale=language, return_city=True)).rsplit("/")[-1]
 
 
-def _numbers(day: date, language: str) -> str:
-    """Return a date that is read alike wherever its language is spoken."""
-    return f"{day.day} {day:%b %Y}" if language == "en" else f"{day:%d/%m/%Y}"
-
-
 def rule_text(rule: str, start: datetime, language: str) -> str:
     """Return a rule in words if there are short ones, else as it was written."""
     rule, _, end = rule.partition(UNTIL)
     if end:
-        last = _numbers(datetime.fromisoformat(end), language)
-        return say(language, "{rule} until {date}", rule=rule_text(rule, start, language), date=last)
+        last = datetime.fromisoformat(end)  # written so that it is read alike wherever its language is spoken
+        day = f"{last.day} {last:%b %Y}" if language == "en" else f"{last:%d/%m/%Y}"
+        return say(language, "{rule} until {date}", rule=rule_text(rule, start, language), date=day)
     if rule.startswith(EVERY):
         return _every_text(float(rule.removeprefix(EVERY)), language)
     if rule.startswith(CRON):
@@ -152,7 +149,8 @@ def _calendar_text(rule: str, parts: dict[str, str], start: datetime, language: 
         case ("WEEKLY", "BYDAY") if days == _WORKDAYS and n == 1:
             return say(language, "Monday to Friday")
         case ("WEEKLY", "BYDAY") if set(days.split(",")) <= set(_DAYS):
-            named = _listed(days, language)
+            names = get_day_names("wide", locale=language)
+            named = str(format_list([names[_DAYS.index(day)] for day in days.split(",")], locale=language))
             if n == 1:
                 return say(language, "every {days}", days=named)
             return say(language, "every {n} weeks: {days}", n=n, days=named)
@@ -166,19 +164,10 @@ def _calendar_text(rule: str, parts: dict[str, str], start: datetime, language: 
         case ("YEARLY", "BYMONTH", "BYMONTHDAY") if (
             len(day_of_month) == 1 and (parts["BYMONTH"] + day_of_month[0]).isdigit()
         ):
-            day = _day_of_year(int(parts["BYMONTH"]), int(day_of_month[0]), language)
+            one = date(_LEAP_YEAR, int(parts["BYMONTH"]), int(day_of_month[0]))
+            day = str(format_skeleton("MMMMd", one, locale=language))
             if n == 1:
                 return say(language, "each year on {day}", day=day)
             return say(language, "every {n} years on {day}", n=n, day=day)
         case _:
             return rule
-
-
-def _day_of_year(month: int, day: int, language: str) -> str:
-    leap_year = 2024
-    return str(format_skeleton("MMMMd", date(leap_year, month, day), locale=language))
-
-
-def _listed(days: str, language: str) -> str:
-    names = get_day_names("wide", locale=language)
-    return str(format_list([names[_DAYS.index(day)] for day in days.split(",")], locale=language))

@@ -69,7 +69,8 @@ class Lexicon:
         found: dict[int, tuple[Meaning, ...]] = {}
         at = 0
         while at < len(places):
-            length, english = _phrase(sides, stems[at : at + _LONGEST_PHRASE])
+            next_stems = stems[at : at + _LONGEST_PHRASE]
+            length, english = max((side.phrase(next_stems) for side in sides), key=lambda found: found[0])
             english = english or self._word(sides, said[places[at]])
             if english:
                 taken = places[at : at + length]
@@ -119,11 +120,6 @@ class _Vocabulary:
 def _put(table: dict[str, str], key: str, english: str) -> None:
     known = table.get(key)
     table[key] = english if known is None or known == english else f"{known}, {english}"
-
-
-def _phrase(sides: Sequence[_Vocabulary], stems: Sequence[str]) -> tuple[int, str]:
-    """Return how many words the longest phrase takes, and its English; 1 and "" for none."""
-    return max((side.phrase(stems) for side in sides), key=lambda found: found[0])
 
 
 def _word(sides: Sequence[_Vocabulary], word: str) -> str:

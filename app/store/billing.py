@@ -7,7 +7,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Annotated
 
-import orjson
 import yaml
 from pydantic import BaseModel, BeforeValidator
 
@@ -148,12 +147,3 @@ class _Sums:
 
     def told(self) -> dict[str, JSON]:
         return asdict(self) | {"cost": float(self.cost)}
-
-
-def to_json(pricing: Pricing | None) -> str:
-    """Return a price as a row of `statuses` keeps it, "" for none."""
-    return "" if pricing is None else orjson.dumps([pricing.category, pricing.kind]).decode()
-
-
-def from_json(text: str) -> Pricing | None:
-    return Pricing(*orjson.loads(text)) if text else None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from app.messages import JSON, Status
+from app.messages import JSON, Pricing, Status
 from app.store import billing
 from app.store.conditions import UNSENT
 from app.store.database import Connection, exists, new_id, update
@@ -54,8 +54,8 @@ def mark_sent(conn: Connection, outbox_id: str, wamid: str, now: float) -> None:
     whose = {"outbox_id": outbox_id, "person_id": row["person_id"]}
     update(conn, "statuses", "wamid = ? AND person_id IS NULL", wamid, **whose)
     for status in early:
-        if (pricing := billing.from_json(status["pricing"])) is not None:
-            billing.record(conn, wamid, row["person_id"], pricing, now)
+        if status["pricing"]:
+            billing.record(conn, wamid, row["person_id"], Pricing(*orjson.loads(status["pricing"])), now)
         if status["status"] == "failed":
             code, error = _first_error(status["errors"])
             _fail_after_sent(conn, outbox_id, wamid, code, error, now)
@@ -69,20 +69,18 @@ def apply_status(conn: Connection, status: Status, now: float) -> StatusEffect |
     ).fetchone()
     if row is None and status.outbox_id:  # its row stood before it was sent: the person is erased
         return None
-    errors = orjson.dumps(status.errors).decode()
+    errors, price = orjson.dumps(status.errors).decode(), status.pricing
+    pricing = "" if price is None else orjson.dumps([price.category, price.kind]).decode()
     outbox_id, person = (row["id"], row["person_id"]) if row is not None else ("", None)
     new = conn.execute(
         "INSERT INTO statuses (wamid, status, outbox_id, person_id, errors, pricing, at, received_at)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        (
-            *(status.id, status.status, outbox_id, person),
-            *(errors, billing.to_json(status.pricing), status.at, now),
-        ),
+        (status.id, status.status, outbox_id, person, errors, pricing, status.at, now),
     ).rowcount
     if row is None or not new:
         return None
-    if status.pricing is not None:
-        billing.record(conn, status.id, row["person_id"], status.pricing, now)
+    if price is not None:
+        billing.record(conn, status.id, row["person_id"], price, now)
     if status.status in _PROOFS:
         mark_sent(conn, row["id"], status.id, now)
     if status.status != "failed":

@@ -34,7 +34,9 @@ def move(source: Location, target: Location, report: Callable[[str], None]) -> N
             if count := _copy(table, reading, new, writing):
                 report(f"{table.name}: {count:,} copied")
         with _transaction(new, writing):
-            _restore_counts(reading, writing)
+            counts = [tuple(row) for row in reading.execute("SELECT data_bytes, id FROM people")]
+            if counts:  # triggers counted a second time while the rows of `skill_data` came in
+                writing.executemany("UPDATE people SET data_bytes = ? WHERE id = ?", counts)
             for table in tables():
                 if table.is_numbered:
                     number = old.last_number(reading, table.name, table.key[0])
@@ -71,7 +73,8 @@ def _claim(reading: Connection, engine: Engine, writing: Connection) -> None:
     ).fetchall()
     if steps[0]["version"] == UNFINISHED:
         raise StoreError("a move into the database that is to be moved was not finished; finish that first")
-    mark = f"moving from {_digest([tuple(step) for step in steps])}"  # no other has the same times
+    digest = hashlib.sha256(_bytes([tuple(step) for step in steps])).hexdigest()[:16]
+    mark = f"moving from {digest}"  # no other has the same times
     found = scalar(writing, "SELECT name FROM schema_version WHERE version = ?", UNFINISHED)
     if found not in (None, mark):
         raise StoreError("the target holds a part of another database; name one that is empty")
@@ -122,13 +125,6 @@ def _storable(row: Row) -> tuple[Any, ...]:
     return tuple(value.replace("\0", "\ufffd") if isinstance(value, str) else value for value in row)
 
 
-def _restore_counts(reading: Connection, writing: Connection) -> None:
-    """Set what triggers counted a second time while the rows of `skill_data` came in."""
-    counts = [tuple(row) for row in reading.execute("SELECT data_bytes, id FROM people")]
-    if counts:
-        writing.executemany("UPDATE people SET data_bytes = ? WHERE id = ?", counts)
-
-
 def _compare(one: Connection, other: Connection, report: Callable[[str], None]) -> None:
     """Raise StoreError naming the tables whose rows are not the same on both sides."""
     different = []
@@ -157,10 +153,6 @@ def _summary(connection: Connection, table: Table) -> tuple[int, str]:
         count += len(rows)
         total += sum(int.from_bytes(hashlib.sha256(_bytes([row])).digest(), "big") for row in rows)
     return count, f"{total % 2**256:064x}"
-
-
-def _digest(rows: list[tuple[Any, ...]]) -> str:
-    return hashlib.sha256(_bytes(rows)).hexdigest()[:16]
 
 
 def _bytes(rows: list[tuple[Any, ...]]) -> bytes:

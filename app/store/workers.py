@@ -61,7 +61,8 @@ def prune_stalled(
     rows = conn.execute(f"DELETE FROM procrastinate_workers WHERE {is_silent} RETURNING id", (own, silent))
     gone = [row["id"] for row in rows.fetchall()]
     _requeue(conn, "worker_id IS NULL")
-    outbox.recover(conn, now + reconcile, live_workers(conn))
+    living = conn.execute("SELECT id FROM procrastinate_workers").fetchall()
+    outbox.recover(conn, now + reconcile, [row["id"] for row in living])
     return gone
 
 
@@ -73,11 +74,6 @@ def requeue_unattended(conn: Connection, own: int | None, attended: Sequence[str
         f" AND event.at < now() - interval '{_FETCHED_SECONDS} seconds')"
     )
     _requeue(conn, lost, own, "", *attended)
-
-
-def live_workers(conn: Connection) -> Sequence[int]:
-    """Return the numbers of the workers that were not pruned."""
-    return [row["id"] for row in conn.execute("SELECT id FROM procrastinate_workers").fetchall()]
 
 
 def ensure_job(conn: Connection, conversation: str) -> None:
