@@ -71,48 +71,21 @@ class Engine(Protocol):
     worker: int | None
     is_first: bool
 
-    def exists(self) -> bool:
-        """Tell whether there is a database of ours."""
-
-    def prepare(self) -> None:
-        """Take the lock and apply the migrations.
-
-        Raises StoreLockedError if another server holds the lock, StoreError for a newer schema.
-        """
-
+    def exists(self) -> bool: ...
+    def prepare(self) -> None: ...  # locks (or StoreLockedError), migrates (StoreError: a newer schema)
     async def open_readers(self) -> None: ...
-
     async def close_readers(self) -> None: ...
-
     def unlock(self) -> None: ...
-
-    def connect(self) -> Any:
-        """Return a connection that writes."""
-
-    def connect_to_read(self) -> Any:
-        """Return a connection that reads what is committed now."""
-
+    def connect(self) -> Any: ...  # a connection that writes
+    def connect_to_read(self) -> Any: ...  # a connection that reads what is committed now
     def begin(self, connection: Any) -> None: ...
-
     def commit(self, connection: Any) -> None: ...
-
     async def all(self, sql: str, parameters: Sequence[Any]) -> Sequence[Row]: ...
-
-    async def truncate_log(self) -> None:
-        """Make deleted rows unreadable in the database's own log. Raises StoreError if that fails."""
-
-    def load(
-        self, connection: Any, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
-    ) -> None:
-        """Insert many rows at once, with the numbers that they have."""
-
-    def last_number(self, connection: Any, table: str, column: str) -> int:
-        """Return the highest number that a numbered table gave to a row, also one that is gone."""
-
+    async def truncate_log(self) -> None: ...  # deleted rows leave no trace in the database's own log
+    def load(self, connection: Any, table: str, columns: Sequence[str], rows: Sequence[Any]) -> None: ...
+    def last_number(self, connection: Any, table: str, column: str) -> int: ...  # also of a row that is gone
     def set_last_number(self, connection: Any, table: str, column: str, number: int) -> None: ...
-
-    def damage(self, connection: Any) -> list[str]:
-        """Return what the database finds wrong with its own files, a line each; a connection that reads."""
+    def damage(self, connection: Any) -> list[str]: ...  # what is wrong with its own files, a line each
 
 
 class Lease(Protocol):

@@ -107,11 +107,7 @@ class SQLite:
             await asyncio.sleep(0.1)
 
     def load(
-        self,
-        connection: sqlite3.Connection,
-        table: str,
-        columns: Sequence[str],
-        rows: Sequence[Sequence[Any]],
+        self, connection: sqlite3.Connection, table: str, columns: Sequence[str], rows: Sequence[Any]
     ) -> None:
         values = ", ".join("?" * len(columns))
         connection.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values})", rows)
