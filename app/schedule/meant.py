@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from app.search.words import WORDS
+from app.search.words import WORDS, any_word
 from app.store import schedules
 from app.store.database import Connection
 from app.store.schedules import Schedule
@@ -14,20 +14,11 @@ from app.tools.authoring import holds_more
 
 # a reminder told within so many seconds is the one that "in 10 minutes more" means
 SNOOZED_WITHIN = 24 * 3600.0
-_LINKING = (
-    r"(?:que|q|de que|de|do(?! (?:the|my|a|an|some|it)\b)|da|para que|para|pra|por|sobre"
-    r"|a|al|ao|as|às|y|e|el|los|las|to|that|about|for|of|and|the|at)"
-)
+_LINKING = any_word("linking")
 _LEADING = re.compile(rf"^(?:\W*\b(?!por\b)(?:{_LINKING}|on)\b(?=\s))+\s*|^[\s,.:;–—-]+", re.IGNORECASE)
 _TRAILING = re.compile(rf"(?:\s+{_LINKING})+\W*$", re.IGNORECASE)
 _LONGEST_WANTED = 300  # characters of a description; the rest is not looked for
-_LAST = frozenset(
-    {
-        *("", "last", "the last", "last one", "the last one", "this", "it", "latest", "that"),
-        *("ultimo", "el ultimo", "este", "ese", "eso", "esto", "lo"),
-        *("o ultimo", "esse", "isso", "isto"),
-    }
-)
+_LAST = re.compile(f"{any_word('the_last')}?")
 _NUMBER = re.compile(
     r"(?:el |o |the |my |mi |meu )?(?:reminder|recordatorio|lembrete|numero|number|n)?\s*#?\s*(\d{1,6})"
 )
@@ -40,7 +31,7 @@ def to_snooze(
     quoted = schedules.quoted(conn, context.conversation)
     if quoted is not None and quoted.person_id == person:
         return [quoted]
-    if _folded(reminder[:_LONGEST_WANTED]) not in _LAST:
+    if not _LAST.fullmatch(_folded(reminder[:_LONGEST_WANTED])):
         return meant(conn, person, reminder, context)
     told = schedules.last_fired(conn, person, now - SNOOZED_WITHIN)
     if told is None or told.told_at is None:
@@ -59,7 +50,7 @@ def meant(conn: Connection, person: str, wanted: str, context: ToolContext) -> S
     if number := _NUMBER.fullmatch(key):
         return [one for one in found if one.number == int(number[1])]
     words = _telling(key)
-    if key in _LAST or not words:
+    if _LAST.fullmatch(key) or not words:
         return found
     folded = ((one, _folded(one.text)) for one in found)
     return [one for one, text in folded if all(word in text for word in words)]
@@ -69,7 +60,7 @@ def names_part(one: Schedule, wanted: str) -> bool:
     """Return True if words name one of several things of a reminder: "light" of "light and water"."""
     key = _folded(wanted[:_LONGEST_WANTED])
     words = _telling(key)
-    is_whole = key in _LAST or _NUMBER.fullmatch(key) or not words
+    is_whole = _LAST.fullmatch(key) or _NUMBER.fullmatch(key) or not words
     return not is_whole and holds_more(one.text, " ".join(words))
 
 

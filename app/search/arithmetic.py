@@ -2,7 +2,7 @@
 
 import re
 
-from app.search.words import WORDS
+from app.search.words import WORDS, any_word
 from app.text import fold
 
 _MARKS = frozenset("+-*/^%×÷·√²³½")
@@ -17,7 +17,7 @@ _QUESTION = re.compile(
     re.IGNORECASE,
 )
 
-_NUMERAL = f"(?:{'|'.join(WORDS['numerals'])})"
+_NUMERAL = any_word("numerals")
 _NUMBER = re.compile(
     rf"(?:\d[\d.,]*\d|\d|{_NUMERAL}(?=\W|$)|[^\W\d]+)(?:\s*(?:%|k\b)|(?:\s+(?:(?:[ye]|and)\s+)?{_NUMERAL}\b)*)"
 )

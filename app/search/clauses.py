@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from app.search.words import WORDS
+from app.search.words import any_word
 from app.text import fold
 
 MAX_FRAGMENTS = 12
@@ -14,23 +14,17 @@ _BULLET = re.compile(r"^\s*(?:[-*•·]|\d{1,2}[.)])\s+")
 _SENTENCE_END = re.compile(
     r"(?<=[?!;])\s+(?=\S)|(?<=[.…])\s+(?=[^\W\d_]|[¿¡])|(?<=[?!])(?=[¿¡])|(?<=\s)(?=[¿¡])"
 )
-_THEN = (
-    "también|tambien|además|ademas|luego|também|tambem|além disso|also|then"
-    r"|(?:después|despues|depois)(?! d[aeo]s?\b| del\b)"
-)
-_JOINT = re.compile(rf"(?:\s*,\s*|\s+)(?:(?:y|e|and)(?: (?:{_THEN}))?|{_THEN})\s+|\s*,\s+", re.IGNORECASE)
+_THEN = any_word("then")
+_JOINT = re.compile(rf"(?:\s*,\s*|\s+)(?:(?:y|e|and)(?: {_THEN})?|{_THEN})\s+|\s*,\s+", re.IGNORECASE)
 _HOURS = re.compile(r"\b(?:hours?|horas?|hrs?|h|minutes?|minutos?|min)$", re.IGNORECASE)
 _AND_MINUTES = re.compile(
     r"(?:\d+|[a-zñ]+) ?(?:minutes?|minutos?|mins?|seconds|segundos|secs|segs?)\b", re.IGNORECASE
 )
-_ENDS_IN_NUMBER = re.compile(rf"\b(?:{'|'.join(WORDS['numerals'])})$")
-_BEGINS_WITH_NUMBER = re.compile(rf"\d|(?:{'|'.join(WORDS['numerals'])})\b")
+_ENDS_IN_NUMBER = re.compile(rf"\b{any_word('numerals')}$")
+_BEGINS_WITH_NUMBER = re.compile(rf"\d|{any_word('numerals')}\b")
 _WHETHER = re.compile(r"\W*(?:is|are|was|were|am i|does|did|has|have (?:i|we)|esta[ns]?|estao)\b")
 _OF_STATE = re.compile(
-    r"\W*(?:(?:is|are|was|were|am i|does|did|do (?:i|we)|has|have (?:i|we)|what|which|when|where|who"
-    r"|how (?:many|much|long|is|are))\b(?! (?:about|if)\b)"
-    r"|(?:esta[ns]?|estao|hay|ha|tem|tengo|tenho|tenemos|temos|cual(?:es)?|quais|qual|[cq]uant[ao]s?|[cq]uando"
-    r"|d?onde|quien|quem|como esta[ns]?|que)\b(?! tal\b))"
+    rf"\W*(?:{any_word('asks_state_en')}\b(?! (?:about|if)\b)|{any_word('asks_state')}\b(?! tal\b))"
 )
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import islice
 
 from app.search.phrases import Literal, Slot, Template, said_words, tells_past
-from app.search.words import ALL_STOP_WORDS, WORDS, Word, spaced, stem
+from app.search.words import ALL_STOP_WORDS, WORDS, Word, any_word, spaced, stem
 from app.text import fold
 
 _MOST_WAYS = 8  # in which one template fits
@@ -30,18 +30,10 @@ _OPENING = " \t\n:;,–—"
 _CLOSING = " \t\n:;,.?!¿¡"
 _QUOTES = {'"': '"', "“": "”", "«": "»", "'": "'", "‘": "’", "”": "”"}
 _AT_THE_END = re.compile(
-    r"(?:[\s,.;!]+(?:por ?favor|porfa(?:vor|s|is)?|please|pls|plz|pfv?|(?:muchas |mil )?gracias|thanks"
-    r"|thank you|thx|(?:muito )?obrigad[oa]|valeu|vlw|ent[aã]o|pues|n[eé]|tch[eê]|che|visse|parce|g?[uü]e[yi]"
-    r"|wey"
-    r"|btw|by the way|lol|lmao|(?:ja|ha|je|rs){2,}[ajh]?|k{3,})\b[\s.!]*"
-    r"|\s*,\s*(?:entonces|then|viu|ok|mano|dude|bro)\b[\s.!]*)+$",
+    rf"(?:[\s,.;!]+{any_word('closing')}\b[\s.!]*|\s*,\s*{any_word('closing_apart')}\b[\s.!]*)+$",
     re.IGNORECASE,
 )
-
-_ENDS_OPEN = re.compile(
-    r"\b(?:d[aeo]s?|del|pr[ao]|para|con|com|with|y|e|and|el|al?|ao|um?|una|uma|la|los|an?|o|n[ao]"
-    r"|the|meu|mi|my|to|for|llamo|chamo|name is|nombre es|nome e)$"
-)
+_ENDS_OPEN = re.compile(rf"\b{any_word('open_end')}$")
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,11 @@ _LONGEST_ENDING = max(map(len, WORDS["endings"]))
 _SHORTEST_STEM = 3
 
 
+def any_word(name: str) -> str:
+    """Return a pattern for any word of a class, the longest first; the words may be patterns themselves."""
+    return f"(?:{'|'.join(sorted(WORDS[name], key=lambda word: (-len(word), word)))})"
+
+
 def spans(text: str) -> list[Word]:
     """Return the folded words of `text` with their positions."""
     folded = fold(text)
