@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import orjson
+from pydantic import TypeAdapter
 
-from app.messages import JSON, Inbound
+from app.messages import JSON, Attachment, Inbound
 from app.people import Conversation
 from app.store.conditions import MAY_TALK, UNCLAIMED
 from app.store.database import Connection, Row, exists, insert, placeholders, read_row, scalar, update
@@ -19,6 +20,7 @@ from app.store.people import KnownPerson, by_id
 
 READABLE = frozenset({"audio", "voice", "image", "sticker", "document"})
 MOST_ATTEMPTS = 3
+_ATTACHMENT = TypeAdapter(Attachment)
 
 Reason = Literal[
     "away", "damaged", "empty", "gone", "locked", "no_room", "too_large", "too_many", "too_slow", "unheard"
@@ -30,20 +32,16 @@ class WaitingFile:
     """A file whose message waits for it; `path` is where its bytes are, "" before they were fetched."""
 
     message: int
-    wamid: str
     kind: str
-    media_id: str
-    mime_type: str
-    filename: str
-    voice: bool
     path: str
     channel: str
+    attachment: Attachment
     person: KnownPerson
 
 
 # SQL for files `a` with their messages
 _FILES = (
-    "SELECT m.id AS message, coalesce(m.wamid, '') AS wamid, m.kind, m.payload, a.path, a.person_id,"
+    "SELECT m.id AS message, m.kind, m.payload, a.path, a.person_id,"
     " c.channel FROM attachments a JOIN messages m ON m.id = a.message_id"
     " JOIN conversations c ON c.id = a.conversation_id"
 )
@@ -105,16 +103,8 @@ def waiting_file(conn: Connection, message: int) -> WaitingFile:
 
 
 def _file(conn: Connection, row: Row) -> WaitingFile:
-    attachment = orjson.loads(row["payload"]).get("attachment") or {}
-    return read_row(
-        WaitingFile,
-        row,
-        media_id=str(attachment.get("media_id", "")),
-        mime_type=str(attachment.get("mime_type", "")),
-        filename=str(attachment.get("filename", "")),
-        voice=bool(attachment.get("voice")),
-        person=by_id(conn, row["person_id"]),
-    )
+    attachment = _ATTACHMENT.validate_python(orjson.loads(row["payload"])["attachment"])
+    return read_row(WaitingFile, row, attachment=attachment, person=by_id(conn, row["person_id"]))
 
 
 def keep(conn: Connection, message: int, path: str) -> None:

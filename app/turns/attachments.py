@@ -149,7 +149,7 @@ class AttachmentReader:
         channel, limit = self._channels[file.channel], LARGEST.get(file.kind, LARGEST_AUDIO)
         for pause in (*FETCH_PAUSES, None):
             try:
-                await channel.fetch(file.media_id, self._media.absolute(path), limit)
+                await channel.fetch(file.attachment.media_id, self._media.absolute(path), limit)
                 break
             except FetchFailed as error:
                 if not error.again or pause is None:
@@ -178,12 +178,12 @@ class AttachmentReader:
             raise _NotRead("too_large")
         spoken = str(file.person.row["language"])  # "" before they said anything: no guess by their number
         try:
-            text = await self._transcriber.transcribe(source, file.mime_type, spoken)
+            text = await self._transcriber.transcribe(source, file.attachment.mime_type, spoken)
         except NotTranscribed as error:
             raise _NotRead("damaged" if error.final else "unheard") from error
         if not text:
             raise _NotRead("empty")
-        if file.voice:
+        if file.attachment.voice:
             await self._finish(file, {}, transcript=text)
         else:  # a recording of anybody: its words are data, as those of a document
             await self._finish(file, {"text": text, "pages": 1})
@@ -198,7 +198,7 @@ class AttachmentReader:
         await self._finish(file, {"path": path, "pictures": [path]})
 
     async def _read_document(self, file: WaitingFile, person: Person, source: Path, head: bytes) -> None:
-        ending = Path(file.filename).suffix
+        ending = Path(file.attachment.filename).suffix
         name = _name(file, person, ending if _ENDING.fullmatch(ending) else "")
         path = await self._keep(person, name, await asyncio.to_thread(source.read_bytes))
         found: dict[str, JSON] = {"path": path}
@@ -243,7 +243,7 @@ class AttachmentReader:
 
 
 def _is_audio(file: WaitingFile) -> bool:
-    return file.kind in ("audio", "voice") or file.mime_type.startswith("audio/")
+    return file.kind in ("audio", "voice") or file.attachment.mime_type.startswith("audio/")
 
 
 def _place(file: WaitingFile) -> str:
@@ -253,8 +253,8 @@ def _place(file: WaitingFile) -> str:
 
 def _name(file: WaitingFile, person: Person, ending: str) -> str:
     """Return the name under which a file is kept: its own, else the day and the number of its message."""
-    if file.filename:
-        stem = Path(file.filename).stem
+    if file.attachment.filename:
+        stem = Path(file.attachment.filename).stem
         return safe_name(f"{stem}{ending}", (ending,) if ending else ())
     day = datetime.fromtimestamp(time.time(), ZoneInfo(person.timezone or "UTC"))
     return f"{day:%Y-%m-%d} {_NAMES.get(person.language, 'photo')} {file.message}{ending}"
