@@ -305,7 +305,7 @@ def _model(
     settings: Settings, abilities: ToolCatalog, files: Files, store: Database, metrics: Metrics
 ) -> Model:
     if settings.has_model:
-        from app.llm.failover import build_model
+        from app.llm.client import build_model
 
         return build_model(settings, files, store, metrics.model_answered)
     from app.llm.offline.model import OfflineModel

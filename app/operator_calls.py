@@ -18,9 +18,9 @@ from app.store.skill_data import SkillStore
 from app.tools import ExecutionEngine, NoTTYError, Tool, ToolResult
 from app.tools.context import CallTerms
 from app.turns.approvals import call_identity
-from app.turns.call_recorder import CallRecorder, is_unknown
 from app.turns.contexts import ToolContexts
 from app.turns.state import TurnServices
+from app.turns.tool_calls import CallRecorder, is_unknown
 
 SOURCE = "MCP"
 """The source of such a call's words: a model outside wrote them, after content that we cannot see."""

@@ -1,6 +1,10 @@
-"""Background tasks."""
+"""Background tasks, and threads for plain functions, one of which may hang."""
 
 import asyncio
+import contextvars
+import threading
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 
@@ -11,3 +15,45 @@ async def end_tasks(*tasks: "asyncio.Task[Any] | None") -> None:
         task.cancel()
     if left:
         await asyncio.gather(*left, return_exceptions=True)
+
+
+class DaemonThreads:
+    """Runs plain functions off the loop, `limit` at once; one that hangs keeps its place."""
+
+    def __init__(self, limit: int = 64) -> None:
+        self._free = asyncio.Semaphore(limit)
+
+    async def run(self, function: Callable[[], Any]) -> Any:
+        """Return or raise what `function` does; SystemExit and KeyboardInterrupt become RuntimeError.
+
+        If the wait is cancelled, the function goes on, unless it had not started.
+        """
+        await self._free.acquire()
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+        ended.add_done_callback(lambda _: self._free.release())
+        context = contextvars.copy_context()
+
+        def work() -> None:
+            outcome = context.run(_outcome, function)
+            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(ended.set_result, outcome)
+
+        try:
+            threading.Thread(target=work, name="tool", daemon=True).start()
+        except RuntimeError:  # the machine gives no more threads
+            ended.cancel()
+            raise
+        value, error = await asyncio.shield(ended)
+        if error is not None:
+            raise error
+        return value
+
+
+def _outcome(function: Callable[[], Any]) -> tuple[Any, BaseException | None]:
+    try:
+        return function(), None
+    except Exception as error:
+        return None, error
+    except BaseException as error:  # exit() in a tool ends the tool, not the server
+        return None, RuntimeError(f"the tool raised {type(error).__name__}")

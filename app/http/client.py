@@ -7,8 +7,7 @@ from urllib.parse import urlencode
 import orjson
 
 from app.http.address import Origin
-from app.http.answers import Fetched
-from app.http.transport import Transport
+from app.http.transport import Fetched, Transport
 from app.messages import JSON
 
 SECONDS = 20.0

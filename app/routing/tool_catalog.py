@@ -25,10 +25,9 @@ from app.skills.disclosure import LOAD_SKILL, READ_SKILL_FILE, narrowed, place, 
 from app.skills.script_tool import RUN_SKILL_SCRIPT, ScriptRunner
 from app.skills.script_tool import SENTENCES as SCRIPT_SENTENCES
 from app.skills.skill import Skill, ToolSentences
-from app.tasks import end_tasks
+from app.tasks import DaemonThreads, end_tasks
 from app.tools import Tool, ToolRegistry
 from app.tools.files import Files
-from app.tools.limits import DaemonThreads
 
 log = structlog.get_logger(__name__)
 

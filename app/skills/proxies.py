@@ -8,8 +8,8 @@ from dataclasses import asdict
 from typing import Any
 
 from app.http.address import FetchError
-from app.http.answers import Fetched
 from app.http.client import BYTES, SECONDS, SECONDS_MOST, HttpClient
+from app.http.transport import Fetched
 from app.messages import JSON
 from app.people import Person
 from app.skills.frames import TO_WORKER, Answer, Ask

@@ -13,10 +13,10 @@ import structlog
 from app.messages import JSON, seconds_in
 from app.people import may_use
 from app.store.tool_statistics import UNKNOWN_TOOL
+from app.tasks import DaemonThreads
 from app.text import Private
 from app.tools.confirmation import ConfirmationPolicy, NoTTYError, TurnAborted
 from app.tools.context import CallTerms, ToolContext
-from app.tools.limits import DaemonThreads
 from app.tools.masking import mask_text
 from app.tools.plain import TooLarge, dumps
 from app.tools.registry import ToolRegistry

@@ -14,9 +14,9 @@ from pydantic import ValidationError
 
 from app.messages import JSON
 from app.people import Audience
+from app.tasks import DaemonThreads
 from app.text import shortened
 from app.tools.context import Services, ToolContext
-from app.tools.limits import DaemonThreads
 from app.tools.plain import sendable
 from app.tools.result import ToolResult
 from app.tools.schema import Schema, described

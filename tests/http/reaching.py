@@ -6,8 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from app.http.address import FetchError
-from app.http.answers import Fetched
-from app.http.transport import Transport
+from app.http.transport import Fetched, Transport
 from tests.standins.site import Site, authority
 
 LIMIT = 100_000

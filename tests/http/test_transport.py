@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.http.answers import Fetched
-from app.http.transport import Transport
+from app.http.transport import Fetched, Transport
 from tests.http.reaching import LIMIT, NOWHERE, Names, get, reaching, refusal
 from tests.standins.site import answer, redirect, site
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from app.http.answers import Fetched
-from app.http.transport import Transport
+from app.http.transport import Fetched, Transport
 from app.installs.card_text import CardWriter
 from app.installs.cards import SkillCard, examine, make_card
 from app.installs.errors import InstallError, QuarantineError

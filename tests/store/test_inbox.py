@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.channels.whatsapp.contents import read_content
+from app.channels.whatsapp.payloads import read_content
 from app.messages import AliasChange, Sender, Unreadable, in_own_words
 from app.store import inbox, people, retention, turn_state, turns
 from app.store.outbox import Draft
