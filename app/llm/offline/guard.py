@@ -45,6 +45,7 @@ _UNPLACED = re.compile(
     r"|(?:one|un[ao]?|uma?) (?:about|sobre|for|para|pra|pro|that|que|with|con|com)\b"
 )
 _SEVERAL_TASKS = re.compile(
+    r"^(?:(?:mas|mais|more)\b|(?:pra|para|for|by|ate)\b.{1,20}:|(?:to )?(?:the|my) (?:\w+ ){0,3}project\W*$)|"
     r"[;\n]|^(\w+)\b.*, \1\b|, (?:\w{2,}[aei]r|call|buy|pay|send|go|clean|fix|renew|book|take)\b"
 )
 _TECHNICAL = re.compile(r"(?!.*(?:\s(?:y|e|and)|,)\s)(?:\S+\s+){0,6}\S*(?:\w_|[/@])\w\S*(?:\s+\S+)?")
@@ -121,7 +122,7 @@ def is_thing(item: str) -> bool:
 
 
 def are_tasks(text: str) -> bool:
-    """Tell whether a text is several things to do: "call Ana, call Luis"."""
+    """Tell whether a text is several things to do ("call Ana, call Luis"), or still speaks of the task."""
     return _SEVERAL_TASKS.search(fold(text)) is not None
 
 
@@ -170,12 +171,12 @@ def is_text(text: str, *, is_alone: bool = True) -> bool:
     if asks(text) or not found or found[0] in WORDS["asking"] - {"o"} or _OF_ANOTHER.search(fold(text)):
         return False
     is_placed = found[0] in WORDS["places_text"] | {"of"} or _IN_A_PLACE.match(fold(text))
-    pointing = ALL_STOP_WORDS | WORDS["no_text"]
+    pointing = ALL_STOP_WORDS | WORDS["no_text"] | WORDS["of_order"]
     head, before = (words(text.partition(mark)[0]) if mark in text else [] for mark in ":,")
     head = head or (before if not WORDS["one_more"].isdisjoint(before) else [])  # "one more, call Ana"
-    if (is_alone and is_placed) or (head and (pointing | WORDS["of_order"]).issuperset(head)):
+    if (is_alone and is_placed) or (head and pointing.issuperset(head)):
         return False
-    says = any(word not in pointing or word.isdigit() or word in WORDS["numerals"] for word in found)
+    says = any(word not in pointing or word.isdigit() for word in found)
     is_about_all = set(found[:1]) < WORDS["all"] and not WORDS["what"].isdisjoint(found[1:3])
     return says and not is_about_all and WORDS["told_orders"].isdisjoint(found)
 

@@ -365,7 +365,7 @@ class Planner:
                 is_led = called and not WORDS["little"].isdisjoint(words(text)[:1])
                 return guard.is_remark(text) and not (is_now or is_led)
             case Kind.TEXT if changes and parameter.is_prose:
-                is_order = not WORDS["tasks"].isdisjoint(words(text)[:2]) or guard.are_tasks(text)
+                is_order = not WORDS["tasks"].isdisjoint(words(text)[:3]) or guard.are_tasks(text)
                 is_task = fit is not None and not WORDS["tasks"].isdisjoint(fit.template.literals)
                 return not (is_task and is_order) and self._is_text(text, fit)
             case Kind.TEXT if parameter.is_label:
