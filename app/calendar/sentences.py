@@ -58,28 +58,19 @@ def split_time(text: str, language: str, *, is_due: bool = False) -> tuple[str, 
     else:
         return None
     folded = fold(rest)
-    if is_first and (
-        _PATTERNS["goes_on"].match(folded)
-        or (language == "en" and rest.strip() and not _PATTERNS["to"].match(folded))
-    ):
-        return None
-    if _PATTERNS["part_of_month"].match(folded) or (
-        not is_first and _PATTERNS["begins_with_time"].match(folded)
-    ):
-        return None
-    if not (is_first or is_due) and (
-        _PATTERNS["due_after"].search(folded) or _PATTERNS["due"].match(fold(words))
-    ):
-        return None
-    if (not is_first or len(blocks) == 2) and (
-        _PATTERNS["leads"].search(folded) or _PATTERNS["of_a_thing"].search(folded)
-    ):
-        return None
-    if not is_first and _PATTERNS["again"].search(folded):
-        return None
-    if holds_time(rest, language, names_day=names_day(words, language)):
-        return None
-    return f"{words} {end_of_all}".strip(), rest.strip(" ,.;:")
+    changes_it = (
+        is_first and _PATTERNS["goes_on"].match(folded),
+        is_first and language == "en" and rest.strip() and not _PATTERNS["to"].match(folded),
+        _PATTERNS["part_of_month"].match(folded),
+        not is_first and _PATTERNS["begins_with_time"].match(folded),
+        not (is_first or is_due) and _PATTERNS["due_after"].search(folded),
+        not (is_first or is_due) and _PATTERNS["due"].match(fold(words)),
+        (not is_first or len(blocks) == 2) and _PATTERNS["leads"].search(folded),
+        (not is_first or len(blocks) == 2) and _PATTERNS["of_a_thing"].search(folded),
+        not is_first and _PATTERNS["again"].search(folded),
+        holds_time(rest, language, names_day=names_day(words, language)),
+    )
+    return None if any(changes_it) else (f"{words} {end_of_all}".strip(), rest.strip(" ,.;:"))
 
 
 def holds_time(text: str, language: str, *, names_day: bool) -> bool:

@@ -31,6 +31,7 @@ NUMBERED_WITHIN = 40  # days in which "Thursday 17" comes
 NEXT_IS_UNCLEAR = 1  # days: on a Thursday, "next Friday" may be tomorrow or in a week
 _SMALLEST_CLEAR_HOUR = 6  # below it "a las 3" may be of the night or of the afternoon
 _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+_SECONDS = {"second": 1, "minute": 60, "hour": 3600}
 _JOINING = frozenset("y e and o ou or a to hasta ate until till para pra pras".split())  # noqa: SIM905
 _BESIDE = 2  # characters between two names of the same day: "tomorrow, the 5th"
 _UNTIL_BEFORE = re.compile(r"\b(?:hasta|ate|until|till)\s+(?:(?:las?|as)\s+)?$")
@@ -531,19 +532,13 @@ def span(said: Mapping[str, str]) -> tuple[float, int, int]:
 
 
 def _amount(amount: float, unit: str) -> tuple[float, int, int]:
-    match unit:
-        case "second":
-            return amount, 0, 0
-        case "minute":
-            return amount * 60, 0, 0
-        case "hour":
-            return amount * 3600, 0, 0
-        case "day" | "week":
-            days = amount * (7 if unit == "week" else 1)
-            return (days - int(days)) * 86_400, int(days), 0
-        case _:
-            months = amount * (12 if unit == "year" else 1)
-            return 0.0, round(months % 1 * 30), int(months)
+    if unit in _SECONDS:
+        return amount * _SECONDS[unit], 0, 0
+    if unit in ("day", "week"):
+        days = amount * (7 if unit == "week" else 1)
+        return (days - int(days)) * 86_400, int(days), 0
+    months = amount * (12 if unit == "year" else 1)
+    return 0.0, round(months % 1 * 30), int(months)
 
 
 def _first(today: date, days: Iterable[date]) -> date:
