@@ -157,15 +157,11 @@ class _Reader:
     def __init__(
         self, found: Sequence[Piece], zone: ZoneInfo, now: float, language: str, country: str
     ) -> None:
+        self._found = found
         self._by_kind: dict[str, Piece] = {}
         for piece in found:
             self._by_kind.setdefault(piece.kind, piece)
         self._clocks = [piece for piece in found if piece.kind in KINDS["clock"]]
-        self._between_clocks = [
-            piece
-            for piece in found
-            if self._clocks and self._clocks[0].end <= piece.start < self._clocks[-1].start
-        ]
         parts = [piece for piece in found if piece.kind == "part"]
         self._parts = {PARTS[piece.said.get("part", "noche")] for piece in parts}
         self._is_contradictory = (
@@ -217,12 +213,11 @@ class _Reader:
             return reading
         minutes = {clock.minute for clock in times}
         in_doubt = any(not clock.is_certain and clock.hour < _SMALLEST_CLEAR_HOUR for clock in times)
-        has_own_days = any(
-            {"day", "days"} & piece.said.keys() for piece in self._between_clocks
-        )  # "mon at 8, thu at 9"
-        if (when := reading.when) is None or not when.rule.startswith("FREQ"):
-            return Reading(problem="unclear")
-        if len(minutes) > 1 or in_doubt or has_own_days:
+        begin, end = self._clocks[0].end, self._clocks[-1].start
+        between = (piece.said.keys() for piece in self._found if begin <= piece.start < end)
+        has_own_days = any({"day", "days"} & said for said in between)  # "mon at 8, thu at 9"
+        when = reading.when
+        if when is None or not when.rule.startswith("FREQ") or len(minutes) > 1 or in_doubt or has_own_days:
             return Reading(problem="unclear")
         hours = ",".join(str(hour) for hour in sorted(clock.hour for clock in times))
         start = when.start.replace(hour=0, minute=minutes.pop())
@@ -259,9 +254,7 @@ class _Reader:
         if "time" not in said:
             return self._on(date.fromisoformat(said["date"]))
         moment = datetime.fromisoformat(f"{said['date']}T{said['time']}{said.get('offset', '').upper()}")
-        if moment.tzinfo is not None:
-            return self._at(moment.timestamp())
-        return self._at(instant(moment, self._zone))
+        return self._at(moment.timestamp() if moment.tzinfo is not None else instant(moment, self._zone))
 
     def _once(self) -> Reading:
         if "yesterday" in self._by_kind:
@@ -408,12 +401,9 @@ class _Reader:
 
     def _month_day(self, said: Mapping[str, str]) -> Reading:
         if "last" in said:
-            rule = "FREQ=MONTHLY;BYMONTHDAY=-1"
             again = any(word in said["last"] for word in ("cada", "every", "each", "todo", "meses"))
-            reading = self._ruled(rule, self._local.date())
-            if again or reading.when is None:
-                return reading
-            return self._at(reading.when.due)
+            reading = self._ruled("FREQ=MONTHLY;BYMONTHDAY=-1", self._local.date())
+            return reading if again or reading.when is None else self._at(reading.when.due)
         days = (said[name] for name in ("each_day", "each_day2", "each_day3") if name in said)
         day = int(next(days, 1))  # else the first
         if not 1 <= day <= 31:
@@ -436,12 +426,10 @@ class _Reader:
     def _every_weekday(self, said: Mapping[str, str]) -> Reading:
         named = {*weekdays(said.get("days") or said["days2"]), *self._days}
         every = self._said("every") or {}
-        if every and UNITS.get(every.get("unit", "")) != "week" and "week" not in every:
+        is_weeks = UNITS.get(every.get("unit", "")) == "week"
+        if every and not is_weeks and "week" not in every:
             return Reading(problem="unclear")
-        weeks = (
-            number(every["count"]) if UNITS.get(every.get("unit", "")) == "week" and "count" in every else 1
-        )
-        return self._weekly(named, weeks)
+        return self._weekly(named, number(every["count"]) if is_weeks and "count" in every else 1)
 
     def _weekly(self, named: Collection[int], weeks: int) -> Reading:
         listed, first = ",".join(_DAYS[day] for day in sorted(named)), self._local.date()

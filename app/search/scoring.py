@@ -5,7 +5,7 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, repeat
 from operator import mul
 from sys import intern
 from typing import NamedTuple
@@ -218,14 +218,11 @@ class Answers:
         near = frozenset(slots)
         self._by_word = {slot: [0.0] * question.said for slot in near}
         self.coverage = dict.fromkeys(near, 0.0)
-        words = len(question.words)
-        for word, one, share in zip(question.word_of[:words], question.words, question.telling, strict=True):
+        terms, shares = (*question.words, *question.grams), chain(question.telling, repeat(0.0))
+        for word, one, share in zip(question.word_of, terms, shares, strict=False):
             for slot, weight in one.near(near):
                 self._by_word[slot][word] += one.whole * weight
                 self.coverage[slot] += share
-        for word, one in zip(question.word_of[words:], question.grams, strict=True):
-            for slot, weight in one.near(near):
-                self._by_word[slot][word] += one.whole * weight
 
     def spread(self, slots: Sequence[int], limit: int, share: float) -> dict[int, float]:
         """Return at most `limit` slots, each the one that adds most to those before it, with how much.
