@@ -274,7 +274,7 @@ class Assistant:
         if self.jobs is not None:
             await self.jobs.unregister()
         await self.abilities.close()
-        await self.installs.close()
+        await self.installs.servers.directory.close()
         await self.servers.stop()
         await self.workers.close()
         await self.model.close()

@@ -69,7 +69,7 @@ async def _calls(folder: Path, plan: Plan) -> list[Row]:
         workers = Workers()
         loader = SkillLoader(folder, folder / "none", workers)
         loader.refresh()
-        away, near = _callers(loader.tools()[0], Tool.from_function(area_of_circle))
+        away, near = _callers(loader.tools[0], Tool.from_function(area_of_circle))
         first.append(await _milliseconds(away, 1))
         await near()
         warm.append(await _milliseconds(away, plan.of(CALLS)))

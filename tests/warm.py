@@ -55,9 +55,9 @@ def _warm() -> None:
         importlib.import_module(name)
     loader = SkillLoader(RELEASE_SKILLS)
     loader.refresh()
-    view = build_snapshot(loader.skills, loader.tools(), loader.phrases())
+    view = build_snapshot(loader.skills, loader.tools, loader.phrases)
     index = ToolIndex(view.documents({}))
-    phrases = {name: tuple(chain(*said.values())) for name, said in loader.phrases().items()}
+    phrases = {name: tuple(chain(*said.values())) for name, said in loader.phrases.items()}
     asyncio.run(_talk(OfflineModel(Installed(index, phrases)), list(view.definitions.values())))
     with TemporaryDirectory() as folder:
         asyncio.run(_serve(Path(folder)))

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from app.mcp.definitions import ServerDefinition
 from app.mcp.pins import PINNED, definition_hash
@@ -56,19 +57,15 @@ def why_unusable(raw: JSON) -> str:
 def adapt(server: ServerDefinition, raw: Mapping[str, JSON], call: Call, name: str) -> Tool:
     """Return the tool as the engine runs it under `name`. Raises Unusable."""
     schema = normalize_schema(raw.get("inputSchema"))
-    own_name = raw["name"]
     annotations = raw.get("annotations")
     hints = annotations if server.trusted and isinstance(annotations, Mapping) else {}
     reads_only = hints.get("readOnlyHint") is True
-
-    async def execute(args: dict[str, JSON], context: ToolContext) -> ToolResult:
-        return await call(own_name, args, context)
 
     return Tool(
         name,
         description(raw),
         schema,
-        execute,
+        partial(call, raw["name"]),
         category=server.name,
         sensitive=not reads_only,
         read_only=reads_only,
@@ -126,7 +123,6 @@ def unique_names(pairs: Iterable[ServerTool]) -> dict[ServerTool, str]:
 
 
 def _texts(value: JSON) -> Iterator[str]:
-    """Yield every text in a value, names of fields too."""
     waiting = [value]
     while waiting:
         part = waiting.pop()

@@ -27,27 +27,30 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SkillFile:
-    """The place of a skill's mcp.json; `source` is the address it came from, None on this disk."""
+    """The place of a skill's mcp.json; `source` is the address it came from, None where a person put it."""
 
     skill: str
     path: Path
     source: str | None = None
 
-    @property
-    def is_foreign(self) -> bool:
-        """Tell whether the skill was installed, and not put on this disk by a person."""
-        return self.source is not None
-
     def entries(self) -> Iterable[tuple[str, JSON]]:
         """Return its servers. Raises MappingError."""
-        return _foreign_entries(self.path) if self.is_foreign else read_mapping(self.path).items()
+        if self.source is None:
+            return read_mapping(self.path).items()
+        try:
+            servers, _ = read_servers(read_regular(self.path))  # what is refused in it stood on its card
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise MappingError(f"{self.path} cannot be read: {error.strerror or error}") from error
+        return [(one.name, {"url": one.url, "headers": one.headers}) for one in servers if one.url]
 
     def server_name(self, name: str, taken: Collection[str]) -> str:
         """Return the name of one of its servers.
 
         An installed skill never gets the name of another's server, and with it that one's secrets.
         """
-        if not self.is_foreign and name not in taken:
+        if self.source is None and name not in taken:
             return name
         joined = f"{self.skill}_{name}"  # skill names have no _: no two of them give the same
         if is_server_name(joined):
@@ -61,7 +64,7 @@ class SkillFile:
 
         For a skill from elsewhere it depends on the address: an earlier skill of that name shares nothing.
         """
-        if not self.is_foreign:
+        if self.source is None:
             return ""
         return f"skill-{hashlib.sha256(f'{self.source} {server}'.encode()).hexdigest()[:24]}"
 
@@ -147,7 +150,7 @@ class Configuration:
     def _of_skill(self, file: SkillFile, name: str, entry: JSON) -> ServerDefinition:
         kept_as = file.secrets_name(name)
         own = self._own_secrets(kept_as or name)
-        values = own if file.is_foreign else ChainMap(own, self._environment)
+        values = ChainMap(own, self._environment) if file.source is None else own
         read = parse_entry(name, entry, values, origin="skill", folder=os.path.abspath(file.path.parent))
         return replace(read, kept_as=kept_as)
 
@@ -185,13 +188,3 @@ def forget_unused_secrets(data_dir: Path) -> None:
 def _secret_names(skill: Installed) -> Iterator[str]:
     file = SkillFile(skill.name, skill.folder / "mcp.json", skill.source)
     return (file.secrets_name(file.server_name(name, ())) for name, _ in file.entries())
-
-
-def _foreign_entries(path: Path) -> Iterable[tuple[str, JSON]]:
-    try:
-        servers, _ = read_servers(read_regular(path))  # what is refused in it stood on its card
-    except FileNotFoundError:
-        return ()
-    except OSError as error:
-        raise MappingError(f"{path} cannot be read: {error.strerror or error}") from error
-    return [(one.name, {"url": one.url, "headers": one.headers}) for one in servers if one.url]

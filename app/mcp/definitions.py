@@ -273,6 +273,9 @@ def _filled(name: str, entry: _Entry, template: Template, origin: Origin, folder
     exposed = tuple(entry.exposed())
     holds_secret = bool(template.given or template.missing or exposed)
     audience = entry.audience or ("owners" if holds_secret else "members")
+    grants, wanted = Grants(), entry.sandbox
+    if not isinstance(wanted, bool):
+        grants = Grants(wanted.network, wanted.programs, tuple(wanted.read), tuple(wanted.write))
     return ServerDefinition(
         name=name,
         origin=origin,
@@ -283,7 +286,7 @@ def _filled(name: str, entry: _Entry, template: Template, origin: Origin, folder
         headers=headers,
         folder=entry.cwd or folder,
         sandboxed=entry.sandbox is not False,
-        grants=_grants(entry.sandbox),
+        grants=grants,
         audience="owners" if audience == "owners" else "members",
         trusted=entry.trust,
         enabled=entry.enabled and not entry.disabled,
@@ -313,14 +316,3 @@ def _check(
             Address.parse(url)
         except FetchError as error:
             raise EntryError(f'"url" cannot be used: {error}') from error
-
-
-def _grants(wanted: bool | _Sandbox) -> Grants:
-    if isinstance(wanted, bool):
-        return Grants()
-    return Grants(
-        network=wanted.network,
-        programs=wanted.programs,
-        folders_read=tuple(wanted.read),
-        folders_write=tuple(wanted.write),
-    )

@@ -173,7 +173,6 @@ def _redact(value: JSON, server: ServerDefinition) -> JSON:
 
 
 def _decoded(encoded: JSON) -> bytes:
-    """Return the bytes of a block. Raises ValueError, whose text says why there are none."""
     if not isinstance(encoded, str) or not encoded:
         raise ValueError("it holds no data")
     if len(encoded) > LARGEST_FILE * 4 // 3 + 4:

@@ -198,7 +198,6 @@ class _Normalizer:
         return notes
 
     def _spend(self, parts: int) -> None:
-        """Count parts that are read. Raises _TooManyParts beyond the limit."""
         self._parts_left -= parts
         if self._parts_left < 0:
             raise _TooManyParts

@@ -4,7 +4,7 @@ import asyncio
 import importlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -86,7 +86,11 @@ class McpServers:
         self._refreshing = asyncio.Lock()
         self._alerting = asyncio.Lock()
         self._told: dict[str, tuple[str, ...]] = {}
-        self._toolset = _ServerTools()
+        self.tools: Sequence[
+            Tool
+        ] = ()  # the approved ones of servers that run; the same while nothing changed
+        self.descriptions: Mapping[str, str] = {}  # a line about each server
+        self._names: Mapping[str, tuple[str, ...]] = {}  # of the tools, by server
         self._made_of: object = []  # the supervisors and their approved tools
         self._stopped = False
 
@@ -105,16 +109,6 @@ class McpServers:
                 if before.get(name) != found.get(name):
                     self._replace(name, found.get(name))
             self._announce()
-
-    @property
-    def tools(self) -> Sequence[Tool]:
-        """The approved tools of the servers that run; the same object while nothing changed."""
-        return self._toolset.tools
-
-    @property
-    def descriptions(self) -> Mapping[str, str]:
-        """A line about each server."""
-        return self._toolset.descriptions
 
     async def first_starts(self) -> bool:
         """Wait for the servers that start for the first time; tell whether there were any.
@@ -187,13 +181,18 @@ class McpServers:
         if name not in self._running:
             return state_at_rest(definition) or ServerState(name, "off", "", definition)
         supervisor, _ = self._running[name]
-        return replace(supervisor.state, tools=self._toolset.names.get(name, ()))
+        return replace(supervisor.state, tools=self._names.get(name, ()))
 
     def _announce(self) -> None:
         servers = [supervisor for supervisor, _ in self._running.values() if supervisor.approved]
         made_of = [(server, server.approved) for server in servers]
         if made_of != self._made_of:
-            self._made_of, self._toolset = made_of, _adapt_tools(servers)
+            self._made_of = made_of
+            described = ((one.definition, one.approved) for one in servers)
+            self.descriptions = {one.name: describe_server(one, tools) for one, tools in described}
+            self.tools, self._names = _adapt_tools(
+                servers
+            )  # last: who sees other tools finds all that is said
             for listener in self._listeners:
                 listener()
 
@@ -218,16 +217,8 @@ class McpServers:
         return task
 
 
-@dataclass(frozen=True, slots=True)
-class _ServerTools:
-    """The tools of all servers, their names by server, and a line about each server."""
-
-    tools: tuple[Tool, ...] = ()
-    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    descriptions: Mapping[str, str] = field(default_factory=dict)
-
-
-def _adapt_tools(servers: Sequence[Supervisor]) -> _ServerTools:
+def _adapt_tools(servers: Sequence[Supervisor]) -> tuple[Sequence[Tool], Mapping[str, tuple[str, ...]]]:
+    """Return the tools of all servers, and their names by server."""
     pairs = [(server, raw) for server in servers for raw in server.approved]
     offered = unique_names((server.definition.name, raw["name"]) for server, raw in pairs)
     tools: list[Tool] = []
@@ -237,5 +228,4 @@ def _adapt_tools(servers: Sequence[Supervisor]) -> _ServerTools:
         name = offered[server_name, raw["name"]]
         tools.append(adapt(server.definition, raw, server.call, name))
         names[server_name] = (*names.get(server_name, ()), name)
-    described = {one.definition.name: describe_server(one.definition, one.approved) for one in servers}
-    return _ServerTools(tuple(tools), names, described)
+    return tools, names

@@ -138,7 +138,6 @@ class Supervisor:
         self.is_new = False
 
     def _enter_pause(self, error: Exception, why: str) -> float:
-        """Enter the phase after a death; return the seconds before the next start."""
         if isinstance(error, Unstartable):
             self._enter("faulty", why)
             return self._limits.broken

@@ -179,11 +179,11 @@ class ToolCatalog:
         if not self._outdated:
             return None
         skills = [skill for skill in self._loader.skills if skill.available]
-        taken = [tool.name for tool in self._loader.tools() if tool.name in self._reading]
+        taken = [tool.name for tool in self._loader.tools if tool.name in self._reading]
         for name in taken:
             log.warning("a skill's tool is left out: its name is taken", tool=name)
-        tools = [tool for tool in self._loader.tools() if tool.name not in taken]
-        snapshot = build_snapshot(skills, tools, self._loader.phrases(), self._servers, self._guest_tools)
+        tools = [tool for tool in self._loader.tools if tool.name not in taken]
+        snapshot = build_snapshot(skills, tools, self._loader.phrases, self._servers, self._guest_tools)
         self.index.remove(self._snapshot.tools.keys() - snapshot.tools.keys())
         self.skill_index.remove(self._snapshot.skills.keys() - snapshot.skills.keys())
         _add(self.index, snapshot.documents(self.phrase_book.read(snapshot)))

@@ -38,10 +38,13 @@ class OwnSkills:
         target = self._folder / name
         if os.path.lexists(target) or self._find(name) is not None or name in bundled_names(self._release):
             raise AuthoringError(f"there is a skill {name!r} already; choose another name")
+        words, stem = name.replace("-", " "), name.replace("-", "_")
+        names = {"words": words, "title": words.capitalize(), "stem": stem, "upper": stem.upper()}
         with _arriving(target) as folder:
-            for path, text in _starter_files(name).items():
-                file = folder / path
+            for template in _NEW_SKILL.rglob("*.txt"):
+                file = folder / template.relative_to(_NEW_SKILL).with_suffix("")
                 file.parent.mkdir(exist_ok=True)
+                text = Template(template.read_text("utf-8")).substitute(names, name=name)
                 file.write_text(text, encoding="utf-8")
             folder.rename(target)
         return self._load(target)
@@ -112,13 +115,6 @@ class OwnSkills:
 
     def _load(self, folder: Path) -> Skill:
         return load_skill(folder, release=self._release)
-
-
-def _starter_files(name: str) -> dict[str, str]:
-    words, stem = name.replace("-", " "), name.replace("-", "_")
-    names = {"name": name, "words": words, "title": words.capitalize(), "stem": stem, "upper": stem.upper()}
-    templates = {file.relative_to(_NEW_SKILL): file.read_text("utf-8") for file in _NEW_SKILL.rglob("*.txt")}
-    return {str(path.with_suffix("")): Template(text).substitute(names) for path, text in templates.items()}
 
 
 @contextmanager

@@ -65,16 +65,10 @@ class SkillLoader:
         """Every skill by name, including those that are broken or unavailable."""
         self.clashes: tuple[str, ...] = ()
         """Which names two skills share, and what happened to the second."""
-        self._tools: tuple[Tool, ...] = ()
-        self._phrases: dict[str, dict[str, tuple[str, ...]]] = {}
-
-    def tools(self) -> tuple[Tool, ...]:
-        """Return the tools that may be offered, each under a unique name."""
-        return self._tools
-
-    def phrases(self) -> dict[str, dict[str, tuple[str, ...]]]:
-        """Return example phrases by offered tool name and language."""
-        return self._phrases
+        self.tools: tuple[Tool, ...] = ()
+        """The tools that may be offered, each under a unique name."""
+        self.phrases: dict[str, dict[str, tuple[str, ...]]] = {}
+        """Example phrases by offered tool name and language."""
 
     @property
     def skill_names(self) -> Collection[str]:
@@ -173,7 +167,7 @@ class SkillLoader:
         for clash in sorted(set(clashes) - set(self.clashes)):
             log.warning("skills clash: %s", clash)
         self.skills = tuple(sorted(skills, key=lambda one: (one.name, str(one.folder))))
-        self._tools, self._phrases, self.clashes = tuple(tools.values()), phrases, tuple(clashes)
+        self.tools, self.phrases, self.clashes = tuple(tools.values()), phrases, tuple(clashes)
 
 
 class InstalledSkills:

@@ -58,8 +58,6 @@ def _limit() -> None:
 
 
 class _Worker:
-    """Runs one call after the other, in the main thread."""
-
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._stream = connection.makefile("rb")

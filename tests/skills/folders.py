@@ -46,7 +46,7 @@ class House:
         """What happens before each turn."""
         self.loader.refresh()
         self._registry.clear()
-        for tool in self.loader.tools():
+        for tool in self.loader.tools:
             self._registry.register(tool)
 
     def limit(self, name: str, seconds: float) -> None:

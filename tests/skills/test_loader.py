@@ -60,10 +60,8 @@ def test_what_is_read_of_the_release_is_what_runs() -> None:
     live, read = (loaded(RELEASE_SKILLS, RELEASE_SKILLS, runs_code=runs) for runs in (True, False))
     for runs, told in zip(live.skills, read.skills, strict=True):
         assert _facts(runs) == _facts(told)
-    assert stamp(tool.get_schema() for tool in live.tools()) == stamp(
-        tool.get_schema() for tool in read.tools()
-    )
-    assert live.phrases() == read.phrases()
+    assert stamp(tool.get_schema() for tool in live.tools) == stamp(tool.get_schema() for tool in read.tools)
+    assert live.phrases == read.phrases
 
 
 def _facts(skill: Skill) -> list[object]:
@@ -163,7 +161,7 @@ def test_a_package_that_is_not_installed_is_named(tmp_path: Path) -> None:
         "it needs the package recado_test_package, which is not installed"
     )
     assert [tool.name for tool in skill.tools] == ["hello"]
-    assert loader.tools() == ()
+    assert loader.tools == ()
     assert not loader.refresh()
 
 
@@ -306,8 +304,8 @@ def test_the_second_tool_of_a_name_is_offered_under_its_skills(tmp_path: Path, r
         (folder / "assets").mkdir()
         (folder / "assets" / "phrases.yaml").write_text(f"hello: {{es: [hola {name}]}}\n", "utf-8")
     loader = loaded(tmp_path / "own", release)
-    assert [tool.name for tool in loader.tools()] == ["hello", "second_hello"]
-    assert loader.phrases()["second_hello"]["es"] == ("hola second",)
+    assert [tool.name for tool in loader.tools] == ["hello", "second_hello"]
+    assert loader.phrases["second_hello"]["es"] == ("hola second",)
     assert loader.clashes == ("second: the tool hello is offered as second_hello",)
 
 
@@ -321,7 +319,7 @@ def test_of_skills_of_one_name_the_bundled_one_is_used_else_the_one_in_a_folder_
     assert [skill.instructions for skill in loader.skills if skill.available] == ["Body.", "In mine."]
     assert loader.skill("first").folder == release / "first"
     assert len(loader.clashes) == 2
-    assert [tool.name for tool in loader.tools()] == ["hello"]
+    assert [tool.name for tool in loader.tools] == ["hello"]
 
 
 def test_long_names_keep_their_end_and_fit(tmp_path: Path) -> None:
@@ -331,7 +329,7 @@ def test_long_names_keep_their_end_and_fit(tmp_path: Path) -> None:
     write(release / "a", code)
     write(release / skill, code)
     loader = loaded(tmp_path / "own", release)
-    names = [one.name for one in loader.tools()]
+    names = [one.name for one in loader.tools]
     assert len(set(names)) == 4
     for name in names:
         assert len(name) <= 64

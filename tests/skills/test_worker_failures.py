@@ -20,7 +20,7 @@ async def test_three_deaths_in_a_row_set_a_skill_aside_until_its_folder_changes(
     skill = house.loader.skill("crashes")
     assert not skill.available
     assert "exited with status 7" in skill.reason
-    assert house.loader.tools() == ()
+    assert house.loader.tools == ()
     assert house.told == [("crashes", skill.reason)]
     house.drop("crashes", CRASHES + "\n")
     assert (await house.call("precise")).data == 2**100

@@ -49,7 +49,7 @@ def surroundings() -> dict:
 
 async def test_a_dropped_folders_tools_run_with_their_types_in_a_process_of_its_own(house: House) -> None:
     house.drop("planner", TYPED, beside="SAID = 'hello'\n")
-    schema = house.loader.tools()[0].input_schema
+    schema = house.loader.tools[0].input_schema
     assert schema["properties"]["size"] == {"type": "string", "enum": ["small", "large"], "default": "small"}
     assert schema["required"] == ["day"]
     result = await house.call("plan", day="2026-11-21", tags=["a"])
@@ -210,6 +210,6 @@ async def test_what_the_text_says_is_a_tool_can_be_called_whatever_its_decorator
     house: House, code: str, names: list[str]
 ) -> None:
     house.drop("adder", code)
-    assert [tool.name for tool in house.loader.tools()] == names
+    assert [tool.name for tool in house.loader.tools] == names
     assert [(await house.call(name, n=1)).data for name in names] == [2] * len(names)
     assert [(await house.call(name, n=1, m=1)).code for name in names] == ["BAD_REQUEST"] * len(names)
