@@ -78,10 +78,6 @@ class Installs:
         """Empty the quarantine of what is a week old and in none of these subjects of questions. Blocks."""
         discard_old(self.data_dir, now - QUARANTINE_SECONDS, asked_about)
 
-    async def close(self) -> None:
-        """End a fetch of the registry that is under way."""
-        await self.servers.directory.close()
-
 
 def build_installs(
     settings: Settings,
@@ -136,8 +132,6 @@ def _answered(
 
 
 class _ChatInstalls(Generic[InstallerT]):
-    """Asks about what an installer proposes."""
-
     def __init__(self, installer: InstallerT, writer: CardWriter) -> None:
         self.installer = installer
         self._writer = writer
@@ -205,8 +199,15 @@ class SkillInstalls(_ChatInstalls[SkillInstaller]):
     async def refuse_foreign_address(self, arguments: Mapping[str, JSON], context: ToolContext) -> None:
         """Refuse an address that the person did not write, before anything is fetched."""
         address = str(arguments.get("url", ""))
-        if not is_written_in(address, context.own_words):
-            raise Refused(sentences.not_written_by_them(context.language, address))
+        if not is_written_in(address, context.own_words):  # another's text, or the model, brought it
+            said = say(
+                context.language,
+                "I fetch skills only from addresses that you write to me yourself. Send me this one if you "
+                "want it: {address}",
+                address=visible(address),
+            )
+            hint = "tell the person, and do not try another address on your own"
+            raise Refused(ToolResult.failure("BAD_REQUEST", said, hint))
 
 
 class ServerInstalls(_ChatInstalls[ServerInstaller]):
@@ -398,13 +399,26 @@ class ServerInstalls(_ChatInstalls[ServerInstaller]):
         known = {one.name: one for one in await asyncio.to_thread(records, self.installer.data_dir)}
         if record := known.get(resolve_local(name, known)):
             return record
-        raise Refused(sentences.not_installed(language, self._known(name, language).name))
+        known_as = self._known(name, language).name
+        said = say(
+            language,
+            "The server {name} was not installed from a chat: it stands in your own file or belongs to a "
+            "skill. In a shell: {command}",
+            name=quoted(known_as),
+            command=f"{program()} mcp remove {visible(known_as)}",
+        )
+        raise Refused(ToolResult.failure("UNAVAILABLE", said))
 
     def _known(self, name: str, language: str) -> ServerState:
         if state := self._state(name):
             return state
-        known = ", ".join(state.name for state in self._servers.states())
-        raise Refused(sentences.unknown_here(language, name, known))
+        said = say(language, "There are no MCP servers here yet.")
+        if known := ", ".join(state.name for state in self._servers.states()):
+            named = quoted(name[: sentences.LONGEST_NAME])
+            said = say(
+                language, "There is no server {name} here. There are: {known}", name=named, known=known
+            )
+        raise Refused(ToolResult.failure("SERVER_NOT_FOUND", said))
 
 
 def _consent(context: ToolContext, command: str, address: str = "") -> Approval:

@@ -89,7 +89,12 @@ class Directory:
         """
         await self._bring_mirror()
         listed = await asyncio.to_thread(self._found, words, limit)
-        also = await self._hosted(words)
+        also: list[Entry] = []
+        try:
+            if self._smithery is not None:
+                also = await self._smithery.search(words[:WORDS_CHARACTERS])
+        except RegistryError as error:  # which takes nothing from the registry's answer
+            log.warning("Smithery is left out: %s", error)
         return [*listed[: limit - len(also)], *also]
 
     async def nearest_topics(self, said: str, language: str) -> list[str]:
@@ -122,14 +127,6 @@ class Directory:
         if entry is not None and entry.name == name:
             return entry
         return await self._smithery.get(name) if self._smithery is not None else None
-
-    async def _hosted(self, words: str) -> list[Entry]:
-        """Search Smithery, whose failure takes nothing from the registry's answer."""
-        try:
-            return await self._smithery.search(words[:WORDS_CHARACTERS]) if self._smithery else []
-        except RegistryError as error:
-            log.warning("Smithery is left out: %s", error)
-            return []
 
     async def _bring_mirror(self) -> None:
         synced_at = await self.synced_at()

@@ -19,7 +19,7 @@ from app.tools.result import fetch_code
 
 _SHORT = 160  # characters of a description in a list
 _MAX_NAMED = 6  # tools that are named one by one
-_MAX_NAME = 100
+LONGEST_NAME = 100
 
 
 def refusal(language: str, error: RecadoError) -> ToolResult:
@@ -54,22 +54,9 @@ def needs_folder(language: str, name: str, folders: Sequence[str]) -> ToolResult
     return ToolResult.failure("NEEDS_FOLDER", "\n".join(lines))
 
 
-def not_written_by_them(language: str, address: str) -> ToolResult:
-    """Refuse an address that another person's text, or the model, brought into the conversation."""
-    said = say(
-        language,
-        "I fetch skills only from addresses that you write to me yourself. Send me this one if you want it: "
-        "{address}",
-        address=visible(address),
-    )
-    return ToolResult.failure(
-        "BAD_REQUEST", said, "tell the person, and do not try another address on your own"
-    )
-
-
 def not_found(language: str, name: str, topics: Sequence[str]) -> ToolResult:
     """Say that the registry has no such server, and what it has servers for; commands are never taken."""
-    said = say(language, "I found no server like {name} in the registry.", name=quoted(name[:_MAX_NAME]))
+    said = say(language, "I found no server like {name} in the registry.", name=quoted(name[:LONGEST_NAME]))
     if topics:
         listed = ", ".join(topics)
         said += " " + say(language, "There are servers for, among others: {topics}.", topics=listed)
@@ -79,28 +66,6 @@ def not_found(language: str, name: str, topics: Sequence[str]) -> ToolResult:
         "in a shell.",
     )
     return ToolResult.failure("SERVER_NOT_FOUND", said, hint)
-
-
-def unknown_here(language: str, name: str, known: str) -> ToolResult:
-    """Say that no server here has that name; `known` lists those that there are."""
-    if known:
-        named = quoted(name[:_MAX_NAME])
-        said = say(language, "There is no server {name} here. There are: {known}", name=named, known=known)
-    else:
-        said = say(language, "There are no MCP servers here yet.")
-    return ToolResult.failure("SERVER_NOT_FOUND", said)
-
-
-def not_installed(language: str, name: str) -> ToolResult:
-    """Refuse for a server of the operator's own file, or of a skill."""
-    said = say(
-        language,
-        "The server {name} was not installed from a chat: it stands in your own file or belongs to a skill. "
-        "In a shell: {command}",
-        name=quoted(name),
-        command=f"{program()} mcp remove {visible(name)}",
-    )
-    return ToolResult.failure("UNAVAILABLE", said)
 
 
 def reason_said(language: str, reason: Reason) -> str:
@@ -197,7 +162,6 @@ def _state(language: str, state: ServerState) -> Iterator[str]:
 
 
 def _trouble(language: str, state: ServerState) -> Iterator[str]:
-    """Say why it does not run, with the cure, and what is held back."""
     definition = state.definition
     missing = definition.missing if definition is not None else ()
     if missing:

@@ -133,7 +133,6 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
         return name or short_name(entry, taken | left_secrets)
 
     def _check_possible(self, plan: Plan) -> None:
-        """Raise `InstallError` for a plan that cannot be installed or run on this machine now."""
         if not plan.kind:
             return
         require_programs(plan.kind)
@@ -224,7 +223,6 @@ def _make_folders(*folders: Path) -> None:
 
 
 def _record(plan: Plan, approval: Approval, folder: Path, program: tuple[str, ...]) -> InstalledServer:
-    """Return the record of a package in `folder` that `program` starts, or of a remote server."""
     try:
         sha256 = digest(folder) if program else ""
     except PackageTreeError as error:
