@@ -152,7 +152,6 @@ class Conversation:
                 return line
 
     async def _answered(self) -> bool:
-        """Wait until no typed line is open any more, at most `patience` seconds."""
         try:
             async with asyncio.timeout(self._patience):
                 while True:

@@ -12,7 +12,6 @@ from app.cli.output import FAILED, command_settings, group, show
 from app.errors import ConfigurationError, StoreError
 from app.i18n import program
 from app.ops.finding import Finding, fail, line, ok
-from app.settings import Settings
 from app.store.database import Connection, Location, engine_of, exists, scalar
 from app.store.migrations import UNFINISHED, migrations, tables
 from app.store.moving import move as move_rows
@@ -31,29 +30,24 @@ def move(
     The server must be stopped. A move that was cut off goes on with the same command.
     """
     settings = command_settings()
-    source, moved = settings.database, _moved_to(settings, to)
-    if moved.database == source:
-        raise StoreError("both are the same database")
-    read_records(source, _step)
-    with opening(source), opening(moved.database):
-        move_rows(source, moved.database, show)
-    address = re.sub(r"(://[^:@/]*):[^@/]+@", r"\1:PASSWORD@", moved.database_url)
-    hidden = " (with the password in place of PASSWORD)" if "PASSWORD@" in address else ""
-    show(
-        f"\nEverything is in {shown(moved.database)} now. Write into .env{hidden}, then start the server:\n"
-        f"DATABASE_URL={address}\nDATA_DIR={settings.data_dir.absolute()}\n"
-        f"{shown(source)} was left as it is: keep it as a backup, and let no server run on it."
-    )
-
-
-def _moved_to(settings: Settings, to: str) -> Settings:
     url = to if "://" in to or to.startswith("postgres") else f"sqlite:///{Path(to).expanduser().absolute()}"
     moved = settings.model_copy(update={"database_url": url})
     try:
-        _ = moved.database
+        source, target = settings.database, moved.database
     except ValueError as error:
         raise ConfigurationError(str(error).replace("DATABASE_URL", "--to")) from None
-    return moved
+    if target == source:
+        raise StoreError("both are the same database")
+    read_records(source, _step)
+    with opening(source), opening(target):
+        move_rows(source, target, show)
+    address = re.sub(r"(://[^:@/]*):[^@/]+@", r"\1:PASSWORD@", url)
+    hidden = " (with the password in place of PASSWORD)" if "PASSWORD@" in address else ""
+    show(
+        f"\nEverything is in {shown(target)} now. Write into .env{hidden}, then start the server:\n"
+        f"DATABASE_URL={address}\nDATA_DIR={settings.data_dir.absolute()}\n"
+        f"{shown(source)} was left as it is: keep it as a backup, and let no server run on it."
+    )
 
 
 @db_commands.command()
@@ -106,7 +100,6 @@ def _findings(conn: Connection, location: Location) -> Iterator[Finding]:
 
 
 def _references(conn: Connection, cure: str) -> Iterator[Finding]:
-    """Yield a finding for each kind of broken reference, or the number of rows if there is none."""
     rows = lost = 0
     for table in tables():
         rows += scalar(conn, f"SELECT count(*) FROM {table.name}")

@@ -135,7 +135,6 @@ def _backup(settings: Settings) -> Settings:
 
 
 def _ask(settings: Settings, names: Sequence[str]) -> dict[str, str]:
-    """Ask for settings; one that the environment gives is only named."""
     given, fixed = {}, parts.fixed(settings)
     for name in names:
         title, is_hidden = str(parts.TITLES[name]), parts.is_secret(name)
@@ -166,7 +165,6 @@ def _checked(name: str, value: str) -> str:
 
 
 def _save(settings: Settings, given: dict[str, str]) -> Settings:
-    """Keep settings, and have a running server start anew with them."""
     changed, server = parts.keep(settings, given), find_server(settings.data_dir)
     if server is not None:
         server.ask("setup/save", {"given": given})

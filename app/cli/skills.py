@@ -152,7 +152,6 @@ def skills_add(
 
 
 def _add_packages(settings: Settings, skill: Skill, *, asks: bool) -> list[str]:
-    """Install the packages that a folder's scripts name, after a yes; return what to tell."""
     wanted = packages_wanted(skill.scripts, settings.data_dir)
     if not wanted:
         return []

@@ -191,7 +191,6 @@ class HostedProcess:
                 self._process.kill()
 
     async def _end_at_limit(self) -> None:
-        """End the program when it and all below it have more than `MOST_THREADS` threads."""
         while self._process.returncode is None:
             if await asyncio.to_thread(threads_below, self._process.pid) > MOST_THREADS:
                 self.printed.add(f"it started more than {MOST_THREADS} threads\n".encode())
