@@ -2,12 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import yaml
 
 from app.messages import JSON
 from app.people import Person
 from app.store.journal import Tokens
 from app.store.turn_state import Exchange
+
+PROMPTS: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_name("prompts.yaml").read_text("utf-8"))
 
 
 @dataclass(frozen=True, slots=True)
