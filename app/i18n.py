@@ -7,7 +7,7 @@ import shlex
 import shutil
 import sys
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -60,6 +60,39 @@ def said(text: object, language: str) -> str:
     return say(language, text.message, **values)
 
 
+def joined(texts: Iterable[str]) -> str:
+    """Return sentences as one, "" for none."""
+    first, *others = list(texts) or [""]
+    for other in others:
+        first = lazy("{fact}; {reason}", fact=first, reason=other)
+    return first
+
+
+def change_values(text: str, change: Callable[[str], str]) -> str:
+    """Return a lazy sentence with other values, any other text changed as a whole."""
+    if not isinstance(text, LazyText):
+        return change(text)
+    values = {
+        name: change_values(value, change) if isinstance(value, str) else value
+        for name, value in text.values.items()
+    }
+    return lazy(text.message, **values)
+
+
+def to_json(text: object) -> object:
+    """Return what is kept of a lazy sentence, so that it can be said later too; any other value as it is."""
+    if not isinstance(text, LazyText):
+        return text
+    return {"message": text.message, "values": {name: to_json(one) for name, one in text.values.items()}}
+
+
+def from_json(kept: object) -> Any:
+    """Return the sentence of which `to_json` was kept."""
+    if not isinstance(kept, dict):
+        return kept
+    return lazy(kept["message"], **{name: from_json(one) for name, one in kept["values"].items()})
+
+
 @cache
 def program() -> str:
     """Return the command that runs this program in a shell here: as it was started.
@@ -68,7 +101,7 @@ def program() -> str:
     """
     started, found = sys.argv[0], shutil.which("recado")
     usual = "recado"
-    if started.endswith("__main__.py"):
+    if started.endswith("/app/__main__.py"):
         usual = f"{shlex.quote(sys.executable)} -m app"
     elif started.endswith("/recado") and os.path.realpath(started) != os.path.realpath(found or ""):
         usual = shlex.quote(started)

@@ -11,6 +11,7 @@ from app.channels.access import AccessPolicy
 from app.channels.terminal import typed_line
 from app.channels.whatsapp.errors import THEN
 from app.channels.whatsapp.payloads import Webhook
+from app.i18n import lazy
 from app.messages import Unreadable, Wakeable
 from app.ops.metrics import Metrics
 from app.phones import mask
@@ -117,7 +118,9 @@ def _receive(
     taken.notices |= {effect.person_id for effect in taken.applied}  # their sends may go on
     for effect in taken.applied:
         if effect.error and not effect.again:
-            text = f"WhatsApp could not deliver a message: {effect.code} {effect.error}"
+            text = lazy(
+                "WhatsApp could not deliver a message: {error}", error=f"{effect.code} {effect.error}"
+            )
             kind = (
                 "send" if THEN.get(effect.code) == "hold" else "undelivered"
             )  # with the former all others fail too

@@ -10,7 +10,7 @@ import structlog
 
 from app.assistant import Assistant
 from app.errors import RecadoError
-from app.i18n import say
+from app.i18n import said, say
 from app.installs.chat import START_SECONDS
 from app.installs.pipeline import Approval
 from app.installs.sentences import installed_text, refusal
@@ -92,6 +92,6 @@ class Installing:
 
 
 def in_words(language: str, error: RecadoError) -> str:
-    """Return an error of an install in words for a person, with its detail in English."""
+    """Return an error of an install in words for a person, with its detail."""
     told = refusal(language, error)
-    return f"{told.error.message if told.error else error} ({visible(str(error))})"
+    return f"{told.error.message if told.error else error} ({visible(said(error.told, language))})"

@@ -8,7 +8,7 @@ from app.cli.database import read_records, shown
 from app.cli.output import moment
 from app.cli.people import incomplete, listed_people, may_talk, owns, realm_of, without_answered
 from app.errors import StoreError
-from app.i18n import lazy
+from app.i18n import LazyText, lazy
 from app.ops.finding import Finding, fail, ok, warn
 from app.phones import canonical
 from app.settings import Settings
@@ -80,11 +80,11 @@ def check_alerts(settings: Settings) -> Iterator[Finding]:
 
 
 def _alert_words(alert: Alert) -> tuple[str, str]:
-    """Return an alert's fact and its cure; the text of a failed send ends with one."""
+    """Return an alert's fact and its cure; the text of a failed send has one."""
     known = _CURES.get(alert.code.rpartition(":")[2], "")
-    if alert.text.startswith("sending failed"):
-        fact, _, cure = alert.text.rpartition("; ")
-        return fact, known or cure
+    if isinstance(alert.text, LazyText) and "cure" in alert.text.values:
+        values = alert.text.values
+        return lazy("sending failed with {detail}", detail=values["detail"]), known or str(values["cure"])
     return alert.text, known
 
 

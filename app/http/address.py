@@ -10,6 +10,7 @@ from typing import Literal
 from urllib.parse import quote, urljoin, urlsplit
 
 from app.errors import RecadoError
+from app.i18n import lazy
 
 ADDRESS_CHARACTERS = 4096
 NAME_CHARACTERS = 253
@@ -68,7 +69,7 @@ class FetchError(RecadoError):
 
 
 def too_large(limit: int) -> FetchError:
-    return FetchError("TOO_LARGE", f"the answer has more than {limit} bytes")
+    return FetchError("TOO_LARGE", lazy("the answer has more than {limit} bytes", limit=limit))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +85,22 @@ class Address:
     def parse(cls, text: str) -> "Address":
         """Raises FetchError BAD_ADDRESS where it is none that we would ask."""
         if len(text) > ADDRESS_CHARACTERS:
-            raise FetchError("BAD_ADDRESS", f"an address has at most {ADDRESS_CHARACTERS} characters")
+            raise FetchError(
+                "BAD_ADDRESS", lazy("an address has at most {n} characters", n=ADDRESS_CHARACTERS)
+            )
         if not text.isprintable() or " " in text or "\\" in text:
-            raise FetchError("BAD_ADDRESS", "the address holds spaces, backslashes or hidden characters")
+            raise FetchError(
+                "BAD_ADDRESS", lazy("the address holds spaces, backslashes or hidden characters")
+            )
         if text.partition(":")[0].lower() not in PORTS:
-            raise FetchError("BAD_ADDRESS", "only http and https addresses are fetched")
+            raise FetchError("BAD_ADDRESS", lazy("only http and https addresses are fetched"))
         try:
             parts = urlsplit(text)
             port, host = parts.port, _host(parts.hostname or "", bracketed="[" in parts.netloc)
         except (ValueError, OSError) as error:
-            raise FetchError("BAD_ADDRESS", "the address cannot be read") from error
+            raise FetchError("BAD_ADDRESS", lazy("the address cannot be read")) from error
         if "@" in parts.netloc:
-            raise FetchError("BAD_ADDRESS", "an address with a user's name or password is not fetched")
+            raise FetchError("BAD_ADDRESS", lazy("an address with a user's name or password is not fetched"))
         query = f"?{quote(parts.query, safe=_KEPT)}" if parts.query else ""
         path = quote(parts.path or "/", safe=_KEPT.replace("?", ""))
         return cls(parts.scheme, host, PORTS[parts.scheme] if port is None else port, path + query)
@@ -105,9 +110,9 @@ class Address:
         try:
             onward = Address.parse(urljoin(self.url, location.strip().replace(" ", "%20")))
         except ValueError as error:
-            raise FetchError("BAD_ADDRESS", "the address of a redirect cannot be read") from error
+            raise FetchError("BAD_ADDRESS", lazy("the address of a redirect cannot be read")) from error
         if self.scheme == "https" and onward.scheme == "http":
-            raise FetchError("BAD_REDIRECT", "the site leads from https to http")
+            raise FetchError("BAD_REDIRECT", lazy("the site leads from https to http"))
         return onward
 
     @property

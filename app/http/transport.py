@@ -20,6 +20,7 @@ import orjson
 
 from app import __version__
 from app.http.address import PORTS, Address, FetchError, Origin, is_public, too_large, unmapped
+from app.i18n import lazy
 from app.messages import JSON
 
 CONNECT_SECONDS = 10.0
@@ -154,7 +155,7 @@ class Transport:
                         sent, is_trusted = {"Accept": accept}, False
                     self._admit(onward, hosts, is_trusted)
                     address = onward
-                raise FetchError("BAD_REDIRECT", f"the site leads on more than {REDIRECTS} times")
+                raise FetchError("BAD_REDIRECT", lazy("the site leads on more than {n} times", n=REDIRECTS))
 
     def _request(
         self, address: Address, is_trusted: bool, headers: Mapping[str, str], body: bytes | None
@@ -174,13 +175,16 @@ class Transport:
         """Raise FetchError for an address that is refused before its name is resolved."""
         if hosts is not None and address.host not in hosts:
             named = ", ".join(sorted(hosts)) or "none"
-            raise FetchError("BAD_ADDRESS", f"{address.host} is none of the hosts allowed here: {named}")
+            raise FetchError(
+                "BAD_ADDRESS",
+                lazy("{host} is none of the hosts allowed here: {named}", host=address.host, named=named),
+            )
         if is_trusted or (address.host, address.port) in self._allowed:
             return
         if address.port not in PORTS.values() and address.port < 1024:  # mail, shells, name servers
-            raise FetchError("BAD_ADDRESS", "of the ports below 1024 only 80 and 443 are used")
+            raise FetchError("BAD_ADDRESS", lazy("of the ports below 1024 only 80 and 443 are used"))
         if address.ip is not None and not is_public(address.ip):
-            raise FetchError("NOT_PUBLIC", "the address is not on the public internet")
+            raise FetchError("NOT_PUBLIC", lazy("the address is not on the public internet"))
 
     def _pool(self, is_trusted: bool) -> httpcore2.AsyncConnectionPool:
         if is_trusted not in self._pools:
@@ -207,9 +211,11 @@ async def addresses_of(resolve: Resolve, host: str, port: int, *, is_allowed: bo
     except OSError:
         found = []
     if not found:
-        raise FetchError("NO_SUCH_HOST", "no machine of that name was found")
+        raise FetchError("NO_SUCH_HOST", lazy("no machine of that name was found"))
     if not is_allowed and not all(map(is_public, found)):
-        raise FetchError("NOT_PUBLIC", "the name leads to an address that is not on the public internet")
+        raise FetchError(
+            "NOT_PUBLIC", lazy("the name leads to an address that is not on the public internet")
+        )
     return list(dict.fromkeys(map(str, found)))
 
 
@@ -263,12 +269,14 @@ def _as_fetch_errors(seconds: float) -> Iterator[None]:
         yield
     except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
         if any(isinstance(cause, ssl.SSLError) for cause in error.args):
-            raise FetchError("BAD_CERTIFICATE", "the site cannot prove that it is the one named") from error
-        raise FetchError("NO_CONNECTION", "the site takes no connection") from error
+            raise FetchError(
+                "BAD_CERTIFICATE", lazy("the site cannot prove that it is the one named")
+            ) from error
+        raise FetchError("NO_CONNECTION", lazy("the site takes no connection")) from error
     except TimeoutError as error:
-        raise FetchError("TIMED_OUT", f"the site was not done within {seconds:g} s") from error
+        raise FetchError("TIMED_OUT", lazy("the site was not done within {n} s", n=f"{seconds:g}")) from error
     except _BROKEN as error:
-        raise FetchError("BAD_ANSWER", "what the site answers is broken or not HTTP") from error
+        raise FetchError("BAD_ANSWER", lazy("what the site answers is broken or not HTTP")) from error
 
 
 async def _whole(address: Address, response: httpcore2.Response, limit: int) -> Fetched:
@@ -294,16 +302,16 @@ def unpacked(body: bytes, encoding: str, limit: int) -> bytes:
     if not body or encoding in ("", "identity"):
         return body
     if encoding not in ("gzip", "x-gzip"):
-        raise FetchError("BAD_ANSWER", "the answer comes in an encoding that was not asked for")
+        raise FetchError("BAD_ANSWER", lazy("the answer comes in an encoding that was not asked for"))
     inflater = zlib.decompressobj(zlib.MAX_WBITS + 16)
     try:
         made = inflater.decompress(body, limit + 1)
     except zlib.error as error:
-        raise FetchError("BAD_ANSWER", "the answer cannot be unpacked") from error
+        raise FetchError("BAD_ANSWER", lazy("the answer cannot be unpacked")) from error
     if len(made) > limit:
         raise too_large(limit)
     if not inflater.eof or inflater.unused_data:
-        raise FetchError("BAD_ANSWER", "the answer broke off, or goes on after its end")
+        raise FetchError("BAD_ANSWER", lazy("the answer broke off, or goes on after its end"))
     return made
 
 

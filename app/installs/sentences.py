@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from app.errors import RecadoError
 from app.http.address import FetchError
-from app.i18n import program, say, say_plural
+from app.i18n import program, said, say, say_plural
 from app.installs.card_text import kind_names
 from app.installs.cards import quoted
 from app.installs.entries import Entry, Reason
@@ -173,7 +173,7 @@ def _trouble(language: str, state: ServerState) -> Iterator[str]:
     elif NEEDS_SIGN_IN in state.reason:
         yield say(language, "It needs a sign-in, which I do not support yet.")
     elif state.phase not in ("ready", "off") and state.reason:
-        yield say(language, "It does not run: {reason}", reason=quoted(state.reason))
+        yield say(language, "It does not run: {reason}", reason=quoted(said(state.reason, language)))
     if state.held_back:
         yield say_plural(
             language,

@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from app import __version__
 from app.errors import first_fault
+from app.i18n import lazy
 from app.mcp.adapter import MAX_NAME, why_unusable
 from app.mcp.definitions import ServerDefinition
 from app.mcp.pins import PINNED
@@ -91,7 +92,7 @@ async def _open(
             async with asyncio.timeout(_DISCOVER_SECONDS if newest and not program else None):
                 await (session.discover() if newest else session.initialize())
         except TimeoutError:
-            raise Unreachable("it does not answer") from None
+            raise Unreachable(lazy("it does not answer")) from None
         except (MCPError, RuntimeError, ValidationError) as error:
             raise Unreachable(await link.end_reason() or _describe(error)) from error
     except BaseException:

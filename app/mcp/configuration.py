@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from app.i18n import lazy
 from app.mcp import installed
 from app.mcp.definitions import LONGEST_NAME, ServerDefinition, ServerState, is_server_name, parse_entry
 from app.mcp.files import MappingError, SecretError, Secrets, read_mapping
@@ -115,7 +116,7 @@ class Configuration:
             return parse_entry(name, entry, ChainMap(own, self._environment))
         record = installed.read(self._data_dir, name)
         if record is None:
-            fault = "the record of what was approved cannot be read; remove it and install it again"
+            fault = lazy("the record of what was approved cannot be read; remove it and install it again")
             return ServerDefinition(name, "installed", audience="owners", fault=fault)
         if installed.agrees(record, entry):
             return installed.to_definition(record, own, entry)
@@ -134,16 +135,17 @@ class Configuration:
             try:
                 entries = file.entries()
             except MappingError as error:
-                faults.append(f"skill {file.skill}: {error}")
+                faults.append(lazy("skill {name}: {reason}", name=file.skill, reason=error.told))
                 continue
             for name, entry in entries:
                 server = file.server_name(name, found)
                 if isinstance(entry, dict) and "registry" in entry:
                     continue  # its card names it; nothing is installed by itself
                 if server in found:
-                    faults.append(
-                        f"skill {file.skill}: its server {name} is left out: there is another {server}"
+                    why = lazy(
+                        "its server {name} is left out: there is another {other}", name=name, other=server
                     )
+                    faults.append(lazy("skill {name}: {reason}", name=file.skill, reason=why))
                 else:
                     found[server] = self._of_skill(file, server, entry)
 

@@ -12,6 +12,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, StrictBool
 
 from app.errors import RecadoError, first_fault
 from app.http.address import Address, FetchError
+from app.i18n import lazy
 from app.messages import JSON
 from app.people import Audience
 from app.processes.sandbox import Grants, Program
@@ -25,10 +26,10 @@ Origin = Literal["operator", "installed", "skill"]
 Phase = Literal["off", "starting", "ready", "waiting", "broken", "faulty", "stopped"]
 
 # In the reason of a server that runs elsewhere.
-NEEDS_SIGN_IN = "it needs a sign-in, which is not supported yet"
+NEEDS_SIGN_IN = lazy("it needs a sign-in, which is not supported yet")
 
 LONGEST_NAME = 41
-NAME_RULE = f"letters, digits, - and _, at most {LONGEST_NAME}, the first a letter or digit"
+NAME_RULE = lazy("letters, digits, - and _, at most {n}, the first a letter or digit", n=LONGEST_NAME)
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{LONGEST_NAME - 1}}}")
 # Commands that fetch a program before they run it, alone or with their first argument.
 _FETCHING_COMMANDS = frozenset(
@@ -116,7 +117,7 @@ def state_at_rest(definition: ServerDefinition) -> ServerState | None:
     if not definition.enabled:
         return ServerState(name, "off", "", definition)
     if definition.missing and not reason:
-        reason = f"it needs what nobody gave: {', '.join(definition.missing)}"
+        reason = lazy("it needs what nobody gave: {names}", names=", ".join(definition.missing))
     return ServerState(name, "faulty", reason, definition) if reason else None
 
 
@@ -173,12 +174,17 @@ class Template:
     def _value(self, reference: re.Match[str]) -> str:
         variable = _VARIABLE.fullmatch(reference[1])
         if variable is None:
-            raise EntryError(f"{reference[0]} is no variable; write ${{NAME}} or ${{NAME:-default}}")
+            told = lazy("{text} is no variable; write ${{NAME}} or ${{NAME:-default}}", text=reference[0])
+            raise EntryError(told)
         name, default = variable.groups()
         if is_own(name):
             raise EntryError(
-                f"${{{name}}} is a setting of this assistant, which no server is given; use another name, "
-                f"such as ${{SERVER_{name.upper()}}}"
+                lazy(
+                    "{name} is a setting of this assistant, which no server is given; "
+                    "use another name, such as {other}",
+                    name=f"${{{name}}}",
+                    other=f"${{SERVER_{name.upper()}}}",
+                )
             )
         if value := self._values.get(name):
             self.given[name] = value
@@ -249,15 +255,15 @@ def parse_entry(
     """
     try:
         if not is_server_name(name):
-            raise EntryError(f"its name cannot be used: {NAME_RULE}; rename it")
+            raise EntryError(lazy("its name cannot be used: {rule}; rename it", rule=NAME_RULE))
         if not isinstance(entry, dict):
-            raise EntryError('it is no object; write {"command": …, "args": […]} or {"url": …}')
+            raise EntryError(lazy('it is no object; write {{"command": …, "args": […]}} or {{"url": …}}'))
         read = _Entry.model_validate({key: value for key, value in entry.items() if value is not None})
         return _filled(name, read, Template(values), origin, folder)
     except ValidationError as error:  # its own text would show values, which may be secrets
         fault = first_fault(error)
     except EntryError as error:
-        fault = str(error)
+        fault = error.told
     off = isinstance(entry, dict) and (entry.get("enabled") is False or entry.get("disabled") is True)
     shown = shortened(name, 100) or "(no name)"
     return ServerDefinition(shown, origin, enabled=not off, audience="owners", fault=fault)
@@ -302,17 +308,19 @@ def _check(
 ) -> None:
     """Raise EntryError for what cannot be started. Addresses and headers may be secrets and are not shown."""
     if bool(command) == bool(url):
-        both = "both" if command else "neither"
-        raise EntryError(f'it has {both} of "command" (a program here) and "url" (a server elsewhere)')
+        raise EntryError(lazy('give it one of "command" (a program here) and "url" (a server elsewhere)'))
     if any(character.isspace() for character in command) and not Path(command).exists():
-        raise EntryError('"command" is the program alone; its arguments belong into "args"')
+        raise EntryError(lazy('"command" is the program alone; its arguments belong into "args"'))
     if entry.type.lower() == "sse":
-        raise EntryError("the transport SSE is not spoken; look for the server's streamable HTTP address")
+        raise EntryError(
+            lazy("the transport SSE is not spoken; look for the server's streamable HTTP address")
+        )
     for name, value in headers:
         if not (value.isascii() and value.isprintable()):
-            raise EntryError(f"headers: the value of {name} holds line breaks or letters beyond ASCII")
+            fault = lazy("headers: the value of {name} holds line breaks or letters beyond ASCII", name=name)
+            raise EntryError(fault)
     if url and is_whole:
         try:
             Address.parse(url)
         except FetchError as error:
-            raise EntryError(f'"url" cannot be used: {error}') from error
+            raise EntryError(lazy('"url" cannot be used: {error}', error=error.told)) from error

@@ -12,6 +12,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from app.errors import RecadoError
+from app.i18n import lazy
 from app.mcp.definitions import ServerDefinition, is_server_name, parse_entry
 from app.messages import JSON
 from app.people import Audience
@@ -164,8 +165,8 @@ def integrity_fault(place: str, sha256: str) -> str:
         if digest(Path(place)) == sha256:
             return ""
     except (OSError, PackageTreeError) as error:
-        return f"{place} cannot be read: {error}; install the server again"
-    return f"{place} was changed since it was installed; install the server again"
+        return lazy("{path} cannot be read: {error}; install the server again", path=place, error=str(error))
+    return lazy("{path} was changed since it was installed; install the server again", path=place)
 
 
 def check_room(folder: Path) -> None:

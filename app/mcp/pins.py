@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
+from app.i18n import lazy
 from app.mcp.definitions import HeldBack, ServerState
 from app.messages import JSON
 from app.security import write_private
@@ -104,8 +105,12 @@ class Pins:
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
-            why = f"{error.error_count()} faults" if isinstance(error, ValidationError) else error
-            self.fault = f"{self._path} cannot be read, so no tool in it is approved: {why}"
+            why = f"{error.error_count()} faults" if isinstance(error, ValidationError) else str(error)
+            self.fault = lazy(
+                "{path} cannot be read, so no tool in it is approved: {reason}",
+                path=str(self._path),
+                reason=why,
+            )
             return None
 
     def _write(self, definitions: Mapping[str, Definition]) -> None:

@@ -12,6 +12,7 @@ from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
 from app import __version__
 from app.http.address import PORTS, FetchError
 from app.http.transport import Resolve, addresses_of, system_resolve
+from app.i18n import lazy
 from app.mcp.definitions import NEEDS_SIGN_IN, ServerDefinition
 from app.mcp.wire import BROKEN, MESSAGE_BYTES, NOT_SENT, TOO_LONG, RateLimiter, ServerLink, Unreachable
 
@@ -45,7 +46,7 @@ async def open_remote(definition: ServerDefinition) -> AsyncIterator[ServerLink]
         _, others = group.split((httpx2.HTTPError, OSError))
         if others is not None:
             raise
-        raise Unreachable(transport.link.fault or "its connection broke") from group
+        raise Unreachable(transport.link.fault or lazy("its connection broke")) from group
 
 
 class _LimitedBody(httpx2.AsyncByteStream):
@@ -81,11 +82,13 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         try:
             return await self._send(request)
         except FetchError as error:
-            return self._not_sent(str(error))
+            return self._not_sent(error.told)
         except (httpx2.ConnectError, httpx2.ConnectTimeout):
-            return self._not_sent("nobody takes a connection at its address")
+            return self._not_sent(lazy("nobody takes a connection at its address"))
         except httpx2.TransportError as error:
-            return self._error(BROKEN, f"the connection broke: {error or type(error).__name__}")
+            return self._error(
+                BROKEN, lazy("the connection broke: {error}", error=str(error) or type(error).__name__)
+            )
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -98,14 +101,14 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         response = await self._inner.handle_async_request(request)
         if response.status_code == 404 and had_session and request.method != "GET":
             await response.aclose()
-            return self._not_sent("it has forgotten the session")
+            return self._not_sent(lazy("it has forgotten the session"))
         if response.status_code >= 400 and request.method == "POST":
-            self.link.fault = f"it answers with status {response.status_code}"
+            self.link.fault = lazy("it answers with status {status}", status=response.status_code)
             if response.status_code == 401 and "authorization" not in request.headers:
-                self.link.fault = f"{NEEDS_SIGN_IN}: it answers with status 401"
+                self.link.fault = lazy("{fact}: {reason}", fact=NEEDS_SIGN_IN, reason=self.link.fault)
         if response.headers.get("Content-Encoding", "identity") != "identity":
             await response.aclose()
-            return self._error(BROKEN, "it compresses its answers although nobody asked for it")
+            return self._error(BROKEN, lazy("it compresses its answers although nobody asked for it"))
         if response.is_redirect:  # the SDK would read all of its body
             await response.aclose()
             return httpx2.Response(response.status_code, headers=_headers(response))
@@ -129,7 +132,9 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             async for piece in cast("httpx2.AsyncByteStream", response.stream):
                 body += piece
                 if len(body) > MESSAGE_BYTES:
-                    return self._error(TOO_LONG, f"its answer has more than {MESSAGE_BYTES // 1024**2} MiB")
+                    return self._error(
+                        TOO_LONG, lazy("its answer has more than {n} MiB", n=MESSAGE_BYTES // 1024**2)
+                    )
         finally:
             with suppress(httpx2.TransportError):
                 await response.aclose()

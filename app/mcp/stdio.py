@@ -14,6 +14,7 @@ from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
+from app.i18n import lazy
 from app.mcp.definitions import ServerDefinition
 from app.mcp.wire import MESSAGE_BYTES, RateLimiter, ServerLink, Unreachable, Unstartable
 from app.messages import JSON
@@ -48,7 +49,7 @@ async def run_program(definition: ServerDefinition, sandbox: Sandbox) -> AsyncIt
     try:
         process = await HostedProcess.start(await _command(definition, sandbox))
     except (OSError, ValueError) as error:
-        raise Unreachable(f"its process could not be started: {error}") from error
+        raise Unreachable(lazy("its process could not be started: {error}", error=str(error))) from error
     link = StdioLink(definition, process)
     try:
         yield link
@@ -112,7 +113,7 @@ class StdioLink(ServerLink, ObjectReceiveStream[SessionMessage], ObjectSendStrea
         if cause and self._was_called:  # what it printed may be of any person's call
             log.info("a server's last words", server=self._definition.name, said=Private(cause))
             cause = ""
-        return ": ".join(part for part in (exited and f"it {exited}", cause) if part)
+        return lazy("{fact}: {reason}", fact=exited, reason=cause) if exited and cause else exited or cause
 
     async def receive(self) -> SessionMessage:
         """Return the next message. Raises EndOfStream once the output has ended."""
@@ -134,7 +135,7 @@ class StdioLink(ServerLink, ObjectReceiveStream[SessionMessage], ObjectSendStrea
                 return None
             self._begun += data
             if len(self._begun) > MESSAGE_BYTES:
-                self.fault = f"it wrote a message of more than {MESSAGE_BYTES // 1024**2} MiB"
+                self.fault = lazy("it wrote a message of more than {n} MiB", n=MESSAGE_BYTES // 1024**2)
         if self.fault:
             return None
         line = bytes(self._begun[:end])
@@ -144,7 +145,7 @@ class StdioLink(ServerLink, ObjectReceiveStream[SessionMessage], ObjectSendStrea
     async def send(self, item: SessionMessage) -> None:
         """Write a message. Raises BrokenResourceError if the server does not read any more."""
         if self._unread == MAX_UNREAD:
-            self.fault = "it does not read what it is sent"
+            self.fault = lazy("it does not read what it is sent")
             raise anyio.BrokenResourceError
         message = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
         self._was_called = self._was_called or message.get("method") == "tools/call"

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from app.errors import RecadoError
+from app.i18n import change_values, lazy
 from app.mcp.definitions import Phase, ServerDefinition, ServerState
 from app.mcp.pins import Comparison, Pins
 from app.mcp.results import error_result, to_result
@@ -77,7 +79,7 @@ class Supervisor:
             began = time.monotonic()
             error = await self._live()
             self.deaths = 1 if time.monotonic() - began > self._limits.lived else self.deaths + 1
-            why = show_reason(self.definition, str(error))
+            why = show_reason(self.definition, _told(error))
             log.warning("a server ended", server=self.definition.name, why=why, in_a_row=self.deaths)
             await asyncio.sleep(self._enter_pause(error, why))
 
@@ -143,7 +145,7 @@ class Supervisor:
             return self._limits.broken
         if self.deaths > len(self._limits.pauses):
             most = len(self._limits.pauses) + 1  # the same words after each start: they are told once
-            self._enter("broken", f"set aside after {most} failures in a row: {why}")
+            self._enter("broken", lazy("set aside after {n} failures in a row: {reason}", n=most, reason=why))
             return self._limits.broken
         self._enter("waiting", why)
         return self._limits.pauses[self.deaths - 1]
@@ -173,11 +175,11 @@ class Supervisor:
                     self.state = replace(self.state, revision=connection.revision)
                     await self._list(connection)
             except TimeoutError:
-                return Unreachable(f"it was not ready within {seconds:g} s")
+                return Unreachable(lazy("it was not ready within {n} s", n=f"{seconds:g}"))
             except (Unreachable, Refused) as error:
                 return error
             except ConnectionLost as error:
-                return Unreachable(await connection.link.end_reason() or str(error))
+                return Unreachable(await connection.link.end_reason() or error.told)
             self._connection = connection
             self.is_new = False
             self._enter("ready", self._pins.fault)
@@ -196,13 +198,13 @@ class Supervisor:
             await connection.changed.wait()
             if connection.link.ended.is_set():
                 await asyncio.sleep(_LAST_SECONDS)
-                return "its connection ended"
+                return lazy("its connection ended")
             connection.changed.clear()
             try:
                 async with asyncio.timeout(self._limits.connect):
                     await self._list(connection)
             except TimeoutError:
-                return "it does not answer any more"
+                return lazy("it does not answer any more")
             except (ConnectionLost, Refused, Unreachable) as error:
                 log.warning("tools not listed again", server=self.definition.name, error=own_words(error))
             else:
@@ -219,7 +221,8 @@ class Supervisor:
         try:
             self._pins.approve_first(listing.tools)
         except OSError as error:  # not kept, they would be approved once more
-            raise Unreachable(f"what it offers could not be kept: {error.strerror or error}") from error
+            why = error.strerror or str(error)
+            raise Unreachable(lazy("what it offers could not be kept: {reason}", reason=why)) from error
         return self._pins.compare(listing.tools)
 
     def _take(self, comparison: Comparison) -> None:
@@ -267,7 +270,15 @@ class Supervisor:
 
 def show_reason(definition: ServerDefinition, why: str) -> str:
     """Return a reason on one line, without the server's secrets."""
-    return visible(mask_text(definition.mask(why)[: _REASON_CHARACTERS * 2]))[:_REASON_CHARACTERS]
+
+    def clean(text: str) -> str:
+        return visible(mask_text(definition.mask(text)[: _REASON_CHARACTERS * 2]))[:_REASON_CHARACTERS]
+
+    return change_values(why, clean)
+
+
+def _told(error: Exception) -> str:
+    return error.told if isinstance(error, RecadoError) else str(error)
 
 
 def _unknown(tool: str, why: str) -> ToolResult:

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from typing import Literal
 
-from app.i18n import say, say_plural
+from app.i18n import lazy, say, say_plural
 from app.mcp.definitions import ServerState
 from app.mcp.pins import subject_of
 from app.messages import SAYS, Button, Outgoing, Wakeable
@@ -45,7 +45,7 @@ class AlertReporter:
         skill = folder.parent.name if is_installed_folder(self._data_dir, folder) else folder.name
         code, now = f"{alerts.ABOUT_SKILLS}{skill}:", time.time()
         if reason:
-            text = f"the skill {skill} is {reason}"
+            text = lazy("the skill {name}: {reason}", name=skill, reason=reason)
             await self._store.tx(lambda conn: alerts.raise_alert(conn, code, text, now))
         else:
             await self._store.tx(lambda conn: alerts.close_alerts(conn, code, now))
@@ -59,15 +59,13 @@ class AlertReporter:
         """Keep the alert; return the owners for whom a message was queued."""
         code = f"{alerts.ABOUT_SERVERS}{state.name}:"
         alerts.close_alerts(conn, code, now)
-        text = f"the MCP server {state.name}: "
-        event: _Event = "works"
+        event: _Event = "aside" if state.reason else "works"
+        reason = state.reason
         if state.held_back:
-            event = "held"
-            text += f"tools changed and wait to be approved: {', '.join(one.tool for one in state.held_back)}"
-        elif state.reason:
-            event = "aside"
-            text += state.reason
+            event, tools = "held", ", ".join(one.tool for one in state.held_back)
+            reason = lazy("tools changed and wait to be approved: {names}", names=tools)
         if event != "works":
+            text = lazy("the MCP server {name}: {reason}", name=state.name, reason=reason)
             alerts.raise_alert(conn, f"{code}{event}", text, now)
         if self._rules.realm == "terminal" or state.phase == "off":
             return []

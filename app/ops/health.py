@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 
 from app.errors import StoreError
 from app.http.dependencies import Guard
-from app.i18n import lazy
+from app.i18n import joined, lazy
 from app.messages import JSON
 from app.ops.metrics import OUTBOX_STATES, Metrics
 from app.store.billing import RateTable, usage
@@ -64,10 +64,7 @@ class Health:
         reasons += [told_as or part.failure for part, told_as in self._watched if part.failure]
         if not reasons:
             return {"status": "ok"}
-        reason, *others = dict.fromkeys(reasons)
-        for other in others:
-            reason = lazy("{fact}; {reason}", fact=reason, reason=other)
-        return {"status": "degraded", "reason": reason}
+        return {"status": "degraded", "reason": joined(dict.fromkeys(reasons))}
 
     async def metrics(self, metrics: Metrics, turns: Carrier) -> bytes:
         """Return the metrics with the lengths of the queues as they are now."""

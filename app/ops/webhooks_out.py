@@ -11,6 +11,7 @@ import structlog
 
 from app.http.address import FetchError, origins
 from app.http.transport import Transport
+from app.i18n import lazy
 from app.settings import OutboundWebhook
 from app.store import alerts, events
 from app.store.database import Database
@@ -73,7 +74,7 @@ class WebhooksOut:
             log.warning("an event was not taken", delivery=delivery.id, fault=fault)
             await self._store.tx(lambda conn: events.postpone(conn, delivery, due))
         else:
-            text = f"{delivery.url} took no event for three days: {fault}"
+            text = lazy("{url} took no event for three days: {fault}", url=delivery.url, fault=fault)
             await self._store.tx(lambda conn: alerts.raise_alert(conn, f"webhook:{delivery.url}", text, now))
             await self._store.tx(lambda conn: events.delivered(conn, delivery))
 
@@ -96,8 +97,8 @@ class WebhooksOut:
                 trusted=self._trusted,
             )
         except FetchError as error:
-            return str(error)
-        return "" if answer.ok else f"it answered {answer.status}"
+            return error.told
+        return "" if answer.ok else lazy("it answered {status}", status=answer.status)
 
 
 def signature(secret: str, id: str, stamp: str, body: str) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from app.i18n import lazy
 from app.processes.reaper import kill_below, threads_below
 
 # In `args`, stands for the number of the socket to the server, for a program that talks through it.
@@ -138,15 +139,15 @@ class HostedProcess:
 
     @property
     def exit_reason(self) -> str:
-        """Say how it ended, after "it" or "its process"; "" while it runs."""
+        """Say how it ended; "" while it runs."""
         code = self._process.returncode
         if code is None:
             return ""
         number = -code if code < 0 else code - 128
         try:
-            return f"was killed by {signal.Signals(number).name}"
+            return lazy("it was killed by {signal}", signal=signal.Signals(number).name)
         except ValueError:
-            return f"exited with status {code}"
+            return lazy("it exited with status {code}", code=code)
 
     async def wait(self, seconds: float = END_SECONDS) -> bool:
         """Wait until it has ended and all that it printed is read; False where that takes longer."""

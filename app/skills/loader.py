@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter
 
 from app.errors import RecadoError
+from app.i18n import lazy
 from app.people import Audience
 from app.processes.sandbox import Sandbox
 from app.security import write_private
@@ -150,7 +151,10 @@ class SkillLoader:
         for skill in sorted(self._loaded.values(), key=_precedence):
             first = taken.setdefault(skill.name, skill)
             if first is not skill:
-                reason = f"the folder {first.folder} has a skill of the same name {skill.name!r}"
+                place, name = first.folder, skill.name
+                reason = lazy(
+                    "the folder {path} has a skill of the same name {name!r}", path=place, name=name
+                )
                 clashes.append(f"{skill.folder} is left out: {reason}")
                 skill = replace(skill, tools=(), available=False, reason=skill.reason or reason)
             skills.append(self._store.switches.apply(skill) if self._store is not None else skill)
@@ -209,7 +213,7 @@ class InstalledSkills:
             name=installed.name,
             audience=audience,
             tools=() if unrun else tuple(tools),
-            reason=skill.reason or (f"its tools do not run: {unrun}" if unrun else ""),
+            reason=skill.reason or (lazy("its tools do not run: {reason}", reason=unrun) if unrun else ""),
             unrun=unrun,
             installed=installed,
         )
@@ -262,7 +266,7 @@ class SkillSwitches:
         """Return a skill as its switches allow."""
         switch = self.of(skill.name)
         if switch.off:
-            return replace(skill, tools=(), available=False, reason="it is turned off in the console")
+            return replace(skill, tools=(), available=False, reason=lazy("it is turned off in the console"))
         if switch.owners_only:
             tools = tuple(tool.replace(audience="owners") for tool in skill.tools)
             return replace(skill, tools=tools, audience="owners")

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import AfterValidator, BaseModel, Field, StringConstraints, TypeAdapter, ValidationError
 
 from app.errors import first_fault
+from app.i18n import joined, lazy
 from app.messages import JSON
 from app.people import Audience
 from app.settings import skill_environment
@@ -226,17 +227,20 @@ def is_bundled(folder: Path, release: Path) -> bool:
 def missing(manifest: Manifest) -> str:
     """Say which of its requirements the machine does not meet; "" where it meets all."""
     any_bins, systems, environment = manifest.needs("anyBins"), manifest.needs("os"), skill_environment()
-    reasons = [f"the program {name} is not installed" for name in manifest.needs("bins") if not which(name)]
+    absent = [name for name in manifest.needs("bins") if not which(name)]
+    reasons = [lazy("the program {name} is not installed", name=name) for name in absent]
     if any_bins and not any(map(which, any_bins)):
-        reasons.append(f"none of these programs is installed: {', '.join(any_bins)}")
+        reasons.append(lazy("none of these programs is installed: {names}", names=", ".join(any_bins)))
     reasons += [
-        f"the environment variable {name} is not set"
+        lazy("the environment variable {name} is not set", name=name)
         for name in manifest.needs("env")
         if not environment.get(name)
     ]
     if systems and sys.platform not in {_SYSTEMS.get(name.lower(), name.lower()) for name in systems}:
-        reasons.append(f"it is for {', '.join(systems)}, and this is {sys.platform}")
-    return "; ".join(reasons)
+        reasons.append(
+            lazy("it is for {names}, and this is {system}", names=", ".join(systems), system=sys.platform)
+        )
+    return joined(reasons)
 
 
 def _manifest(folder: Path) -> Manifest:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from app.errors import RecadoError
+from app.i18n import lazy
 from app.messages import JSON
 from app.processes.host import APP_ROOT, CONNECTION, Command, HostedProcess, PrintedTail, kept_environment
 from app.rmtree import remove
@@ -79,7 +80,8 @@ class Worker:
             self.is_stuck = True
             raise
         except FrameError as error:
-            raise WorkerFault(f"its code wrote to the server's connection: {error}", started=True) from error
+            why = lazy("its code wrote to the server's connection: {error}", error=str(error))
+            raise WorkerFault(why, started=True) from error
         except (asyncio.IncompleteReadError, ConnectionError) as error:
             raise WorkerFault(await self._end_reason(), started=True) from error
 
@@ -105,18 +107,19 @@ class Worker:
             async with asyncio.timeout(seconds):
                 ready = await self._read()
         except TimeoutError:
-            return f"scripts/tools.py did not come to its end within {seconds:g} s"
+            return lazy("scripts/tools.py did not come to its end within {n} s", n=f"{seconds:g}")
         except FrameError as error:
-            return f"its code wrote to the server's connection: {error}"
+            return lazy("its code wrote to the server's connection: {error}", error=str(error))
         except asyncio.IncompleteReadError:
             return await self._end_reason()
         except (OSError, ValueError) as error:
-            return f"its process could not be started: {error}"
+            return lazy("its process could not be started: {error}", error=str(error))
         return mask_text(ready.fault[:_LONGEST_FAULT])
 
     async def _end_reason(self) -> str:
         await self._process.end()
-        return f"its process {self._process.exit_reason or 'did not end'}"
+        how = self._process.exit_reason or lazy("it did not end")
+        return lazy("its process ended: {how}", how=how)
 
     async def _end(self) -> None:
         with suppress(OSError, ValueError):

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import structlog
 
+from app.i18n import lazy
 from app.messages import JSON
 from app.skills.folder import Signature, signature
 from app.skills.worker_process import Worker, WorkerFault
@@ -90,7 +91,7 @@ class Workers:
                 result = await worker.call(function, args, context)
             except WorkerFault as fault:
                 worker.is_stuck = True
-                await self._failed(folder, used, worker, str(fault))
+                await self._failed(folder, used, worker, fault.told)
                 raise
             finally:
                 self._give_back(folder, used, worker)
@@ -159,7 +160,11 @@ class Workers:
         said = Private(mask_text(str(worker.printed)))
         log.warning("a skill's worker failed", skill=folder.name, how=how, in_a_row=used.failures, said=said)
         if used.failures >= FAILURES and not used.aside:
-            used.aside = f"set aside after {FAILURES} failures in a row, until its folder changes: {how}"
+            used.aside = lazy(
+                "set aside after {n} failures in a row, until its folder changes: {reason}",
+                n=FAILURES,
+                reason=how,
+            )
             log.error("a skill is set aside", skill=folder.name, reason=used.aside)
             await self._tell(folder, used.aside)
 

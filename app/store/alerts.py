@@ -4,13 +4,15 @@ from dataclasses import dataclass
 
 import orjson
 
+from app.i18n import from_json, to_json
 from app.messages import JSON
 from app.people import Realm
-from app.store.database import Connection, insert, keep_meta, meta, read_row, update
+from app.store.database import Connection, insert, keep_meta, meta, update
 
 ABOUT_SENDING = ("send:", "undelivered:")
 ABOUT_SKILLS = "skill:"
 ABOUT_SERVERS = "server:"
+LONGEST_TEXT = 1000
 DEAD_LETTER_BYTES = 64 * 1024
 
 
@@ -26,11 +28,12 @@ class Alert:
 
 def raise_alert(conn: Connection, code: str, text: str, now: float) -> None:
     """Open an alert, or count it again."""
+    said = orjson.dumps(to_json(text), default=str).decode() if len(text) <= LONGEST_TEXT else ""
     conn.execute(
-        "INSERT INTO alerts (code, text, first_at, last_at) VALUES (?, ?, ?, ?)"
-        " ON CONFLICT (code) DO UPDATE SET text = excluded.text, times = alerts.times + 1,"
-        " last_at = excluded.last_at, mended_at = NULL",
-        (code, text[:1000], now, now),
+        "INSERT INTO alerts (code, text, said, first_at, last_at) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (code) DO UPDATE SET text = excluded.text, said = excluded.said,"
+        " times = alerts.times + 1, last_at = excluded.last_at, mended_at = NULL",
+        (code, text[:LONGEST_TEXT], said, now, now),
     )
 
 
@@ -42,8 +45,13 @@ def close_alerts(conn: Connection, prefix: str, now: float) -> int:
 
 def open_alerts(conn: Connection) -> list[Alert]:
     """Return the open alerts, the newest first."""
-    rows = conn.execute("SELECT * FROM alerts WHERE mended_at IS NULL ORDER BY last_at DESC")
-    return [read_row(Alert, row) for row in rows]
+    rows = conn.execute(
+        "SELECT code, text, said, times, last_at FROM alerts WHERE mended_at IS NULL ORDER BY last_at DESC"
+    )
+    return [
+        Alert(code, from_json(orjson.loads(said)) if said else text, times, at)
+        for code, text, said, times, at in rows
+    ]
 
 
 def enter_realm(conn: Connection, realm: Realm, now: float) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from app.i18n import lazy
 from app.store import alerts
 from app.store.database import Connection, exists
 
@@ -18,9 +19,9 @@ Kind = Literal["traces", "data"]
 # below this share of the space that should be free, the kind is refused
 _SHARES: Final[dict[Kind, float]] = {"traces": 1.0, "data": 0.4}
 _FACTS: Final[dict[Kind, tuple[str, str]]] = {  # below the limit, and above it again
-    "traces": ("traces and media are not kept", "traces and media are kept"),
+    "traces": (lazy("traces and media are not kept"), "traces and media are kept"),
     "data": (
-        "notes and other data of skills, and files, are refused",
+        lazy("notes and other data of skills, and files, are refused"),
         "notes and other data of skills, and files, are taken",
     ),
 }
@@ -56,12 +57,12 @@ def is_kept(conn: Connection, kind: Kind) -> bool:
 
 def update_alerts(conn: Connection, free: int, least: int, now: float) -> list[str]:
     """Open and close the alerts about `free` bytes; return what changed, in words."""
-    changes = []
+    changes: list[str] = []
     for kind, share in _SHARES.items():
         limit, kept = least * share, is_kept(conn, kind)
         short, enough = _FACTS[kind]
         if kept and free < limit:
-            fact = f"only {free // MEGABYTE} MB are free on the disk: {short}"
+            fact = lazy("only {n} MB are free on the disk: {fact}", n=free // MEGABYTE, fact=short)
             alerts.raise_alert(conn, f"space:{kind}", fact, now)
             changes.append(fact)
         elif not kept and free >= limit * _HYSTERESIS:

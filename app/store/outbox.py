@@ -13,7 +13,7 @@ from typing import Literal
 import orjson
 from pydantic import TypeAdapter
 
-from app.i18n import detect_language, say
+from app.i18n import detect_language, lazy, say
 from app.messages import Address, Outgoing
 from app.people import Conversation, Realm
 from app.store import alerts, ownership, people
@@ -216,7 +216,7 @@ def take(
             continue
         if row["state"] == "unknown" and row["resends"]:
             update(conn, "outbox", "id = ?", row["id"], due_at=None, sending_at=None)
-            text = f"message {row['id']} was sent twice without an answer; whether it arrived is not known"
+            text = lazy("a message was sent twice without an answer: whether it arrived is not known")
             alerts.raise_alert(conn, "undelivered:unknown", text, now)
             continue
         is_template = outgoing(row["payload"]).template is not None  # which needs no window

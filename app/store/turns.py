@@ -8,6 +8,7 @@ from typing import Literal
 import orjson
 
 from app.errors import RecadoError
+from app.i18n import lazy
 from app.people import Conversation
 from app.store import alerts, approvals, attachments, choices, events, outbox, ownership, summaries
 from app.store.conditions import RUNNABLE, RUNNING, SILENT, UNCLAIMED
@@ -307,7 +308,7 @@ def postpone(conn: Connection, turn: str, due: float, error: str, *, is_its_own:
         return False
     _close(conn, turn, "failed", "", error, due)
     alerts.add_dead_letter(conn, "turn", error, {"turn": turn}, due, person=row["person_id"])
-    alerts.raise_alert(conn, "turn", f"a turn was ended without a reply: {error}", due)
+    alerts.raise_alert(conn, "turn", lazy("a turn was ended without a reply: {error}", error=error), due)
     return True
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import structlog
 
-from app.i18n import say
+from app.i18n import change_values, lazy, say
 from app.llm.errors import ModelError
 from app.memory.summary import outgrows_window
 from app.messages import Button, Link, Outgoing
@@ -54,7 +54,7 @@ class TurnFinalizer:
 
     async def model_failed(self, turn: TurnContext, error: ModelError) -> None:
         """Tell the person honestly and shortly, and the operator everything."""
-        cause, person, language = mask_text(str(error)), turn.person.id, turn.person.language
+        cause, person, language = change_values(error.told, mask_text), turn.person.id, turn.person.language
         said, status = Private(cause), error.status
         log.error("model failed", turn=turn.id, person=person, cause=error.cause, status=status, said=said)
         if error.is_too_long:
@@ -86,7 +86,7 @@ class TurnFinalizer:
             turn.person.language,
             "Something went wrong on my side and I could not finish this. The person who runs me was told.",
         )
-        alert = ("turn", f"a turn was given up: {reason}")
+        alert = ("turn", lazy("a turn was given up: {reason}", reason=reason))
         await self._end(turn, _with_done(turn, text), "failed", error=reason, alert=alert)
 
     async def _end(

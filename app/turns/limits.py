@@ -7,9 +7,10 @@ reminders and questions, then for the owner's alert that nothing is left.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from math import ceil
 
 from app.errors import RecadoError
-from app.i18n import say
+from app.i18n import lazy, said, say
 from app.messages import Outgoing
 from app.people import Conversation, Person
 from app.settings import Limit, Settings
@@ -240,12 +241,12 @@ class Limits:
         owners = people.owners(conn, self._access.access_rules(self._realm))
         left = limits.period_ends(period, now) - now
         if not is_warning and what != "guest":
-            text = f"used up for {_duration(left, 'en')} more: {_label('en', what)}"
-            alerts.raise_alert(conn, f"{_ALERT}{what}", text, now)
+            fact = lazy("used up for {n} more hours: {what}", n=ceil(left / 3600), what=_LABELS[what])
+            alerts.raise_alert(conn, f"{_ALERT}{what}", fact, now)
         told = []
         for owner in owners:
             language = people.language(conn, owner)
-            values = {"what": _label(language, what), "time": _duration(left, language)}
+            values = {"what": said(_LABELS[what], language), "time": _duration(left, language)}
             if is_warning:
                 text = say(language, "80 % is used up of {what}; it has to last for {time}.", **values)
             else:
@@ -265,15 +266,13 @@ class Limits:
         return people.person_of(known, self._access.access_rules(known.row["realm"]))
 
 
-def _label(language: str, what: str) -> str:
-    labels: Mapping[str, str] = {
-        "guest": say(language, "the answers that one guest may have"),
-        "guests": say(language, "the answers that all guests may have"),
-        "tokens": say(language, "what the language model may read and write"),
-        "sent": say(language, "the messages that I may send"),
-        "budget": say(language, "the month's budget for messages"),
-    }
-    return labels[what]
+_LABELS: Mapping[str, str] = {
+    "guest": lazy("the answers that one guest may have"),
+    "guests": lazy("the answers that all guests may have"),
+    "tokens": lazy("what the language model may read and write"),
+    "sent": lazy("the messages that I may send"),
+    "budget": lazy("the month's budget for messages"),
+}
 
 
 def _duration(seconds: float, language: str) -> str:

@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from tests.console.test_abilities import post
 from tests.console.test_pages import Browser
+from tests.forks import run_recado
 from tests.standins.model import ModelServer, calls, echo
 from tests.test_cli import House, Terminal
 from tests.world import NUMBER, SECRET, TOKEN, Graph, Server, wait_for
@@ -130,6 +131,13 @@ def test_the_same_steps_are_taken_in_a_terminal(tmp_path: Path) -> None:
         graph.stop()
         model.stop()
         server.kill()
+
+
+def test_the_steps_in_a_terminal_are_said_in_its_language(tmp_path: Path) -> None:
+    env = Server(tmp_path, LANG="es_MX.UTF-8").env
+    said = run_recado(["setup"], tmp_path, env, typed="y\n\n\n\n\nn\nn\nn\n").stdout
+    for words in ("¿Conectar WhatsApp?", "Id del número", "Ningún servidor", "[ ] Hay un modelo conectado"):
+        assert words in said
 
 
 def test_a_model_is_tried_with_a_tool_a_picture_and_a_voice_note_in_the_owners_language(

@@ -9,8 +9,9 @@ from sqlite3 import Connection
 
 import pytest
 
+from app.channels.whatsapp.errors import send_alert
 from app.doctor import Finding
-from app.messages import Sender
+from app.messages import Refused, Sender
 from app.settings import Settings
 from app.store import alerts, people
 from app.store.database import Database
@@ -85,14 +86,14 @@ async def test_what_the_simulator_refused_is_nothing_of_whatsapp(
     def begin(conn: Connection) -> None:
         alerts.enter_realm(conn, "simulator", now)
         alerts.raise_alert(conn, "undelivered:131026", "WhatsApp could not deliver a message: 131026", now)
-        alerts.raise_alert(conn, "send:190", "sending failed with 190; set a new token", now)
+        alerts.raise_alert(conn, "send:190", send_alert(Refused("hold", 190, "190")), now)
         alerts.raise_alert(conn, "turn", "a turn was ended", now)
         alerts.enter_realm(conn, "simulator", now)
 
     await database.tx(begin)
     cures = {finding.fact: finding.cure for finding in _sync(found, chosen, "alert")}
     assert "current WhatsApp" in cures["WhatsApp could not deliver a message: 131026"]
-    assert cures["sending failed with 190"] == "set a new token"
+    assert "set a new WHATSAPP_ACCESS_TOKEN" in cures["sending failed with 190"]
     assert [finding.fact for finding in _sync(found, connected, "alert")] == ["a turn was ended"]
 
     await database.tx(lambda conn: alerts.enter_realm(conn, "whatsapp", now))

@@ -47,8 +47,8 @@ def test_entries_as_other_hosts_write_them_are_read(config: Config) -> None:
 
 FAULTY = [
     ("a text", "no object"),
-    ({}, "neither"),
-    ({"command": "x", "url": "https://example.org"}, "both"),
+    ({}, "one of"),
+    ({"command": "x", "url": "https://example.org"}, "one of"),
     ({"command": "npx -y server"}, "args"),
     ({"command": "x", "env": {"A": {"b": 1}}}, "env.A: "),
     ({"command": "x", "env": {"A": "${input:token}"}}, "write ${NAME}"),

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import orjson
 import yaml
 
+from app.i18n import lazy
 from app.messages import Accepted, Refused, SendResult, Unknown, mapping, seconds_in
 
 Then = Literal["retry", "hold", "template", "give_up"]
@@ -19,6 +20,18 @@ UPLOAD_FAILED = 131053
 _WRITTEN = yaml.safe_load(Path(__file__).with_name("errors.yaml").read_text("utf-8"))
 TITLES: Mapping[int, str] = _WRITTEN["titles"]
 STATUSES: Mapping[int, int] = _WRITTEN["statuses"]
+_CURES: Mapping[int | str | None, str] = {  # by code, else by what the sender does
+    33: lazy("WHATSAPP_PHONE_NUMBER_ID is none that the token reaches: correct one of them and restart"),
+    190: lazy("the access token is invalid or expired: set a new WHATSAPP_ACCESS_TOKEN and restart"),
+    131030: lazy(
+        "a test number only reaches the numbers on its list: add the person's number there (API setup)"
+    ),
+    133010: lazy("the number is not registered: do it at WhatsApp > API Setup; messages wait for it"),
+    "template": lazy("the person last wrote more than 24 hours ago: only approved templates reach them"),
+    "hold": lazy("messages wait until this is mended at Meta"),
+    "retry": lazy("it is tried again until it works"),
+    "give_up": lazy("the message was given up"),
+}
 
 
 def _codes(written: str) -> Iterator[int]:
@@ -57,9 +70,8 @@ def read_refusal(status: int, data: dict[str, Any], retry_after: str | None) -> 
 
 def send_alert(result: Refused) -> str:
     """Return the operator's alert, with the cure if it is known."""
-    cures = _WRITTEN["cures"]
-    cure = cures.get(result.code) or cures[result.then]
-    return f"sending failed with {result.detail}; {cure}"
+    cure = _CURES.get(result.code) or _CURES[result.then]
+    return lazy("sending failed with {detail}; {cure}", detail=result.detail, cure=cure)
 
 
 def parse_object(body: bytes) -> dict[str, Any]:
