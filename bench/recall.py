@@ -8,7 +8,7 @@ from sqlite3 import Connection
 from typing import Any
 
 from app.cli.evaluation import Message, write_messages
-from app.memory.recall import rank, read_question, text_weights, weights
+from app.memory.history import rank, read_question, text_weights, weights
 from app.store import recall
 from app.store.database import Database
 from bench.measure import Plan, Row, absolute, quantile, ratio

@@ -18,8 +18,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_v
 
 from app.cli.output import AsJson, group, show, show_json
 from app.errors import RecadoError, first_fault
-from app.memory.history import AT_ONCE
-from app.memory.recall import rank, read_question, weights
+from app.memory.history import AT_ONCE, rank, read_question, weights
 from app.messages import JSON
 from app.search.index import Document, ToolIndex
 from app.store import recall

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from app.cli.evaluation import Message, write_messages
-from app.memory.recall import rank, read_question, weights
+from app.memory.history import rank, read_question, weights
 from app.store import recall
 from app.store.database import Database
 from tests.forks import run_recado
