@@ -5,8 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from app.calendar.clock import clock_time
-from app.calendar.grammar import KINDS, PARTS, UNITS, Piece, pieces
+from app.calendar.grammar import KINDS, PARTS, UNITS, Piece, clock_time, pieces
 from app.calendar.rules import CRON, EVERY, next_after
 from app.calendar.words import Reading, When, later_day, read_when, span
 

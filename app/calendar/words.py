@@ -9,15 +9,17 @@ from itertools import pairwise
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from app.calendar.clock import HOURS, Clock, clock_of
 from app.calendar.grammar import (
+    HOURS,
     KINDS,
     LONGEST_READ,
     MONTHS,
     NEVER_TOGETHER,
     PARTS,
     UNITS,
+    Clock,
     Piece,
+    clock_of,
     leaves_unread,
     number,
     pieces,
