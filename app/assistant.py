@@ -22,9 +22,8 @@ from app.memory.summary import Summarizer
 from app.messages import Wakeable
 from app.operator_calls import OperatorCalls, refuse_confirmation
 from app.ops.alerts import AlertReporter
-from app.ops.health import MODEL_AWAY, Health
+from app.ops.health import MODEL_AWAY, Health, Metrics
 from app.ops.introspection import Introspection
-from app.ops.metrics import Metrics
 from app.ops.sweep import DueWork, Sweep
 from app.ops.telemetry import Telemetry
 from app.ops.webhooks_out import WebhooksOut

@@ -13,7 +13,7 @@ from app.channels.whatsapp.errors import THEN
 from app.channels.whatsapp.payloads import Webhook
 from app.i18n import lazy
 from app.messages import Unreadable, Wakeable
-from app.ops.metrics import Metrics
+from app.ops.health import Metrics
 from app.phones import mask
 from app.store import alerts, approvals, delivery, inbox
 from app.store.database import Connection, Database, keep_meta

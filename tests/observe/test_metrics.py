@@ -2,7 +2,7 @@
 
 import re
 
-from app.ops.metrics import Metrics
+from app.ops.health import Metrics
 
 
 def render(metrics: Metrics) -> str:

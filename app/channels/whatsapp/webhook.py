@@ -14,7 +14,7 @@ from app.channels.whatsapp.values import decode
 from app.errors import StoreError
 from app.http.limits import BodyReader
 from app.messages import Unreadable
-from app.ops.metrics import Metrics
+from app.ops.health import Metrics
 
 log = structlog.get_logger(__name__)
 
