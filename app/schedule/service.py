@@ -16,9 +16,8 @@ from app.calendar.rules import shortest_gap
 from app.calendar.words import Reading, When, read_when
 from app.i18n import say
 from app.people import Person
-from app.schedule.alarm import Reminders, next_time
+from app.schedule.alarm import Reminders, next_time, quiet_until
 from app.schedule.meant import clean, meant, names_part, to_snooze
-from app.schedule.quiet import quiet_until
 from app.schedule.wording import city_of, local_text, quoted_text, run_text, shown_text, when_text
 from app.search.words import WORDS, content, words
 from app.store import people, schedules

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from app.errors import RecadoError
 from app.i18n import say, word_tables
 from app.people import Person
-from app.schedule.quiet import read_hours
+from app.schedule.alarm import read_hours
 from app.schedule.wording import local_text
 from app.store import audit, handovers, ownership, people, skill_data
 from app.store.billing import usage

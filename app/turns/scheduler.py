@@ -11,7 +11,7 @@ from typing import Protocol
 import structlog
 
 from app.errors import StoreError
-from app.schedule.quiet import runs_wait_until
+from app.schedule.alarm import runs_wait_until
 from app.store import turns
 from app.store.database import Connection, new_id
 from app.store.journal import TurnGone
