@@ -48,7 +48,13 @@ def mcp_list(as_json: AsJson = False) -> None:
     """Show every server and how it does; without a running server, what is configured."""
     settings = command_settings("ERROR")
     server = find_server(settings.data_dir)
-    known = server.ask("servers") if server is not None else _written(settings)
+    if server is not None:
+        known = server.ask("servers")
+    else:
+        written = configuration(settings)
+        found = written.look()
+        at_rest = [state_at_rest(one) or ServerState(one.name, "stopped", definition=one) for one in found]
+        known = written.report(at_rest)
     if as_json:
         show_json(known)
         return
@@ -224,13 +230,6 @@ def exposed(definition: ServerDefinition) -> tuple[str, str]:
             "write ${{NAME}} in its place, and give it with: {recado} mcp secret {name} NAME",
             name=definition.name,
         ),
-    )
-
-
-def _written(settings: Settings) -> JSON:
-    written = configuration(settings)
-    return written.report(
-        [state_at_rest(one) or ServerState(one.name, "stopped", definition=one) for one in written.look()]
     )
 
 

@@ -56,7 +56,16 @@ class RunningServer:
             ) from error
         except httpx2.TransportError as error:
             raise ServerGone(f"the server at {self.url} is gone: {error}") from error
-        return read_answer(response.status_code, response.content)
+        try:
+            answer = orjson.loads(response.content)
+        except orjson.JSONDecodeError:
+            answer = None
+        status = response.status_code
+        if status in (401, 404) or not isinstance(answer, dict) or not answer.keys() & {"result", "error"}:
+            raise ServerGone(f"another program listens there now (it answered {status})")
+        if "error" in answer:
+            raise RecadoError(str(answer["error"]))
+        return answer.get("result")
 
 
 def find_server(data_dir: Path) -> RunningServer | None:
@@ -99,19 +108,6 @@ def needed_server(settings: Settings) -> RunningServer:
 def simulator() -> None:
     """Print the link that opens the phone simulator of the running server."""
     show(needed_server(command_settings()).ask("simulator")["link"])
-
-
-def read_answer(status: int, content: bytes) -> JSON:
-    """Return the result of an answer. Raise ServerGone for another program's, RecadoError for an error."""
-    try:
-        answer = orjson.loads(content)
-    except orjson.JSONDecodeError:
-        answer = None
-    if status in (401, 404) or not isinstance(answer, dict) or not answer.keys() & {"result", "error"}:
-        raise ServerGone(f"another program listens there now (it answered {status})")
-    if "error" in answer:
-        raise RecadoError(str(answer["error"]))
-    return answer.get("result")
 
 
 @commands.command()
