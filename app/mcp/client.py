@@ -174,7 +174,11 @@ class Connection:
             return
         while not self.link.ended.is_set():
             try:
-                await self._subscribe()
+                async with AsyncExitStack() as stack:
+                    async with asyncio.timeout(_LISTEN_SECONDS):
+                        news = await stack.enter_async_context(listen(self.session, tools_list_changed=True))
+                    async for _ in news:
+                        self.changed.set()
             except MCPError as error:
                 log.debug("a server tells no news", server=self._server, error=Private(error.message))
                 return
@@ -182,13 +186,6 @@ class Connection:
                 pass  # tried again below
             await asyncio.sleep(_LISTEN_AGAIN_SECONDS)
             self.changed.set()  # what happened meanwhile was not told
-
-    async def _subscribe(self) -> None:
-        async with AsyncExitStack() as stack:
-            async with asyncio.timeout(_LISTEN_SECONDS):
-                news = await stack.enter_async_context(listen(self.session, tools_list_changed=True))
-            async for _ in news:
-                self.changed.set()
 
     async def _on_message(self, message: IncomingMessage) -> None:
         if isinstance(message, types.ToolListChangedNotification):

@@ -315,7 +315,10 @@ def _mounts(grants: Grants) -> Iterator[str]:
 
 
 def _seen() -> tuple[str, ...]:
-    return (*_SYSTEM, *_python())
+    """Return what every program sees: the system, and parts of Python's prefixes, which may be a home."""
+    prefixes = {sys.prefix, sys.base_prefix, str(Path(sys.executable).resolve().parents[1])}
+    parts = ("bin", "lib", "lib64", "pyvenv.cfg")
+    return (*_SYSTEM, *(os.path.join(prefix, part) for prefix in sorted(prefixes) for part in parts))
 
 
 def _unseen(command: str, places: Iterable[Path]) -> Iterator[Path]:
@@ -324,11 +327,3 @@ def _unseen(command: str, places: Iterable[Path]) -> Iterator[Path]:
     for path in dict.fromkeys((Path(command), Path(command).resolve())):
         if os.path.isabs(command) and not any(path.is_relative_to(one) for one in seen):
             yield path
-
-
-def _python() -> Iterator[str]:
-    """Yield the interpreter, its libraries and packages; not whole prefixes, which may be a home folder."""
-    prefixes = {sys.prefix, sys.base_prefix, str(Path(sys.executable).resolve().parents[1])}
-    for prefix in sorted(prefixes):
-        for part in ("bin", "lib", "lib64", "pyvenv.cfg"):
-            yield os.path.join(prefix, part)

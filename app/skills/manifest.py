@@ -66,8 +66,17 @@ def may_use_network(manifest: Manifest) -> bool:
 
 def read_manifest(content: bytes, folder: str) -> Manifest:
     """Read the SKILL.md of a folder. Raises ManifestError where it lacks a frontmatter or a description."""
-    frontmatter, body = split_frontmatter(_decode(content))
-    fields, warnings = parse_frontmatter(frontmatter)
+    try:
+        text = content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        raise ManifestError(f"SKILL.md is not UTF-8 (byte {error.start}); save it as UTF-8") from error
+    found = _FENCE.match(text)
+    if found is None:
+        raise ManifestError(
+            "SKILL.md must start with a frontmatter: a line ---, then `name:` and `description:`, then ---"
+        )
+    fields, warnings = parse_frontmatter(found[1].removesuffix("\n"))
+    body = text[found.end() :]
     description = _one_line(fields.get("description"))
     if not description:
         raise ManifestError(
@@ -105,16 +114,6 @@ def is_standard_name(name: str) -> bool:
     return len(name) <= MAX_NAME and _STANDARD_NAME.fullmatch(name) is not None
 
 
-def split_frontmatter(text: str) -> tuple[str, str]:
-    """Return the YAML between the two --- lines, and the rest. Raises ManifestError without such lines."""
-    found = _FENCE.match(text)
-    if found is None:
-        raise ManifestError(
-            "SKILL.md must start with a frontmatter: a line ---, then `name:` and `description:`, then ---"
-        )
-    return found.group(1).removesuffix("\n"), text[found.end() :]
-
-
 def parse_frontmatter(frontmatter: str) -> tuple[dict[str, JSON], list[str]]:
     """Return the mapping as PyYAML reads it, and warnings.
 
@@ -144,14 +143,6 @@ def shortened(text: str, limit: int) -> str:
         return text
     cut = text[: limit - 1]
     return (cut.rsplit(" ", 1)[0] if " " in cut else cut).rstrip(" ,;:.") + "…"
-
-
-def _decode(content: bytes) -> str:
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ManifestError(f"SKILL.md is not UTF-8 (byte {error.start}); save it as UTF-8") from error
-    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def audience_of(manifest: Manifest) -> Audience:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from app.errors import first_fault
 from app.messages import JSON
-from app.settings import Settings
+from app.settings import is_own
 from app.skills.manifest import shortened
 from app.tools.plain import sendable
 
@@ -63,7 +63,7 @@ class Server(BaseModel, strict=True, extra="forbid", frozen=True):
         for name in self.secrets:
             if not _VARIABLE_NAME.fullmatch(name):
                 raise ValueError(f"${{{name}}} is no variable's name")
-            if name.upper() in _ours():
+            if is_own(name):
                 raise ValueError(f"it asks for {name}, a setting of this assistant")
         return self
 
@@ -107,8 +107,3 @@ def remote_fault(url: JSON) -> str:
     if parts.username is not None or _VARIABLE.search(parts.netloc):
         return f"{url} holds a user name or a variable before its path"
     return ""
-
-
-def _ours() -> frozenset[str]:
-    fields = Settings.model_fields.items()
-    return frozenset(name.upper() for key, field in fields for name in (key, field.alias or key))

@@ -146,7 +146,11 @@ def load_skill(
     version = signature(folder) if version is None else version
     bundled = is_bundled(folder, release)
     try:
-        manifest = _manifest(folder)
+        check_size(folder)
+        manifest = read_manifest(read_file(folder, "SKILL.md"), folder.name)
+    except OSError as error:
+        fault = f"the folder cannot be read: {error.strerror or error}"
+        return broken_skill(folder, fault, bundled=bundled, version=version)
     except ManifestError as error:
         return broken_skill(folder, str(error), bundled=bundled, version=version)
     if not os.path.exists(f"{folder}/scripts/tools.py"):
@@ -241,14 +245,6 @@ def missing(manifest: Manifest) -> str:
             lazy("it is for {names}, and this is {system}", names=", ".join(systems), system=sys.platform)
         )
     return joined(reasons)
-
-
-def _manifest(folder: Path) -> Manifest:
-    try:
-        check_size(folder)
-    except OSError as error:
-        raise ManifestError(f"the folder cannot be read: {error.strerror or error}") from error
-    return read_manifest(read_file(folder, "SKILL.md"), folder.name)
 
 
 def _readable_files(folder: Path, body: str) -> tuple[str, ...]:
