@@ -28,16 +28,8 @@ def offer(
 ) -> None:
     """Keep a choice that is being asked; an earlier one of the conversation is over."""
     withdraw(conn, conversation.id)
-    insert(
-        conn,
-        "choices",
-        or_skip=True,
-        id=choice,
-        **conversation.columns,
-        options=orjson.dumps(list(options)).decode(),
-        state="open",
-        created_at=now,
-    )
+    asked = {"options": orjson.dumps(list(options)).decode(), "state": "open", "created_at": now}
+    insert(conn, "choices", or_skip=True, id=choice, **conversation.columns, **asked)
 
 
 def withdraw(conn: Connection, conversation: str) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Any, Literal
 
 import orjson
 
@@ -43,16 +43,9 @@ def emit(conn: Connection, event: EventName, person: str | None, data: dict[str,
     who: dict[str, JSON] = {} if person is None else {"person": person, "names": by_id(conn, person).names}
     at = datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds")
     body = orjson.dumps({"type": event, "timestamp": at, "data": {**who, **data}}).decode()
+    waits: dict[str, Any] = {"body": body, "person_id": person, "due_at": now}
     for row in found:
-        insert(
-            conn,
-            "webhook_deliveries",
-            id=new_id("msg"),
-            url=row["url"],
-            body=body,
-            person_id=person,
-            due_at=now,
-        )
+        insert(conn, "webhook_deliveries", id=new_id("msg"), url=row["url"], **waits)
 
 
 def due(conn: Connection, url: str, now: float, most: int) -> list[Delivery]:

@@ -25,17 +25,8 @@ def take_echo(
     if exists(conn, "SELECT 1 FROM outbox WHERE id = ?", echo.outbox_id):
         delivery.mark_sent(conn, echo.outbox_id, echo.id, now)
         return where
-    insert(
-        conn,
-        "echoes",
-        or_skip=True,
-        wamid=echo.id,
-        **where.columns,
-        kind=echo.kind,
-        text=echo.text,
-        until=until,
-        at=now,
-    )
+    kept = {"kind": echo.kind, "text": echo.text, "until": until, "at": now}
+    insert(conn, "echoes", or_skip=True, wamid=echo.id, **where.columns, **kept)
     return where
 
 
@@ -55,21 +46,13 @@ def settle(conn: Connection, person: str, now: float) -> None:
         if echo["text"].strip().casefold() == GIVES_BACK:
             give_back(conn, where.id, now)
         else:
-            was_given_back = echo["until"] <= echo["at"]
-            if not was_given_back:
+            is_silent = echo["until"] > echo["at"]  # the conversation was not given back since
+            if is_silent:
                 begin(conn, where, echo["until"], now)
-            turn, said, takes = new_id("turn"), echo["text"] or f"[{echo['kind']}]", not was_given_back
-            turns.answered_by_business(conn, where, turn, said, now, takes_what_waits=takes)
-            insert(
-                conn,
-                "messages",
-                or_skip=True,
-                **where.columns,
-                **{name: echo[name] for name in ("wamid", "kind", "text")},
-                direction="out",
-                turn_id=turn,
-                at=now,
-            )
+            turn, said = new_id("turn"), echo["text"] or f"[{echo['kind']}]"
+            turns.answered_by_business(conn, where, turn, said, now, takes_what_waits=is_silent)
+            sent = {name: echo[name] for name in ("wamid", "kind", "text")} | {"direction": "out", "at": now}
+            insert(conn, "messages", or_skip=True, **where.columns, **sent, turn_id=turn)
 
 
 def answer(conn: Connection, where: Conversation, turn: str, draft: Draft, until: float, now: float) -> None:

@@ -6,7 +6,7 @@ does too, and may end without a word.
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import orjson
 
@@ -168,23 +168,13 @@ def _queue_turn(conn: Connection, due: Due, now: float) -> None:
         "late": round(max(now - schedule.next_at, 0)),  # quiet hours make none late
         "taint": schedule.taint.splitlines(),
     }
-    message = insert(
-        conn,
-        "messages",
-        or_skip=True,
-        **where.columns,
-        direction="in",
-        wamid=schedule.source,
-        kind="scheduled",
-        text=schedule.text,
-        payload=orjson.dumps({"details": details}).decode(),
-        recalled=1,  # it is no part of what was said
-        at=now,
-    )
+    run: dict[str, Any] = {**where.columns, "kind": "scheduled"}
+    payload = orjson.dumps({"details": details}).decode()
+    written = {"direction": "in", "wamid": schedule.source, "text": schedule.text, "payload": payload}
+    unsaid = {"recalled": 1, "at": now}  # it is no part of what was said
+    message = insert(conn, "messages", or_skip=True, **run, **written, **unsaid)
     if message:
-        insert(
-            conn, "inbox", message_id=message, **where.columns, kind="scheduled", received_at=now, due_at=now
-        )
+        insert(conn, "inbox", message_id=message, **run, received_at=now, due_at=now)
 
 
 def _is_running(conn: Connection, schedule: str) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import orjson
 
@@ -77,21 +78,14 @@ def keep(conn: Connection, turn: str, call: ModelCall) -> None:
         if len(body) > PART_CHARACTERS:
             body = orjson.dumps({"cut": body[:PART_CHARACTERS], "characters": len(body)}).decode()
         insert(conn, "prompt_parts", or_skip=True, person_id=person, hash=part, body=body, at=call.at)
-    insert(
-        conn,
-        "model_calls",
-        turn_id=turn,
-        key=call.key,
-        person_id=person,
-        model=call.model,
-        parts=orjson.dumps([part for part, _ in call.parts]).decode(),
-        prompt_tokens=call.tokens.prompt,
-        completion_tokens=call.tokens.completion,
-        cached_tokens=call.tokens.cached,
-        seconds=call.seconds,
-        catalog=call.catalog,
-        at=call.at,
-    )
+    parts = orjson.dumps([part for part, _ in call.parts]).decode()
+    used: dict[str, Any] = {
+        "prompt_tokens": call.tokens.prompt,
+        "completion_tokens": call.tokens.completion,
+        "cached_tokens": call.tokens.cached,
+    }
+    told = {name: getattr(call, name) for name in ("key", "model", "seconds", "catalog", "at")}
+    insert(conn, "model_calls", turn_id=turn, person_id=person, parts=parts, **used, **told)
 
 
 @dataclass(frozen=True, slots=True)

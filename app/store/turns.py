@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import dropwhile
-from typing import Literal
+from typing import Any, Literal
 
 import orjson
 
@@ -141,16 +141,8 @@ def _burst(rows: Sequence[Row], now: float) -> list[Row] | Pause:
 
 def _open_turn(conn: Connection, conversation: str, turn: str, rows: Sequence[Row], now: float) -> None:
     seqs, person = [row["seq"] for row in rows], rows[0]["person_id"]
-    insert(
-        conn,
-        "turns",
-        id=turn,
-        person_id=person,
-        conversation_id=conversation,
-        state="queued",
-        created_at=now,
-        due_at=now,
-    )
+    begun: dict[str, Any] = {"state": "queued", "created_at": now, "due_at": now}
+    insert(conn, "turns", id=turn, person_id=person, conversation_id=conversation, **begun)
     members, unclaimed = f"seq IN ({placeholders(seqs)})", f"{UNCLAIMED} AND person_id = ?"
     claimed = update(conn, "inbox", f"{members} AND {unclaimed}", *seqs, person, turn_id=turn)
     if claimed != len(seqs):
@@ -240,17 +232,8 @@ def answered_by_business(
 
     It answers what waits, unless the conversation was given back to the assistant since.
     """
-    insert(
-        conn,
-        "turns",
-        id=turn,
-        **conversation.columns,
-        state="done",
-        outcome="business",
-        reply=said,
-        created_at=now,
-        done_at=now,
-    )
+    over: dict[str, Any] = {"state": "done", "outcome": "business", "created_at": now, "done_at": now}
+    insert(conn, "turns", id=turn, **conversation.columns, **over, reply=said)
     if takes_what_waits:
         waiting = f"conversation_id = ? AND {UNCLAIMED} AND inbox.kind <> 'scheduled'"
         answered = (
