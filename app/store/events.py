@@ -8,7 +8,7 @@ from typing import Any, Literal
 import orjson
 
 from app.messages import JSON
-from app.store.database import Connection, insert, new_id
+from app.store.database import Connection, insert, new_id, update
 from app.store.people import by_id
 
 EventName = Literal["message.received", "message.replied", "conversation.handed_over", "limit.reached"]
@@ -65,7 +65,5 @@ def delivered(conn: Connection, delivery: Delivery) -> None:
 
 def postpone(conn: Connection, delivery: Delivery, due_at: float) -> None:
     """Count an attempt that failed; the next is at `due_at`."""
-    conn.execute(
-        "UPDATE webhook_deliveries SET attempts = attempts + 1, due_at = ? WHERE seq = ?",
-        (due_at, delivery.seq),
-    )
+    counted = {"attempts": delivery.attempts + 1, "due_at": due_at}
+    update(conn, "webhook_deliveries", "seq = ?", delivery.seq, **counted)
