@@ -142,15 +142,8 @@ def person_of(known: KnownPerson, rules: AccessRules) -> Person:
     """Return a person as their row and the settings have them."""
     row = known.row
     role = role_of(rules, row["role"], row["access"], known.names)
-    return Person(
-        id=row["id"],
-        realm=row["realm"],
-        name=row["name"],
-        role="member" if row["frozen"] and role == "owner" else role,
-        language=row["language"] or "en",
-        timezone=row["timezone"],
-        country=row["country"],
-    )
+    role = "member" if row["frozen"] and role == "owner" else role
+    return read_row(Person, row, role=role, language=row["language"] or "en", home_timezone="UTC")
 
 
 def role_of(rules: AccessRules, kept: str, access: str, names: Collection[str]) -> Role:

@@ -12,7 +12,7 @@ from app.errors import RecadoError
 from app.messages import JSON, FollowUp, in_own_words, retold
 from app.people import Conversation
 from app.store import approvals
-from app.store.database import Connection, Row, exists, placeholders, scalar, update
+from app.store.database import Connection, Row, exists, placeholders, read_row, scalar, update
 from app.store.journal import TurnGone, UncertainCall, tokens_used, uncertain_calls
 from app.store.outbox import SENT_AS
 from app.store.people import KnownPerson, by_id
@@ -163,10 +163,9 @@ def _read_turn(conn: Connection, row: Row, history: int, day: str) -> TurnState:
     members = _members(conn, turn)
     exchanges = _window(conn, conversation, turn, history)
     waiting = approvals.open_in(conn, conversation["id"])
-    return TurnState(
-        id=turn,
-        attempts=row["attempts"],
-        created_at=row["created_at"],
+    return read_row(
+        TurnState,
+        row,
         person=person,
         conversation=Conversation(
             conversation["id"], person.id, conversation["channel"], conversation["group_id"]
