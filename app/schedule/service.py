@@ -53,12 +53,10 @@ class ScheduleService:
         text = clean(text)
         if _lacks_day(said):
             return refusal(person.language, "UNCLEAR_TIME")
-        if refused := await asyncio.to_thread(_refused, person, text, said):
+        if refused := await asyncio.to_thread(_refused, person, text, said, kind):
             return refused
         assert said.when is not None
         now, when_ = time.time(), said.when
-        if kind == "watch" and not when_.rule:
-            return refusal(person.language, "NO_PERIOD")
 
         def keep(conn: Connection) -> Schedule | str:
             if kind != "reminder" and not _in_own_words(text, context):
@@ -108,10 +106,8 @@ class ScheduleService:
         if isinstance(named, ToolResult):
             return named
         said = await self._read_change(person, when, named) if when.strip() else None
-        if refused := await asyncio.to_thread(_refused, person, text or "…", said):
+        if refused := await asyncio.to_thread(_refused, person, text or "…", said, named.kind):
             return refused
-        if named.kind == "watch" and said is not None and said.when is not None and not said.when.rule:
-            return refusal(person.language, "NO_PERIOD")
 
         def change(conn: Connection, found: Schedule) -> Schedule | str:
             if found.runs_turn and (text or said):
@@ -327,7 +323,7 @@ def _lacks_day(said: Reading) -> bool:
 
 
 def _refused(
-    person: Person, text: str, said: Reading | None, *, may_repeat: bool = True
+    person: Person, text: str, said: Reading | None, kind: Kind = "reminder", *, may_repeat: bool = True
 ) -> ToolResult | None:
     """Return why a reminder cannot be set so; None if it can."""
     if not text or fold(text).strip(" .!") in WORDS["lacks_object"]:
@@ -350,6 +346,8 @@ def _refused(
             return refusal(person.language, "UNCLEAR_TIME")
         if gap < SHORTEST_REPEAT:
             return refusal(person.language, "TOO_OFTEN", minutes=round(SHORTEST_REPEAT / 60))
+    elif kind == "watch":
+        return refusal(person.language, "NO_PERIOD")
     return None
 
 
