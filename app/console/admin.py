@@ -12,6 +12,7 @@ from app.console.setup import keep
 from app.erasure import Erasure
 from app.errors import RecadoError
 from app.http.dependencies import Guard
+from app.i18n import to_json
 from app.simulator.simulator import Simulator
 from app.store import approvals, audit
 from app.store.ownership import invite, offer_ownership
@@ -172,7 +173,8 @@ def admin_router(
     @router.post("/health")
     async def read_health() -> Result[dict[str, Any]]:
         """Show the state that /health shows."""
-        return Result(result=await assistant.health.state())
+        state = await assistant.health.state()
+        return Result(result=state | {"said": to_json(state.get("reason", ""))})
 
     @router.post("/servers")
     async def list_servers() -> Result[dict[str, Any]]:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from app.cli.mcp import configuration, exposed
 from app.cli.server import find_server
 from app.errors import RecadoError
-from app.i18n import lazy, program
+from app.i18n import from_json, lazy, program
 from app.mcp.configuration import Configuration
 from app.mcp.definitions import ServerDefinition
 from app.mcp.servers import try_servers
@@ -43,9 +43,10 @@ def check_skills(settings: Settings) -> Iterator[Finding]:
     for skill in loader.skills:
         where = f"{skill.name} ({skill.folder})"
         for fault in skill.faults:
-            yield fail("skills", f"{where}: {fault}", lazy("mend it and try: {recado} skills check"))
+            fact = lazy("{fact}: {reason}", fact=where, reason=fault)
+            yield fail("skills", fact, lazy("mend it and try: {recado} skills check"))
         if skill.reason and not skill.faults:
-            yield warn("skills", f"{where}: {skill.reason}")
+            yield warn("skills", lazy("{fact}: {reason}", fact=where, reason=skill.reason))
     for clash in loader.clashes:
         yield warn("skills", clash, lazy("rename one of the two"))
 
@@ -134,7 +135,7 @@ def _findings(row: Mapping[str, JSON], definition: ServerDefinition) -> Iterator
 
 
 def _state(row: Mapping[str, JSON], definition: ServerDefinition) -> Finding:
-    name, phase, reason = definition.name, row["phase"], row["reason"]
+    name, phase, reason = definition.name, row["phase"], from_json(row["said"])
     if phase == "off":
         return ok(_PART, lazy("{name} is turned off", name=name))
     if phase == "ready":
@@ -201,7 +202,7 @@ def check_server(settings: Settings) -> Iterator[Finding]:
         yield ok("server", where)
     else:
         told = fail if state.get("status") == "down" else warn
-        reason = state.get("reason")
+        reason = from_json(state.get("said"))
         yield told("server", lazy("{where}: {reason}", where=where, reason=reason))
 
 

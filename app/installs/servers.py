@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from app.errors import RecadoError
+from app.i18n import lazy
 from app.installs.entries import Entry
 from app.installs.errors import InstallError
 from app.installs.packages import INSTALL_SECONDS, Downloads, install_package, require_programs
@@ -82,7 +83,9 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
     def installed(self, name: str) -> InstalledServer:
         record = read(self.data_dir, name)
         if record is None:
-            raise InstallError("UNKNOWN", f"no server named {name} was installed from the registry")
+            raise InstallError(
+                "UNKNOWN", lazy("no server named {name} was installed from the registry", name=name)
+            )
         return record
 
     def removal_subject(self, record: InstalledServer) -> str:

@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from app.http.address import Address, FetchError
 from app.http.transport import Transport
+from app.i18n import lazy
 from app.installs.cards import SkillCard, examine
 from app.installs.errors import InstallError, QuarantineError
 from app.installs.packages import install_script_packages, packages_wanted
@@ -75,7 +76,9 @@ class SkillInstaller(InstallPipeline[SkillCard, Installed]):
     def installed(self, name: str) -> Installed:
         found = self._current(name)
         if found is None:
-            raise InstallError("SKILL_NOT_FOUND", f"no skill named {name} was installed from an address")
+            raise InstallError(
+                "SKILL_NOT_FOUND", lazy("no skill named {name} was installed from an address", name=name)
+            )
         return found
 
     def removal_subject(self, record: Installed) -> str:

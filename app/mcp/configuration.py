@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from app.i18n import lazy
+from app.i18n import lazy, to_json
 from app.mcp import installed
 from app.mcp.definitions import LONGEST_NAME, ServerDefinition, ServerState, is_server_name, parse_entry
 from app.mcp.files import MappingError, SecretError, Secrets, read_mapping
@@ -166,7 +166,7 @@ def _row(state: ServerState) -> JSON:
     row |= {
         key: getattr(definition, key) for key in ("origin", "version", "audience", "sandboxed", "trusted")
     }
-    row |= {"tools": list(state.tools), "missing": list(definition.missing)}
+    row |= {"tools": list(state.tools), "missing": list(definition.missing), "said": to_json(state.reason)}
     row["held_back"] = [asdict(one) for one in state.held_back]
     row["dropped"] = [{"tool": tool, "reason": reason} for tool, reason in state.dropped]
     return row

@@ -155,7 +155,7 @@ class SkillLoader:
                 reason = lazy(
                     "the folder {path} has a skill of the same name {name!r}", path=place, name=name
                 )
-                clashes.append(f"{skill.folder} is left out: {reason}")
+                clashes.append(lazy("{path} is left out: {reason}", path=str(skill.folder), reason=reason))
                 skill = replace(skill, tools=(), available=False, reason=skill.reason or reason)
             skills.append(self._store.switches.apply(skill) if self._store is not None else skill)
         tools: dict[str, Tool] = {}

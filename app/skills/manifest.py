@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from app.errors import RecadoError
+from app.i18n import lazy
 from app.messages import JSON
 from app.people import Audience
 
@@ -73,7 +74,10 @@ def read_manifest(content: bytes, folder: str) -> Manifest:
     found = _FENCE.match(text)
     if found is None:
         raise ManifestError(
-            "SKILL.md must start with a frontmatter: a line ---, then `name:` and `description:`, then ---"
+            lazy(
+                "SKILL.md must start with a frontmatter: a line ---, then `name:` and `description:`, "
+                "then ---"
+            )
         )
     fields, warnings = parse_frontmatter(found[1].removesuffix("\n"))
     body = text[found.end() :]

@@ -152,14 +152,14 @@ def load_skill(
         fault = f"the folder cannot be read: {error.strerror or error}"
         return broken_skill(folder, fault, bundled=bundled, version=version)
     except ManifestError as error:
-        return broken_skill(folder, str(error), bundled=bundled, version=version)
+        return broken_skill(folder, error.told, bundled=bundled, version=version)
     if not os.path.exists(f"{folder}/scripts/tools.py"):
         found = SkillTools()
     else:
         own = {"bundled": bundled, "is_installed": is_installed, "runs_code": runs_code}
         found = read_tools(folder, manifest, workers, version, **own)
-    wanted = (f"it needs the package {name}, which is not installed" for name in found.packages)
-    lacks = "; ".join(filter(None, (missing(manifest), *wanted)))
+    wanted = (lazy("it needs the package {name}, which is not installed", name=one) for one in found.packages)
+    lacks = joined(filter(None, (missing(manifest), *wanted)))
     aside = workers.aside(folder, version) if workers is not None else ""
     names = frozenset(tool.name for tool in found.tools)
     phrases, phrase_warnings = _asset(folder, PHRASES, _PHRASES_FILE, names)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from app.i18n import program
+from app.i18n import lazy, program
 from app.messages import JSON
 from app.skills.folder import Signature, code_hash, read_file
 from app.skills.manifest import Manifest, ManifestError, audience_of
@@ -56,10 +56,10 @@ def read_tools(
         found, left_out = find_tools(source)
         module = run_module(folder / "scripts/tools.py", manifest.name) if bundled and runs_code else None
     except (ToolsModuleError, ManifestError) as error:
-        return SkillTools(faults=(str(error),), broken=True)
+        return SkillTools(faults=(error.told,), broken=True)
     except SyntaxError as error:
-        where = f" line {error.lineno}" if error.lineno else ""
-        return SkillTools(faults=(f"scripts/tools.py{where}: {error.msg}",), broken=True)
+        where = {"file": "scripts/tools.py", "n": error.lineno or 1, "error": error.msg}
+        return SkillTools(faults=(lazy("{file} line {n}: {error}", **where),), broken=True)
     options = _Options(manifest, [one.name for one in found], bundled=bundled, is_installed=is_installed)
     tools: list[Tool] = []
     faults: list[str] = []
@@ -69,7 +69,10 @@ def read_tools(
                 function = getattr(module, one.function)
                 tool = Tool.from_function(function, name=one.name, **options.of(one.name))
             except Exception as error:  # a signature no schema can be made of leaves out this tool alone
-                faults.append(f"the function {one.name} cannot become a tool: {error}")
+                fault = lazy(
+                    "the function {name} cannot become a tool: {error}", name=one.name, error=str(error)
+                )
+                faults.append(fault)
             else:
                 hooks = {name: getattr(function, name) for name in _HOOKS if hasattr(function, name)}
                 tools.append(tool.replace(**hooks))

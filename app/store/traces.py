@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from app.errors import RecadoError
+from app.i18n import lazy
 from app.messages import JSON
 from app.store import disk_space
 from app.store.database import Connection, Row, insert, read_row, scalar
@@ -129,7 +130,7 @@ def turn_head(conn: Connection, turn: str) -> TurnHead:
         (turn,),
     ).fetchone()
     if row is None:
-        raise RecadoError(f"there is no turn {turn[:100]!r}")
+        raise RecadoError(lazy("there is no turn {id!r}", id=turn[:100]))
     return read_row(TurnHead, row)
 
 

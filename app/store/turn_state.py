@@ -9,6 +9,7 @@ import orjson
 from pydantic import TypeAdapter
 
 from app.errors import RecadoError
+from app.i18n import lazy
 from app.messages import JSON, FollowUp, in_own_words, retold
 from app.people import Conversation
 from app.store import approvals
@@ -148,7 +149,7 @@ def replayed_turn(conn: Connection, turn: str, history: int, day: str) -> TurnSt
     """
     row = conn.execute("SELECT * FROM turns WHERE id = ?", (turn,)).fetchone()
     if row is None:
-        raise RecadoError(f"there is no turn {turn[:100]!r}")
+        raise RecadoError(lazy("there is no turn {id!r}", id=turn[:100]))
     state = _read_turn(conn, row, history, day)
     before = tuple(one for one in state.exchanges if one.at < state.created_at)
     return replace(state, journal={}, exchanges=before, open_questions=(), taint=(), has_asked=False)
