@@ -98,12 +98,12 @@ class Supervisor:
             except ConnectionLost as lost:
                 why = show_reason(self.definition, str(lost))
                 if lost.sent:
-                    return _unknown(tool, f"its server broke off ({why})")
+                    return ToolResult.unknown(f"{tool}: its server broke off ({why})")
                 if is_last:
                     return self._unavailable(why)
             except TimeoutError:
                 connection.changed.set()
-                return _unknown(tool, "it did not answer in time and was given up")
+                return ToolResult.unknown(f"{tool}: it did not answer in time and was given up")
             except Refused as refused:
                 text = show_reason(self.definition, str(refused))
                 if refused.code == TOO_LONG:
@@ -279,8 +279,3 @@ def show_reason(definition: ServerDefinition, why: str) -> str:
 
 def _told(error: Exception) -> str:
     return error.told if isinstance(error, RecadoError) else str(error)
-
-
-def _unknown(tool: str, why: str) -> ToolResult:
-    hint = "it may have happened all the same: do not call it again without asking"
-    return ToolResult.failure("OUTCOME_UNKNOWN", f"{tool}: {why}", hint, outcome="unknown")

@@ -123,8 +123,7 @@ def _died(function: str, fault: WorkerFault, idempotent: bool) -> ToolResult:
     message = f"{function} was cut off: {fault}"
     if idempotent:
         return ToolResult.failure("OUTCOME_UNKNOWN", message, "it may be called again")
-    hint = "it may have happened all the same: do not call it again without asking"
-    return ToolResult.failure("OUTCOME_UNKNOWN", message, hint, outcome="unknown")
+    return ToolResult.unknown(message)
 
 
 # The lists of tools in `metadata`, and the traits of the tools that they name.

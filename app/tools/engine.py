@@ -260,12 +260,7 @@ def _timed_out(tool: Tool, started: bool) -> ToolResult:
         )
     if tool.idempotent or tool.harmless:
         return ToolResult.failure("TIMEOUT", f"{tool.name} took more than {limit}", "it may be called again")
-    return ToolResult.failure(
-        "TIMEOUT",
-        f"{tool.name} took more than {limit} and was given up",
-        "it may have happened all the same: do not call it again without asking",
-        outcome="unknown",
-    )
+    return ToolResult.unknown(f"{tool.name} took more than {limit} and was given up", "TIMEOUT")
 
 
 def _raised(tool: Tool, error: BaseException, args: JSON) -> ToolResult:

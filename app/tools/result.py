@@ -75,6 +75,11 @@ class ToolResult:
         return cls(ok=False, error=ToolError(code, message, hint), meta=meta)
 
     @classmethod
+    def unknown(cls, message: str, code: str = "OUTCOME_UNKNOWN") -> "ToolResult":
+        hint = "it may have happened all the same: do not call it again without asking"
+        return cls.failure(code, message, hint, outcome="unknown")
+
+    @classmethod
     def of(cls, value: object) -> "ToolResult":
         """Return the result a function's return value stands for: itself, an envelope, or plain data."""
         if isinstance(value, ToolResult):
