@@ -14,7 +14,7 @@ from typing import Any, Literal
 import yaml
 
 from app.errors import RecadoError
-from app.installs.errors import InstallCode
+from app.installs.errors import EntryCode
 from app.messages import JSON, mapping
 from app.settings import is_own
 from app.skills.manifest import shortened
@@ -51,7 +51,7 @@ _SECRET = re.compile(r"token|secret|passw|credential|api_?key|private_?key|acces
 class Reason:
     """The reason why something cannot be installed here; `detail` is the cleaned word at fault, or ""."""
 
-    code: InstallCode
+    code: EntryCode
     detail: str = ""
 
 
@@ -153,7 +153,7 @@ class Entry:
 
 
 class _Unusable(RecadoError):
-    def __init__(self, detail: str, code: InstallCode = "ODD_ENTRY") -> None:
+    def __init__(self, detail: str, code: EntryCode = "ODD_ENTRY") -> None:
         super().__init__(code)
         self.reason = Reason(code, _text(detail, DETAIL_CHARACTERS))
 
@@ -187,7 +187,7 @@ def _choice(
 ) -> tuple[Package | Remote | None, Reason | None]:
     status = _text(meta.get("status") or server.get("status"), 20)
     if status in ("deleted", "deprecated"):
-        code: InstallCode = "DELETED" if status == "deleted" else "DEPRECATED"
+        code: EntryCode = "DELETED" if status == "deleted" else "DEPRECATED"
         return None, Reason(code, _text(meta.get("statusMessage"), DETAIL_CHARACTERS))
     reasons: list[Reason] = []
     for read, key in ((_package, "packages"), (_remote, "remotes")):

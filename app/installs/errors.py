@@ -4,35 +4,14 @@ from typing import Literal
 
 from app.errors import RecadoError
 
-InstallCode = Literal[
-    # of an entry of the registry; ODD_ENTRY: it asks for what could be more than it seems
-    "DELETED",
-    "DEPRECATED",
-    "NO_PACKAGE",
-    "OTHER_KIND",
-    "ODD_ENTRY",
-    "REGISTRY_AWAY",
-    "NOT_A_SKILL",
-    "SKILL_NOT_FOUND",
-    "UNAVAILABLE",
-    "NOT_FOUND",
-    "AWAY",
-    "NO_PROGRAM",
-    "TOO_LARGE",
-    "NO_SPACE",
-    "TOO_SLOW",
-    "CHANGED",
-    "NOT_INSTALLABLE",
-    "NO_SANDBOX",
-    "NO_NODE",
-    "NO_PIP",
-    "NEEDS_VALUE",
-    "NEEDS_FOLDER",
-    "BAD_VALUE",
-    "SECRET_ARGUMENT",
-    "UNKNOWN",
-    "FAILED",
-]
+# Of an entry of the registry; ODD_ENTRY: it asks for what could be more than it seems.
+EntryCode = Literal["DELETED", "DEPRECATED", "NO_PACKAGE", "OTHER_KIND", "ODD_ENTRY"]
+# Of npm, pip and the disk.
+PackageCode = Literal["NO_NODE", "NO_PIP", "NOT_FOUND", "AWAY", "NO_SPACE", "TOO_LARGE", "TOO_SLOW", "FAILED"]
+ContentCode = Literal["NOT_A_SKILL", "NO_PROGRAM", "NOT_INSTALLABLE", "CHANGED"]
+ValueCode = Literal["NEEDS_VALUE", "NEEDS_FOLDER", "BAD_VALUE", "SECRET_ARGUMENT"]
+PlaceCode = Literal["REGISTRY_AWAY", "SKILL_NOT_FOUND", "UNKNOWN", "UNAVAILABLE", "NO_SANDBOX"]
+InstallCode = EntryCode | PackageCode | ContentCode | ValueCode | PlaceCode
 
 
 class InstallError(RecadoError):

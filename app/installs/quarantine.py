@@ -37,14 +37,8 @@ _KEPT_HIDDEN = frozenset({".env.example", ".env.sample", ".env.template"})
 _IGNORED = frozenset({"__MACOSX", "__pycache__"})
 _ZIP = b"PK\x03\x04"
 _DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    ValueError,
-    OSError,
-    RuntimeError,
-    OverflowError,
-    struct.error,
+    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError),
+    *(ValueError, OSError, RuntimeError, OverflowError),
 )
 
 

@@ -164,6 +164,8 @@ def load_skill(
     names = frozenset(tool.name for tool in found.tools)
     phrases, phrase_warnings = _asset(folder, PHRASES, _PHRASES_FILE, names)
     sentences, sentence_warnings = _asset(folder, SENTENCES, SENTENCES_FILE, names)
+    warnings = [*manifest.warnings, *found.warnings, *phrase_warnings, *sentence_warnings]
+    warnings += [*_mcp_warnings(folder), *_metadata_warnings(manifest)]
     return Skill(
         name=manifest.name,
         description=shortened(manifest.description, CATALOGUE_DESCRIPTION),
@@ -173,14 +175,7 @@ def load_skill(
         phrases=phrases,
         sentences=sentences,
         faults=found.faults,
-        warnings=(
-            *manifest.warnings,
-            *found.warnings,
-            *phrase_warnings,
-            *sentence_warnings,
-            *_mcp_warnings(folder),
-            *_metadata_warnings(manifest),
-        ),
+        warnings=tuple(warnings),
         left_out=found.left_out,
         available=not (lacks or found.broken or aside),
         reason=lacks or (found.faults[0] if found.broken else aside),
