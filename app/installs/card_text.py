@@ -315,16 +315,17 @@ def _server_facts(words: _Words, plan: Plan, workspace: Path | None) -> Iterator
 
 def _origin(language: str, plan: Plan) -> Fact:
     is_plain = _PLAIN_VERSION.fullmatch(plan.version)
+    publisher = plan.registry_id.partition("/")[0]  # as proved to the registry
     which = f"{plan.registry_id} {plan.version if is_plain else quoted(plan.version)}"
     if plan.url:
-        return Fact(say(language, "By {publisher}: {which}", publisher=plan.namespace, which=which))
+        return Fact(say(language, "By {publisher}: {which}", publisher=publisher, which=which))
     details = [say(language, "What is started, whole: {command}", command=quoted(plan.command_line))]
     if plan.env:
         details += [say(language, "Variables it is given:"), *_pairs(plan.env)]
     line = say(
         language,
         "By {publisher}: {which}, from {registry}",
-        publisher=plan.namespace,
+        publisher=publisher,
         which=which,
         registry=_REGISTRIES[plan.kind],
     )

@@ -66,17 +66,8 @@ class Plan:
     edited: bool = False
 
     @property
-    def namespace(self) -> str:
-        """The publisher, as proved to the registry."""
-        return self.registry_id.partition("/")[0]
-
-    @property
     def label(self) -> str:
         return f"{self.registry_id} {self.version}"
-
-    @property
-    def package(self) -> Package:
-        return Package(self.kind, self.identifier, self.version)
 
     @property
     def command_line(self) -> str:
@@ -128,17 +119,15 @@ def make_plan(
         _check_value(entry.inputs.get(key), key, value)
     filler = _Filler(home, workspace, values, folder)
     grants = Grants()
-    started: dict[str, Any] = {"version": entry.version}
+    started: dict[str, Any]
     if isinstance(choice, Remote):
         filler.ask(choice.secrets)
-        started |= {"url": choice.url, "headers": tuple(filler.settings(choice.headers))}
+        headers = tuple(filler.settings(choice.headers))
+        started = {"version": entry.version, "url": choice.url, "headers": headers}
     else:
-        started |= {"kind": choice.kind, "identifier": choice.identifier, "version": choice.version}
-        started |= {
-            "args": tuple(_arguments(choice, filler)),
-            "env": tuple(filler.settings(choice.environment)),
-        }
-        started |= {"home": str(home)}
+        started = {"kind": choice.kind, "identifier": choice.identifier, "version": choice.version}
+        started |= {"home": str(home), "args": tuple(_arguments(choice, filler))}
+        started |= {"env": tuple(filler.settings(choice.environment))}
         grants = Grants(
             network=not entry.offline if network is None else network,
             programs=bool(_RUNS_PROGRAMS & set(_words(choice.identifier))),

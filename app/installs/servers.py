@@ -16,7 +16,7 @@ from typing import Protocol
 
 from app.errors import RecadoError
 from app.i18n import lazy
-from app.installs.entries import Entry
+from app.installs.entries import Entry, Package
 from app.installs.errors import InstallError
 from app.installs.packages import INSTALL_SECONDS, Downloads, install_package, require_programs
 from app.installs.pipeline import Approval, InstallPipeline
@@ -156,7 +156,8 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
                 if candidate.kind:
                     await asyncio.to_thread(self._check_possible, candidate)
                     downloads = Downloads(folder, scratch, self._disk, self.data_dir.absolute() / ".cache")
-                    program = await install_package(candidate.package, folder, downloads)
+                    package = Package(candidate.kind, candidate.identifier, candidate.version)
+                    program = await install_package(package, folder, downloads)
                 record = await asyncio.to_thread(_record, candidate, approval, folder, program)
             return await asyncio.shield(asyncio.to_thread(self._keep, record, candidate))
         except InstallError:
