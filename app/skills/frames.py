@@ -1,18 +1,28 @@
-"""The messages between the server and a worker, and their form on the wire.
+"""The messages between the server and a worker, and what of a call's context travels in them.
 
 A frame is four bytes of length, big-endian, and a JSON list of the message's name and its fields. The JSON is
 the standard library's, which keeps integers of any size.
 """
 
+import asyncio
+import inspect
 import json
-from dataclasses import fields
+from base64 import b64decode, b64encode
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict, fields
 from typing import Any, NoReturn
 
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from app.errors import RecadoError
+from app.http.address import FetchError
+from app.http.client import BYTES, SECONDS, SECONDS_MOST, HttpClient
+from app.http.transport import Fetched
 from app.messages import JSON
+from app.people import Person
+from app.store.skill_data import SkillStore
+from app.tools.context import PersonStore, ToolContext
 from app.tools.result import OUTPUT_LIMIT
 
 # Bytes of a frame: arguments, or a page of stored rows; and a result with its envelope.
@@ -102,3 +112,149 @@ def decode(body: bytes) -> Any:
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON")
+
+
+LIST_BYTES = TO_WORKER - 1024 * 1024  # of keys and values in one list
+_STORE = frozenset({"store.get", "store.put", "store.list", "store.delete"})
+_HTTP = frozenset({"http.get", "http.post"})
+_ABSENT = object()
+
+
+# Asks the server something for one call, by a method and its arguments, and waits for the answer.
+Asker = Callable[..., Any]
+
+
+def serialize_context(context: ToolContext) -> dict[str, JSON]:
+    """Return the part of a context that is sent with a call."""
+    return {
+        "person": None if context.person is None else asdict(context.person),
+        "conversation": context.conversation,
+        "settings": dict(context.settings),
+        "idempotency_key": context.idempotency_key,
+        "channel": context.channel,
+    }
+
+
+async def answer_ask(ask: Ask, store: PersonStore | None, http: object | None) -> Answer:
+    """Answer an ask in the server, with the store and client of the call it belongs to."""
+    try:
+        if ask.method in _HTTP and isinstance(http, HttpClient):
+            return Answer(await _fetch(ask, http))
+        return Answer(await _value(ask, store))
+    except Exception as error:  # raised again in the worker, where the tool's function called
+        return Answer(error=f"{ask.method}: {str(error)[:1000] or type(error).__name__}")
+
+
+async def _value(ask: Ask, store: PersonStore | None) -> JSON:
+    if store is None or ask.method not in _STORE:
+        raise ValueError("it is not there for this call")
+    if ask.method == "store.list" and isinstance(store, SkillStore):
+        prefix, limit = ask.args
+        return await store.list(prefix, limit, LIST_BYTES)
+    if ask.method == "store.get":  # a list, since what is kept may be null
+        (key,) = ask.args
+        found = await _awaited(store.get(key, _ABSENT))
+        return [] if found is _ABSENT else [found]
+    return await _awaited(getattr(store, ask.method.removeprefix("store."))(*ask.args))
+
+
+async def _awaited(value: Any) -> Any:
+    return await value if inspect.isawaitable(value) else value
+
+
+async def _fetch(ask: Ask, http: HttpClient) -> JSON:
+    """Send a request for a worker; every word of it may be hostile."""
+    url, options = ask.args
+    seconds, limit_bytes = options.get("seconds", SECONDS), options.get("limit_bytes", BYTES)
+    if not 0 < seconds <= SECONDS_MOST or not 0 < limit_bytes <= BYTES:
+        raise ValueError(f"at most {SECONDS_MOST:g} s and {BYTES // 1024**2} MiB for one request")
+    if options.get("body") is not None:
+        options["body"] = b64decode(options["body"])
+    try:
+        fetched = await (http.get if ask.method == "http.get" else http.post)(url, **options)
+    except FetchError as error:
+        return {"code": error.code, "text": str(error)}
+    return {
+        "url": fetched.url,
+        "status": fetched.status,
+        "headers": dict(fetched.headers),
+        "body": b64encode(fetched.body).decode(),
+    }
+
+
+def build_context(given: Mapping[str, JSON], ask: Asker, *, is_async: bool) -> ToolContext:
+    """Build the context of a call from what the server sent with it."""
+    person = given["person"]
+    store: Any = StoreProxy(ask)
+    http: Any = HttpProxy(ask)
+    return ToolContext(
+        person=Person(**person) if person is not None else None,
+        conversation=given["conversation"],
+        store=_OnLoop(store) if is_async else store,
+        http=_OnLoop(http) if is_async else http,
+        settings=given["settings"],
+        idempotency_key=given["idempotency_key"],
+        channel=given["channel"],
+    )
+
+
+class StoreProxy:
+    """`context.store`: the person's rows of this skill."""
+
+    def __init__(self, ask: Asker) -> None:
+        self._ask = ask
+
+    def get(self, key: str, default: JSON = None) -> JSON:
+        found = self._ask("store.get", key)
+        return found[0] if found else default
+
+    def put(self, key: str, value: JSON) -> JSON:
+        return self._ask("store.put", key, value)
+
+    def list(self, prefix: str = "", limit: int = 1000) -> JSON:
+        return self._ask("store.list", prefix, limit)
+
+    def delete(self, key: str) -> JSON:
+        return self._ask("store.delete", key)
+
+
+class HttpProxy:
+    """`context.http`: takes the arguments of HttpClient; the server sends the request."""
+
+    def __init__(self, ask: Asker) -> None:
+        self._ask = ask
+
+    def get(self, url: str, **options: Any) -> Fetched:
+        return _fetched(self._ask("http.get", url, _sendable(options)))
+
+    def post(self, url: str, **options: Any) -> Fetched:
+        return _fetched(self._ask("http.post", url, _sendable(options)))
+
+
+class _OnLoop:
+    """A proxy for an `async def` tool: each method is awaited."""
+
+    def __init__(self, proxy: Any) -> None:
+        self._proxy = proxy
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
+        method = getattr(self._proxy, name)
+
+        async def call(*args: Any, **named: Any) -> Any:
+            return await asyncio.to_thread(method, *args, **named)
+
+        call.__qualname__ = f"context: {name}()"  # which its author reads where it was not awaited
+        return call
+
+
+def _sendable(options: dict[str, Any]) -> dict[str, JSON]:
+    """Return the options as JSON takes them, the body in base64."""
+    if options.get("body") is not None:
+        options["body"] = b64encode(options["body"]).decode()
+    return options
+
+
+def _fetched(answer: dict[str, Any]) -> Fetched:
+    if "code" in answer:
+        raise FetchError(answer["code"], answer["text"])
+    return Fetched(answer["url"], answer["status"], answer["headers"], b64decode(answer["body"]))

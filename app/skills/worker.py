@@ -18,7 +18,6 @@ from typing import Any
 
 from app.skills import frames
 from app.skills.modules import ToolsModuleError, run_module
-from app.skills.proxies import build_context
 from app.tools.context import ToolContext
 from app.tools.plain import TooLarge
 from app.tools.result import OUTPUT_LIMIT, ToolResult, bounded, raised, too_large
@@ -144,4 +143,4 @@ class _Worker:
                 raise ValueError(answer.error)
             return answer.value
 
-        return build_context(call.context, ask, is_async=tool.is_async)
+        return frames.build_context(call.context, ask, is_async=tool.is_async)

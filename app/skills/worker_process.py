@@ -16,7 +16,6 @@ from app.processes.host import APP_ROOT, CONNECTION, Command, HostedProcess, Pri
 from app.rmtree import remove
 from app.skills import frames
 from app.skills.frames import FrameError
-from app.skills.proxies import answer_ask, serialize_context
 from app.tools.context import ToolContext
 from app.tools.masking import mask_text
 from app.tools.result import ToolResult
@@ -70,11 +69,11 @@ class Worker:
         if fault := await asyncio.shield(self._starting):  # a call that is given up leaves it starting
             raise WorkerFault(fault, started=False)
         number = next(self._numbers)
-        frame = frames.encode(frames.Call(number, function, args, serialize_context(context)))
+        frame = frames.encode(frames.Call(number, function, args, frames.serialize_context(context)))
         try:
             await self._send(frame)
             while isinstance(message := await self._read(number), frames.Ask):
-                await self._send(_answer_frame(await answer_ask(message, context.store, context.http)))
+                await self._send(_answer_frame(await frames.answer_ask(message, context.store, context.http)))
             return ToolResult.of(message.result)
         except asyncio.CancelledError:
             self.is_stuck = True

@@ -13,7 +13,7 @@ from app.http.address import origins
 from app.http.client import HttpClient
 from app.http.transport import Transport
 from app.skills.frames import Ask
-from app.skills.proxies import answer_ask as answered
+from app.skills.frames import answer_ask as answered
 from app.tools import ToolContext
 from tests.skills.folders import House
 from tests.standins.site import Site, answer, site

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.skills.frames import HEADER, Answer, Ask, decode, encode
-from app.skills.proxies import answer_ask
+from app.skills.frames import HEADER, Answer, Ask, answer_ask, decode, encode
 from app.store import disk_space
 from app.store.database import Database
 from app.store.skill_data import CALL_BYTES, KEY_CHARACTERS, VALUE_BYTES, NoRoom, SkillStore
