@@ -128,6 +128,11 @@ def update(conn: Connection, table: str, where: str, *parameters: object, **valu
     return conn.execute(sql, (*values.values(), *parameters)).rowcount
 
 
+def delete(conn: Connection, table: str, where: str, *parameters: object) -> int:
+    """Delete the rows that a condition with these parameters names; return how many there were."""
+    return conn.execute(f"DELETE FROM {table} WHERE {where}", parameters).rowcount
+
+
 def scalar(conn: Connection, sql: str, *parameters: object) -> Any:
     """Return the first column of the first row that a query finds, None if it finds none."""
     row = conn.execute(sql, parameters).fetchone()
@@ -147,7 +152,7 @@ def meta(conn: Connection, key: str) -> str | None:
 
 def keep_meta(conn: Connection, key: str, value: str) -> None:
     """Keep a value that belongs to the whole database; "" forgets it."""
-    conn.execute("DELETE FROM meta WHERE key = ?", (key,))
+    delete(conn, "meta", "key = ?", key)
     if value:
         insert(conn, "meta", key=key, value=value)
 

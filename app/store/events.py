@@ -8,7 +8,7 @@ from typing import Any, Literal
 import orjson
 
 from app.messages import JSON
-from app.store.database import Connection, insert, new_id, update
+from app.store.database import Connection, delete, insert, new_id, update
 from app.store.people import by_id
 
 EventName = Literal["message.received", "message.replied", "conversation.handed_over", "limit.reached"]
@@ -60,7 +60,7 @@ def due(conn: Connection, url: str, now: float, most: int) -> list[Delivery]:
 
 def delivered(conn: Connection, delivery: Delivery) -> None:
     """Forget a delivery that was taken, or given up."""
-    conn.execute("DELETE FROM webhook_deliveries WHERE seq = ?", (delivery.seq,))
+    delete(conn, "webhook_deliveries", "seq = ?", delivery.seq)
 
 
 def postpone(conn: Connection, delivery: Delivery, due_at: float) -> None:

@@ -3,7 +3,7 @@
 from app.messages import Echo
 from app.people import Conversation
 from app.store import delivery, events, outbox, people, turns
-from app.store.database import Connection, exists, insert, new_id, scalar
+from app.store.database import Connection, delete, exists, insert, new_id, scalar
 from app.store.outbox import Draft
 from app.store.ownership import AccessRules
 
@@ -39,7 +39,7 @@ def settle(conn: Connection, person: str, now: float) -> None:
         is_ours = delivery.is_echo(conn, person, echo["wamid"], echo["text"], now)
         if is_ours is None:
             break
-        conn.execute("DELETE FROM echoes WHERE seq = ?", (echo["seq"],))
+        delete(conn, "echoes", "seq = ?", echo["seq"])
         where = people.conversation_by_id(conn, echo["conversation_id"])
         if is_ours:
             continue

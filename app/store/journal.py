@@ -8,7 +8,7 @@ from app.errors import RecadoError
 from app.messages import JSON
 from app.people import Conversation
 from app.store import limits
-from app.store.database import Connection, insert, scalar
+from app.store.database import Connection, delete, insert, scalar
 
 ADMIN_CALL = "mcp"  # outcome of a turn that is one call of the administrator's, and no conversation
 
@@ -99,9 +99,7 @@ def mark_uncertain(conn: Connection, person: str, call: UncertainCall, now: floa
 
 def clear_uncertain(conn: Connection, person: str, call: UncertainCall) -> None:
     """Forget that a call's outcome was unknown: it ran again, and its outcome is known."""
-    conn.execute(
-        "DELETE FROM uncertain_calls WHERE person_id = ? AND tool = ? AND arguments_hash = ?", (person, *call)
-    )
+    delete(conn, "uncertain_calls", "person_id = ? AND tool = ? AND arguments_hash = ?", person, *call)
 
 
 def uncertain_calls(conn: Connection, person: str) -> frozenset[UncertainCall]:

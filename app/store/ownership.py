@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Protocol
 
 from app.people import Realm, Role
-from app.store.database import Connection, exists, insert, keep_meta, meta
+from app.store.database import Connection, delete, exists, insert, keep_meta, meta
 
 CODE_SECONDS = 3600
 CODE_TRIES = 5
@@ -106,7 +106,7 @@ def invitations(conn: Connection, now: float) -> list[Invitation]:
 
 def withdraw_invitation(conn: Connection, code_hash: str) -> None:
     """Let an invitation count no more."""
-    conn.execute("DELETE FROM invitations WHERE code_hash = ?", (code_hash,))
+    delete(conn, "invitations", "code_hash = ?", code_hash)
 
 
 def accept_invitation(conn: Connection, rules: AccessRules, text: str, now: float) -> Role | None:
@@ -124,7 +124,7 @@ def accept_invitation(conn: Connection, rules: AccessRules, text: str, now: floa
 
 def make_link(conn: Connection, person: str, now: float) -> str:
     """Make and return the code of an owner's link; older links go on to count until they expire."""
-    conn.execute("DELETE FROM sign_in_links WHERE expires_at <= ?", (now,))
+    delete(conn, "sign_in_links", "expires_at <= ?", now)
     code = secrets.token_urlsafe(32)
     hashed = sha256(code.encode()).hexdigest()
     insert(conn, "sign_in_links", id=hashed, person_id=person, expires_at=now + LINK_SECONDS)

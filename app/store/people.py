@@ -16,6 +16,7 @@ from app.store.database import (
     Connection,
     Database,
     Row,
+    delete,
     exists,
     insert,
     new_id,
@@ -168,10 +169,7 @@ def apply_change(conn: Connection, realm: Realm, change: AliasChange, rules: Acc
     for new in current:
         for old in previous:
             if old.kind == new.kind and old.value != new.value:
-                conn.execute(
-                    "DELETE FROM aliases WHERE realm = ? AND kind = ? AND value = ?",
-                    (realm, old.kind, old.value),
-                )
+                delete(conn, "aliases", "realm = ? AND kind = ? AND value = ?", realm, old.kind, old.value)
         _add_alias(conn, realm, known.id, new, _address(change.current, new), now)
     if was_listed:  # the configuration names the old number: being let in moves with the person
         conn.execute("UPDATE people SET access = 'allowed' WHERE id = ?", (known.id,))
@@ -191,7 +189,7 @@ def allow(conn: Connection, realm: Realm, who: str, now: float) -> str:
     for nameless, since in _confirm_claims(conn, realm, person, now).items():
         _hand_over(conn, nameless, person, since, now)
     update(conn, "people", "id = ?", person, access="allowed", frozen="")
-    conn.execute("DELETE FROM outsiders WHERE realm = ? AND value IN (?, ?)", (realm, canonical(who), who))
+    delete(conn, "outsiders", "realm = ? AND value IN (?, ?)", realm, canonical(who), who)
     limits.release(conn, person)
     return person
 
@@ -382,7 +380,7 @@ def _create(conn: Connection, realm: Realm, sender: Sender, now: float) -> Known
     insert(conn, "people", id=person, realm=realm, name=sender.name[:200], created_at=now)
     for alias in aliases_of(sender):
         _add_alias(conn, realm, person, alias, _address(sender, alias), now)
-        conn.execute("DELETE FROM outsiders WHERE realm = ? AND value = ?", (realm, alias.value))
+        delete(conn, "outsiders", "realm = ? AND value = ?", realm, alias.value)
     return by_id(conn, person)
 
 
@@ -418,11 +416,8 @@ def _turn_away(
         " last_at = excluded.last_at",
         (realm, value, sender.name[:200], now, now),
     )
-    conn.execute(
-        "DELETE FROM outsiders WHERE (realm, value) NOT IN"
-        " (SELECT realm, value FROM outsiders ORDER BY last_at DESC LIMIT ?)",
-        (OUTSIDERS_KEPT,),
-    )
+    newest = "SELECT realm, value FROM outsiders ORDER BY last_at DESC LIMIT ?"
+    delete(conn, "outsiders", f"(realm, value) NOT IN ({newest})", OUTSIDERS_KEPT)
     return TurnedAway(value, reason)
 
 
@@ -530,14 +525,9 @@ def _confirm_claims(conn: Connection, realm: Realm, person: str, now: float) -> 
         alias = Alias(claim["kind"], claim["value"])
         for holder in _holders(conn, realm, [alias]):
             since.setdefault(holder, claim["at"])
-        conn.execute(
-            "DELETE FROM aliases WHERE realm = ? AND kind = ? AND (person_id = ? OR value = ?)",
-            (realm, alias.kind, person, alias.value),
-        )
+        theirs = "realm = ? AND kind = ? AND (person_id = ? OR value = ?)"
+        delete(conn, "aliases", theirs, realm, alias.kind, person, alias.value)
         _add_alias(conn, realm, person, alias, claim["address"], now)
-        conn.execute(
-            "DELETE FROM claimed_aliases WHERE kind = ? AND value = ?"
-            " AND person_id IN (SELECT id FROM people WHERE realm = ?)",
-            (alias.kind, alias.value, realm),
-        )
+        claims = "kind = ? AND value = ? AND person_id IN (SELECT id FROM people WHERE realm = ?)"
+        delete(conn, "claimed_aliases", claims, alias.kind, alias.value, realm)
     return {loser: at for loser, at in since.items() if not by_id(conn, loser).names}  # never the person

@@ -12,7 +12,7 @@ from app.messages import JSON
 from app.people import Realm
 from app.phones import canonical, digits, other_form
 from app.rmtree import rmtree
-from app.store.database import Connection, Database, placeholders, scalar, update
+from app.store.database import Connection, Database, delete, placeholders, scalar, update
 from app.store.people import by_id
 
 _NOT_IN_A_NUMBER = re.compile(r"[^\d\s+().-]")
@@ -134,21 +134,18 @@ def erase(conn: Connection, realm: Realm, who: str, now: float) -> ErasedPerson:
     conversations = _rows(conn, "SELECT id FROM conversations WHERE person_id = ?", subject.id)
     messages = scalar(conn, "SELECT count(*) FROM messages WHERE person_id = ?", subject.id)
     spellings = _all_spellings(subject.names)
-    conn.execute(
-        f"DELETE FROM outsiders WHERE realm = ? AND value IN ({placeholders(spellings)})",
-        (subject.realm, *spellings),
-    )
-    conn.execute(f"DELETE FROM dead_letters WHERE {_names_any(spellings)}", spellings)
+    theirs = f"realm = ? AND value IN ({placeholders(spellings)})"
+    delete(conn, "outsiders", theirs, subject.realm, *spellings)
+    delete(conn, "dead_letters", _names_any(spellings), *spellings)
     for name in subject.names:  # of others too, who came with it once and stay frozen without it
         in_realm = "person_id IN (SELECT id FROM people WHERE realm = ?)"
-        conn.execute(f"DELETE FROM claimed_aliases WHERE value = ? AND {in_realm}", (name, subject.realm))
+        delete(conn, "claimed_aliases", f"value = ? AND {in_realm}", name, subject.realm)
         shares = "realm = ? AND instr(frozen, ?) > 0"
         update(conn, "people", shares, subject.realm, name, frozen=_SHARED_WITH_ERASED)
-    conn.execute(  # what owners were told of them as a stranger; its rows of the outbox go with it
-        "DELETE FROM messages WHERE id IN (SELECT message_id FROM outbox WHERE source LIKE ?)",
-        (f"contact:{subject.id}:%",),
-    )
-    conn.execute("DELETE FROM people WHERE id = ?", (subject.id,))
+    # What owners were told of them as a stranger; its rows of the outbox go with it.
+    told = "id IN (SELECT message_id FROM outbox WHERE source LIKE ?)"
+    delete(conn, "messages", told, f"contact:{subject.id}:%")
+    delete(conn, "people", "id = ?", subject.id)
     if subject.id:
         conn.execute("INSERT INTO erased VALUES (?, ?)", (subject.id, now))
     return ErasedPerson(subject, [row["id"] for row in conversations], messages)

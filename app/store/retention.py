@@ -1,7 +1,7 @@
 """Deletion of what is old, a small batch at each sweep, so that no table grows for ever."""
 
 from app.store import attachments, schedules
-from app.store.database import Connection
+from app.store.database import Connection, delete, update
 from app.store.journal import ADMIN_CALL
 from app.store.tool_statistics import day_of
 
@@ -32,13 +32,10 @@ def sweep(conn: Connection, now: float) -> int:
         ("uncertain_calls", "person_id, tool, arguments_hash", "at", traced),
         ("tool_statistics", "tool, day, code, step", "day", day_of(now - STATISTICS_DAYS * DAY)),
     )
-    gone = sum(
-        conn.execute(
-            f"DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE {column} < ? LIMIT ?)",
-            (before, BATCH),
-        ).rowcount
-        for table, key, column, before in old
-    )
+    gone = 0
+    for table, key, column, before in old:
+        oldest = f"SELECT {key} FROM {table} WHERE {column} < ? LIMIT ?"
+        gone += delete(conn, table, f"({key}) IN ({oldest})", before, BATCH)
     gone += attachments.give_up_old(conn, now - 2 * DAY, BATCH)
     gone += schedules.delete_over(conn, now - REMINDER_DAYS * DAY, BATCH)
     return gone + _forget_traces(conn, traced)
@@ -50,8 +47,9 @@ def _forget_traces(conn: Connection, before: float) -> int:
     ended = [row["id"] for row in conn.execute(sql, (before, TURNS_AT_ONCE))]
     gone = 0
     for turn in ended:
-        gone += conn.execute("DELETE FROM journal WHERE turn_id = ?", (turn,)).rowcount
-        gone += conn.execute("DELETE FROM model_calls WHERE turn_id = ?", (turn,)).rowcount
-        conn.execute("UPDATE turns SET traced = 0 WHERE id = ?", (turn,))
-        conn.execute("DELETE FROM turns WHERE id = ? AND outcome = ?", (turn, ADMIN_CALL))
+        gone += delete(conn, "journal", "turn_id = ?", turn) + delete(
+            conn, "model_calls", "turn_id = ?", turn
+        )
+        update(conn, "turns", "id = ?", turn, traced=0)
+        delete(conn, "turns", "id = ? AND outcome = ?", turn, ADMIN_CALL)
     return gone

@@ -13,7 +13,7 @@ import orjson
 from app.people import Conversation
 from app.store import outbox
 from app.store.conditions import MAY_TALK, RUNNING, UNCLAIMED, WRITTEN
-from app.store.database import Connection, Row, exists, insert, placeholders, read_row, scalar, update
+from app.store.database import Connection, Row, delete, exists, insert, placeholders, read_row, scalar, update
 from app.store.outbox import SENT_AS, Draft
 
 SOURCE = "sched:"
@@ -422,8 +422,5 @@ def _of(row: Row) -> Schedule:
 
 def delete_over(conn: Connection, before: float, most: int) -> int:
     """Delete at most `most` reminders that were over before a time; return how many went."""
-    return conn.execute(
-        "DELETE FROM schedules WHERE id IN"
-        " (SELECT id FROM schedules WHERE active = 0 AND changed_at < ? LIMIT ?)",
-        (before, most),
-    ).rowcount
+    over = "SELECT id FROM schedules WHERE active = 0 AND changed_at < ? LIMIT ?"
+    return delete(conn, "schedules", f"id IN ({over})", before, most)

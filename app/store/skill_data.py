@@ -12,7 +12,7 @@ import orjson
 from app.errors import RecadoError
 from app.messages import JSON
 from app.store import disk_space
-from app.store.database import Connection, Database, scalar, update
+from app.store.database import Connection, Database, delete, scalar, update
 
 READ_SECONDS = 5.0  # that the thread of a `def` tool waits
 KEY_CHARACTERS = 512
@@ -200,7 +200,7 @@ class SkillStore:
         now, outside = time.time(), self._outside or self.read_outside
         for key, text in self._writes.items():
             row = (self._person, self._skill, key)
-            conn.execute("DELETE FROM skill_data WHERE person_id = ? AND skill = ? AND key = ?", row)
+            delete(conn, "skill_data", "person_id = ? AND skill = ? AND key = ?", *row)
             if text is not None:
                 marked = outside and _holds_text(orjson.loads(text))
                 conn.execute("INSERT INTO skill_data VALUES (?, ?, ?, ?, ?, ?)", (*row, text, now, marked))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import orjson
 
 from app.people import Conversation
-from app.store.database import Connection, read_row, update
+from app.store.database import Connection, delete, read_row, update
 from app.store.turn_state import Exchange, Parts, exchanges_since, summary_of
 
 RETRY_SECONDS = 600.0
@@ -80,4 +80,4 @@ def drop_line(conn: Connection, conversation: str, number: int) -> str | None:
 
 def forget(conn: Connection, conversation: str) -> None:
     """Delete the summary of a conversation."""
-    conn.execute("DELETE FROM summaries WHERE conversation_id = ?", (conversation,))
+    delete(conn, "summaries", "conversation_id = ?", conversation)
