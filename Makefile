@@ -22,11 +22,10 @@ test-all: $(VENV)/installed-test
 
 # What decides on rows, on PostgreSQL: folders that have a database of their own, and chats through whole servers.
 ON_POSTGRES := tests/store tests/turns tests/schedule tests/channels tests/memory tests/console $(addprefix tests/test_, \
-  consent.py choices.py scheduled_turns.py handover.py)
+  consent.py choices.py questions.py scheduled_turns.py handover.py)
 
 test-postgres: $(VENV)/installed-test
-	$(BIN)/python -m tests.databases $(BIN)/python -m pytest -n 3 --dist worksteal -m "not slow" $(ON_POSTGRES)
-	$(BIN)/python -m tests.databases $(BIN)/python -m pytest -n 3 --dist worksteal -m slow tests/test_questions.py
+	$(BIN)/python -m tests.databases $(BIN)/python -m pytest -n 3 --dist worksteal -m "not slow or both" $(ON_POSTGRES)
 
 # Workers that are killed, frozen and cut off while a thousand people write: see docs/chaos.md.
 chaos: $(VENV)/installed-test

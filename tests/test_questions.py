@@ -14,7 +14,7 @@ from tests.standins import mcp_server
 from tests.standins.model import calls, is_classifier, last_user_text
 from tests.world import Server, Town, text_body, wait_for
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.both]
 
 HOURS = 3600.0
 
