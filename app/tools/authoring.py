@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -25,11 +26,21 @@ def read_said(scripts_file: str, **limits: int) -> Table:
 
     Where a sentence names one of the `limits`, such as {MAX_TEXT}, its value stands.
     """
-    text = (Path(scripts_file).parents[1] / "assets" / "sentences.yaml").read_text("utf-8")
+    text = _asset(scripts_file, "sentences.yaml")
     for name, value in limits.items():
         text = text.replace(f"{{{name}}}", str(value))
     table: Table = yaml.load(text, Loader=yaml.CSafeLoader)["said"]
     return table
+
+
+def read_words(scripts_file: str) -> dict[Any, Any]:
+    """Return a skill's assets/words.yaml: the words by which its scripts understand what a person says."""
+    tables: dict[Any, Any] = yaml.load(_asset(scripts_file, "words.yaml"), Loader=yaml.CSafeLoader)
+    return tables
+
+
+def _asset(scripts_file: str, name: str) -> str:
+    return (Path(scripts_file).parents[1] / "assets" / name).read_text("utf-8")
 
 
 class Sentences:

@@ -8,6 +8,8 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 
+from app.tools.authoring import read_words
+
 MAX_DIGITS = 4000
 MAX_BITS = int(MAX_DIGITS * math.log2(10)) + 1
 LONGEST_DECIMALS = 20
@@ -17,54 +19,8 @@ PLAIN_DECIMALS = 10
 GROUPED_DIGITS = 15
 PRECISE = Context(prec=50, Emax=2 * MAX_DIGITS, Emin=-2 * MAX_DIGITS)
 
-COUNTED = {
-    0: "cero zero",
-    1: "uno one",
-    2: "dos dois duas two",
-    3: "tres three",
-    4: "cuatro quatro four",
-    5: "cinco five",
-    6: "seis six",
-    7: "siete sete seven",
-    8: "ocho oito eight",
-    9: "nueve nove nine",
-    10: "diez dez ten",
-    11: "once onze eleven",
-    12: "doce doze twelve",
-    13: "trece treze thirteen",
-    14: "catorce quatorze catorze fourteen",
-    15: "quince quinze fifteen",
-    16: "dieciseis dezesseis sixteen",
-    17: "diecisiete dezessete seventeen",
-    18: "dieciocho dezoito eighteen",
-    19: "diecinueve dezenove nineteen",
-    20: "veinte vinte twenty",
-    30: "treinta trinta thirty",
-    40: "cuarenta quarenta forty",
-    50: "cincuenta cinquenta fifty",
-    60: "sesenta sessenta sixty",
-    70: "setenta seventy",
-    80: "ochenta oitenta eighty",
-    90: "noventa ninety",
-    100: "cien cem ciento cento hundred",
-}
-COMPOUND = {
-    **{
-        20 + unit: f"veinti{word}"
-        for unit, word in enumerate(
-            ("uno", "dos", "tres", "cuatro", "cinco", "seis", "siete", "ocho", "nueve"), start=1
-        )
-    },
-    200: "doscientos doscientas duzentos duzentas",
-    300: "trescientos trescientas trezentos trezentas",
-    400: "cuatrocientos cuatrocientas quatrocentos quatrocentas",
-    500: "quinientos quinientas quinhentos quinhentas",
-    600: "seiscientos seiscientas seiscentos seiscentas",
-    700: "setecientos setecientas setecentos setecentas",
-    800: "ochocientos ochocientas oitocentos oitocentas",
-    900: "novecientos novecientas novecentos novecentas",
-}
-THOUSANDS = {1000: "mil k thousand", 1000000: "millon millones milhao milhoes million millions"}
+_WORDS = read_words(__file__)
+COUNTED, COMPOUND, THOUSANDS = _WORDS["counted"], _WORDS["compound"], _WORDS["thousands"]
 
 NUMBER = re.compile(
     r"(?:\d{1,3}(?:[ \u00a0\u202f']\d{3})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)*|[.,]\d+)(?:e[+-]?\d+(?![\w.]))?"

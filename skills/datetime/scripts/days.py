@@ -2,32 +2,16 @@
 
 import re
 from datetime import date, timedelta
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from app.calendar.grammar import MONTHS, WEEKDAYS
 from app.calendar.words import month_first
+from app.tools.authoring import read_words
 
 from .person import LANGUAGES, LONGEST, folded
 
-FEASTS = {
-    (12, 25): "navidad|natal|christmas|dia de navidad|dia de natal|xmas|christmas day",
-    (12, 24): "nochebuena|vespera de natal|christmas eve",
-    (12, 31): "nochevieja|fin de ano|reveillon|new years eve|new year's eve|ano viejo|vispera de ano nuevo",
-    (1, 1): "ano nuevo|ano novo|new year|new years|new years day|new year's day",
-    (1, 6): "reyes|dia de reyes|dia de los reyes magos",
-    (2, 14): "san valentin|valentines day|valentine's day|valentines",
-    (5, 1): "dia del trabajo|dia del trabajador|dia do trabalho|dia do trabalhador",
-    (6, 12): "dia dos namorados",
-    (10, 31): "halloween|noche de brujas|dia das bruxas",
-    (11, 2): "dia de muertos|dia de los muertos|finados|dia de finados",
-}
-DAYS_AWAY = {
-    0: "hoy|hoje|hj|today|ahora|agora|now",
-    1: "manana|amanha|tomorrow",
-    2: "pasado manana|depois de amanha|day after tomorrow|the day after tomorrow",
-    -1: "ayer|ontem|yesterday",
-    -2: "anteayer|antier|antes de ayer|anteontem|day before yesterday|the day before yesterday",
-}
+_WORDS = read_words(__file__)
+_ONE = {word: number for number, said in _WORDS["counted"].items() for word in said.split("|")}
 _LEADING = re.compile(
     r"^(?:el dia|o dia|dia|de|del|el|la|o|a|the|on|no|na|em|en|para|ate|hasta|until|till|fecha) "
 )
@@ -37,38 +21,9 @@ _NEXT = re.compile(
 _LAST = re.compile(r"^(?:ultimo|ultima|last|previous) | (?:pasado|pasada|passado|passada|anterior)$")
 _NUMERIC = re.compile(r"(\d{1,2})[/.-](\d{1,2})(?:[/.-](\d{4}|\d{2}))?")
 
-# Days away from Easter Sunday.
-EASTER = {
-    0: "pascua|pascuas|domingo de pascua|pascoa|domingo de pascoa|easter|easter sunday",
-    -2: "viernes santo|sexta feira santa|sexta-feira santa|sexta santa|good friday",
-    -3: "jueves santo|quinta feira santa|quinta-feira santa|maundy thursday",
-    -7: "domingo de ramos|palm sunday|semana santa|holy week",
-    -46: "miercoles de ceniza|quarta feira de cinzas|quarta-feira de cinzas|ash wednesday",
-    -47: "carnaval|martes de carnaval|terca de carnaval|carnival|mardi gras",
-    60: "corpus christi|corpus",
-}
-UNITS = {
-    "days": "dia|dias|day|days",
-    "weeks": "semana|semanas|week|weeks",
-    "months": "mes|meses|month|months",
-    "years": "ano|anos|year|years",
-}
-_ONE = {
-    "un": 1,
-    "una": 1,
-    "um": 1,
-    "uma": 1,
-    "a": 1,
-    "an": 1,
-    "one": 1,
-    "dos": 2,
-    "dois": 2,
-    "duas": 2,
-    "two": 2,
-}
 _AWAY = re.compile(
     rf"(?P<ago>hace|ha|faz)?(?P<ahead>en|em|in|dentro de|daqui a|de aqui a|within)? ?"
-    rf"(?P<number>\d{{1,5}}|{'|'.join(_ONE)}) (?P<unit>{'|'.join(UNITS.values())})"
+    rf"(?P<number>\d{{1,5}}|{'|'.join(_ONE)}) (?P<unit>{'|'.join(_WORDS['units'].values())})"
     rf"(?P<after>(?: (?:from now|from today|a partir de hoy|desde hoy))?)(?P<past>(?: (?:ago|atras))?)"
 )
 _YEAR = re.compile(r" (?:del? |of )?(\d{4})$")
@@ -104,17 +59,17 @@ def read_date(text, today, who, past=False):
 
 def _named(key, today, past):
     """Return a day by its name or its distance; None where it has neither."""
-    if key in (names := _spelled(DAYS_AWAY)):
+    if key in (names := _spelled("days_away")):
         return today + timedelta(days=names[key])
     away = _away(key, today)
     if away is not None:
         return away
     year = _YEAR.search(key)
     feast = key[: year.start()] if year else key
-    if feast in (names := _spelled(FEASTS)):
-        month, day = names[feast]
+    if feast in (names := _spelled("feasts")):
+        month, day = map(int, names[feast].split("-"))
         return date(int(year[1]), month, day) if year and int(year[1]) else _of_year(day, month, today, past)
-    if feast in (names := _spelled(EASTER)):
+    if feast in (names := _spelled("easter")):
         return _of_easter(names[feast], today, past, int(year[1]) if year else 0)
     weekday = _weekdays().get(_LAST.sub("", _NEXT.sub("", key)))
     if weekday is None:
@@ -124,15 +79,16 @@ def _named(key, today, past):
     return today + timedelta(days=(weekday - today.weekday() - 1) % 7 + 1)
 
 
+@cache
 def _spelled(table):
-    return {word: value for value, words in table.items() for word in words.split("|")}
+    return {word: value for value, said in _WORDS[table].items() for word in said.split("|")}
 
 
 def _away(key, today):
     """Return the day so many days, weeks, months or years from today; one for "next week", "last month"."""
     from dateutil.relativedelta import relativedelta
 
-    units = _spelled(UNITS)
+    units = _spelled("units")
     number = 0
     found = _AWAY.fullmatch(key)
     if found and (found["ago"] or found["ahead"] or found["after"] or found["past"]):
@@ -221,25 +177,17 @@ def _by_month(key, today, past):
         return None
 
 
-_THIS_YEAR = {
-    0: "este ano|o ano|el ano|este ano inteiro|this year|ano actual|ano atual",
-    1: "el ano que viene|ano que viene|ano que vem|o ano que vem|el proximo ano|proximo ano|next year",
-    -1: "el ano pasado|ano pasado|ano passado|o ano passado|last year",
-}
-_THIS_MONTH = "este mes|el mes|this month|mes actual|deste mes|neste mes"
-
-
 def month_named(text, today):
     """Return a year and month in words, month 0 for a whole year; None for anything else.
 
     A month without a year is the next such one, this month included.
     """
     key = folded(text)
-    while _LEADING.match(key) and key not in _spelled(_THIS_YEAR):
+    while _LEADING.match(key) and key not in _spelled("years_away"):
         key = _LEADING.sub("", key, count=1)
-    if key in (years := _spelled(_THIS_YEAR)):
+    if key in (years := _spelled("years_away")):
         return today.year + years[key], 0
-    if key in _THIS_MONTH.split("|"):
+    if key in _WORDS["this_month"].split("|"):
         return today.year, today.month
     if re.fullmatch(r"(?:ano |year )?(?:19|20)\d\d", key):
         return int(key[-4:]), 0

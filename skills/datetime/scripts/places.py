@@ -8,24 +8,13 @@ from functools import lru_cache
 from pathlib import Path
 from zoneinfo import ZoneInfo, available_timezones
 
+from app.tools.authoring import read_words
+
 from .person import LANGUAGES, LONGEST, folded
 
 PLACES = Path(__file__).parent.parent / "assets" / "places.txt"
 
-HERE = {
-    "",
-    "aqui",
-    "aca",
-    "here",
-    "local",
-    "mi ciudad",
-    "minha cidade",
-    "my city",
-    "mi hora",
-    "ahora",
-    "now",
-    "agora",
-}
+HERE = {"", *read_words(__file__)["here"].split("|")}
 OWN_ZONE = {"mi zona horaria", "meu fuso", "my time zone"}
 # What names no place to somebody who is asked for theirs.
 NO_PLACES = HERE | {"alli", "ahi", "alla", "la", "there"}

@@ -147,36 +147,14 @@ async def approve_mcp_tools(name: str, context=None):
     return await context.services.servers.approve(name, context)
 
 
-async def _own_address(args, context):
-    return await context.services.installer.refuse_foreign_address(args, context)
-
-
-async def _install_skill_card(args, context):
-    return await context.services.installer.install_card(args, context)
-
-
-async def _remove_skill_card(args, context):
-    return await context.services.installer.removal_card(args, context)
-
-
-async def _install_server_card(args, context):
-    return await context.services.servers.install_card(args, context)
-
-
-async def _remove_server_card(args, context):
-    return await context.services.servers.removal_card(args, context)
-
-
-async def _approve_tools_card(args, context):
-    return await context.services.servers.approval_card(args, context)
-
-
-preview_skill_from_url.guard = install_skill_from_url.guard = _own_address
-install_skill_from_url.card = _install_skill_card
-remove_skill.card = _remove_skill_card
-install_mcp_server.card = _install_server_card
-remove_mcp_server.card = _remove_server_card
-approve_mcp_tools.card = _approve_tools_card
+preview_skill_from_url.guard = install_skill_from_url.guard = lambda args, context: (
+    context.services.installer.refuse_foreign_address(args, context)
+)
+install_skill_from_url.card = lambda args, context: context.services.installer.install_card(args, context)
+remove_skill.card = lambda args, context: context.services.installer.removal_card(args, context)
+install_mcp_server.card = lambda args, context: context.services.servers.install_card(args, context)
+remove_mcp_server.card = lambda args, context: context.services.servers.removal_card(args, context)
+approve_mcp_tools.card = lambda args, context: context.services.servers.approval_card(args, context)
 install_skill_from_url.whole_card = lambda question, services, language: services.installer.whole_card(
     question, language
 )

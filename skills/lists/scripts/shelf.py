@@ -6,25 +6,17 @@ from dataclasses import replace
 from itertools import count
 
 from app.search.words import ALL_STOP_WORDS, spaced, stem, words
-from app.tools.authoring import Ledger, folded, means_all
+from app.tools.authoring import Ledger, folded, means_all, read_words
 
 MAX_LISTS, MAX_THINGS = 50, 200
 MAX_NAME, MAX_TEXT = 60, 200
 SHOPPING = "shopping"
 # So long after a list was used "the list" means that one.
 IN_USE_SECONDS = 900
-LISTS = spaced("lista listas list lists listado")
-_SMALL = spaced(
-    """
-    a al da das de del do el en em for in la las los mi mis meu minha my na no o of on our para pra pro the to
-    """
-)
-_SHOPS = spaced(
-    """
-    compra compras comprar shopping grocery groceries super supermercado supermercados supermarket mercado
-    market mandado mandados
-    """
-)
+_WORDS = read_words(__file__)
+LISTS = spaced(_WORDS["lists"])
+_SMALL = spaced(_WORDS["small_in_names"])
+_SHOPS = spaced(_WORDS["shops"])
 # What leads to the name of a list after a thing: "plates to the party".
 _TO_LIST = re.compile(r"\s(?:a la|al|ao|à|n[ao]|en (?:la|el)|(?:to|on) (?:the|my))\s+", re.IGNORECASE)
 _ASIDE = re.compile(r"\s+(?:pra mim|para m[ií]m?|for me|por favor|please)$", re.IGNORECASE)

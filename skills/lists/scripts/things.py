@@ -4,59 +4,20 @@ import re
 from typing import NamedTuple
 
 from app.search.words import spaced, stem, words
+from app.tools.authoring import read_words
 
-_NOUNS = spaced(
-    """
-    cosa cosas item items producto productos articulo articulos coisa coisas produto produtos thing things
-    numero number nro one
-    """
-)
-_ALL = spaced("todo toda todos todas tudo all everything")
-_DONE = spaced(
-    """
-    done checked tachado tachada tachados tachadas comprado comprada comprados compradas riscado riscada
-    riscados riscadas
-    """
-)
-_IT = spaced(
-    """
-    it them that this eso esa ese esto esta este esos esas isso isto esse essa ele ela eles elas lo la los las
-    """
-)
-_NOTHING = spaced("nada nothing ningun ninguno ninguna nenhum nenhuma none mas mais else more anything")
-_AGAIN = spaced("de nuevo otra vez volta novo again back too tambien also")
-_PLACES = {
-    **dict.fromkeys(("primero", "primer", "primera", "primeiro", "primeira", "first"), 0),
-    **dict.fromkeys(("segundo", "segunda", "second"), 1),
-    **dict.fromkeys(("tercero", "tercer", "tercera", "terceiro", "terceira", "third"), 2),
-    **dict.fromkeys(("cuarto", "cuarta", "quarto", "quarta", "fourth"), 3),
-    **dict.fromkeys(("quinto", "quinta", "fifth"), 4),
-    **dict.fromkeys(("ultimo", "ultima", "last"), -1),
-}
-_SMALL = spaced(
-    """
-    a an as da das de del do dos el la las lo los mas of o os some the um uma umas una unas uno unos un uns
-    my mi mis meu meus minha minhas x ya ja
-    """
-)
-_ONE = spaced("a an one um uma un una uno")
-_NUMERALS = spaced(
-    """
-    half media medio meia meio metade mitad cuarto quarto quarter cinco cuatro dez diez doce dois dos doze
-    duas eight five four nine nove nueve ocho oito quatro seis sete seven siete six ten three tres twelve two
-    """
-)
-_UNITS = spaced(
-    """
-    kg kgs kilo kilos quilo quilos g gr grs gramo gramos grama gramas l lt lts litro litros liter liters
-    litre litres ml lb lbs libra libras pound pounds oz onza onzas galon galones galao gallon gallons docena
-    docenas duzia duzias dozen par pares pair pairs
-    paquete paquetes pacote pacotes pack packs package packages packet packets bolsa bolsas saco sacos
-    sacola bag bags lata latas can cans tin tins botella botellas garrafa garrafas bottle bottles caja cajas
-    caixa caixas box boxes pieza piezas unidad unidades unidade unit units frasco frascos pote potes jar
-    jars rollo rollos rolo rolos roll rolls manojo manojos maco macos atado bunch loaf loaves carton cartones
-    """
-)
+_WORDS = read_words(__file__)
+_NOUNS = spaced(_WORDS["nouns"])
+_ALL = spaced(_WORDS["all"])
+_DONE = spaced(_WORDS["done"])
+_IT = spaced(_WORDS["it"])
+_NOTHING = spaced(_WORDS["nothing"])
+_AGAIN = spaced(_WORDS["again"])
+_PLACES = {word: place for place, said in _WORDS["places"].items() for word in said.split()}
+_SMALL = spaced(_WORDS["small"])
+_ONE = spaced(_WORDS["one"])
+_NUMERALS = spaced(_WORDS["numerals"])
+_UNITS = spaced(_WORDS["units"])
 _COUNT = re.compile(r"\d+([a-z]*)")  # "2", "2kg"
 _BULLET = re.compile(r"^\s*(?:[-*•·–—☐☑✓]|\d{1,2}[.)](?=\s))\s*")
 _LEADING = re.compile(

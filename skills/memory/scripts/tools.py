@@ -4,22 +4,27 @@ import re
 
 from app.search.words import ALL_STOP_WORDS, spaced, stem, tells_of_another, words
 from app.text import fold
-from app.tools.authoring import Ledger, Sentences, cut, folded, holds_more, matching, meant, read_said
+from app.tools.authoring import (
+    Ledger,
+    Sentences,
+    cut,
+    folded,
+    holds_more,
+    matching,
+    meant,
+    read_said,
+    read_words,
+)
 
 MAX_FACTS = 200
 MAX_TEXT = 300
 MOST_ROWS = 400
 MOST_SHOWN = 50
 PREFIX = "fact:"
-NOUNS = spaced("dato datos fato fatos fact facts memoria memory recuerdo recuerdos lembranca")
-# of the place that the weather keeps, and the time zone
-PLACES = spaced(
-    """
-    address live city place where direccion vivo ciudad lugar donde endereco moro cidade onde zona zone fuso
-    """
-)
-# Words that begin no sentence but a part of one.
-BEGINNINGS = spaced("en em na no con com de por para como in at with for as from a an un una um uma")
+_WORDS = read_words(__file__)
+NOUNS = spaced(_WORDS["nouns"])
+PLACES = spaced(_WORDS["places"])
+BEGINNINGS = spaced(_WORDS["beginnings"])
 EVERYTHING_AGAIN = {"todo de nuevo", "todo otra vez", "tudo de novo", "everything again", "everything"}
 # What is true on some days only, in folded text.
 _ORDER = re.compile(
@@ -39,28 +44,10 @@ _LASTS = re.compile(
     r"\b(?:never|always|nunca|siempre|sempre|(?:no|nao|don.?t) (?:como|eat|bebo|drink|work|trabajo|trabalho)"
     r"|every|each|cada|tod[oa]s?|los|llam\w+|cham\w+|nombre|nome|name|called)\b"
 )
-# between what a fact is about and what it tells of it, in folded text; "e" alone is "and", too
-VERBS = spaced(
-    """
-    is are was has have lives works likes called es son era tiene tienen vive viven trabaja gusta llama llaman
-    sao tem mora moram trabalha gosta chama chamam fica
-    """
-)
-# begin a fact that tells nobody later whom it is about; with their accents, for "e" is "and", too
-OF_WHOM = spaced(
-    """
-    he she you they it's he's she's they're you're él ella ellos ellas tú tu vos usted ustedes ele ela eles
-    elas você vc es son está están tiene tienen vive trabaja le é são está estão tem mora gosta
-    """
-)
-# begin a memory, after "remember that": "guy from the party"
-RECALLED = spaced(
-    """
-    guy guys girl man woman dude time times day night moment thing place song movie person one aquel aquella
-    aquellos aquellas aquele aquela aqueles aquelas
-    """
-)
-NAMES = spaced("name nome nombre numero number num nro")
+VERBS = spaced(_WORDS["verbs"])
+OF_WHOM = spaced(_WORDS["of_whom"])
+RECALLED = spaced(_WORDS["recalled"])
+NAMES = spaced(_WORDS["names"])
 # begin what only points at a fact: "lo del maní"
 POINTING = ("lo de ", "lo del ", "aquello de", "aquilo d", "do ", "da ", "about ")
 

@@ -17,32 +17,22 @@ from app.tools.authoring import (
     means_all,
     meant,
     read_said,
+    read_words,
 )
 
 MAX_NOTES = 2000
 MAX_TEXT = 10_000
 MOST_SHOWN = 50
 RETURNED_TEXT = 300
-GONE = spaced("borre borrada borradas elimine eliminada apaguei apagada deleted removed erased")
+_WORDS = read_words(__file__)
+GONE = spaced(_WORDS["gone"])
 UNDO_SECONDS = 7 * 24 * 3600
 MOST_UNDONE = 20
-NOUNS = spaced("nota notas note notes anotacion anotacao anotacoes")
-# what somebody may ask to write down without saying it: "o telefone da Ivone"
-POINTED_AT = spaced(
-    """
-    telefone telefono phone numero number endereco direccion address nome nombre name recado receita receta
-    recipe mensagem mensaje message
-    """
-)
-# how it is to be written: "certo desta vez"
-MANNER = spaced(
-    """
-    menos less mais more certo direito correctamente bien bem right correctly properly better melhor
-    mejor desta dessa esta vez time this it
-    """
-)
+NOUNS = spaced(_WORDS["nouns"])
+POINTED_AT = spaced(_WORDS["pointed_at"])
+MANNER = spaced(_WORDS["manner"])
 LONGEST_POINTER = 6
-_OF = spaced("de do da dos das del dela dele delas deles of que that para pra pro for to from i you me")
+_OF = spaced(_WORDS["of"])
 _SAYS = re.compile(r"\d|[:=,\n]|\s(?:é|e|es|is|son|are)\s", re.IGNORECASE)
 
 SAID = read_said(__file__, MAX_TEXT=MAX_TEXT, MAX_NOTES=MAX_NOTES)

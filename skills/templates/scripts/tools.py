@@ -53,8 +53,4 @@ async def list_templates(context=None) -> dict:
     return {"summary": say("list", lines=lines) if listed else say("none"), "templates": templates}
 
 
-async def _card(args, context):
-    return await context.services.templates.card(args, context)
-
-
-send_template.card = _card
+send_template.card = lambda args, context: context.services.templates.card(args, context)

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
 from typing import Any
 
-from app.tools.authoring import Sentences
+from app.tools.authoring import Sentences, read_words
 
 from .places import Place
 from .service import Weather
-from .skies import sky
 
 # From here on the age of the data is said.
 OLD_SECONDS = 5 * 60
+_SKIES = read_words(__file__)
 
 
 class Report:
@@ -48,7 +48,7 @@ class Report:
             "now": {
                 "temperature": scale.temperature(now.get("temperature_2m")),
                 "wind": scale.wind(now.get("wind_speed_10m")),
-                "sky": sky(now.get("weather_code"), "en")[1],
+                "sky": _sky(now.get("weather_code"), "en")[1],
             },
             "days": [
                 {
@@ -56,7 +56,7 @@ class Report:
                     "low": scale.temperature(self.days[day].get("temperature_2m_min")),
                     "high": scale.temperature(self.days[day].get("temperature_2m_max")),
                     "rain_percent": self.days[day].get("precipitation_probability_max"),
-                    "sky": sky(self.days[day].get("weather_code"), "en")[1],
+                    "sky": _sky(self.days[day].get("weather_code"), "en")[1],
                 }
                 for day in days
             ],
@@ -77,7 +77,7 @@ class Report:
 
     def _now_line(self) -> str:
         now, scale = self._now, self._scale
-        mark, words = sky(now.get("weather_code"), self._say.language, now.get("is_day") != 0)
+        mark, words = _sky(now.get("weather_code"), self._say.language, now.get("is_day") != 0)
         parts = [
             words,
             self._said("feels", degrees=scale.degrees(now.get("apparent_temperature"))),
@@ -94,7 +94,7 @@ class Report:
     def _words(self, day: dict[str, Any], *, wind: bool = False) -> tuple[str, str]:
         """Return emoji and words of a day."""
         scale = self._scale
-        mark, words = sky(day.get("weather_code"), self._say.language)
+        mark, words = _sky(day.get("weather_code"), self._say.language)
         low, high = (
             scale.temperature(day.get("temperature_2m_min")),
             scale.degrees(day.get("temperature_2m_max")),
@@ -159,6 +159,12 @@ def _rows(daily: dict[str, Any]) -> list[dict[str, Any]]:
         | {key: column[at] if at < len(column) else None for key, column in columns.items()}
         for at, day in enumerate(daily.get("time") or [])
     ]
+
+
+def _sky(code: int | None, language: str, is_day: bool = True) -> tuple[str, str]:
+    """Return emoji and words of a WMO code; both "" where it is none that is known."""
+    named = _SKIES.get(code)
+    return (named["day" if is_day else "night"], named[language]) if named else ("", "")
 
 
 def _whole(number: float | None) -> int | None:
