@@ -16,13 +16,14 @@ from typing import Annotated, Any, TypeVar
 import typer
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
+from app.cli.database import open_database
 from app.cli.output import AsJson, group, show, show_json
 from app.errors import RecadoError, first_fault
 from app.memory.history import AT_ONCE, rank, read_question, weights
 from app.messages import JSON
 from app.search.index import Document, ToolIndex
 from app.store import recall
-from app.store.database import Connection, Database, insert
+from app.store.database import Connection, insert
 
 commands = group()
 eval_commands = group(help="Quality on files of examples.")
@@ -219,9 +220,7 @@ def eval_recall(
 
 
 async def _recall_figures(database: Path, history: Path, queries: Path) -> dict[str, JSON]:
-    store = Database(database)
-    await store.open()
-    try:
+    async with open_database(database) as store:
         messages = list(_rows(history, Message))
         ids = await store.tx(lambda conn: write_messages(conn, messages))
         started = time.perf_counter()
@@ -237,8 +236,6 @@ async def _recall_figures(database: Path, history: Path, queries: Path) -> dict[
             milliseconds.append(1000 * (time.perf_counter() - started))
             found = {ids[id] for id, _ in ranked[:RECALLED]}
             shares.append(len(relevant & found) / len(relevant))
-    finally:
-        await store.close()
     if not shares:
         raise RecadoError(f"{queries} holds no query")
     slowest = sorted(milliseconds)[math.ceil(0.95 * len(milliseconds)) - 1]

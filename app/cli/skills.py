@@ -24,8 +24,7 @@ from app.i18n import program
 from app.installs.card_text import CardWriter
 from app.installs.packages import install_script_packages, packages_wanted
 from app.installs.pipeline import Approval
-from app.installs.skills import SkillInstaller
-from app.installs.skills import remove_skill as remove_installed
+from app.installs.skills import SkillInstaller, remove_skill
 from app.processes.sandbox import Sandbox
 from app.settings import Settings
 from app.skills import Skill, SkillLoader, load_skill
@@ -63,7 +62,9 @@ def skills_list() -> None:
     if not loader.skills:
         show(f"There are no skills in {settings.skills_dir}; a skill is a folder with a SKILL.md.")
         return
-    aside = _set_aside(settings)
+    opened: list[Alert] = read_records(settings.database, open_alerts, none=[])
+    about = [alert for alert in opened if alert.code.startswith(ABOUT_SKILLS)]
+    aside = {alert.code.removeprefix(ABOUT_SKILLS).removesuffix(":"): alert.text for alert in about}
     rows = [
         (
             skill.name,
@@ -176,7 +177,7 @@ def skills_remove(name: Annotated[str, typer.Argument(help="As `recado skills li
     """
     settings = command_settings("ERROR")
     with _on_disk():
-        if is_standard_name(name) and remove_installed(settings.data_dir, name):
+        if is_standard_name(name) and remove_skill(settings.data_dir, name):
             show(f"Removed {name}, which came from an address; it is gone at the next message.")
             return
         place = _own(settings).remove(name)
@@ -265,12 +266,6 @@ def _place(skill: Skill) -> str:
     if skill.installed:
         return "sandbox"
     return "in process" if skill.bundled else "own process"
-
-
-def _set_aside(settings: Settings) -> dict[str, str]:
-    opened: list[Alert] = read_records(settings.database, open_alerts, none=[])
-    about = [alert for alert in opened if alert.code.startswith(ABOUT_SKILLS)]
-    return {alert.code.removeprefix(ABOUT_SKILLS).removesuffix(":"): alert.text for alert in about}
 
 
 def _state(skill: Skill, aside: Mapping[str, str], settings: Settings) -> str:

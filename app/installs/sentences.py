@@ -118,9 +118,10 @@ def installed_text(language: str, record: InstalledServer, state: ServerState) -
         undo = say(language, "It took the place of version {version}.", version=visible(record.updated_from))
     label = f"{record.name} {record.version}".strip()
     if state.phase == "ready" and state.tools:
-        count = say_plural(
-            language, "{n} tool: {names}", "{n} tools: {names}", len(state.tools), names=_named(state)
-        )
+        start = f"mcp_{state.name}_"
+        named = [visible(name.removeprefix(start)) for name in state.tools[:_MAX_NAMED]]
+        names = ", ".join(named) + (" …" if len(state.tools) > _MAX_NAMED else "")
+        count = say_plural(language, "{n} tool: {names}", "{n} tools: {names}", len(state.tools), names=names)
         done = say(language, "✓ Installed: {server} · {tools}. {undo}", server=label, tools=count, undo=undo)
         usable = say(language, "You can use it from your next message on.")
         return "\n".join([done, usable, *_trouble(language, state)])
@@ -211,12 +212,6 @@ def _phases(language: str) -> dict[Phase, str]:
         "broken": say(language, "set aside after too many failures"),
         "faulty": say(language, "cannot be started"),
     }
-
-
-def _named(state: ServerState) -> str:
-    start = f"mcp_{state.name}_"
-    names = [visible(name.removeprefix(start)) for name in state.tools[:_MAX_NAMED]]
-    return ", ".join(names) + (" …" if len(state.tools) > _MAX_NAMED else "")
 
 
 def _not_fetched(language: str, error: FetchError) -> str:

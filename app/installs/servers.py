@@ -9,10 +9,9 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
 
 from app.errors import RecadoError
 from app.i18n import lazy
@@ -27,9 +26,11 @@ from app.mcp.definitions import NAME_RULE, is_server_name
 from app.mcp.files import Secrets, add_server, read_mapping, remove_server
 from app.mcp.installed import InstalledServer, PackageTreeError, digest, entry_of, home_of, read, records
 from app.processes.sandbox import Sandbox
+from app.routing.tool_catalog import ToolCatalog
 from app.security import write_private
 from app.settings import Settings
 from app.skills.installed import remove_tree
+from app.skills.loader import SkillLoader
 from app.store.disk_space import MEGABYTE, Disk
 from app.text import visible
 
@@ -38,17 +39,12 @@ log = logging.getLogger(__name__)
 _SCRATCH = ".staging-"
 
 
-class SkillNames(Protocol):
-    """Knows the names of skills, which no server may have."""
-
-    @property
-    def skill_names(self) -> Collection[str]: ...
-
-
 class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
-    """Installs servers of the registry."""
+    """Installs servers of the registry; none gets the name of one of the `skills`."""
 
-    def __init__(self, settings: Settings, sandbox: Sandbox, skills: SkillNames | None = None) -> None:
+    def __init__(
+        self, settings: Settings, sandbox: Sandbox, skills: ToolCatalog | SkillLoader | None = None
+    ) -> None:
         super().__init__(settings.data_dir)
         self._config = settings.mcp_config_path
         self._workspace = settings.workspace_dir

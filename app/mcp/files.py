@@ -63,14 +63,21 @@ def edit_server(path: Path, name: str, **fields: JSON) -> None:
 @contextmanager
 def _changing(path: Path) -> Iterator[dict[str, JSON]]:
     """Hand out the servers of a file and write them afterwards. Raises MappingError."""
+    with _writing(path, MappingError):
+        whole, servers = _read(path)
+        yield servers
+        text = json.dumps(whole, ensure_ascii=False, indent=2) + "\n"
+        write_private(Path(os.path.realpath(path)), text)  # a link to it stays a link
+
+
+@contextmanager
+def _writing(path: Path, fault: type[RecadoError]) -> Iterator[None]:
+    """Hold the lock of a file that is written; raise a `fault` if it cannot be."""
     try:
         with locked(path):
-            whole, servers = _read(path)
-            yield servers
-            text = json.dumps(whole, ensure_ascii=False, indent=2) + "\n"
-            write_private(Path(os.path.realpath(path)), text)  # a link to it stays a link
+            yield
     except OSError as error:
-        raise MappingError(
+        raise fault(
             f"{path} cannot be written: {error.strerror or error}; run this as the user of the server"
         ) from error
 
@@ -124,15 +131,17 @@ class Secrets:
     def put(self, server: str, name: str, value: str) -> None:
         """Keep a secret, in place of one of that name. Raises SecretError for what cannot be one."""
         _check(name, value)
-        with self._writing(server) as path:
+        path = self._path(server)
+        with _writing(path, SecretError):
             kept = {**self._read(server), name: value}
             self.folder.chmod(0o700)
             write_private(path, json.dumps(kept))
 
     def forget(self, server: str) -> None:
         """Remove all secrets of a server."""
-        if self._path(server).exists():
-            with self._writing(server) as path:
+        path = self._path(server)
+        if path.exists():
+            with _writing(path, SecretError):
                 path.unlink(missing_ok=True)
 
     def _read(self, server: str) -> dict[str, str]:
@@ -145,17 +154,6 @@ class Secrets:
             raise SecretError(f"{path} cannot be read: {error.strerror or error}") from error
         except ValueError:  # its text would show the content
             raise SecretError(f"{path} is no object of texts; remove it and give the secrets again") from None
-
-    @contextmanager
-    def _writing(self, server: str) -> Iterator[Path]:
-        path = self._path(server)
-        try:
-            with locked(path):
-                yield path
-        except OSError as error:
-            raise SecretError(
-                f"{path} cannot be written: {error.strerror}; run this as the user of the server"
-            ) from error
 
     def _path(self, server: str) -> Path:
         if not is_server_name(server):

@@ -86,8 +86,10 @@ class TreeError(RecadoError):
 
 def digest(files: Files) -> str:
     """Return the sha256 over a line "hash size path" for each file, sorted by path."""
-    lines = [f"{_sha256(files[path])} {len(files[path])} {path}\n" for path in sorted(files)]
-    return _sha256("".join(lines).encode())
+    whole = hashlib.sha256()
+    for path, content in sorted(files.items()):
+        whole.update(f"{hashlib.sha256(content).hexdigest()} {len(content)} {path}\n".encode())
+    return whole.hexdigest()
 
 
 def write_tree(files: Files, folder: Path) -> None:
@@ -144,10 +146,6 @@ def remove_tree(folder: Path) -> None:
     except FileNotFoundError:
         return
     rmtree(hidden)
-
-
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
 
 
 def _write(path: Path, content: bytes) -> None:
