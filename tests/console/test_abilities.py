@@ -122,6 +122,11 @@ def test_a_server_gets_its_secret_and_what_it_changed_waits_for_approval(make_wo
     server.start()
     browser, here = Browser(server), f"{HERE}/servers/files"
     assert 'name="variable" value="API_KEY"' in browser.page(here)
+    spanish, told = (
+        {"accept-language": "es"},
+        "el servidor MCP files: necesita algo que nadie le dio: API_KEY",
+    )
+    wait_for(lambda: told in browser.http.get("/console", headers=spanish).text, "the alert in Spanish")
     assert browser.send(here, f"{here}/secret", variable="PATH", value="x") == 400
     kept = post(browser, here, f"{here}/secret", variable="API_KEY", value="key-of-the-test")
     assert "key-of-the-test" not in kept
