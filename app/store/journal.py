@@ -49,10 +49,9 @@ def record(
     step resets the attempts: the turn comes further.
     """
     added = conn.execute(
-        "INSERT INTO journal (turn_id, key, person_id, kind, payload, at)"
-        " SELECT id, :key, person_id, :kind, :payload, :now FROM turns"
-        " WHERE id = :turn AND state = 'running' ON CONFLICT DO NOTHING",
-        {"turn": turn, "key": key, "kind": kind, "payload": payload, "now": now},
+        "INSERT INTO journal (turn_id, key, person_id, kind, payload, at) SELECT id, ?, person_id, ?, ?, ?"
+        " FROM turns WHERE id = ? AND state = 'running' ON CONFLICT DO NOTHING",
+        (key, kind, payload, now, turn),
     ).rowcount
     if not added:
         raise TurnGone(f"turn {turn} has ended, or has {key} already")
@@ -90,11 +89,8 @@ def tokens_used(conn: Connection, person: str, day: str) -> int:
 
 def mark_uncertain(conn: Connection, person: str, call: UncertainCall, now: float) -> None:
     """Note a call of unknown outcome: it must not run again without the person's yes."""
-    conn.execute(
-        "INSERT INTO uncertain_calls VALUES (?, ?, ?, ?)"
-        " ON CONFLICT (person_id, tool, arguments_hash) DO UPDATE SET at = excluded.at",
-        (person, *call, now),
-    )
+    clear_uncertain(conn, person, call)
+    conn.execute("INSERT INTO uncertain_calls VALUES (?, ?, ?, ?)", (person, *call, now))
 
 
 def clear_uncertain(conn: Connection, person: str, call: UncertainCall) -> None:

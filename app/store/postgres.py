@@ -78,7 +78,6 @@ WHERE datname = current_database() AND checksum_failures > 0
 """
 _TYPE = re.compile("|".join(_TYPES))
 _BYTES = re.compile(r"length\(CAST\(([\w.]+) AS BLOB\)\)")
-_NAMED = re.compile(r"(?<![:\w]):([a-z_]+)")
 _COMMENT = re.compile(r"--[^\n]*")
 
 
@@ -349,8 +348,7 @@ def _adapt(connection: Any) -> None:
 
 @lru_cache(maxsize=2048)
 def _translated(sql: str) -> bytes:
-    sql = _BYTES.sub(r"octet_length(\1)", sql).replace("%", "%%").replace("?", "%s")
-    return _NAMED.sub(r"%(\1)s", sql).encode()
+    return _BYTES.sub(r"octet_length(\1)", sql).replace("%", "%%").replace("?", "%s").encode()
 
 
 def _step(name: str, sql: str) -> str:
