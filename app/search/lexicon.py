@@ -155,17 +155,14 @@ def phrases_of(name: str, description: str) -> Mapping[str, tuple[str, ...]]:
     named = words(name)
     first = [*named, *words(_SENTENCE_ENDS.split(description, maxsplit=1)[0])]
     held = {stem(word) for word in (*named, *words(description))}
+    table = _in_spanish_and_portuguese()
+    known = [table[one] for one in dict.fromkeys(map(stem, content(first))) if one in table]
     said = {
         "en": named,
-        "es": _phrase_of((pair[0] for pair in _pairs(first)), held),
-        "pt": _phrase_of((pair[1] for pair in _pairs(first)), held),
+        "es": _phrase_of((spanish for spanish, _ in known), held),
+        "pt": _phrase_of((portuguese for _, portuguese in known), held),
     }
     return {language: (" ".join(texts),) for language, texts in said.items() if texts}
-
-
-def _pairs(found: Iterable[str]) -> Iterable[tuple[str, str]]:
-    table = _in_spanish_and_portuguese()
-    return (table[one] for one in dict.fromkeys(map(stem, content(found))) if one in table)
 
 
 def _phrase_of(texts: Iterable[str], held: set[str]) -> list[str]:
