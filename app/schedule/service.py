@@ -82,13 +82,9 @@ class ScheduleService:
         if not found:
             return _none(say(person.language, "You have no reminders."))
         shown = found[:_MOST_LISTED]
-        summary = say(
-            person.language,
-            "Your reminders ({shown} of {count}):\n{lines}",
-            shown=len(shown),
-            count=len(found),
-            lines=await asyncio.to_thread(_lines, shown, person, runs),
-        )
+        lines = await asyncio.to_thread(_lines, shown, person, runs)
+        told = {"shown": len(shown), "count": len(found), "lines": lines}
+        summary = say(person.language, "Your reminders ({shown} of {count}):\n{lines}", **told)
         result = ToolResult.success(
             {"count": len(found), "reminders": [_fields(one) for one in shown], "summary": summary}
         )
@@ -407,17 +403,12 @@ def _changed(
 
 
 def _set_text(kept: Schedule, language: str, when: str) -> str:
-    text = quoted_text(kept, language)
+    told = {"when": when, "text": quoted_text(kept, language)}
     if kept.kind == "task":
-        return say(language, "✓ I will do this {when}: {text}", when=when, text=text)
+        return say(language, "✓ I will do this {when}: {text}", **told)
     if kept.kind == "watch":
-        return say(
-            language,
-            "✓ I look {when}, and write only if there is something to tell: {text}",
-            when=when,
-            text=text,
-        )
-    return say(language, "✓ Reminder {when}: {text}", when=when, text=text)
+        return say(language, "✓ I look {when}, and write only if there is something to tell: {text}", **told)
+    return say(language, "✓ Reminder {when}: {text}", **told)
 
 
 def _with_runs(conn: Connection, person: str) -> tuple[list[Schedule], dict[str, LastRun]]:

@@ -28,17 +28,12 @@ def reminder_text(
     if not late:
         return say(language, "⏰ Reminder: {text}", text=text)
     when = moment_text(schedule.due_at, schedule.zone, now, language, own_zone)
+    told = {"when": when, "n": missed, "text": text}
     if not missed:
-        return say(language, "⏰ Late, this was for {when}: {text}", when=when, text=text)
+        return say(language, "⏰ Late, this was for {when}: {text}", **told)
     if missed == 1:
-        return say(language, "⏰ Late, this was for {when} and once more since: {text}", when=when, text=text)
-    return say(
-        language,
-        "⏰ Late, this was for {when} and {n} more times since: {text}",
-        when=when,
-        n=missed,
-        text=text,
-    )
+        return say(language, "⏰ Late, this was for {when} and once more since: {text}", **told)
+    return say(language, "⏰ Late, this was for {when} and {n} more times since: {text}", **told)
 
 
 def quoted_text(schedule: Schedule, language: str) -> str:
