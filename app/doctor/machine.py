@@ -85,11 +85,8 @@ def check_folder(settings: Settings) -> Iterator[Finding]:
 def _files(database: Path) -> Iterator[Finding]:
     files = sorted(database.parent.glob(f"{database.name}*"))
     if shut := [file.name for file in files if not os.access(file, os.R_OK | os.W_OK)]:
-        fact = lazy(
-            "{files} in {folder} cannot be read and written by this user",
-            files=", ".join(shut),
-            folder=database.parent,
-        )
+        values = {"files": ", ".join(shut), "folder": database.parent}
+        fact = lazy("{files} in {folder} cannot be read and written by this user", **values)
         yield fail("data folder", fact, f"sudo chown -R {os.getuid()} {database.parent}")
     if any(file.stat().st_mode & stat.S_IROTH for file in files):
         fact = lazy("every user of this machine may read the messages in {folder}", folder=database.parent)
@@ -103,11 +100,8 @@ def _folder(folder: Path, least: int, name: str, variables: str) -> Finding:
         with tempfile.TemporaryFile(dir=existing) as trial:
             trial.write(b"trial")
     except OSError as error:
-        cure = lazy(
-            "give this user write access to {folder}, or set {names} to another place",
-            folder=existing,
-            names=variables,
-        )
+        values = {"folder": existing, "names": variables}
+        cure = lazy("give this user write access to {folder}, or set {names} to another place", **values)
         fact = lazy("{folder} cannot be written: {reason}", folder=folder, reason=error.strerror or error)
         return fail(name, fact, room if is_full(error) else cure)
     disk = Disk(folder, least * MEGABYTE)

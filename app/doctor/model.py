@@ -203,14 +203,12 @@ def cure_of(error: ModelError, settings: Settings, prefix: str = "LLM") -> str:
     if error.status in (401, 403):
         return lazy("set OPENAI_API_KEY to a key that is valid there")
     if error.status == 404 and "model" in str(error).lower().partition("404")[2]:
-        name = settings.llm_model
+        named = {"prefix": prefix, "name": settings.llm_model}
         if base:
             return lazy(
-                "set {prefix}_MODEL to a model that is there; with Ollama: ollama pull {name}",
-                prefix=prefix,
-                name=name,
+                "set {prefix}_MODEL to a model that is there; with Ollama: ollama pull {name}", **named
             )
-        return lazy("set {prefix}_MODEL to a model that is there", prefix=prefix)
+        return lazy("set {prefix}_MODEL to a model that is there", **named)
     if error.status in (*range(300, 400), 404, 405) or error.cause == "no_completion":
         wanted = base if base.endswith("/v1") else f"{base}/v1"
         return lazy("see that OPENAI_BASE_URL is right; most servers need …/v1: {wanted}", wanted=wanted)

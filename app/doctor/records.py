@@ -97,19 +97,15 @@ def _state(connection: Connection, location: Location) -> Finding:
         return fail("database", fact, lazy("name a file of Recado's own in DATABASE_URL"))
     is_empty = is_file and not tables
     schema = 0 if is_empty else int(scalar(connection, "SELECT max(version) FROM schema_version") or 0)
+    values = {"path": path, "schema": schema, "known": known}
     if schema > known:
-        fact = lazy(
-            "{path} has schema {schema}, this version of Recado knows {known}",
-            path=path,
-            schema=schema,
-            known=known,
-        )
+        fact = lazy("{path} has schema {schema}, this version of Recado knows {known}", **values)
         return fail("database", fact, lazy("start the newer version that wrote it"))
     damage = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0]) if is_file else "ok"
     if damage != "ok":
         fact = lazy("{path} is damaged: {damage}", path=path, damage=damage)
         return fail("database", fact, lazy("stop the server, keep the file aside and restore a copy"))
-    fact = lazy("{path} is sound, schema {schema}", path=path, schema=schema)
+    fact = lazy("{path} is sound, schema {schema}", **values)
     if schema != known:
         fact = lazy("{fact}, brought to {known} at the next start", fact=fact, known=known)
     return ok("database", fact)
@@ -123,11 +119,8 @@ def check_people(settings: Settings) -> Iterator[Finding]:
         return
     for variable in ("OWNER_PHONE_NUMBERS", "ALLOWED_PHONE_NUMBERS"):
         for number, cure in sorted(incomplete(settings, getattr(settings, variable.lower())).items()):
-            fact = lazy(
-                "{variable} has {number}, which is no phone number with its country code",
-                variable=variable,
-                number=number,
-            )
+            values = {"variable": variable, "number": number}
+            fact = lazy("{variable} has {number}, which is no phone number with its country code", **values)
             yield fail("people", fact, cure)
     yield _allowed([line for line in lines if line.realm == "whatsapp"], settings)
     for line in lines:
@@ -181,12 +174,8 @@ def _turned_away(lines: Sequence[PersonLine], settings: Settings) -> Iterator[Fi
         and settled.isdisjoint({line.names[0], canonical(line.names[0])})
     ]
     for line in found[:MOST_SHOWN]:
-        fact = lazy(
-            "{name} was turned away ({n} times, last {at})",
-            name=_name(line),
-            n=line.messages,
-            at=moment(line.last_at),
-        )
+        values = {"name": _name(line), "n": line.messages, "at": moment(line.last_at)}
+        fact = lazy("{name} was turned away ({n} times, last {at})", **values)
         yield warn("people", fact, lazy("to let them in: {recado} people allow {name}", name=line.names[0]))
     if len(found) > MOST_SHOWN:
         fact = lazy("{n} more were turned away", n=len(found) - MOST_SHOWN)

@@ -170,33 +170,24 @@ class Account:
         return self._get(self._number_id, self._token, fields=fields)
 
     def _connection(self, answer: Answer) -> Finding:
-        url = self._url
+        said = {"url": self._url, "id": self._number_id, "status": answer.status, "reason": answer.said}
         if answer.is_away:
-            fact = lazy(
-                "{url} cannot be reached or does not answer now: {reason}", url=url, reason=answer.said
-            )
+            fact = lazy("{url} cannot be reached or does not answer now: {reason}", **said)
             cure = lazy(
                 "see that this machine reaches the internet, and try again in a few minutes; messages wait"
             )
             return warn(_NUMBER, fact, cure)
         if answer.refuses_token:
-            fact = lazy("Meta refuses the access token: {reason}", reason=answer.said)
-            return fail(_TOKEN, fact, _PERMANENT)
+            return fail(_TOKEN, lazy("Meta refuses the access token: {reason}", **said), _PERMANENT)
         if answer.code == 100 or answer.status == 404:
-            fact = lazy(
-                "WHATSAPP_PHONE_NUMBER_ID={id} is not known to this token: {reason}",
-                id=self._number_id,
-                reason=answer.said,
-            )
+            fact = lazy("WHATSAPP_PHONE_NUMBER_ID={id} is not known to this token: {reason}", **said)
             cure = lazy(
                 "copy it from developers.facebook.com > your app > WhatsApp > API Setup, "
                 "and assign the WhatsApp account to the system user"
             )
             return fail(_NUMBER, fact, cure)
         if not answer.is_good or "display_phone_number" not in answer.data:
-            fact = lazy(
-                "{url} answered {status}: {reason}", url=url, status=answer.status, reason=answer.said
-            )
+            fact = lazy("{url} answered {status}: {reason}", **said)
             return fail(_NUMBER, fact, lazy("see that WHATSAPP_API_URL is the Graph API's address"))
         name, number = answer.data.get("verified_name") or "–", answer.data["display_phone_number"]
         return ok(_NUMBER, lazy("connected to {number} ({name})", number=number, name=name))
@@ -221,25 +212,21 @@ class Account:
             fact = lazy("Meta does not tell the number's WhatsApp account: its subscription cannot be seen")
             return warn(_APP, fact, cure)
         answer = self._get(f"{account}/subscribed_apps", self._token)
+        said = {"app": app, "account": account, "reason": answer.said}
         if not answer.is_good:
             fact = lazy(
-                "the subscriptions of the WhatsApp account {account} cannot be seen: {reason}",
-                account=account,
-                reason=answer.said,
+                "the subscriptions of the WhatsApp account {account} cannot be seen: {reason}", **said
             )
             return warn(_APP, fact, cure)
         subscribed = objects([row.get("whatsapp_business_api_data") for row in answer.rows()])
         if app in {str(one.get("id")) for one in subscribed}:
-            values = {"app": app, "account": account}
-            return ok(_APP, lazy("app {app} is subscribed to the WhatsApp account {account}", **values))
+            return ok(_APP, lazy("app {app} is subscribed to the WhatsApp account {account}", **said))
         cure = (
             f'curl -X POST -H "Authorization: Bearer $WHATSAPP_ACCESS_TOKEN" '
             f"{self._url}/{account}/subscribed_apps"
         )
         fact = lazy(
-            "app {app} is not subscribed to the WhatsApp account {account}: no message arrives",
-            app=app,
-            account=account,
+            "app {app} is not subscribed to the WhatsApp account {account}: no message arrives", **said
         )
         return fail(_APP, fact, cure)
 
@@ -298,15 +285,12 @@ def _token(answer: Answer) -> Finding:
 
 
 def _secret_finding(answer: Answer, name: str) -> Finding:
+    said = {"name": name, "reason": answer.said}
     if answer.refuses_token or answer.code == 101 or "secret" in answer.said.lower():
-        fact = lazy(
-            "WHATSAPP_APP_SECRET is not the secret of the token's app {name}: {reason}",
-            name=name,
-            reason=answer.said,
-        )
-        cure = lazy("copy it from developers.facebook.com > {name} > App settings > Basic", name=name)
+        fact = lazy("WHATSAPP_APP_SECRET is not the secret of the token's app {name}: {reason}", **said)
+        cure = lazy("copy it from developers.facebook.com > {name} > App settings > Basic", **said)
         return fail(_APP, fact, cure)
-    fact = lazy("Meta does not tell the app's webhook: {reason}", reason=answer.said)
+    fact = lazy("Meta does not tell the app's webhook: {reason}", **said)
     cure = lazy("try again in a few minutes, or look at {place}", place=_CONFIGURATION)
     return warn(_WEBHOOK, fact, cure)
 
