@@ -29,12 +29,13 @@ from app.ops.telemetry import Telemetry
 from app.ops.webhooks_out import WebhooksOut
 from app.people import Realm
 from app.processes.sandbox import Sandbox
-from app.routing.tool_catalog import ToolCatalog, ToolSearch, build_routing
+from app.routing.tool_catalog import ToolCatalog, ToolSearch
 from app.schedule.alarm import Reminders
 from app.schedule.service import ScheduleService
 from app.security import AdminToken
 from app.settings import Settings, skill_environment
 from app.skills import build_skills
+from app.skills.script_tool import ScriptRunner
 from app.store import alerts, audit, build_store, limits, people, summaries, turns
 from app.store.billing import read_rates
 from app.store.database import Database
@@ -47,8 +48,9 @@ from app.turns.attachments import AttachmentReader
 from app.turns.contexts import ToolContexts
 from app.turns.profiles import Profiles, TimeZones, local_timezone
 from app.turns.replay import Replay
-from app.turns.scheduler import Carrier, TurnScheduler, build_turns
+from app.turns.scheduler import Carrier, TurnScheduler
 from app.turns.state import TurnServices
+from app.turns.turn import TurnRunner
 
 if TYPE_CHECKING:  # they need the packages of PostgreSQL
     from app.turns.jobs import ConversationJobs, HintPublisher
@@ -101,13 +103,18 @@ class Assistant:
             least_free=settings.free_space_mb * MEGABYTE,
             documents=Documents(self.sandbox),
             page=PAGE_IN_A_CHAT,
-            lines=True,
-            keep_replaced=True,
+            in_a_chat=True,
             closed=settings.own_places,
         )
-        self.abilities = build_routing(
-            settings, environment, self.skills, self.servers, registry, self.sandbox, self.files
+        self.abilities = ToolCatalog(
+            self.skills,
+            registry,
+            environment,
+            servers=self.servers,
+            guest_tools=settings.guest_tools,
+            data_dir=settings.data_dir,
         )
+        self.abilities.add_scripts(ScriptRunner(self.abilities, self.sandbox, self.files, settings.data_dir))
         self.servers.subscribe(self.abilities.refresh_soon)  # the next message finds what was installed
         self.model: Model = _model(settings, self.abilities, self.files, self.store, self.metrics)
         self.summarizer = Summarizer(self.store, self.model, settings.daily_token_budget)
@@ -152,15 +159,8 @@ class Assistant:
         self.attachments = AttachmentReader(
             services, built.limits, self.media, self.files, build_transcriber(settings)
         )
-        scheduler = build_turns(
-            services,
-            self.engine,
-            self.contexts,
-            self.media,
-            self.attachments,
-            built.limits,
-            asks=not settings.dry_run,
-        )
+        runner = TurnRunner(services, self.engine, self.contexts, self.media, self.files.documents)
+        scheduler = TurnScheduler(services, runner, self.attachments, built.limits)
         dry = ExecutionEngine(self.abilities.registry, self.engine.policy, dry_run=True)
         self.replay = Replay(services, dry, self.contexts)
         self.jobs = _jobs(settings, scheduler, self.store, self.must_stop)

@@ -11,7 +11,6 @@ import structlog
 from app.mcp.servers import McpServers
 from app.messages import JSON
 from app.people import Person, may_use
-from app.processes.sandbox import Sandbox
 from app.routing.intent import MOST_CATEGORIES, Intent
 from app.routing.phrase_book import PhraseBook
 from app.routing.selector import ROOM, Chosen, select_tools
@@ -19,7 +18,6 @@ from app.routing.snapshot import Catalog, CatalogSnapshot, Phrases, build_snapsh
 from app.search.index import Document, ToolIndex
 from app.search.phrases import can_fill, without_given
 from app.search.words import says_something
-from app.settings import Settings
 from app.skills import SkillLoader
 from app.skills.disclosure import LOAD_SKILL, READ_SKILL_FILE, narrowed, place, reading_tools
 from app.skills.script_tool import RUN_SKILL_SCRIPT, ScriptRunner
@@ -27,7 +25,6 @@ from app.skills.script_tool import SENTENCES as SCRIPT_SENTENCES
 from app.skills.skill import Skill, ToolSentences
 from app.tasks import DaemonThreads, end_tasks
 from app.tools import Tool, ToolRegistry
-from app.tools.files import Files
 
 log = structlog.get_logger(__name__)
 
@@ -60,24 +57,6 @@ class ToolSet:
 
     schemas: list[dict[str, JSON]] = field(default_factory=list)
     catalog: Catalog = field(default_factory=Catalog)
-
-
-def build_routing(
-    settings: Settings,
-    environment: Mapping[str, str],
-    loader: SkillLoader,
-    servers: McpServers,
-    registry: ToolRegistry,
-    sandbox: Sandbox,
-    files: Files,
-) -> "ToolCatalog":
-    """Return the catalogue of the skills' and the servers' tools, and of the scripts of skills."""
-    data_dir = settings.data_dir
-    catalog = ToolCatalog(
-        loader, registry, environment, servers=servers, guest_tools=settings.guest_tools, data_dir=data_dir
-    )
-    catalog.add_scripts(ScriptRunner(catalog, sandbox, files, data_dir))
-    return catalog
 
 
 class ToolCatalog:

@@ -184,10 +184,6 @@ def _archive(file: IO[bytes]) -> zipfile.ZipFile:
     return archive
 
 
-def _picture(file: IO[bytes]) -> Iterator[bytes]:
-    yield _jpeg(file)
-
-
 def _scans(file: IO[bytes]) -> Iterator[bytes]:
     from pypdf import PdfReader
 
@@ -226,7 +222,7 @@ def _on_white(picture: "Image.Image") -> "Image.Image":
 
 
 _TEXTS = {"pdf": _pdf, "word": _word, "excel": _excel, "slides": _slides}
-_PICTURES = {"picture": _picture, "scans": _scans}
+_PICTURES = {"picture": lambda file: map(_jpeg, [file]), "scans": _scans}
 
 if __name__ == "__main__":
     status = main(sys.argv[1])

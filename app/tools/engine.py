@@ -64,14 +64,13 @@ class ExecutionEngine:
         *,
         retry_clock: Callable[[float], Awaitable[object]] = asyncio.sleep,
         on_call: OnCall | None = None,
-        threads: DaemonThreads | None = None,
     ) -> None:
         self.registry = registry
         self.policy = policy
         self.dry_run = dry_run
         self._pause = retry_clock
         self._on_call = on_call
-        self._threads = threads or DaemonThreads()
+        self._threads = DaemonThreads()
         self._left_behind: set[asyncio.Task[ToolResult]] = set()
 
     async def execute_tool_call(

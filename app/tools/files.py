@@ -99,8 +99,8 @@ class Files:
 
     Owners, and calls without a person, work at the root; others in their own `people/<id>` in it, which
     holds at most `quota` bytes. Nothing is written on a disk with too little room beside `least_free` bytes;
-    0: no limit. `page`: characters of a file at a time; `lines`: what is appended begins on a new line;
-    `keep_replaced`: what is overwritten or deleted stays beside it under its name with .bak, the last one.
+    0: no limit. `page`: characters of a file at a time. `in_a_chat`: what is appended begins on a new line,
+    and what is overwritten or deleted stays beside it under its name with .bak, the last one.
     `closed`: files and folders that are no tool's where the root holds them, or is one of them; what members
     keep in it stays open.
     """
@@ -114,8 +114,7 @@ class Files:
         least_free: int = 0,
         documents: Documents | None = None,
         page: int = PAGE,
-        lines: bool = False,
-        keep_replaced: bool = False,
+        in_a_chat: bool = False,
         closed: Iterable[Path] = (),
     ) -> None:
         self.allow_delete = allow_delete
@@ -127,8 +126,7 @@ class Files:
         self._disk = Disk(self._root, least_free)
         self.documents = documents or Documents()
         self._page = page
-        self._lines = lines
-        self._keep_replaced = keep_replaced
+        self._in_a_chat = in_a_chat
         self._one_writer = threading.Lock()
         """Held from counting to writing: two calls at once must not both get the last bytes."""
 
@@ -225,9 +223,9 @@ class Files:
             with open_parent(home, path, create=True, is_closed=self.is_closed) as (parent, name):
                 replaced, kept = exists(name, parent), False
                 if mode == "append":
-                    append(name, data, parent, new_line=self._lines)
+                    append(name, data, parent, new_line=self._in_a_chat)
                 else:
-                    kept = replaced and self._keep_replaced and keep_beside(name, parent)
+                    kept = replaced and self._in_a_chat and keep_beside(name, parent)
                     replace(name, data, parent)
         said: dict[str, JSON] = {"path": path, "bytes": len(data), "mode": mode, "replaced": replaced}
         return ToolResult.success({**said, "kept": f"{path}.bak"} if kept else said)
@@ -252,7 +250,7 @@ class Files:
         with self._one_writer, opened as (parent, name):
             if stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
                 return ToolResult.failure("NOT_A_FILE", f"{path} is a folder; only files can be deleted")
-            kept = self._keep_replaced and not name.endswith(".bak") and keep_beside(name, parent)
+            kept = self._in_a_chat and not name.endswith(".bak") and keep_beside(name, parent)
             os.unlink(name, dir_fd=parent)
         said: dict[str, JSON] = {"path": path, "deleted": True}
         return ToolResult.success({**said, "kept": f"{path}.bak"} if kept else said)

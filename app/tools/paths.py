@@ -39,11 +39,7 @@ def validate_path(path: str | Path, workspace_root: str | Path) -> Path:
         root = Path(workspace_root).resolve()
         real = (root / text).resolve()
         _refuse_a_loop(real)
-    except (
-        OSError,
-        RuntimeError,
-        UnicodeError,
-    ) as error:  # links in a loop, a path beyond the system's limit
+    except (OSError, RuntimeError, UnicodeError) as error:  # links in a loop, a path beyond the limit
         raise PathTraversalError(f"{shown(text)}: {type(error).__name__} while it was looked up") from None
     if not real.is_relative_to(root):
         raise PathTraversalError(f"{shown(text)} leads out of the workspace")

@@ -8,7 +8,7 @@ import orjson
 from pydantic import TypeAdapter
 
 from app.llm.model import ToolCall
-from app.messages import JSON, RECEIPT_MARK, FollowUp, MediaFile
+from app.messages import JSON, RECEIPT_MARK, FollowUp, MediaFile, mapping
 from app.routing.selector import changed
 from app.routing.tool_catalog import SEARCH_TOOLS
 from app.skills.disclosure import LOAD_SKILL, READ_SKILL_FILE
@@ -261,8 +261,8 @@ def follow_up_of(result: ToolResult) -> FollowUp:
     data = result.data if isinstance(result.data, dict) else {}
     told = {**data, **result.meta}
     about = next((str(told[name]) for name in _ABOUT if told.get(name)), "")
-    lists = (value for value in data.values() if isinstance(value, list))
-    listed = next((rows for rows in lists if rows and all(map(_is_numbered, rows))), [])
+    lists = (value for value in data.values() if isinstance(value, list) and value)
+    listed = next((rows for rows in lists if all("number" in mapping(row) for row in rows)), [])
     return FollowUp(
         about[:LONGEST_RECEIPT],
         str(told.get("undo") or ""),
@@ -271,10 +271,6 @@ def follow_up_of(result: ToolResult) -> FollowUp:
         _texts(told.get("hours")),
         within[:LONGEST_RECEIPT] if isinstance(within := data.get("list"), str) else "",
     )
-
-
-def _is_numbered(row: JSON) -> bool:
-    return isinstance(row, dict) and "number" in row
 
 
 def _texts(values: JSON) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from app.store.disk_space import MEGABYTE
 from app.store.media import MediaFolder, NotKept, safe_name
 from app.tools import ToolContext
 from app.tools.documents import AT_ONCE as DOCUMENTS_AT_ONCE
-from app.tools.documents import DocumentError, Documents, is_picture, kind_of
+from app.tools.documents import DocumentError, is_picture, kind_of
 from app.tools.files import Files, NoRoom
 from app.turns.limits import Limits
 from app.turns.state import TurnServices
@@ -87,10 +87,6 @@ class AttachmentReader:
         self._places = asyncio.Semaphore(AT_ONCE)
         self._guests_places = asyncio.Semaphore(GUESTS_AT_ONCE)
         self._guests_documents = asyncio.Semaphore(DOCUMENTS_AT_ONCE - 1)  # one is left for members
-
-    @property
-    def documents(self) -> Documents:
-        return self._files.documents
 
     async def read(self, messages: Sequence[int]) -> None:
         """Fetch and read what came with the messages of a burst; return when each file has its end.

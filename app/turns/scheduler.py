@@ -15,18 +15,12 @@ from app.schedule.alarm import runs_wait_until
 from app.store import turns
 from app.store.database import Connection, new_id
 from app.store.journal import TurnGone
-from app.store.media import MediaFolder
 from app.store.turns import Pause, Ready, UnreadFiles
 from app.tasks import end_tasks
-from app.tools import ExecutionEngine
-from app.turns.approvals import Authorizer
 from app.turns.attachments import AttachmentReader
-from app.turns.contexts import ToolContexts
-from app.turns.finalizer import TurnFinalizer
 from app.turns.inbound import ApprovalReplies
 from app.turns.limits import Limits
 from app.turns.state import TurnServices
-from app.turns.tool_calls import ToolCalls
 from app.turns.turn import TurnRunner
 
 log = structlog.get_logger(__name__)
@@ -44,26 +38,6 @@ class _Lane:
     turn: str = ""
     attempt: "asyncio.Task[None] | None" = None  # runs the turn
     reading: "asyncio.Task[None] | None" = None  # reads the files of the next burst
-
-
-def build_turns(
-    services: TurnServices,
-    engine: ExecutionEngine,
-    contexts: ToolContexts,
-    media: MediaFolder,
-    attachments: AttachmentReader,
-    limits: Limits,
-    *,
-    asks: bool,
-) -> "TurnScheduler":
-    """Build the room; see `Authorizer` for `asks`."""
-    runner = TurnRunner(
-        services,
-        ToolCalls(services, engine, contexts, media, attachments.documents),
-        Authorizer(services, engine, contexts, asks=asks),
-        TurnFinalizer(services),
-    )
-    return TurnScheduler(services, runner, attachments, limits, leaves_pauses=services.settings.on_postgres)
 
 
 class Carrier(Protocol):
@@ -93,20 +67,14 @@ class TurnScheduler:
     """The `Carrier` that brings turns to `TurnRunner` in this process.
 
     A wake is a hint: a lane reads from the rows what there is to do, and ends only when there is nothing and
-    no hint came meanwhile. With `leaves_pauses` it also ends before a long pause, after which the sweep finds
-    the conversation.
+    no hint came meanwhile. On PostgreSQL it also ends before a long pause, after which the sweep finds the
+    conversation.
     """
 
     def __init__(
-        self,
-        services: TurnServices,
-        runner: TurnRunner,
-        attachments: AttachmentReader,
-        limits: Limits,
-        *,
-        leaves_pauses: bool = False,
+        self, services: TurnServices, runner: TurnRunner, attachments: AttachmentReader, limits: Limits
     ) -> None:
-        self._leaves_pauses = leaves_pauses
+        self._leaves_pauses = services.settings.on_postgres
         self._store = services.store
         self._sender = services.sender
         self._runner = runner

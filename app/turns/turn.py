@@ -14,9 +14,12 @@ from app.llm.smalltalk import asks_nothing
 from app.messages import JSON
 from app.routing import IntentRequest, classify_intent
 from app.routing.tool_catalog import SEARCH_TOOLS, Selection
+from app.store.media import MediaFolder
 from app.store.traces import ModelCall
 from app.store.turns import MAX_ATTEMPTS
 from app.text import Private
+from app.tools import ExecutionEngine
+from app.tools.documents import Documents
 from app.tools.masking import mask_text
 from app.turns.actions import (
     AskModel,
@@ -32,6 +35,7 @@ from app.turns.actions import (
 from app.turns.answer_check import AnswerFault, find_fault
 from app.turns.approvals import Authorizer
 from app.turns.commands import command_answer
+from app.turns.contexts import ToolContexts
 from app.turns.finalizer import LONGEST_REPLY, TurnFinalizer, cut_short
 from app.turns.prompt import SAYS_NOTHING, SHORTER, traced_call
 from app.turns.state import RECENT_EXCHANGES, OverBudget, TurnContext, TurnServices, load_turn
@@ -47,12 +51,17 @@ class TurnRunner:
     """Runs turns. It keeps nothing about any of them: all that is known of a turn stands in its rows."""
 
     def __init__(
-        self, services: TurnServices, tool_calls: ToolCalls, authorizer: Authorizer, finalizer: TurnFinalizer
+        self,
+        services: TurnServices,
+        engine: ExecutionEngine,
+        contexts: ToolContexts,
+        media: MediaFolder,
+        documents: Documents,
     ) -> None:
         self._services = services
-        self._tool_calls = tool_calls
-        self._authorizer = authorizer
-        self._finalizer = finalizer
+        self._tool_calls = ToolCalls(services, engine, contexts, media, documents)
+        self._authorizer = Authorizer(services, engine, contexts, asks=not services.settings.dry_run)
+        self._finalizer = TurnFinalizer(services)
         self._typing = TypingIndicator()
 
     async def run(self, turn_id: str) -> None:

@@ -81,7 +81,7 @@ def test_documents_are_read_and_nobody_reads_those_of_another(offline_town: Town
 @pytest.fixture
 def context(tmp_path: Path) -> ToolContext:
     person = Person("p1", "simulator", "Ana", language="es")
-    files = Files(tmp_path / "workspace", page=100, lines=True)
+    files = Files(tmp_path / "workspace", page=100, in_a_chat=True)
     (tmp_path / "workspace" / "people" / "p1").mkdir(parents=True)
     return ToolContext(person=person, services=Services(files=files))
 
