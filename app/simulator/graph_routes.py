@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from starlette.datastructures import UploadFile
 
 from app.messages import JSON
-from app.security import same_token
+from app.security import bearer_of, same_token
 from app.simulator.access import SimulatorAccess
 from app.simulator.faults import Refusal
 from app.simulator.graph import StandInGraph
@@ -25,8 +25,7 @@ def graph_router(graph: StandInGraph, access: SimulatorAccess) -> APIRouter:
     def admit(request: Request) -> None:
         if graph.faults.offline:
             raise Refusal(131016, "The service is away.")
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not same_token(token.strip(), graph.access_token):
+        if not same_token(bearer_of(request), graph.access_token):
             raise Refusal(190, "The access token is missing, wrong or expired.")
         if request.path_params.get("number", graph.number_id) != graph.number_id:
             raise _unknown(request.path_params["number"])

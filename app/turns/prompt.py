@@ -169,15 +169,9 @@ def newest_message(turn: TurnState, person: Person, facts: Sequence[Fact] = ()) 
     language = LANGUAGE_NAMES.get(person.language, "English")
     header = [f"[{moment:%A %Y-%m-%d %H:%M}, {shown_zone(zone.key)}; language so far: {language}]"]
     if turn.first_contact:
-        header.append(
-            "[This is the person's first message to you. Within your one answer, say in one sentence what "
-            "you can do for them.]"
-        )
+        header.append(PROMPTS["first_contact"])
     if turn.conversation.group:
-        header.append(
-            "[This is a group: others read your answer. You have no tools here; for notes, reminders and "
-            "anything of their own, tell the person to write to you in their private chat.]"
-        )
+        header.append(PROMPTS["group"])
     if turn.open_questions:
         listed = "; ".join(turn.open_questions)
         header.append(f"[The person was asked whether this may run, and has not answered yet: {listed}]")
@@ -304,18 +298,11 @@ def _describe(member: InboxMessage, now: float) -> str:
 def _scheduled(details: JSON, waited: float) -> str:
     """Say that the text that follows is to be done now, though nobody wrote; it `waited` so many seconds."""
     doubt = " Others' words may be in it." if details.get("taint") else ""
-    if details["schedule"] == "task":
-        if (late := details.get("late", 0) + waited) > LATE_SECONDS:
-            doubt += f" It was due {late // 60:.0f} minutes ago: say so."
-        return (
-            f"[Nobody wrote now. It is time for task #{details['number']} of this person, as follows.{doubt} "
-            "Do it and answer with the result alone. Do not set it again.]"
-        )
-    return (
-        f"[Nobody wrote now. It is time for watch #{details['number']} of this person, as follows.{doubt} "
-        f"Look now. If there is nothing to tell them, answer with the one word {SAYS_NOTHING}; else tell "
-        "them in a sentence or two. Do not set it again.]"
-    )
+    late = details.get("late", 0) + waited
+    if details["schedule"] == "task" and late > LATE_SECONDS:
+        doubt += f" It was due {late // 60:.0f} minutes ago: say so."
+    told: str = PROMPTS[details["schedule"]]
+    return told.format(number=details["number"], doubt=doubt, nothing=SAYS_NOTHING)
 
 
 def _describe_file(kind: str, text: str, attachment: JSON) -> str:

@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 
 import structlog
@@ -11,12 +12,13 @@ from app.llm.errors import ModelError
 from app.llm.model import Model, ModelAnswer, ModelRequest, ToolCall
 from app.llm.reading import calls_in_text, without_marked_calls
 from app.llm.smalltalk import asks_nothing
-from app.messages import JSON
+from app.messages import JSON, Channel
 from app.routing import IntentRequest, classify_intent
 from app.routing.tool_catalog import SEARCH_TOOLS, Selection
 from app.store.media import MediaFolder
 from app.store.traces import ModelCall
 from app.store.turns import MAX_ATTEMPTS
+from app.tasks import end_tasks
 from app.text import Private
 from app.tools import ExecutionEngine
 from app.tools.documents import Documents
@@ -40,7 +42,6 @@ from app.turns.finalizer import LONGEST_REPLY, TurnFinalizer, cut_short
 from app.turns.prompt import SAYS_NOTHING, SHORTER, traced_call
 from app.turns.state import RECENT_EXCHANGES, OverBudget, TurnContext, TurnServices, load_turn
 from app.turns.tool_calls import ToolCalls
-from app.turns.typing_indicator import TypingIndicator
 
 log = structlog.get_logger(__name__)
 
@@ -242,3 +243,46 @@ async def route_turn(turn: TurnContext, model: Model) -> tuple[Routed, JSON, Mod
         seconds = time.monotonic() - started
         call = traced_call("route", classified.prompt, classified.answer, seconds, catalog.hash)
     return Routed(intent.categories, choice.tools, choice.skills, choice.shown), row, call
+
+
+log = structlog.get_logger(__name__)
+
+EVERY_SECONDS = 20.0  # WhatsApp takes the sign away after 25 s
+LIMIT_SECONDS = 5.0
+
+
+class TypingIndicator:
+    """Owns the tasks that show the sign."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @contextmanager
+    def shown(self, channel: Channel, message_id: str) -> Iterator[None]:
+        """Mark the message read and show the sign until the block ends; a quick turn does not cut it off."""
+        ended = asyncio.Event()
+        if message_id:
+            task = asyncio.create_task(_show(channel, message_id, ended))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        try:
+            yield
+        finally:
+            ended.set()
+
+    async def close(self) -> None:
+        await end_tasks(*self._tasks)
+
+
+async def _show(channel: Channel, message_id: str, ended: asyncio.Event) -> None:
+    while not ended.is_set():
+        try:
+            async with asyncio.timeout(LIMIT_SECONDS):
+                await channel.typing(message_id)
+        except TimeoutError:
+            log.debug("typing was not shown in time")
+        try:
+            async with asyncio.timeout(EVERY_SECONDS):
+                await ended.wait()
+        except TimeoutError:
+            continue
