@@ -224,6 +224,9 @@ def add_abilities(site: Site) -> None:
         """Call a tool in the owner's name, and show its result."""
         one, form = tool(name), request.state.form
         result = await assistant.console_calls.call(name, arguments_of(one.input_schema, form))
+        if result.error is not None and result.meta.get("invalid_arguments"):
+            fault = result.error.message
+            raise RecadoError(fault, field=PREFIX + re.split(r"[:.\[]", fault)[0])
         text = json.dumps(json.loads(result.to_json()), ensure_ascii=False, indent=2)
         given = {key.removeprefix(PREFIX): text for key, text in form.items() if key.startswith(PREFIX)}
         return tool_page(request, one, given=given, result=text, ok=result.ok)
