@@ -13,52 +13,13 @@ from app.turns.state import TurnContext
 
 # Each language in its own spelling: without accents "anoté" would be "anote".
 _DEEDS = {name: "|".join(words.split()) for name, words in word_tables()["deeds"].items()}
-_DONE = {
-    "done_es": rf"(?:{_DEEDS['done_es']})[oa]s?",
-    "done_pt": rf"(?:(?:{_DEEDS['done_pt']})[oa]s?|salv[oa]s?|pag[oa]s?)",
-    "done_en": rf"{_DEEDS['done_en']}|checked off|made (?:a|the|your) (?:note|reservation|reminder|booking"
-    r"|appointment)",
-}
-_I_DID = (
-    rf"{_DEEDS['did_es']}|(?:dejé|he|hemos) (?:\w+ )?{{done_es}}|hice (?:la|una|tu) reserva"
-    rf"|{_DEEDS['did_pt']}|(?:deixei|fiz a|fiz uma|fiz sua) (?:{{done_pt}}|reserva)"
-    r"|i(?:['’]ve| have)?(?: just| already| now| also| successfully)* (?:{done_en})"
-)
-_I_WILL = (
-    r"te (?:lo |la )?(?:recordaré|avisaré|notificaré|mandaré|enviaré)(?! que\b)"
-    r"|te voy a (?:recordar|avisar|mandar|enviar)|voy a (?:recordarte|avisarte)"
-    r"|te (?:aviso|recuerdo) (?:mañana|hoy|a las?|el|en \d|todos|todas|cada)\b"
-    r"|(?:vou )?te (?:lembrarei|avisarei)(?! que\b)|vou (?:te |lhe )?(?:lembrar|avisar)(?! que\b)"
-    r"|te (?:aviso|lembro) (?:amanhã|hoje|às?|no|na|em \d|todos|todas|cada)\b"
-    r"|i(?:['’]ll| will) (?:remind|notify|alert|ping|text|email|call) you"
-)
-_AT_ONCE = (  # "Saved.", "Great, reminder set for nine"
-    r"\A\W*(?:(?:listo|pronto|ok|okay|perfecto|perfeito|great|sure|claro|all right|done|ya|já)[,.!:]? )*"
-    rf"(?:(?:el|la|tu|o|a|seu|sua|the|your)? ?(?:{_DEEDS['things']}) )?"
-    r"(?:{done_es}|{done_pt}|{done_en})(?=[ .,!:✅]|\Z)"
-)
-_IS_DONE = (  # may also be read from a list: "your appointment is booked"
-    r"(?:quedan?|quedó|quedaron|está|están|fue|fueron|ha sido|han sido|se ha|se han) (?:ya )?(?:{done_es})"
-    r"|(?:ficou|ficaram|fica|está|estão|foi|foram) (?:já )?(?:{done_pt})"
-    r"|(?:is|are|it['’]s|has been|have been|was|were) (?:now |all |already )*(?!called|set of)(?:{done_en})"
-)
-_DID = re.compile(rf"(?<!\w)(?:{_I_DID}|{_I_WILL})(?!\w)|{_AT_ONCE}".format(**_DONE))
-_STANDS = re.compile(rf"(?<!\w)(?:{_IS_DONE})(?!\w)".format(**_DONE))
-_NOT = re.compile(
-    r"\b(?:no|nunca|nada|ningun[oa]?|ningún|tampoco|ni|sin|não|nenhuma?|nem|sem|jamais|not|nothing|none|never"
-    r"|neither|without|cannot|unable|fail\w*)\b|n['’]t\b"
-)
-_IF = re.compile(
-    r"\b(?:si|cuando|para que|puedo|podría|podrías|puedes|quieres|quiera|gustaría|antes de|antes que|apenas"
-    r"|se|quando|assim que|posso|poderia|pode|quer|queira|gostaria|caso"
-    r"|if|when|once|unless|can|could|would|should|may|might|before|as soon as|let me know|want|like)\b"
-)
-_EARLIER = re.compile(
-    r"\b(?:ayer|anteayer|hace|anteriormente|antes|semana pasada"
-    r"|el (?:lunes|martes|miércoles|jueves|viernes|sábado|domingo) pasado|había"
-    r"|ontem|anteontem|faz|semana passada|tinha"
-    r"|yesterday|earlier|previously|ago|last (?:week|night|month|time)|before|had)\b"
-)
+_SAYS = {name: "|".join(listed) for name, listed in word_tables()["tells_of_deeds"].items()}
+_DONE = {**_DEEDS, **{name: _SAYS[name].format(**_DEEDS) for name in ("done_es", "done_pt", "done_en")}}
+_DID = re.compile(rf"(?<!\w)(?:{_SAYS['did']}|{_SAYS['will']})(?!\w)|{_SAYS['at_once']}".format(**_DONE))
+_STANDS = re.compile(rf"(?<!\w)(?:{_SAYS['is_done']})(?!\w)".format(**_DONE))
+_NOT = re.compile(rf"\b(?:{_SAYS['not']})\b|n['’]t\b")
+_IF = re.compile(rf"\b(?:{_SAYS['if']})\b")
+_EARLIER = re.compile(rf"\b(?:{_SAYS['earlier']})\b")
 _QUOTED = re.compile(r"“[^“”]*”|«[^«»]*»|\"[^\"\n]*\"|`[^`]*`")
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?!\s|$)[^.!?\n]*)*[.!?]*")
 

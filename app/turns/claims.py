@@ -46,20 +46,11 @@ _TIME = re.compile(
 )
 _PHONE = re.compile(r"(?<![\w$/-])\+?\(?(?:\d[ ().–-]{0,3}){7,15}(?!\w)")
 _LINK = re.compile(r"\bhttps?://[^\s)>\]]+|\bwww\.[^\s)>\]]+|\b[\w.+-]{1,64}@[\w-]{1,255}\.[\w.]+\b")
-_STREET = re.compile(
-    r"\b(?:calle|avenida|av|bulevar|blvd|boulevard|carrera|plaza|paseo|rua|travessa|praca|alameda)\b\.?"
-    r"(?: (?:del?|d[aeo]s?|l[ao]s?))* (\w{4,})"
-)
+_AROUND = {name: "|".join(listed) for name, listed in word_tables()["around_figures"].items()}
+_STREET = re.compile(rf"\b(?:{_AROUND['street']})\b\.?(?: (?:del?|d[aeo]s?|l[ao]s?))* (\w{{4,}})")
 _MONEY_BEFORE = re.compile(r"(?:[$¢-¥֏؋฿₠-⃀]|\b(?:mxn|ars|clp|cop|brl|usd|eur|gbp|pen|q|bs)\.?) ?$")
-_MONEY_AFTER = re.compile(
-    r" ?(?:[$¢-¥֏؋฿₠-⃀%]|(?:de )?(?:pes|rea[il]|dol|bucks|quid|lucas|varos|euros?|soles|centavos|libras"
-    r"|pounds|boliv|quetz|lempi|colones|guaran|mxn|usd|por ciento|por cento|percent|por 100|each|cada)\w*)"
-)
-_COUNTED = re.compile(  # what is counted is no amount
-    r" ?(?:dias?|days?|semanas?|weeks?|mes|meses|months?|anos?|years?|min\w*|horas?|hours?"
-    r"|segundos?|personas?|pessoas?|people|veces|vezes|times|cuotas?|parcelas?|pagos?|opc\w*|options?|sucursales|sedes|locales"
-    r"|sesiones|sessoes|sessions|km|kg|metros|meters|gracias|obrigad\w*|thanks)\b"
-)
+_MONEY_AFTER = re.compile(rf" ?(?:[$¢-¥֏؋฿₠-⃀%]|(?:de )?(?:{_AROUND['money_after']})\w*)")
+_COUNTED = re.compile(rf" ?(?:{_AROUND['counted']})\b")
 _SENTENCE = re.compile(r"[^.!?\n]*(?:[.!?](?!\s|$)[^.!?\n]*)*[.!?]?\n*")
 
 

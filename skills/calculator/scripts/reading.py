@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
+from app.tools.authoring import read_words
+
 from .arithmetic import BINDING, CONSTANTS, FUNCTIONS
 from .numbers import NUMBER, Unreadable, counted, read_number, without_accents
 
@@ -31,17 +33,10 @@ SIGNS = str.maketrans(
     }
 )
 
-QUESTION = re.compile(
-    r"^(?:\s|,|cuanto (?:es|son|da|daria|seria|sale|hace|vale|suma)\b|cuanto\b|a cuanto (?:equivale|sale)\b"
-    r"|quanto (?:e|da|daria|fica|sao|vale|seria|custa)\b|quanto\b|what's\b|whats\b|what is\b"
-    r"|how much (?:is|are)\b"
-    r"|how much\b|what are\b|cual es\b|qual e\b|calculame\b|calcular?\b|calcule\b|calculate\b|compute\b"
-    r"|resuelve(?:me)?\b|resolver?\b|resolva\b|solve\b|dime\b|decime\b|work out\b"
-    r"|me (?:diga|diz|calcula|resuelve)\b"
-    r"|(?:el |o |the )?(?:resultado|result|total) (?:de|of)\b|la (?:cuenta|operacion)\b|haz\b|hace\b"
-    r"|faz\b|faca\b"
-    r"|por favor\b|porfa\b|please\b|hola\b|oi\b|oye\b|che\b|hi\b|hey\b)+"
-)
+_WORDS = read_words(__file__)
+QUESTION = re.compile(rf"^(?:\s|,|{'|'.join(_WORDS['question'])})+")
+WORDS = _WORDS["signs"]
+TOLD = [(pattern.format(**_WORDS["parts"]), signs) for pattern, signs in _WORDS["told"]]
 CLOSING = re.compile(
     r"\b(?:por favor|porfa(?:vor)?|pls|please|pfv|(?:es |e )?igual(?: a)?|equals|cuanto es|cuanto da)$"
 )
@@ -50,59 +45,6 @@ MONEY = re.compile(
     r"|bolivianos|quetzales|lempiras|colones|usd|mxn|ars|brl|clp|cop|pen|eur)\b"
 )
 PERCENT = re.compile(r"\b(?:por ?ciento|por ?cento|per ?cent|pct)\b")
-WORDS = [
-    (r"\bdivid\w* (?:por|entre|para|by|en)\b|\bentre\b|\bsobre\b|\bover\b", "/"),
-    (r"\b(?:multiplicad[oa]s? por|multiplied by|multiplica por|por|times|veces|vezes)\b", "*"),
-    (r"(?<=[\d)%\s])x(?=[\d(\s-])", "*"),
-    (r"\b(?:mas|mais|plus|sumad[oa] a|somado a)\b", "+"),
-    (r"\b(?:menos|minus)\b", "-"),
-    (r"\b(?:elevad[oa] (?:al cuadrado|ao quadrado)|al cuadrado|ao quadrado|squared)\b", "^2"),
-    (r"\b(?:elevad[oa] (?:al cubo|ao cubo)|al cubo|ao cubo|cubed)\b", "^3"),
-    (
-        r"\b(?:elevad[oa] (?:a la potencia(?: de)?|a la|al|ao|a)|(?:a la|na) potencia(?: de)?"
-        r"|(?:raised )?to the power(?: of)?|raised to)\b",
-        "^",
-    ),
-    (r"\b(?:raiz cubica|cubic root|cube root|cbrt)(?: d[eao]| of)?\b", " cbrt "),
-    (r"\b(?:raiz cuadrada|raiz quadrada|raiz|square root|sqrt|root)(?: d[eao]| of)?\b", " sqrt "),
-    (r"\b(?:(?:la|a) )?(?:mitad|metade|half)(?: d[eao]| of)?\b", " half "),
-    (r"\b(?:(?:el|o) )?(?:doble|dobro|double|twice)(?: d[eao]| of)?\b", " double "),
-    (r"\b(?:(?:el|o) )?(?:triple|triplo)(?: d[eao]| of)?\b", " triple "),
-    (
-        r"\b(?:un tercio|a tercera parte|la tercera parte|um terco|a third|one third)(?: d[eao]| of)?\b",
-        " third ",
-    ),
-    (r"\b(?:un cuarto|la cuarta parte|um quarto|a quarter|one quarter)(?: d[eao]| of)?\b", " quarter "),
-    (r"\b(?:factorial|fatorial)(?: d[eao]| of)?\b", " factorial "),
-    (r"\b(?:modulo|mod)\b", " mod "),
-    (r"\b(?:del?|do|da|of)\b(?: (?:la|los|las|the))?", " of "),
-    (r"\b(?:el|la|los|las|the|o|os|un|una|um|uma)\b", " "),
-    (r"(?<=\d) +(?:personas?|people|persons?|pessoas?|amig[oa]s|friends|soci[oa]s)\b", " "),
-]
-_OFF = r"(?:off|(?:de |of )?(?:descuento|desconto|discount))"
-_TIP = r"(?:tip|(?:de |of )?(?:propina|gorjeta))"
-_FROM = r"(?:en|em|on|de|of|sobre|a|na|no|for)(?: (?:la|el|a|o|the|una?|uma?|cuenta de|conta de|bill of))*"
-TOLD = [
-    (
-        r"^(?:split|share|rach(?:a|ar|e)|repart(?:e|ir|a)|divid[aeio]r?)"
-        r" (?:(?:up|la|el|a|o|the|una?|uma?) )?"
-        r"(?:(?:cuenta|conta|bill|check) (?:de|of) )?([\d.,]+)"
-        r" (?:entre|between|among|para|pra|por|by|in|into|en|em) ([\d.,]+)(?= |$)",
-        r"\1 / \2",
-    ),
-    # A verb that tells what is done with two numbers: "divide 90 por 4".
-    (r"^(?:divid[aeio]r?|dividime) ([\d.,]+) (?:por|entre|by|para|en|em) ([\d.,]+)$", r"\1 / \2"),
-    (
-        r"^(?:multiplicar?|multiplique|multiply) ([\d.,]+) (?:por|by|times|con|com|with) ([\d.,]+)$",
-        r"\1 * \2",
-    ),
-    (r"^(?:divid[aeio]r?|dividime) (.+?) (?:por|entre|by|para|en|em) (.+)$", r"(\1) / (\2)"),
-    (r"^(?:multiplicar?|multiplique|multiply) (.+?) (?:por|by|times|con|com|with) (.+)$", r"(\1) * (\2)"),
-    (rf"(?<![\d.,])([\d.,]+) ?% {_OFF} (?:{_FROM} )?([\d.,]+)", r"\2 - \1%"),
-    (rf"(?:descuento|desconto|discount) (?:del?|of) ([\d.,]+) ?% {_FROM} ([\d.,]+)", r"\2 - \1%"),
-    (rf"(?<![\d.,])([\d.,]+) ?% {_TIP} (?:{_FROM} )?([\d.,]+)", r"\1% of \2"),
-    (rf"(?:propina|gorjeta|tip) (?:del?|of) ([\d.,]+) ?% {_FROM} ([\d.,]+)", r"\1% of \2"),
-]
 SUMMED = re.compile(r"^(?:(?:la|a|the) )?(?:suma(?:r|me)?|som[ae]r?|sum|add)(?: de| of)? (?=[\d(])(.+)$")
 TERMS = re.compile(r"\s*[,;]\s+(?:(?:y|e|and) )?|\s+(?:y|e|and|con|com|with|to|a|ao)\s+")
 
