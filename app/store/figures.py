@@ -7,6 +7,7 @@ from app.store.database import Connection, scalar
 
 HOURS = 24
 HOUR_SECONDS = 3600.0
+_HOUR = "CAST({} AS BIGINT) / 3600"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,26 +39,35 @@ def last_day(conn: Connection, now: float) -> Day:
 
     The id of a turn begins with its time, and messages are numbered in their order: both indexes are used.
     """
-    first = now - now % HOUR_SECONDS - (HOURS - 1) * HOUR_SECONDS
+    hour = int(now // HOUR_SECONDS) - HOURS + 1
+    first = hour * HOUR_SECONDS
     since = f"turn_{int(first * 1000):012x}"
-    turns = conn.execute(
-        "SELECT created_at, done_at, outcome FROM turns WHERE id >= ? AND created_at >= ?", (since, first)
-    ).fetchall()
-    row = scalar(conn, "SELECT min(id) FROM messages WHERE turn_id >= ?", since)
-    counts = Counter[tuple[int, str]]()
-    for at, direction in conn.execute(
-        "SELECT at, direction FROM messages WHERE id >= ? AND at >= ? AND kind <> 'scheduled'",
+    earliest = "SELECT id FROM messages WHERE turn_id >= ? ORDER BY turn_id LIMIT 100"  # a turn may wait
+    row = scalar(conn, f"SELECT min(id) FROM ({earliest}) AS earliest", since)
+    messages = conn.execute(
+        f"SELECT {_HOUR.format('at')}, direction, count(*) FROM messages"
+        " WHERE id >= ? AND at >= ? AND kind <> 'scheduled' GROUP BY 1, 2",
         (row or 0, first),
-    ):
-        counts[int((at - first) // HOUR_SECONDS), direction] += 1
-    begun = Counter(int((turn["created_at"] - first) // HOUR_SECONDS) for turn in turns)
-    took = sorted(turn["done_at"] - turn["created_at"] for turn in turns if turn["outcome"] == "answered")
+    )
+    counts: dict[tuple[int, str], int] = {(at, direction): count for at, direction, count in messages}
+    lately = "FROM turns WHERE id >= ? AND created_at >= ?"
+    turns = conn.execute(
+        f"SELECT {_HOUR.format('created_at')}, outcome, count(*) {lately} GROUP BY 1, 2", (since, first)
+    ).fetchall()
+    begun = Counter[int]()
+    for at, _, count in turns:
+        begun[at] += count
+    answers = conn.execute(
+        f"SELECT done_at - created_at {lately} AND outcome = 'answered' ORDER BY 1", (since, first)
+    )
+    took = [row[0] for row in answers]
     hours = [
-        Hour(first + n * HOUR_SECONDS, counts[n, "in"], counts[n, "out"], begun[n]) for n in range(HOURS)
+        Hour(one * HOUR_SECONDS, counts.get((one, "in"), 0), counts.get((one, "out"), 0), begun[one])
+        for one in range(hour, hour + HOURS)
     ]
     return Day(
         hours,
-        failed=sum(turn["outcome"] == "failed" for turn in turns),
+        failed=sum(count for _, outcome, count in turns if outcome == "failed"),
         half=took[len(took) // 2] if took else None,
         most=took[min(len(took) * 95 // 100, len(took) - 1)] if took else None,
     )

@@ -224,6 +224,7 @@ def test_roles_are_changed_and_costs_are_shown(town: Any) -> None:
     graph.reply("ines")
     browser = Browser(server)
     assert ">guest<" in browser.page("/console/people")
+    assert re.search(r"<b>[1-9]\d*</b> messages? came today", browser.page("/console"))
     assert browser.send("/console/people", "/console/people/allow", who="12125550003") == 303
     assert ">member<" in browser.page("/console/people")
     assert browser.send("/console/people", "/console/people/block", who="12125550003") == 303
