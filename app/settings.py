@@ -111,7 +111,11 @@ def _at_home(path: Path) -> Path:
 ReadLimit = Annotated[Limit, NoDecode, BeforeValidator(_limit)]
 Phones = Annotated[frozenset[str], NoDecode, BeforeValidator(_phones)]
 Names = Annotated[frozenset[str], NoDecode, BeforeValidator(_names)]
-ReadBudget = Annotated[MessageBudget, NoDecode, BeforeValidator(_budget)]
+ReadBudget = Annotated[
+    MessageBudget,
+    NoDecode,
+    BeforeValidator(lambda it: MessageBudget.parse(it) if isinstance(it, str) else it),
+]
 Place = Annotated[Path, AfterValidator(_at_home)]
 
 
@@ -438,24 +442,20 @@ class Settings(BaseSettings):
         own = self.transcription_api_key.get_secret_value()
         return own if own or self.transcription_base_url else self.openai_api_key.get_secret_value()
 
-    def with_endpoint(self, endpoint: ModelEndpoint) -> "Settings":
-        """Return the settings with one endpoint of `MODELS` as the only model."""
-        return self.model_copy(
-            update={
+    def by_endpoint(self) -> list["Settings"]:
+        """Return the settings with each endpoint of `MODELS` as the only model, or as they are without it."""
+        changed = [
+            {
                 "openai_base_url": endpoint.base_url,
                 "openai_api_key": endpoint.api_key,
                 "llm_model": endpoint.model,
-                "classifier_model_setting": self.classifier_model_setting
-                if endpoint is self.models[0]
-                else "",
+                "classifier_model_setting": "" if number else self.classifier_model_setting,
                 "vision": {None: self.vision, True: "on", False: "off"}[endpoint.vision],
                 "models": [endpoint],
             }
-        )
-
-    def by_endpoint(self) -> list["Settings"]:
-        """Return the settings once for each endpoint of `MODELS`, or as they are without that list."""
-        return [self.with_endpoint(endpoint) for endpoint in self.models] or [self]
+            for number, endpoint in enumerate(self.models)
+        ]
+        return [self.model_copy(update=one) for one in changed] or [self]
 
     @property
     def has_model(self) -> bool:
