@@ -104,7 +104,7 @@ def program() -> str:
     if started.endswith("/app/__main__.py"):
         usual = f"{shlex.quote(sys.executable)} -m app"
     elif started.endswith("/recado") and os.path.realpath(started) != os.path.realpath(found or ""):
-        usual = shlex.quote(started)
+        usual = shlex.quote(started.removeprefix(f"{os.getcwd()}/"))
     return os.environ.get("RECADO_COMMAND", usual)
 
 

@@ -99,12 +99,13 @@ def test_the_command_is_named_without_loading_what_its_commands_need() -> None:
 
 
 def test_hints_name_the_command_as_it_was_started(tmp_path: Path) -> None:
-    started = tmp_path / "recado"
+    started = tmp_path / "bin" / "recado"
+    started.parent.mkdir()
     started.write_text(f"#!{sys.executable}\nfrom app.cli import main\nmain()\n")
     started.chmod(0o755)
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
     done = subprocess.run([started, "mcp", "list"], capture_output=True, text=True, cwd=tmp_path, env=env)
-    assert f"{started} mcp search WORDS" in done.stdout
+    assert "Find one with: bin/recado mcp search WORDS" in done.stdout
 
 
 def test_help_names_every_command_and_the_version_is_told(house: House) -> None:

@@ -9,7 +9,6 @@ from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from app.http.limits import bounded_receive
-from app.i18n import program
 from app.security import AdminToken, is_local
 
 ADMIN_BODY_BYTES = 256 * 1024
@@ -65,7 +64,5 @@ class _StrictRequest(Request):
 def _require(allowed: bool) -> None:
     if not allowed:
         raise HTTPException(
-            401,
-            f"send the administrator's token ({program()} token) as a bearer",
-            {"WWW-Authenticate": "Bearer"},
+            401, "send the administrator's token (recado token) as a bearer", {"WWW-Authenticate": "Bearer"}
         )

@@ -12,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.i18n import program
 from app.messages import JSON
 from app.security import AdminToken, is_from_a_page
 from app.tools import Tool, ToolResult
@@ -46,7 +45,7 @@ class ToolServer:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
         if not await self._token.opens(request):
-            said = f"send the administrator's token ({program()} token) as a bearer"
+            said = "send the administrator's token (recado token) as a bearer"
             answer: ASGIApp = JSONResponse({"error": said}, 401, {"WWW-Authenticate": "Bearer"})
         elif is_from_a_page(request):
             said = "pages of other sites, and names that are not this machine's, are refused"
