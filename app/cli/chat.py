@@ -21,8 +21,7 @@ from app.text import visible_lines
 T = TypeVar("T")
 
 EXTRA_SECONDS = 60.0
-LISTEN_SECONDS = 0.5
-"""Short, and never cut off: a server would hand the next reply to a listener that has gone."""
+LISTEN_SECONDS = 0.5  # never cut off: a server would hand the next reply to a listener that has gone
 INTERRUPTED = 130
 _LEAVE = frozenset({"exit", "quit", "/exit", "/quit", "salir", "sair"})
 

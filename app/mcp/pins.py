@@ -65,17 +65,22 @@ def subject_of(state: ServerState) -> str:
 class Pins:
     """One server's approved definitions, kept whole in a file that only we can read.
 
-    A file that cannot be read approves nothing; `fault` says so. Reads and writes the disk: not for the
-    event loop.
+    A file that cannot be read approves nothing; `fault` says so. In a trial they are only looked at: what was
+    never approved counts as approved. Reads and writes the disk: not for the event loop.
     """
 
-    def __init__(self, data_dir: Path, server: str) -> None:
+    def __init__(self, data_dir: Path, server: str, *, is_trial: bool = False) -> None:
         self.fault = ""
+        self._is_trial = is_trial
         self._path = data_dir / "mcp" / server / "pins.json"
 
     def compare(self, raws: Sequence[Definition]) -> Comparison:
         """Tell which of these may be offered."""
-        pinned = self._read() or {}
+        pinned = self._read()
+        if pinned is None:
+            if self._is_trial and not self.fault:
+                return Comparison(tuple(raws))
+            pinned = {}
         hashes = {name: definition_hash(definition) for name, definition in pinned.items()}
         approved, held_back = [], []
         for raw in raws:
@@ -88,7 +93,7 @@ class Pins:
 
     def approve_first(self, raws: Sequence[Definition]) -> None:
         """Approve all of these if nothing was ever approved; with a faulty file an owner is asked instead."""
-        if self._read() is None and not self.fault:
+        if self._read() is None and not self.fault and not self._is_trial:
             self._write({raw["name"]: raw for raw in raws})
 
     def approve(self, raws: Sequence[Definition], shown: Mapping[str, str]) -> None:
@@ -117,18 +122,6 @@ class Pins:
         tools = {name: {"definition": _pinned(one)} for name, one in sorted(definitions.items())}
         write_private(self._path, json.dumps({"tools": tools}))
         self.fault = ""
-
-
-class TrialPins(Pins):
-    """Pins that are only looked at: what was never approved counts as approved, as at a first start."""
-
-    def compare(self, raws: Sequence[Definition]) -> Comparison:
-        if self._read() is None and not self.fault:
-            return Comparison(tuple(raws))
-        return super().compare(raws)
-
-    def approve_first(self, raws: Sequence[Definition]) -> None:
-        """Approve nothing."""
 
 
 def _canonical(value: JSON) -> str:

@@ -14,7 +14,7 @@ from app.mcp.adapter import adapt, describe_server, unique_names
 from app.mcp.configuration import Configuration
 from app.mcp.definitions import ServerDefinition, ServerState, state_at_rest
 from app.mcp.installed import integrity_fault
-from app.mcp.pins import Pins, TrialPins
+from app.mcp.pins import Pins
 from app.mcp.supervisor import Limits, Supervisor
 from app.mcp.wire import Unstartable
 from app.processes.sandbox import Sandbox
@@ -52,7 +52,7 @@ def build_mcp(
 
 async def try_servers(configuration: Configuration, sandbox: Sandbox, data_dir: Path) -> list[ServerState]:
     """Start each server, where no assistant has; return the states and end them. Nothing is approved."""
-    servers = McpServers(configuration, sandbox, data_dir, limits=Limits(pauses=(0.5,)), pins=TrialPins)
+    servers = McpServers(configuration, sandbox, data_dir, limits=Limits(pauses=(0.5,)), is_trial=True)
     await servers.refresh()
     names = [state.name for state in servers.states()]
     states = await asyncio.gather(*(servers.settled(name, TRY_SECONDS) for name in names))
@@ -71,14 +71,14 @@ class McpServers:
         alerts: ServerAlerts | None = None,
         *,
         limits: Limits = Limits(),  # noqa: B008 (frozen)
-        pins: type[Pins] = Pins,
+        is_trial: bool = False,
     ) -> None:
         self._configuration = configuration
         self._sandbox = sandbox
         self._data_dir = data_dir
         self._alerts = alerts
         self._limits = limits
-        self._pins = pins
+        self._is_trial = is_trial
         self._listeners: list[Callable[[], None]] = []
         self._definitions: dict[str, ServerDefinition] = {}
         self._running: dict[str, tuple[Supervisor, asyncio.Task[None]]] = {}
@@ -173,7 +173,8 @@ class McpServers:
         if definition is None or rest is not None:
             self._alert(rest or ServerState(name, "off"))
             return
-        supervisor = Supervisor(definition, self, self._pins(self._data_dir, name), self._limits)
+        pins = Pins(self._data_dir, name, is_trial=self._is_trial)
+        supervisor = Supervisor(definition, self, pins, self._limits)
         self._running[name] = supervisor, self._start_task(supervisor.run(before=ending))
 
     def _state(self, name: str) -> ServerState:

@@ -62,14 +62,10 @@ class SkillLoader:
         self._store = installed
         self._records: Mapping[str, Installed] = {}
         self._loaded: dict[str, Skill] = {}
-        self.skills: tuple[Skill, ...] = ()
-        """Every skill by name, including those that are broken or unavailable."""
-        self.clashes: tuple[str, ...] = ()
-        """Which names two skills share, and what happened to the second."""
-        self.tools: tuple[Tool, ...] = ()
-        """The tools that may be offered, each under a unique name."""
-        self.phrases: dict[str, dict[str, tuple[str, ...]]] = {}
-        """Example phrases by offered tool name and language."""
+        self.skills: tuple[Skill, ...] = ()  # every one by name, also those that are broken or unavailable
+        self.clashes: tuple[str, ...] = ()  # which names two skills share, and what happened to the second
+        self.tools: tuple[Tool, ...] = ()  # the tools that may be offered, each under a unique name
+        self.phrases: dict[str, dict[str, tuple[str, ...]]] = {}  # examples by offered name and language
 
     @property
     def skill_names(self) -> Collection[str]:

@@ -57,8 +57,7 @@ class Worker:
         self._starting = asyncio.create_task(self._start(start_seconds))
         self._ending: asyncio.Task[None] | None = None
         self._idle: asyncio.TimerHandle | None = None
-        self.is_stuck = False
-        """A call was given up, whose code may still run."""
+        self.is_stuck = False  # a call was given up, whose code may still run
 
     @property
     def is_alive(self) -> bool:
