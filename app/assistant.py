@@ -115,7 +115,8 @@ class Assistant:
             data_dir=settings.data_dir,
         )
         self.abilities.add_scripts(ScriptRunner(self.abilities, self.sandbox, self.files, settings.data_dir))
-        self.servers.subscribe(self.abilities.refresh_soon)  # the next message finds what was installed
+        # The next message finds what was installed.
+        self.servers.listeners.append(self.abilities.refresh_soon)
         self.model: Model = _model(settings, self.abilities, self.files, self.store, self.metrics)
         self.summarizer = Summarizer(self.store, self.model, settings.daily_token_budget)
         self.health = Health(self.store, settings.missing_credentials, rates)

@@ -79,7 +79,7 @@ class McpServers:
         self._alerts = alerts
         self._limits = limits
         self._is_trial = is_trial
-        self._listeners: list[Callable[[], None]] = []
+        self.listeners: list[Callable[[], None]] = []  # called on the loop each time after `tools` changed
         self._definitions: dict[str, ServerDefinition] = {}
         self._running: dict[str, tuple[Supervisor, asyncio.Task[None]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -93,10 +93,6 @@ class McpServers:
         self._names: Mapping[str, tuple[str, ...]] = {}  # of the tools, by server
         self._made_of: object = []  # the supervisors and their approved tools
         self._stopped = False
-
-    def subscribe(self, listener: Callable[[], None]) -> None:
-        """Have it called on the loop each time after `tools` changed."""
-        self._listeners.append(listener)
 
     async def refresh(self) -> None:
         """Read the configuration, and begin to start and end servers accordingly."""
@@ -194,7 +190,7 @@ class McpServers:
             self.tools, self._names = _adapt_tools(
                 servers
             )  # last: who sees other tools finds all that is said
-            for listener in self._listeners:
+            for listener in self.listeners:
                 listener()
 
     def _alert(self, state: ServerState) -> None:

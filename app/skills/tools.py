@@ -13,6 +13,7 @@ from app.skills.modules import ToolsModuleError, missing_packages, run_module
 from app.skills.worker_process import WorkerFault
 from app.skills.workers import Workers
 from app.tools import Tool, ToolContext, ToolResult
+from app.tools.source import find_tools
 
 DEFAULT_TIMEOUT = 30.0
 _HOOKS = ("guard", "card", "whole_card", "changes_person")  # on the function of a bundled tool; see `Tool`
@@ -49,8 +50,6 @@ def read_tools(
     ends with it, so that a test that loads one skill has nothing to close. An installed skill does not run
     so, for nothing confines it, and its results count as text of others, whatever its metadata says.
     """
-    from app.tools.source import find_tools
-
     try:
         source = read_file(folder, "scripts/tools.py")
         found, left_out = find_tools(source)

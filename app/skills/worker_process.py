@@ -72,7 +72,12 @@ class Worker:
         try:
             await self._send(frame)
             while isinstance(message := await self._read(number), frames.Ask):
-                await self._send(_answer_frame(await frames.answer_ask(message, context.store, context.http)))
+                answer = await frames.answer_ask(message, context.store, context.http)
+                try:
+                    frame = frames.encode(answer)
+                except FrameError:
+                    frame = frames.encode(frames.Answer(error="that is too much at once: list fewer rows"))
+                await self._send(frame)
             return ToolResult.of(message.result)
         except asyncio.CancelledError:
             self.is_stuck = True
@@ -157,10 +162,3 @@ class Worker:
         _, writer = self._process.connection
         writer.write(frame)
         await writer.drain()
-
-
-def _answer_frame(answer: frames.Answer) -> bytes:
-    try:
-        return frames.encode(answer)
-    except FrameError:
-        return frames.encode(frames.Answer(error="that is too much at once: list fewer rows"))

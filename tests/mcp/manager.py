@@ -29,7 +29,7 @@ class Manager:
         self.troubles: list[tuple[str, str]] = []
         self.sandbox = Sandbox(Settings(_env_file=None, DATA_DIR=folder))  # type: ignore[call-arg]
         self.servers = McpServers(self, self.sandbox, folder, self, limits=limits, **more)
-        self.servers.subscribe(self._changed)
+        self.servers.listeners.append(self._changed)
 
     def look(self) -> list[ServerDefinition]:
         return list(self.definitions.values())

@@ -140,7 +140,7 @@ def test_an_entry_of_another_host_is_taken_as_it_is(content: Any, shell: Shell) 
 
 @pytest.mark.parametrize(("content", "word"), [
     ("{", "as JSON"),
-    ('{"command": "x", "url": "https://example.org"}', "both"),
+    ('{"command": "x", "url": "https://example.org"}', "one of"),
     ('{"command": "x", "env": {"A": "${OPENAI_API_KEY}"}}', "setting of this assistant"),
 ])  # fmt: skip
 def test_an_entry_that_cannot_be_used_is_not_written(content: str, word: str, shell: Shell) -> None:
