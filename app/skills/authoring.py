@@ -88,12 +88,8 @@ class OwnSkills:
         raise AuthoringError(f"no skill of yours is named {name!r}; there are: {names}")
 
     def _own(self) -> Iterator[Path]:
-        if not self._folder.is_dir():
-            return
-        for folder in sorted(self._folder.iterdir()):
-            if folder.name.startswith(".") or not is_skill(folder):
-                continue
-            if not is_bundled(folder, self._release):
+        for folder in sorted(self._folder.iterdir()) if self._folder.is_dir() else ():
+            if not folder.name.startswith(".") and is_skill(folder) and not is_bundled(folder, self._release):
                 yield folder
 
     def _find(self, name: str) -> Path | None:
