@@ -112,8 +112,7 @@ class Configuration:
     def _of_file(self, name: str, entry: JSON) -> ServerDefinition:
         """Return the server of an entry; what was approved, as long as it agrees with an install's record."""
         own = self._own_secrets(name)
-        kept = self._data_dir / "mcp" / name / installed.RECORD
-        if not is_server_name(name) or not kept.exists():
+        if not installed.has_record(self._data_dir, name):
             return parse_entry(name, entry, ChainMap(own, self._environment))
         record = installed.read(self._data_dir, name)
         if record is None:

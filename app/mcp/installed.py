@@ -72,6 +72,11 @@ def records(data_dir: Path) -> list[InstalledServer]:
     return [record for record in found if record is not None]
 
 
+def has_record(data_dir: Path, name: str) -> bool:
+    """Tell whether a server has a record, readable or not."""
+    return is_server_name(name) and (data_dir / "mcp" / name / RECORD).exists()
+
+
 def read(data_dir: Path, name: str) -> InstalledServer | None:
     """Return a server's record; None if there is none or, with a line in the log, it cannot be read."""
     path = home_of(data_dir, name) / RECORD
