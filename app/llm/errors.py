@@ -4,7 +4,10 @@ import asyncio
 import random
 import re
 import time
+from pathlib import Path
 from typing import Literal
+
+import yaml
 
 from app.errors import RecadoError
 from app.llm.model import Model, ModelAnswer, ModelRequest
@@ -16,30 +19,11 @@ Cause = Literal["not_sent", "timed_out", "no_answer", "no_completion", "status",
 RETRY_SECONDS = 15.0
 _FIRST_DELAY, _LONGEST_DELAY = 0.5, 4.0
 
-# Words of OpenAI, Gemini, DeepSeek, Moonshot, OpenRouter, LiteLLM, vLLM, llama.cpp, Ollama (see the tests)
 _REFUSALS = (400, 404, 413, 422)
-_ON_TOOLS = re.compile(r"\b(?:tool|function)", re.IGNORECASE)
-_NO_TOOLS = re.compile(
-    r"(support|unsupported|allow|enabl|requires|unknown|unrecogni).*\b(tools?|functions?)\b"
-    r"|\b(tools?|functions?)\b.*(support|allow|enabl|requires|unknown|unrecogni)",
-    re.IGNORECASE | re.DOTALL,
-)
-_LLAMA_CPP_NO_TOOLS = re.compile(r"tools param requires|unsupported param: tools", re.IGNORECASE)
-# a fault of one tool's schema or of one message: the next call may pass
-_ON_ONE_PART = re.compile(
-    r"schema|propert|declaration|\bwithout\b|\bmissing\b|reasoning_content|thought_signature", re.IGNORECASE
-)
-_SIGHT = r"(images?|image_url|vision|multi-?modal|pictures?|mmproj)"
-_NO_PICTURES = re.compile(
-    rf"(\bnot?\b|n't|unsupported|unknown|unrecogni|only|at most 0|missing).{{0,80}}{_SIGHT}"
-    rf"|{_SIGHT}.{{0,80}}(\bnot?\b|n't|unsupported|unknown|only|requires)",
-    re.IGNORECASE | re.DOTALL,
-)
-_TOO_LONG = re.compile(
-    r"context.{0,20}(length|size|window)|maximum.{0,60}\btokens|exceed.{0,60}\btokens?\b|token limit"
-    r"|(prompt|input|request).{0,40}too (long|large)",
-    re.IGNORECASE | re.DOTALL,
-)
+_SAYS = {
+    name: re.compile("|".join(said), re.IGNORECASE | re.DOTALL)
+    for name, said in yaml.safe_load(Path(__file__).with_name("refusals.yaml").read_text("utf-8")).items()
+}
 
 
 class ModelError(RecadoError):
@@ -69,23 +53,25 @@ class ModelError(RecadoError):
     @property
     def is_too_long(self) -> bool:
         """Tell whether the prompt does not fit into the model's window."""
-        return self.status in (*_REFUSALS, 500) and bool(_TOO_LONG.search(self.reason))
+        return self.status in (*_REFUSALS, 500) and bool(_SAYS["too_long"].search(self.reason))
 
     @property
     def refuses_tools(self) -> bool:
         """Tell whether the same call may pass with its tools and calls written as text."""
         if self.is_too_long:
             return False
-        return self.refuses_all_tools or (self.status in _REFUSALS and bool(_ON_TOOLS.search(self.reason)))
+        return self.refuses_all_tools or (
+            self.status in _REFUSALS and bool(_SAYS["on_tools"].search(self.reason))
+        )
 
     @property
     def refuses_all_tools(self) -> bool:
         """Tell whether no call with tools will ever pass. llama.cpp says that with 500."""
         if self.status == 500:
-            return bool(_LLAMA_CPP_NO_TOOLS.search(self.reason))
-        if self.status not in _REFUSALS or _ON_ONE_PART.search(self.reason):
+            return bool(_SAYS["no_tools_of_llama_cpp"].search(self.reason))
+        if self.status not in _REFUSALS or _SAYS["on_one_part"].search(self.reason):
             return False
-        return bool(_NO_TOOLS.search(self.reason))
+        return bool(_SAYS["no_tools"].search(self.reason))
 
     @property
     def may_refuse_pictures(self) -> bool:
@@ -95,7 +81,7 @@ class ModelError(RecadoError):
     @property
     def refuses_pictures(self) -> bool:
         """Tell whether no picture will ever be taken, rather than this one."""
-        return self.may_refuse_pictures and bool(_NO_PICTURES.search(self.reason))
+        return self.may_refuse_pictures and bool(_SAYS["no_pictures"].search(self.reason))
 
 
 class RetryBudget:

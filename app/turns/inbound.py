@@ -17,17 +17,8 @@ from app.text import fold
 from app.turns.commands import read_command
 from app.turns.limits import Limits
 
-# A no in words, and nothing that is wanted instead: "no la vayas a borrar", "I don't want you to".
-_DECLINES = re.compile(  # but "I don't need the lunch reminder" asks for something
-    r"(?!.*\b(?:quier|quer|want|precis|necesit|need)\w* (?:the|my|el|l[ao]s?|[ao]s?|mis?|meus?|minhas?)\b)(?:"
-    r"(?:(?:oye|hey|please|por favor|no|nao|ah) )*(?:no|nao|nunca|never|(?:i )?(?:dont|do not)|yo no|eu nao)"
-    r" (?:(?:me|te|se|lo|la|los|las|le|les|nos|o|a|os|as) )*"
-    r"(?:(?:vayas|vaya) (?:a )?\w+|hace falta|es necesario"
-    rf"|(?:{'|'.join(word_tables()['declined'].split())})(?:u?es?|as?|o|i|u?en|an|[aei]r)?(?:l[oa]s?|me|nos)?)"
-    r"(?: (?!pero|sino|solo|mas|but|only|just|instead|en vez|em vez)\w+){0,3}"
-    r"|(?:no|nao|nah|nope|nel|nunca|never) (?:no|nao|senora?|para|pera|espera|era|es|eh|mejor|melhor|deja"
-    r"|deixa|wait|stop|please|way|todavia|ainda|aun|yet|thanks)(?: \w+){0,4})"
-)
+_DECLINED = "|".join(word_tables()["declined"].split())
+_DECLINES = re.compile("".join(word_tables()["declines"]).replace("{declined}", _DECLINED))
 _SIGNS: dict[str, Choice] = {**dict.fromkeys("👍👌✅✔☑🆗🙆🫡", "yes"), **dict.fromkeys("👎❌✖🚫🛑🙅⛔", "no")}
 _LONGEST_ANSWER = 40
 NOTICES_AN_HOUR, GUESTS_NOTICES = 20, 1  # no limit on answers counts them
