@@ -45,9 +45,8 @@ def close_alerts(conn: Connection, prefix: str, now: float) -> int:
 
 def open_alerts(conn: Connection) -> list[Alert]:
     """Return the open alerts, the newest first."""
-    rows = conn.execute(
-        "SELECT code, text, said, times, last_at FROM alerts WHERE mended_at IS NULL ORDER BY last_at DESC"
-    )
+    sql = "SELECT code, text, said, times, last_at FROM alerts WHERE mended_at IS NULL ORDER BY last_at DESC"
+    rows = conn.execute(sql)
     return [
         Alert(code, from_json(orjson.loads(said)) if said else text, times, at)
         for code, text, said, times, at in rows

@@ -105,10 +105,8 @@ def _message(conn: Connection, row: Row, read: Callable[[str], Choice | None]) -
 
 
 def _was_taken_back(conn: Connection, message: Row) -> bool:
-    later = conn.execute(
-        "SELECT payload FROM messages WHERE person_id = ? AND id > ? AND kind = 'revoke'",
-        (message["person"], message["id"]),
-    )
+    sql = "SELECT payload FROM messages WHERE person_id = ? AND id > ? AND kind = 'revoke'"
+    later = conn.execute(sql, (message["person"], message["id"]))
     return any(orjson.loads(row["payload"]).get("quoted") == message["wamid"] for row in later)
 
 

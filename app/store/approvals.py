@@ -115,9 +115,8 @@ def of_turn(conn: Connection, turn: str) -> tuple[Approval, ...]:
 
 def open_in(conn: Connection, conversation: str) -> tuple[Approval, ...]:
     """Return the open questions of a conversation, the oldest first."""
-    rows = conn.execute(
-        f"{APPROVALS} WHERE a.conversation_id = ? AND a.state = 'open' ORDER BY o.seq", (conversation,)
-    )
+    sql = f"{APPROVALS} WHERE a.conversation_id = ? AND a.state = 'open' ORDER BY o.seq"
+    rows = conn.execute(sql, (conversation,))
     return tuple(map(approval_of, rows))
 
 

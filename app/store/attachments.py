@@ -88,10 +88,8 @@ def count_read(conn: Connection, messages: Sequence[int]) -> int:
 
 def begin(conn: Connection, message: int) -> bool:
     """Count one more attempt to read a file; return False if `MOST_ATTEMPTS` had no end, which fails it."""
-    counted = conn.execute(
-        "UPDATE attachments SET attempts = attempts + 1 WHERE message_id = ? AND attempts < ?",
-        (message, MOST_ATTEMPTS),
-    )
+    sql = "UPDATE attachments SET attempts = attempts + 1 WHERE message_id = ? AND attempts < ?"
+    counted = conn.execute(sql, (message, MOST_ATTEMPTS))
     if not counted.rowcount:
         fail(conn, message, "damaged")
     return counted.rowcount > 0

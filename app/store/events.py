@@ -35,9 +35,8 @@ def set_addresses(conn: Connection, addresses: Mapping[str, Sequence[str]]) -> N
 
 def emit(conn: Connection, event: EventName, person: str | None, data: dict[str, JSON], now: float) -> None:
     """Queue an event for every address that wants it."""
-    found = conn.execute(
-        "SELECT url FROM webhook_addresses WHERE instr(events, ?) > 0", (f" {event} ",)
-    ).fetchall()
+    sql = "SELECT url FROM webhook_addresses WHERE instr(events, ?) > 0"
+    found = conn.execute(sql, (f" {event} ",)).fetchall()
     if not found:
         return
     who: dict[str, JSON] = {} if person is None else {"person": person, "names": by_id(conn, person).names}

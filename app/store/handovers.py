@@ -87,9 +87,8 @@ def begin(conn: Connection, where: Conversation, until: float, now: float, *, to
 def give_back(conn: Connection, conversation: str, now: float) -> bool:
     """Let the assistant answer again in a conversation; return False if it did already."""
     conn.execute("UPDATE echoes SET until = at WHERE conversation_id = ?", (conversation,))
-    ended = conn.execute(
-        "DELETE FROM handovers WHERE conversation_id = ? RETURNING person_id, state", (conversation,)
-    ).fetchone()
+    sql = "DELETE FROM handovers WHERE conversation_id = ? RETURNING person_id, state"
+    ended = conn.execute(sql, (conversation,)).fetchone()
     if ended is not None and ended["state"] == "human":
         events.emit(conn, "conversation.handed_over", ended["person_id"], {"to": "assistant"}, now)
     return ended is not None

@@ -31,9 +31,8 @@ def add(conn: Connection, what: str, amount: int, now: float) -> None:
 def used(conn: Connection, what: str, now: float) -> dict[Period, int]:
     """Return what was used in this hour, on this day and in this month."""
     hour = _hour(now)
-    rows = conn.execute(
-        "SELECT hour, amount FROM used WHERE what = ? AND hour BETWEEN ? AND ?", (what, hour[:7], hour)
-    ).fetchall()
+    sql = "SELECT hour, amount FROM used WHERE what = ? AND hour BETWEEN ? AND ?"
+    rows = conn.execute(sql, (what, hour[:7], hour)).fetchall()
     return {
         period: sum(row["amount"] for row in rows if row["hour"].startswith(hour[:characters]))
         for period, characters in PERIODS.items()
@@ -152,9 +151,8 @@ def release(conn: Connection, person: str = "") -> None:
 
 def held_back(conn: Connection) -> dict[str, int]:
     """Return how many messages wait, by the limit for which they do."""
-    rows = conn.execute(
-        f"SELECT waits_for, count(*) AS messages FROM inbox WHERE {_HELD_BACK} GROUP BY waits_for"
-    )
+    sql = f"SELECT waits_for, count(*) AS messages FROM inbox WHERE {_HELD_BACK} GROUP BY waits_for"
+    rows = conn.execute(sql)
     return {row["waits_for"]: row["messages"] for row in rows}
 
 

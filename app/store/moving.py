@@ -68,9 +68,8 @@ def _transaction(engine: Engine, connection: Connection) -> Iterator[None]:
 
 def _claim(reading: Connection, engine: Engine, writing: Connection) -> None:
     """Mark the target as that of this move, or find it marked so. Raise StoreError if it holds other rows."""
-    steps = reading.execute(
-        "SELECT version, name, applied_at FROM schema_version ORDER BY version"
-    ).fetchall()
+    sql = "SELECT version, name, applied_at FROM schema_version ORDER BY version"
+    steps = reading.execute(sql).fetchall()
     if steps[0]["version"] == UNFINISHED:
         raise StoreError("a move into the database that is to be moved was not finished; finish that first")
     digest = hashlib.sha256(_bytes([tuple(step) for step in steps])).hexdigest()[:16]

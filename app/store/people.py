@@ -239,9 +239,8 @@ def make_owner(conn: Connection, realm: Realm, who: str, now: float) -> str:
 
 def listing(conn: Connection) -> list[PersonLine]:
     """Return everybody known, then those turned away, the newest first."""
-    known = conn.execute(
-        "SELECT id, name, role, access, frozen, realm FROM people ORDER BY created_at"
-    ).fetchall()
+    sql = "SELECT id, name, role, access, frozen, realm FROM people ORDER BY created_at"
+    known = conn.execute(sql).fetchall()
     turned_away = conn.execute(
         "SELECT '' AS id, value, name, 'outsider' AS role, 'turned away' AS access, messages, last_at, realm"
         " FROM outsiders ORDER BY last_at DESC"
@@ -281,9 +280,8 @@ def conversation(conn: Connection, person: str, channel: str, group: str, now: f
 
 def conversation_by_id(conn: Connection, id: str) -> Conversation:
     """Return a conversation by its id. Raises RecadoError if there is none."""
-    row = conn.execute(
-        "SELECT id, person_id, channel, group_id FROM conversations WHERE id = ?", (id,)
-    ).fetchone()
+    sql = "SELECT id, person_id, channel, group_id FROM conversations WHERE id = ?"
+    row = conn.execute(sql, (id,)).fetchone()
     if row is None:
         raise RecadoError(lazy("there is no conversation {id}", id=id[:100]))
     return Conversation(*row)
@@ -434,9 +432,8 @@ def aliases_of(sender: Sender) -> list[Alias]:
 def by_id(conn: Connection, person: str) -> KnownPerson:
     """Return a person; `row` is None for one who was erased."""
     row = conn.execute("SELECT * FROM people WHERE id = ?", (person,)).fetchone()
-    aliases = conn.execute(
-        "SELECT kind, value FROM aliases WHERE person_id = ? ORDER BY kind, created_at", (person,)
-    )
+    sql = "SELECT kind, value FROM aliases WHERE person_id = ? ORDER BY kind, created_at"
+    aliases = conn.execute(sql, (person,))
     return KnownPerson(row, tuple(Alias(*alias) for alias in aliases))
 
 
@@ -517,9 +514,8 @@ def _confirm_claims(conn: Connection, realm: Realm, person: str, now: float) -> 
 
     Return those who have no alias left, each with the time at which their first one was claimed.
     """
-    claimed = conn.execute(
-        "SELECT * FROM claimed_aliases WHERE person_id = ? ORDER BY at", (person,)
-    ).fetchall()
+    sql = "SELECT * FROM claimed_aliases WHERE person_id = ? ORDER BY at"
+    claimed = conn.execute(sql, (person,)).fetchall()
     since: dict[str, float] = {}
     for claim in claimed:
         alias = Alias(claim["kind"], claim["value"])

@@ -378,10 +378,8 @@ def quoted(conn: Connection, conversation: str) -> Schedule | None:
     ).fetchall()
     for member in members:
         wamid = orjson.loads(member["payload"]).get("quoted")
-        row = conn.execute(
-            f"SELECT source FROM outbox WHERE id IN {SENT_AS} AND conversation_id = ? AND {_OURS}",
-            (wamid, wamid, conversation),
-        ).fetchone()
+        sql = f"SELECT source FROM outbox WHERE id IN {SENT_AS} AND conversation_id = ? AND {_OURS}"
+        row = conn.execute(sql, (wamid, wamid, conversation)).fetchone()
         if row is not None:
             return by_id(conn, row["source"].split(":")[1])
     return None

@@ -193,9 +193,8 @@ def recent_turns(conn: Connection, limit: int = 20) -> list[TurnLine]:
 
 def turn_trace(conn: Connection, turn: str) -> TurnTrace:
     """Return what is kept of a turn; both lists are empty for an unknown one."""
-    journal = conn.execute(
-        "SELECT key, kind, at, payload FROM journal WHERE turn_id = ? ORDER BY at", (turn,)
-    )
+    sql = "SELECT key, kind, at, payload FROM journal WHERE turn_id = ? ORDER BY at"
+    journal = conn.execute(sql, (turn,))
     calls = conn.execute("SELECT * FROM model_calls WHERE turn_id = ? ORDER BY at, key", (turn,))
     return TurnTrace(
         [{**row, "payload": orjson.loads(row["payload"])} for row in journal],

@@ -158,9 +158,8 @@ def replayed_turn(conn: Connection, turn: str, history: int, day: str) -> TurnSt
 def _read_turn(conn: Connection, row: Row, history: int, day: str) -> TurnState:
     turn = row["id"]
     person = by_id(conn, row["person_id"])
-    conversation = conn.execute(
-        "SELECT * FROM conversations WHERE id = ?", (row["conversation_id"],)
-    ).fetchone()
+    sql = "SELECT * FROM conversations WHERE id = ?"
+    conversation = conn.execute(sql, (row["conversation_id"],)).fetchone()
     members = _members(conn, turn)
     exchanges = _window(conn, conversation, turn, history)
     waiting = approvals.open_in(conn, conversation["id"])
@@ -267,10 +266,8 @@ def _said(conn: Connection, turns: Sequence[str]) -> dict[str, list[tuple[str, b
 
 def _journals(conn: Connection, turns: Sequence[str]) -> dict[str, dict[str, JSON]]:
     """Return the rows of the turns' journals that are still kept, by turn and key."""
-    rows = conn.execute(
-        f"SELECT turn_id, key, payload FROM journal WHERE turn_id IN ({placeholders(turns)}) ORDER BY key",
-        turns,
-    )
+    sql = f"SELECT turn_id, key, payload FROM journal WHERE turn_id IN ({placeholders(turns)}) ORDER BY key"
+    rows = conn.execute(sql, turns)
     kept: dict[str, dict[str, JSON]] = {turn: {} for turn in turns}
     for row in rows:
         kept[row["turn_id"]][row["key"]] = orjson.loads(row["payload"])

@@ -97,10 +97,8 @@ def _requeue(conn: Connection, which: str, *parameters: object) -> None:
 
 def _defer(conn: Connection, conversations: Sequence[str]) -> None:
     if conversations:
-        conn.execute(
-            f"SELECT defer_conversation(id) FROM conversations WHERE id IN ({placeholders(conversations)})",
-            tuple(conversations),
-        )
+        sql = f"SELECT defer_conversation(id) FROM conversations WHERE id IN ({placeholders(conversations)})"
+        conn.execute(sql, tuple(conversations))
 
 
 class Heartbeat:

@@ -84,9 +84,8 @@ def tables() -> tuple[Table, ...]:
     with closing(sqlite3.connect(":memory:")) as connection:
         for _, sql in migrations():
             connection.executescript(sql)
-        names = connection.execute(
-            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
-        )
+        sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
+        names = connection.execute(sql)
         found = {name: _table(connection, name) for (name,) in names.fetchall()}
     order = TopologicalSorter(
         {name: {one.table for one in table.references} for name, table in found.items()}
@@ -96,9 +95,8 @@ def tables() -> tuple[Table, ...]:
 
 def _table(connection: sqlite3.Connection, name: str) -> Table:
     columns = connection.execute("SELECT name, type, pk FROM pragma_table_info(?)", (name,)).fetchall()
-    references = connection.execute(
-        'SELECT "from", "table", "to" FROM pragma_foreign_key_list(?)', (name,)
-    ).fetchall()
+    sql = 'SELECT "from", "table", "to" FROM pragma_foreign_key_list(?)'
+    references = connection.execute(sql, (name,)).fetchall()
     key = tuple(column for _, column in sorted((place, column) for column, _, place in columns if place))
     return Table(
         name,
