@@ -122,12 +122,8 @@ def open_in(conn: Connection, conversation: str) -> tuple[Approval, ...]:
 
 def has_open_on(conn: Connection, channel: str) -> bool:
     """Return whether a question is open on a channel."""
-    return exists(
-        conn,
-        "SELECT 1 FROM approvals a JOIN conversations c ON c.id = a.conversation_id"
-        " WHERE a.state = 'open' AND c.channel = ?",
-        channel,
-    )
+    there = "JOIN conversations c ON c.id = a.conversation_id WHERE a.state = 'open' AND c.channel = ?"
+    return exists(conn, f"SELECT 1 FROM approvals a {there}", channel)
 
 
 async def open_subjects(store: Database) -> frozenset[str]:
@@ -147,12 +143,9 @@ def standing_consents(conn: Connection, conversation: Conversation) -> frozenset
 
 def is_open_question(conn: Connection, conversation: str, wamid: str) -> bool:
     """Return whether a message of ours asks a question that is open."""
-    return exists(
-        conn,
-        "SELECT 1 FROM outbox o JOIN approvals a ON o.source = 'approval:' || a.id"
-        f" WHERE o.id IN {SENT_AS} AND a.conversation_id = ? AND a.state = 'open'",
-        *(wamid, wamid, conversation),
-    )
+    is_it = f"o.id IN {SENT_AS} AND a.conversation_id = ? AND a.state = 'open'"
+    sql = f"SELECT 1 FROM outbox o JOIN approvals a ON o.source = 'approval:' || a.id WHERE {is_it}"
+    return exists(conn, sql, wamid, wamid, conversation)
 
 
 def answer_in_console(conn: Connection, approval: str, choice: Choice, by: str, now: float) -> str:

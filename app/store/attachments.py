@@ -77,13 +77,9 @@ def waiting(conn: Connection, messages: Sequence[int]) -> list[WaitingFile]:
 
 def count_read(conn: Connection, messages: Sequence[int]) -> int:
     """Return how many files of these messages were read, or tried in vain."""
-    read: int = scalar(
-        conn,
-        f"SELECT count(*) FROM attachments WHERE message_id IN ({placeholders(messages)})"
-        " AND state NOT IN ('new', 'kept') AND reason <> 'too_many'",
-        *messages,
-    )
-    return read
+    is_read = "state NOT IN ('new', 'kept') AND reason <> 'too_many'"
+    sql = f"SELECT count(*) FROM attachments WHERE message_id IN ({placeholders(messages)}) AND {is_read}"
+    return int(scalar(conn, sql, *messages))
 
 
 def begin(conn: Connection, message: int) -> bool:

@@ -123,12 +123,10 @@ def tokens_needed(conn: Connection, conversation: str) -> tuple[int, int, int]:
         " ORDER BY done_at DESC LIMIT ?) AS last",
         (LAST_TURNS,),
     ).fetchone()
-    waiting = scalar(
-        conn,
+    size = (
         "SELECT sum(length(m.text) + length(m.payload)) FROM inbox JOIN messages m ON m.id = inbox.message_id"
-        f" WHERE inbox.conversation_id = ? AND {UNCLAIMED}",
-        conversation,
     )
+    waiting = scalar(conn, f"{size} WHERE inbox.conversation_id = ? AND {UNCLAIMED}", conversation)
     taken_up = conn.execute(
         "SELECT sum(length(m.text) + length(m.payload)) AS characters FROM turns"
         f" LEFT JOIN messages m ON m.turn_id = turns.id AND m.direction = 'in' WHERE {RUNNABLE}"

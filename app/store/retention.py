@@ -47,9 +47,8 @@ def _forget_traces(conn: Connection, before: float) -> int:
     ended = [row["id"] for row in conn.execute(sql, (before, TURNS_AT_ONCE))]
     gone = 0
     for turn in ended:
-        gone += delete(conn, "journal", "turn_id = ?", turn) + delete(
-            conn, "model_calls", "turn_id = ?", turn
-        )
+        gone += delete(conn, "journal", "turn_id = ?", turn)
+        gone += delete(conn, "model_calls", "turn_id = ?", turn)
         update(conn, "turns", "id = ?", turn, traced=0)
         delete(conn, "turns", "id = ? AND outcome = ?", turn, ADMIN_CALL)
     return gone

@@ -136,20 +136,12 @@ def fire(conn: Connection, firing: Firing, now: float) -> bool:
     runs = firing.draft is None and not _is_running(conn, schedule.id)
     if firing.draft is None and not runs and firing.next_due is None:
         return False  # it waits, still due, until its run before has ended
-    moved = update(
-        conn,
-        "schedules",
-        f"id = ? AND due_at = ? AND resends = ? AND {_WAITS}"
-        f" AND EXISTS (SELECT 1 FROM people WHERE id = person_id AND {MAY_TALK})",
-        *(schedule.id, schedule.due_at, schedule.resends),
-        due_at=schedule.due_at if firing.next_due is None else firing.next_due,
-        active=int(firing.next_due is not None),
-        told_due=schedule.due_at,
-        told_at=now,
-        told_as=schedule.source,
-        changed_at=now,
-        put_off_until=None,
-    )
+    may_talk = f"EXISTS (SELECT 1 FROM people WHERE id = person_id AND {MAY_TALK})"
+    is_it = f"id = ? AND due_at = ? AND resends = ? AND {_WAITS} AND {may_talk}"
+    told = {"told_due": schedule.due_at, "told_at": now, "told_as": schedule.source, "changed_at": now}
+    due = schedule.due_at if firing.next_due is None else firing.next_due
+    anew = {"due_at": due, "active": int(firing.next_due is not None), "put_off_until": None}
+    moved = update(conn, "schedules", is_it, schedule.id, schedule.due_at, schedule.resends, **told, **anew)
     if not moved:
         return False
     if runs:
@@ -179,12 +171,8 @@ def _queue_turn(conn: Connection, due: Due, now: float) -> None:
 
 def _is_running(conn: Connection, schedule: str) -> bool:
     """Return True if an earlier run has not ended: it may wait for its person's yes."""
-    return exists(
-        conn,
-        "SELECT 1 FROM messages JOIN inbox ON inbox.message_id = messages.id"
-        f" WHERE {_IS_RUN} AND inbox.done_at IS NULL",
-        *_runs(schedule),
-    )
+    runs = f"SELECT 1 FROM messages JOIN inbox ON inbox.message_id = messages.id WHERE {_IS_RUN}"
+    return exists(conn, f"{runs} AND inbox.done_at IS NULL", *_runs(schedule))
 
 
 def _runs(schedule: str) -> tuple[str, str]:
@@ -211,12 +199,9 @@ def run_that_waits(conn: Connection, conversation: str) -> Row | None:
 
 def is_scheduled_turn(conn: Connection, conversation: str) -> bool:
     """Return True if the turn that runs in a conversation was begun by a task or a watch."""
-    return exists(
-        conn,
-        "SELECT 1 FROM turns JOIN messages ON messages.turn_id = turns.id"
-        f" WHERE turns.conversation_id = ? AND {RUNNING} AND messages.kind = 'scheduled'",
-        conversation,
-    )
+    is_run = f"turns.conversation_id = ? AND {RUNNING} AND messages.kind = 'scheduled'"
+    sql = f"SELECT 1 FROM turns JOIN messages ON messages.turn_id = turns.id WHERE {is_run}"
+    return exists(conn, sql, conversation)
 
 
 def _drop_waiting(conn: Connection, schedule: str, now: float) -> None:
@@ -279,12 +264,9 @@ def release_for_template(conn: Connection) -> None:
 
 def next_due(conn: Connection, now: float) -> float | None:
     """Return the time of the next reminder that is not due yet; None if there is none."""
-    due: float | None = scalar(
-        conn,
-        "SELECT min(CASE WHEN put_off_until > due_at THEN put_off_until ELSE due_at END)"
-        f" FROM schedules WHERE {_WAITS} AND (due_at > ? OR put_off_until > ?)",
-        *(now, now),
-    )
+    at = "CASE WHEN put_off_until > due_at THEN put_off_until ELSE due_at END"
+    sql = f"SELECT min({at}) FROM schedules WHERE {_WAITS} AND (due_at > ? OR put_off_until > ?)"
+    due: float | None = scalar(conn, sql, now, now)
     return due
 
 
