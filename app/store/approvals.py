@@ -173,11 +173,9 @@ def expire(conn: Connection, now: float) -> None:
 
     Their turns go on.
     """
-    rows = conn.execute(
-        f"SELECT a.*, {FAILED} AS failed FROM approvals a"
-        f" WHERE a.state = 'open' AND (a.due_at <= ? OR {FAILED})",
-        (now,),
-    ).fetchall()
+    is_over = f"a.state = 'open' AND (a.due_at <= ? OR {FAILED})"
+    sql = f"SELECT a.*, {FAILED} AS failed FROM approvals a WHERE {is_over}"
+    rows = conn.execute(sql, (now,)).fetchall()
     for row in rows:
         last = scalar(conn, "SELECT max(received_at) FROM inbox WHERE person_id = ?", row["person_id"])
         until = (last or row["created_at"]) + ANSWER_SECONDS

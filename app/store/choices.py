@@ -63,11 +63,9 @@ def _take(
     button = str(payload.get("button") or "")
     if button.startswith(PRESSED):
         choice, _, place = button.removeprefix(PRESSED).rpartition(":")
-        pressed = conn.execute(
-            "SELECT * FROM choices WHERE id = ? AND conversation_id = ? AND state = 'open'"
-            " AND created_at > ?",
-            (choice, conversation, now - OPEN_SECONDS),
-        ).fetchone()
+        is_open = "id = ? AND conversation_id = ? AND state = 'open' AND created_at > ?"
+        asked_of = (choice, conversation, now - OPEN_SECONDS)
+        pressed = conn.execute(f"SELECT * FROM choices WHERE {is_open}", asked_of).fetchone()
         if pressed is not None and place.isdecimal() and _answer(conn, pressed, int(place), message["id"]):
             return True
         update(conn, "inbox", "seq = ?", message["seq"], done_at=now)

@@ -49,11 +49,9 @@ def emit(conn: Connection, event: EventName, person: str | None, data: dict[str,
 
 def due(conn: Connection, url: str, now: float, most: int) -> list[Delivery]:
     """Return what an address is to be sent now, what was due first before the rest."""
-    rows = conn.execute(
-        "SELECT seq, id, url, body, attempts FROM webhook_deliveries WHERE url = ? AND due_at <= ?"
-        " ORDER BY due_at, seq LIMIT ?",
-        (url, now, most),
-    )
+    is_due = "url = ? AND due_at <= ? ORDER BY due_at, seq LIMIT ?"
+    sql = f"SELECT seq, id, url, body, attempts FROM webhook_deliveries WHERE {is_due}"
+    rows = conn.execute(sql, (url, now, most))
     return [Delivery(*row) for row in rows.fetchall()]
 
 

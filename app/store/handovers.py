@@ -134,9 +134,7 @@ def _changed(conn: Connection, change: str, now: float) -> list[Conversation]:
 
 def last_lines(conn: Connection, conversation: str) -> list[tuple[bool, str]]:
     """Return the newest messages of a conversation, the oldest first, each with True for the person's."""
-    rows = conn.execute(
-        "SELECT direction, text FROM messages WHERE conversation_id = ? AND text <> ''"
-        " AND kind <> 'scheduled' ORDER BY id DESC LIMIT ?",
-        (conversation, MOST_LINES),
-    ).fetchall()
+    said = "conversation_id = ? AND text <> '' AND kind <> 'scheduled'"
+    sql = f"SELECT direction, text FROM messages WHERE {said} ORDER BY id DESC LIMIT ?"
+    rows = conn.execute(sql, (conversation, MOST_LINES)).fetchall()
     return [(row["direction"] == "in", row["text"]) for row in reversed(rows)]

@@ -45,12 +45,9 @@ def index(conn: Connection, weigh: Weigh, most: int, person: str = "") -> int:
 
 def holders(conn: Connection, person: str, terms: Collection[str]) -> dict[str, int]:
     """Return how many of a person's messages hold each of these terms."""
-    listed = placeholders([*terms])
-    rows = conn.execute(
-        "SELECT term, count(*) AS held FROM postings"
-        f" WHERE person_id = ? AND term IN ({listed}) GROUP BY term",
-        (person, *terms),
-    )
+    theirs = f"person_id = ? AND term IN ({placeholders([*terms])})"
+    sql = f"SELECT term, count(*) AS held FROM postings WHERE {theirs} GROUP BY term"
+    rows = conn.execute(sql, (person, *terms))
     return {row["term"]: row["held"] for row in rows}
 
 

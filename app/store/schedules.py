@@ -311,28 +311,22 @@ def restore(conn: Connection, person: str, changed_by: str, now: float) -> list[
 
     Those whose time has passed stay cancelled, but for repeated ones, which the caller moves on.
     """
-    last = conn.execute(
-        "SELECT changed_by FROM schedules WHERE person_id = ? AND active = 0 AND told_at IS NULL"
-        " AND changed_by <> '' AND changed_at > ? ORDER BY changed_at DESC LIMIT 1",
-        (person, now - RESTORED_SECONDS),
-    ).fetchone()
-    if last is None:
-        return []
+    cancelled = "person_id = ? AND active = 0 AND told_at IS NULL"
+    newest = "changed_by <> '' AND changed_at > ? ORDER BY changed_at DESC LIMIT 1"
+    sql = f"SELECT changed_by FROM schedules WHERE {cancelled} AND {newest}"
+    last = scalar(conn, sql, person, now - RESTORED_SECONDS)
     rows = conn.execute(
-        "UPDATE schedules SET active = 1, changed_by = ?, changed_at = ? WHERE person_id = ? AND active = 0"
-        " AND told_at IS NULL AND changed_by = ? AND (rule <> '' OR due_at > ?) RETURNING *",
-        (changed_by, now, person, last["changed_by"], now),
+        f"UPDATE schedules SET active = 1, changed_by = ?, changed_at = ? WHERE {cancelled}"
+        " AND changed_by = ? AND (rule <> '' OR due_at > ?) RETURNING *",
+        (changed_by, now, person, last, now),
     )
     return [_of(row) for row in rows.fetchall()]
 
 
 def active(conn: Connection, person: str, since: float = 0.0) -> list[Schedule]:
     """Return the person's active reminders, the next first; only those that were set after `since`."""
-    rows = conn.execute(
-        "SELECT * FROM schedules WHERE person_id = ? AND active = 1 AND created_at > ?"
-        " ORDER BY due_at, number",
-        (person, since),
-    )
+    theirs = "person_id = ? AND active = 1 AND created_at > ?"
+    rows = conn.execute(f"SELECT * FROM schedules WHERE {theirs} ORDER BY due_at, number", (person, since))
     return [_of(row) for row in rows]
 
 
