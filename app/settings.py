@@ -14,7 +14,6 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     SecretStr,
     field_validator,
@@ -119,10 +118,8 @@ ReadBudget = Annotated[
 Place = Annotated[Path, AfterValidator(_at_home)]
 
 
-class TokenPrice(BaseModel):
+class TokenPrice(BaseModel, extra="forbid"):
     """The price of a million tokens, in a currency of the operator's."""
-
-    model_config = ConfigDict(extra="forbid")
 
     prompt: float = Field(0, ge=0)
     completion: float = Field(0, ge=0)
@@ -132,15 +129,13 @@ class TokenPrice(BaseModel):
         return (prompt * self.prompt + completion * self.completion) / 1_000_000
 
 
-class ModelEndpoint(BaseModel):
+class ModelEndpoint(BaseModel, extra="forbid", hide_input_in_errors=True):
     """An endpoint of `MODELS`.
 
     Without `tools` it writes its calls as plain text. With `vision` None, the first picture shows
     whether it takes pictures. `limit` bounds its tokens; `budget` is an amount for a month, in the
     currency of `price`.
     """
-
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
     base_url: str = ""
     api_key: SecretStr = SecretStr("")
@@ -160,10 +155,8 @@ class ModelEndpoint(BaseModel):
         return self
 
 
-class OutboundWebhook(BaseModel):
+class OutboundWebhook(BaseModel, extra="forbid"):
     """A system of the operator's that is told of events; `secret` is base64 behind "whsec_"."""
-
-    model_config = ConfigDict(extra="forbid")
 
     url: str = Field(pattern=r"^https?://")
     secret: SecretStr

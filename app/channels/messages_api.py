@@ -8,7 +8,7 @@ from typing import Annotated
 
 import orjson
 from fastapi import APIRouter, Depends, Header, HTTPException
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from app.channels.templates import read_templates
 from app.channels.whatsapp.splitting import split_message
@@ -22,20 +22,16 @@ from app.store.outbox import Draft
 LONGEST_TEXT = 16_000
 
 
-class TemplateName(BaseModel):
+class TemplateName(BaseModel, extra="forbid"):
     """A template of templates.yaml with its values by name."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: str
     language: str = ""
     variables: dict[str, str] = {}
 
 
-class NewMessage(BaseModel):
+class NewMessage(BaseModel, extra="forbid"):
     """A message to a phone number with its country code, or to a WhatsApp user id."""
-
-    model_config = ConfigDict(extra="forbid")
 
     to: str
     text: Annotated[str, Field(max_length=LONGEST_TEXT)] = ""

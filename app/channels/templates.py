@@ -17,7 +17,7 @@ from pathlib import Path
 
 import structlog
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from app.channels.whatsapp.values import objects
 from app.errors import RecadoError
@@ -44,10 +44,8 @@ _VARIABLE = re.compile(r"\{(\w+)\}")
 log = structlog.get_logger(__name__)
 
 
-class ListedTemplate(BaseModel):
+class ListedTemplate(BaseModel, extra="forbid"):
     """One template of the file."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: str = Field(pattern=r"^[a-z0-9_]{1,512}$")
     language: str = Field(pattern=r"^[a-z]{2,3}(_[A-Z]{2})?$")
@@ -74,10 +72,8 @@ class ListedTemplate(BaseModel):
         return Outgoing(text, template=Template(self.name, self.language, parameters, is_filled=True))
 
 
-class Templates(BaseModel):
+class Templates(BaseModel, extra="forbid"):
     """The templates of a file."""
-
-    model_config = ConfigDict(extra="forbid")
 
     listed: list[ListedTemplate] = Field([], alias="templates")
 

@@ -7,7 +7,7 @@ from typing import Required
 
 import yaml
 from fastapi import HTTPException
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from typing_extensions import TypedDict
 
 from app.channels.whatsapp.errors import STATUSES, TITLES
@@ -59,10 +59,8 @@ class Script(TypedDict, total=False):
     accept: bool
 
 
-class Faults(BaseModel):
+class Faults(BaseModel, strict=True, extra="forbid"):
     """The switches; all are off by default."""
-
-    model_config = ConfigDict(strict=True, extra="forbid")
 
     duplicate: int = Field(1, ge=1, le=20)  # every webhook body is posted this many times at once
     delay: float = Field(0, ge=0, le=600)  # seconds between accepting a send and answering it
