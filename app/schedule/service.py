@@ -24,7 +24,6 @@ from app.store import people, schedules
 from app.store.database import Connection, Database
 from app.store.outbox import WINDOW_SECONDS
 from app.store.schedules import Kind, LastRun, Schedule
-from app.text import fold
 from app.tools import ToolContext, ToolResult
 
 MOST_ACTIVE = 200
@@ -322,7 +321,7 @@ def _refused(
     person: Person, text: str, said: Reading | None, kind: Kind = "reminder", *, may_repeat: bool = True
 ) -> ToolResult | None:
     """Return why a reminder cannot be set so; None if it can."""
-    if not text or fold(text).strip(" .!") in WORDS["lacks_object"]:
+    if not text or WORDS["lacks_object"].issuperset(words(text) or [text]):
         return refusal(person.language, "EMPTY_TEXT")
     if len(text) > MOST_TEXT:
         return refusal(person.language, "TOO_LONG", most=MOST_TEXT)

@@ -125,6 +125,14 @@ def tells_past(text: str, word: Word) -> bool:
     return word.end - word.start > 2 and text[word.end - 1].lower() in _PAST
 
 
+def tells_deed(text: str) -> bool:
+    """Tell whether a text begins with what was done, by the accent: "hablé con Ana", "Juan llegó"."""
+    found = spans(text)[:3]
+    verb = next((one for one in found if one.text not in ALL_STOP_WORDS), None)
+    past = (one for one in found if tells_past(text, one) and one.text != "cafe")
+    return any(one is verb or text[one.end - 1] == "ó" for one in past)
+
+
 def run_on(before: Template | None, after: Template | None) -> bool:
     """Tell whether one ends and the other begins in a slot: an "and" between them may part nothing."""
     ends = before is not None and isinstance(before.parts[-1], Slot)

@@ -77,6 +77,8 @@ async def test_other_lists_stay_with_their_own_tools(
         ("es", ["borra la lista", "la del súper"], [deleted("la del súper")]),
         ("es", ["haz una lista de viaje", "pilas y gorra"], [put("pilas", "gorra", list_name="viaje")]),
         ("es", [TASKS, "agrega barrer"], [("add_task", {"task": "barrer"})]),
+        ("es", [TASKS, "agrega tres tareas: barrer, lavar, planchar"], []),
+        ("es", [PUT, "agrega chimichurri a asado"], []),
         ("es", [PUT, TASKS, "agrega tocino y crema"], []),
         ("es", [TASKS, "agrega a la tarea de cobrar que son 45"], []),
         ("es", [PUT, "agrega una tarea: barrer", "desmarca la 1"], []),

@@ -228,7 +228,9 @@ async def test_a_line_that_the_list_lacks_is_said_to_be_none_of_it(
     assert await answered(abilities, language, listed, said) == ([], lacking_text(2, language))
 
 
-@pytest.mark.parametrize(("said", "number"), [("la segunda", "5"), ("5", "5"), ("la 7", "7"), ("99", None)])
+@pytest.mark.parametrize(
+    ("said", "number"), [("la tercera", "2"), ("la segunda", None), ("5", "5"), ("la 7", "7"), ("99", None)]
+)
 async def test_one_of_several_alike_is_told_by_its_place_or_number(
     said: str, number: str | None, abilities: ToolCatalog
 ) -> None:

@@ -221,6 +221,8 @@ def _picked_line(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Pl
     numbers, ordinal = shown.follow_up.numbers, _ordinal_in(said)
     place, first, last = ordinal or (0, 0, 0)
     number = numbers[place - 1] if place <= len(numbers) else ""
+    if str(place) in numbers and number != str(place) and (place > 1 or not shown.ok):
+        return Plan(withheld=True)  # the second line, or number 2
     bare = _BARE_NUMBER.fullmatch(f"{said[:first]}{number}{said[last:]}" if ordinal else said)
     if bare is not None and bare[1] in numbers and not shown.ok and shown in earlier[-1].calls:
         step = planner.renamed(Step(shown.tool, shown.arguments), bare[1])
@@ -266,10 +268,7 @@ def _with_line(step: Step, stands_for: Sequence[JSON], number: str, planner: Pla
 
 
 def _varied(planner: Planner, said: str, last: PastCall, plan: Plan) -> Step | None:
-    """Return the question asked last with what `said` names in its place: "and in Lima?", "split by 3".
-
-    What asks for something by itself has to be for the same tool, and no more than a moment or a number.
-    """
+    """Return the question asked last with what `said` names in its place: "and in Lima?", "split by 3"."""
     if not may_vary(said) or last.tool not in planner.offers or takes_back(said):
         return None
     if not planner.only_reads(last.tool) and (asks(said) or holds_doubt(said, spans(said))):
@@ -349,10 +348,7 @@ def _recalculated(had: str, bare: str) -> str | None:
 
 
 def _resolved(plan: Plan, planner: Planner, before: Exchange) -> Plan:
-    """Return the plan with what "it" stands for: what the last result was about, else what was said before.
-
-    Steps whose "it" stays unknown are left out; where that leaves a part out, nothing is changed.
-    """
+    """Return the plan with what "it" stands for; where a part stays unknown, nothing is changed."""
     if not any(map(_pronouns, plan.steps)):
         return plan
     past = {planner.category(call.tool): call for call in before.calls if call.ok}

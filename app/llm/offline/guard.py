@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
+from app.search.phrases import tells_deed
 from app.search.sentence import Fit, without_courtesies
 from app.search.words import ALL_STOP_WORDS, WORDS, Word, spans, words
 from app.text import fold
@@ -41,7 +42,7 @@ _SEVERAL = re.compile(
     r"^(?:t[uo]d[ao]s?|everything|all|d(?:oi|ua|o)s d\w+)\b|[?!;:…]|, |\b(?:y|e|and) (?:el|l?[ao]s?|the)\b"
 )
 _UNPLACED = re.compile(
-    r"[!?:;…()]| - |\d{5,}|\.\.|\w a (?:(?:l[ao]s|mis?)\b|\w+s$)"  # "una pala a herramientas"
+    r"[!?:;…()]| - |\d{5,}|\.\.|\w(?<!half) a (?:(?:l[ao]s|mis?)\b|\w+$)"  # "una pala a herramientas"
     r"|(?:one|un[ao]?|uma?) (?:about|sobre|for|para|pra|pro|that|que|with|con|com)\b"
 )
 _SEVERAL_TASKS = re.compile(
@@ -75,10 +76,7 @@ def takes_back(text: str) -> bool:
 
 
 def forbids(fit: Fit, text: str, kept: Sequence[str], language: str) -> bool:
-    """Tell whether a sentence that fits an order is none: it asks, or its slots deny or doubt.
-
-    Those of `kept` slots are text for its own sake, which may deny, but not take back.
-    """
+    """Tell whether an order is none: it asks, denies or doubts; text that is `kept` may deny."""
     if asks(text):
         return True
     for slot in fit.slots:
@@ -188,8 +186,10 @@ def tells_when(text: str) -> bool:
 
 
 def tells_more(text: str) -> bool:
-    """Tell whether a text goes on from its time ("last" of "last friday"), or has a second clause."""
+    """Tell whether a text goes on from its time ("last friday"), has a second clause, or was: "hablé con"."""
     first, *rest = words(text) or [""]
+    if (rest and tells_deed(text)) or not WORDS["was_said"].isdisjoint([first, *rest[:2]]):
+        return True
     return first in WORDS["past"] or not WORDS["second_clause"].isdisjoint(rest)
 
 

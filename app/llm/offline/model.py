@@ -53,11 +53,7 @@ class Catalog(Protocol):
 
 
 class OfflineModel:
-    """A `Model` of templates.
-
-    A turn's `said` is all that its messages said, a line each, in later rounds
-    too: the tool results after the last answer in `messages` tell what of it was called already.
-    """
+    """A `Model` of templates; the results since the last answer tell what of `said` was called already."""
 
     def __init__(self, catalog: Catalog, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._catalog = catalog
@@ -171,6 +167,7 @@ class OfflineModel:
         if is_guess and all(map(is_not_meant, results)):
             results = []  # nobody asked for a tool that has nothing to work with
         told = [results_text(results, language)] if results else []
+        told += [replies.facts_text(facts, language)] if results and facts else []
         if plan.steps and plan.unknown:
             told.append(replies.unknown_text(plan.unknown, language))
         asked = next((step.missing for step in plan.steps if step.missing is not None), None)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
 from app.calendar.sentences import is_connective
+from app.calendar.words import Reading
 from app.llm.offline import guard
 from app.llm.offline.plan import Plan, Step
 from app.llm.offline.slots import (
@@ -27,7 +28,7 @@ from app.search.clauses import lines, sentences, splits, tells_event
 from app.search.index import ToolIndex
 from app.search.phrases import ALL, read_template, run_on
 from app.search.sentence import Fit, Sentence, trimmed, unquoted, without_courtesies
-from app.search.words import ALL_STOP_WORDS, WORDS, says_something, words
+from app.search.words import ALL_STOP_WORDS, WORDS, says_something, spans, words
 from app.text import fold
 
 LONGEST_PLANNED = 2_000  # characters; the rest of a longer message only continues a text
@@ -38,6 +39,7 @@ _MAX_READ = 60  # clauses that are read of one message
 _WIDEST_BLANK = " " * 20
 _LONG_BLANK = re.compile(rf"[ \t]{{{len(_WIDEST_BLANK)},}}")  # the patterns below would try each start of it
 _HOUR = re.compile(r"(?:the one |one )?(?:(?:de|do|da) )?(?:l?as?|del|at|of) \d")
+_OWN_REMINDER = re.compile(r"\b(?:el recordatorio|o lembrete|the reminder)\b")  # one that is set already
 _MOST_OF_FILE = 8  # words of a path
 _FEW_WORDS = 3  # say too little before "… remember that"
 
@@ -299,7 +301,8 @@ class Planner:
         changes = not self.only_reads(offer.name)
         rings = any(one.kind is Kind.WHEN for one in offer.parameters)
         kept = [one.name for one in offer.parameters if one.is_prose and not rings]
-        if changes and guard.forbids(fit, clause, kept, self.reader.person.language):
+        is_own = rings and any(one.is_prose for one in offer.required) and _OWN_REMINDER.search(fold(clause))
+        if is_own or (changes and guard.forbids(fit, clause, kept, self.reader.person.language)):
             return None
         if fit.template.is_vague and not fit.template.points and _takes_any_words(offer, fit):
             return None
@@ -313,8 +316,9 @@ class Planner:
                 return None
             arguments |= values
         for name, value in fit.template.given:
-            if value == ALL:
-                arguments[name] = trimmed(clause)
+            if value == ALL:  # without a greeting
+                led = (word.start for word in spans(clause) if word.text not in WORDS["leading"])
+                arguments[name] = trimmed(clause[next(led, 0) :])
             elif (parameter := offer.parameter(name)) is not None:
                 is_list = parameter.kind is Kind.LIST
                 arguments[name] = [value] if is_list else convert(value, parameter, self.reader)
@@ -366,7 +370,7 @@ class Planner:
                 return guard.is_remark(text) and not (is_now or is_led)
             case Kind.TEXT if changes and parameter.is_prose:
                 is_order = not WORDS["tasks"].isdisjoint(words(text)[:3]) or guard.are_tasks(text)
-                is_task = fit is not None and not WORDS["tasks"].isdisjoint(fit.template.literals)
+                is_task = fit and (fit.template.points or WORDS["tasks"].intersection(fit.template.literals))
                 return not (is_task and is_order) and self._is_text(text, fit)
             case Kind.TEXT if parameter.is_label:
                 is_list = any(one.kind is Kind.LIST for one in offer.parameters)
@@ -388,9 +392,11 @@ class Planner:
         begins = fit is not None and fit.template.begins_in_slot and fit.slots[0].text == text
         is_alone = fit is None or len(fit.slots) == len(fit.slots[0].names) == 1
         is_reminder = fit is not None and not WORDS["reminding"].isdisjoint(fit.template.literals)
-        has_to = is_reminder and WORDS["has_to"].intersection(words(text))
+        reading = self.reader.when(text) if is_reminder else Reading()
+        has_to = reading.words and WORDS["has_to"].intersection(words(text))
         told = is_reminder and WORDS["was_said"].intersection(words(text)[:3])  # "… what I told you"
-        if (begins and len(words(text)) < _FEW_WORDS) or told or (has_to and self.reader.when(text).words):
+        is_soon = reading.kinds & {"weekday", "today", "tomorrow"}
+        if (begins and len(words(text)) < _FEW_WORDS) or told or is_soon or has_to:
             return False  # "remember that I have to call Ana at 5"
         return guard.is_text(text, is_alone=is_alone) and not self._is_whole(text) and not any(orders)
 

@@ -24,6 +24,7 @@ _BETWEEN_ITEMS = re.compile(  # but not within quotes, nor at the "and" of "a ca
     r"""("[^"]*"|“[^”]*”|«[^»]*»)|,(?!\d)|(?<!\d),|;|\n|\s(?:y|e|and|n|\+|o|ou|or)\s""", re.IGNORECASE
 )
 _OR = re.compile(r"\w (o|ou|or) (?!(?:algo|asi|something)\b)\w", re.IGNORECASE)
+_TELLS_WHICH = re.compile(r"(?:el|l?[ao]s?|the) (?:d[aeo]l?s?|one)\b", re.IGNORECASE)  # "…, the one"
 _FOR = re.compile(r"\b(?:for|para|pra|pro|with|con|com|sabor)\s", re.IGNORECASE)
 _COUNTED = re.compile(  # what begins like a thing of its own
     rf"(?:\d|(?:an?|the|some|u[mn]a?s?|unos|el|l[ao]s?|[ao]s?|{'|'.join(WORDS['numerals'])})\s)"
@@ -248,10 +249,7 @@ def convert(raw: str, parameter: Parameter, reader: Reader) -> JSON:
 
 
 def convert_several(raw: str, parameters: Sequence[Parameter], reader: Reader) -> dict[str, JSON] | None:
-    """Return the values of two parameters side by side in one run of words, None if they are not there.
-
-    Raises UnclearTimeError if what is left beside a moment may belong to it.
-    """
+    """Return the values of two parameters in one run of words, None if not there. Raises UnclearTimeError."""
     one = min(parameters, key=lambda parameter: parameter.kind in TAKES_THE_REST)
     other = next(parameter for parameter in parameters if parameter is not one)
     if one.kind is Kind.WHEN and other.is_prose:
@@ -294,7 +292,7 @@ def _enum(text: str, parameter: Parameter) -> JSON:
 
 def _number(text: str, parameter: Parameter, language: str) -> JSON:
     if type_of(parameter.schema) == "string":  # a tool that reads numbers as people write them
-        return text if re.match(r"(?:[A-Za-z]{0,3}[$€£] ?)?\d", text) else None
+        return text if re.fullmatch(r"(?:[A-Za-z]{0,3}[$€£] ?)?\d[\d.,]*\D*", text) else None  # one number
     match = re.search(r"-?\d+(?:[.,]\d+)*", text)
     if match is None:
         return next((NUMERALS[word] for word in words(text) if word in NUMERALS), None)
@@ -331,7 +329,8 @@ def _list(text: str, parameter: Parameter, reader: Reader) -> JSON:
     inner = Parameter(parameter.name, items if isinstance(items, Mapping) else {}, True)
     parts = [_ALSO.sub("", part.strip()) for part in _items(text, reader.person.language) if part.strip()]
     is_article = "o" if reader.person.language == "pt" else ""
-    if any(one[1].lower() != is_article for one in _OR.finditer(text)):
+    is_either = any(one[1].lower() != is_article for one in _OR.finditer(text))
+    if is_either or any(map(_TELLS_WHICH.match, parts[1:])):
         return None
     kept = [value for part in parts if (value := convert(part, inner, reader)) is not None]
     return kept if kept and len({*map(str, kept)}) == len(kept) else None  # no "half and half"
@@ -343,6 +342,8 @@ def _items(text: str, language: str) -> list[str]:
         is_and = match.group()[:1].isspace()
         left, right = text[start : match.start()], _BETWEEN_ITEMS.split(text[match.end() :])[0] or ""
         is_one = _FOR.search(left) or (not re.search("[,;\n]", text) and _may_be_one(left, right, language))
+        if is_and and not is_one and left.strip() and re.search(r"[,;\n]", text[match.end() :]):
+            return []  # "salt and vinegar crisps, milk"
         if match[1] is None and not (is_and and is_one):
             found.append(text[start : match.start()])
             start = match.end()
