@@ -90,6 +90,7 @@ def test_a_reminder_is_set_by_words_and_the_receipt_says_when(chat: Chat, person
         ("recuérdame cenar mañana a las 3", "¿mañana 03:00 o mañana 15:00?"),
         ("recuérdame saltar cada 5 minutos", "cada 15 minutos"),
         ("recuérdame votar el 3 de enero de 2020", "ya pasó"),
+        ("recuérdame lo mismo mañana", "Falta de qué es el recordatorio"),
         ("recuérdame cada mes pagar la renta", "No entiendo para cuándo"),
     ],
 )

@@ -34,7 +34,7 @@ _IN_A_PLACE = re.compile(  # "no tcc: …"
     r"(?:a (?:la )?nota|a la tarea|(?:to )?the (?:note|\w+ task)|de que|called \w+ with|ou?tra co(?:is|s)a)\b"
     r"|(?:esto|eso|isto|isso|this|that)\b.*: |(?:llam|titul|cham)ad[oa] (?!(?:co[nm]|a|d[eoa]|para|pra)\b)|"
     r"(?:uma?|una?|an?) (?:\w+ )?lista?\b|(?:\w+ ){0,2}lista?\b.*:|(?:algo|something) (?:e[nm]|in|on|no)\b|"
-    rf"horas? (?:eu|sa[il])|fiscal\b|no (?:(?:meu|nosso|teu|seu) )?(?:\w+: |(?:{_STORES})\b)"
+    rf"de \w+( \w+)?: |horas? (?:eu|sa[il])|fiscal\b|no (?:(?:meu|nosso|teu|seu) )?(?:\w+: |(?:{_STORES})\b)"
     r"|.*\b(?:a(?:l| las?| mis?| esa)|(?:en|to|in|on|nas?)(?: las?| mis?| the| my| minhas?)?)"
     r" (?:notas?|notes?|listas?|lists?|tareas?|tarefas?|tasks?|pendientes|reminders?|compras|mandado)\W*$"
 )
@@ -71,8 +71,7 @@ def asks(text: str) -> bool:
 
 def takes_back(text: str) -> bool:
     """Tell whether a text holds a second thought."""
-    known = WORDS["second_thoughts"]
-    return any(word in known for word in words(text)) or _TAKES_BACK.search(fold(text)) is not None
+    return not WORDS["second_thoughts"].isdisjoint(words(text)) or _TAKES_BACK.search(fold(text)) is not None
 
 
 def forbids(fit: Fit, text: str, kept: Sequence[str], language: str) -> bool:
@@ -188,7 +187,7 @@ def tells_when(text: str) -> bool:
 def tells_more(text: str) -> bool:
     """Tell whether a text goes on from its time ("last friday"), has a second clause, or was: "hablé con"."""
     first, *rest = words(text) or [""]
-    if (rest and tells_deed(text)) or not WORDS["was_said"].isdisjoint([first, *rest[:2]]):
+    if (rest and tells_deed(text)) or not WORDS["was_said"].isdisjoint([first, *rest[:3]]):
         return True
     return first in WORDS["past"] or not WORDS["second_clause"].isdisjoint(rest)
 

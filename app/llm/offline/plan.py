@@ -32,8 +32,7 @@ class Plan:
     """The steps of a message, and its parts that no step is about.
 
     `lacking`: the number of lines of the list shown last, if the line that was picked is not one of them.
-    `withheld`: something would be changed, but the message as a whole is no clear order. `is_when_unclear`:
-    something is to be done at a time that is not understood as a whole.
+    `withheld`: a change is asked for by no clear order; `is_when_unclear`: at a time that is not understood.
     """
 
     steps: tuple[Step, ...] = ()

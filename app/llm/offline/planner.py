@@ -40,6 +40,7 @@ _WIDEST_BLANK = " " * 20
 _LONG_BLANK = re.compile(rf"[ \t]{{{len(_WIDEST_BLANK)},}}")  # the patterns below would try each start of it
 _HOUR = re.compile(r"(?:the one |one )?(?:(?:de|do|da) )?(?:l?as?|del|at|of) \d")
 _OWN_REMINDER = re.compile(r"\b(?:el recordatorio|o lembrete|the reminder)\b")  # one that is set already
+_SOON = {"weekday", "today", "tomorrow", "next_week", "next_month", "weekend"}  # gone, as a fact, soon
 _MOST_OF_FILE = 8  # words of a path
 _FEW_WORDS = 3  # say too little before "… remember that"
 
@@ -364,7 +365,8 @@ class Planner:
             case Kind.TEXT if fit is not None and not WORDS["forgot"].isdisjoint(fit.template.literals):
                 return guard.is_name(text) and not tells_event(text)
             case Kind.TEXT | Kind.WORDS if changes and fit is not None and fit.template.takes_all:
-                is_now = self.reader.when(text).words and not self.reader.names_day(text)
+                reading = self.reader.when(text)
+                is_now = reading.kinds & _SOON or (reading.words and not self.reader.names_day(text))
                 called = {"llamo", "chamo"}.intersection(fit.template.literals)  # "me llamo la atención"
                 is_led = called and not WORDS["little"].isdisjoint(words(text)[:1])
                 return guard.is_remark(text) and not (is_now or is_led)
@@ -395,7 +397,7 @@ class Planner:
         reading = self.reader.when(text) if is_reminder else Reading()
         has_to = reading.words and WORDS["has_to"].intersection(words(text))
         told = is_reminder and WORDS["was_said"].intersection(words(text)[:3])  # "… what I told you"
-        is_soon = reading.kinds & {"weekday", "today", "tomorrow"}
+        is_soon = reading.kinds & _SOON
         if (begins and len(words(text)) < _FEW_WORDS) or told or is_soon or has_to:
             return False  # "remember that I have to call Ana at 5"
         return guard.is_text(text, is_alone=is_alone) and not self._is_whole(text) and not any(orders)

@@ -24,7 +24,7 @@ _BETWEEN_ITEMS = re.compile(  # but not within quotes, nor at the "and" of "a ca
     r"""("[^"]*"|“[^”]*”|«[^»]*»)|,(?!\d)|(?<!\d),|;|\n|\s(?:y|e|and|n|\+|o|ou|or)\s""", re.IGNORECASE
 )
 _OR = re.compile(r"\w (o|ou|or) (?!(?:algo|asi|something)\b)\w", re.IGNORECASE)
-_TELLS_WHICH = re.compile(r"(?:el|l?[ao]s?|the) (?:d[aeo]l?s?|one)\b", re.IGNORECASE)  # "…, the one"
+_TELLS_WHICH = re.compile(r", (?:el|l?[ao]s?|the) (?:(?:d[aeo]l?s?|one)\b|\S+(?: \S+)?$)", re.IGNORECASE)
 _FOR = re.compile(r"\b(?:for|para|pra|pro|with|con|com|sabor)\s", re.IGNORECASE)
 _COUNTED = re.compile(  # what begins like a thing of its own
     rf"(?:\d|(?:an?|the|some|u[mn]a?s?|unos|el|l[ao]s?|[ao]s?|{'|'.join(WORDS['numerals'])})\s)"
@@ -330,7 +330,7 @@ def _list(text: str, parameter: Parameter, reader: Reader) -> JSON:
     parts = [_ALSO.sub("", part.strip()) for part in _items(text, reader.person.language) if part.strip()]
     is_article = "o" if reader.person.language == "pt" else ""
     is_either = any(one[1].lower() != is_article for one in _OR.finditer(text))
-    if is_either or any(map(_TELLS_WHICH.match, parts[1:])):
+    if is_either or _TELLS_WHICH.search(text):  # "pills, the one for …"
         return None
     kept = [value for part in parts if (value := convert(part, inner, reader)) is not None]
     return kept if kept and len({*map(str, kept)}) == len(kept) else None  # no "half and half"
