@@ -51,7 +51,7 @@ def test_a_file_is_written_after_a_yes_read_again_and_kept_when_it_is_overwritte
     assert file.read_text() == "leche y pan\nhuevos\n"
     graph.say(person, "qué dice compras.txt?")
     assert "leche y pan\nhuevos" in told(graph, person, "📄")
-    graph.say(person, "guardá esto en compras.txt: dos")
+    graph.say(person, "guardá esto en compras.txt: dos panes")
     press(graph, person, asked(graph, person, 3), "Sí")
     told(graph, person, "✓ compras.txt reemplazado. Lo de antes quedó en compras.txt.bak")
     assert file.with_name("compras.txt.bak").read_text() == "leche y pan\nhuevos\n"
