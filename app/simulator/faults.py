@@ -1,4 +1,4 @@
-"""What the stand-in refuses, in Meta's form, and switches that make it misbehave as the real API can."""
+"""Refusals of the stand-in in Meta's form, and switches that make it misbehave as the real API can."""
 
 import secrets
 from collections.abc import Mapping
