@@ -167,7 +167,7 @@ class OfflineModel:
         if is_guess and all(map(is_not_meant, results)):
             results = []  # nobody asked for a tool that has nothing to work with
         told = [results_text(results, language)] if results else []
-        told += [replies.facts_text(facts, language)] if results and facts else []
+        told += [replies.facts_text(facts, language)] if told and facts and facts[0] not in told[0] else []
         if plan.steps and plan.unknown:
             told.append(replies.unknown_text(plan.unknown, language))
         asked = next((step.missing for step in plan.steps if step.missing is not None), None)
