@@ -8,7 +8,7 @@ What WhatsApp says of it afterwards stands in `delivery`.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import orjson
 from pydantic import TypeAdapter
@@ -88,32 +88,15 @@ def put_reply(
     state = state_of_new(conn, conversation.id, origin, now)
     if not state or exists(conn, "SELECT 1 FROM outbox WHERE source = ?", source):
         return False
+    whose = conversation.columns
+    queued: dict[str, Any] = {"source": source, "origin": origin, "state": state}
     for part, message in enumerate(draft.parts):
-        message_id = insert(
-            conn,
-            "messages",
-            **conversation.columns,
-            direction="out",
-            kind=_kind(message),
-            text=ownership.without_link(message.text),
-            turn_id=turn,
-            at=now,
-        )
-        insert(
-            conn,
-            "outbox",
-            id=new_id("out"),
-            source=source,
-            origin=origin,
-            part=part,
-            **conversation.columns,
-            message_id=message_id,
-            payload=orjson.dumps(message).decode(),
-            media=message.file.path if message.file else "",
-            state=state,
-            due_at=now,
-            created_at=now,
-        )
+        text, payload = ownership.without_link(message.text), orjson.dumps(message).decode()
+        said: dict[str, Any] = {"direction": "out", "kind": _kind(message), "text": text, "turn_id": turn}
+        row = insert(conn, "messages", **whose, **said, at=now)
+        media = message.file.path if message.file else ""
+        sent: dict[str, Any] = {"part": part, "message_id": row, "payload": payload, "media": media}
+        insert(conn, "outbox", id=new_id("out"), **whose, **queued, **sent, due_at=now, created_at=now)
     return bool(draft.parts)
 
 
@@ -139,9 +122,8 @@ def is_silent(conn: Connection, conversation: str, now: float) -> bool:
 
 def first_of(conn: Connection, source: str) -> Row | None:
     """Return the first row whose source is `source:` and a suffix."""
-    row: Row | None = conn.execute(
-        f"SELECT id, person_id, source FROM outbox WHERE {_BEGINS_SO} AND part = 0", _range(f"{source}:")
-    ).fetchone()
+    sql = f"SELECT id, person_id, source FROM outbox WHERE {_BEGINS_SO} AND part = 0"
+    row: Row | None = conn.execute(sql, _range(f"{source}:")).fetchone()
     return row
 
 
@@ -153,13 +135,9 @@ def last_source(conn: Connection, person: str, prefix: str) -> str:
 
 def count_since(conn: Connection, person: str, prefix: str, since: float, *, failed_too: bool = True) -> int:
     """Return how many rows of a person were queued since then whose source begins so."""
-    counted: int = scalar(
-        conn,
-        f"SELECT count(*) FROM outbox WHERE person_id = ? AND {_BEGINS_SO} AND created_at > ?"
-        " AND (? = 1 OR state <> 'failed')",
-        *(person, *_range(prefix), since, failed_too),
-    )
-    return counted
+    counts = f"person_id = ? AND {_BEGINS_SO} AND created_at > ? AND (? = 1 OR state <> 'failed')"
+    sql = f"SELECT count(*) FROM outbox WHERE {counts}"
+    return int(scalar(conn, sql, person, *_range(prefix), since, failed_too))
 
 
 def _range(prefix: str) -> tuple[str, str]:
@@ -256,10 +234,9 @@ def _disclosing(conn: Connection, row: Row, now: float) -> Row:
     else:
         where, source = people.conversation_by_id(conn, row["conversation_id"]), f"disclosure:{id}"
         draft = Draft(sentence, (Outgoing(sentence),))
-        if not put_reply(conn, where, source, draft, now, origin=row["origin"]):  # it failed before
-            update(
-                conn, "conversations", "id = ?", row["conversation_id"], disclosed=0
-            )  # the next one tells it
+        if not put_reply(conn, where, source, draft, now, origin=row["origin"]):
+            # It failed before: the next one tells it.
+            update(conn, "conversations", "id = ?", row["conversation_id"], disclosed=0)
             return row
         changed, id = Outgoing(sentence), scalar(conn, "SELECT id FROM outbox WHERE source = ?", source)
     update(conn, "outbox", "id = ?", id, payload=orjson.dumps(changed).decode(), discloses=1)
@@ -334,10 +311,8 @@ def hold(conn: Connection, outbox_id: str, code: int, error: str, now: float) ->
 
 def release_held(conn: Connection, now: float) -> list[str]:
     """Make every held row due; return the people concerned."""
-    rows = conn.execute(
-        f"UPDATE outbox SET due_at = ? WHERE {UNSENT} AND state = 'held' AND due_at > ? RETURNING person_id",
-        (now, now),
-    )
+    is_later = f"{UNSENT} AND state = 'held' AND due_at > ?"
+    rows = conn.execute(f"UPDATE outbox SET due_at = ? WHERE {is_later} RETURNING person_id", (now, now))
     return sorted({row["person_id"] for row in rows.fetchall()})
 
 
