@@ -12,7 +12,7 @@ import orjson
 from app.messages import JSON, Pricing, Status
 from app.store import billing
 from app.store.conditions import UNSENT
-from app.store.database import Connection, exists, new_id, update
+from app.store.database import Connection, exists, insert, new_id, update
 from app.store.outbox import fail, outgoing, state_of_new
 
 PASSING = frozenset({1, 2, 4, 80007, 130429, 131000, 131016, 131056, 131057})  # Meta's codes for "try again"
@@ -43,14 +43,10 @@ def mark_sent(conn: Connection, outbox_id: str, wamid: str, now: float) -> None:
     ).fetchone()
     if row is None:
         return
-    conn.execute(
-        "UPDATE messages SET wamid = ? WHERE wamid IS NULL AND id = ?"
-        " AND NOT EXISTS (SELECT 1 FROM messages WHERE wamid = ?)",
-        (wamid, row["message_id"], wamid),
-    )
-    early = conn.execute(
-        "SELECT status, errors, pricing FROM statuses WHERE wamid = ? AND person_id IS NULL", (wamid,)
-    ).fetchall()
+    has_none = "wamid IS NULL AND id = ? AND NOT EXISTS (SELECT 1 FROM messages WHERE wamid = ?)"
+    update(conn, "messages", has_none, row["message_id"], wamid, wamid=wamid)
+    sql = "SELECT status, errors, pricing FROM statuses WHERE wamid = ? AND person_id IS NULL"
+    early = conn.execute(sql, (wamid,)).fetchall()
     whose = {"outbox_id": outbox_id, "person_id": row["person_id"]}
     update(conn, "statuses", "wamid = ? AND person_id IS NULL", wamid, **whose)
     for status in early:
@@ -63,20 +59,16 @@ def mark_sent(conn: Connection, outbox_id: str, wamid: str, now: float) -> None:
 
 def apply_status(conn: Connection, status: Status, now: float) -> StatusEffect | None:
     """Record a status and apply it to its row; return None if it is not new or has no row."""
-    row = conn.execute(
-        "SELECT id, person_id FROM outbox WHERE id = ? OR wamid = ? ORDER BY id <> ? LIMIT 1",
-        (status.outbox_id, status.id, status.outbox_id),
-    ).fetchone()
+    sql = "SELECT id, person_id FROM outbox WHERE id = ? OR wamid = ? ORDER BY id <> ? LIMIT 1"
+    row = conn.execute(sql, (status.outbox_id, status.id, status.outbox_id)).fetchone()
     if row is None and status.outbox_id:  # its row stood before it was sent: the person is erased
         return None
     errors, price = orjson.dumps(status.errors).decode(), status.pricing
     pricing = "" if price is None else orjson.dumps([price.category, price.kind]).decode()
     outbox_id, person = (row["id"], row["person_id"]) if row is not None else ("", None)
-    new = conn.execute(
-        "INSERT INTO statuses (wamid, status, outbox_id, person_id, errors, pricing, at, received_at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        (status.id, status.status, outbox_id, person, errors, pricing, status.at, now),
-    ).rowcount
+    told = {"wamid": status.id, "status": status.status, "errors": errors, "pricing": pricing}
+    whose = {"outbox_id": outbox_id, "person_id": person}
+    new = insert(conn, "statuses", or_skip=True, **told, **whose, at=status.at, received_at=now)
     if row is None or not new:
         return None
     if price is not None:
@@ -132,10 +124,8 @@ def _queue_again(conn: Connection, outbox_id: str, wamid: str, now: float) -> bo
     arrived = "SELECT 1 FROM statuses WHERE outbox_id = ? AND status IN ('delivered', 'read', 'played')"
     if exists(conn, arrived, outbox_id):  # statuses come in any order
         return False
-    later = conn.execute(
-        "SELECT * FROM outbox WHERE person_id = ? AND seq > ? AND state <> 'failed' ORDER BY seq",
-        (row["person_id"], row["seq"]),
-    ).fetchall()
+    sql = "SELECT * FROM outbox WHERE person_id = ? AND seq > ? AND state <> 'failed' ORDER BY seq"
+    later = conn.execute(sql, (row["person_id"], row["seq"])).fetchall()
     if any(one["source"] != row["source"] or one["state"] != "ready" or one["sending_at"] for one in later):
         return False
     conn.executemany(
