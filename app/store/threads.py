@@ -72,9 +72,9 @@ def newest(
             "(instr(folded(p.name), ?) > 0"
             " OR p.id IN (SELECT person_id FROM aliases WHERE instr(folded(value), ?) > 0)"
             " OR c.id IN (SELECT conversation_id FROM messages"
-            " WHERE lower(text) LIKE ? AND instr(folded(text), ?) > 0))"
+            " WHERE lower(text) LIKE ? AND (instr(lower(text), ?) > 0 OR instr(folded(text), ?) > 0)))"
         )
-        values += [sought, sought.translate(_BETWEEN_DIGITS), is_like, sought]
+        values += [sought, sought.translate(_BETWEEN_DIGITS), is_like, sought, sought]
     if show == "waiting":
         where.append("h.state IS NOT NULL")
     elif show == "failed":
