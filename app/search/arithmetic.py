@@ -31,7 +31,8 @@ _SIGNS = {
     **dict.fromkeys(("menos", "minus", "-"), "-"),
     **dict.fromkeys(("por", "vezes", "times", "*", "×"), "*"),
 }
-_ONE_MORE = re.compile(r"\W*(?:add|plus|sum[ae]|soma)\s+[\d.,]+\W*")  # which needs what it is added to
+# which needs what it is added to, or is a share of that
+_ONE_MORE = re.compile(r"\W*(?:add|plus|sum[ae]|soma)\s+[\d.,]+(?:\W*|\s?(?:%|per ?cent|por ?ci?ento).*)")
 # a further number or sum, or words that multiply in some place only
 _MORE = re.compile(rf".*(?:[\d+*/×÷^]|\b{_NUMERAL}\b)|\W*(?:lucas?|palos?|mi|mill|milhar|grand)\b")
 

@@ -99,6 +99,8 @@ def test_what_was_done_last_is_undone_first(ana) -> None:
     assert texts(listing(context=ana)) == ["dos"]
     undo(context=ana)
     assert texts(listing(context=ana)) == ["uno", "dos"]
+    delete("2", context=ana)
+    assert undo("1", context=ana)["summary"] == "Nota 1: uno"
 
 
 def test_a_deletion_of_last_week_is_forgotten_at_the_next_change(ana) -> None:

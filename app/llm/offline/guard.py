@@ -29,8 +29,8 @@ _OF_ANOTHER = re.compile(
     r"|\w (?:viu|entonces|then|ok|(?<!de )(?<!a )(?<!la )(?<!na )(?<!da )(?<!su )(?<!segunda )mano)\W*$"
 )
 _STORES = "|".join(WORDS["stores"])
-_IN_A_PLACE = re.compile(  # "no tcc: …"
-    r"\d{1,3}(?:: | (?:is|was|should|says?|es|esta|debe\w*|dice|e|deve\w*|diz|ta)\b)|"  # "note 3 is wrong"
+_IN_A_PLACE = re.compile(  # "no tcc: …", "note 3 is wrong"
+    r"\d{1,3}(?:\W*$|: | (?:is|was|should|says?|due|now|es|esta|debe\w*|dice|e|deve\w*|diz|ta)\b)|"
     r"(?:a (?:la )?nota|a la tarea|(?:to )?the (?:note|\w+ task)|de que|called \w+ with|ou?tra co(?:is|s)a)\b"
     r"|(?:esto|eso|isto|isso|this|that)\b.*: |(?:llam|titul|cham)ad[oa] (?!(?:co[nm]|a|d[eoa]|para|pra)\b)|"
     r"(?:uma?|una?|an?) (?:\w+ )?lista?\b|(?:\w+ ){0,2}lista?\b.*:|(?:algo|something) (?:e[nm]|in|on|no)\b|"
@@ -39,10 +39,11 @@ _IN_A_PLACE = re.compile(  # "no tcc: …"
     r" (?:notas?|notes?|listas?|lists?|tareas?|tarefas?|tasks?|pendientes|reminders?|compras|mandado)\W*$"
 )
 _SEVERAL = re.compile(
-    r"^(?:t[uo]d[ao]s?|everything|all|d(?:oi|ua|o)s d\w+)\b|[?!;:…]|, |\b(?:y|e|and) (?:el|l?[ao]s?|the)\b"
+    r"^(?:t[uo]d[ao]s?|everything|all|both|d(?:oi|ua|o)s d\w+)\b|[?!;:…]|, "
+    r"|\b(?:y|e|and) (?:el|l?[ao]s?|the|\w+ \d+\W*$)\b|\b(?:reminders|recordatorios|lembretes|ones)\W*$"
 )
 _UNPLACED = re.compile(
-    r"[!?:;…()]| - |\d{5,}|\.\.|\w(?<!half) a (?:(?:l[ao]s|mis?)\b|\w+$)"  # "una pala a herramientas"
+    r"[!?:;…()]| - |\d{5,}|% \w+ \d|\.\.|\w(?<!half) a (?:(?:l[ao]s|mis?)\b|\w+$)"  # "pala a herramientas"
     r"|(?:one|un[ao]?|uma?) (?:about|sobre|for|para|pra|pro|that|que|with|con|com)\b"
 )
 _SEVERAL_TASKS = re.compile(
@@ -133,11 +134,11 @@ def is_name(text: str) -> bool:
 def is_label(text: str, *, is_last: bool) -> bool:
     """Tell whether a text can name a list or the like; at the end "festa balao" may be a list and a thing."""
     found = words(text)
-    telling = sum(word not in ALL_STOP_WORDS for word in found)
+    telling = sum(word not in ALL_STOP_WORDS | WORDS["no_label"] for word in found)
     if is_last and telling > 1 + sum(word in WORDS["of"] for word in found):
         return False
     joined = {"y", "e", "and", *(WORDS["no_label"].intersection(found[:1]))}
-    is_short = len(text.split()) <= _FEW and joined.isdisjoint(found)
+    is_short = telling and len(text.split()) <= _FEW and joined.isdisjoint(found)
     return (is_short and is_thing(text) and is_name(text)) or _TECHNICAL.fullmatch(text) is not None
 
 
@@ -180,8 +181,7 @@ def is_text(text: str, *, is_alone: bool = True) -> bool:
 
 def tells_when(text: str) -> bool:
     """Tell whether a text without a moment may hold one that was not understood: "12ish", "mediados de"."""
-    found = words(text)
-    return any(word[0].isdigit() for word in found) or not WORDS["of_time"].isdisjoint(found)
+    return not WORDS["of_time"].isdisjoint(words(text)) or any(word[0].isdigit() for word in words(text))
 
 
 def tells_more(text: str) -> bool:

@@ -41,6 +41,7 @@ _LONG_BLANK = re.compile(rf"[ \t]{{{len(_WIDEST_BLANK)},}}")  # the patterns bel
 _HOUR = re.compile(r"(?:the one |one )?(?:(?:de|do|da) )?(?:l?as?|del|at|of) \d")
 _OWN_REMINDER = re.compile(r"\b(?:el recordatorio|o lembrete|the reminder)\b")  # one that is set already
 _SOON = {"weekday", "today", "tomorrow", "next_week", "next_month", "weekend"}  # gone, as a fact, soon
+_BARE_ALARM = re.compile(r"(?:wake up|alarm|despertar|acordar) \D{0,6}(?:1[0-2]|[1-9])(?::\d\d)?")
 _MOST_OF_FILE = 8  # words of a path
 _FEW_WORDS = 3  # say too little before "… remember that"
 
@@ -413,7 +414,8 @@ class Planner:
             if moment.required and (guard.tells_when(said) or self.reader.holds_time(said, names_day=False)):
                 raise UnclearTimeError
             return arguments
-        if guard.tells_more(said) or guard.ENDS_OPEN.search(fold(said)):
+        is_bare = _BARE_ALARM.fullmatch(fold(f"{said} {when}"))
+        if guard.tells_more(said) or guard.ENDS_OPEN.search(fold(said)) or is_bare:
             raise UnclearTimeError
         if not self.reader.holds_time(said, names_day=self.reader.names_day(when)):
             return arguments

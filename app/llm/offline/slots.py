@@ -30,14 +30,14 @@ _COUNTED = re.compile(  # what begins like a thing of its own
     rf"(?:\d|(?:an?|the|some|u[mn]a?s?|unos|el|l[ao]s?|[ao]s?|{'|'.join(WORDS['numerals'])})\s)"
 )
 _TIME_AFTER_PLACE = re.compile(
-    r"[\s,]+(?:right now|now|today|tonight|hoy|ahora|ahorita|hoje|agora|please|por favor)\b.*$",
-    re.IGNORECASE | re.DOTALL,
+    r"(?is)[\s,]+(?:right now|now|today|tonight|hoy|ahora|ahorita|hoje|agora|please|por favor)\b.*$"
 )
 _ALSO = re.compile(r"^(?:tamb[ií][eé]n|tamb[eé]m|tbm|tbn|tb|also|too)\b[\s,]*", re.IGNORECASE)
 _LEADS_IN = re.compile(r"^(?:q(?:ue)?|de|to|that)\s+", re.IGNORECASE)  # from a time to a text
 _PLACE_PRONOUNS = frozenset({"there", "over there", "alla", "ahi", "alli", "ali", "aca", "here", "aqui"})
 _LONGEST_MOMENT = 300
 _LONGEST_QUANTITY = 6  # words: "five and a half feet" has five
+_NO_QUANTITY = re.compile(r"%|\d:\d|\b(?:plus|minus|at|mais|menos) |\b(?:a|por) \d")
 _SAFE_DIGITS = 18  # that surely fit into 64 bits
 _IN = {"en": "in", "es": "en", "pt": "em"}
 _READS_WORDS = spaced("words wrote written spoken")
@@ -102,9 +102,8 @@ class Parameter:
     @property
     def is_prose(self) -> bool:
         """Tell whether it takes text for its own sake, not words that name something which exists."""
-        if self.kind is not Kind.TEXT or set(words(self.description)) & _IDENTIFIER:
-            return False
-        return not set(words(self.name)) & _SHORT_TEXT
+        names = {*words(self.description)} & _IDENTIFIER or {*words(self.name)} & _SHORT_TEXT
+        return self.kind is Kind.TEXT and not names
 
 
 @dataclass(frozen=True)
@@ -376,8 +375,7 @@ def _moment(text: str, parameter: Parameter, reader: Reader) -> JSON:
     described = re.split(r"[;(]|such as|like", parameter.description.lower(), maxsplit=1)[0]
     if wanted not in {"date", "date-time", "time"} and "iso" not in words(described):
         return bare
-    inside = f"{_IN[reader.person.language]} {bare}"  # "remind me in {when} to {text}"
-    when = reader.when(bare).when or reader.when(inside).when
+    when = reader.when(bare).when or reader.when(f"{_IN[reader.person.language]} {bare}").when
     if when is None or when.rule:
         return None if wanted else bare
     moment = datetime.fromtimestamp(when.due, ZoneInfo(reader.person.timezone))
@@ -392,7 +390,7 @@ def _quantity(text: str, language: str) -> JSON:
     is_article = first in ("a", "an") and language != "en"  # "a las 11" is no quantity
     counts = counts or (first in {*NUMERALS, *WORDS["halves"]} and not is_article)
     names = re.search(r"[^\W\d_]|[°$€£'\"]", bare) is not None
-    if not counts or not names or len(bare.split()) > _LONGEST_QUANTITY or re.search(r"%|\d:\d", bare):
+    if not counts or not names or len(bare.split()) > _LONGEST_QUANTITY or _NO_QUANTITY.search(fold(bare)):
         return None
     return None if is_calculation(bare) else bare
 

@@ -176,6 +176,8 @@ def undo_note(note: str = "", context=None) -> dict:
     if not undoable:
         return say.failed("NOTHING_TO_UNDO")
     found = undoable[:1] if means_all(note, NOUNS | GONE) else meant(undoable, note, NOUNS | GONE)
+    if not found and (as_it_was := _numbered(notes.entries, note)):
+        return _shown(say, as_it_was)  # nothing of it was changed, or that is undone
     if len(found) != 1:
         return _not_one(say, found, note)
     back = found[0]
