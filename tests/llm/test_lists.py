@@ -97,6 +97,8 @@ async def test_other_lists_stay_with_their_own_tools(
         ("en", ["add milk to the list", "it rains", "add bread"], [put("bread")]),
         ("en", ["add milk to the list", "put the car in the garage"], []),
         ("en", ["add milk to the list", "add 5 minutes"], []),
+        ("es", ["anota leche", "agrega huevos"], []),
+        ("es", [PUT, "anota leche", "agrega huevos"], [put("huevos")]),
         ("en", ["add milk to the list", "and the kids are coming too"], []),
         ("es", [PUT, "¿y si llueve?"], []),
         ("es", [PUT, "y si hay, queso"], []),

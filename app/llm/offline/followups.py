@@ -65,10 +65,13 @@ def plan_after(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan
     since = takewhile(lambda one: one is not before, reversed(earlier))  # "it" may be of these
     before_it = before if all(small_talk(one.said) is not None for one in since) else _NOTHING
     plan = _resolved(plan, planner, before_it)
-    used = {call.tool for one in earlier for call in one.calls} - {step.tool for step in plan.steps}
+    called = {call.tool for one in earlier for call in one.calls}
+    used = called - {step.tool for step in plan.steps}
     is_either = any(step.tool in used and not planner.only_reads(step.tool) for step in alone.steps)
     again = {call.tool for one in earlier[-1:] for call in one.calls if call.changed and call.arguments}
     is_either |= any(step.tool in again and not step.arguments for step in plan.steps)  # "restore the note"
+    if last is not None and last.changed and before is earlier[-1] and last.tool in planner.offers:
+        is_either |= any(planner.may_go_on(last.tool, one) for one in plan.steps if one.tool not in called)
     if is_either or any(_is_of_other_list(planner, step, earlier) for step in plan.steps):
         return Plan(withheld=True)
     if last is not None and (step := _varied(planner, said, last, plan)) is not None:

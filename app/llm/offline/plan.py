@@ -10,10 +10,7 @@ from app.search.phrases import Template
 
 @dataclass(frozen=True)
 class Step:
-    """One call.
-
-    `missing`: the required parameter to ask the person for first. `phrase`: what it was found by.
-    """
+    """One call. `missing`: the required parameter to ask for first; `phrase`: what it was found by."""
 
     tool: str
     arguments: Mapping[str, JSON]

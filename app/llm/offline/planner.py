@@ -117,7 +117,7 @@ class Planner:
         if rest := said[cut:].rstrip():
             steps, unknown = self._with_rest(steps, rest, unknown)
         steps = [step for at, step in enumerate(steps) if step not in steps[:at]][:_MAX_STEPS]
-        if any(self._may_go_on(before, step) for before, step in pairwise(steps)):
+        if any(self.may_go_on(before.tool, step) for before, step in pairwise(steps)):
             return Plan(withheld=True)
         is_when_unclear = not self._unclear.isdisjoint(unknown)
         if not unknown:
@@ -184,11 +184,11 @@ class Planner:
             found.append(_Part(piece, steps))
         return found
 
-    def _may_go_on(self, before: Step, step: Step) -> bool:
-        """Tell whether a bare "add sugar" may belong to the text or the sum before it."""
+    def may_go_on(self, before: str, step: Step) -> bool:
+        """Tell whether a bare "add sugar" may belong to the text or the sum that the tool before it took."""
         is_bare = step.phrase is not None and (step.phrase.points or len(step.phrase.literals) == 1)
         is_of_things = any(one.kind is Kind.LIST for one in self.offers[step.tool].parameters)
-        takes = self.offers[before.tool].parameters
+        takes = self.offers[before].parameters
         return is_bare and is_of_things and any(one.is_prose or one.kind is Kind.EXPRESSION for one in takes)
 
     def _is_order(self, text: str) -> bool:
