@@ -242,7 +242,7 @@ def list_tasks(project: str = "", status: Literal["open", "done", "all"] = "open
         tasks, title = everything, "tasks_archived"
         names = {one.key: one.text for one in board.projects.entries}
     if not tasks:
-        return {"summary": say("no_tasks"), "count": 0, "tasks": []}
+        return {"summary": say(f"none_{status}"), "count": 0, "tasks": []}
     shown = tasks[:MOST_SHOWN]
     where = {task.key: f" · {names[task.fields['project']]}" if len(names) > 1 else "" for task in shown}
     lines = [f"{task_line(say, task, context)}{where[task.key]}" for task in shown]
