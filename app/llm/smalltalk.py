@@ -91,7 +91,7 @@ def small_talk(said: str) -> Talk | None:
     asked = " ".join(word for word in found if word not in _COURTESIES)
     # what only leads in: "oye", "y"
     led_in = next((at for at, word in enumerate(found) if word not in _GREETED_WITH), len(found))
-    if any(said in _SAID["about"] for said in (asked, *(" ".join(found[at:]) for at in range(led_in + 1)))):
+    if any(text in _SAID["about"] for text in (asked, *(" ".join(found[at:]) for at in range(led_in + 1)))):
         return Talk.ABOUT
     if not all(word in _SMALL_WORDS or word in _GREETED_WITH for word in found):
         return None

@@ -46,6 +46,8 @@ from app.turns.tool_calls import ToolCalls
 log = structlog.get_logger(__name__)
 
 CALLS_PER_ROUND = 16
+TYPING_SECONDS = 20.0  # WhatsApp takes the sign away after 25 s
+TYPING_LIMIT_SECONDS = 5.0  # of the request that shows it
 
 
 class TurnRunner:
@@ -245,14 +247,8 @@ async def route_turn(turn: TurnContext, model: Model) -> tuple[Routed, JSON, Mod
     return Routed(intent.categories, choice.tools, choice.skills, choice.shown), row, call
 
 
-log = structlog.get_logger(__name__)
-
-EVERY_SECONDS = 20.0  # WhatsApp takes the sign away after 25 s
-LIMIT_SECONDS = 5.0
-
-
 class TypingIndicator:
-    """Owns the tasks that show the sign."""
+    """Shows that an answer is being written: owns the tasks of that sign."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
@@ -277,12 +273,12 @@ class TypingIndicator:
 async def _show(channel: Channel, message_id: str, ended: asyncio.Event) -> None:
     while not ended.is_set():
         try:
-            async with asyncio.timeout(LIMIT_SECONDS):
+            async with asyncio.timeout(TYPING_LIMIT_SECONDS):
                 await channel.typing(message_id)
         except TimeoutError:
             log.debug("typing was not shown in time")
         try:
-            async with asyncio.timeout(EVERY_SECONDS):
+            async with asyncio.timeout(TYPING_SECONDS):
                 await ended.wait()
         except TimeoutError:
             continue

@@ -24,7 +24,10 @@ _BETWEEN_ITEMS = re.compile(  # but not within quotes, nor at the "and" of "a ca
     r"""("[^"]*"|“[^”]*”|«[^»]*»)|,(?!\d)|(?<!\d),|;|\n|\s(?:y|e|and|n|\+|o|ou|or)\s""", re.IGNORECASE
 )
 _OR = re.compile(r"\w (o|ou|or) (?!(?:algo|asi|something)\b)\w", re.IGNORECASE)
-_TELLS_WHICH = re.compile(r", (?:el|l?[ao]s?|the) (?:(?:d[aeo]l?s?|one)\b|\S+(?: \S+)?$)", re.IGNORECASE)
+_THE = "(?:el|l?[ao]s?|the)"
+_TELLS_WHICH = re.compile(  # "…, the one for", "milk, the skimmed"; but not "the milk, the bread"
+    rf", {_THE} (?:d[aeo]l?s?|one)\b|^(?!{_THE} )(?:(?!, {_THE} ).)*, {_THE} \S+(?: \S+)?$", re.IGNORECASE
+)
 _FOR = re.compile(r"\b(?:for|para|pra|pro|with|con|com|sabor)\s", re.IGNORECASE)
 _COUNTED = re.compile(  # what begins like a thing of its own
     rf"(?:\d|(?:an?|the|some|u[mn]a?s?|unos|el|l[ao]s?|[ao]s?|{'|'.join(WORDS['numerals'])})\s)"
@@ -329,7 +332,7 @@ def _list(text: str, parameter: Parameter, reader: Reader) -> JSON:
     parts = [_ALSO.sub("", part.strip()) for part in _items(text, reader.person.language) if part.strip()]
     is_article = "o" if reader.person.language == "pt" else ""
     is_either = any(one[1].lower() != is_article for one in _OR.finditer(text))
-    if is_either or _TELLS_WHICH.search(text):  # "pills, the one for …"
+    if is_either or _TELLS_WHICH.search(text):
         return None
     kept = [value for part in parts if (value := convert(part, inner, reader)) is not None]
     return kept if kept and len({*map(str, kept)}) == len(kept) else None  # no "half and half"
@@ -341,8 +344,9 @@ def _items(text: str, language: str) -> list[str]:
         is_and = match.group()[:1].isspace()
         left, right = text[start : match.start()], _BETWEEN_ITEMS.split(text[match.end() :])[0] or ""
         is_one = _FOR.search(left) or (not re.search("[,;\n]", text) and _may_be_one(left, right, language))
-        if is_and and not is_one and left.strip() and re.search(r"[,;\n]", text[match.end() :]):
-            return []  # "salt and vinegar crisps, milk"
+        is_two = not left.strip() or len(words(left)) == len(words(right)) == 1 or _COUNTED.match(fold(right))
+        if is_and and not (is_one or is_two) and re.search(r"[,;\n]", text[match.end() :]):
+            return []  # "salt and vinegar crisps, milk", but not "bread and milk, eggs"
         if match[1] is None and not (is_and and is_one):
             found.append(text[start : match.start()])
             start = match.end()
