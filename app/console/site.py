@@ -9,7 +9,7 @@ from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import parse_qsl, quote
 from zoneinfo import ZoneInfo
 
 from fastapi import APIRouter, HTTPException, Request, Response
@@ -139,8 +139,8 @@ class Site:
             told = _NO_PAGE
         text, form = said(told, language_of(request)), getattr(request.state, "form", {})
         request.state.refusal = Refusal(text, getattr(error, "field", ""), request.url.path, form)
-        page = urlsplit(form.get("page", ""))
-        scope = {**request.scope, "method": "GET", "path": page.path, "query_string": page.query.encode()}
+        page, _, query = form.get("page", "").partition("?")
+        scope = {**request.scope, "method": "GET", "path": page, "query_string": query.encode()}
         for route in self.router.routes:
             match, found = route.matches(scope)
             if match is Match.FULL and isinstance(route, APIRoute):

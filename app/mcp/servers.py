@@ -86,9 +86,8 @@ class McpServers:
         self._refreshing = asyncio.Lock()
         self._alerting = asyncio.Lock()
         self._told: dict[str, tuple[str, ...]] = {}
-        self.tools: Sequence[
-            Tool
-        ] = ()  # the approved ones of servers that run; the same while nothing changed
+        # The approved tools of servers that run: the same object while nothing changed.
+        self.tools: Sequence[Tool] = ()
         self.descriptions: Mapping[str, str] = {}  # a line about each server
         self._names: Mapping[str, tuple[str, ...]] = {}  # of the tools, by server
         self._made_of: object = []  # the supervisors and their approved tools
@@ -187,9 +186,8 @@ class McpServers:
             self._made_of = made_of
             described = ((one.definition, one.approved) for one in servers)
             self.descriptions = {one.name: describe_server(one, tools) for one, tools in described}
-            self.tools, self._names = _adapt_tools(
-                servers
-            )  # last: who sees other tools finds all that is said
+            # Last: who sees other tools finds all that is said of them.
+            self.tools, self._names = _adapt_tools(servers)
             for listener in self.listeners:
                 listener()
 

@@ -237,19 +237,20 @@ class ScheduleService:
         """
         person, key = _asker(context), context.idempotency_key
 
-        def write(conn: Connection) -> Schedule | ToolResult | str:
+        def write(conn: Connection) -> Schedule | tuple[Sequence[Schedule], ...] | str:
             if (done := schedules.changed_by(conn, person.id, key)) is not None:
                 return done
             found = find(conn, person.id, reminder, context)
             is_clear = len(found) == 1 and not names_part(found[0], reminder)
             others = schedules.active(conn, person.id) if not found and reminder else ()
-            return act(conn, found[0]) if is_clear else _not_one(person, reminder, found, others)
+            return act(conn, found[0]) if is_clear else (found, others)
 
         done = await self._store.tx(write)
         if isinstance(done, str):
             return refusal(person.language, done)
-        if isinstance(done, Schedule):
-            self._reminders.look()
+        if isinstance(done, tuple):
+            return await asyncio.to_thread(_not_one, person, reminder, *done)
+        self._reminders.look()
         return done
 
     async def _read(self, person: Person, when: str) -> Reading:

@@ -175,6 +175,7 @@ def test_a_refused_form_comes_back_as_it_was_filled_in_with_the_error_at_its_fie
     assert ">until two</textarea>" in shown
     assert "de otro inicio de sesión" in shown
     assert "Invita" in refused("/console/people/owner", "/console/people", who="nobody")
+    refused("/console/people/owner", "http://[/console/people", who="nobody")
     large = refused("/console/people/owner", "/console/people", 413, who="x" * 300_000)
     assert "como máximo" in large
 
