@@ -12,6 +12,12 @@ WORDS = {
         "¿qué sabes de mí?",
         ["maní", "Ana"],
     ),
+    ("en", FORGET): (
+        ["remember that I am allergic to peanuts", "remember that my daughter is called Ana"],
+        "forget everything you know about me",
+        "what do you know about me?",
+        ["peanuts", "Ana"],
+    ),
     ("es", PROJECT): (
         ["crea el proyecto Cocina", "agrega comprar pintura al proyecto Cocina"],
         "borra el proyecto Cocina",
@@ -27,7 +33,7 @@ WORDS = {
 }
 
 
-YES = {"es": "sí", "pt": "sim"}
+YES = {"es": "sí", "pt": "sim", "en": "yes"}
 
 
 @pytest.mark.parametrize(("language", "what"), WORDS)

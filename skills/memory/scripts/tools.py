@@ -25,11 +25,11 @@ _WORDS = read_words(__file__)
 NOUNS = spaced(_WORDS["nouns"])
 PLACES = spaced(_WORDS["places"])
 BEGINNINGS = spaced(_WORDS["beginnings"])
-EVERYTHING_AGAIN = {"todo de nuevo", "todo otra vez", "tudo de novo", "everything again", "everything"}
-# What is true on some days only, in folded text.
-_ORDER = re.compile(
-    r"remember (?=i\b|i'?m\b)", re.IGNORECASE
-)  # "remember I'm vegan" is a fact from its second word
+EVERYTHING_AGAIN = {
+    *("todo como antes", "todo de nuevo", "todo otra vez", "tudo como antes", "tudo de novo"),
+    *("everything as before", "everything again", "everything"),
+}
+_ORDER = re.compile(r"remember (?=i\b|i'?m\b)", re.IGNORECASE)  # "remember I'm vegan": what follows is a fact
 _PASSES = re.compile(
     r"\b(?:hoy|hoje|hj|amanha|ontem|ayer|today|tonight|tomorrow|tmrw|yesterday)\b|(?<!la )\bmanana\b"
     r"|\b(?:next|this|last|est[ea]|ess[ea]) (?:week|month|year|weekend|semana|mes|ano|finde|noche|noite)\b"
