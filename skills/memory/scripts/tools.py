@@ -30,6 +30,7 @@ EVERYTHING_AGAIN = {
     *("everything as before", "everything again", "everything"),
 }
 _ORDER = re.compile(r"remember (?=i\b|i'?m\b)", re.IGNORECASE)  # "remember I'm vegan": what follows is a fact
+# What is true on some days only, in folded text.
 _PASSES = re.compile(
     r"\b(?:hoy|hoje|hj|amanha|ontem|ayer|today|tonight|tomorrow|tmrw|yesterday)\b|(?<!la )\bmanana\b"
     r"|\b(?:next|this|last|est[ea]|ess[ea]) (?:week|month|year|weekend|semana|mes|ano|finde|noche|noite)\b"
