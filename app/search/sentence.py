@@ -33,7 +33,7 @@ _AT_THE_END = re.compile(
     rf"(?:[\s,.;!]+{any_word('closing')}\b[\s.!]*|\s*,\s*{any_word('closing_apart')}\b[\s.!]*)+$",
     re.IGNORECASE,
 )
-_ENDS_OPEN = re.compile(rf"\b{any_word('open_end')}$")
+_ENDS_OPEN = re.compile(rf"(?<![.\w]){any_word('open_end')}$")
 
 
 @dataclass(frozen=True)

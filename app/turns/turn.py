@@ -17,6 +17,7 @@ from app.routing import IntentRequest, classify_intent
 from app.routing.tool_catalog import SEARCH_TOOLS, Selection
 from app.store.media import MediaFolder
 from app.store.traces import ModelCall
+from app.store.turn_state import Exchange, TurnState
 from app.store.turns import MAX_ATTEMPTS
 from app.tasks import end_tasks
 from app.text import Private
@@ -170,7 +171,7 @@ async def complete(turn: TurnContext, services: TurnServices, tools: list[dict[s
             tools,
             said=turn.said,
             person=turn.person,
-            earlier=turn.state.exchanges[-RECENT_EXCHANGES:],
+            earlier=_gone_on_with(turn.state),
             max_tokens=turn.tokens_left(tools),
             # all or none: an answer that leaves some out would be false
             facts=() if any(fact.outside for fact in turn.facts) else tuple(fact.text for fact in turn.facts),
@@ -184,6 +185,15 @@ async def complete(turn: TurnContext, services: TurnServices, tools: list[dict[s
             turn.shortened += 1
             turn.build_prompt()
             log.warning("the prompt is too long for the model", turn=turn.id)
+
+
+def _gone_on_with(state: TurnState) -> tuple[Exchange, ...]:
+    """Return the last exchanges; an empty one instead where a message quotes any but the newest."""
+    last = "".join(f"{one.said}\n{one.reply}" for one in state.exchanges[-1:])
+    wamids = [str(one.payload.get("quoted") or "") for one in state.members if one.kind != "edit"]
+    quoted = [state.quoted.get(wamid) for wamid in wamids if wamid]
+    is_older = any(one is None or one.text not in last for one in quoted)
+    return (Exchange("", "", 0.0),) if is_older else state.exchanges[-RECENT_EXCHANGES:]
 
 
 def read_answer(

@@ -193,6 +193,7 @@ ASKS_NOTHING = [
         ["poe na lista do churras carvao linguica e cerva", "add gelo tb"],
     ),  # of a list that was not understood
     ("en", ["my reminders", "show the list", "cancel number 1"]),
+    ("pt", ["40 vezes 3200 menos 5%", "e se for 45"]),
 ]
 
 

@@ -28,7 +28,8 @@ def test_a_habit_of_a_weekday_is_kept(ana) -> None:
     for habit in ("eu não como carne na sexta", "no trabajo el viernes", "I never drink on Friday"):
         remember(habit, context=ana)
         assert facts(ana)[0] == habit
-    assert remember("tengo dentista el viernes", context=ana)["error"]["code"] == "PASSES"
+    for passing in ("tengo dentista el viernes", "o Enzo tem prova sexta", "eu tava doente semana passada"):
+        assert remember(passing, context=ana)["error"]["code"] == "PASSES"
 
 
 def test_the_same_fact_is_kept_once(ana) -> None:

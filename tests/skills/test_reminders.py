@@ -130,6 +130,20 @@ def test_the_one_that_is_quoted_is_told_again_and_a_repeated_one_goes_on(chat: C
     assert len(chat.due("p7")) == 2  # the next of the repeated one, and this one more time
 
 
+def test_what_answers_an_older_message_changes_nothing_newer(chat: Chat) -> None:
+    chat.ask("p19", "coloca bolo na lista da festa")
+    party = chat.last_wamid("p19")
+    assert chat.ask("p19", "coloca tinta na lista da obra") == "✓ Na lista Obra: tinta"
+    chat.ask("p19", "me lembra amanhã às 9 de ligar pra Ana")
+    for said in ("comprei tudo", "adiciona vela", "cancela", "muda pra 10h", "desfaz"):
+        assert "✓" not in chat.ask("p19", said, quoted=party), said
+    assert "09:00: ligar pra Ana" in chat.ask("p19", "meus lembretes")
+    assert chat.ask("p19", "o que tem na lista da obra").endswith("1. tinta")
+    assert chat.ask("p19", "coloca pincel na lista da obra") == "✓ Na lista Obra: pincel"
+    chat.ask("p19", "apaga a lista da obra")
+    assert "✓" not in chat.ask("p19", "desfaz"), "it was asked since"
+
+
 def test_reminders_are_listed_changed_and_cancelled_by_number_and_words(chat: Chat) -> None:
     chat.ask("p8", "remind me to call Bob tomorrow at 9")
     chat.ask("p8", "remind me to buy milk tomorrow at 10")

@@ -83,7 +83,9 @@ def plan_after(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan
 
 
 def _is_of_other_list(planner: Planner, step: Step, earlier: Sequence[Exchange]) -> bool:
-    """Tell whether a change names a number alone ("cancel 3"), after a list of something else was shown."""
+    """Tell whether a change is of a number alone ("cancel 3") after a list of others, or by a quote."""
+    if [*earlier] == [_NOTHING]:  # an older message is quoted, which may name what is meant
+        return not planner.only_reads(step.tool) and "when" not in step.arguments
     shown = _last(earlier, lambda call: call.changed or bool(call.follow_up.numbers))
     if shown is None or step.phrase is None or planner.only_reads(step.tool):
         return False
@@ -346,8 +348,8 @@ def _recalculated(had: str, bare: str) -> str | None:
         return None
     if _PERCENT.fullmatch(bare):
         return _PERCENT.sub(lambda _: bare, had, count=1) if _PERCENT.search(had) else None
-    numbers = list(re.finditer(_NUMBER, had))
-    return f"{had[: numbers[-1].start()]}{bare}{had[numbers[-1].end() :]}" if numbers else None
+    last = re.search(rf"({_NUMBER})(\D*)$", had)
+    return f"{had[: last.start()]}{bare}{last[2]}" if last and not _PERCENT.match(last[0]) else None
 
 
 def _resolved(plan: Plan, planner: Planner, before: Exchange) -> Plan:

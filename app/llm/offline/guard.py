@@ -31,6 +31,7 @@ _OF_ANOTHER = re.compile(
 _STORES = "|".join(WORDS["stores"])
 _IN_A_PLACE = re.compile(  # "no tcc: …", "note 3 is wrong"
     r"\d{1,3}(?:\W*$|: | (?:is|was|should|says?|due|now|es|esta|debe\w*|dice|e|deve\w*|diz|ta)\b)|"
+    r"por (?:favor|gentileza)\b|"
     r"(?:a (?:la )?nota|a la tarea|(?:to )?the (?:note|\w+ task)|de que|called \w+ with|ou?tra co(?:is|s)a)\b"
     r"|(?:esto|eso|isto|isso|this|that)\b.*: |(?:llam|titul|cham)ad[oa] (?!(?:co[nm]|a|d[eoa]|para|pra)\b)|"
     r"(?:uma?|una?|an?) (?:\w+ )?lista?\b|(?:\w+ ){0,2}lista?\b.*:|(?:algo|something) (?:e[nm]|in|on|no)\b|"
@@ -48,6 +49,7 @@ _UNPLACED = re.compile(
 )
 _SEVERAL_TASKS = re.compile(
     r"^(?:(?:mas|mais|more)\b|(?:pra|para|for|by|ate)\b.{1,20}:|(?:to )?(?:the|my) (?:\w+ ){0,3}project\W*$)|"
+    r"\b(?:[an]o|al|en el|(?:in|to) the)(?: meu| mi)? (?:projeto|proyecto|project)\b|"
     r"[;\n]|^(\w+)\b.*, \1\b|, (?:\w{2,}[aei]r|call|buy|pay|send|go|clean|fix|renew|book|take)\b"
 )
 _TECHNICAL = re.compile(r"(?!.*(?:\s(?:y|e|and)|,)\s)(?:\S+\s+){0,6}\S*(?:\w_|[/@])\w\S*(?:\s+\S+)?")

@@ -130,7 +130,7 @@ class OfflineModel:
         results, rounds, late = _so_far(request.messages)
         if followups.picks_none(said, request.earlier):
             return _written(request, say(language, "All right, none of them."))
-        asks = bool(said.strip()) and small_talk(said) is None
+        asks = bool(said.strip()) and small_talk(said) is None and not (request.waits and is_undo(said))
         plan = self._plan(request, late, offers, person) if offers and asks else Plan()
         facts = answering_facts(request.facts, said) if asks else []
         refusal = ""

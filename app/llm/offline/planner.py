@@ -146,9 +146,10 @@ class Planner:
 
     def are_things(self, value: JSON) -> bool:
         """Tell whether a value is a list of things."""
-        items = map(str, value) if isinstance(value, list) else ()
-        bars = (self._is_moment, self.reader.names_day, is_file_name)
-        return all(guard.is_thing(one) and not any(is_no_thing(one) for is_no_thing in bars) for one in items)
+        items = [str(one) for one in value] if isinstance(value, list) else []
+        bars = (self.reader.is_moment, self.reader.names_day, is_file_name)
+        is_barred = any(bar(text) for bar in bars for one in items for text in (one, f"in {one}"))
+        return not is_barred and all(map(guard.is_thing, items))
 
     def renamed(self, step: Step, name: str) -> Step | None:
         """Return the step with its one text that names a thing replaced by `name`; None if it has none."""
@@ -435,9 +436,6 @@ class Planner:
             one.words and (not is_connective(re.sub(r"\d", "", one.rest)) or (was and one.when))
             for one in read
         )
-
-    def _is_moment(self, text: str) -> bool:
-        return self.reader.is_moment(text) or self.reader.is_moment(f"in {text}")
 
     def _is_whole(self, when: str) -> bool:
         bare = when.removeprefix("de ").removeprefix("of ").removeprefix("for ")

@@ -26,7 +26,9 @@ _BETWEEN_ITEMS = re.compile(  # but not within quotes, nor at the "and" of "a ca
 _OR = re.compile(r"\w (o|ou|or) (?!(?:algo|asi|something)\b)\w", re.IGNORECASE)
 _THE = "(?:el|l?[ao]s?|the)"
 _TELLS_WHICH = re.compile(  # "…, the one for", "milk, the skimmed"; but not "the milk, the bread"
-    rf", {_THE} (?:d[aeo]l?s?|one)\b|^(?!{_THE} )(?:(?!, {_THE} ).)*, {_THE} \S+(?: \S+)?$", re.IGNORECASE
+    r"\b(?:para|pra|pro|con|com|sabor) [^,;\n]+ [ye] |"  # "carne pra churrasco e sal": one thing or two
+    rf", {_THE} (?:d[aeo]l?s?|one)\b|^(?!{_THE} )(?:(?!, {_THE} ).)*, {_THE} \S+(?: \S+)?$",
+    re.IGNORECASE,
 )
 _FOR = re.compile(r"\b(?:for|para|pra|pro|with|con|com|sabor)\s", re.IGNORECASE)
 _COUNTED = re.compile(  # what begins like a thing of its own
@@ -162,13 +164,8 @@ def _kind(parameter: Parameter) -> Kind:
     return next((one for one in _BY_DESCRIPTION if described & WORDS[f"described_{one}"]), Kind.TEXT)
 
 
-_BY_TYPE = {
-    "integer": Kind.NUMBER,
-    "number": Kind.NUMBER,
-    "boolean": Kind.FLAG,
-    "array": Kind.LIST,
-    "object": Kind.OTHER,
-}
+_BY_TYPE = {"integer": Kind.NUMBER, "number": Kind.NUMBER, "boolean": Kind.FLAG}
+_BY_TYPE |= {"array": Kind.LIST, "object": Kind.OTHER}
 _BY_NAME = [Kind(name.removeprefix("named_")) for name in WORDS if name.startswith("named_")]
 _BY_DESCRIPTION = [Kind(name.removeprefix("described_")) for name in WORDS if name.startswith("described_")]
 
@@ -309,10 +306,7 @@ def _number(text: str, parameter: Parameter, language: str) -> JSON:
 
 
 def _with_point(number: str, thousands: str) -> str | None:
-    """Return a number with a point before its decimals; None for an address or a date.
-
-    `thousands`: marks that may stand before three digits as the only mark of a number.
-    """
+    """Return a number with a point before its decimals, or None; `thousands`: marks that may group digits."""
     marks = re.sub(r"[^.,]", "", number)
     if not marks:
         return number

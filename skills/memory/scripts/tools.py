@@ -34,12 +34,12 @@ _ORDER = re.compile(r"remember (?=i\b|i'?m\b)", re.IGNORECASE)  # "remember I'm 
 _PASSES = re.compile(
     r"\b(?:hoy|hoje|hj|amanha|ontem|ayer|today|tonight|tomorrow|tmrw|yesterday)\b|(?<!la )\bmanana\b"
     r"|\b(?:next|this|last|est[ea]|ess[ea]) (?:week|month|year|weekend|semana|mes|ano|finde|noche|noite)\b"
-    r"|\b(?:que (?:viene|vem)|proxim[oa] (?:semana|mes|ano))\b"
+    r"|\b(?:q(?:ue)? (?:viene|vem)|proxim[oa] (?:semana|mes|ano)|(?:semana|mes|ano) pass?ad[oa]|acab\w+ de)\b"
 )
 _WEEKDAY = re.compile(
     r"\b(?:lunes|martes|miercoles|jueves|viernes|sabado|domingo|(?:segunda|terca|quarta|quinta|sexta)-feira"
     r"|(?:e|na|nesta|nessa|esta) (?:segunda|terca|quarta|quinta|sexta)"
-    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b"
+    r"|(?:segunda|terca|quarta|quinta|sexta)(?=\W*$)|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b"
 )
 _LASTS = re.compile(
     r"\b(?:never|always|nunca|siempre|sempre|(?:no|nao|don.?t) (?:como|eat|bebo|drink|work|trabajo|trabalho)"
