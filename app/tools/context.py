@@ -26,7 +26,7 @@ class PersonStore(Protocol):
 
 
 class InThread:
-    """A part with `async` methods as a `def` tool has it in a thread of its own: the loop acts, it waits."""
+    """The face of a part for a `def` tool: `async` methods run on the loop while the tool's thread waits."""
 
     def __init__(self, part: object, seconds: float) -> None:
         self._part = part

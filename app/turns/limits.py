@@ -241,7 +241,7 @@ class Limits:
         owners = people.owners(conn, self._access.access_rules(self._realm))
         left = limits.period_ends(period, now) - now
         if not is_warning and what != "guest":
-            fact = lazy("used up for {n} more hours: {what}", n=ceil(left / 3600), what=_LABELS[what])
+            fact = lazy("used up for {n} h more: {what}", n=ceil(left / 3600), what=_LABELS[what])
             alerts.raise_alert(conn, f"{_ALERT}{what}", fact, now)
         told = []
         for owner in owners:
