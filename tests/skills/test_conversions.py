@@ -43,3 +43,8 @@ def test_what_cannot_be_converted_is_named() -> None:
 def test_money_at_a_given_rate() -> None:
     for quantity, rate, to, country, summary in table("conversions", "money_at_a_given_rate"):
         assert exchange(quantity, rate, to, context=context("es", country))["summary"] == summary
+
+
+def test_an_amount_of_several_numbers_is_none() -> None:
+    for quantity in ("2 1/2 yards", "2 and a half yards", "2-3 kg", "3 bags at 9800 and 4"):
+        assert exchange(quantity, "3500", context=context())["error"]["code"] == "NO_QUANTITY"

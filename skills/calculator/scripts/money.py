@@ -24,7 +24,7 @@ _CURRENCY = re.compile(
     r"\b(?:pesos?|reais|real|dolar(?:es)?|dollars?|euros?|soles|guaranies|bolivianos|quetzales|lempiras|colones"
     r"|yenes|yens?|francos|usd|mxn|ars|brl|clp|cop|pen|uyu|eur|gbp)\b|[$€£]"
 )
-
+_MORE = re.compile(r"[\d½¼¾]|\b(?:half|quarter|medi[ao]|mei[ao]|cuarto)\b")  # "2 1/2 yards"
 
 # What is shared, or added to a bill, is money too.
 _BILL = re.compile(r"\b(?:split|divvy|rach\w*|repart\w+|tip|propina|gorjeta|bill|cuenta|conta)\b")
@@ -76,4 +76,6 @@ def _amount(quantity, decimal, language):
     if found is None or len(quantity) > _LONGEST:
         raise Unreadable("NO_QUANTITY", quantity[:40].strip())
     around = f"{quantity[: found.start()]} {quantity[found.end() :]}"
+    if _MORE.search(without_accents(around)):
+        raise Unreadable("NO_QUANTITY", quantity[:40].strip())
     return clear_number(found[0], decimal, language), " ".join(around.split()).strip(" ?.,")

@@ -65,7 +65,8 @@ def plain(expression):
     """Return lower case without accents, question words or currency, with operator words as signs."""
     if len(expression) > MAX_LENGTH:
         raise Unreadable("TOO_LONG")
-    text = without_accents(expression.translate(SIGNS)).translate(SIGNS)
+    mixed = re.sub(r"(\d+) ?([½¼¾])", r"(\1+\2)", expression)
+    text = without_accents(mixed.translate(SIGNS)).translate(SIGNS)
     text = QUESTION.sub("", " ".join(text.split()))
     text = MONEY.sub(" ", _without_closing(text))
     text = counted(PERCENT.sub("%", " ".join(text.split())))
