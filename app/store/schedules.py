@@ -163,8 +163,8 @@ def _queue_turn(conn: Connection, due: Due, now: float) -> None:
     run: dict[str, Any] = {**where.columns, "kind": "scheduled"}
     payload = orjson.dumps({"details": details}).decode()
     written = {"direction": "in", "wamid": schedule.source, "text": schedule.text, "payload": payload}
-    unsaid = {"recalled": 1, "at": now}  # it is no part of what was said
-    message = insert(conn, "messages", or_skip=True, **run, **written, **unsaid)
+    # `recalled`, as if recall had indexed it: it is no part of what was said.
+    message = insert(conn, "messages", or_skip=True, **run, **written, recalled=1, at=now)
     if message:
         insert(conn, "inbox", message_id=message, **run, received_at=now, due_at=now)
 
