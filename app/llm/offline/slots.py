@@ -335,7 +335,7 @@ def _list(text: str, parameter: Parameter, reader: Reader) -> JSON:
 def _items(text: str, language: str) -> list[str]:
     found, start = [], 0
     for match in _BETWEEN_ITEMS.finditer(text):
-        is_and = match.group()[:1].isspace()
+        is_and = match.group()[:1].isspace() and match.group() != "\n"
         left, right = text[start : match.start()], _BETWEEN_ITEMS.split(text[match.end() :])[0] or ""
         is_one = _FOR.search(left) or (not re.search("[,;\n]", text) and _may_be_one(left, right, language))
         is_two = not left.strip() or len(words(left)) == len(words(right)) == 1 or _COUNTED.match(fold(right))
