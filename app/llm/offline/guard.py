@@ -53,6 +53,7 @@ _SEVERAL_TASKS = re.compile(
     r"[;\n]|^(\w+)\b.*, \1\b|, (?:\w{2,}[aei]r|call|buy|pay|send|go|clean|fix|renew|book|take)\b"
 )
 _TECHNICAL = re.compile(r"(?!.*(?:\s(?:y|e|and)|,)\s)(?:\S+\s+){0,6}\S*(?:\w_|[/@])\w\S*(?:\s+\S+)?")
+_AT_ANOTHER = re.compile(r"\b(?:y|e|and) (?:en|em|in|a las?|as|at) \d|^(?:el|dia|the) \d{1,2} (?!es\b|is\b)")
 _CLOCK_OFFSET = re.compile(r"\W*(?:utc|gmt)[+-]\d{1,2}(?::\d\d)?\W*")
 _SOMEBODY = re.compile(r"\W*(?:a|o|la|el) [A-ZÁÉÍÓÚÂÊÔÃÕÑ]")  # a name with an article: "a Carla"
 _LIKE_A_VERB = re.compile(r"^\w{3,}(?:ou|ieron|[ai]ram)\b|\w{2,}(?:[^e]ed|ou|[ai]e?ron|[ae]ram|ando|iendo)$")
@@ -145,11 +146,9 @@ def is_label(text: str, *, is_last: bool) -> bool:
 
 
 def is_place(text: str) -> bool:
-    if _CLOCK_OFFSET.fullmatch(fold(text)):
-        return True
     found = [word.text for word in spans(text)]
     inner = frozenset(found[1:-1]) & {"de", "del", "la", "las", "los", "el", "do", "da", "dos", "of"}
-    return (
+    return _CLOCK_OFFSET.fullmatch(fold(text)) is not None or (
         0 < len(found) <= _FEW
         and (ALL_STOP_WORDS - WORDS["place_articles"] - inner).isdisjoint(found)
         and WORDS["outside"].isdisjoint(found)
@@ -189,9 +188,9 @@ def tells_when(text: str) -> bool:
 def tells_more(text: str) -> bool:
     """Tell whether a text goes on from its time ("last friday"), has a second clause, or was: "hablé con"."""
     first, *rest = words(text) or [""]
-    if (rest and tells_deed(text)) or not WORDS["was_said"].isdisjoint([first, *rest[:3]]):
-        return True
-    return first in WORDS["past"] or not WORDS["second_clause"].isdisjoint(rest)
+    was = (rest and tells_deed(text)) or not WORDS["was_said"].isdisjoint([first, *rest[:3]])
+    is_led = _AT_ANOTHER.search(fold(text)) or first in WORDS["past"]
+    return bool(was or is_led) or not WORDS["second_clause"].isdisjoint(rest)
 
 
 def is_remark(text: str) -> bool:
