@@ -30,7 +30,7 @@ _OF_ANOTHER = re.compile(
 )
 _STORES = "|".join(WORDS["stores"])
 _IN_A_PLACE = re.compile(  # "no tcc: …", "note 3 is wrong"
-    r"\d{1,3}(?:\W*$|: | (?:is|was|should|says?|due|now|es|esta|debe\w*|dice|e|deve\w*|diz|ta)\b)|"
+    r"\d{1,3}(?:\W*$|: | (?:is|was|should|says?|due|now|also|es|esta|debe\w*|dice|e|deve\w*|diz|ta)\b)|"
     r"por (?:favor|gentileza)\b|"
     r"(?:a (?:la )?nota|a la tarea|(?:to )?the (?:note|\w+ task)|de que|called \w+ with|ou?tra co(?:is|s)a)\b"
     r"|(?:esto|eso|isto|isso|this|that)\b.*: |(?:llam|titul|cham)ad[oa] (?!(?:co[nm]|a|d[eoa]|para|pra)\b)|"
