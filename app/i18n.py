@@ -108,6 +108,11 @@ def program() -> str:
     return os.environ.get("RECADO_COMMAND", usual)
 
 
+def public_program() -> str:
+    """Return the command as strangers may read it, who learn no place on this machine."""
+    return "recado" if program().lstrip("'").startswith("/") else program()
+
+
 def detect_language(text: str, usual: str = "") -> Language | None:
     """Return the language of a message; None if it cannot be told ("ok", "2+2", a name, an emoji).
 

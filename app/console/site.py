@@ -28,7 +28,7 @@ from app.console.session import Session, Sessions
 from app.erasure import Erasure
 from app.errors import RecadoError
 from app.http.limits import bounded_receive
-from app.i18n import LANGUAGES, LazyText, lazy, program, said, say, say_plural
+from app.i18n import LANGUAGES, LazyText, lazy, public_program, said, say, say_plural
 from app.ops.finding import Finding
 from app.schedule.wording import local_text
 from app.settings import Settings
@@ -103,7 +103,7 @@ class Site:
         self._templates.globals.update(
             say=say,
             say_plural=say_plural,
-            program=program,
+            public_program=public_program,
             shown_name=shown_name,
             shown_address=shown_address,
             static=_addresses(),

@@ -4,7 +4,7 @@ import secrets
 
 from fastapi import HTTPException, Request, Response
 
-from app.i18n import program
+from app.i18n import public_program
 from app.security import is_local, same_token
 
 _COOKIE = "recado_simulator"
@@ -28,7 +28,7 @@ class SimulatorAccess:
     def require_key(self, request: Request) -> None:
         """Answer 401 to a browser that did not open the link."""
         if not self.has_key(request):
-            raise HTTPException(401, f"open the link that the start printed: {program()} simulator")
+            raise HTTPException(401, f"open the link that the start printed: {public_program()} simulator")
 
     def has_key(self, request: Request) -> bool:
         """Return True if the cookie that the link set is there."""

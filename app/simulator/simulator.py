@@ -17,7 +17,7 @@ from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Stre
 from app.channels.whatsapp.credentials import Credentials
 from app.channels.whatsapp.errors import THEN, TITLES, Then
 from app.http.limits import BodyReader
-from app.i18n import program
+from app.i18n import public_program
 from app.messages import JSON
 from app.people import SIMULATED_PEOPLE
 from app.settings import Settings
@@ -103,7 +103,8 @@ def page_router(graph: StandInGraph, access: SimulatorAccess) -> APIRouter:
         if access.has_key(request):
             return FileResponse(_STATIC / "page.html", media_type="text/html", headers=_HEADERS)
         locked = (_STATIC / "locked.html").read_text("utf-8")
-        return HTMLResponse(locked.replace("<code>recado", f"<code>{escape(program())}"), headers=_HEADERS)
+        shown = locked.replace("<code>recado", f"<code>{escape(public_program())}")
+        return HTMLResponse(shown, headers=_HEADERS)
 
     @router.get("/static/{name}")
     async def static(name: str) -> Response:
