@@ -68,7 +68,8 @@ def read_records(location: Location, question: Callable[[Connection], T], *, non
             return question(connection)
     except (engine.errors, OSError) as error:
         raise StoreError(
-            f"{shown(location)} cannot be read: {error}; {program()} doctor says more"
+            f"{shown(location)} cannot be read: {error}; {program()} doctor says more, and an older one is"
+            f" brought up to date by a start or {program()} db upgrade"
         ) from error
 
 

@@ -21,7 +21,7 @@ from app.cli.people import realm_of
 from app.cli.server import RunningServer, ask_or_write, find_server
 from app.console import setup as parts
 from app.doctor import examine
-from app.errors import RecadoError
+from app.errors import RecadoError, StoreError
 from app.i18n import lazy, said, say
 from app.ops.finding import line
 from app.settings import Settings
@@ -70,7 +70,10 @@ def _language(settings: Settings) -> str:
         return people.language(conn, owners[0]) if owners else ""
 
     machine = [os.environ.get(name, "")[:2] for name in ("LC_ALL", "LC_MESSAGES", "LANG")]
-    return read_records(settings.database, of_owner, none="") or next(filter(None, machine), "en")
+    with suppress(StoreError):  # a database that cannot be read is told of by the steps
+        if language := read_records(settings.database, of_owner, none=""):
+            return language
+    return next(filter(None, machine), "en")
 
 
 def _whatsapp(settings: Settings, language: str) -> Settings:
