@@ -13,8 +13,9 @@ from app.tools import ExecutionEngine
 from app.tools.context import CallTerms
 from app.turns.actions import AskModel, CallResult, Reply, Round, Route, RunTools, next_action
 from app.turns.contexts import ToolContexts
+from app.turns.routing import route_turn
 from app.turns.state import HISTORY_TURNS, TurnContext, TurnServices
-from app.turns.turn import complete, read_answer, route_turn
+from app.turns.turn import complete, read_answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from app.store.journal import UncertainCall
 from app.store.skill_data import Fact
 from app.store.tool_statistics import day_of
 from app.store.traces import ModelCall
-from app.store.turn_state import TurnState
+from app.store.turn_state import Exchange, TurnState
 from app.text import visible
 from app.tools.plain import dumps
 from app.turns.actions import Routed, Transcript, offered_tools, read_journal
@@ -273,3 +273,12 @@ class TurnContext:
         used = await store.tx(write)
         if used is not None:
             self.tokens_today = used
+
+
+def gone_on_with(state: TurnState) -> tuple[Exchange, ...]:
+    """Return the last exchanges; an empty one instead where a message quotes any but the newest."""
+    last = "".join(f"{one.said}\n{one.reply}" for one in state.exchanges[-1:])
+    wamids = [str(one.payload.get("quoted") or "") for one in state.members if one.kind != "edit"]
+    quoted = [state.quoted.get(wamid) for wamid in wamids if wamid]
+    is_older = any(one is None or one.text not in last for one in quoted)
+    return (Exchange("", "", 0.0),) if is_older else state.exchanges[-RECENT_EXCHANGES:]

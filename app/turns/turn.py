@@ -2,53 +2,33 @@
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict
+from collections.abc import Sequence
 
 import structlog
 
 from app.llm.errors import ModelError
-from app.llm.model import Model, ModelAnswer, ModelRequest, ToolCall
+from app.llm.model import ModelAnswer, ModelRequest, ToolCall
 from app.llm.reading import calls_in_text, without_marked_calls
-from app.llm.smalltalk import asks_nothing
-from app.messages import JSON, Channel
-from app.routing import IntentRequest, classify_intent
-from app.routing.tool_catalog import SEARCH_TOOLS, Selection
+from app.messages import JSON
 from app.store.media import MediaFolder
-from app.store.traces import ModelCall
-from app.store.turn_state import Exchange, TurnState
 from app.store.turns import MAX_ATTEMPTS
-from app.tasks import end_tasks
-from app.text import Private
 from app.tools import ExecutionEngine
 from app.tools.documents import Documents
-from app.tools.masking import mask_text
-from app.turns.actions import (
-    AskModel,
-    Reply,
-    Round,
-    Route,
-    Routed,
-    RunTools,
-    answer_row,
-    next_action,
-    unique_calls,
-)
+from app.turns.actions import AskModel, Reply, Round, Route, RunTools, answer_row, next_action, unique_calls
 from app.turns.answer_check import AnswerFault, find_fault
 from app.turns.approvals import Authorizer
 from app.turns.commands import command_answer
 from app.turns.contexts import ToolContexts
 from app.turns.finalizer import LONGEST_REPLY, TurnFinalizer, cut_short
-from app.turns.prompt import SAYS_NOTHING, SHORTER, traced_call
-from app.turns.state import RECENT_EXCHANGES, OverBudget, TurnContext, TurnServices, load_turn
+from app.turns.prompt import SAYS_NOTHING, SHORTER
+from app.turns.routing import route_turn
+from app.turns.state import OverBudget, TurnContext, TurnServices, gone_on_with, load_turn
 from app.turns.tool_calls import ToolCalls
+from app.turns.typing_indicator import TypingIndicator
 
 log = structlog.get_logger(__name__)
 
 CALLS_PER_ROUND = 16
-TYPING_SECONDS = 20.0  # WhatsApp takes the sign away after 25 s
-TYPING_LIMIT_SECONDS = 5.0  # of the request that shows it
 
 
 class TurnRunner:
@@ -171,7 +151,7 @@ async def complete(turn: TurnContext, services: TurnServices, tools: list[dict[s
             tools,
             said=turn.said,
             person=turn.person,
-            earlier=_gone_on_with(turn.state),
+            earlier=gone_on_with(turn.state),
             max_tokens=turn.tokens_left(tools),
             # all or none: an answer that leaves some out would be false
             facts=() if any(fact.outside for fact in turn.facts) else tuple(fact.text for fact in turn.facts),
@@ -187,15 +167,6 @@ async def complete(turn: TurnContext, services: TurnServices, tools: list[dict[s
             log.warning("the prompt is too long for the model", turn=turn.id)
 
 
-def _gone_on_with(state: TurnState) -> tuple[Exchange, ...]:
-    """Return the last exchanges; an empty one instead where a message quotes any but the newest."""
-    last = "".join(f"{one.said}\n{one.reply}" for one in state.exchanges[-1:])
-    wamids = [str(one.payload.get("quoted") or "") for one in state.members if one.kind != "edit"]
-    quoted = [state.quoted.get(wamid) for wamid in wamids if wamid]
-    is_older = any(one is None or one.text not in last for one in quoted)
-    return (Exchange("", "", 0.0),) if is_older else state.exchanges[-RECENT_EXCHANGES:]
-
-
 def read_answer(
     turn: TurnContext, answer: ModelAnswer, offered: Sequence[str]
 ) -> tuple[str, tuple[ToolCall, ...]]:
@@ -207,88 +178,3 @@ def read_answer(
         text = cut_short(text, turn.person.language) if text and answer.cut else text
     taken = [call.id for one in turn.transcript.rounds for call in one.calls]
     return text, unique_calls(calls[:CALLS_PER_ROUND], taken)
-
-
-async def route_turn(turn: TurnContext, model: Model) -> tuple[Routed, JSON, ModelCall | None]:
-    """Classify the intent and choose the tools; return them, the journal's payload and the trace."""
-    started = time.monotonic()
-    tools, catalog = turn.tools, turn.tools.catalog
-    request = IntentRequest(
-        said=turn.said,
-        person=turn.person,
-        categories=() if turn.in_group else tools.categories(turn.person),
-        earlier=turn.state.exchanges[-RECENT_EXCHANGES:],
-        asked=any(
-            one.reply.rstrip().endswith("?") and not asks_nothing(one.said)  # not "how can I help?"
-            for one in turn.state.exchanges[-1:]
-        ),
-        sticky=turn.state.sticky_categories,
-        timeout=turn.settings.classifier_timeout,
-    )
-    classified = await classify_intent(model, request, tools.index, tools.skill_index)
-    if classified.problem:
-        problem = Private(mask_text(classified.problem))
-        log.warning("classifier failed", turn=turn.id, person=turn.person.id, problem=problem)
-    intent, choice = classified.intent, Selection()
-    if not turn.in_group:
-        choice = tools.choose(
-            intent,
-            turn.said,
-            turn.person,
-            sticky=turn.state.sticky_tools,
-            active=turn.state.active_skills,
-            always=(SEARCH_TOOLS,),
-            limit=turn.settings.max_tools_per_call,
-        )
-    row: JSON = {
-        "categories": intent.categories,
-        "tools": choice.tools,
-        "skills": choice.skills,
-        "shown": choice.shown,
-        "phrases": intent.phrases,
-        "source": intent.source,
-        "reasons": list(map(asdict, choice.reasons)),
-        "catalog": tools.catalog.version,
-    }
-    call = None
-    if classified.answer is not None:
-        seconds = time.monotonic() - started
-        call = traced_call("route", classified.prompt, classified.answer, seconds, catalog.hash)
-    return Routed(intent.categories, choice.tools, choice.skills, choice.shown), row, call
-
-
-class TypingIndicator:
-    """Shows that an answer is being written: owns the tasks of that sign."""
-
-    def __init__(self) -> None:
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    @contextmanager
-    def shown(self, channel: Channel, message_id: str) -> Iterator[None]:
-        """Mark the message read and show the sign until the block ends; a quick turn does not cut it off."""
-        ended = asyncio.Event()
-        if message_id:
-            task = asyncio.create_task(_show(channel, message_id, ended))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-        try:
-            yield
-        finally:
-            ended.set()
-
-    async def close(self) -> None:
-        await end_tasks(*self._tasks)
-
-
-async def _show(channel: Channel, message_id: str, ended: asyncio.Event) -> None:
-    while not ended.is_set():
-        try:
-            async with asyncio.timeout(TYPING_LIMIT_SECONDS):
-                await channel.typing(message_id)
-        except TimeoutError:
-            log.debug("typing was not shown in time")
-        try:
-            async with asyncio.timeout(TYPING_SECONDS):
-                await ended.wait()
-        except TimeoutError:
-            continue
