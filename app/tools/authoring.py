@@ -222,7 +222,7 @@ def holds_more(text: str, wanted: str, nouns: Collection[str] = ()) -> bool:
     is_number = bool(numbers) and (numbers == named or not numbers.issubset(words(text)))
     is_whole = is_number or (bool(named) and named <= _LAST)
     parts = [set(_telling(part, ())) for part in re.split(r"[;,]\s+|\s(?:y|e|and)\s", text)]
-    return len(parts) > 1 and not is_whole and not all(map(named.intersection, filter(None, parts)))
+    return len(parts) > 1 and not is_whole and any(2 * len(part & named) < len(part) for part in parts)
 
 
 def means_all(wanted: str, nouns: Collection[str] = ()) -> bool:

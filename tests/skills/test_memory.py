@@ -72,6 +72,7 @@ def test_what_is_forgotten_is_gone_and_the_numbers_stay(ana) -> None:
         ("a ana é vizinha da bia", "a bia"),
         ("a Sofia é canhota e o Jorge é diabético", "a Sofia é canhota"),
         ("mi hermana trabaja en el banco de Lima", "Lima"),
+        ("my son is called David and his birthday is 12 March", "David's birthday"),
         ("minha neta Bia calça 34 e veste 12", "a Bia veste 12"),
     ],
 )
