@@ -23,7 +23,7 @@ _TAKES_BACK = re.compile(
     r"|\W(?:no?|nao|not|don ?['’]?t|no se|nao sei|i think)\W*$"
 )
 _OF_ANOTHER = re.compile(
-    r"\b(?:y|e|and) (?:(?:\w+ )?(?:vive|mora|lives) (?:en|em|in)|ou?tra (?:\w+[aei]r|l?a d[ae])"
+    r"^mim\b|\b(?:y|e|and) (?:(?:\w+ )?(?:vive|mora|lives) (?:en|em|in)|ou?tra (?:\w+[aei]r|l?a d[ae])"
     r"|(?:an?|u[mn]a?|ou?tra|another) (?:tarefa|tarea|task|reminder)|another (?:one|to)\b"
     r"|(?:(?:en|on|el|la|the|n?[ao]) )*(?:ou?tr[oa]|next|one after)(?: (?:tam\w+|tbm?|too|also)|\W*$))"
     r"|\w (?:viu|entonces|then|ok|(?<!de )(?<!a )(?<!la )(?<!na )(?<!da )(?<!su )(?<!segunda )mano)\W*$"
