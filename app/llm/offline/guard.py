@@ -45,6 +45,7 @@ _SEVERAL = re.compile(
 )
 _UNPLACED = re.compile(
     r"[!?:;…()]| - |\d{5,}|% \w+ \d|\.\.|\w(?<!half) a (?:(?:l[ao]s|mis?)\b|\w+$)"  # "pala a herramientas"
+    r"|^a (?:\w+[aeo]s|\w+(?= \d)) \w"  # "a materiales 2 rollos"
     r"|(?:one|un[ao]?|uma?) (?:about|sobre|for|para|pra|pro|that|que|with|con|com)\b"
 )
 _SEVERAL_TASKS = re.compile(
