@@ -194,7 +194,9 @@ def take(
             continue
         if row["state"] == "unknown" and row["resends"]:
             update(conn, "outbox", "id = ?", row["id"], due_at=None, sending_at=None)
-            text = lazy("a message was sent twice without an answer: whether it arrived is not known")
+            text = lazy(
+                "message {id} was sent twice without an answer: whether it arrived is not known", id=row["id"]
+            )
             alerts.raise_alert(conn, "undelivered:unknown", text, now)
             continue
         is_template = outgoing(row["payload"]).template is not None  # which needs no window
