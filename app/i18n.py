@@ -69,7 +69,7 @@ def joined(texts: Iterable[str]) -> str:
 
 
 def change_values(text: str, change: Callable[[str], str]) -> str:
-    """Return a lazy sentence with other values, any other text changed as a whole."""
+    """Return a lazy sentence with `change` applied to its values; apply it to any other text as a whole."""
     if not isinstance(text, LazyText):
         return change(text)
     values = {
@@ -109,7 +109,7 @@ def program() -> str:
 
 
 def public_program() -> str:
-    """Return the command as strangers may read it, who learn no place on this machine."""
+    """Return the command without its path, for pages that strangers may read."""
     return "recado" if program().lstrip("'").startswith("/") else program()
 
 

@@ -243,7 +243,7 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The channel said no, so nothing was sent, but where `may_have_arrived`: a server's own fault (5xx).
+    """The channel said no, and nothing was sent; after a fault of the server (5xx) it `may_have_arrived`.
 
     `then` says what to do: "retry" (after `retry_after` seconds, or our own back-off),
     "hold" (the operator must mend something), "template" (the 24-hour window is closed), "give_up".

@@ -127,6 +127,7 @@ class Sender:
                 return NextSend(), []
             handovers.settle(conn, person, now)
             sendable = self._limits.sendable(conn, person, now)
+            # Read in here: the wait for this transaction may have been the standstill.
             statuses_by = now + self._reconcile - self._store.writing_seconds
             next_send = outbox.take(conn, person, now, sendable, self._store.engine.worker, statuses_by)
             row = next_send.row

@@ -80,7 +80,7 @@ def check_alerts(settings: Settings) -> Iterator[Finding]:
 
 
 def _alert_words(alert: Alert) -> tuple[str, str]:
-    """Return an alert's fact and its cure; the text of a failed send has one."""
+    """Return what an alert says and its cure, which the text of a failed send brings along."""
     known = _CURES.get(alert.code.rpartition(":")[2], "")
     if isinstance(alert.text, LazyText) and "cure" in alert.text.values:
         values = alert.text.values

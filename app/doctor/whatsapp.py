@@ -157,7 +157,7 @@ class Account:
         return list(answer.rows())
 
     def _get(self, path: str, token: str, **parameters: str) -> Answer:
-        """Ask the Graph API, whatever it does; a redirect is not followed: the token goes nowhere else."""
+        """Ask the Graph API; no fault raises. Redirects are not followed: the token goes nowhere else."""
         headers = {"Authorization": f"Bearer {token}"}
         url, seconds = f"{self._url}/{path}", ANSWER_SECONDS
         try:

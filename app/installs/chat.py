@@ -99,7 +99,7 @@ def build_installs(
 
 
 def _in_words(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
-    """Raise `Refused`, in words for the person, in place of another error; the context comes last."""
+    """Turn errors of a method into `Refused` with words for the person; its last argument is the context."""
 
     @wraps(method)
     async def call(*args: P.args, **kwargs: P.kwargs) -> T:

@@ -98,7 +98,7 @@ class Directory:
         return [*listed[: limit - len(also)], *also]
 
     async def nearest_topics(self, said: str, language: str) -> list[str]:
-        """Return what there are servers for: what is spelled like the said, then what there are most for."""
+        """Return topics that have servers: first those spelled like a word of `said`, then the largest."""
         topics = _topics()
         counts = await asyncio.to_thread(self._mirror.counts, [topic.names["en"] for topic in topics])
         asked = [stem(word) for word in search_words(said[:WORDS_CHARACTERS])]

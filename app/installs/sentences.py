@@ -23,7 +23,7 @@ LONGEST_NAME = 100
 
 
 def refusal(language: str, error: RecadoError) -> ToolResult:
-    """Make a failed result of why something was not done; what programs said is outside text."""
+    """Return the failed result for an error; its detail may quote programs, so it is outside text."""
     if isinstance(error, FetchError):
         hint = say(language, "If you have another address, send it to me.")
         return ToolResult.failure(fetch_code(error), _not_fetched(language, error), hint)

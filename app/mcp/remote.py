@@ -67,7 +67,7 @@ class _LimitedBody(httpx2.AsyncByteStream):
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """Limits what is read, makes JSON-RPC errors of faults; if `is_guarded` only for public addresses."""
+    """Limits what is read and turns faults into JSON-RPC errors; `is_guarded`: public addresses only."""
 
     def __init__(
         self, inner: httpx2.AsyncBaseTransport, *, is_guarded: bool, resolve: Resolve = system_resolve

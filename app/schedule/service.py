@@ -350,7 +350,7 @@ def _refused(
 def _new(
     kind: Kind, conversation: str, person: Person, text: str, when: When, context: ToolContext
 ) -> Schedule:
-    """Return what a call sets; its id reveals nothing of the call's key."""
+    """Return the schedule that a call makes; its id is a hash, which reveals nothing of the call's key."""
     return Schedule(
         id=f"rem_{blake2b(context.idempotency_key.encode(), digest_size=12).hexdigest()}",
         person_id=person.id,
@@ -469,7 +469,7 @@ def _marked(result: ToolResult, shown: Sequence[Schedule]) -> ToolResult:
 def _not_one(
     person: Person, wanted: str, found: Sequence[Schedule], others: Sequence[Schedule]
 ) -> ToolResult:
-    """Return why not one is meant, with those that may be: of none `found` the `others`."""
+    """Refuse words that name no single reminder, and list those `found`, or all `others` if none was."""
     if not found and not others:
         return refusal(person.language, "NO_REMINDERS" if wanted else "NOTHING_TOLD")
     code, shown = ("AMBIGUOUS", found) if found else ("REMINDER_NOT_FOUND", others)

@@ -93,7 +93,7 @@ def digest(files: Files) -> str:
 
 
 def write_tree(files: Files, folder: Path) -> None:
-    """Make the folder with just these files, read-only, whole or not at all. Raises TreeError for another."""
+    """Make a read-only folder with these files, whole or not at all. Raises TreeError if it holds others."""
     if folder.exists():
         check_tree(folder, digest(files))
         return

@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import orjson
 
@@ -101,10 +101,18 @@ def _ask(conn: Connection, turn: str, conversation: Conversation, question: Ques
     source = f"approval:{question.id}"
     outbox.put_reply(conn, conversation, source, question.draft, now, turn=turn, origin="question")
     last = scalar(conn, "SELECT id FROM outbox WHERE source = ? ORDER BY part DESC LIMIT 1", source)
-    asked = {name: getattr(question, name) for name in _STORED} | conversation.columns
-    choices, due = orjson.dumps(question.choices).decode(), now + ANSWER_SECONDS
-    waits: dict[str, Any] = {"state": "open", "outbox_id": last, "created_at": now, "due_at": due}
-    insert(conn, "approvals", **asked, turn_id=turn, choices=choices, **waits)
+    insert(
+        conn,
+        "approvals",
+        **{name: getattr(question, name) for name in _STORED},
+        **conversation.columns,
+        turn_id=turn,
+        choices=orjson.dumps(question.choices).decode(),
+        state="open",
+        outbox_id=last,
+        created_at=now,
+        due_at=now + ANSWER_SECONDS,
+    )
 
 
 def of_turn(conn: Connection, turn: str) -> tuple[Approval, ...]:

@@ -115,7 +115,7 @@ def new_id(prefix: str) -> str:
 
 
 def insert(conn: Connection, table: str, *, or_skip: bool = False, **values: object) -> int:
-    """Insert a row; return its number (1 if its first column is none), 0 if `or_skip` and its key exists."""
+    """Insert a row. Return its first column (1 if that is no number), 0 if `or_skip` and the key exists."""
     sql = f"INSERT INTO {table} ({', '.join(values)}) VALUES ({placeholders(values)})"
     sql += " ON CONFLICT DO NOTHING" * or_skip + " RETURNING *"
     row = conn.execute(sql, tuple(values.values())).fetchone()

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Literal
 
 import orjson
 
 from app.messages import JSON
-from app.store.database import Connection, delete, insert, new_id, update
+from app.store.database import Connection, delete, insert, new_id
 from app.store.people import by_id
 
 EventName = Literal["message.received", "message.replied", "conversation.handed_over", "limit.reached"]
@@ -42,9 +42,16 @@ def emit(conn: Connection, event: EventName, person: str | None, data: dict[str,
     who: dict[str, JSON] = {} if person is None else {"person": person, "names": by_id(conn, person).names}
     at = datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds")
     body = orjson.dumps({"type": event, "timestamp": at, "data": {**who, **data}}).decode()
-    waits: dict[str, Any] = {"body": body, "person_id": person, "due_at": now}
     for row in found:
-        insert(conn, "webhook_deliveries", id=new_id("msg"), url=row["url"], **waits)
+        insert(
+            conn,
+            "webhook_deliveries",
+            id=new_id("msg"),
+            url=row["url"],
+            body=body,
+            person_id=person,
+            due_at=now,
+        )
 
 
 def due(conn: Connection, url: str, now: float, most: int) -> list[Delivery]:
@@ -62,5 +69,5 @@ def delivered(conn: Connection, delivery: Delivery) -> None:
 
 def postpone(conn: Connection, delivery: Delivery, due_at: float) -> None:
     """Count an attempt that failed; the next is at `due_at`."""
-    counted = {"attempts": delivery.attempts + 1, "due_at": due_at}
-    update(conn, "webhook_deliveries", "seq = ?", delivery.seq, **counted)
+    sql = "UPDATE webhook_deliveries SET attempts = attempts + 1, due_at = ? WHERE seq = ?"
+    conn.execute(sql, (due_at, delivery.seq))

@@ -7,7 +7,7 @@ from app.store.database import Connection, scalar
 
 HOURS = 24
 HOUR_SECONDS = 3600.0
-_HOUR = "CAST({} AS BIGINT) / 3600"
+_HOUR = "CAST({} * 1000 AS BIGINT) / 3600000"  # of milliseconds: PostgreSQL rounds where SQLite cuts
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,17 @@ def take_echo(
     if exists(conn, "SELECT 1 FROM outbox WHERE id = ?", echo.outbox_id):
         delivery.mark_sent(conn, echo.outbox_id, echo.id, now)
         return where
-    kept = {"kind": echo.kind, "text": echo.text, "until": until, "at": now}
-    insert(conn, "echoes", or_skip=True, wamid=echo.id, **where.columns, **kept)
+    insert(
+        conn,
+        "echoes",
+        or_skip=True,
+        wamid=echo.id,
+        **where.columns,
+        kind=echo.kind,
+        text=echo.text,
+        until=until,
+        at=now,
+    )
     return where
 
 
@@ -51,8 +60,16 @@ def settle(conn: Connection, person: str, now: float) -> None:
                 begin(conn, where, echo["until"], now)
             turn, said = new_id("turn"), echo["text"] or f"[{echo['kind']}]"
             turns.answered_by_business(conn, where, turn, said, now, takes_what_waits=is_silent)
-            sent = {name: echo[name] for name in ("wamid", "kind", "text")} | {"direction": "out", "at": now}
-            insert(conn, "messages", or_skip=True, **where.columns, **sent, turn_id=turn)
+            insert(
+                conn,
+                "messages",
+                or_skip=True,
+                **where.columns,
+                **{name: echo[name] for name in ("wamid", "kind", "text")},
+                direction="out",
+                turn_id=turn,
+                at=now,
+            )
 
 
 def answer(conn: Connection, where: Conversation, turn: str, draft: Draft, until: float, now: float) -> None:

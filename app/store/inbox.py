@@ -263,10 +263,17 @@ class _Intake:
             "details": message.details,
             "attachment": message.attachment,
         }
-        told = {"direction": "in", "wamid": message.id, "kind": message.kind, "text": message.text}
-        written = orjson.dumps(payload, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
         row = insert(
-            self.conn, "messages", or_skip=True, **where.columns, **told, payload=written, at=self.now
+            self.conn,
+            "messages",
+            or_skip=True,
+            **where.columns,
+            direction="in",
+            wamid=message.id,
+            kind=message.kind,
+            text=message.text,
+            payload=orjson.dumps(payload, default=str, option=orjson.OPT_NON_STR_KEYS).decode(),
+            at=self.now,
         )  # else it is older than the dedupe keys we keep, but its text is still here
         return row or int(scalar(self.conn, "SELECT id FROM messages WHERE wamid = ?", message.id))
 

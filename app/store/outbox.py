@@ -8,7 +8,7 @@ What WhatsApp says of it afterwards stands in `delivery`.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import orjson
 from pydantic import TypeAdapter
@@ -88,15 +88,32 @@ def put_reply(
     state = state_of_new(conn, conversation.id, origin, now)
     if not state or exists(conn, "SELECT 1 FROM outbox WHERE source = ?", source):
         return False
-    whose = conversation.columns
-    queued: dict[str, Any] = {"source": source, "origin": origin, "state": state}
     for part, message in enumerate(draft.parts):
-        text, payload = ownership.without_link(message.text), orjson.dumps(message).decode()
-        said: dict[str, Any] = {"direction": "out", "kind": _kind(message), "text": text, "turn_id": turn}
-        row = insert(conn, "messages", **whose, **said, at=now)
-        media = message.file.path if message.file else ""
-        sent: dict[str, Any] = {"part": part, "message_id": row, "payload": payload, "media": media}
-        insert(conn, "outbox", id=new_id("out"), **whose, **queued, **sent, due_at=now, created_at=now)
+        message_id = insert(
+            conn,
+            "messages",
+            **conversation.columns,
+            direction="out",
+            kind=_kind(message),
+            text=ownership.without_link(message.text),
+            turn_id=turn,
+            at=now,
+        )
+        insert(
+            conn,
+            "outbox",
+            id=new_id("out"),
+            source=source,
+            origin=origin,
+            part=part,
+            **conversation.columns,
+            message_id=message_id,
+            payload=orjson.dumps(message).decode(),
+            media=message.file.path if message.file else "",
+            state=state,
+            due_at=now,
+            created_at=now,
+        )
     return bool(draft.parts)
 
 

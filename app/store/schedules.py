@@ -6,7 +6,7 @@ does too, and may end without a word.
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import orjson
 
@@ -138,10 +138,19 @@ def fire(conn: Connection, firing: Firing, now: float) -> bool:
         return False  # it waits, still due, until its run before has ended
     may_talk = f"EXISTS (SELECT 1 FROM people WHERE id = person_id AND {MAY_TALK})"
     is_it = f"id = ? AND due_at = ? AND resends = ? AND {_WAITS} AND {may_talk}"
-    told = {"told_due": schedule.due_at, "told_at": now, "told_as": schedule.source, "changed_at": now}
-    due = schedule.due_at if firing.next_due is None else firing.next_due
-    anew = {"due_at": due, "active": int(firing.next_due is not None), "put_off_until": None}
-    moved = update(conn, "schedules", is_it, schedule.id, schedule.due_at, schedule.resends, **told, **anew)
+    moved = update(
+        conn,
+        "schedules",
+        is_it,
+        *(schedule.id, schedule.due_at, schedule.resends),
+        due_at=schedule.due_at if firing.next_due is None else firing.next_due,
+        active=int(firing.next_due is not None),
+        told_due=schedule.due_at,
+        told_at=now,
+        told_as=schedule.source,
+        changed_at=now,
+        put_off_until=None,
+    )
     if not moved:
         return False
     if runs:
@@ -160,13 +169,23 @@ def _queue_turn(conn: Connection, due: Due, now: float) -> None:
         "late": round(max(now - schedule.next_at, 0)),  # quiet hours make none late
         "taint": schedule.taint.splitlines(),
     }
-    run: dict[str, Any] = {**where.columns, "kind": "scheduled"}
-    payload = orjson.dumps({"details": details}).decode()
-    written = {"direction": "in", "wamid": schedule.source, "text": schedule.text, "payload": payload}
-    # `recalled`, as if recall had indexed it: it is no part of what was said.
-    message = insert(conn, "messages", or_skip=True, **run, **written, recalled=1, at=now)
+    message = insert(
+        conn,
+        "messages",
+        or_skip=True,
+        **where.columns,
+        direction="in",
+        wamid=schedule.source,
+        kind="scheduled",
+        text=schedule.text,
+        payload=orjson.dumps({"details": details}).decode(),
+        recalled=1,  # as if it were indexed: recall looks in what was said
+        at=now,
+    )
     if message:
-        insert(conn, "inbox", message_id=message, **run, received_at=now, due_at=now)
+        insert(
+            conn, "inbox", message_id=message, **where.columns, kind="scheduled", received_at=now, due_at=now
+        )
 
 
 def _is_running(conn: Connection, schedule: str) -> bool:

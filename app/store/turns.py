@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import dropwhile
-from typing import Any, Literal
+from typing import Literal
 
 import orjson
 
@@ -141,8 +141,16 @@ def _burst(rows: Sequence[Row], now: float) -> list[Row] | Pause:
 
 def _open_turn(conn: Connection, conversation: str, turn: str, rows: Sequence[Row], now: float) -> None:
     seqs, person = [row["seq"] for row in rows], rows[0]["person_id"]
-    begun: dict[str, Any] = {"state": "queued", "created_at": now, "due_at": now}
-    insert(conn, "turns", id=turn, person_id=person, conversation_id=conversation, **begun)
+    insert(
+        conn,
+        "turns",
+        id=turn,
+        person_id=person,
+        conversation_id=conversation,
+        state="queued",
+        created_at=now,
+        due_at=now,
+    )
     members, unclaimed = f"seq IN ({placeholders(seqs)})", f"{UNCLAIMED} AND person_id = ?"
     claimed = update(conn, "inbox", f"{members} AND {unclaimed}", *seqs, person, turn_id=turn)
     if claimed != len(seqs):
@@ -170,7 +178,7 @@ def stop(conn: Connection, conversation: str, turn: str, now: float) -> Ready | 
 
 
 async def is_stopped(store: Database, conversation: str, turn: str) -> bool:
-    """Tell whether a /stop came in, a person of the business answers instead, or the person was erased."""
+    """Tell whether a turn is to stop: /stop came, the business answers itself, or the person was erased."""
     row = await store.one(
         f"SELECT 1 FROM inbox WHERE conversation_id = ? AND kind = 'stop' AND {UNCLAIMED}"
         " UNION ALL SELECT 1 FROM turns WHERE id = ? AND state = 'done' AND error = ?"
@@ -232,8 +240,17 @@ def answered_by_business(
 
     It answers what waits, unless the conversation was given back to the assistant since.
     """
-    over: dict[str, Any] = {"state": "done", "outcome": "business", "created_at": now, "done_at": now}
-    insert(conn, "turns", id=turn, **conversation.columns, **over, reply=said)
+    insert(
+        conn,
+        "turns",
+        id=turn,
+        **conversation.columns,
+        state="done",
+        outcome="business",
+        reply=said,
+        created_at=now,
+        done_at=now,
+    )
     if takes_what_waits:
         waiting = f"conversation_id = ? AND {UNCLAIMED} AND inbox.kind <> 'scheduled'"
         answered = (

@@ -80,7 +80,7 @@ def takes_back(text: str) -> bool:
 
 
 def forbids(fit: Fit, text: str, kept: Sequence[str], language: str) -> bool:
-    """Tell whether an order is none: it asks, denies or doubts; text that is `kept` may deny."""
+    """Tell whether a text only looks like an order: it asks, denies or doubts; what is `kept` may deny."""
     if asks(text):
         return True
     for slot in fit.slots:
@@ -187,7 +187,7 @@ def tells_when(text: str) -> bool:
 
 
 def tells_more(text: str) -> bool:
-    """Tell whether a text goes on from its time ("last friday"), has a second clause, or was: "hablé con"."""
+    """Tell whether a text is of the past ("hablé con"), has a second clause, or is the rest of a time."""
     first, *rest = words(text) or [""]
     was = (rest and tells_deed(text)) or not WORDS["was_said"].isdisjoint([first, *rest[:3]])
     is_led = _AT_ANOTHER.search(fold(text)) or first in WORDS["past"]

@@ -1,4 +1,4 @@
-"""What people write in a chat as signs and numbers that can be calculated."""
+"""Reads what people write in a chat as signs and numbers that can be calculated."""
 
 import re
 from dataclasses import dataclass

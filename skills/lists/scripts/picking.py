@@ -49,7 +49,7 @@ class Picked:
         return "\n".join(lines)
 
     def _parts(self, wanted):
-        """Return the things that "X and Y" names, if there is each of them by its whole name; [] else."""
+        """Return X and Y of "X and Y" if each is the whole name of a thing on a list, else []."""
         if self._is_clear(wanted, self._found_in(wanted)):
             return [wanted]
         joints = list(_AND.finditer(wanted))

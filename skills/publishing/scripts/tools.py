@@ -1,4 +1,4 @@
-"""What an owner gives the assistant to answer customers with."""
+"""Tools by which an owner publishes what customers are told."""
 
 from app.tools.authoring import Sentences, cut, read_said
 
