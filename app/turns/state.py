@@ -275,10 +275,11 @@ class TurnContext:
             self.tokens_today = used
 
 
-def gone_on_with(state: TurnState) -> tuple[Exchange, ...]:
-    """Return the last exchanges; an empty one instead where a message quotes any but the newest."""
+def earlier_exchanges(state: TurnState) -> tuple[Exchange, ...]:
+    """Return the exchanges that a message may go on from: none where it quotes an older one."""
     last = "".join(f"{one.said}\n{one.reply}" for one in state.exchanges[-1:])
     wamids = [str(one.payload.get("quoted") or "") for one in state.members if one.kind != "edit"]
     quoted = [state.quoted.get(wamid) for wamid in wamids if wamid]
     is_older = any(one is None or one.text not in last for one in quoted)
-    return (Exchange("", "", 0.0),) if is_older else state.exchanges[-RECENT_EXCHANGES:]
+    nothing = (Exchange("", "", 0.0),)  # () would mean that nothing was said before
+    return nothing if is_older else state.exchanges[-RECENT_EXCHANGES:]

@@ -22,7 +22,7 @@ from app.turns.contexts import ToolContexts
 from app.turns.finalizer import LONGEST_REPLY, TurnFinalizer, cut_short
 from app.turns.prompt import SAYS_NOTHING, SHORTER
 from app.turns.routing import route_turn
-from app.turns.state import OverBudget, TurnContext, TurnServices, gone_on_with, load_turn
+from app.turns.state import OverBudget, TurnContext, TurnServices, earlier_exchanges, load_turn
 from app.turns.tool_calls import ToolCalls
 from app.turns.typing_indicator import TypingIndicator
 
@@ -151,7 +151,7 @@ async def complete(turn: TurnContext, services: TurnServices, tools: list[dict[s
             tools,
             said=turn.said,
             person=turn.person,
-            earlier=gone_on_with(turn.state),
+            earlier=earlier_exchanges(turn.state),
             max_tokens=turn.tokens_left(tools),
             # all or none: an answer that leaves some out would be false
             facts=() if any(fact.outside for fact in turn.facts) else tuple(fact.text for fact in turn.facts),
