@@ -4,7 +4,6 @@ import pty
 import re
 import select
 import signal
-import socket
 import sqlite3
 import stat
 import subprocess
@@ -20,7 +19,7 @@ from typer.testing import CliRunner, Result
 from app.cli import app
 from tests.doctor.house import kept_environment
 from tests.forks import SERVE, ForkedServer, run_recado, start_at_terminal
-from tests.world import wait_for
+from tests.world import free_port, wait_for
 
 ROOT = Path(__file__).resolve().parents[1]
 SECONDS = 60
@@ -78,12 +77,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     yield house
     process.send_signal(signal.SIGTERM)
     assert process.wait(15) == 0
-
-
-def free_port() -> int:
-    with socket.socket() as trial:
-        trial.bind(("127.0.0.1", 0))
-        return int(trial.getsockname()[1])
 
 
 def test_the_command_is_named_without_loading_what_its_commands_need() -> None:

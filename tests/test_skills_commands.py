@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.test_authoring import lamps
-from tests.test_cli import House, free_port
+from tests.test_cli import House
+from tests.world import free_port
 
 pytestmark = pytest.mark.slow
 

@@ -11,6 +11,7 @@ import signal
 import socket
 import sqlite3
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from itertools import count
@@ -35,14 +36,24 @@ NUMBER = "106540352242922"
 VERIFY = "verify-token-of-the-test"
 DEADLINE = 30.0
 
+_reservations: deque[socket.socket] = deque(maxlen=100)
+
 
 def free_port() -> int:
-    """A port below those that the system gives to whoever asks for any, so that it stays free."""
+    """A port for one server of this test process.
+
+    It lies below those that the system gives to whoever asks for any. The same port of UDP, which no server
+    uses, stays bound until a hundred ports later, so no other test process takes it before its server listens.
+    """
     while True:
         port = random.randrange(15_000, 32_000)
+        reservation = socket.socket(type=socket.SOCK_DGRAM)
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
+            reservation.bind(("127.0.0.1", port))
+            _reservations.append(reservation)
             return port
+        reservation.close()
 
 
 def wait_for(what: Callable[[], Any], reason: str, seconds: float = DEADLINE) -> Any:
