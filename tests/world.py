@@ -42,8 +42,8 @@ _reservations: deque[socket.socket] = deque(maxlen=100)
 def free_port() -> int:
     """A port for one server of this test process.
 
-    It lies below those that the system gives to whoever asks for any. The same port of UDP, which no server
-    uses, stays bound until a hundred ports later, so no other test process takes it before its server listens.
+    It lies below those that the system gives to whoever asks for any. The same port of UDP, which no
+    server uses, stays bound until a hundred ports later: until then no other test process takes it.
     """
     while True:
         port = random.randrange(15_000, 32_000)
