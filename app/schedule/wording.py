@@ -84,10 +84,11 @@ def run_text(run: LastRun, now: float, language: str, zone: str) -> str:
 
 
 def moment_text(due: float, zone: str, now: float, language: str, own_zone: str = "") -> str:
-    """Return a moment such as "tomorrow 09:00", with the zone's city if the person lives in another."""
+    """Return a moment: "tomorrow 09:00"; its date and the city of its zone if the person lives in another."""
     local, today = (datetime.fromtimestamp(at, ZoneInfo(zone)) for at in (due, now))
-    text = local_text(local, today.date(), language)
-    return f"{text} ({city_of(zone, language)})" if own_zone not in ("", zone) else text
+    if own_zone in ("", zone):
+        return local_text(local, today.date(), language)
+    return f"{_dated(local, today.date(), language)} ({city_of(zone, language)})"
 
 
 def local_text(local: datetime, today: date, language: str) -> str:
@@ -97,8 +98,12 @@ def local_text(local: datetime, today: date, language: str) -> str:
         return say(language, "today {time}", time=clock)
     if local.date() == today + timedelta(days=1):
         return say(language, "tomorrow {time}", time=clock)
+    return _dated(local, today, language)
+
+
+def _dated(local: datetime, today: date, language: str) -> str:
     pattern = "EEE d MMM" if local.year == today.year else "EEE d MMM y"
-    return f"{format_date(local, pattern, locale=language)} {clock}"
+    return f"{format_date(local, pattern, locale=language)} {local:%H:%M}"
 
 
 def city_of(zone: str, language: str) -> str:

@@ -8,8 +8,7 @@ from itertools import takewhile
 
 from app.calendar.grammar import pieces
 from app.llm.offline.guard import asks, holds_doubt, is_undo, takes_back
-from app.llm.offline.plan import Plan, Step
-from app.llm.offline.planner import Planner
+from app.llm.offline.planner import Plan, Planner, Step
 from app.llm.offline.slots import NUMERALS, Kind, Parameter, convert
 from app.llm.smalltalk import small_talk
 from app.messages import JSON

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from app.llm.offline.plan import Plan, Step
+from app.llm.offline.planner import Plan, Step
 from app.llm.offline.slots import ADDRESS, Kind, Offer
 from app.search.phrases import read_template
 from app.search.words import ALL_STOP_WORDS, WORDS, content, holds, spans, stem, tells_of_another, words

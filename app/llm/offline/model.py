@@ -13,8 +13,7 @@ from app.llm.model import ModelAnswer, ModelRequest, ToolCall
 from app.llm.offline import followups, replies
 from app.llm.offline.guard import is_undo
 from app.llm.offline.lookup import answering_facts, lookup
-from app.llm.offline.plan import Plan, Step
-from app.llm.offline.planner import LONGEST_PLANNED, Planner
+from app.llm.offline.planner import LONGEST_PLANNED, Plan, Planner, Step
 from app.llm.offline.slots import Offer, Reader, read_offer
 from app.llm.results import found_nothing, is_done, is_not_meant, results_text
 from app.llm.smalltalk import Talk, small_talk

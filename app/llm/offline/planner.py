@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 
 from app.calendar.sentences import is_connective
 from app.calendar.words import Reading
 from app.llm.offline import guard
-from app.llm.offline.plan import Plan, Step
 from app.llm.offline.slots import (
     TAKES_ANY_WORDS,
     Kind,
@@ -26,7 +25,7 @@ from app.messages import JSON
 from app.search.arithmetic import asked_calculation, is_calculation
 from app.search.clauses import lines, sentences, splits, tells_event
 from app.search.index import ToolIndex
-from app.search.phrases import ALL, read_template, run_on
+from app.search.phrases import ALL, Template, read_template, run_on
 from app.search.sentence import Fit, Sentence, trimmed, unquoted, without_courtesies
 from app.search.words import ALL_STOP_WORDS, WORDS, says_something, spans, words
 from app.text import fold
@@ -44,6 +43,37 @@ _SOON = {"weekday", "today", "tomorrow", "next_week", "next_month", "weekend"}  
 _BARE_ALARM = re.compile(r"(?:wake up|alarm|despertar|acordar) \D{0,6}(?:1[0-2]|[1-9])(?::\d\d)?")
 _MOST_OF_FILE = 8  # words of a path
 _FEW_WORDS = 3  # say too little before "… remember that"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One call. `missing`: the required parameter to ask for first; `phrase`: what it was found by."""
+
+    tool: str
+    arguments: Mapping[str, JSON]
+    missing: Parameter | None = None
+    is_guess: bool = False  # a search for what a question may be about
+    phrase: Template | None = field(default=None, compare=False)
+
+    def says(self, other: "Step") -> bool:
+        """Tell whether the same words ask for both, of two tools."""
+        own, its = self.phrase, other.phrase
+        return bool(own and its and own.phrase == its.phrase and self.arguments == other.arguments)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The steps of a message, and its parts that no step is about.
+
+    `lacking`: the number of lines of the list shown last, if the line that was picked is not one of them.
+    `withheld`: a change is asked for by no clear order; `is_when_unclear`: at a time that is not understood.
+    """
+
+    steps: tuple[Step, ...] = ()
+    unknown: tuple[str, ...] = ()
+    lacking: int = 0
+    withheld: bool = False
+    is_when_unclear: bool = False
 
 
 @dataclass(frozen=True)

@@ -72,8 +72,8 @@ def talk_text(talk: Talk | None, name: str, examples: Sequence[str], language: s
 
 def facts_text(facts: Sequence[str], language: str) -> str:
     """Return what the person asked to be remembered."""
-    told = "\n".join(inline(fact, language) for fact in facts[:_MAX_QUOTED])
-    return say(language, "You told me: {facts}", facts=told)
+    told = (inline(fact, language) for fact in facts[:_MAX_QUOTED])
+    return say(language, "You told me: {facts}", facts="\n".join(told))
 
 
 def unknown_text(parts: Sequence[str], language: str) -> str:
@@ -83,8 +83,8 @@ def unknown_text(parts: Sequence[str], language: str) -> str:
 
 
 def unclear_when_text(language: str) -> str:
-    why = say(language, "I do not understand when.")
-    return f"{why} " + say(language, "Say it as “tomorrow at 9”, “in 20 minutes” or “every Monday at 8”.")
+    how = say(language, "Say it as “tomorrow at 9”, “in 20 minutes” or “every Monday at 8”.")
+    return f"{say(language, 'I do not understand when.')} {how}"
 
 
 def withheld_text(parts: Sequence[str], language: str) -> str:

@@ -354,7 +354,8 @@ def _may_be_one(left: str, right: str, language: str) -> bool:
         return False
     of = [at for at, word in enumerate(had) if word in WORDS["of"] and had[at - 1] not in WORDS["no_names"]]
     is_counted = _COUNTED.match(fold(left)) and "of" not in had
-    return bool(of) or (language == "en" and len(more) > 1 and not is_counted)
+    is_code = right.isupper() and len(had) > 1  # "pilha AA e AAA"
+    return is_code or bool(of) or (language == "en" and len(more) > 1 and not is_counted)
 
 
 def _expression(text: str, parameter: Parameter) -> JSON:
