@@ -35,7 +35,7 @@ from app.schedule.service import ScheduleService
 from app.security import AdminToken
 from app.settings import Settings, skill_environment
 from app.skills import build_skills
-from app.skills.script_tool import ScriptRunner
+from app.skills.model_tools import ScriptRunner
 from app.store import alerts, audit, build_store, limits, people, summaries, turns
 from app.store.billing import read_rates
 from app.store.database import Database

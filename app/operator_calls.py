@@ -16,7 +16,7 @@ from app.store.database import Connection, Database, new_id
 from app.store.journal import UncertainCall
 from app.store.skill_data import SkillStore
 from app.tools import ExecutionEngine, NoTTYError, Tool, ToolResult
-from app.tools.context import CallTerms
+from app.tools.engine import CallTerms
 from app.turns.approvals import call_identity
 from app.turns.contexts import ToolContexts
 from app.turns.state import TurnServices

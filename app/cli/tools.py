@@ -18,7 +18,7 @@ from app.routing import Intent
 from app.routing.tool_catalog import SEARCH_TOOLS, ToolCatalog
 from app.settings import Settings, skill_environment
 from app.tools import ToolRegistry
-from app.tools.catalog import prompt_list
+from app.tools.source import prompt_list
 
 commands = group()
 

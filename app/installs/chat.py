@@ -38,9 +38,8 @@ from app.routing.tool_catalog import ToolCatalog
 from app.settings import Settings
 from app.store import approvals
 from app.store.approvals import Choice
-from app.text import visible
+from app.text import holds_secret, visible
 from app.tools import ToolContext, ToolResult
-from app.tools.masking import holds_secret
 from app.tools.plain import loads
 from app.turns.approvals import Refused
 from app.turns.cards import CARD_BYTES, INSTALL, ONCE, Card, with_sources

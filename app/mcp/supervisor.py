@@ -16,9 +16,8 @@ from app.mcp.pins import Comparison, Pins
 from app.mcp.results import error_result, to_result
 from app.mcp.wire import TOO_LONG, ConnectionLost, Refused, Unreachable, Unstartable
 from app.messages import JSON
-from app.text import visible
+from app.text import mask_text, visible
 from app.tools.context import ToolContext
-from app.tools.masking import mask_text
 from app.tools.result import ToolResult, own_words
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from app.search.index import Document
 from app.search.lexicon import phrases_of
 from app.skills.skill import Skill
 from app.tools import Tool
-from app.tools.catalog import stamp
 from app.tools.schema import Schema
+from app.tools.source import stamp
 from app.tools.tool import brief
 
 Phrases = Mapping[str, Mapping[str, tuple[str, ...]]]

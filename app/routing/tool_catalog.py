@@ -19,9 +19,16 @@ from app.search.index import Document, ToolIndex
 from app.search.phrases import can_fill, without_given
 from app.search.words import says_something
 from app.skills import SkillLoader
-from app.skills.disclosure import LOAD_SKILL, READ_SKILL_FILE, narrowed, place, reading_tools
-from app.skills.script_tool import RUN_SKILL_SCRIPT, ScriptRunner
-from app.skills.script_tool import SENTENCES as SCRIPT_SENTENCES
+from app.skills.model_tools import (
+    LOAD_SKILL,
+    READ_SKILL_FILE,
+    RUN_SKILL_SCRIPT,
+    SCRIPT_SENTENCES,
+    ScriptRunner,
+    narrowed,
+    place,
+    reading_tools,
+)
 from app.skills.skill import Skill, ToolSentences
 from app.tasks import DaemonThreads, end_tasks
 from app.tools import Tool, ToolRegistry

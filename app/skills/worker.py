@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from app.skills import frames
-from app.skills.modules import ToolsModuleError, run_module
+from app.skills.tools import ToolsModuleError, run_module
 from app.tools.context import ToolContext
 from app.tools.plain import TooLarge
 from app.tools.result import OUTPUT_LIMIT, ToolResult, bounded, raised, too_large

@@ -1,20 +1,27 @@
 """The worker processes of skills: started at the first call, kept warm, replaced when they end."""
 
 import asyncio
+import sys
+import tempfile
 from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
 import structlog
 
+from app.errors import RecadoError
 from app.i18n import lazy
 from app.messages import JSON
+from app.processes.host import APP_ROOT, CONNECTION, Command, HostedProcess, PrintedTail, kept_environment
+from app.rmtree import remove
+from app.skills import frames
 from app.skills.folder import Signature, signature
-from app.skills.worker_process import Worker, WorkerFault
-from app.text import Private
+from app.skills.frames import FrameError
+from app.text import Private, mask_text
 from app.tools.context import ToolContext
-from app.tools.masking import mask_text
 from app.tools.result import ToolResult
 
 log = structlog.get_logger(__name__)
@@ -23,6 +30,21 @@ START_SECONDS = 60.0  # for running a folder's code, with its imports
 IDLE_SECONDS = 300.0
 CALLS_AT_ONCE = 8  # calls of one folder, each in a worker of its own; further ones wait
 FAILURES = 3  # in a row, after which a skill is set aside
+
+# The reaper is split off before the rest is loaded: it stays small.
+_PROGRAM = """
+import socket, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[3])
+from app.processes.reaper import fork_below_reaper
+connection = socket.socket(fileno=int(sys.argv[1]))
+connection.set_inheritable(False)
+fork_below_reaper(connection.fileno())
+from app.skills.worker import work
+sys.path.remove(sys.argv[3])
+work(connection, Path(sys.argv[2]))
+"""
+_LONGEST_FAULT = 2000
 
 
 class Launcher(Protocol):
@@ -37,10 +59,129 @@ class FailureReporter(Protocol):
     async def skill_failed(self, folder: Path, reason: str) -> None: ...
 
 
+class WorkerFault(RecadoError):
+    """A worker that ended; the text says how. `started`: its code ran before that."""
+
+    def __init__(self, how: str, *, started: bool) -> None:
+        super().__init__(how)
+        self.started = started
+
+
+class Worker:
+    """A process that runs a folder's tools, one call after the other. It starts at once."""
+
+    def __init__(self, folder: Path, prefix: Sequence[str], start_seconds: float) -> None:
+        self.printed = PrintedTail()
+        self._folder = folder
+        self._prefix = prefix
+        self._home = tempfile.mkdtemp(prefix="recado-worker-")
+        self._numbers = count(1)
+        self._spawning = asyncio.create_task(HostedProcess.start(self._command(), self.printed))
+        self._starting = asyncio.create_task(self._start(start_seconds))
+        self._ending: asyncio.Task[None] | None = None
+        self.is_stuck = False  # a call was given up, whose code may still run
+
+    @property
+    def is_alive(self) -> bool:
+        return not self._starting.done() or self._starting.result() != "" or self._process.status is None
+
+    async def call(self, function: str, args: dict[str, JSON], context: ToolContext) -> ToolResult:
+        """Call a function. Raises WorkerFault where the worker ended before the call did."""
+        if fault := await asyncio.shield(self._starting):  # a call that is given up leaves it starting
+            raise WorkerFault(fault, started=False)
+        number = next(self._numbers)
+        frame = frames.encode(frames.Call(number, function, args, frames.serialize_context(context)))
+        try:
+            await self._send(frame)
+            while isinstance(message := await self._read(number), frames.Ask):
+                answer = await frames.answer_ask(message, context.store, context.http)
+                try:
+                    frame = frames.encode(answer)
+                except FrameError:
+                    frame = frames.encode(frames.Answer(error="that is too much at once: list fewer rows"))
+                await self._send(frame)
+            return ToolResult.of(message.result)
+        except asyncio.CancelledError:
+            self.is_stuck = True
+            raise
+        except FrameError as error:
+            why = lazy("its code wrote to the server's connection: {error}", error=str(error))
+            raise WorkerFault(why, started=True) from error
+        except (asyncio.IncompleteReadError, ConnectionError) as error:
+            raise WorkerFault(await self._end_reason(), started=True) from error
+
+    async def end(self) -> None:
+        """End it with all that it started."""
+        if self._ending is None:
+            self._ending = asyncio.create_task(self._end())
+        await asyncio.shield(self._ending)
+
+    async def _start(self, seconds: float) -> str:
+        """Start the process; return why its code does not run, "" where it does."""
+        try:
+            await self._spawning
+            async with asyncio.timeout(seconds):
+                ready = await self._read()
+        except TimeoutError:
+            return lazy("scripts/tools.py did not come to its end within {n} s", n=f"{seconds:g}")
+        except FrameError as error:
+            return lazy("its code wrote to the server's connection: {error}", error=str(error))
+        except asyncio.IncompleteReadError:
+            return await self._end_reason()
+        except (OSError, ValueError) as error:
+            return lazy("its process could not be started: {error}", error=str(error))
+        return mask_text(ready.fault[:_LONGEST_FAULT])
+
+    async def _end_reason(self) -> str:
+        await self._process.end()
+        how = self._process.exit_reason or lazy("it did not end")
+        return lazy("its process ended: {how}", how=how)
+
+    async def _end(self) -> None:
+        with suppress(OSError, ValueError):
+            await (await self._spawning).end()
+        await self._starting
+        await asyncio.to_thread(remove, self._home)
+
+    @property
+    def _process(self) -> HostedProcess:
+        return self._spawning.result()
+
+    def _command(self) -> Command:
+        python = [sys.executable, "-I", "-X", "utf8", "-u", "-c", _PROGRAM]
+        arguments = [CONNECTION, str(self._folder), str(APP_ROOT)]
+        return Command(
+            [*self._prefix, *python, *arguments],
+            {**kept_environment(), "HOME": self._home, "TMPDIR": self._home},
+            self._folder,
+            ended_by="itself",
+            confined=bool(self._prefix),
+        )
+
+    async def _read(self, call: int = 0) -> Any:
+        """Return what it says about the call, 0 for its start. Raises FrameError for anything else."""
+        assert self._process.connection is not None
+        reader, _ = self._process.connection
+        size = frames.length(await reader.readexactly(frames.HEADER), frames.FROM_WORKER)
+        message = frames.decode(await reader.readexactly(size))
+        if isinstance(message, frames.Ask | frames.Result) and call and message.call == call:
+            return message
+        if isinstance(message, frames.Ready) and not call:
+            return message
+        raise FrameError(f"a {type(message).__name__} that nobody waits for")
+
+    async def _send(self, frame: bytes) -> None:
+        assert self._process.connection is not None
+        _, writer = self._process.connection
+        writer.write(frame)
+        await writer.drain()
+
+
 @dataclass(slots=True)
 class _Version:
+    folder: Path
     version: Signature
-    idle: list[Worker] = field(default_factory=list)
+    idle: dict[Worker, asyncio.TimerHandle] = field(default_factory=dict)  # each with what ends it
     failures: int = 0
     aside: str = ""
     places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CALLS_AT_ONCE))
@@ -86,15 +227,15 @@ class Workers:
                 raise WorkerFault(changed, started=False)
             if used.aside or self._closed:
                 raise WorkerFault(used.aside or "the server is stopping", started=False)
-            worker = self._take(folder, used)
+            worker = self._take(used)
             try:
                 result = await worker.call(function, args, context)
             except WorkerFault as fault:
                 worker.is_stuck = True
-                await self._failed(folder, used, worker, fault.told)
+                await self._failed(used, worker, fault.told)
                 raise
             finally:
-                self._give_back(folder, used, worker)
+                self._give_back(used, worker)
         used.failures = 0
         return result
 
@@ -111,73 +252,69 @@ class Workers:
     async def close(self) -> None:
         """End every worker and wait until they are gone."""
         self._closed = True
-        await asyncio.gather(*(worker.end() for worker in self._living), return_exceptions=True)
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        ends = [worker.end() for worker in self._living]
+        await asyncio.gather(*ends, *self._tasks, return_exceptions=True)
 
     def _used(self, folder: Path, version: Signature) -> _Version:
         known = self._versions.get(folder)
         if known is None or known.version != version:
             if known is not None:
-                self._let_go(folder, known)
-            known = self._versions[folder] = _Version(version)
+                self._let_go(known)
+            known = self._versions[folder] = _Version(folder, version)
         return known
 
-    def _take(self, folder: Path, used: _Version) -> Worker:
+    def _take(self, used: _Version) -> Worker:
         while used.idle:
-            worker = used.idle.pop()
-            worker.wake()
+            worker, timer = used.idle.popitem()
+            timer.cancel()
             if worker.is_alive:
                 return worker
             self._end(worker)
-        prefix = self._launcher.prefix(folder) if self._launcher is not None else ()
-        worker = Worker(folder, prefix, self._start_seconds)
+        prefix = self._launcher.prefix(used.folder) if self._launcher is not None else ()
+        worker = Worker(used.folder, prefix, self._start_seconds)
         self._living.add(worker)
         return worker
 
-    def _give_back(self, folder: Path, used: _Version, worker: Worker) -> None:
-        if worker.is_stuck or self._closed or self._versions.get(folder) is not used:
+    def _give_back(self, used: _Version, worker: Worker) -> None:
+        if worker.is_stuck or self._closed or self._versions.get(used.folder) is not used:
             self._end(worker)
         else:
-            used.idle.append(worker)
-            worker.rest(self._idle_seconds, lambda: self._retire(used, worker))
+            loop = asyncio.get_running_loop()
+            used.idle[worker] = loop.call_later(self._idle_seconds, self._retire, used, worker)
 
     def _retire(self, used: _Version, worker: Worker) -> None:
-        worker.wake()
-        used.idle.remove(worker)
+        used.idle.pop(worker).cancel()
         self._end(worker)
 
     def _end(self, worker: Worker) -> None:
-        self._task(self._ended(worker))
-
-    async def _ended(self, worker: Worker) -> None:
-        await worker.end()
         self._living.discard(worker)
+        self._task(worker.end())
 
-    async def _failed(self, folder: Path, used: _Version, worker: Worker, how: str) -> None:
+    async def _failed(self, used: _Version, worker: Worker, how: str) -> None:
         if self._closed:
             return
         used.failures += 1
-        said = Private(mask_text(str(worker.printed)))
-        log.warning("a skill's worker failed", skill=folder.name, how=how, in_a_row=used.failures, said=said)
+        skill, said = used.folder.name, Private(mask_text(str(worker.printed)))
+        log.warning("a skill's worker failed", skill=skill, how=how, in_a_row=used.failures, said=said)
         if used.failures >= FAILURES and not used.aside:
             used.aside = lazy(
                 "set aside after {n} failures in a row, until its folder changes: {reason}",
                 n=FAILURES,
                 reason=how,
             )
-            log.error("a skill is set aside", skill=folder.name, reason=used.aside)
-            await self._tell(folder, used.aside)
+            log.error("a skill is set aside", skill=skill, reason=used.aside)
+            await self._tell(used.folder, used.aside)
 
-    def _let_go(self, folder: Path, used: _Version) -> None:
-        for worker in used.idle[:]:
+    def _let_go(self, used: _Version) -> None:
+        for worker in list(used.idle):
             self._retire(used, worker)
         if used.aside:
-            self._task(self._tell(folder, ""))
+            self._task(self._tell(used.folder, ""))
 
     def _keep(self, versions: Mapping[Path, Signature]) -> None:
         for folder, used in list(self._versions.items()):
             if versions.get(folder) != used.version:
-                self._let_go(folder, self._versions.pop(folder))
+                self._let_go(self._versions.pop(folder))
 
     async def _tell(self, folder: Path, reason: str) -> None:
         if self._reporter is None:

@@ -3,14 +3,10 @@
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from app.messages import JSON
 from app.people import Person
-
-if TYPE_CHECKING:
-    from app.tools.result import ToolResult
-    from app.tools.tool import Tool
 
 
 class PersonStore(Protocol):
@@ -41,21 +37,6 @@ class InThread:
             return acts.result(self._seconds)
 
         return call
-
-
-class Recorder(Protocol):
-    """Keeps what a turn did. The engine awaits both; what they raise stops the call or marks it unknown."""
-
-    async def intent(self, tool: "Tool", args: dict[str, JSON]) -> None:
-        """Commit that the call is about to run, before it does."""
-
-    async def result(self, result: "ToolResult", tool: str, seconds: float | None) -> "ToolResult":
-        """Record the result of a call; a call that was refused before an intent has one too.
-
-        `tool`: its name, "unknown" where there is none for the caller; `seconds`: from the intent on, None
-        without one.
-        Gives what was written: another result where what the tool stored could not be kept.
-        """
 
 
 class Services(dict[str, object]):
@@ -102,14 +83,3 @@ class ToolContext:
     def language(self) -> str:
         """Return the person's language, English when there is no person."""
         return self.person.language if self.person is not None else "en"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CallTerms:
-    """The engine's terms of one call, which the tool need not know."""
-
-    offered: Collection[str] | None = None  # names of the tools offered in the turn; None: no limit
-    approved: "Tool | None" = None  # the very tool of which the person already said yes to this call
-    must_ask: bool = False  # it needs a yes whatever the policy says
-    note: str = ""  # stands under a question at the terminal
-    recorder: Recorder | None = None  # keeps intent and result

@@ -145,11 +145,10 @@ class Files:
         Example: lee el archivo notas.txt
         """
         home = self._home_of(path, context)
-        with open_parent(home, path, is_closed=self.is_closed) as (parent, name):
-            descriptor = open_to_read(name, parent)
-            with os.fdopen(descriptor, "rb") as file:
-                size = os.fstat(descriptor).st_size
-                document = self._text_of(file, path)
+        opened = open_parent(home, path, is_closed=self.is_closed)
+        with opened as (parent, name), open_to_read(name, parent) as file:
+            size = os.fstat(file.fileno()).st_size
+            document = self._text_of(file, path)
         if document is None:
             return ToolResult.failure("NOT_TEXT", f"{path} is not a text file", size=size)
         found = pages(document.text, self._page)
@@ -279,10 +278,9 @@ class Files:
     def read_bytes(self, person: Person | None, path: str, most: int = LARGEST_PICTURE) -> bytes:
         """Return a file of the person's, cut at `most` bytes. Blocks. Raises OSError or ValueError."""
         home = self.home(ToolContext(person=person))
-        with open_parent(home, path, is_closed=self.is_closed) as (parent, name):
-            descriptor = open_to_read(name, parent)
-            with os.fdopen(descriptor, "rb") as file:
-                return file.read(most)
+        opened = open_parent(home, path, is_closed=self.is_closed)
+        with opened as (parent, name), open_to_read(name, parent) as file:
+            return file.read(most)
 
     def first_page(self, source: Path, name: str) -> tuple[str, int]:
         """Return the first page of a document's words, as `read_file` counts them, and how many there are.
@@ -359,11 +357,10 @@ class Files:
 
 def _has_content(name: str, parent: int, data: bytes) -> bool:
     try:
-        descriptor = open_to_read(name, parent)
+        with open_to_read(name, parent) as file:
+            return os.fstat(file.fileno()).st_size == len(data) and file.read() == data
     except OSError:  # a folder, a link
         return False
-    with os.fdopen(descriptor, "rb") as file:
-        return os.fstat(descriptor).st_size == len(data) and file.read() == data
 
 
 def _plain(content: bytes) -> Document | None:

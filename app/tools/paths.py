@@ -8,6 +8,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 _LONGEST_NAME = 255
 _DEEPEST = 32
@@ -110,9 +111,9 @@ def open_regular(name: str, flags: int, parent: int) -> int:
     raise IsADirectoryError("not a plain file")
 
 
-def open_to_read(name: str, parent: int) -> int:
+def open_to_read(name: str, parent: int) -> IO[bytes]:
     """Open a plain file; opening a pipe would wait for its other end, but for O_NONBLOCK."""
-    return open_regular(name, os.O_RDONLY | os.O_NONBLOCK, parent)
+    return os.fdopen(open_regular(name, os.O_RDONLY | os.O_NONBLOCK, parent), "rb")
 
 
 def exists(name: str, parent: int) -> bool:

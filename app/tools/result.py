@@ -10,7 +10,7 @@ import orjson
 
 from app.http.address import FetchError
 from app.messages import JSON, mapping
-from app.tools.masking import mask_text, without_paths
+from app.text import mask_text, without_paths
 from app.tools.plain import dumps, plain
 from app.tools.validation import InvalidArguments
 
@@ -30,6 +30,15 @@ class ToolError:
     code: str
     message: str
     hint: str = ""
+
+    @classmethod
+    def of(cls, given: object) -> "ToolError":
+        """Return the error that the mapping of an envelope, or a text, stands for."""
+        if isinstance(given, ToolError):
+            return given
+        said = given if isinstance(given, dict) else {"message": given}
+        code, message, hint = (str(said.get(part) or "") for part in ("code", "message", "hint"))
+        return cls(code or "INTERNAL", message, hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +69,8 @@ class ToolResult:
 
     def __post_init__(self) -> None:
         """Tools of others have no class to make an error of, and may leave `meta` empty by None."""
-        given: object = self.error
-        if given is not None and not isinstance(given, ToolError):
-            object.__setattr__(self, "error", _error(given))
+        if self.error is not None:
+            object.__setattr__(self, "error", ToolError.of(self.error))
         if self.meta is None:
             object.__setattr__(self, "meta", {})
 
@@ -84,19 +92,15 @@ class ToolResult:
         """Return the result a function's return value stands for: itself, an envelope, or plain data."""
         if isinstance(value, ToolResult):
             return value
-        if not isinstance(value, dict) or not isinstance(value.get("ok"), bool):
-            return cls(ok=True, data=value)
-        if value["ok"]:
-            is_envelope = value.keys() <= _ENVELOPE
-            return (
-                cls(True, value.get("data"), meta=mapping(value.get("meta")))
-                if is_envelope
-                else cls(True, value)
-            )
-        error = value.get("error")
+        ok = value.get("ok") if isinstance(value, dict) else None
+        if not isinstance(value, dict) or not isinstance(ok, bool) or (ok and value.keys() - _ENVELOPE):
+            return cls(True, value)
+        data, error, meta = value.get("data"), value.get("error"), mapping(value.get("meta"))
+        if ok:
+            return cls(True, data, meta=meta)
         if not isinstance(error, dict):
             error = {"code": value.get("code"), "message": error or value.get("message") or _NO_REASON}
-        return cls(False, value.get("data"), _error(error), mapping(value.get("meta")))
+        return cls(False, data, ToolError.of(error), meta)
 
     def with_meta(self, **meta: JSON) -> "ToolResult":
         return dataclasses.replace(self, meta={**self.meta, **meta})
@@ -125,8 +129,8 @@ class ToolResult:
         if self.ok:
             return {"ok": True, "data": self.data, "meta": self.meta}
         error = self.error or ToolError("INTERNAL", _NO_REASON)
-        form = {"ok": False, "error": {"code": error.code, "message": error.message, "hint": error.hint}}
-        return form | ({} if self.data is None else {"data": self.data}) | {"meta": self.meta}
+        data = {} if self.data is None else {"data": self.data}
+        return {"ok": False, "error": dataclasses.asdict(error), **data, "meta": self.meta}
 
     def _cut(self, limit: int, size: int) -> bytes:
         """Return as much of the data, or of the message, as fits; a list is cut between its items."""
@@ -161,21 +165,10 @@ def bounded(value: object, limit: int) -> ToolResult:
     result = ToolResult.of(value)
     error = result.error
     if error is not None:
-        texts = (str(text)[:MODEL_LIMIT] for text in (error.code, error.message, error.hint))
-        error = ToolError(*texts)
-    meta = plain(dict(result.meta), limit)
-    files = tuple(
-        ReturnedFile(bytes(file.data), str(file.mime_type), str(file.name)) for file in result.attachments
-    )
-    return ToolResult(bool(result.ok), plain(result.data, limit), error, meta, files)
-
-
-def _error(given: object) -> ToolError:
-    if not isinstance(given, dict):
-        return ToolError("INTERNAL", str(given))
-    return ToolError(
-        str(given.get("code") or "INTERNAL"), str(given.get("message") or ""), str(given.get("hint") or "")
-    )
+        error = ToolError(*(str(text)[:MODEL_LIMIT] for text in (error.code, error.message, error.hint)))
+    files = [ReturnedFile(bytes(one.data), str(one.mime_type), str(one.name)) for one in result.attachments]
+    data, meta = plain(result.data, limit), plain(dict(result.meta), limit)
+    return ToolResult(bool(result.ok), data, error, meta, tuple(files))
 
 
 _REFUSED = frozenset({"BAD_ADDRESS", "NOT_PUBLIC", "BAD_REDIRECT"})

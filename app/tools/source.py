@@ -1,24 +1,44 @@
-"""The tools of a source file, read without importing or running it."""
+"""The tools of a source file, read without importing or running it, and their catalogue."""
 
 import ast
-from collections.abc import Iterator
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from inspect import Parameter
+from pathlib import Path
 
+import orjson
+import structlog
+
+from app import __version__
 from app.messages import JSON
+from app.security import write_private
+from app.settings import Settings
 from app.text import shortened
 from app.tools.annotations import Names, statements
 from app.tools.plain import sendable
-from app.tools.schema import Schema, TypesTooLarge, described
-from app.tools.signature import GENERATOR, NO_DOCSTRING, parse_docstring, read_parameters
+from app.tools.schema import (
+    GENERATOR,
+    NO_DOCSTRING,
+    Schema,
+    TypesTooLarge,
+    described,
+    parse_docstring,
+    read_parameters,
+)
+from app.tools.tool import Tool
+
+log = structlog.get_logger(__name__)
 
 _REGISTERING = frozenset({"tool", "resource", "prompt"})
 LARGEST_SOURCE = 256 * 1024
+CACHE_FILE = "tool_catalog.json"
 _MOST_TOOLS = 200
 _LONGEST_DESCRIPTION, _LONGEST_EXAMPLE = 2000, 500
 _READ_OF_DOCSTRING = 20_000
 
-UNDECORATED = "is not decorated as others in its file are, so it is not a tool"
+_UNDECORATED = "is not decorated as others in its file are, so it is not a tool"
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -60,7 +80,7 @@ def find_tools(source: str | bytes) -> tuple[list[FoundTool], list[str]]:
 
 def _find_tools(module: ast.Module) -> tuple[list[FoundTool], list[str]]:
     names = Names(module)
-    is_adapter = any(_decorator(node)[0] for node in statements(module) if isinstance(node, _Function))
+    is_adapter = any(_registers(node) for node in statements(module) if isinstance(node, _Function))
     tools: dict[str, FoundTool] = {}
     left_out: dict[str, str] = {}
     for node in module.body:
@@ -86,7 +106,7 @@ def _find_tools(module: ast.Module) -> tuple[list[FoundTool], list[str]]:
 def _why_not(node: _Function, is_adapter: bool) -> str:
     """Return the reason why a function is no tool, "" where it is one."""
     if is_adapter:
-        return "" if _decorator(node)[0] == "tool" else UNDECORATED
+        return "" if "tool" in _registers(node) else _UNDECORATED
     if not node.decorator_list and _yields(node):
         return GENERATOR
     return "" if (ast.get_docstring(node) or "").strip() else NO_DOCSTRING
@@ -104,18 +124,13 @@ def _yields(node: _Function) -> bool:
     return False
 
 
-def _decorator(node: _Function) -> tuple[str, ast.expr | None]:
-    """Return "tool", "resource" or "prompt", as which a decorator registers a function, and that decorator.
-
-    One of a tool counts first; "" for none.
-    """
-    found: tuple[str, ast.expr | None] = "", None
+def _registers(node: _Function) -> dict[str, ast.expr]:
+    """Return the decorators that register a function, by "tool", "resource" or "prompt"."""
+    found: dict[str, ast.expr] = {}
     for decorator in node.decorator_list:
         target = decorator.func if isinstance(decorator, ast.Call) else decorator
         if isinstance(target, ast.Attribute) and target.attr in _REGISTERING:
-            if target.attr == "tool":
-                return "tool", decorator
-            found = found if found[0] else (target.attr, decorator)
+            found.setdefault(target.attr, decorator)
     return found
 
 
@@ -143,7 +158,7 @@ def _found(node: _Function, names: Names) -> FoundTool:
 
 def _decorator_texts(node: _Function) -> dict[str, str]:
     """Return `name` and `description` written in the decorator; the first plain argument is the name."""
-    _, decorator = _decorator(node)
+    decorator = _registers(node).get("tool")
     if not isinstance(decorator, ast.Call):
         return {}
     written = {word.arg: word.value for word in decorator.keywords if word.arg in {"name", "description"}}
@@ -164,3 +179,82 @@ def _parameters(spec: ast.arguments, names: Names) -> Iterator[Parameter]:
         yield Parameter(
             argument.arg, Parameter.KEYWORD_ONLY, default=names.default(default), annotation=annotation
         )
+
+
+def build_catalog(path: str | Path) -> dict[str, JSON]:
+    """Return the catalogue of a file; `hash` is the SHA-1 of the source, `version` its first 12 digits.
+
+    Raises SyntaxError for a file that is not Python, and OSError.
+    """
+    return _built(_source(Path(path)))
+
+
+def get_catalog_cached(path: str | Path, cache_dir: str | Path | None = None) -> dict[str, JSON]:
+    """Return `build_catalog`, kept in `cache_dir` until the file or this release change.
+
+    For whoever asks again and again about files that are not served; a server has a catalogue of its own.
+    Without a `cache_dir` the settings are read anew, and it is `.cache` in their data folder.
+    """
+    path, cache = Path(path), Path(cache_dir or Settings().data_dir / ".cache") / CACHE_FILE
+    source = _source(path)
+    key = f"{__version__}-{_sha1(source)}"
+    kept = _load(cache)
+    entry = kept.get(str(path.absolute()))
+    if not isinstance(entry, dict) or entry.get("key") != key:
+        entry = {"key": key, "catalog": _built(source)}
+        try:
+            write_private(cache, json.dumps({**kept, str(path.absolute()): entry}))
+        except OSError as error:  # it costs time, not the catalogue
+            log.warning("the tool catalogue was not cached", error=type(error).__name__)
+    catalog: dict[str, JSON] = entry["catalog"]
+    return catalog
+
+
+def stamp(definitions: Iterable[Mapping[str, JSON]]) -> tuple[str, str]:
+    """Return version (12 digits) and hash (SHA-1) of tool definitions, in whatever order they come.
+
+    A definition is `{name, description, parameters}`, alone or as `function` of the OpenAI form.
+    """
+    plain = sorted((one.get("function", one) for one in definitions), key=lambda one: str(one["name"]))
+    digest = _sha1(orjson.dumps(plain, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS))
+    return digest[:12], digest
+
+
+def prompt_list(tools: Iterable[FoundTool | Tool]) -> str:
+    """Write the tools as lines "- name: description", each with its examples below it."""
+    lines = []
+    for tool in tools:
+        lines.append(f"- {tool.name}: {tool.description}")
+        lines += [f"  e.g. {example}" for example in tool.examples]
+    return "\n".join(lines)
+
+
+def _built(source: bytes) -> dict[str, JSON]:
+    tools, _ = find_tools(source)
+    digest = _sha1(source)
+    return {
+        "version": digest[:12],
+        "hash": digest,
+        "count": len(tools),
+        "promptList": prompt_list(tools),
+        "functionSchema": [tool.definition() for tool in tools],
+    }
+
+
+def _source(path: Path) -> bytes:
+    if not path.is_file():  # a pipe would be waited for
+        raise FileNotFoundError(f"{path} is no file")
+    with path.open("rb") as file:
+        return file.read(LARGEST_SOURCE + 1)
+
+
+def _sha1(content: bytes) -> str:
+    return hashlib.sha1(content, usedforsecurity=False).hexdigest()
+
+
+def _load(cache: Path) -> dict[str, JSON]:
+    try:
+        kept = json.loads(cache.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return kept if isinstance(kept, dict) else {}

@@ -1,4 +1,4 @@
-"""The one interface to anything that a model may call."""
+"""A tool, the one interface to anything that a model may call, and the tools there are by name."""
 
 import copy
 import hashlib
@@ -12,6 +12,7 @@ from typing import Any, get_args
 import orjson
 from pydantic import ValidationError
 
+from app.errors import RecadoError
 from app.messages import JSON
 from app.people import Audience
 from app.tasks import DaemonThreads
@@ -19,8 +20,7 @@ from app.text import shortened
 from app.tools.context import Services, ToolContext
 from app.tools.plain import sendable
 from app.tools.result import ToolResult
-from app.tools.schema import Schema, described
-from app.tools.signature import Signature, is_context, name_of, signature_of
+from app.tools.schema import Schema, Signature, described, is_context, name_of, signature_of
 from app.tools.validation import ArgumentsCheck, InvalidArguments, describe_value
 
 PathCheck = Callable[[dict[str, JSON], ToolContext], None]
@@ -86,7 +86,6 @@ class Tool(Traits):
         execute: Callable[..., object],
         *,
         check: PathCheck | None = None,
-        wants_context: bool | None = None,
         signature: Signature | None = None,
         **traits: Any,
     ) -> None:
@@ -110,9 +109,7 @@ class Tool(Traits):
             p.name for p in parameters[:1] if p.kind in _POSITIONAL
         ] == ["args"]
         self._positional = [p for p in parameters if p.kind is p.POSITIONAL_ONLY]
-        contexts = [parameter.name for parameter in parameters if is_context(parameter)]
-        self._context_name = contexts[0] if contexts else "context"
-        self._takes_context = bool(contexts) if wants_context is None else wants_context
+        self._context_name = next((p.name for p in parameters if is_context(p)), "")
 
     @classmethod
     def from_function(
@@ -132,7 +129,6 @@ class Tool(Traits):
             signature.schema,
             fn,
             check=check,
-            wants_context=signature.wants_context,
             signature=signature,
             examples=signature.docstring.examples,
             warnings=signature.warnings,
@@ -151,7 +147,7 @@ class Tool(Traits):
     @property
     def wants_context(self) -> bool:
         """Return True if the function or its check receives the context of the call."""
-        return self._takes_context or self._check is not None
+        return bool(self._context_name) or self._check is not None
 
     def replace(self, **changes: Any) -> "Tool":
         """Return a copy with other attributes, such as `name` or `sensitive`."""
@@ -210,8 +206,8 @@ class Tool(Traits):
         """Return the call, ready to run; for an async tool it gives an awaitable."""
         named = {**self._fills, **self._converted(args)}
         if self._takes_whole:
-            return partial(self._function, named, *([context] if self._takes_context else []))
-        if self._takes_context:
+            return partial(self._function, named, *([context] if self._context_name else []))
+        if self._context_name:
             named[self._context_name] = context
         first = []
         for parameter in self._positional:  # one that is left out has those after it in its place
@@ -255,6 +251,76 @@ def _parameters(function: Callable[..., object]) -> list[inspect.Parameter]:
 def _explained(name: str, fault: Mapping[str, Any]) -> str:
     where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in fault["loc"])
     return f"{name}{where}: {fault['msg']}, got {describe_value(fault['input'])}"
+
+
+class DuplicateToolError(RecadoError, ValueError):
+    """A name that is taken already."""
+
+
+class ToolNotFoundError(RecadoError, KeyError):
+    """A name that no tool has."""
+
+    def __str__(self) -> str:  # KeyError would put the text in quotes
+        return str(self.args[0]) if self.args else ""
+
+
+class ToolRegistry:
+    """Tools by name."""
+
+    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+        self._tools: dict[str, Tool] = {}
+        for tool in tools:
+            self.register(tool)
+
+    def register(self, tool: Tool, allow_override: bool = False) -> None:
+        """Add a tool. Raises DuplicateToolError for a name that is taken, unless it may be replaced."""
+        if tool.name in self._tools and not allow_override:
+            raise DuplicateToolError(
+                f"a tool named {tool.name!r} is registered already; "
+                "rename one of the two or pass allow_override=True"
+            )
+        self._tools[tool.name] = tool
+
+    def unregister(self, name: str) -> None:
+        """Remove a tool. Raises ToolNotFoundError."""
+        self.get(name)
+        del self._tools[name]
+
+    def get(self, name: str) -> Tool:
+        """Return the tool of that name. Raises ToolNotFoundError."""
+        tool = self._tools.get(name)
+        if tool is None:
+            raise ToolNotFoundError(f"no tool is named {name!r}")
+        return tool
+
+    def find(self, name: str) -> Tool | None:
+        """Return the tool of that name, None where there is none."""
+        return self._tools.get(name)
+
+    def list_all(self) -> list[Tool]:
+        """Return all tools, sorted by name."""
+        return [self._tools[name] for name in sorted(self._tools)]
+
+    def get_schemas(self, allowed: Iterable[str] | None = None) -> list[Schema]:
+        """Return function definitions, by name for `None` (all of them), else in the order asked for.
+
+        Raises ToolNotFoundError for an unknown name.
+        """
+        tools = self.list_all() if allowed is None else self.filter_by_names(allowed)
+        return [tool.get_schema() for tool in tools]
+
+    def filter_by_names(self, names: Iterable[str]) -> list[Tool]:
+        """Return the tools of these names, in their order. Raises ToolNotFoundError for an unknown one."""
+        return [self.get(name) for name in names]
+
+    def has_tool(self, name: str) -> bool:
+        return name in self._tools
+
+    def count(self) -> int:
+        return len(self._tools)
+
+    def clear(self) -> None:
+        self._tools.clear()
 
 
 LONGEST_NAME = 64

@@ -21,6 +21,7 @@ _LONGEST_PROBLEM = 300
 _MOST_STEPS = 50_000  # parts and alternatives that one check may look at
 _LONGEST_MATCHED = 4096  # characters of a text that is matched with a pattern
 _LONGEST_PATTERN = 200
+_DEFINITIONS = ("$defs", "definitions")
 _PATTERNS = jsonschema_rs.RegexOptions(size_limit=128 * 1024, dfa_size_limit=256 * 1024)
 
 
@@ -42,9 +43,7 @@ class ArgumentsCheck:
     def __init__(self, schema: Mapping[str, JSON]) -> None:
         names_all = isinstance(schema.get("properties"), Mapping) and "additionalProperties" not in schema
         self._schema = _usable({**schema, "additionalProperties": False} if names_all else schema)
-        self._definitions = {
-            key: self._schema[key] for key in ("$defs", "definitions") if key in self._schema
-        }
+        self._definitions = {key: self._schema[key] for key in _DEFINITIONS if key in self._schema}
         self._validators: dict[int, Any] = {}
         self._steps_left = _MOST_STEPS
 
@@ -98,11 +97,8 @@ class ArgumentsCheck:
             return value
         kinds = schema.get("type", ())
         kinds = [kinds] if isinstance(kinds, str) else kinds
-        if isinstance(value, str):
-            mended = (
-                _read_as(kinds[0], value.strip()) if len(kinds) == 1 and kinds[0] in _READ_FROM_TEXT else None
-            )
-            value = value if mended is None else mended
+        if isinstance(value, str) and len(kinds) == 1:
+            value = _read_as(kinds[0], value)
         if "integer" in kinds and isinstance(value, float) and value.is_integer():
             value = int(value)
         if "$ref" in schema:
@@ -174,19 +170,12 @@ def is_checkable(pattern: str) -> bool:
 
 def parse_arguments(args: JSON) -> dict[str, JSON]:
     """Read what a model wrote as arguments: an object, its JSON text, or nothing. Raises InvalidArguments."""
-    if isinstance(args, str | bytes):
-        text = args.strip()
-        if not text:
-            return {}
-        try:
-            args = loads(text)
-        except orjson.JSONDecodeError as error:
-            raise InvalidArguments([f"the arguments are not valid JSON: {error}"]) from None
-        if isinstance(args, str):  # an object that was encoded twice
+    for _ in range(2):  # an object may have been encoded twice
+        if isinstance(args, str | bytes):
             try:
-                args = loads(args)
-            except orjson.JSONDecodeError:
-                raise InvalidArguments(["the arguments must be a JSON object, got text"]) from None
+                args = loads(args) if args.strip() else None
+            except orjson.JSONDecodeError as error:
+                raise InvalidArguments([f"the arguments are not valid JSON: {error}"]) from None
     if args is None:
         return {}
     if not isinstance(args, Mapping):
@@ -205,20 +194,16 @@ def describe_value(value: JSON) -> str:
     return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"
 
 
-def is_integer(value: JSON) -> bool:
-    return type(value) is int or (isinstance(value, float) and value.is_integer())
-
-
 KINDS: dict[str, Callable[[JSON], bool]] = {
     "string": lambda value: isinstance(value, str),
-    "integer": is_integer,
+    "integer": lambda value: type(value) is int or (isinstance(value, float) and value.is_integer()),
     "number": lambda value: type(value) is int or isinstance(value, float),
     "boolean": lambda value: isinstance(value, bool),
     "object": lambda value: isinstance(value, Mapping),
     "array": lambda value: isinstance(value, list | tuple),
     "null": lambda value: value is None,
 }
-_READ_FROM_TEXT = KINDS.keys() - {"string"}
+_READ_FROM_TEXT = KINDS.keys() - {"string", "null"}
 
 
 def _usable(schema: JSON) -> JSON:
@@ -264,12 +249,14 @@ def _said(error: Any) -> str:
 
 
 def _read_as(kind: str, text: str) -> JSON:
-    """Return the value of a kind that a text is as JSON, None for other texts."""
+    """Return the value of a kind that a text is as JSON, the text itself where it is none."""
+    if kind not in _READ_FROM_TEXT:
+        return text
     try:
-        value = loads(text.lower() if kind == "boolean" else text)
+        value = loads(text.strip().lower() if kind == "boolean" else text.strip())
     except orjson.JSONDecodeError:
-        return None
-    return value if KINDS[kind](value) else None
+        return text
+    return value if KINDS[kind](value) else text
 
 
 def _is_too_deep(value: JSON) -> bool:

@@ -11,8 +11,7 @@ from app.llm.model import ToolCall
 from app.messages import JSON, RECEIPT_MARK, FollowUp, MediaFile, mapping
 from app.routing.selector import changed
 from app.routing.tool_catalog import SEARCH_TOOLS
-from app.skills.disclosure import LOAD_SKILL, READ_SKILL_FILE
-from app.skills.script_tool import RUN_SKILL_SCRIPT
+from app.skills.model_tools import LOAD_SKILL, READ_SKILL_FILE, RUN_SKILL_SCRIPT
 from app.text import shortened
 from app.tools import ToolResult
 from app.tools.plain import loads

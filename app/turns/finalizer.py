@@ -17,8 +17,7 @@ from app.store.choices import option_id
 from app.store.database import Connection
 from app.store.outbox import Draft
 from app.store.turns import Outcome, StickySelection
-from app.text import Private, fold
-from app.tools.masking import mask_text
+from app.text import Private, fold, mask_text
 from app.turns.state import TurnContext, TurnServices
 
 log = structlog.get_logger(__name__)

@@ -10,7 +10,7 @@ from app.store.database import Connection
 from app.store.tool_statistics import day_of
 from app.store.turn_state import TurnState
 from app.tools import ExecutionEngine
-from app.tools.context import CallTerms
+from app.tools.engine import CallTerms
 from app.turns.actions import AskModel, CallResult, Reply, Round, Route, RunTools, next_action
 from app.turns.contexts import ToolContexts
 from app.turns.routing import route_turn

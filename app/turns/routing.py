@@ -11,8 +11,7 @@ from app.messages import JSON
 from app.routing import IntentRequest, classify_intent
 from app.routing.tool_catalog import SEARCH_TOOLS, Selection
 from app.store.traces import ModelCall
-from app.text import Private
-from app.tools.masking import mask_text
+from app.text import Private, mask_text
 from app.turns.actions import Routed
 from app.turns.prompt import traced_call
 from app.turns.state import RECENT_EXCHANGES, TurnContext

@@ -20,8 +20,8 @@ from app.store.media import LARGEST_PICTURE, MediaFolder, NotKept, describe_file
 from app.store.skill_data import NoRoom, SkillStore
 from app.text import visible
 from app.tools import ExecutionEngine, Tool, ToolResult
-from app.tools.context import CallTerms
 from app.tools.documents import DocumentError, Documents, is_picture
+from app.tools.engine import CallTerms
 from app.tools.plain import dumps
 from app.tools.result import ReturnedFile
 from app.turns.actions import CallResult

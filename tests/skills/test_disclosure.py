@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 from app.skills import load_skill
-from app.skills.disclosure import ALL_CHARACTERS, LARGEST_FILE, NEW_CHARACTERS, narrowed, place, reading_tools
+from app.skills.model_tools import (
+    ALL_CHARACTERS,
+    LARGEST_FILE,
+    NEW_CHARACTERS,
+    narrowed,
+    place,
+    reading_tools,
+)
 from app.skills.skill import Skill
 from app.tools import ConfirmationPolicy, ExecutionEngine, ToolContext, ToolRegistry, ToolResult
 from app.tools.result import MODEL_LIMIT

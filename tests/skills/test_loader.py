@@ -10,7 +10,7 @@ import pytest
 
 from app.skills import RELEASE_SKILLS, Skill, SkillLoader, load_skill
 from app.tools import ToolContext
-from app.tools.catalog import stamp
+from app.tools.source import stamp
 from tests.skills.folders import write
 from tests.skills.tools import functions_of
 from tests.world import ROOT

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from app.people import Person
-from app.skills.modules import run_module
+from app.skills.tools import run_module
 from app.tools import ToolContext
 from app.tools.source import find_tools
 

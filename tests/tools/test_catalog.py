@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from app.tools import Tool, build_catalog, get_catalog_cached
-from app.tools.catalog import CACHE_FILE
-from app.tools.source import find_tools
+from app.tools.source import CACHE_FILE, find_tools
 
 PLAIN = '''
 import functools

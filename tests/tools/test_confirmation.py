@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from app.tools import ConfirmationPolicy, NoTTYError
-from app.tools.confirmation import call_in_words
-from app.tools.context import CallTerms
+from app.tools.engine import CallTerms, call_in_words
 from tests.tools.engines import ADD, engine_of, tool_of
 
 

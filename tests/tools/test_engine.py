@@ -9,7 +9,7 @@ import pytest
 
 from app.people import Person
 from app.tools import ConfirmationPolicy, ExecutionEngine, Tool, ToolContext, ToolRegistry, ToolResult
-from app.tools.context import CallTerms
+from app.tools.engine import CallTerms
 from tests.tools.engines import ADD, engine_of, tool_of
 from tests.world import until
 

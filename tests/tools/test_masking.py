@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from app.tools.masking import holds_secret, mask_text
+from app.text import holds_secret, mask_text
 from tests.world import ROOT
 
 
@@ -27,7 +27,7 @@ UNITS = [*("1-", "eyJ-", "eyJaaaaaaaa.", "a@", "a@a.", "token ", "://a:", " /a")
 
 def test_no_text_keeps_the_server_busy() -> None:
     code = (
-        "import sys\nfrom app.tools.masking import mask_text, without_paths\n"
+        "import sys\nfrom app.text import mask_text, without_paths\n"
         "for unit in sys.argv[1:]:\n"
         "    print(unit, flush=True)\n    mask_text(unit * 20_000)\n    without_paths(unit * 20_000)\n"
     )
