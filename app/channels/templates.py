@@ -30,7 +30,7 @@ from app.store import outbox, people
 from app.store.billing import REGULAR, RateTable
 from app.store.database import Database
 from app.store.outbox import Draft
-from app.store.tool_statistics import day_of
+from app.store.statistics import day_of
 from app.text import Private
 from app.tools import ToolContext, ToolResult
 from app.turns.approvals import Refused

@@ -33,10 +33,10 @@ from app.skills.folder import is_skill
 from app.skills.loader import InstalledSkills
 from app.skills.manifest import is_standard_name, may_use_network
 from app.skills.scripts import Script, scripts_of
-from app.store import tool_statistics
+from app.store import statistics
 from app.store.alerts import ABOUT_SKILLS, Alert, open_alerts
 from app.store.disk_space import MEGABYTE, Disk
-from app.store.tool_statistics import ToolFigures
+from app.store.statistics import ToolFigures
 from app.text import visible
 
 commands = group()
@@ -193,9 +193,9 @@ def skills_stats(
 
     Calls, success, durations and errors of each tool that was called.
     """
-    since = tool_statistics.day_of(time.time() - (days - 1) * 86400)
+    since = statistics.day_of(time.time() - (days - 1) * 86400)
     figures: list[ToolFigures] = read_records(
-        command_settings().database, lambda conn: tool_statistics.summary(conn, since), none=[]
+        command_settings().database, lambda conn: statistics.tool_figures(conn, since), none=[]
     )
     if as_json:
         show_json(list(map(asdict, figures)))

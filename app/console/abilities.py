@@ -20,7 +20,7 @@ from app.installs.errors import InstallError
 from app.installs.pipeline import Approval
 from app.installs.sentences import reason_said
 from app.mcp.files import edit_server
-from app.store import alerts, tool_statistics
+from app.store import alerts, statistics
 from app.store.database import Connection
 from app.text import visible
 from app.tools import Tool
@@ -68,10 +68,10 @@ def add_abilities(site: Site) -> None:
         """Show every skill and every server."""
 
         def rows(conn: Connection) -> dict[str, Any]:
-            since = tool_statistics.day_of(time.time() - STATISTICS_SECONDS)
+            since = statistics.day_of(time.time() - STATISTICS_SECONDS)
             aside = {alert.code: alert.text for alert in alerts.open_alerts(conn)}
             return {
-                "figures": {one.tool: one for one in tool_statistics.summary(conn, since)},
+                "figures": {one.tool: one for one in statistics.tool_figures(conn, since)},
                 "aside": {code.split(":")[1]: text for code, text in aside.items() if code[:6] == "skill:"},
             }
 

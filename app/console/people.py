@@ -16,7 +16,7 @@ from app.errors import RecadoError
 from app.i18n import lazy
 from app.store import journal, limits, ownership, people, personal_data, skill_data, summaries
 from app.store.database import Connection
-from app.store.tool_statistics import day_of
+from app.store.statistics import day_of
 from app.store.turn_state import summary_of
 
 PEOPLE_ON_A_PAGE = 100

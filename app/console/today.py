@@ -12,7 +12,7 @@ from app.console.site import Site, back, language_of
 from app.i18n import say
 from app.ops.finding import Finding
 from app.ops.health import public_reason
-from app.store import alerts, approvals, billing, figures, threads, tool_statistics
+from app.store import alerts, approvals, billing, statistics, threads
 from app.store.database import Connection
 
 TOOL_DAYS = 7
@@ -42,15 +42,15 @@ def add_today(site: Site) -> None:
         def rows(conn: Connection) -> dict[str, Any]:
             now = time.time()
             rates = site.assistant.message_rates
-            since = tool_statistics.day_of(now - (TOOL_DAYS - 1) * DAY_SECONDS)
+            since = statistics.day_of(now - (TOOL_DAYS - 1) * DAY_SECONDS)
             return {
-                "day": figures.last_day(conn, now),
-                "used": billing.usage(conn, rates, tool_statistics.day_of(now)[:7]),
+                "day": statistics.last_day(conn, now),
+                "used": billing.usage(conn, rates, statistics.day_of(now)[:7]),
                 "alerts": [(public_reason(one.code), one) for one in alerts.open_alerts(conn)],
                 "waiting": threads.waiting(conn, now),
                 "decisions": len(approvals.all_open(conn)),
                 "made": progress(conn, rules),
-                "tools": tool_statistics.summary(conn, since),
+                "tools": statistics.tool_figures(conn, since),
             }
 
         async def read() -> dict[str, Any]:

@@ -20,8 +20,8 @@ from app.messages import JSON
 from app.routing.intent import json_values
 from app.store import journal, summaries
 from app.store.database import Connection, Database
+from app.store.statistics import day_of
 from app.store.summaries import Unfolded
-from app.store.tool_statistics import day_of
 from app.store.turn_state import Exchange, Parts
 from app.tasks import end_tasks
 

@@ -22,7 +22,7 @@ from app.messages import JSON
 from app.store.billing import RateTable, usage
 from app.store.conditions import UNCLAIMED
 from app.store.database import Connection, Database, placeholders, scalar
-from app.store.tool_statistics import counted_code, day_of
+from app.store.statistics import counted_code, day_of
 from app.turns.scheduler import Carrier
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)

@@ -15,7 +15,7 @@ from app.messages import JSON, Pricing
 from app.settings import Limit
 from app.store import limits
 from app.store.database import Connection, Row
-from app.store.tool_statistics import day_of
+from app.store.statistics import day_of
 
 RATES_FILE = "rates.yaml"  # of the operator, in DATA_DIR
 RATES = Path(__file__).with_name(RATES_FILE)

@@ -3,7 +3,7 @@
 from app.store import attachments, schedules
 from app.store.database import Connection, delete, update
 from app.store.journal import ADMIN_CALL
-from app.store.tool_statistics import day_of
+from app.store.statistics import day_of
 
 DAY = 86400.0
 SEEN_DAYS = 30

@@ -15,7 +15,7 @@ import structlog
 from app.errors import RecadoError
 from app.messages import JSON, seconds_in
 from app.people import may_use
-from app.store.tool_statistics import UNKNOWN_TOOL
+from app.store.statistics import UNKNOWN_TOOL
 from app.tasks import DaemonThreads
 from app.text import Private, escape_text, mask_text, visible
 from app.tools.context import ToolContext

@@ -16,8 +16,8 @@ from app.store import audit, handovers, ownership, people, skill_data
 from app.store.billing import usage
 from app.store.database import Connection, Database
 from app.store.skill_data import Fact, forget_fact
+from app.store.statistics import day_of
 from app.store.summaries import drop_line
-from app.store.tool_statistics import day_of
 from app.store.turn_state import summary_of
 from app.text import visible
 from app.turns.state import TurnContext, TurnServices

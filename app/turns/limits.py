@@ -20,7 +20,7 @@ from app.store.database import Connection
 from app.store.limits import Period
 from app.store.outbox import Draft, Origin, OutboxRow
 from app.store.ownership import HasAccessRules
-from app.store.tool_statistics import day_of
+from app.store.statistics import day_of
 from app.store.turns import Pause
 
 GUESTS_TOKENS = 0.9  # share of the tokens that guests may use up

@@ -7,7 +7,7 @@ from app.llm.model import ToolCall
 from app.people import Person
 from app.store import limits, turn_state
 from app.store.database import Connection
-from app.store.tool_statistics import day_of
+from app.store.statistics import day_of
 from app.store.turn_state import TurnState
 from app.tools import ExecutionEngine
 from app.tools.engine import CallTerms

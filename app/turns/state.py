@@ -18,7 +18,7 @@ from app.store.billing import RateTable
 from app.store.database import Connection, Database
 from app.store.journal import UncertainCall
 from app.store.skill_data import Fact
-from app.store.tool_statistics import day_of
+from app.store.statistics import day_of
 from app.store.traces import ModelCall
 from app.store.turn_state import Exchange, TurnState
 from app.text import visible

@@ -13,7 +13,7 @@ from app.i18n import say
 from app.llm.model import ToolCall
 from app.messages import JSON, MediaFile
 from app.people import Person
-from app.store import journal, tool_statistics
+from app.store import journal, statistics
 from app.store.database import Connection, Database
 from app.store.journal import UncertainCall
 from app.store.media import LARGEST_PICTURE, MediaFolder, NotKept, describe_file
@@ -164,7 +164,7 @@ class CallRecorder(ABC):
         """
         if self._store is not None and self._store.read_outside:
             result = result.with_meta(outside=True)
-        text, day = result.to_json(), tool_statistics.day_of(time.time())
+        text, day = result.to_json(), statistics.day_of(time.time())
 
         def write(conn: Connection) -> ToolResult:
             kept, said = result, text
@@ -175,7 +175,7 @@ class CallRecorder(ABC):
                 kept = ToolResult.failure(full.code, _why_not_kept(full, self._person.language))
                 said = kept.to_json()
             self._write_result(conn, kept, said)
-            tool_statistics.count(conn, tool, kept.code, seconds, day)
+            statistics.count_call(conn, tool, kept.code, seconds, day)
             return kept
 
         return await self._write(write)

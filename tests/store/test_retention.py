@@ -5,7 +5,7 @@ from sqlite3 import Connection
 import pytest
 
 from app.messages import Status
-from app.store import alerts, delivery, disk_space, journal, retention, tool_statistics, traces, turns
+from app.store import alerts, delivery, disk_space, journal, retention, statistics, traces, turns
 from app.store.disk_space import MEGABYTE
 from app.store.journal import Tokens
 from app.store.retention import DAY, DEAD_LETTER_DAYS, STATISTICS_DAYS, TRACE_DAYS
@@ -47,7 +47,7 @@ def test_old_rows_go_and_younger_ones_stay(conn: Connection, table: str, days: f
 
 
 def test_figures_of_tools_go_by_whole_days(conn: Connection) -> None:
-    tool_statistics.count(conn, "t", "ok", 0.1, tool_statistics.day_of(T))
+    statistics.count_call(conn, "t", "ok", 0.1, statistics.day_of(T))
     kept = []
     for age in (STATISTICS_DAYS, STATISTICS_DAYS + 1):
         retention.sweep(conn, T + age * DAY)

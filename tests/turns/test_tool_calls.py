@@ -15,7 +15,7 @@ from app.people import Person
 from app.routing.tool_catalog import ToolCatalog
 from app.store import journal
 from app.store.database import Database
-from app.store.tool_statistics import ToolFigures, summary
+from app.store.statistics import ToolFigures, tool_figures
 from app.store.turn_state import TurnState
 from app.tools import ConfirmationPolicy, ExecutionEngine, Tool, ToolRegistry, ToolResult
 from app.turns.actions import Routed, Transcript
@@ -94,7 +94,7 @@ class Hall:
         return Agreed("yes", call_identity(tool, call)[1], tool.definition_hash)
 
     async def figures(self) -> list[ToolFigures]:
-        return await self.store.tx(lambda conn: summary(conn, ""))
+        return await self.store.tx(lambda conn: tool_figures(conn, ""))
 
     async def uncertain(self) -> list[str]:
         return [row["tool"] for row in await self.store.all("SELECT tool FROM uncertain_calls")]

@@ -1,4 +1,4 @@
-"""Statistics of tool calls: a row for each tool, day, error code and step of duration."""
+"""Statistics: how tools did, by day, error code and step of duration; what came and went in the last day."""
 
 import math
 import re
@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from operator import itemgetter
 
-from app.store.database import Connection, Row
+from app.store.database import Connection, Row, scalar
 
 UNKNOWN_TOOL = "unknown"  # counted in place of a name that no tool has
 OK = "ok"
@@ -20,6 +20,10 @@ _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 _BASE = 1.25
 _LAST_STEP = 80  # about 16 hours
 _NEVER_RAN = -1
+
+HOURS = 24
+HOUR_SECONDS = 3600.0
+_HOUR = "CAST({} * 1000 AS BIGINT) / 3600000"  # of milliseconds: PostgreSQL rounds where SQLite cuts
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,31 @@ class ToolFigures:
     errors: dict[str, int]  # failed calls by code, the most frequent first
 
 
-def count(conn: Connection, tool: str, code: str, seconds: float | None, day: str) -> None:
+@dataclass(frozen=True, slots=True)
+class Hour:
+    """An hour that began at `at`."""
+
+    at: float
+    received: int
+    sent: int
+    turns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """The last 24 hours; `half` and `most` (95 %) of the answers took no more seconds, None without one."""
+
+    hours: list[Hour]
+    failed: int
+    half: float | None
+    most: float | None
+
+    @property
+    def received(self) -> int:
+        return sum(hour.received for hour in self.hours)
+
+
+def count_call(conn: Connection, tool: str, code: str, seconds: float | None, day: str) -> None:
     """Count one call, in the transaction that records its result.
 
     `tool` is the name of a tool, else "unknown"; `code` is "ok" or the error code; `seconds` is None if the
@@ -50,7 +78,7 @@ def count(conn: Connection, tool: str, code: str, seconds: float | None, day: st
     )
 
 
-def summary(conn: Connection, since_day: str) -> list[ToolFigures]:
+def tool_figures(conn: Connection, since_day: str) -> list[ToolFigures]:
     """Return the figures of every tool that was called on that day or later, by name."""
     rows = conn.execute(
         "SELECT tool, code, step, sum(calls) AS calls FROM tool_statistics WHERE day >= ?"
@@ -101,3 +129,42 @@ def _percentile(steps: Counter[int], percent: int) -> float | None:
 def _step(seconds: float | None) -> int:
     milliseconds = 0 if seconds is None else max(seconds * 1000, 1)
     return min(math.ceil(math.log(milliseconds, _BASE)), _LAST_STEP) if milliseconds else _NEVER_RAN
+
+
+def last_day(conn: Connection, now: float) -> Day:
+    """Return the figures of the hours up to this one.
+
+    The id of a turn begins with its time, and messages are numbered in their order: both indexes are used.
+    """
+    hour = int(now // HOUR_SECONDS) - HOURS + 1
+    first = hour * HOUR_SECONDS
+    since = f"turn_{int(first * 1000):012x}"
+    earliest = "SELECT id FROM messages WHERE turn_id >= ? ORDER BY turn_id LIMIT 100"  # a turn may wait
+    row = scalar(conn, f"SELECT min(id) FROM ({earliest}) AS earliest", since)
+    messages = conn.execute(
+        f"SELECT {_HOUR.format('at')}, direction, count(*) FROM messages"
+        " WHERE id >= ? AND at >= ? AND kind <> 'scheduled' GROUP BY 1, 2",
+        (row or 0, first),
+    )
+    counts: dict[tuple[int, str], int] = {(at, direction): count for at, direction, count in messages}
+    lately = "FROM turns WHERE id >= ? AND created_at >= ?"
+    turns = conn.execute(
+        f"SELECT {_HOUR.format('created_at')}, outcome, count(*) {lately} GROUP BY 1, 2", (since, first)
+    ).fetchall()
+    begun = Counter[int]()
+    for at, _, count in turns:
+        begun[at] += count
+    answers = conn.execute(
+        f"SELECT done_at - created_at {lately} AND outcome = 'answered' ORDER BY 1", (since, first)
+    )
+    took = [row[0] for row in answers]
+    hours = [
+        Hour(one * HOUR_SECONDS, counts.get((one, "in"), 0), counts.get((one, "out"), 0), begun[one])
+        for one in range(hour, hour + HOURS)
+    ]
+    return Day(
+        hours,
+        failed=sum(count for _, outcome, count in turns if outcome == "failed"),
+        half=took[len(took) // 2] if took else None,
+        most=took[min(len(took) * 95 // 100, len(took) - 1)] if took else None,
+    )
