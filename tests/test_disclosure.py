@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from app.cli.database import read_records
-from app.store.traces import turn_trace
+from app.store.journal import turn_trace
 from tests.standins.model import ModelServer, calls, echo, is_classifier, last_user_text
 from tests.world import Server, Town, open_work, wait_for, world
 

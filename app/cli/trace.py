@@ -15,9 +15,9 @@ from app.errors import RecadoError
 from app.i18n import program
 from app.messages import JSON
 from app.settings import Settings, TokenPrice
-from app.store import audit, billing, traces
+from app.store import audit, billing, journal
 from app.store.audit import AuditRow
-from app.store.traces import CallTrace, TurnLine
+from app.store.journal import CallTrace, TurnLine
 from app.text import visible
 
 commands = group()
@@ -36,7 +36,7 @@ def trace(turn: Annotated[str, typer.Argument(metavar="[TURN]", help="A turn's i
 
 
 def _turns_table(settings: Settings) -> str:
-    found: list[TurnLine] = read_records(settings.database, traces.recent_turns, none=[])
+    found: list[TurnLine] = read_records(settings.database, journal.recent_turns, none=[])
     if not found:
         return "There were no turns yet."
     head = ("TURN", "WHEN", "PERSON", "OUTCOME", "TRIES", "PROMPT", "CACHED", "ANSWER", "SECONDS")
@@ -58,7 +58,7 @@ def _turns_table(settings: Settings) -> str:
 
 
 def _turn_text(settings: Settings, turn: str) -> str:
-    found = read_records(settings.database, lambda conn: traces.turn_trace(conn, turn))
+    found = read_records(settings.database, lambda conn: journal.turn_trace(conn, turn))
     if not found.journal and not found.calls:
         raise RecadoError(f"there is no turn {turn!r}; {program()} trace lists the last ones")
     prices = {one.model: one.price for one in settings.models if one.price is not None}

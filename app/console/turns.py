@@ -12,9 +12,9 @@ from app.console.site import Site, language_of
 from app.i18n import say
 from app.messages import JSON
 from app.settings import TokenPrice
-from app.store import people, traces
+from app.store import journal, people
 from app.store.database import Connection
-from app.store.traces import CallTrace, Step
+from app.store.journal import CallTrace, Step
 
 LEAST_WIDTH = 0.4  # percent of the whole, so that a quick step can be seen
 PART_SHOWN = 20_000  # characters of a part of a prompt
@@ -55,12 +55,12 @@ def add_turns(site: Site) -> None:
         language = language_of(request)
 
         def rows(conn: Connection) -> dict[str, Any]:
-            head = traces.turn_head(conn, id)
-            trace = traces.turn_trace(conn, id)
-            steps = traces.steps(conn, head, trace, time.time())
+            head = journal.turn_head(conn, id)
+            trace = journal.turn_trace(conn, id)
+            steps = journal.steps(conn, head, trace, time.time())
             name, _ = people.shown_as(conn, head.person_id)
-            journal = {row["key"]: row["payload"] for row in trace.journal}
-            return {"head": head, "name": name, "bars": _bars(language, steps, journal, prices)}
+            payloads = {row["key"]: row["payload"] for row in trace.journal}
+            return {"head": head, "name": name, "bars": _bars(language, steps, payloads, prices)}
 
         return await site.page(request, "turn.html", lambda: site.store.read(rows))
 
@@ -72,7 +72,7 @@ def add_turns(site: Site) -> None:
 
 
 def _bars(
-    language: str, steps: Sequence[Step], journal: Mapping[str, JSON], prices: Mapping[str, TokenPrice]
+    language: str, steps: Sequence[Step], payloads: Mapping[str, JSON], prices: Mapping[str, TokenPrice]
 ) -> list[Bar]:
     first = min((step.start for step in steps), default=0.0)
     whole = max(max((step.end for step in steps), default=0.0) - first, 0.001)
@@ -84,9 +84,9 @@ def _bars(
             width=max(100 * (step.end - step.start) / whole, LEAST_WIDTH),
             cost=_cost(step.call, prices),
             parts=[_part(part) for part in step.call.prompt] if step.call is not None else [],
-            arguments=_arguments(step, journal),
-            result=_result(step, journal.get(step.key)),
-            reasons=journal[step.key].get("reasons", []) if step.kind == "route" else [],
+            arguments=_arguments(step, payloads),
+            result=_result(step, payloads.get(step.key)),
+            reasons=payloads[step.key].get("reasons", []) if step.kind == "route" else [],
         )
         for step in steps
     ]
@@ -118,10 +118,10 @@ def _part(part: JSON) -> Part:
     return Part(str(role), len(text), text[:PART_SHOWN])
 
 
-def _arguments(step: Step, journal: Mapping[str, JSON]) -> str:
+def _arguments(step: Step, payloads: Mapping[str, JSON]) -> str:
     """Return the arguments of a tool's call, "" for another step."""
     number, _, id = step.key.removeprefix("tool:").partition(":")
-    asked = journal.get(f"llm:{number}", {}).get("calls", []) if step.kind == "tool" else []
+    asked = payloads.get(f"llm:{number}", {}).get("calls", []) if step.kind == "tool" else []
     found = next((call["arguments"] for call in asked if call["id"] == id), "")
     return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False, indent=1)
 

@@ -11,9 +11,9 @@ from typing import Any
 import structlog
 
 from app import __version__
-from app.store import traces
+from app.store import journal
 from app.store.database import Connection, Database
-from app.store.traces import Step, TurnHead
+from app.store.journal import Step, TurnHead
 from app.tasks import end_tasks
 
 log = structlog.get_logger(__name__)
@@ -68,9 +68,9 @@ class Telemetry:
 
         def read(conn: Connection) -> list[tuple[TurnHead, list[Step]]]:
             found = []
-            for id in traces.ended_since(conn, since, AT_ONCE):
-                head, trace = traces.turn_head(conn, id), traces.turn_trace(conn, id)
-                found.append((head, traces.steps(conn, head, trace, time.time())))
+            for id in journal.ended_since(conn, since, AT_ONCE):
+                head, trace = journal.turn_head(conn, id), journal.turn_trace(conn, id)
+                found.append((head, journal.steps(conn, head, trace, time.time())))
             return found
 
         for head, steps in await self._store.read(read):

@@ -24,9 +24,9 @@ from app.messages import JSON
 from app.people import Person
 from app.routing.tool_catalog import ToolSet
 from app.skills import Skill
+from app.store.journal import ModelCall
 from app.store.limits import CHARACTERS_PER_TOKEN, GUESTS_CHARACTERS
 from app.store.skill_data import Fact
-from app.store.traces import ModelCall
 from app.store.turn_state import Exchange, InboxMessage, TurnState
 from app.tools.plain import dumps
 from app.turns.actions import Round

@@ -10,7 +10,7 @@ from app.llm.smalltalk import asks_nothing
 from app.messages import JSON
 from app.routing import IntentRequest, classify_intent
 from app.routing.tool_catalog import SEARCH_TOOLS, Selection
-from app.store.traces import ModelCall
+from app.store.journal import ModelCall
 from app.text import Private, mask_text
 from app.turns.actions import Routed
 from app.turns.prompt import traced_call

@@ -13,13 +13,12 @@ from app.messages import JSON, Channel, Outgoing, Wakeable, in_own_words
 from app.people import Person
 from app.routing.tool_catalog import ToolCatalog
 from app.settings import Settings
-from app.store import journal, traces, turn_state
+from app.store import journal, turn_state
 from app.store.billing import RateTable
 from app.store.database import Connection, Database
-from app.store.journal import UncertainCall
+from app.store.journal import ModelCall, UncertainCall
 from app.store.skill_data import Fact
 from app.store.statistics import day_of
-from app.store.traces import ModelCall
 from app.store.turn_state import Exchange, TurnState
 from app.text import visible
 from app.tools.plain import dumps
@@ -267,7 +266,7 @@ class TurnContext:
         def write(conn: Connection) -> int | None:
             used = journal.record(conn, self.id, key, kind, text, now, tokens=tokens, day=day_of(now))
             if call is not None:
-                traces.keep(conn, self.id, call)
+                journal.keep_call(conn, self.id, call)
             return used
 
         used = await store.tx(write)

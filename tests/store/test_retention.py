@@ -5,11 +5,10 @@ from sqlite3 import Connection
 import pytest
 
 from app.messages import Status
-from app.store import alerts, delivery, disk_space, journal, retention, statistics, traces, turns
+from app.store import alerts, delivery, disk_space, journal, retention, statistics, turns
 from app.store.disk_space import MEGABYTE
-from app.store.journal import Tokens
+from app.store.journal import PART_CHARACTERS, ModelCall, Tokens
 from app.store.retention import DAY, DEAD_LETTER_DAYS, STATISTICS_DAYS, TRACE_DAYS
-from app.store.traces import PART_CHARACTERS, ModelCall
 from tests.store.rows import T, begun, conversation, draft, inbound, take, value
 
 
@@ -18,7 +17,7 @@ def a_turn(conn: Connection, *, ended: bool) -> None:
     take(conn, inbound("w1"))
     begun(conn, where, "t1")
     journal.record(conn, "t1", "llm:0", "llm", "{}", T)
-    traces.keep(conn, "t1", ModelCall("llm:0", "m", (("h", "body"),), Tokens(1, 1, 0), 0.1, T))
+    journal.keep_call(conn, "t1", ModelCall("llm:0", "m", (("h", "body"),), Tokens(1, 1, 0), 0.1, T))
     if ended:
         turns.end(conn, "t1", where, "answered", draft("ok"), T)
 
@@ -98,7 +97,7 @@ def trace(conn: Connection, body: str) -> None:
     where = conversation(conn)
     take(conn, inbound("w1"))
     begun(conn, where, "t1")
-    traces.keep(conn, "t1", ModelCall("llm:0", "m", (("h", body),), Tokens(5, 2, 0), 0.1, T))
+    journal.keep_call(conn, "t1", ModelCall("llm:0", "m", (("h", body),), Tokens(5, 2, 0), 0.1, T))
 
 
 @pytest.mark.parametrize("characters", [PART_CHARACTERS, 50 * PART_CHARACTERS])
