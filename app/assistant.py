@@ -37,9 +37,9 @@ from app.settings import Settings, skill_environment
 from app.skills import build_skills
 from app.skills.model_tools import ScriptRunner
 from app.store import alerts, audit, build_store, limits, people, summaries, turns
-from app.store.billing import read_rates
 from app.store.database import Database
 from app.store.disk_space import MEGABYTE
+from app.store.limits import read_rates
 from app.store.personal_data import ErasedPerson
 from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, ToolRegistry
 from app.tools.documents import Documents

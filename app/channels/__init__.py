@@ -10,7 +10,7 @@ from app.channels.whatsapp.credentials import Credentials, credentials_of
 from app.messages import Channel
 from app.settings import Settings
 from app.store import Store
-from app.store.billing import RateTable
+from app.store.limits import RateTable
 from app.turns.limits import Limits
 
 

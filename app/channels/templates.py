@@ -27,8 +27,8 @@ from app.people import Realm
 from app.phones import country
 from app.settings import Settings
 from app.store import outbox, people
-from app.store.billing import REGULAR, RateTable
 from app.store.database import Database
+from app.store.limits import REGULAR, RateTable
 from app.store.outbox import Draft
 from app.store.statistics import day_of
 from app.text import Private

@@ -15,7 +15,7 @@ from app.errors import RecadoError
 from app.i18n import program
 from app.messages import JSON
 from app.settings import Settings, TokenPrice
-from app.store import audit, billing, journal
+from app.store import audit, journal, limits
 from app.store.audit import AuditRow
 from app.store.journal import CallTrace, TurnLine
 from app.text import visible
@@ -113,8 +113,8 @@ def usage(
     month = month or time.strftime("%Y-%m", time.gmtime())
     if not re.fullmatch(r"\d{4}-\d{2}", month):
         raise typer.BadParameter("write the month as YYYY-MM, such as 2026-11")
-    rates = billing.read_rates(settings.data_dir)
-    used = read_records(settings.database, lambda conn: billing.usage(conn, rates, month))
+    rates = limits.read_rates(settings.data_dir)
+    used = read_records(settings.database, lambda conn: limits.usage(conn, rates, month))
     if as_json:
         show_json(used)
     else:

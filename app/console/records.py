@@ -13,7 +13,7 @@ from app.errors import RecadoError
 from app.i18n import lazy
 from app.ops.logs import recent_lines
 from app.schedule.wording import rule_text
-from app.store import audit, billing, people, schedules
+from app.store import audit, limits, people, schedules
 from app.store.database import Connection
 
 _MONTH = re.compile(r"\d{4}-\d{2}")
@@ -61,8 +61,8 @@ def add_records(site: Site) -> None:
         """Show the messages, tokens and costs of a month, of this one where it cannot be read."""
         if not _MONTH.fullmatch(month):
             month = f"{date.today():%Y-%m}"
-        rates = await asyncio.to_thread(billing.read_rates, site.settings.data_dir)
-        used = await site.store.read(lambda conn: billing.usage(conn, rates, month))
+        rates = await asyncio.to_thread(limits.read_rates, site.settings.data_dir)
+        used = await site.store.read(lambda conn: limits.usage(conn, rates, month))
         budget = site.settings.monthly_message_budget
         return site.render(request, "costs.html", used=used, budget=budget)
 

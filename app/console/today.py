@@ -12,7 +12,7 @@ from app.console.site import Site, back, language_of
 from app.i18n import say
 from app.ops.finding import Finding
 from app.ops.health import public_reason
-from app.store import alerts, approvals, billing, statistics, threads
+from app.store import alerts, approvals, limits, statistics, threads
 from app.store.database import Connection
 
 TOOL_DAYS = 7
@@ -45,7 +45,7 @@ def add_today(site: Site) -> None:
             since = statistics.day_of(now - (TOOL_DAYS - 1) * DAY_SECONDS)
             return {
                 "day": statistics.last_day(conn, now),
-                "used": billing.usage(conn, rates, statistics.day_of(now)[:7]),
+                "used": limits.usage(conn, rates, statistics.day_of(now)[:7]),
                 "alerts": [(public_reason(one.code), one) for one in alerts.open_alerts(conn)],
                 "waiting": threads.waiting(conn, now),
                 "decisions": len(approvals.all_open(conn)),

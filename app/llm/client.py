@@ -20,7 +20,7 @@ from app.llm.reading import read_completion, tools_as_text
 from app.messages import JSON
 from app.people import Person
 from app.settings import OPENAI_URL, ModelEndpoint, Settings, TokenPrice
-from app.store import billing
+from app.store import limits
 from app.store.database import Database
 from app.store.journal import Tokens
 from app.text import Private
@@ -228,7 +228,7 @@ class ModelChain:
                 one
                 for one in self._endpoints
                 if (own := one.listed) is None
-                or billing.may_ask_model(conn, one.name, own.limit, own.budget, now)
+                or limits.may_ask_model(conn, one.name, own.limit, own.budget, now)
             ]
         )
 
@@ -237,7 +237,7 @@ class ModelChain:
             return
         price = endpoint.listed.price or TokenPrice()
         cost, now = price.of(tokens.prompt, tokens.completion), time.time()
-        await self._store.tx(lambda conn: billing.count_model(conn, endpoint.name, tokens.total, cost, now))
+        await self._store.tx(lambda conn: limits.count_model(conn, endpoint.name, tokens.total, cost, now))
 
 
 def build_model(

@@ -19,9 +19,9 @@ from app.errors import StoreError
 from app.http.dependencies import Guard
 from app.i18n import joined, lazy
 from app.messages import JSON
-from app.store.billing import RateTable, usage
 from app.store.conditions import UNCLAIMED
 from app.store.database import Connection, Database, placeholders, scalar
+from app.store.limits import RateTable, usage
 from app.store.statistics import counted_code, day_of
 from app.turns.scheduler import Carrier
 
@@ -87,7 +87,7 @@ class Metrics:
     def render(
         self, running_turns: int, waiting_messages: int, outbox: Mapping[str, int], usage: Mapping[str, JSON]
     ) -> bytes:
-        """Return all metrics as Prometheus reads them; `usage`: what `billing.usage` tells of this month."""
+        """Return all metrics as Prometheus reads them; `usage`: what `limits.usage` tells of this month."""
         for category, messages in usage["categories"].items():
             self._billed.labels(category).set(messages)
         self._tokens.set(usage["tokens"])

@@ -5,14 +5,16 @@ unless anything was queued for the person after it. Questions and reminders neve
 when the person writes.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import orjson
 
-from app.messages import JSON, Pricing, Status
-from app.store import billing
+from app.messages import Pricing, Status
+from app.store import limits
 from app.store.conditions import UNSENT
-from app.store.database import Connection, exists, insert, new_id, update
+from app.store.database import Connection, Row, exists, insert, new_id, update
 from app.store.outbox import fail, outgoing, state_of_new
 
 PASSING = frozenset({1, 2, 4, 80007, 130429, 131000, 131016, 131056, 131057})  # Meta's codes for "try again"
@@ -45,16 +47,12 @@ def mark_sent(conn: Connection, outbox_id: str, wamid: str, now: float) -> None:
         return
     has_none = "wamid IS NULL AND id = ? AND NOT EXISTS (SELECT 1 FROM messages WHERE wamid = ?)"
     update(conn, "messages", has_none, row["message_id"], wamid, wamid=wamid)
-    sql = "SELECT status, errors, pricing FROM statuses WHERE wamid = ? AND person_id IS NULL"
+    sql = "SELECT wamid, status, errors, pricing FROM statuses WHERE wamid = ? AND person_id IS NULL"
     early = conn.execute(sql, (wamid,)).fetchall()
     whose = {"outbox_id": outbox_id, "person_id": row["person_id"]}
     update(conn, "statuses", "wamid = ? AND person_id IS NULL", wamid, **whose)
     for status in early:
-        if status["pricing"]:
-            billing.record(conn, wamid, row["person_id"], Pricing(*orjson.loads(status["pricing"])), now)
-        if status["status"] == "failed":
-            code, error = _first_error(status["errors"])
-            _fail_after_sent(conn, outbox_id, wamid, code, error, now)
+        _apply(conn, outbox_id, row["person_id"], status, now)
 
 
 def apply_status(conn: Connection, status: Status, now: float) -> StatusEffect | None:
@@ -63,23 +61,37 @@ def apply_status(conn: Connection, status: Status, now: float) -> StatusEffect |
     row = conn.execute(sql, (status.outbox_id, status.id, status.outbox_id)).fetchone()
     if row is None and status.outbox_id:  # its row stood before it was sent: the person is erased
         return None
-    errors, price = orjson.dumps(status.errors).decode(), status.pricing
-    pricing = "" if price is None else orjson.dumps([price.category, price.kind]).decode()
-    outbox_id, person = (row["id"], row["person_id"]) if row is not None else ("", None)
-    told = {"wamid": status.id, "status": status.status, "errors": errors, "pricing": pricing}
+    outbox_id, person = ("", None) if row is None else row
+    price = status.pricing
+    told = {
+        "wamid": status.id,
+        "status": status.status,
+        "errors": orjson.dumps(status.errors).decode(),
+        "pricing": "" if price is None else orjson.dumps([price.category, price.kind]).decode(),
+    }
     whose = {"outbox_id": outbox_id, "person_id": person}
     new = insert(conn, "statuses", or_skip=True, **told, **whose, at=status.at, received_at=now)
     if row is None or not new:
         return None
-    if price is not None:
-        billing.record(conn, status.id, row["person_id"], price, now)
     if status.status in _PROOFS:
-        mark_sent(conn, row["id"], status.id, now)
-    if status.status != "failed":
-        return StatusEffect(row["person_id"])
-    code, error = _first_error(errors)
-    again = _fail_after_sent(conn, row["id"], status.id, code, error, now)
-    return StatusEffect(row["person_id"], code, error, again)
+        mark_sent(conn, outbox_id, status.id, now)
+    return _apply(conn, outbox_id, person, told, now)
+
+
+def _apply(
+    conn: Connection, outbox_id: str, person: str, told: Row | Mapping[str, Any], now: float
+) -> StatusEffect:
+    """Count what the message of a status costs, and end its row if it does not arrive."""
+    if told["pricing"]:
+        pricing = Pricing(*orjson.loads(told["pricing"]))
+        limits.record_billed(conn, told["wamid"], person, pricing, now)
+    if told["status"] != "failed":
+        return StatusEffect(person)
+    first = next(iter(orjson.loads(told["errors"])), {"code": 0, "detail": "", "title": ""})
+    code, error = int(first["code"]), first["detail"] or first["title"] or "no reason given"
+    again = code in PASSING and _queue_again(conn, outbox_id, told["wamid"], now)
+    fail(conn, outbox_id, code, error, now, after_sent=True)
+    return StatusEffect(person, code, error, again)
 
 
 def is_echo(conn: Connection, person: str, wamid: str, text: str, now: float) -> bool | None:
@@ -100,13 +112,6 @@ def is_echo(conn: Connection, person: str, wamid: str, text: str, now: float) ->
             mark_sent(conn, row["id"], wamid, now)
             return True
     return False
-
-
-def _fail_after_sent(conn: Connection, outbox_id: str, wamid: str, code: int, error: str, now: float) -> bool:
-    """Apply the status that a row does not arrive; return whether it is sent again."""
-    again = code in PASSING and _queue_again(conn, outbox_id, wamid, now)
-    fail(conn, outbox_id, code, error, now, after_sent=True)
-    return again
 
 
 def _queue_again(conn: Connection, outbox_id: str, wamid: str, now: float) -> bool:
@@ -139,9 +144,3 @@ def _queue_again(conn: Connection, outbox_id: str, wamid: str, now: float) -> bo
         ],
     )
     return True
-
-
-def _first_error(errors: str) -> tuple[int, str]:
-    listed: list[dict[str, JSON]] = orjson.loads(errors)
-    first = listed[0] if listed else {"code": 0, "detail": "", "title": ""}
-    return int(str(first["code"])), str(first["detail"] or first["title"] or "no reason given")

@@ -13,8 +13,8 @@ from app.people import Person
 from app.schedule.alarm import read_hours
 from app.schedule.wording import local_text
 from app.store import audit, handovers, ownership, people, skill_data
-from app.store.billing import usage
 from app.store.database import Connection, Database
+from app.store.limits import usage
 from app.store.skill_data import Fact, forget_fact
 from app.store.statistics import day_of
 from app.store.summaries import drop_line

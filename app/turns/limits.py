@@ -15,9 +15,8 @@ from app.messages import Outgoing
 from app.people import Conversation, Person
 from app.settings import Limit, Settings
 from app.store import alerts, events, limits, outbox, people
-from app.store.billing import MILLION, REGULAR, RateTable
 from app.store.database import Connection
-from app.store.limits import Period
+from app.store.limits import MILLION, REGULAR, Period, RateTable
 from app.store.outbox import Draft, Origin, OutboxRow
 from app.store.ownership import HasAccessRules
 from app.store.statistics import day_of

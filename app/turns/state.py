@@ -14,9 +14,9 @@ from app.people import Person
 from app.routing.tool_catalog import ToolCatalog
 from app.settings import Settings
 from app.store import journal, turn_state
-from app.store.billing import RateTable
 from app.store.database import Connection, Database
 from app.store.journal import ModelCall, UncertainCall
+from app.store.limits import RateTable
 from app.store.skill_data import Fact
 from app.store.statistics import day_of
 from app.store.turn_state import Exchange, TurnState

@@ -8,8 +8,8 @@ from app.messages import AliasChange, Inbound, Outgoing, Sender, Status
 from app.people import Conversation, Person
 from app.settings import Settings
 from app.store import delivery, inbox, outbox, people, turn_state, turns
-from app.store.billing import RateTable
 from app.store.inbox import ClassifiedMessage, IntakeResult, IntakeRules
+from app.store.limits import RateTable
 from app.store.outbox import Draft, Origin
 from app.store.ownership import AccessRules
 from app.store.turn_state import TurnState
