@@ -11,13 +11,13 @@ from app.errors import RecadoError
 from app.i18n import lazy
 from app.people import Conversation
 from app.store import alerts, approvals, attachments, choices, events, outbox, ownership, summaries
+from app.store.approvals import BURST_MESSAGES
 from app.store.conditions import RUNNABLE, RUNNING, SILENT, UNCLAIMED
 from app.store.database import Connection, Database, Row, exists, insert, placeholders, update
 from app.store.journal import TurnGone
 from app.store.outbox import Draft
 
 MAX_ATTEMPTS = 3
-BURST_MESSAGES = 50
 
 TAKEN_OVER = "a person of the business answers"
 

@@ -6,13 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from app.i18n import say, word_tables
 from app.messages import SAYS, Channel, Inbound
-from app.store import approval_replies, choices, people
-from app.store.approval_replies import ReplyTaken
-from app.store.approvals import BUTTON, Choice
+from app.store import approvals, choices, people
+from app.store.approvals import BUTTON, Choice, ReplyTaken
 from app.store.database import Connection
 from app.store.inbox import ClassifiedMessage
 from app.store.outbox import Draft, count_since, put_reply
-from app.store.turns import Pause
 from app.text import fold
 from app.turns.commands import read_command
 from app.turns.limits import Limits
@@ -78,12 +76,12 @@ class ApprovalReplies:
         for late in choices.take_answers(conn, conversation, now, named_option):
             told = self._notify(conn, conversation, late, None, now)
         while (
-            found := approval_replies.take_reply(
+            found := approvals.take_reply(
                 conn, conversation, now, read_answer, quiet, longest, only_last=self._only_last
             )
         ) is not None:
-            if isinstance(found, Pause):
-                return told, found.at
+            if isinstance(found, float):
+                return told, found
             if found.unclear or found.closed:
                 told = self._notify(conn, conversation, found.inbox, found, now)
         return told, 0.0

@@ -8,9 +8,8 @@ import pytest
 
 from app.messages import GraphError, Inbound, Status
 from app.people import Conversation
-from app.store import approval_replies, approvals, delivery, inbox, outbox, schedules, turns
-from app.store.approval_replies import ReplyTaken
-from app.store.approvals import BUTTON, Choice, Question
+from app.store import approvals, delivery, inbox, outbox, schedules, turns
+from app.store.approvals import BUTTON, Choice, Question, ReplyTaken
 from app.store.inbox import ClassifiedMessage
 from app.store.schedules import Due, Firing, Schedule
 from app.turns.cards import CALL
@@ -67,16 +66,16 @@ def deliver(conn: Connection, where: Conversation, now: float) -> None:
 
 
 def hear(conn: Connection, where: Conversation, now: float = T + 1, quiet: float = 0.0) -> ReplyTaken | None:
-    found = approval_replies.take_reply(conn, where.id, now, read_answer, quiet, 4 * quiet)
-    assert not isinstance(found, turns.Pause)
+    found = approvals.take_reply(conn, where.id, now, read_answer, quiet, 4 * quiet)
+    assert not isinstance(found, float)
     return found
 
 
 def hears_later(conn: Connection, where: Conversation, now: float, quiet: float) -> float:
     """When it will show whether what waits is an answer."""
-    found = approval_replies.take_reply(conn, where.id, now, read_answer, quiet, 4 * quiet)
-    assert isinstance(found, turns.Pause)
-    return found.at
+    found = approvals.take_reply(conn, where.id, now, read_answer, quiet, 4 * quiet)
+    assert isinstance(found, float)
+    return found
 
 
 def closed(found: ReplyTaken | None) -> bool:

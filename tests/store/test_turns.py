@@ -7,6 +7,7 @@ import pytest
 
 from app.errors import RecadoError
 from app.store import delivery, inbox, journal, outbox, turn_state, turns
+from app.store.approvals import BURST_MESSAGES
 from app.store.journal import TurnGone
 from app.store.turns import MAX_ATTEMPTS, Pause, Ready
 from tests.databases import of_sqlite
@@ -97,7 +98,7 @@ def test_a_row_of_somebody_else_is_never_claimed(conn: Connection) -> None:
 
 
 @pytest.mark.parametrize(
-    ("messages", "limit", "more"), [(3, 20, False), (turns.BURST_MESSAGES + 5, 90, True), (2, 1, True)]
+    ("messages", "limit", "more"), [(3, 20, False), (BURST_MESSAGES + 5, 90, True), (2, 1, True)]
 )
 def test_a_claim_says_whether_it_left_something(
     conn: Connection, messages: int, limit: int, more: bool
