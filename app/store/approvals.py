@@ -280,10 +280,11 @@ def take_reply(
 ) -> ReplyTaken | float | None:
     """Take waiting messages that answer a question; return None if none of them does.
 
-    Return when to look again where words may be an answer once more is known. `read` returns the choice that a whole message stands for. Messages, answer and turn change together. A
-    button, a reaction or a quote names its question and counts at once. Plain words count for the only
-    question, if they came after it was sent, and only once their burst (see `turns.claim`) is over and all of
-    it says the same: a "no" or a "but wait" may follow. `only_last`: see `_spoke_since`.
+    Return when to look again where words may still become an answer. `read` returns the choice that a whole
+    message stands for. Messages, answer and turn change together. A button, a reaction or a quote names its
+    question and counts at once. Plain words count for the only question, if they came after it was sent, and
+    only once their burst (see `turns.claim`) is over and all of it says the same: a "no" or a "but wait" may
+    follow. `only_last`: see `_spoke_since`.
     """
     waiting = _waiting_messages(conn, conversation, read)
     for message in waiting:
