@@ -30,7 +30,7 @@ from app.store import people, personal_data
 from app.store.database import Connection
 from app.store.ownership import invite as make_invitation
 from app.store.people import PersonLine
-from app.store.personal_data import DataSubject, ErasedPerson, PersonFolders
+from app.store.personal_data import ErasedPerson, PersonFolders
 from app.text import visible
 from app.turns.profiles import local_timezone
 
@@ -224,7 +224,7 @@ def export_person(
     """Give out everything that is kept of somebody, as JSON."""
     settings = command_settings()
 
-    def read(conn: Connection) -> tuple[DataSubject, Mapping[str, JSON]]:
+    def read(conn: Connection) -> tuple[PersonLine, Mapping[str, JSON]]:
         somebody = personal_data.find(conn, realm_of(settings), who)
         return somebody, personal_data.export(conn, somebody)
 

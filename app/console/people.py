@@ -165,7 +165,7 @@ def add_people(site: Site) -> None:
         return back(HERE)
 
 
-def _known(conn: Connection, id: str) -> personal_data.DataSubject:
+def _known(conn: Connection, id: str) -> people.PersonLine:
     """Return a person by our own id alone. Raises RecadoError."""
     found = personal_data.find(conn, "whatsapp", id)
     if found.id != id:

@@ -16,7 +16,7 @@ from app.memory.summary import Summarizer
 from app.messages import Wakeable
 from app.ops.logs import forget_old
 from app.schedule.alarm import Reminders
-from app.store import Store, approvals, disk_space, inbox, media, outbox, personal_data, retention
+from app.store import Store, approvals, disk_space, inbox, media, outbox, personal_data
 from app.store.database import Connection
 from app.tasks import end_tasks
 from app.turns.scheduler import Carrier
@@ -120,7 +120,7 @@ class Sweep:
             await personal_data.remove_erased_folders(self._store.database, self._store.folders)
         except (OSError, RecadoError) as error:
             log.warning("old files could not be removed", error=str(error))
-        await self._store.database.tx(lambda conn: retention.sweep(conn, now))
+        await self._store.database.tx(lambda conn: personal_data.delete_old(conn, now))
 
     def _free(self) -> int | None:
         """Return the free bytes, None if the disk does not say."""

@@ -60,16 +60,8 @@ def settle(conn: Connection, person: str, now: float) -> None:
                 begin(conn, where, echo["until"], now)
             turn, said = new_id("turn"), echo["text"] or f"[{echo['kind']}]"
             turns.answered_by_business(conn, where, turn, said, now, takes_what_waits=is_silent)
-            insert(
-                conn,
-                "messages",
-                or_skip=True,
-                **where.columns,
-                **{name: echo[name] for name in ("wamid", "kind", "text")},
-                direction="out",
-                turn_id=turn,
-                at=now,
-            )
+            kind, text, wamid = echo["kind"], echo["text"], echo["wamid"]
+            outbox.add_message(conn, where, "out", kind, text, now, wamid=wamid, turn_id=turn)
 
 
 def answer(conn: Connection, where: Conversation, turn: str, draft: Draft, until: float, now: float) -> None:

@@ -13,7 +13,7 @@ from app.store import alerts, approvals, attachments, events, handovers, limits,
 from app.store.conditions import RUNNABLE, SILENT, UNCLAIMED
 from app.store.database import Connection, exists, insert, scalar, update
 from app.store.delivery import StatusEffect
-from app.store.outbox import Draft, Origin, count_since, put_reply
+from app.store.outbox import Draft, Origin, add_message, count_since, put_reply
 from app.store.ownership import AccessRules
 from app.store.people import Admitted, TurnedAway
 
@@ -263,18 +263,10 @@ class _Intake:
             "details": message.details,
             "attachment": message.attachment,
         }
-        row = insert(
-            self.conn,
-            "messages",
-            or_skip=True,
-            **where.columns,
-            direction="in",
-            wamid=message.id,
-            kind=message.kind,
-            text=message.text,
-            payload=orjson.dumps(payload, default=str, option=orjson.OPT_NON_STR_KEYS).decode(),
-            at=self.now,
-        )  # else it is older than the dedupe keys we keep, but its text is still here
+        written = orjson.dumps(payload, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+        kind, text, wamid = message.kind, message.text, message.id
+        row = add_message(self.conn, where, "in", kind, text, self.now, wamid=wamid, payload=written)
+        # A known one is older than the dedupe keys we keep, but its text is still here.
         return row or int(scalar(self.conn, "SELECT id FROM messages WHERE wamid = ?", message.id))
 
     def _due_at(self, person: str) -> float:

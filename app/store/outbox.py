@@ -89,16 +89,8 @@ def put_reply(
     if not state or exists(conn, "SELECT 1 FROM outbox WHERE source = ?", source):
         return False
     for part, message in enumerate(draft.parts):
-        message_id = insert(
-            conn,
-            "messages",
-            **conversation.columns,
-            direction="out",
-            kind=_kind(message),
-            text=ownership.without_link(message.text),
-            turn_id=turn,
-            at=now,
-        )
+        text = ownership.without_link(message.text)
+        message_id = add_message(conn, conversation, "out", _kind(message), text, now, turn_id=turn)
         insert(
             conn,
             "outbox",
@@ -115,6 +107,20 @@ def put_reply(
             created_at=now,
         )
     return bool(draft.parts)
+
+
+def add_message(
+    conn: Connection,
+    where: Conversation,
+    direction: Literal["in", "out"],
+    kind: str,
+    text: str,
+    now: float,
+    **columns: object,
+) -> int:
+    """Keep a message, with more `columns` of its row; return its id, 0 if its `wamid` is known already."""
+    values = {"direction": direction, "kind": kind, "text": text, "at": now, **columns}
+    return insert(conn, "messages", or_skip=True, **where.columns, **values)
 
 
 def put_for(conn: Connection, realm: Realm, to: str, source: str, draft: Draft, now: float) -> str:

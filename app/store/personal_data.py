@@ -1,4 +1,4 @@
-"""Everything that belongs to a person, in tables and folders: found, exported and erased whole."""
+"""What is kept of people, in tables and folders: found, exported, erased whole, deleted when it is old."""
 
 import asyncio
 import re
@@ -12,27 +12,31 @@ from app.messages import JSON
 from app.people import Realm
 from app.phones import canonical, digits, other_form
 from app.rmtree import rmtree
+from app.store import attachments, schedules
 from app.store.database import Connection, Database, delete, placeholders, scalar, update
-from app.store.people import by_id
+from app.store.journal import ADMIN_CALL
+from app.store.people import PersonLine, listing
+from app.store.statistics import day_of
+
+DAY = 86400.0
+SEEN_DAYS = 30
+TRACE_DAYS = 30
+DEAD_LETTER_DAYS = 90
+ERASED_DAYS = 30
+STATISTICS_DAYS = 90
+REMINDER_DAYS = 30  # after they fired for the last time, or were cancelled
+BATCH = 500
+TURNS_AT_ONCE = 50
 
 _NOT_IN_A_NUMBER = re.compile(r"[^\d\s+().-]")
 _SHARED_WITH_ERASED = "two people turned out to be one, and the other was erased"
 
 
 @dataclass(frozen=True, slots=True)
-class DataSubject:
-    """A person, or somebody who was only turned away (`id` is ""), with their phones and user ids."""
-
-    id: str
-    realm: Realm
-    names: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
 class ErasedPerson:
     """The person who was erased, how many messages went, and the conversations where turns may still run."""
 
-    who: DataSubject
+    who: PersonLine
     conversations: Sequence[str]
     messages: int
 
@@ -75,24 +79,14 @@ async def remove_erased_folders(store: Database, folders: PersonFolders) -> None
         await asyncio.to_thread(folders.remove, gone)
 
 
-def find(conn: Connection, realm: Realm, who: str) -> DataSubject:
+def find(conn: Connection, realm: Realm, who: str) -> PersonLine:
     """Return the person with a phone, a user id or our own id, preferring those of `realm`.
 
     Raises RecadoError if there is none, or if there are several of other realms.
     """
     name = who.strip(" ,")  # the list of people separates several names with commas
-    spellings = _spellings(name)
-    any_of_them = f"IN ({placeholders(spellings)})"
-    known = conn.execute(
-        "SELECT id, realm FROM people WHERE id = ? OR id IN (SELECT person_id FROM aliases"
-        f" WHERE value {any_of_them}) ORDER BY created_at",
-        (name, *spellings),
-    ).fetchall()
-    turned_away = conn.execute(f"SELECT realm, value FROM outsiders WHERE value {any_of_them}", spellings)
-    found = [
-        *(DataSubject(row["id"], row["realm"], by_id(conn, row["id"]).names) for row in known),
-        *(DataSubject("", row["realm"], [row["value"]]) for row in turned_away),
-    ]
+    meant = {name, *_spellings(name)}
+    found = [one for one in listing(conn) if not meant.isdisjoint((one.id, *one.names))]
     found.sort(key=lambda one: one.realm != realm)
     if not found:
         raise RecadoError(lazy("nobody is known as {who}; {recado} people list shows who is", who=repr(who)))
@@ -104,7 +98,7 @@ def find(conn: Connection, realm: Realm, who: str) -> DataSubject:
     return found[0]
 
 
-def export(conn: Connection, who: DataSubject) -> dict[str, list[dict[str, JSON]]]:
+def export(conn: Connection, who: PersonLine) -> dict[str, list[dict[str, JSON]]]:
     """Return every row that belongs to them, by table, as it is stored."""
     theirs = conn.execute("SELECT table_name FROM table_columns WHERE column_name = 'person_id'").fetchall()
     rows = {
@@ -169,3 +163,41 @@ def _names_any(spellings: Sequence[str]) -> str:
 
 def _rows(conn: Connection, sql: str, *parameters: str) -> list[dict[str, JSON]]:
     return [dict(row) for row in conn.execute(sql, parameters)]
+
+
+def delete_old(conn: Connection, now: float) -> int:
+    """Delete a batch of what is old in each table; return how many rows went. Messages and turns stay."""
+    traced = now - TRACE_DAYS * DAY
+    old: tuple[tuple[str, str, str, object], ...] = (
+        ("seen", "key", "at", now - SEEN_DAYS * DAY),
+        ("inbox", "seq", "done_at", now - DAY),
+        ("dead_letters", "id", "at", now - DEAD_LETTER_DAYS * DAY),
+        ("erased", "id", "at", now - ERASED_DAYS * DAY),
+        ("invitations", "code_hash", "expires_at", now - DAY),
+        ("console_sessions", "id", "expires_at", now - DAY),
+        ("sign_in_links", "id", "expires_at", now),
+        ("statuses", "wamid, status", "received_at", traced),
+        ("prompt_parts", "person_id, hash", "at", traced),
+        ("uncertain_calls", "person_id, tool, arguments_hash", "at", traced),
+        ("tool_statistics", "tool, day, code, step", "day", day_of(now - STATISTICS_DAYS * DAY)),
+    )
+    gone = 0
+    for table, key, column, before in old:
+        oldest = f"SELECT {key} FROM {table} WHERE {column} < ? LIMIT ?"
+        gone += delete(conn, table, f"({key}) IN ({oldest})", before, BATCH)
+    gone += attachments.give_up_old(conn, now - 2 * DAY, BATCH)
+    gone += schedules.delete_over(conn, now - REMINDER_DAYS * DAY, BATCH)
+    return gone + _forget_traces(conn, traced)
+
+
+def _forget_traces(conn: Connection, before: float) -> int:
+    """Delete the journal and model calls of turns that ended long ago, and all of administrators' calls."""
+    sql = "SELECT id FROM turns WHERE traced = 1 AND done_at < ? LIMIT ?"
+    ended = [row["id"] for row in conn.execute(sql, (before, TURNS_AT_ONCE))]
+    gone = 0
+    for turn in ended:
+        gone += delete(conn, "journal", "turn_id = ?", turn)
+        gone += delete(conn, "model_calls", "turn_id = ?", turn)
+        update(conn, "turns", "id = ?", turn, traced=0)
+        delete(conn, "turns", "id = ? AND outcome = ?", turn, ADMIN_CALL)
+    return gone

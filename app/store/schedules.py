@@ -169,18 +169,17 @@ def _queue_turn(conn: Connection, due: Due, now: float) -> None:
         "late": round(max(now - schedule.next_at, 0)),  # quiet hours make none late
         "taint": schedule.taint.splitlines(),
     }
-    message = insert(
+    payload = orjson.dumps({"details": details}).decode()
+    message = outbox.add_message(
         conn,
-        "messages",
-        or_skip=True,
-        **where.columns,
-        direction="in",
+        where,
+        "in",
+        "scheduled",
+        schedule.text,
+        now,
         wamid=schedule.source,
-        kind="scheduled",
-        text=schedule.text,
-        payload=orjson.dumps({"details": details}).decode(),
+        payload=payload,
         recalled=1,  # as if it were indexed: recall looks in what was said
-        at=now,
     )
     if message:
         insert(

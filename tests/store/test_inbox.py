@@ -7,7 +7,7 @@ import pytest
 
 from app.channels.whatsapp.payloads import read_content
 from app.messages import AliasChange, Sender, Unreadable, in_own_words
-from app.store import inbox, people, retention, turn_state, turns
+from app.store import inbox, people, personal_data, turn_state, turns
 from app.store.outbox import Draft
 from app.store.ownership import AccessRules
 from app.store.turns import Ready
@@ -49,13 +49,13 @@ def test_what_is_remembered_of_a_message_names_neither_it_nor_its_person(conn: C
 @pytest.mark.parametrize(("days", "kept"), [(29.9, 1), (30.1, 0)])
 def test_dedupe_keys_are_kept_thirty_days(conn: Connection, days: float, kept: int) -> None:
     take(conn, inbound("w1"))
-    retention.sweep(conn, T + days * DAY)
+    personal_data.delete_old(conn, T + days * DAY)
     assert value(conn, "SELECT count(*) FROM seen") == kept
 
 
 def test_a_message_redelivered_after_its_key_was_swept_is_kept_once(conn: Connection) -> None:
     take(conn, inbound("w1"))
-    retention.sweep(conn, T + 31 * DAY)
+    personal_data.delete_old(conn, T + 31 * DAY)
     take(conn, inbound("w1"), now=T + 31 * DAY)
     assert value(conn, "SELECT count(*) FROM messages") == 1
 

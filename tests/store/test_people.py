@@ -6,10 +6,10 @@ import pytest
 
 from app.messages import AliasChange, Sender
 from app.phones import canonical
-from app.store import journal, people, retention
+from app.store import journal, people, personal_data
 from app.store.ownership import CODE_SECONDS, CODE_TRIES, AccessRules, offer_ownership, takes_ownership
 from app.store.people import Admitted, TurnedAway
-from app.store.retention import DAY, TRACE_DAYS
+from app.store.personal_data import DAY, TRACE_DAYS
 from tests.store.rows import ANA, BETO, OPEN, T, admit, begun, conversation, freeze, inbound, take, value
 
 CLOSED = AccessRules("whatsapp", code_key=b"c" * 32)
@@ -292,6 +292,6 @@ def test_a_call_is_forgotten_whole(conn: Connection) -> None:
     journal.record_admin_call(conn, "t1", where, "tool", {"result": "{}"}, T)
     kept = []
     for age in (TRACE_DAYS - 0.1, TRACE_DAYS + 0.1):
-        retention.sweep(conn, T + age * DAY)
+        personal_data.delete_old(conn, T + age * DAY)
         kept.append((value(conn, "SELECT count(*) FROM turns"), value(conn, "SELECT count(*) FROM journal")))
     assert kept == [(1, 2), (0, 0)]

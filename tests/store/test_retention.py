@@ -5,10 +5,10 @@ from sqlite3 import Connection
 import pytest
 
 from app.messages import Status
-from app.store import alerts, delivery, disk_space, journal, retention, statistics, turns
+from app.store import alerts, delivery, disk_space, journal, personal_data, statistics, turns
 from app.store.disk_space import MEGABYTE
 from app.store.journal import PART_CHARACTERS, ModelCall, Tokens
-from app.store.retention import DAY, DEAD_LETTER_DAYS, STATISTICS_DAYS, TRACE_DAYS
+from app.store.personal_data import DAY, DEAD_LETTER_DAYS, STATISTICS_DAYS, TRACE_DAYS
 from tests.store.rows import T, begun, conversation, draft, inbound, take, value
 
 
@@ -40,7 +40,7 @@ def test_old_rows_go_and_younger_ones_stay(conn: Connection, table: str, days: f
     alerts.add_dead_letter(conn, "turn", "why", {}, T)
     kept = []
     for age in (days - 0.1, days + 0.1):
-        retention.sweep(conn, T + age * DAY)
+        personal_data.delete_old(conn, T + age * DAY)
         kept.append(value(conn, f"SELECT count(*) FROM {table}"))
     assert kept == [1, 0]
 
@@ -49,7 +49,7 @@ def test_figures_of_tools_go_by_whole_days(conn: Connection) -> None:
     statistics.count_call(conn, "t", "ok", 0.1, statistics.day_of(T))
     kept = []
     for age in (STATISTICS_DAYS, STATISTICS_DAYS + 1):
-        retention.sweep(conn, T + age * DAY)
+        personal_data.delete_old(conn, T + age * DAY)
         kept.append(value(conn, "SELECT count(*) FROM tool_statistics"))
     assert kept == [1, 0]
 
@@ -60,14 +60,14 @@ def test_what_was_said_stays_and_all_of_a_turn_that_runs(conn: Connection, ended
     tables = ["messages", "turns", "people", "conversations"]
     tables += ["outbox"] if ended else ["journal", "model_calls", "inbox"]
     before = [value(conn, f"SELECT count(*) FROM {table}") for table in tables]
-    retention.sweep(conn, T + 1000 * DAY)
+    personal_data.delete_old(conn, T + 1000 * DAY)
     assert all(before)
     assert [value(conn, f"SELECT count(*) FROM {table}") for table in tables] == before
 
 
 def test_a_sweep_takes_a_bounded_batch(conn: Connection) -> None:
     conn.executemany("INSERT INTO seen VALUES (?, ?)", [(bytes([n // 256, n % 256]), T) for n in range(1200)])
-    gone = [retention.sweep(conn, T + 31 * DAY) for _ in range(4)]
+    gone = [personal_data.delete_old(conn, T + 31 * DAY) for _ in range(4)]
     assert gone == [500, 500, 200, 0]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from app.messages import Outgoing
 from app.people import Conversation
-from app.store import outbox, retention, schedules
+from app.store import outbox, personal_data, schedules
 from app.store.outbox import Draft
 from app.store.schedules import Firing, Schedule
 from tests.store.rows import T, begun, conversation, inbound, sent_twice, take, value
@@ -157,6 +157,6 @@ def test_what_is_over_is_forgotten_and_what_is_to_come_stays(conn: Connection) -
     fire(conn)
     kept = []
     for days in (29, 31):
-        retention.sweep(conn, T + days * DAY)
+        personal_data.delete_old(conn, T + days * DAY)
         kept.append(value(conn, "SELECT count(*) FROM schedules"))
     assert kept == [2, 1]
