@@ -36,7 +36,7 @@ from app.security import AdminToken
 from app.settings import Settings, skill_environment
 from app.skills import build_skills
 from app.skills.model_tools import ScriptRunner
-from app.store import alerts, audit, build_store, limits, people, summaries, turns
+from app.store import alerts, audit, build_store, limits, people, turn_state, turns
 from app.store.database import Database
 from app.store.disk_space import MEGABYTE
 from app.store.limits import read_rates
@@ -251,7 +251,7 @@ class Assistant:
     async def _recover(self) -> None:
         """Go on with what a crash cut off; no other process works on this database."""
         await asyncio.to_thread(self.installs.tidy)
-        await self.store.tx(lambda conn: summaries.recover(conn, time.time()))
+        await self.store.tx(lambda conn: turn_state.recover_summaries(conn, time.time()))
         if self.settings.role == "all" and (cut_off := await self.store.tx(turns.recover)):
             log.warning("turns were cut off by a crash and go on", turns=cut_off)
 

@@ -14,7 +14,7 @@ from app.channels.whatsapp.channel import invitation_link
 from app.console.site import HEADERS, Site, back
 from app.errors import RecadoError
 from app.i18n import lazy
-from app.store import journal, limits, ownership, people, personal_data, skill_data, summaries
+from app.store import journal, limits, ownership, people, personal_data, skill_data, turn_state
 from app.store.database import Connection
 from app.store.statistics import day_of
 from app.store.turn_state import summary_of
@@ -143,7 +143,7 @@ def add_people(site: Site) -> None:
             if kind == "fact":
                 skill_data.forget_fact(conn, id, int(number))
             elif where := people.conversations_with(conn, id):
-                summaries.drop_line(conn, where[0].id, int(number))
+                turn_state.drop_summary_line(conn, where[0].id, int(number))
 
         await site.store.tx(write)
         return back(f"{HERE}/{id}")

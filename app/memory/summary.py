@@ -18,11 +18,10 @@ from app.errors import RecadoError
 from app.llm.model import Model, ModelRequest
 from app.messages import JSON
 from app.routing.intent import json_values
-from app.store import journal, summaries
+from app.store import journal, turn_state
 from app.store.database import Connection, Database
 from app.store.statistics import day_of
-from app.store.summaries import Unfolded
-from app.store.turn_state import Exchange, Parts
+from app.store.turn_state import Exchange, Parts, Unfolded
 from app.tasks import end_tasks
 
 log = structlog.get_logger(__name__)
@@ -80,7 +79,7 @@ class Summarizer:
         await end_tasks(self._task)
 
     async def _fold_all(self) -> None:
-        while taken := await self._store.tx(lambda conn: summaries.begin(conn, time.time())):
+        while taken := await self._store.tx(lambda conn: turn_state.take_due_summary(conn, time.time())):
             try:
                 await self._fold(taken)
             except RecadoError as error:
@@ -104,7 +103,7 @@ class Summarizer:
 
         def write(conn: Connection) -> bool:
             journal.count_tokens(conn, taken.person, answer.tokens, day_of(now), now)
-            return bool(parts) and summaries.fold(conn, taken, parts, kept[0].at)
+            return bool(parts) and turn_state.keep_summary(conn, taken, parts, kept[0].at)
 
         if not await self._store.tx(write):
             log.info("a summary was not kept", conversation=taken.conversation, readable=bool(parts))

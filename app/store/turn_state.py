@@ -1,4 +1,7 @@
-"""The state that a turn starts from, read from the rows in the transaction that counts the attempt."""
+"""The state that a turn starts from, read from the rows in the transaction that counts the attempt.
+
+A part of it is the running summary of what was said before the last exchanges.
+"""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -13,13 +16,29 @@ from app.i18n import lazy
 from app.messages import JSON, FollowUp, in_own_words, retold
 from app.people import Conversation
 from app.store import approvals
-from app.store.database import Connection, Row, exists, placeholders, read_row, scalar, update
+from app.store.database import Connection, Row, delete, exists, placeholders, read_row, scalar, update
 from app.store.journal import TurnGone, UncertainCall, tokens_used, uncertain_calls
 from app.store.outbox import SENT_AS
 from app.store.people import KnownPerson, by_id
 from app.store.schedules import SOURCE
 from app.store.skill_data import Fact, facts
 from app.text import on_one_line
+
+RETRY_SECONDS = 600.0  # between two attempts to write a summary
+MOST_ATTEMPTS = 3
+MOST_EXCHANGES = 100
+MOST_FACTS = 200
+_ANSWERED_BEFORE = (
+    "SELECT 1 FROM turns WHERE person_id = ? AND id <> ? AND (outcome = 'answered' OR state = 'parked')"
+)
+# SQL for the taint of a message of ours: that of its turn or its reminder, else unknown
+_SOURCES = (
+    "coalesce(t.taint, (SELECT s.taint FROM schedules s JOIN outbox o ON o.message_id = m.id"
+    f" WHERE s.person_id = m.person_id AND o.source LIKE '{SOURCE}' || s.id || ':%' LIMIT 1), 'unknown')"
+)
+_CALL_CHARACTERS = 160
+_VALUE_CHARACTERS = 60
+_FOLLOW_UP = TypeAdapter(FollowUp)
 
 Parts = Mapping[str, Sequence[str]]  # of a summary: lines by the name of their part
 
@@ -37,21 +56,6 @@ class InboxMessage:
     command: str
     waited: bool = False  # the person's rate limit delayed it
     received_at: float = 0.0
-
-
-MOST_EXCHANGES = 100
-MOST_FACTS = 200
-_ANSWERED_BEFORE = (
-    "SELECT 1 FROM turns WHERE person_id = ? AND id <> ? AND (outcome = 'answered' OR state = 'parked')"
-)
-# SQL for the taint of a message of ours: that of its turn or its reminder, else unknown
-_SOURCES = (
-    "coalesce(t.taint, (SELECT s.taint FROM schedules s JOIN outbox o ON o.message_id = m.id"
-    f" WHERE s.person_id = m.person_id AND o.source LIKE '{SOURCE}' || s.id || ':%' LIMIT 1), 'unknown')"
-)
-_CALL_CHARACTERS = 160
-_VALUE_CHARACTERS = 60
-_FOLLOW_UP = TypeAdapter(FollowUp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,18 @@ class Exchange:
     own: str = ""  # what the person said in their own words
     calls: tuple[PastCall, ...] = ()  # behind the reply
     by_business: bool = False  # a person of the business wrote the reply
+
+
+@dataclass(frozen=True, slots=True)
+class Unfolded:
+    """A summary and the exchanges since it, the oldest first; `since` is where the window begins."""
+
+    conversation: str
+    person: str
+    parts: Parts
+    zone: str
+    since: float
+    exchanges: Sequence[Exchange]
 
 
 class Quoted(NamedTuple):
@@ -312,3 +328,61 @@ def _quoted(conn: Connection, conversation: str, members: Sequence[InboxMessage]
             outside = not in_own_words(row["kind"], payload) if by_person else bool(row["sources"])
             found[wamid] = Quoted(retold(row["kind"], row["text"], payload), by_person, outside)
     return found
+
+
+def request_summary(conn: Connection, conversation: Conversation, zone: str, now: float) -> None:
+    """Note that a conversation outgrows its window, unless that is known."""
+    conn.execute(
+        "INSERT INTO summaries (conversation_id, person_id, due_at, zone) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT (conversation_id) DO UPDATE SET due_at = excluded.due_at, zone = excluded.zone,"
+        " attempts = 0 WHERE summaries.due_at IS NULL",
+        (conversation.id, conversation.person_id, now, zone),
+    )
+
+
+def recover_summaries(conn: Connection, now: float) -> None:
+    """Take up at once what a crash cut off."""
+    conn.execute("UPDATE summaries SET due_at = ? WHERE due_at IS NOT NULL", (now,))
+
+
+def take_due_summary(conn: Connection, now: float) -> Unfolded | None:
+    """Take the next summary that is due, for one attempt; None if none is."""
+    row = conn.execute(
+        "SELECT s.conversation_id AS conversation, s.person_id AS person, s.parts, s.zone, s.attempts,"
+        " c.history_from AS since FROM summaries s JOIN conversations c ON c.id = s.conversation_id"
+        " WHERE s.due_at <= ? ORDER BY s.due_at LIMIT 1",
+        (now,),
+    ).fetchone()
+    if row is None:
+        return None
+    is_last = row["attempts"] + 1 >= MOST_ATTEMPTS
+    tried = {"attempts": row["attempts"] + 1, "due_at": None if is_last else now + RETRY_SECONDS}
+    update(conn, "summaries", "conversation_id = ?", row["conversation"], **tried)
+    exchanges = exchanges_since(conn, row["conversation"], row["since"])
+    return read_row(Unfolded, row, parts=orjson.loads(row["parts"]), exchanges=exchanges)
+
+
+def keep_summary(conn: Connection, taken: Unfolded, parts: Parts, since: float) -> bool:
+    """Keep the new summary and move the window, unless either changed since it was taken."""
+    id, unchanged = taken.conversation, "id = ? AND history_from = ?"
+    if not update(conn, "conversations", unchanged, id, taken.since, history_from=since):
+        return False
+    folded = {"parts": orjson.dumps(parts).decode(), "due_at": None, "attempts": 0}
+    return bool(update(conn, "summaries", "conversation_id = ?", id, **folded))
+
+
+def drop_summary_line(conn: Connection, conversation: str, number: int) -> str | None:
+    """Take the line of a number, counted through all parts, out of a summary; return it, None if none is."""
+    parts = summary_of(conn, conversation)
+    lines = [(name, line) for name, listed in parts.items() for line in listed]
+    if not 0 < number <= len(lines):
+        return None
+    gone = lines.pop(number - 1)
+    left = {name: [line for part, line in lines if part == name] for name in parts}
+    update(conn, "summaries", "conversation_id = ?", conversation, parts=orjson.dumps(left).decode())
+    return gone[1]
+
+
+def forget_summary(conn: Connection, conversation: str) -> None:
+    """Delete the summary of a conversation."""
+    delete(conn, "summaries", "conversation_id = ?", conversation)

@@ -10,7 +10,7 @@ import orjson
 from app.errors import RecadoError
 from app.i18n import lazy
 from app.people import Conversation
-from app.store import alerts, approvals, attachments, choices, events, outbox, ownership, summaries
+from app.store import alerts, approvals, attachments, choices, events, outbox, ownership, turn_state
 from app.store.approvals import BURST_MESSAGES
 from app.store.conditions import RUNNABLE, RUNNING, SILENT, UNCLAIMED
 from app.store.database import Connection, Database, Row, exists, insert, placeholders, update
@@ -267,7 +267,7 @@ def new_conversation(conn: Connection, conversation: str, now: float) -> None:
     """Leave what was said so far out of later prompts, and withdraw open questions; the messages stay."""
     _close_all(conn, "state = 'parked' AND conversation_id = ?", conversation, now)
     choices.withdraw(conn, conversation)
-    summaries.forget(conn, conversation)
+    turn_state.forget_summary(conn, conversation)
     nothing = dict.fromkeys(("tools", "categories", "skills"), "[]")
     update(conn, "conversations", "id = ?", conversation, history_from=now, **nothing)
 

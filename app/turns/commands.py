@@ -17,8 +17,7 @@ from app.store.database import Connection, Database
 from app.store.limits import usage
 from app.store.skill_data import Fact, forget_fact
 from app.store.statistics import day_of
-from app.store.summaries import drop_line
-from app.store.turn_state import summary_of
+from app.store.turn_state import drop_summary_line, summary_of
 from app.text import visible
 from app.turns.state import TurnContext, TurnServices
 
@@ -108,7 +107,7 @@ async def _memory(turn: TurnContext, language: str, written: str, store: Databas
         return say(language, "What I remember of you is shown in our private chat only.")
     person, conversation = turn.person.id, turn.state.conversation.id
     if found := _FORGETS.fullmatch(_word(written)):
-        forget, place = (drop_line, conversation) if found[1] else (forget_fact, person)
+        forget, place = (drop_summary_line, conversation) if found[1] else (forget_fact, person)
         text = await store.tx(lambda conn: forget(conn, place, int(found[2])))
         if text is None:
             number = f"{found[1]}{found[2]}"

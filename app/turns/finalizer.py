@@ -12,7 +12,7 @@ from app.i18n import change_values, lazy, say
 from app.llm.errors import ModelError
 from app.memory.summary import outgrows_window
 from app.messages import Button, Link, Outgoing
-from app.store import alerts, choices, outbox, summaries, turns
+from app.store import alerts, choices, outbox, turn_state, turns
 from app.store.choices import option_id
 from app.store.database import Connection
 from app.store.outbox import Draft
@@ -127,7 +127,7 @@ class TurnFinalizer:
             if draft is not None and (options := turn.asks.get("options")):
                 choices.offer(conn, state.id, state.conversation, options, now)
             if outgrown:
-                summaries.ask(conn, state.conversation, person.timezone, now)
+                turn_state.request_summary(conn, state.conversation, person.timezone, now)
             for number, file in enumerate(files):  # each may fail alone
                 source_of_file, message = f"turn:{state.id}:file:{number}", Draft(file.text, (file,))
                 outbox.put_reply(conn, state.conversation, source_of_file, message, now, turn=state.id)
