@@ -75,7 +75,7 @@ def apply_status(conn: Connection, status: Status, now: float) -> StatusEffect |
         return None
     if status.status in _PROOFS:
         mark_sent(conn, outbox_id, status.id, now)
-    return _apply(conn, outbox_id, person, told, now)
+    return _apply(conn, outbox_id, row["person_id"], told, now)
 
 
 def _apply(
@@ -87,7 +87,8 @@ def _apply(
         limits.record_billed(conn, told["wamid"], person, pricing, now)
     if told["status"] != "failed":
         return StatusEffect(person)
-    first = next(iter(orjson.loads(told["errors"])), {"code": 0, "detail": "", "title": ""})
+    errors: list[dict[str, Any]] = orjson.loads(told["errors"])
+    first = errors[0] if errors else {"code": 0, "detail": "", "title": ""}
     code, error = int(first["code"]), first["detail"] or first["title"] or "no reason given"
     again = code in PASSING and _queue_again(conn, outbox_id, told["wamid"], now)
     fail(conn, outbox_id, code, error, now, after_sent=True)
