@@ -87,8 +87,8 @@ def _apply(
         limits.record_billed(conn, told["wamid"], person, pricing, now)
     if told["status"] != "failed":
         return StatusEffect(person)
-    errors: list[dict[str, Any]] = orjson.loads(told["errors"])
-    first = errors[0] if errors else {"code": 0, "detail": "", "title": ""}
+    errors = orjson.loads(told["errors"])
+    first: dict[str, Any] = errors[0] if errors else {"code": 0, "detail": "", "title": ""}
     code, error = int(first["code"]), first["detail"] or first["title"] or "no reason given"
     again = code in PASSING and _queue_again(conn, outbox_id, told["wamid"], now)
     fail(conn, outbox_id, code, error, now, after_sent=True)
