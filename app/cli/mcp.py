@@ -25,10 +25,10 @@ from app.installs.errors import InstallError, RegistryError
 from app.installs.pipeline import Approval
 from app.installs.sentences import held_back_question, held_back_text, reason_said
 from app.installs.servers import ServerInstaller
-from app.mcp import definitions, files, installed
-from app.mcp.configuration import Configuration
+from app.mcp import approved, definitions
+from app.mcp.approved import hashes
+from app.mcp.configuration import Configuration, add_server, remove_server
 from app.mcp.definitions import HeldBack, ServerDefinition, ServerState, is_server_name, state_at_rest
-from app.mcp.pins import hashes
 from app.messages import JSON
 from app.processes.sandbox import Sandbox
 from app.settings import Settings, skill_environment
@@ -190,7 +190,7 @@ def _add_entry(settings: Settings, name: str, entry: JSON) -> None:
     written = configuration(settings)
     if name in {one.name for one in written.look()}:
         raise RecadoError(f"there is a server {name} already; remove it first, or choose another name")
-    files.add_server(settings.mcp_config_path, name, entry)
+    add_server(settings.mcp_config_path, name, entry)
     definition = definition_of(written, name)
     show(f"Added {name} to {settings.mcp_config_path}. It is started at the next message, without a restart.")
     if definition.command and shutil.which(definition.command) is None:
@@ -262,17 +262,17 @@ def mcp_remove(name: ServerName) -> None:
     """Take a server out, with its secrets."""
     settings = command_settings("ERROR")
     written = configuration(settings)
-    is_installed = is_server_name(name) and installed.read(settings.data_dir, name) is not None
+    is_installed = is_server_name(name) and approved.read_record(settings.data_dir, name) is not None
     if is_installed:  # also where its entry was taken out of the file by hand
         asyncio.run(ServerInstaller(settings, Sandbox(settings)).remove(name))
         show(f"Removed {name}, which came from the registry, with its files and secrets.")
         return
     if definition_of(written, name).origin == "skill":
         raise RecadoError(f"{name} comes with a skill; remove that one: {program()} skills list")
-    files.remove_server(settings.mcp_config_path, name)
+    remove_server(settings.mcp_config_path, name)
     if is_server_name(name):
         written.secrets.forget(name)
-        remove_tree(installed.home_of(settings.data_dir, name))
+        remove_tree(approved.home_of(settings.data_dir, name))
     show(f"Removed {name} from {settings.mcp_config_path}, with its secrets. It is gone at the next message.")
 
 

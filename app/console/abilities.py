@@ -19,7 +19,7 @@ from app.installs.entries import Entry
 from app.installs.errors import InstallError
 from app.installs.pipeline import Approval
 from app.installs.sentences import reason_said
-from app.mcp.files import edit_server
+from app.mcp.configuration import edit_server
 from app.store import alerts, statistics
 from app.store.database import Connection
 from app.text import visible

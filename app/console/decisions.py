@@ -11,7 +11,7 @@ from app.console.site import Site, back, language_of
 from app.errors import RecadoError
 from app.i18n import lazy
 from app.installs.sentences import held_back_text
-from app.mcp.pins import hashes
+from app.mcp.approved import hashes
 from app.store import approvals, people, threads
 from app.store.approvals import Choice
 from app.store.database import Connection

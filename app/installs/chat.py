@@ -27,10 +27,9 @@ from app.installs.quarantine import discard_old
 from app.installs.servers import ServerInstaller
 from app.installs.skills import SkillInstaller, is_written_in, tidy_skills
 from app.llm.model import Model
+from app.mcp.approved import InstalledServer, hashes, records, subject_of
+from app.mcp.configuration import edit_server
 from app.mcp.definitions import ServerState
-from app.mcp.files import edit_server
-from app.mcp.installed import InstalledServer, records
-from app.mcp.pins import hashes, subject_of
 from app.mcp.servers import McpServers
 from app.messages import JSON
 from app.processes.sandbox import Sandbox

@@ -1,22 +1,37 @@
-"""Finds servers by what a person calls them, in a mirror of the registry (docs/decisions/0012)."""
+"""Finds servers by what a person calls them: in the MCP registry and our mirror of it, and at Smithery.
+
+The mirror is described in docs/decisions/0012; Smithery is asked if the owner has a key.
+"""
 
 import asyncio
 import difflib
+import hashlib
+import json
 import logging
+import re
+import sqlite3
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote, urlencode, urlsplit
 
+from app.http.address import Address, FetchError
 from app.http.transport import Transport
 from app.i18n import LANGUAGES
 from app.installs.entries import NAME, Entry, read_entry
 from app.installs.errors import RegistryError
-from app.installs.registry import NAMESPACE, Mirror, Registry, Smithery
-from app.search.words import ALL_STOP_WORDS, spaced, stem, words
+from app.messages import JSON, mapping
+from app.search.words import ALL_STOP_WORDS, spaced, stem, terms, words
 from app.settings import Settings
+from app.skills.servers import remote_fault
+from app.tasks import end_tasks
+
+log = logging.getLogger(__name__)
 
 FRESH_SECONDS = 6 * 3600
 OVERLAP_SECONDS = 3600  # by how much our clock may be ahead of the registry's
@@ -27,8 +42,7 @@ TOPICS_SHOWN = 6
 ALIKE = 0.8  # the similarity from which a word is taken for a misspelling of another
 MAX_CHOICES = 8  # servers that a person chooses from
 # Shares of the best one's score: below the first an entry is no answer, above the second about as good.
-_WORTH = 0.3
-_CLOSE = 0.7
+_WORTH, _CLOSE = 0.3, 0.7
 _PROJECT_NAMESPACES = ("io.modelcontextprotocol", "io.github.modelcontextprotocol")
 # Words that say of a name no more than that it is a server's.
 _SERVER_WORDS = spaced("mcp server servers servidor servidores")
@@ -43,7 +57,37 @@ _SEARCH_NOISE = _SERVER_WORDS | spaced(
 _AROUND = " \t\n`*_“”\"'.,;:¿?¡!"
 _TOPICS = Path(__file__).with_name("topics.txt")
 
-log = logging.getLogger(__name__)
+PAGE_ENTRIES = 100  # the API's own limit
+MAX_PAGES = 200
+PAGE_SECONDS = 30.0
+PAGE_BYTES = 4 * 1024 * 1024
+ONE_SECONDS = 5.0
+ONE_BYTES = 256 * 1024
+ENTRY_BYTES = 64 * 1024
+BUSY_SECONDS = 10.0
+_SHORTEST_BEGINNING = 4
+_VERSION = 3
+# A namespace in front of a name, or alone: it says who publishes a server, not what it is for.
+_NAMESPACE = re.compile(r"\b(?:(?:io|com|org|net|dev|ai|app|co|me|sh)(?:\.[a-z0-9-]+)+/?)", re.IGNORECASE)
+_TABLES = """
+CREATE TABLE IF NOT EXISTS entries (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, raw BLOB NOT NULL);
+CREATE VIRTUAL TABLE IF NOT EXISTS stems USING fts5 (own_name, title, description, publisher);
+CREATE TABLE IF NOT EXISTS fetched (synced_at REAL NOT NULL);
+"""
+_KEEP = (
+    "INSERT INTO entries (name, raw) VALUES (?, ?) ON CONFLICT DO UPDATE SET raw = excluded.raw RETURNING id"
+)
+_FIND = (
+    "SELECT e.raw, -bm25(stems, 3, 2, 1, 1) AS score FROM stems JOIN entries e ON e.id = stems.rowid"
+    " WHERE stems MATCH ? ORDER BY score DESC, e.name LIMIT ?"
+)
+# Smithery's names in the registry's form: exa is ai.smithery/exa, ana/clock is ai.smithery.ana/clock.
+SMITHERY = "ai.smithery"
+SMITHERY_BYTES = 1024 * 1024
+MAX_HOSTED = 3  # of the servers that a search finds
+_OWNER, _OWN = "([A-Za-z0-9-]{1,60})", "([A-Za-z0-9._-]{1,100})"
+_QUALIFIED = re.compile(rf"(?:@?{_OWNER}/)?{_OWN}")
+_SMITHERY_NAME = re.compile(rf"{re.escape(SMITHERY)}(?:\.{_OWNER})?/{_OWN}")
 
 
 class Directory:
@@ -57,18 +101,17 @@ class Directory:
         self, settings: Settings, transport: Transport, clock: Callable[[], float] = time.time
     ) -> None:
         key = settings.smithery_api_key.get_secret_value()
-        self._smithery = Smithery(settings.smithery_url, key, transport) if key else None
-        self._registry = Registry(settings.mcp_registry_url, transport)
-        self._mirror = Mirror(settings.data_dir / "mcp", self._registry.url)
+        self._smithery = _Smithery(settings.smithery_url, key, transport) if key else None
+        url = settings.mcp_registry_url.rstrip("/")
+        self._registry = _Api("the registry", url, transport)
+        self._mirror = _Mirror(settings.data_dir / "mcp", url)
         self._clock = clock
         self._refreshing: asyncio.Task[None] | None = None
         self.trouble = ""  # why the last fetch failed
 
     async def close(self) -> None:
         """End a fetch that is under way; what came of it is kept."""
-        if self._refreshing is not None:
-            self._refreshing.cancel()
-            await asyncio.wait([self._refreshing])
+        await end_tasks(self._refreshing)
 
     async def synced_at(self) -> float | None:
         """Return when the list was last fetched whole (Unix seconds), None for never."""
@@ -101,9 +144,9 @@ class Directory:
         """Return topics that have servers: first those spelled like a word of `said`, then the largest."""
         topics = _topics()
         counts = await asyncio.to_thread(self._mirror.counts, [topic.names["en"] for topic in topics])
-        asked = [stem(word) for word in search_words(said[:WORDS_CHARACTERS])]
+        asked = [stem(word) for word in _search_words(said[:WORDS_CHARACTERS])]
 
-        def distance(topic: Topic) -> tuple[bool, int]:
+        def distance(topic: _Topic) -> tuple[bool, int]:
             is_alike = any(difflib.get_close_matches(word, topic.stems, 1, ALIKE) for word in asked)
             return not is_alike, -counts[topic.names["en"]]
 
@@ -117,8 +160,9 @@ class Directory:
         """
         if not NAME.fullmatch(name):
             return None
+        path = f"/v0.1/servers/{quote(name, safe='')}/versions/latest"
         try:
-            entry = read_entry(await self._registry.server(name))
+            entry = read_entry(await self._registry.get(path, ONE_SECONDS, ONE_BYTES))
         except RegistryError as error:
             log.info("%s from the mirror: %s", name, error)
             entry = await asyncio.to_thread(self._mirror.entry, name)
@@ -140,7 +184,7 @@ class Directory:
                 raise RegistryError(self.trouble or late)
 
     def _found(self, words: str, limit: int) -> list[Entry]:
-        wanted = with_topics(search_words(words[:WORDS_CHARACTERS]))
+        wanted = _with_topics(_search_words(words[:WORDS_CHARACTERS]))
         ordered = _in_order(self._mirror.find(wanted, RANKED), frozenset([*wanted, *map(stem, wanted)]))
         named = self._mirror.entry(words.strip())
         return list(dict.fromkeys([*([named] if named else []), *ordered]))[:limit]
@@ -157,13 +201,37 @@ class Directory:
             if (synced_at := await self.synced_at()) is not None:
                 oldest = datetime.fromtimestamp(synced_at - OVERLAP_SECONDS, UTC)
                 since = oldest.strftime("%Y-%m-%dT%H:%M:%SZ")
-            async for page in self._registry.pages(since):
+            async for page in self._pages(since):
                 await asyncio.to_thread(self._mirror.take, page)
             await asyncio.to_thread(self._mirror.finish, began)
             self.trouble = ""
         except RegistryError as error:
             self.trouble = str(error)
             log.warning("the list of servers was not brought up to date: %s", error)
+
+    async def _pages(self, updated_since: str) -> AsyncIterator[list[JSON]]:
+        """Yield the newest version of each server that changed since (RFC 3339; "": of every server).
+
+        https://github.com/modelcontextprotocol/registry, v0.1.
+        """
+        asked = {
+            "version": "latest",
+            "limit": str(PAGE_ENTRIES),
+            "updated_since": updated_since,
+            "cursor": "",
+        }
+        for _ in range(MAX_PAGES):
+            query = urlencode({name: text for name, text in asked.items() if text})
+            page = await self._registry.get(f"/v0.1/servers?{query}", PAGE_SECONDS, PAGE_BYTES)
+            if not isinstance(page, dict):
+                raise RegistryError("the registry answered something else than a list of servers")
+            servers = page.get("servers")
+            yield servers if isinstance(servers, list) else []
+            onward = mapping(page.get("metadata")).get("nextCursor")
+            if not isinstance(onward, str) or onward in ("", asked["cursor"]):
+                return
+            asked["cursor"] = onward
+        log.warning("the registry lists more than %s pages: the rest is left out", MAX_PAGES)
 
 
 async def resolve(directory: Directory, said: str) -> Entry | list[Entry]:
@@ -192,13 +260,13 @@ def resolve_local(said: str, names: Iterable[str]) -> str:
     return alike[0] if len(alike) == 1 else ""
 
 
-def search_words(query: str) -> list[str]:
+def _search_words(query: str) -> list[str]:
     """Return the words that a search or a name is about; all of them if it is about servers as such."""
-    said = words(NAMESPACE.sub(" ", query.lower()))  # GitHub is one word
+    said = words(_NAMESPACE.sub(" ", query.lower()))  # GitHub is one word
     return [word for word in said if word not in ALL_STOP_WORDS and word not in _SEARCH_NOISE] or said
 
 
-def with_topics(said: Iterable[str]) -> list[str]:
+def _with_topics(said: Iterable[str]) -> list[str]:
     """Return the words, and after them the English words that entries use for them."""
     listed = list(said)
     topics = [topic.names["en"] for word in listed for topic in _topics() if stem(word) in topic.stems]
@@ -222,15 +290,14 @@ def _name_distance(entry: Entry, wanted: frozenset[str]) -> int:
     0 or 1 if it says nothing else (0 if its publisher has that name too, or is the protocol's own project),
     2 if it says that among other things, 3 if not at all.
     """
-    called = [stem(word) for word in search_words(entry.own_name)]
+    called = [stem(word) for word in _search_words(entry.own_name)]
     if not wanted.issuperset(called):
         return 3 if wanted.isdisjoint(called) else 2
     is_the_projects = entry.namespace.lower() in _PROJECT_NAMESPACES
     return 0 if is_the_projects or entry.publisher.lower() in wanted else 1
 
 
-@dataclass(frozen=True)
-class Topic:
+class _Topic(NamedTuple):
     """A subject of servers: its names by language, and the stems of all words that lead to it."""
 
     names: Mapping[str, str]
@@ -238,23 +305,23 @@ class Topic:
 
 
 @cache
-def _topics() -> tuple[Topic, ...]:
+def _topics() -> tuple[_Topic, ...]:
     lines = [line for line in _TOPICS.read_text("utf-8").splitlines() if not line.startswith("#")]
     return tuple(
-        Topic(dict(zip(LANGUAGES, line.split(), strict=False)), frozenset(map(stem, words(line))))
+        _Topic(dict(zip(LANGUAGES, line.split(), strict=False)), frozenset(map(stem, words(line))))
         for line in lines
     )
 
 
 def _names_all(name: str, said: str) -> bool:
     """Tell whether each of the words said is in a name, as it is or in English."""
-    telling = [word for word in search_words(said.lower()) if word not in ALL_STOP_WORDS]
+    telling = [word for word in _search_words(said.lower()) if word not in ALL_STOP_WORDS]
     return bool(telling) and all(_own_stems(name) & _topic_stems([word]) for word in telling)
 
 
 def _is_whole_name(name: str, said: str) -> bool:
     """Tell whether the words said are a name, and leave nothing of it out."""
-    return _names_all(name, said) and _own_stems(name) <= _topic_stems(search_words(said.lower()))
+    return _names_all(name, said) and _own_stems(name) <= _topic_stems(_search_words(said.lower()))
 
 
 def _own_stems(name: str) -> frozenset[str]:
@@ -263,4 +330,184 @@ def _own_stems(name: str) -> frozenset[str]:
 
 
 def _topic_stems(said: Iterable[str]) -> frozenset[str]:
-    return frozenset(map(stem, with_topics(said)))
+    return frozenset(map(stem, _with_topics(said)))
+
+
+@dataclass(frozen=True)
+class _Api:
+    """A JSON API below `url`, which the operator wrote: it may be private, and never redirects elsewhere.
+
+    `name` is what errors call it; `headers` hold its key.
+    """
+
+    name: str
+    url: str
+    transport: Transport
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    async def get(self, path: str, seconds: float, limit_bytes: int) -> JSON:
+        """Return what stands there, None for nothing. Raises `RegistryError`."""
+        try:
+            address = Address.parse(self.url.rstrip("/") + path)
+            answer = await self.transport.fetch(
+                address.url,
+                seconds=seconds,
+                limit_bytes=limit_bytes,
+                accept="application/json",
+                headers=self.headers,
+                hosts=(address.host,),
+                trusted=(address.origin,),
+            )
+        except FetchError as error:
+            raise RegistryError(f"{self.name} was not reached: {error}") from error
+        if answer.status == 404:
+            return None
+        if not answer.ok:
+            raise RegistryError(f"{self.name} answered with status {answer.status}")
+        try:
+            return answer.json()
+        except ValueError as error:
+            raise RegistryError(f"{self.name} answered something that is not JSON") from error
+
+
+class _Mirror:
+    """The last known list of the registry at `url`, in a database that may be lost and fetched again.
+
+    Every call blocks briefly. Raises `RegistryError` if the disk is full, another process holds the file for
+    long, or the file is broken, which is then removed.
+    """
+
+    def __init__(self, folder: Path, url: str) -> None:
+        mark = hashlib.sha256(f"{_VERSION} {url}".encode()).hexdigest()[:8]
+        self._path = folder / f"registry-{mark}.db"
+
+    def synced_at(self) -> float | None:
+        with self._opened() as connection:
+            found: float | None = connection.execute("SELECT max(synced_at) FROM fetched").fetchone()[0]
+            return found
+
+    def take(self, page: Iterable[JSON]) -> None:
+        """Keep the entries of a page."""
+        with self._opened() as connection:
+            for one in page:
+                entry, raw = read_entry(one), json.dumps(one).encode()
+                if entry is not None and len(raw) <= ENTRY_BYTES:
+                    (id,) = connection.execute(_KEEP, (entry.name, raw)).fetchone()
+                    _index(connection, id, entry)
+
+    def finish(self, began: float) -> None:
+        """Note that the last page is in, of a fetch that began at that time."""
+        with self._opened() as connection:
+            connection.execute("DELETE FROM fetched")
+            connection.execute("INSERT INTO fetched VALUES (?)", (began,))
+        self._path.with_name("registry.db").unlink(missing_ok=True)  # of versions before this one
+
+    def entry(self, name: str) -> Entry | None:
+        """Return the entry of that exact name, also one that was deleted from the registry."""
+        with self._opened() as connection:
+            row = connection.execute("SELECT raw FROM entries WHERE name = ?", (name,)).fetchone()
+            return read_entry(json.loads(row[0])) if row else None
+
+    def find(self, words: Sequence[str], most: int) -> list[tuple[Entry, float]]:
+        """Return the entries that hold most of these words, best first, with scores above 0.
+
+        An entry holds the stem of a word, or what begins with the word (file: filesystem).
+        """
+        stems = [f'"{stem(word)}"' for word in words]
+        beginnings = [f'"{word}"*' for word in words if len(word) >= _SHORTEST_BEGINNING]
+        wanted = " OR ".join(dict.fromkeys([*stems, *beginnings]))
+        with self._opened() as connection:
+            found = connection.execute(_FIND, (wanted, most)) if words else ()
+            return [(entry, score) for raw, score in found if (entry := read_entry(json.loads(raw)))]
+
+    def counts(self, words: Sequence[str]) -> dict[str, int]:
+        """Return how many entries hold each word."""
+        sql = "SELECT count(*) FROM stems WHERE stems MATCH ?"
+        with self._opened() as connection:
+            return {word: connection.execute(sql, (f'"{stem(word)}"',)).fetchone()[0] for word in words}
+
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        self._path.parent.mkdir(0o700, parents=True, exist_ok=True)
+        try:
+            with closing(sqlite3.connect(self._path, timeout=BUSY_SECONDS)) as connection:
+                connection.executescript(_TABLES)
+                with connection:
+                    yield connection
+        except sqlite3.OperationalError as error:
+            raise RegistryError(f"the list of servers can be neither kept nor read: {error}") from error
+        except sqlite3.DatabaseError as error:
+            self._path.unlink(missing_ok=True)
+            raise RegistryError("the list of servers was damaged, and is fetched anew: ask again") from error
+
+
+def _index(connection: sqlite3.Connection, id: int, entry: Entry) -> None:
+    connection.execute("DELETE FROM stems WHERE rowid = ?", (id,))
+    if entry.reason is None or entry.reason.code != "DELETED":
+        title, description = (_NAMESPACE.sub(" ", text) for text in (entry.title, entry.description))
+        texts = (entry.own_name, title, description, entry.publisher)
+        stems = (" ".join([*terms(text.lower()), *terms(text)]) for text in texts)  # github, and git, hub
+        columns = "rowid, own_name, title, description, publisher"
+        connection.execute(f"INSERT INTO stems ({columns}) VALUES (?, ?, ?, ?, ?)", (id, *stems))
+
+
+class _Smithery:
+    """Smithery at `url`, asked with the owner's `key` (https://smithery.ai/docs/api-reference).
+
+    Its servers run on its machines; what it says of one is read as a server.json.
+    """
+
+    def __init__(self, url: str, key: str, transport: Transport) -> None:
+        self._api = _Api("Smithery", url, transport, {"Authorization": f"Bearer {key}"})
+
+    async def search(self, words: str) -> list[Entry]:
+        """Return the few servers that it finds best. Raises `RegistryError`, after 15 s at most."""
+        query = urlencode({"q": words, "page": 1, "pageSize": MAX_HOSTED})
+        page = await self._api.get(f"/servers?{query}", ONE_SECONDS, SMITHERY_BYTES)
+        servers = mapping(page).get("servers")
+        if not isinstance(servers, list):
+            raise RegistryError("Smithery answered something else than a list of servers")
+        names = [_name(one.get("qualifiedName")) for one in servers if isinstance(one, dict)][:MAX_HOSTED]
+        found = await asyncio.gather(*map(self.get, names), return_exceptions=True)
+        return [entry for entry in found if isinstance(entry, Entry)]
+
+    async def get(self, name: str) -> Entry | None:
+        """Return the server of that name, None for none. Raises `RegistryError`, after 10 s at most."""
+        match = _SMITHERY_NAME.fullmatch(name)
+        if match is None:
+            return None
+        owner, own = match.groups()
+        # Names of before 2026 begin with an @, which the newer ones have lost.
+        for qualified in (f"{owner}/{own}", f"@{owner}/{own}") if owner else (own,):
+            detail = await self._api.get(f"/servers/{quote(qualified, safe='/@')}", ONE_SECONDS, ONE_BYTES)
+            if isinstance(detail, dict):
+                return read_entry(_server_json(name, detail))
+        return None
+
+
+def _name(qualified: JSON) -> str:
+    """Write its name in the registry's form; "" if that cannot be done."""
+    match = _QUALIFIED.fullmatch(qualified) if isinstance(qualified, str) else None
+    if match is None:
+        return ""
+    owner, own = match.groups()
+    return f"{SMITHERY}.{owner}/{own}" if owner else f"{SMITHERY}/{own}"
+
+
+def _server_json(name: str, detail: Mapping[str, JSON]) -> JSON:
+    """Write what it says of a server; one that wants to be configured, or is a bundle, is not installed."""
+    connections = detail.get("connections")
+    kinds = map(mapping, connections if isinstance(connections, list) else [])
+    hosted = next((one for one in kinds if one.get("type") == "http"), {})
+    described = {"name": name, "title": detail.get("displayName"), "description": detail.get("description")}
+    described["version"] = "latest"
+    if not hosted or mapping(hosted.get("configSchema")).get("required"):
+        kind = "configuration" if hosted else "mcpb"
+        return {**described, "packages": [{"registryType": kind, "identifier": detail.get("qualifiedName")}]}
+    url = str(hosted.get("deploymentUrl", ""))
+    host = "" if remote_fault(url) else urlsplit(url).netloc
+    if host == "server.smithery.ai" and not url.endswith("/mcp"):
+        url = f"{url.rstrip('/')}/mcp"
+    is_theirs = host.endswith((".smithery.ai", ".run.tools"))
+    headers = [{"name": "Authorization", "value": "Bearer {SMITHERY_API_KEY}"}] if is_theirs else []
+    return {**described, "remotes": [{"type": "streamable-http", "url": url, "headers": headers}]}

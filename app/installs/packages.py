@@ -19,7 +19,7 @@ from pathlib import Path
 
 from app.installs.entries import FORMS, Package
 from app.installs.errors import InstallCode, InstallError
-from app.mcp.installed import PackageTreeError, check_room
+from app.mcp.approved import PackageTreeError, check_room
 from app.messages import JSON
 from app.processes.host import Command, HostedProcess
 from app.settings import is_own

@@ -10,9 +10,8 @@ from app.installs.cards import quoted
 from app.installs.entries import Entry, Reason
 from app.installs.errors import InstallError
 from app.mcp.adapter import findings
+from app.mcp.approved import InstalledServer, differences
 from app.mcp.definitions import NEEDS_SIGN_IN, HeldBack, Phase, ServerState
-from app.mcp.installed import InstalledServer
-from app.mcp.pins import differences
 from app.text import visible
 from app.tools import ToolResult
 from app.tools.result import fetch_code

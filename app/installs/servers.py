@@ -21,10 +21,18 @@ from app.installs.packages import INSTALL_SECONDS, Downloads, install_package, r
 from app.installs.pipeline import Approval, InstallPipeline
 from app.installs.plans import Plan, make_plan, read_plan, short_name
 from app.installs.quarantine import keep_plan, kept_plan
-from app.mcp import installed
+from app.mcp import approved
+from app.mcp.approved import (
+    InstalledServer,
+    PackageTreeError,
+    digest,
+    entry_of,
+    home_of,
+    read_record,
+    records,
+)
+from app.mcp.configuration import Secrets, add_server, read_mapping, remove_server
 from app.mcp.definitions import NAME_RULE, is_server_name
-from app.mcp.files import Secrets, add_server, read_mapping, remove_server
-from app.mcp.installed import InstalledServer, PackageTreeError, digest, entry_of, home_of, read, records
 from app.processes.sandbox import Sandbox
 from app.routing.tool_catalog import ToolCatalog
 from app.security import write_private
@@ -77,7 +85,7 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
         return plan
 
     def installed(self, name: str) -> InstalledServer:
-        record = read(self.data_dir, name)
+        record = read_record(self.data_dir, name)
         if record is None:
             raise InstallError(
                 "UNKNOWN", lazy("no server named {name} was installed from the registry", name=name)
@@ -103,7 +111,7 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
         plan = make_plan(
             entry,
             name,
-            home=home_of(self.data_dir, name) / installed.HOME,
+            home=home_of(self.data_dir, name) / approved.HOME,
             workspace=self._workspace.resolve(),
             values=values,
             folder=folder or (self._folder_before(before) if before is not None else ""),
@@ -169,7 +177,7 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
         """Write the record, from which moment it is installed, and return it."""
         home = home_of(self.data_dir, record.name)
         with self._files:
-            before = read(self.data_dir, record.name)
+            before = read_record(self.data_dir, record.name)
             is_edited = self._is_edited(record.name, before)
             replaced = (plan.replaces, plan.subject)  # itself after a kill
             if (before.subject if before else "") not in replaced or (is_edited and not plan.edited):
@@ -178,7 +186,7 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
                 (home / "pins.json").unlink(missing_ok=True)
             elif plan.replaces:
                 record = replace(record, updated_from=before.version)
-            write_private(home / installed.RECORD, installed.to_json(record))
+            write_private(home / approved.RECORD, approved.to_json(record))
             add_server(self._config, record.name, entry_of(record))
         return record
 
@@ -187,18 +195,18 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
             remove_server(self._config, record.name)
             Secrets(self.data_dir).forget(record.name)
             home = home_of(self.data_dir, record.name)
-            (home / installed.RECORD).unlink(missing_ok=True)
+            (home / approved.RECORD).unlink(missing_ok=True)
             _remove_rest(home)
 
     def _is_edited(self, name: str, record: InstalledServer | None) -> bool:
-        """Tell whether the operator edited its entry; raise `MappingError` if the file cannot be read."""
+        """Tell whether the operator edited its entry; raise `FileError` if the file cannot be read."""
         entry = read_mapping(self._config).get(name)
-        return record is not None and entry is not None and not installed.agrees(record, entry)
+        return record is not None and entry is not None and not approved.agrees(record, entry)
 
     def _tidy_one(self, home: Path) -> None:
         try:
             with self._files:
-                record = read(self.data_dir, home.name)
+                record = read_record(self.data_dir, home.name)
                 for place in (*home.glob("package-*"), *home.glob(f"{_SCRATCH}*"), *home.glob(".package-*")):
                     if record is None or place.name != Path(record.folder).name:
                         remove_tree(place)

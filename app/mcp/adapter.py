@@ -1,18 +1,25 @@
-"""A server's tool as one of ours: bounded, nothing hidden in it, and by default trusted in nothing."""
+"""A server's tools and results as ours: bounded, nothing hidden in them, by default trusted in nothing."""
 
+import base64
+import binascii
+import json
+import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
+from urllib.parse import unquote, urlsplit
 
+from app.mcp.approved import PINNED, definition_hash
 from app.mcp.definitions import ServerDefinition
-from app.mcp.pins import PINNED, definition_hash
 from app.mcp.schema import Unusable, clean_text, normalize_schema
-from app.messages import JSON
+from app.messages import JSON, mapping
 from app.skills.findings import Finding, find
-from app.text import visible
+from app.text import visible, visible_lines
 from app.tools.context import ToolContext
-from app.tools.plain import is_small
-from app.tools.result import ToolResult
+from app.tools.plain import dumps, is_small
+from app.tools.result import ReturnedFile, ToolResult
 from app.tools.tool import LONGEST_NAME, Tool, fitting_name, name_mark
 
 # Sends a call: the tool's name at its server, the arguments, the context.
@@ -24,10 +31,20 @@ LARGEST_DEFINITION = 64 * 1024  # characters and parts of one definition, of wha
 MAX_NAME = 256
 LONGEST_DESCRIPTION = 2048  # bytes that a model reads of a tool beside its parameters
 TIMEOUT_SECONDS = 600.0  # at most; a call without any sign of progress ends long before
-
 _LONGEST_ABOUT = 300
 _MAX_NAMED = 15
 _LONGEST_NAMED = 40
+
+# Characters of a result's text: written as JSON, whatever they are, they stay below what a call may return.
+MAX_TEXT = 128 * 1024
+MAX_FILES = 5
+LARGEST_FILE = 16 * 1024 * 1024
+_MAX_BLOCKS = 1000
+_LONGEST_MESSAGE = 2000
+_LONGEST_FILE_NAME = 200
+_MIME = re.compile(r"[\w.+-]{1,80}/[\w.+-]{1,80}")
+_NO_SERVER = ServerDefinition("")
+_INVALID_PARAMS, _METHOD_NOT_FOUND = -32602, -32601
 
 
 def why_unusable(raw: JSON) -> str:
@@ -56,20 +73,18 @@ def why_unusable(raw: JSON) -> str:
 
 def adapt(server: ServerDefinition, raw: Mapping[str, JSON], call: Call, name: str) -> Tool:
     """Return the tool as the engine runs it under `name`. Raises Unusable."""
-    schema = normalize_schema(raw.get("inputSchema"))
-    annotations = raw.get("annotations")
-    hints = annotations if server.trusted and isinstance(annotations, Mapping) else {}
+    annotations = mapping(raw.get("annotations"))
+    hints = annotations if server.trusted else {}
     reads_only = hints.get("readOnlyHint") is True
-
     return Tool(
         name,
         description(raw),
-        schema,
+        normalize_schema(raw.get("inputSchema")),
         partial(call, raw["name"]),
         category=server.name,
         sensitive=not reads_only,
         read_only=reads_only,
-        destructive=isinstance(annotations, Mapping) and annotations.get("destructiveHint") is True,
+        destructive=annotations.get("destructiveHint") is True,
         idempotent=reads_only or hints.get("idempotentHint") is True,
         timeout=TIMEOUT_SECONDS,
         audience=server.audience,
@@ -104,6 +119,18 @@ def findings(raw: Mapping[str, JSON]) -> tuple[Finding, ...]:
     return tuple({(one.kind, one.excerpt): one for one in told}.values())
 
 
+def _texts(value: JSON) -> Iterator[str]:
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str):
+            yield part
+        elif isinstance(part, Mapping):
+            waiting += (*part.values(), *part)
+        elif isinstance(part, list):
+            waiting += part
+
+
 def offered_name(server: str, tool: str, *, is_marked: bool = False) -> str:
     """Return `mcp_<server>_<tool>` in at most 64 fit characters; a shortened one has a hash in the middle."""
     mark = name_mark(f"{server}\0{tool}")
@@ -122,13 +149,148 @@ def unique_names(pairs: Iterable[ServerTool]) -> dict[ServerTool, str]:
     return {pair: offered_name(*pair, is_marked=counts[offered_name(*pair)] > 1) for pair in pairs}
 
 
-def _texts(value: JSON) -> Iterator[str]:
-    waiting = [value]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, str):
-            yield part
-        elif isinstance(part, Mapping):
-            waiting += (*part.values(), *part)
-        elif isinstance(part, list):
-            waiting += part
+def to_result(raw: JSON, server: ServerDefinition = _NO_SERVER) -> ToolResult:
+    """Return a CallToolResult, as the server sent it, as our result; never raises for what is in it.
+
+    Text is text, also where it is JSON. `structuredContent` is the data; text that says more than a copy of
+    it stands beside: `{"text", "data"}`. With files, or blocks that are no text, `"content"` says what each
+    is; the files are attachments. The secrets of `server` are removed. Decodes files: not for the event loop.
+    """
+    if not isinstance(raw, Mapping):
+        return ToolResult.failure("UPSTREAM_ERROR", "the server answered with something that is no result")
+    if raw.get("resultType", "complete") != "complete":
+        said = "the server asks for more than it was given, which cannot be answered here"
+        return ToolResult.failure("UPSTREAM_ERROR", said, "go on without it")
+    content, blocks = _Content(server), raw.get("content")
+    for block in blocks[:_MAX_BLOCKS] if isinstance(blocks, list) else []:
+        content.add(block)
+    text, structured = "\n".join(content.texts), raw.get("structuredContent")
+    is_data = is_small(structured, MAX_TEXT)
+    if is_data:
+        structured = _redact(structured, server)
+    if raw.get("isError") is True:
+        said = text.strip() or (server.redact(dumps(structured).decode()) if structured else "")
+        reason = _message(said) or "the tool reported an error and gave no reason"
+        hint = "read what it says; mend the arguments, or say why it could not be done"
+        return ToolResult.failure("TOOL_ERROR", reason, hint)
+    if not is_data:
+        text, structured = server.redact(dumps(structured).decode()), None
+    elif structured is not None:
+        text = "\n".join(one for one in content.texts if not _is_copy(one, structured))
+    meta: dict[str, JSON] = {"truncated": True, "size": len(text)} if len(text) > MAX_TEXT else {}
+    data: dict[str, JSON] = {"text": text[:MAX_TEXT]} if text else {}
+    if structured is not None:
+        data["data"] = structured
+    alone = next(iter(data.values()), "") if len(data) < 2 else data
+    if content.entries:
+        alone = {**data, "content": content.entries}
+    return ToolResult(True, alone, meta=meta, attachments=tuple(content.files))
+
+
+def error_result(code: int, message: str) -> ToolResult:
+    """Return the result of a call that the server answered with an error of JSON-RPC."""
+    said = _message(message) or f"the server answered with error {code}"
+    if code == _INVALID_PARAMS:
+        hint = "mend the arguments and call it again"
+        return ToolResult.failure("BAD_REQUEST", said, hint, invalid_arguments=True)
+    if code == _METHOD_NOT_FOUND:
+        return ToolResult.failure("UNAVAILABLE", said, "the server cannot do this; say so")
+    return ToolResult.failure("UPSTREAM_ERROR", said, "the fault is the server's; say so")
+
+
+@dataclass
+class _Content:
+    """The blocks of a result: texts, files, and an entry for each block that is no text."""
+
+    server: ServerDefinition
+    texts: list[str] = field(default_factory=list)
+    entries: list[dict[str, JSON]] = field(default_factory=list)
+    files: list[ReturnedFile] = field(default_factory=list)
+
+    def add(self, block: JSON) -> None:
+        if not isinstance(block, Mapping):
+            self.entries.append({"type": "unknown", "problem": "it is no content block"})
+            return
+        kind = _word(block.get("type"))
+        if kind == "text":
+            self._add_text(block.get("text"))
+        elif kind in ("image", "audio"):
+            self._add_file(kind, block.get("data"), block.get("mimeType"), "")
+        elif kind == "resource":
+            resource = mapping(block.get("resource"))
+            uri, text = self.server.redact(_word(resource.get("uri"))), resource.get("text")
+            if isinstance(text, str):
+                self._add_text(f"{uri}\n{text}" if uri else text)
+            else:
+                self._add_file(kind, resource.get("blob"), resource.get("mimeType"), uri)
+        elif kind == "resource_link":
+            name, uri = _word(block.get("name")), _word(block.get("uri"))
+            self._add_text(f"{name}: {uri}" if name and name != uri else uri)
+        else:
+            self.entries.append({"type": kind or "unknown", "problem": "this kind of content is not known"})
+
+    def _add_text(self, text: JSON) -> None:
+        if isinstance(text, str):
+            self.texts.append(self.server.redact(text))
+
+    def _add_file(self, kind: str, encoded: JSON, mime: JSON, uri: str) -> None:
+        mime = mime if isinstance(mime, str) and _MIME.fullmatch(mime) else ""
+        entry: dict[str, JSON] = {"type": kind}
+        entry |= {key: value for key, value in (("mime", mime), ("uri", uri)) if value}
+        self.entries.append(entry)
+        if len(self.files) == MAX_FILES:
+            entry["problem"] = f"more than {MAX_FILES} files; this one is left out"
+            return
+        try:
+            data = _decoded(encoded)
+        except ValueError as error:
+            entry["problem"] = str(error)
+            return
+        entry |= {"bytes": len(data), "attachment": len(self.files)}
+        name = ""
+        with suppress(ValueError):  # an address that cannot be split
+            name = unquote(urlsplit(uri).path).rpartition("/")[2][:_LONGEST_FILE_NAME]
+        self.files.append(ReturnedFile(data, mime, name))
+
+
+def _is_copy(text: str, structured: JSON) -> bool:
+    """Tell whether a text only repeats a part of the structured content, as servers add for older hosts."""
+    inner = _parts(structured)  # such as of {"result": [one text for each]}
+    copied = [structured, *inner, *(one for part in inner for one in _parts(part))]
+    readings: list[JSON] = [text]
+    with suppress(ValueError, RecursionError):
+        readings.append(json.loads(text))
+    return not text.strip() or any(reading in copied for reading in readings)
+
+
+def _parts(value: JSON) -> list[JSON]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+def _message(text: str) -> str:
+    return visible_lines(text.strip()[:_LONGEST_MESSAGE])[:_LONGEST_MESSAGE]
+
+
+def _redact(value: JSON, server: ServerDefinition) -> JSON:
+    if isinstance(value, dict):
+        return {server.redact(name): _redact(part, server) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_redact(part, server) for part in value]
+    return server.redact(value) if isinstance(value, str) else value
+
+
+def _decoded(encoded: JSON) -> bytes:
+    if not isinstance(encoded, str) or not encoded:
+        raise ValueError("it holds no data")
+    if len(encoded) > LARGEST_FILE * 4 // 3 + 4:
+        raise ValueError(f"it is larger than {LARGEST_FILE // 1024**2} MiB")
+    try:
+        return base64.b64decode("".join(encoded.split()), validate=True)
+    except (binascii.Error, ValueError):
+        raise ValueError("its data is not base64") from None
+
+
+def _word(value: JSON) -> str:
+    return value[:2000] if isinstance(value, str) else ""

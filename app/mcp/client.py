@@ -21,11 +21,9 @@ from app import __version__
 from app.errors import first_fault
 from app.i18n import lazy
 from app.mcp.adapter import MAX_NAME, why_unusable
-from app.mcp.definitions import ServerDefinition
-from app.mcp.pins import PINNED
-from app.mcp.remote import open_remote
-from app.mcp.stdio import run_program
-from app.mcp.wire import BROKEN, NOT_SENT, ConnectionLost, Refused, ServerLink, Unreachable, Unstartable
+from app.mcp.approved import PINNED
+from app.mcp.definitions import ConnectionLost, Refused, ServerDefinition, Unreachable, Unstartable
+from app.mcp.transports import BROKEN, NOT_SENT, ServerLink, open_remote, run_program
 from app.messages import JSON
 from app.processes.sandbox import Sandbox
 from app.text import Private

@@ -1,29 +1,191 @@
-"""Which servers there are: those of the operator's file, those installed, and those that skills bring."""
+"""Which servers there are: those of the operator's file, those installed, and those that skills bring.
+
+For each server there is a file with the secrets that it alone is given.
+"""
 
 import hashlib
+import json
 import logging
 import os
 import re
 from collections import ChainMap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
+from app.errors import RecadoError
 from app.i18n import lazy, to_json
-from app.mcp import installed
-from app.mcp.definitions import LONGEST_NAME, ServerDefinition, ServerState, is_server_name, parse_entry
-from app.mcp.files import MappingError, SecretError, Secrets, read_mapping
+from app.mcp import approved
+from app.mcp.definitions import (
+    LONGEST_NAME,
+    NAME_RULE,
+    ServerDefinition,
+    ServerState,
+    is_server_name,
+    parse_entry,
+)
 from app.messages import JSON
 from app.processes.sandbox import Grants
-from app.settings import Settings
+from app.security import locked, write_private
+from app.settings import Settings, is_own
 from app.skills.folder import read_regular
-from app.skills.installed import RECORD, Installed, current
+from app.skills.installed import RECORD, current
 from app.skills.loader import SkillLoader
 from app.skills.servers import read_servers
-
-_KEPT_FOR_SKILL = re.compile(r"skill-[0-9a-f]{24}")
+from app.tools.plain import sendable
 
 log = logging.getLogger(__name__)
+
+LARGEST = 1024 * 1024
+LONGEST_SECRET = 16 * 1024
+_VARIABLE = re.compile(r"[A-Za-z_]\w{0,63}", re.ASCII)
+_KEYS = ("mcpServers", "servers")
+_SECRETS = TypeAdapter(dict[str, str])
+_KEPT_FOR_SKILL = re.compile(r"skill-[0-9a-f]{24}")
+
+
+class FileError(RecadoError):
+    """A file of servers or of secrets that cannot be used; the text says what to do, and holds no secret."""
+
+
+def read_mapping(path: Path) -> Mapping[str, JSON]:
+    """Return the entries of a file by name, as they are written; none without a file. Raises FileError."""
+    return _read(path)[1]
+
+
+def add_server(path: Path, name: str, entry: Mapping[str, JSON]) -> None:
+    """Write an entry, in place of the one of that name. Raises FileError."""
+    with _changing(path) as servers:
+        servers[name] = dict(entry)
+
+
+def remove_server(path: Path, name: str) -> None:
+    """Take an entry out if it is there. Raises FileError."""
+    if name in read_mapping(path):
+        with _changing(path) as servers:
+            servers.pop(name, None)
+
+
+def edit_server(path: Path, name: str, **fields: JSON) -> None:
+    """Set these fields of an entry, and take out those that are None. Raises FileError."""
+    with _changing(path) as servers:
+        entry = servers.get(name)
+        if not isinstance(entry, dict):
+            raise FileError(f"{path} has no server {name}")
+        entry.update(fields)
+        for field in [field for field, value in fields.items() if value is None]:
+            del entry[field]
+
+
+@contextmanager
+def _changing(path: Path) -> Iterator[dict[str, JSON]]:
+    """Hand out the servers of a file and write them afterwards. Raises FileError."""
+    with _writing(path):
+        whole, servers = _read(path)
+        yield servers
+        text = json.dumps(whole, ensure_ascii=False, indent=2) + "\n"
+        write_private(Path(os.path.realpath(path)), text)  # a link to it stays a link
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Hold the lock of a file that is written. Raises FileError."""
+    try:
+        with locked(path):
+            yield
+    except OSError as error:
+        why = error.strerror or error
+        fault = f"{path} cannot be written: {why}; run this as the user of the server"
+        raise FileError(fault) from error
+
+
+def _read(path: Path) -> tuple[dict[str, JSON], dict[str, JSON]]:
+    """Return a whole file, and the servers in it."""
+    try:
+        content = read_regular(path)
+    except FileNotFoundError:
+        content = b"{}"
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror or error}") from error
+    if len(content) > LARGEST:
+        raise FileError(f"{path} has more than {LARGEST // 1024**2} MiB, too much for a list of servers")
+    try:
+        whole = sendable(json.loads(content))
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"{path} is not JSON: {error}") from None
+    if not isinstance(whole, dict):
+        raise FileError(f'{path} is no JSON object; write {{"mcpServers": {{…}}}}')
+    key = next((key for key in _KEYS if key in whole), "")
+    if not key and whole:
+        raise FileError(f'{path} has no "mcpServers"; write {{"mcpServers": {{NAME: {{…}}}}}}')
+    servers = whole.setdefault(key or _KEYS[0], {})
+    if not isinstance(servers, dict):
+        raise FileError(f'"{key}" in {path} is no object; write {{"mcpServers": {{NAME: {{…}}}}}}')
+    return whole, servers
+
+
+class Secrets:
+    """DATA_DIR/secrets/<server>: names and values. They resolve for that server and for no other."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self.folder = data_dir / "secrets"
+
+    def get(self, server: str) -> dict[str, str]:
+        """Return its secrets by name; none, and a line in the log, if the file cannot be read."""
+        try:
+            return self._read(server)
+        except FileError as error:
+            log.warning("%s", error)
+            return {}
+
+    def put(self, server: str, name: str, value: str) -> None:
+        """Keep a secret, in place of one of that name. Raises FileError for what cannot be one."""
+        _check(name, value)
+        path = self._path(server)
+        with _writing(path):
+            kept = {**self._read(server), name: value}
+            self.folder.chmod(0o700)
+            write_private(path, json.dumps(kept))
+
+    def forget(self, server: str) -> None:
+        """Remove all secrets of a server."""
+        path = self._path(server)
+        if path.exists():
+            with _writing(path):
+                path.unlink(missing_ok=True)
+
+    def _read(self, server: str) -> dict[str, str]:
+        path = self._path(server)
+        try:
+            return _SECRETS.validate_json(read_regular(path))
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise FileError(f"{path} cannot be read: {error.strerror or error}") from error
+        except ValueError:  # its text would show the content
+            raise FileError(f"{path} is no object of texts; remove it and give the secrets again") from None
+
+    def _path(self, server: str) -> Path:
+        if not is_server_name(server):
+            raise FileError(f"{server[:60]!r} is no server's name: {NAME_RULE}")
+        return self.folder / server
+
+
+def _check(name: str, value: str) -> None:
+    if not _VARIABLE.fullmatch(name):
+        raise FileError(f"{name[:80]!r} is no variable's name: letters, digits and _, not a digit first")
+    if is_own(name):
+        raise FileError(
+            f"{name} is a setting of this assistant, which no server is given: write "
+            f"${{SERVER_{name.upper()}}} in the server's entry and give that one"
+        )
+    if not value:
+        raise FileError(f"the value of {name} is empty")
+    if len(value) > LONGEST_SECRET or "\0" in value:
+        raise FileError(f"the value of {name} has at most {LONGEST_SECRET} characters, none of them NUL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +197,7 @@ class SkillFile:
     source: str | None = None
 
     def entries(self) -> Iterable[tuple[str, JSON]]:
-        """Return its servers. Raises MappingError."""
+        """Return its servers. Raises FileError."""
         if self.source is None:
             return read_mapping(self.path).items()
         try:
@@ -43,7 +205,7 @@ class SkillFile:
         except FileNotFoundError:
             return ()
         except OSError as error:
-            raise MappingError(f"{self.path} cannot be read: {error.strerror or error}") from error
+            raise FileError(f"{self.path} cannot be read: {error.strerror or error}") from error
         return [(one.name, {"url": one.url, "headers": one.headers}) for one in servers if one.url]
 
     def server_name(self, name: str, taken: Collection[str]) -> str:
@@ -95,7 +257,7 @@ class Configuration:
         faults: list[str] = []
         try:
             self._mapping = read_mapping(self.path)
-        except MappingError as error:
+        except FileError as error:
             kept = "; the servers that it named before stay" if self._mapping else ""
             faults.append(f"{error}{kept}")
         found = {name: self._of_file(name, entry) for name, entry in self._mapping.items()}
@@ -112,20 +274,20 @@ class Configuration:
     def _of_file(self, name: str, entry: JSON) -> ServerDefinition:
         """Return the server of an entry; what was approved, as long as it agrees with an install's record."""
         own = self._own_secrets(name)
-        if not installed.has_record(self._data_dir, name):
+        if not approved.has_record(self._data_dir, name):
             return parse_entry(name, entry, ChainMap(own, self._environment))
-        record = installed.read(self._data_dir, name)
+        record = approved.read_record(self._data_dir, name)
         if record is None:
             fault = lazy("the record of what was approved cannot be read; remove it and install it again")
             return ServerDefinition(name, "installed", audience="owners", fault=fault)
-        if installed.agrees(record, entry):
-            return installed.to_definition(record, own, entry)
+        if approved.agrees(record, entry):
+            return approved.to_definition(record, own, entry)
         # The operator edited it; it still gets no more than what was approved.
         edited = parse_entry(name, entry, own)
         if not edited.sandboxed or edited.grants != Grants():
             return edited
-        approved = installed.to_definition(record, own)
-        return replace(edited, grants=approved.grants, home=approved.home)
+        unchanged = approved.to_definition(record, own)
+        return replace(edited, grants=unchanged.grants, home=unchanged.home)
 
     def _add_of_skills(self, found: dict[str, ServerDefinition], faults: list[str]) -> None:
         usable = [skill for skill in self._skills.skills if skill.available] if self._skills else []
@@ -134,7 +296,7 @@ class Configuration:
             file = SkillFile(skill.name, skill.folder / "mcp.json", source)
             try:
                 entries = file.entries()
-            except MappingError as error:
+            except FileError as error:
                 faults.append(lazy("skill {name}: {reason}", name=file.skill, reason=error.told))
                 continue
             for name, entry in entries:
@@ -179,14 +341,12 @@ def forget_unused_secrets(data_dir: Path) -> None:
         skills = current(data_dir)
         if len(skills) < len(list((data_dir / "skills").glob(f"*/{RECORD}"))):
             return  # the record of one cannot be read, whose secrets may be needed again
-        used = {name for one in skills for name in _secret_names(one)}
+        used: set[str] = set()
+        for one in skills:
+            file = SkillFile(one.name, one.folder / "mcp.json", one.source)
+            used |= {file.secrets_name(file.server_name(name, ())) for name, _ in file.entries()}
         for path in secrets.folder.glob("skill-*"):
             if _KEPT_FOR_SKILL.fullmatch(path.name) and path.name not in used:
                 secrets.forget(path.name)
-    except (MappingError, SecretError) as error:
+    except FileError as error:
         log.warning("secrets of servers that skills had stay: %s", error)
-
-
-def _secret_names(skill: Installed) -> Iterator[str]:
-    file = SkillFile(skill.name, skill.folder / "mcp.json", skill.source)
-    return (file.secrets_name(file.server_name(name, ())) for name, _ in file.entries())

@@ -85,6 +85,34 @@ class ServerDefinition(Program):
         return _without(self.hidden, _MIN_SECRET_IN_RESULTS, text)
 
 
+# The code of an answer that is too long, among those of JSON-RPC.
+TOO_LONG = -32092
+
+
+class Unreachable(RecadoError):
+    """A server that could not be started or reached, or whose connection ended; the text says why."""
+
+
+class Unstartable(Unreachable):
+    """A server that cannot be started as it is configured: another try would fail the same way."""
+
+
+class ConnectionLost(RecadoError):
+    """A call whose connection ended. `sent`: it may have arrived."""
+
+    def __init__(self, why: str, *, sent: bool) -> None:
+        super().__init__(why)
+        self.sent = sent
+
+
+class Refused(RecadoError):
+    """A request that the server answered with an error."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
 @dataclass(frozen=True, slots=True)
 class HeldBack:
     """A tool that differs from what was approved; `before` is its approved definition, None for a new one."""

@@ -1,35 +1,71 @@
-"""The MCP servers that run beside us: kept as they are configured, with their tools offered as ours."""
+"""The MCP servers that run beside us: kept as they are configured, with their tools offered as ours.
+
+Each is kept running by a supervisor: started, restarted with growing pauses, set aside when nothing helps.
+"""
 
 import asyncio
 import importlib
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import replace
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
 
-from app.mcp.adapter import adapt, describe_server, unique_names
+from app.errors import RecadoError
+from app.i18n import change_values, lazy
+from app.mcp.adapter import adapt, describe_server, error_result, to_result, unique_names
+from app.mcp.approved import Comparison, Pins, integrity_fault
 from app.mcp.configuration import Configuration
-from app.mcp.definitions import ServerDefinition, ServerState, state_at_rest
-from app.mcp.installed import integrity_fault
-from app.mcp.pins import Pins
-from app.mcp.supervisor import Limits, Supervisor
-from app.mcp.wire import Unstartable
+from app.mcp.definitions import (
+    TOO_LONG,
+    ConnectionLost,
+    Phase,
+    Refused,
+    ServerDefinition,
+    ServerState,
+    Unreachable,
+    Unstartable,
+    state_at_rest,
+)
+from app.messages import JSON
 from app.processes.sandbox import Sandbox
 from app.settings import Settings
 from app.skills import SkillLoader
-from app.tools.result import own_words
+from app.text import mask_text, visible
+from app.tools.context import ToolContext
+from app.tools.result import ToolResult, own_words
 from app.tools.tool import Tool
 
 if TYPE_CHECKING:
-    from app.mcp.client import Connection
+    from app.mcp.client import Connection, Listing
 
 log = structlog.get_logger(__name__)
 
 STOP_SECONDS = 5.0
 TRY_SECONDS = 25.0
+_REASON_CHARACTERS = 400
+_LAST_SECONDS = 0.05  # in which calls hear of the end of their connection, and of whether they were sent
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of time, in seconds."""
+
+    connect: float = 20.0
+    download: float = 180.0  # for a command that first fetches its program: given up, it would begin anew
+    call: float = 60.0  # of a call without a sign of progress; each sign begins it anew
+    # Shorter than the engine's own, which would know less of what became of the call.
+    longest_call: float = 590.0
+    # Before the start after the first, second … death in a row; one more and the server is set aside.
+    pauses: tuple[float, ...] = (0.5, 2.0, 30.0, 120.0)
+    # The pause of a server that was set aside, or cannot be started as it is configured.
+    broken: float = 600.0
+    lived: float = 300.0  # a server that ran longer than this begins a new row of deaths
+    relist: float = 1.0  # between two lists of a server that says that its tools changed
+    first_start: float = 8.0  # how long messages wait for a server that is new, from when it was seen
 
 
 class ServerAlerts(Protocol):
@@ -70,7 +106,7 @@ class McpServers:
         data_dir: Path,
         alerts: ServerAlerts | None = None,
         *,
-        limits: Limits = Limits(),  # noqa: B008 (frozen)
+        limits: Limits = Limits(),
         is_trial: bool = False,
     ) -> None:
         self._configuration = configuration
@@ -81,7 +117,7 @@ class McpServers:
         self._is_trial = is_trial
         self.listeners: list[Callable[[], None]] = []  # called on the loop each time after `tools` changed
         self._definitions: dict[str, ServerDefinition] = {}
-        self._running: dict[str, tuple[Supervisor, asyncio.Task[None]]] = {}
+        self._running: dict[str, tuple[_Supervisor, asyncio.Task[None]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._refreshing = asyncio.Lock()
         self._alerting = asyncio.Lock()
@@ -111,8 +147,7 @@ class McpServers:
         Takes at most `Limits.first_start` seconds from when each was seen, and waits for each once.
         """
         new = [supervisor for supervisor, _ in self._running.values() if supervisor.is_new]
-        if new:
-            await asyncio.gather(*(supervisor.first_start() for supervisor in new))
+        await asyncio.gather(*(supervisor.first_start() for supervisor in new))
         return bool(new)
 
     def states(self) -> list[ServerState]:
@@ -150,7 +185,7 @@ class McpServers:
         async with client.connect(definition, self._sandbox) as connection:
             yield connection
 
-    def on_news(self, supervisor: Supervisor) -> None:
+    def on_news(self, supervisor: "_Supervisor") -> None:
         """Take over a supervisor's new state, unless it was replaced."""
         name = supervisor.definition.name
         if self._stopped or name not in self._running or self._running[name][0] is not supervisor:
@@ -169,7 +204,7 @@ class McpServers:
             self._alert(rest or ServerState(name, "off"))
             return
         pins = Pins(self._data_dir, name, is_trial=self._is_trial)
-        supervisor = Supervisor(definition, self, pins, self._limits)
+        supervisor = _Supervisor(definition, self, pins, self._limits)
         self._running[name] = supervisor, self._start_task(supervisor.run(before=ending))
 
     def _state(self, name: str) -> ServerState:
@@ -182,14 +217,24 @@ class McpServers:
     def _announce(self) -> None:
         servers = [supervisor for supervisor, _ in self._running.values() if supervisor.approved]
         made_of = [(server, server.approved) for server in servers]
-        if made_of != self._made_of:
-            self._made_of = made_of
-            described = ((one.definition, one.approved) for one in servers)
-            self.descriptions = {one.name: describe_server(one, tools) for one, tools in described}
-            # Last: who sees other tools finds all that is said of them.
-            self.tools, self._names = _adapt_tools(servers)
-            for listener in self.listeners:
-                listener()
+        if made_of == self._made_of:
+            return
+        self._made_of = made_of
+        pairs = [(server, raw) for server in servers for raw in server.approved]
+        offered = unique_names((server.definition.name, raw["name"]) for server, raw in pairs)
+        tools: list[Tool] = []
+        names: dict[str, tuple[str, ...]] = {}
+        for server, raw in pairs:
+            server_name = server.definition.name
+            name = offered[server_name, raw["name"]]
+            tools.append(adapt(server.definition, raw, server.call, name))
+            names[server_name] = (*names.get(server_name, ()), name)
+        described = ((one.definition, one.approved) for one in servers)
+        self.descriptions = {one.name: describe_server(one, approved) for one, approved in described}
+        # Last: who sees other tools finds all that is said of them.
+        self.tools, self._names = tools, names
+        for listener in self.listeners:
+            listener()
 
     def _alert(self, state: ServerState) -> None:
         trouble = (state.phase if state.reason else "", state.reason, *(one.tool for one in state.held_back))
@@ -212,15 +257,219 @@ class McpServers:
         return task
 
 
-def _adapt_tools(servers: Sequence[Supervisor]) -> tuple[Sequence[Tool], Mapping[str, tuple[str, ...]]]:
-    """Return the tools of all servers, and their names by server."""
-    pairs = [(server, raw) for server in servers for raw in server.approved]
-    offered = unique_names((server.definition.name, raw["name"]) for server, raw in pairs)
-    tools: list[Tool] = []
-    names: dict[str, tuple[str, ...]] = {}
-    for server, raw in pairs:
-        server_name = server.definition.name
-        name = offered[server_name, raw["name"]]
-        tools.append(adapt(server.definition, raw, server.call, name))
-        names[server_name] = (*names.get(server_name, ()), name)
-    return tools, names
+class _Supervisor:
+    """Runs one server. `run` is one task; other tasks call the server's tools and read its state."""
+
+    def __init__(self, definition: ServerDefinition, servers: McpServers, pins: Pins, limits: Limits) -> None:
+        self.definition = definition
+        # Without the names of its tools.
+        self.state = ServerState(definition.name, "starting", definition=definition)
+        self.approved: tuple[Mapping[str, JSON], ...] = ()
+        self.is_new = True  # its first start is under way and still worth waiting for
+        self._deaths = 0
+        self._servers = servers
+        self._pins = pins
+        self._limits = limits
+        self._listing: Listing | None = None
+        self._connection: Connection | None = None
+        self._news = asyncio.Event()
+        self._made = time.monotonic()
+        self._comparing = asyncio.Lock()
+
+    async def run(self, before: Awaitable[object] | None = None) -> None:
+        """Run until cancelled, once `before` has ended: the server's earlier version."""
+        if before is not None:
+            await asyncio.wait([asyncio.ensure_future(before)])
+        pauses = self._limits.pauses
+        while True:
+            self._enter("starting")
+            began = time.monotonic()
+            error = await self._live()
+            self._deaths = 1 if time.monotonic() - began > self._limits.lived else self._deaths + 1
+            why, pause = show_reason(self.definition, error.told), self._limits.broken
+            log.warning("a server ended", server=self.definition.name, why=why, in_a_row=self._deaths)
+            if isinstance(error, Unstartable):
+                self._enter("faulty", why)
+            elif self._deaths > len(pauses):
+                most = len(pauses) + 1  # the same words after each start: they are told once
+                why = lazy("set aside after {n} failures in a row: {reason}", n=most, reason=why)
+                self._enter("broken", why)
+            else:
+                self._enter("waiting", why)
+                pause = pauses[self._deaths - 1]
+            await asyncio.sleep(pause)
+
+    async def call(self, tool: str, args: dict[str, JSON], context: ToolContext) -> ToolResult:
+        """Call a tool; wait for a server that is starting. Raises nothing but CancelledError."""
+        for is_last in (False, True):
+            await self.settled(self._limits.connect)
+            connection = self._connection
+            if connection is None:
+                return self._unavailable(self.state.reason or "it is still starting")
+            # After a restart the server may offer another of that name, or none.
+            if not any(raw["name"] == tool for raw in self.approved):
+                return self._unavailable(f"it offers no tool {tool} that was approved")
+            try:
+                result = await self._call_in_time(connection, tool, args)
+            except ConnectionLost as lost:
+                why = show_reason(self.definition, str(lost))
+                if lost.sent:
+                    return ToolResult.unknown(f"{tool}: its server broke off ({why})")
+                if is_last:
+                    return self._unavailable(why)
+            except TimeoutError:
+                connection.changed.set()
+                return ToolResult.unknown(f"{tool}: it did not answer in time and was given up")
+            except Refused as refused:
+                text = show_reason(self.definition, str(refused))
+                if refused.code == TOO_LONG:
+                    return ToolResult.failure("OUTPUT_TOO_LARGE", f"{tool}: {text}", "ask for less")
+                return error_result(refused.code, text)
+            else:
+                self._deaths = 0
+                return await asyncio.to_thread(to_result, result, self.definition)
+        raise AssertionError("unreachable")
+
+    async def approve(self, shown: Mapping[str, str]) -> None:
+        """Approve those of the definitions held back that have these sha256, by tool."""
+        async with self._comparing:
+            if self._listing is None:
+                return
+            held_back = [one.after for one in self.state.held_back]
+            await asyncio.to_thread(self._pins.approve, held_back, shown)
+            self._take(await asyncio.to_thread(self._pins.compare, self._listing.tools))
+        self._tell()
+
+    async def settled(self, seconds: float) -> None:
+        """Wait until it is neither starting nor about to, or for that long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self.state.phase in ("starting", "waiting") or (
+                    self._connection is not None and self._connection.link.ended.is_set()
+                ):
+                    await self._news.wait()
+
+    async def first_start(self) -> None:
+        """Wait until its first start has ended, well or badly, or takes too long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._made + self._limits.first_start - time.monotonic()):
+                while self.is_new:
+                    await self._news.wait()
+        self.is_new = False
+
+    async def _live(self) -> RecadoError:
+        """Hold one connection, in a task of its own that opens and closes it; return how it ended."""
+        life = asyncio.create_task(self._serve())
+        try:
+            return await asyncio.shield(life)
+        except asyncio.CancelledError:
+            life.cancel()
+            await asyncio.wait([life])
+            raise
+        except Exception as error:  # a fault of the SDK's or ours is one of this server alone
+            log.exception("a server's connection failed", server=self.definition.name)
+            return Unreachable(own_words(error))
+        finally:
+            self._connection = None
+            self.is_new = False
+
+    async def _serve(self) -> RecadoError:
+        seconds = self._limits.download if self.definition.downloads else self._limits.connect
+        async with AsyncExitStack() as stack:
+            try:
+                async with asyncio.timeout(seconds):
+                    connection = await stack.enter_async_context(self._servers.connect(self.definition))
+                    self.state = replace(self.state, revision=connection.revision)
+                    await self._list(connection)
+            except TimeoutError:
+                return Unreachable(lazy("it was not ready within {n} s", n=f"{seconds:g}"))
+            except (Unreachable, Refused) as error:
+                return error
+            except ConnectionLost as error:
+                return Unreachable(await connection.link.end_reason() or error.told)
+            self._connection = connection
+            self.is_new = False
+            self._enter("ready", self._pins.fault)
+            how = await self._watch(connection)
+            self._connection = None
+            self._enter("waiting")
+            return Unreachable(await connection.link.end_reason() or how)
+
+    async def _watch(self, connection: "Connection") -> str:
+        """Wait until the connection has ended or is of no use; return how.
+
+        The tools are listed again when they may have changed, and when a call was not answered: a server
+        that does not answer that either is stuck.
+        """
+        while True:
+            await connection.changed.wait()
+            if connection.link.ended.is_set():
+                await asyncio.sleep(_LAST_SECONDS)
+                return lazy("its connection ended")
+            connection.changed.clear()
+            try:
+                async with asyncio.timeout(self._limits.connect):
+                    await self._list(connection)
+            except TimeoutError:
+                return lazy("it does not answer any more")
+            except (ConnectionLost, Refused, Unreachable) as error:
+                log.warning("tools not listed again", server=self.definition.name, error=own_words(error))
+            else:
+                self._tell()
+            await asyncio.sleep(self._limits.relist)
+
+    async def _list(self, connection: "Connection") -> None:
+        listing = await connection.list_tools()
+        async with self._comparing:
+            self._listing = listing
+            try:
+                await asyncio.to_thread(self._pins.approve_first, listing.tools)
+            except OSError as error:  # not kept, they would be approved once more
+                why = error.strerror or str(error)
+                raise Unreachable(lazy("what it offers could not be kept: {reason}", reason=why)) from error
+            self._take(await asyncio.to_thread(self._pins.compare, listing.tools))
+
+    def _take(self, comparison: Comparison) -> None:
+        self.approved = comparison.approved
+        dropped = self._listing.dropped if self._listing else ()
+        self.state = replace(self.state, held_back=comparison.held_back, dropped=dropped)
+
+    async def _call_in_time(
+        self, connection: "Connection", tool: str, args: dict[str, JSON]
+    ) -> dict[str, JSON]:
+        now = asyncio.get_running_loop().time
+        latest = now() + self._limits.longest_call
+        async with asyncio.timeout(self._limits.call) as limit:
+
+            async def extend(progress: float, total: float | None, message: str | None) -> None:
+                if not limit.expired():
+                    limit.reschedule(min(now() + self._limits.call, latest))
+
+            return await connection.call(tool, args, extend)
+
+    def _unavailable(self, why: str) -> ToolResult:
+        said = f"the server {self.definition.name} cannot be used: {why}"
+        return ToolResult.failure("UNAVAILABLE", said, "it did not run; say so, and go on without it")
+
+    def _enter(self, phase: Phase, reason: str = "") -> None:
+        if phase == "starting":
+            reason = self.state.reason
+        self.state = replace(self.state, phase=phase, reason=reason)
+        if phase in ("broken", "faulty"):
+            self.approved = ()
+            self.state = replace(self.state, held_back=())
+        self._tell()
+
+    def _tell(self) -> None:
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+        self._servers.on_news(self)
+
+
+def show_reason(definition: ServerDefinition, why: str) -> str:
+    """Return a reason on one line, without the server's secrets."""
+
+    def clean(text: str) -> str:
+        return visible(mask_text(definition.mask(text)[: _REASON_CHARACTERS * 2]))[:_REASON_CHARACTERS]
+
+    return change_values(why, clean)

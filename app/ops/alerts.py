@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Literal
 
 from app.i18n import lazy, say, say_plural
+from app.mcp.approved import subject_of
 from app.mcp.definitions import ServerState
-from app.mcp.pins import subject_of
 from app.messages import SAYS, Button, Outgoing, Wakeable
 from app.skills.installed import is_installed_folder
 from app.store import alerts, outbox, people

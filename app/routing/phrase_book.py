@@ -16,7 +16,7 @@ import structlog
 from app.errors import RecadoError
 from app.i18n import LANGUAGES
 from app.llm.model import PROMPTS, Model, ModelRequest
-from app.mcp.installed import has_record, home_of
+from app.mcp.approved import has_record, home_of
 from app.messages import JSON
 from app.routing.intent import json_values
 from app.routing.snapshot import CatalogSnapshot, Phrases

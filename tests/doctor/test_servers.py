@@ -9,8 +9,8 @@ import pytest
 
 from app.doctor import Finding
 from app.doctor.abilities import check_servers
-from app.mcp.files import Secrets
-from app.mcp.pins import Pins
+from app.mcp.approved import Pins
+from app.mcp.configuration import Secrets
 from app.settings import Settings
 from tests.doctor.report import found
 from tests.standins.mcp_server import command, tool

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from app.installs.sentences import installed_text, states_text
+from app.mcp.approved import InstalledServer
 from app.mcp.definitions import NEEDS_SIGN_IN, ServerState
-from app.mcp.installed import InstalledServer
 
 TIME = "io.github.modelcontextprotocol/mcp-server-time"
 

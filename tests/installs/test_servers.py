@@ -19,10 +19,9 @@ from app.installs.pipeline import Approval
 from app.installs.plans import Plan
 from app.installs.quarantine import keep_plan
 from app.installs.servers import ServerInstaller
-from app.mcp import installed
-from app.mcp.configuration import Configuration
-from app.mcp.files import Secrets
-from app.mcp.installed import digest, integrity_fault
+from app.mcp import approved
+from app.mcp.approved import digest, integrity_fault
+from app.mcp.configuration import Configuration, Secrets
 from app.processes.sandbox import Sandbox
 from app.settings import Settings
 from tests.deep import make_deep
@@ -74,10 +73,10 @@ class Place:
     def plan(self, entry: Any, name: str = "") -> Plan:
         return asyncio.run(self.installer.propose(entry, name))
 
-    def commit(self, plan: Plan, approved_by: str = "p0", trusted: bool = False) -> installed.InstalledServer:
+    def commit(self, plan: Plan, approved_by: str = "p0", trusted: bool = False) -> approved.InstalledServer:
         return asyncio.run(self.installer.commit(Approval(plan.subject, approved_by, trusted)))
 
-    def install(self, entry: Any) -> installed.InstalledServer:
+    def install(self, entry: Any) -> approved.InstalledServer:
         return self.commit(self.plan(entry))
 
     def refusal(self, entry: Any) -> InstallError:
@@ -88,9 +87,9 @@ class Place:
     def entries(self) -> Any:
         return json.loads(self.config.read_text())["mcpServers"] if self.config.exists() else {}
 
-    def answer(self, record: installed.InstalledServer) -> str:
+    def answer(self, record: approved.InstalledServer) -> str:
         """Start the installed server as ours would; give the name by which it answers."""
-        command, environment = self.sandbox.server_command(installed.to_definition(record, {}))
+        command, environment = self.sandbox.server_command(approved.to_definition(record, {}))
         asked = json.dumps(INITIALIZE) + "\n"
         done = subprocess.run(
             command, env=environment, input=asked, capture_output=True, text=True, timeout=30
@@ -179,8 +178,8 @@ def test_what_was_approved_stands_in_the_operators_file_where_a_word_of_theirs_c
     record = place.commit(plan, trusted=True)
     assert (record.subject, record.approved_by, record.trusted) == (plan.subject, "p0", True)
     assert place.commit(plan, "p1") == record  # a second time is the same as once
-    assert installed.read(place.data, "x") == record
-    assert installed.records(place.data) == [record]
+    assert approved.read_record(place.data, "x") == record
+    assert approved.records(place.data) == [record]
     assert place.entries()["x"] == {
         "command": "node",
         "args": list(record.args),
@@ -199,12 +198,12 @@ def test_what_was_approved_stands_in_the_operators_file_where_a_word_of_theirs_c
     assert definition.env == (("X_TOKEN", "word"), ("LEVEL", "info"))
     assert definition.missing == ()
     off = place.entries()["x"] | {"enabled": False}
-    assert installed.agrees(record, off)
-    assert not installed.agrees(record, off | {"args": [*record.args, "--more"]})
+    assert approved.agrees(record, off)
+    assert not approved.agrees(record, off | {"args": [*record.args, "--more"]})
     place.config.write_text('{"mcpServers": {}}')
     Place(place.folder).installer.tidy()
     assert place.entries() == {}
-    assert installed.read(place.data, "x") == record
+    assert approved.read_record(place.data, "x") == record
 
 
 def test_an_update_keeps_the_data_and_what_changed_since_its_card_was_shown_asks_again(
@@ -230,7 +229,7 @@ def test_an_update_keeps_the_data_and_what_changed_since_its_card_was_shown_asks
     plan = place.plan(place.entry("npm", "x-mcp", "2.0.0"))
     assert "What you changed in its entry" in CardWriter(True, "").whole("en", plan).text
     second = place.commit(plan)
-    assert place.entries()["x"] == installed.entry_of(second)
+    assert place.entries()["x"] == approved.entry_of(second)
     assert second.updated_from == "1.0.0"
     assert (data / "kept").exists()
     assert Secrets(place.data).get("x") == {"WORD": "x"}
@@ -262,7 +261,7 @@ def test_a_server_is_removed_with_all_that_is_its_own_and_deeper_than_any_path(
         digest(place.data / "mcp/x/data")
     asyncio.run(place.installer.remove("x"))
     assert list(place.entries()) == ["other"]
-    assert installed.records(place.data) == []
+    assert approved.records(place.data) == []
     assert list((place.data / "mcp").iterdir()) == []
     assert Secrets(place.data).get("x") == {}
     for name in ("x", "other", "../mcp"):

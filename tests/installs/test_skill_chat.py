@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from app.mcp.configuration import SkillFile
-from app.mcp.files import Secrets
+from app.mcp.configuration import Secrets, SkillFile
 from tests.forks import run_recado
 from tests.mailer import asked, press, questions
 from tests.standins.model import ModelServer, calls, is_classifier

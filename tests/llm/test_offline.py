@@ -8,7 +8,7 @@ from typing import Any
 from app.llm.model import ModelRequest
 from app.llm.offline.slots import Parameter, Reader, convert
 from app.llm.results import results_text
-from app.mcp.results import to_result
+from app.mcp.adapter import to_result
 from app.people import Person
 from tests.llm.catalogue import CATEGORIES, asked, offline, person
 

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from app.mcp.definitions import ServerDefinition, ServerState
-from app.mcp.servers import McpServers
-from app.mcp.supervisor import Limits
+from app.mcp.servers import Limits, McpServers
 from app.processes.sandbox import Sandbox
 from app.settings import Settings
 from app.tools.result import ToolResult

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli import app
-from app.mcp.files import Secrets
+from app.mcp.configuration import Secrets
 from tests.doctor.house import kept_environment
 from tests.standins.mcp_server import command, tool
 from tests.standins.registry import RegistryServer, entry
@@ -240,7 +240,7 @@ def running(shell: Shell) -> Iterator[Callable[[], None]]:
 
 def pin(shell: Shell, tools: Path) -> None:
     """Approve the tools as the first start of a server does."""
-    from app.mcp.pins import Pins
+    from app.mcp.approved import Pins
 
     pins = Pins(shell.folder / "data", "files")
     pins.approve_first(json.loads(tools.read_text()))

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from app.mcp.files import add_server, edit_server
-from app.mcp.installed import RECORD, InstalledServer, entry_of, to_json
+from app.mcp.approved import RECORD, InstalledServer, entry_of, to_json
+from app.mcp.configuration import add_server, edit_server
 from app.processes.sandbox import Grants
 from tests.mcp.config_folder import Config
 

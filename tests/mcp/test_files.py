@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.mcp.files import LARGEST, SecretError, Secrets, add_server, edit_server, remove_server
+from app.mcp.configuration import LARGEST, FileError, Secrets, add_server, edit_server, remove_server
 from tests.mcp.config_folder import Config
 
 
@@ -117,12 +117,12 @@ def test_a_secret_belongs_to_one_server_and_only_this_account_reads_it(secrets: 
 
 def test_invalid_and_reserved_names_are_refused(secrets: Secrets) -> None:
     for name in ("", "A B", "A=B", "A" * 65, "OPENAI_API_KEY"):
-        with pytest.raises(SecretError) as refused:
+        with pytest.raises(FileError) as refused:
             secrets.put("github", name, "s3cret-value")
         assert "s3cret-value" not in str(refused.value)
     for server in ("", "..", "a/b", ".hidden"):
         for act in (lambda name: secrets.put(name, "TOKEN", "value"), secrets.forget):
-            with pytest.raises(SecretError):
+            with pytest.raises(FileError):
                 act(server)
         assert secrets.get(server) == {}
     assert not secrets.folder.exists()
@@ -136,7 +136,7 @@ def test_an_unreadable_secrets_file_is_named_but_not_shown(
     (secrets.folder / "github").write_bytes(f'{content} "hunter2"'.encode(errors="surrogateescape"))
     assert secrets.get("github") == {}
     assert "github" in caplog.text
-    with pytest.raises(SecretError, match="remove it") as refused:
+    with pytest.raises(FileError, match="remove it") as refused:
         secrets.put("github", "TOKEN", "value")
     assert "hunter2" not in f"{caplog.text}{refused.value}"
     secrets.forget("github")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.mcp.pins import Pins, definition_hash
+from app.mcp.approved import Pins, definition_hash
 
 READ = {
     "name": "read",

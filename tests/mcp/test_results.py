@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.mcp.adapter import LARGEST_FILE, MAX_FILES, MAX_TEXT, to_result
 from app.mcp.definitions import ServerDefinition
-from app.mcp.results import LARGEST_FILE, MAX_FILES, MAX_TEXT, to_result
 from app.tools.result import OUTPUT_LIMIT, ReturnedFile, bounded
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from app.mcp.pins import definition_hash
-from app.mcp.supervisor import Limits
+from app.mcp.approved import definition_hash
+from app.mcp.servers import Limits
 from tests.mcp.manager import QUICK, Manager, lives
 from tests.standins.mcp_server import command, tool
 from tests.world import until

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.mcp.client import PAGES
-from app.mcp.supervisor import Limits
+from app.mcp.servers import Limits
 from tests.mcp.manager import QUICK, SECONDS, Manager, descendants
 from tests.standins.mcp_server import command, tool
 from tests.world import until

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from app.mcp.definitions import Origin
-from app.mcp.remote import GuardedTransport
+from app.mcp.transports import GuardedTransport
 from tests.mcp.manager import QUICK, Manager
 from tests.standins.mcp_site import McpSite
 from tests.world import until
