@@ -115,8 +115,6 @@ def _refuse(constant: str) -> NoReturn:
 
 
 LIST_BYTES = TO_WORKER - 1024 * 1024  # of keys and values in one list
-_STORE = frozenset({"store.get", "store.put", "store.list", "store.delete"})
-_HTTP = frozenset({"http.get", "http.post"})
 _ABSENT = object()
 
 
@@ -137,41 +135,37 @@ def serialize_context(context: ToolContext) -> dict[str, JSON]:
 
 async def answer_ask(ask: Ask, store: PersonStore | None, http: object | None) -> Answer:
     """Answer an ask in the server, with the store and client of the call it belongs to."""
+    part, _, method = ask.method.partition(".")
     try:
-        if ask.method in _HTTP and isinstance(http, HttpClient):
-            return Answer(await _fetch(ask, http))
-        return Answer(await _value(ask, store))
+        if part == "http" and method in ("get", "post") and isinstance(http, HttpClient):
+            return Answer(await _fetch(getattr(http, method), *ask.args))
+        if part == "store" and method in ("get", "put", "list", "delete") and store is not None:
+            return Answer(await _stored(store, method, *ask.args))
+        raise ValueError("it is not there for this call")
     except Exception as error:  # raised again in the worker, where the tool's function called
         return Answer(error=f"{ask.method}: {str(error)[:1000] or type(error).__name__}")
 
 
-async def _value(ask: Ask, store: PersonStore | None) -> JSON:
-    if store is None or ask.method not in _STORE:
-        raise ValueError("it is not there for this call")
-    if ask.method == "store.list" and isinstance(store, SkillStore):
-        prefix, limit = ask.args
+async def _stored(store: PersonStore, method: str, *args: JSON) -> JSON:
+    if method == "list" and isinstance(store, SkillStore):
+        prefix, limit = args
         return await store.list(prefix, limit, LIST_BYTES)
-    if ask.method == "store.get":  # a list, since what is kept may be null
-        (key,) = ask.args
-        found = await _awaited(store.get(key, _ABSENT))
-        return [] if found is _ABSENT else [found]
-    return await _awaited(getattr(store, ask.method.removeprefix("store."))(*ask.args))
+    value = getattr(store, method)(*args, *([_ABSENT] if method == "get" else []))
+    value = await value if inspect.isawaitable(value) else value
+    if method == "get":  # a list, since what is kept may be null
+        return [] if value is _ABSENT else [value]
+    return value
 
 
-async def _awaited(value: Any) -> Any:
-    return await value if inspect.isawaitable(value) else value
-
-
-async def _fetch(ask: Ask, http: HttpClient) -> JSON:
+async def _fetch(request: Callable[..., Awaitable[Fetched]], url: str, options: dict[str, Any]) -> JSON:
     """Send a request for a worker; every word of it may be hostile."""
-    url, options = ask.args
     seconds, limit_bytes = options.get("seconds", SECONDS), options.get("limit_bytes", BYTES)
     if not 0 < seconds <= SECONDS_MOST or not 0 < limit_bytes <= BYTES:
         raise ValueError(f"at most {SECONDS_MOST:g} s and {BYTES // 1024**2} MiB for one request")
     if options.get("body") is not None:
         options["body"] = b64decode(options["body"])
     try:
-        fetched = await (http.get if ask.method == "http.get" else http.post)(url, **options)
+        fetched = await request(url, **options)
     except FetchError as error:
         return {"code": error.code, "text": str(error)}
     return {

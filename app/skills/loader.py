@@ -79,19 +79,14 @@ class SkillLoader:
 
     def refresh(self) -> bool:
         """Load what differs from the last look; return False where nothing does: only file times are read."""
-        before = self._loaded
-        after: dict[str, Skill] = {}
+        before, after = self._loaded, dict[str, Skill]()
         for path in self._folders():
             version = signature(path)
             if version[0] is not None or is_skill(path):
                 after[path] = self._current(path, version)
         self._loaded = after
         is_switched = self._store is not None and self._store.switches.refresh()
-        if (
-            not is_switched
-            and after.keys() == before.keys()
-            and all(before[path] is skill for path, skill in after.items())
-        ):
+        if after == before and not is_switched:
             return False
         self._arrange()
         if self._workers is not None:
@@ -147,10 +142,8 @@ class SkillLoader:
         for skill in sorted(self._loaded.values(), key=_precedence):
             first = taken.setdefault(skill.name, skill)
             if first is not skill:
-                place, name = first.folder, skill.name
-                reason = lazy(
-                    "the folder {path} has a skill of the same name {name!r}", path=place, name=name
-                )
+                named = {"path": first.folder, "name": skill.name}
+                reason = lazy("the folder {path} has a skill of the same name {name!r}", **named)
                 clashes.append(lazy("{path} is left out: {reason}", path=str(skill.folder), reason=reason))
                 skill = replace(skill, tools=(), available=False, reason=skill.reason or reason)
             skills.append(self._store.switches.apply(skill) if self._store is not None else skill)

@@ -65,34 +65,31 @@ def read_tools(
     except SyntaxError as error:
         where = {"file": "scripts/tools.py", "n": error.lineno or 1, "error": error.msg}
         return SkillTools(faults=(lazy("{file} line {n}: {error}", **where),), broken=True)
-    options = _Options(manifest, [one.name for one in found], bundled=bundled, is_installed=is_installed)
+    names = [one.name for one in found]
+    traits, warnings = _traits(manifest, names, bundled=bundled, is_installed=is_installed)
     tools: list[Tool] = []
     faults: list[str] = []
     if module is not None:
         for one in found:
             try:
                 function = getattr(module, one.function)
-                tool = Tool.from_function(function, name=one.name, **options.of(one.name))
-            except Exception as error:  # a signature no schema can be made of leaves out this tool alone
-                fault = lazy(
-                    "the function {name} cannot become a tool: {error}", name=one.name, error=str(error)
-                )
-                faults.append(fault)
-            else:
                 hooks = {name: getattr(function, name) for name in _HOOKS if hasattr(function, name)}
-                tools.append(tool.replace(**hooks))
+                tools.append(Tool.from_function(function, name=one.name, **hooks, **traits[one.name]))
+            except Exception as error:  # a signature no schema can be made of leaves out this tool alone
+                told = {"name": one.name, "error": str(error)}
+                faults.append(lazy("the function {name} cannot become a tool: {error}", **told))
     else:
         code = "" if bundled else code_hash(folder)
         can_run = workers is not None or (runs_code and not is_installed)
         for one in found:
-            idempotent = options.has("idempotent-tools", one.name)
+            own = {"code": code, "examples": one.examples, "warnings": one.warnings, **traits[one.name]}
+            idempotent: bool = own["idempotent"]
             call = _call(workers, folder, version, one.function, idempotent) if can_run else _unavailable
-            traits = {"examples": one.examples, "warnings": one.warnings, **options.of(one.name)}
-            tools.append(Tool(one.name, one.description, one.schema, call, code=code, **traits))
+            tools.append(Tool(one.name, one.description, one.schema, call, **own))
     return SkillTools(
         tuple(tools),
         tuple(faults),
-        (*options.warnings, *(f"{tool.name}: {warning}" for tool in tools for warning in tool.warnings)),
+        (*warnings, *(f"{tool.name}: {warning}" for tool in tools for warning in tool.warnings)),
         tuple(left_out),
         missing_packages(folder, source) if module is None else (),
     )
@@ -106,7 +103,13 @@ def _call(
         try:
             return await used.call(folder, version, function, args, context)
         except WorkerFault as fault:
-            return _died(function, fault, idempotent)
+            if not fault.started:
+                message = f"{function} did not run: {fault}"
+                return ToolResult.failure("UNAVAILABLE", message, "say so, and go on without it")
+            message = f"{function} was cut off: {fault}"
+            if idempotent:
+                return ToolResult.failure("OUTCOME_UNKNOWN", message, "it may be called again")
+            return ToolResult.unknown(message)
         finally:
             if workers is None:
                 await used.close()
@@ -116,17 +119,6 @@ def _call(
 
 async def _unavailable(args: dict[str, JSON], context: ToolContext) -> ToolResult:
     return ToolResult.failure("UNAVAILABLE", "it runs only in the server", f"start: {program()} serve")
-
-
-def _died(function: str, fault: WorkerFault, idempotent: bool) -> ToolResult:
-    if not fault.started:
-        return ToolResult.failure(
-            "UNAVAILABLE", f"{function} did not run: {fault}", "say so, and go on without it"
-        )
-    message = f"{function} was cut off: {fault}"
-    if idempotent:
-        return ToolResult.failure("OUTCOME_UNKNOWN", message, "it may be called again")
-    return ToolResult.unknown(message)
 
 
 # The lists of tools in `metadata`, and the traits of the tools that they name.
@@ -139,50 +131,46 @@ _TRAITS = {
     "search-results": "permits_addresses",
 }
 TOOL_LISTS = (*_TRAITS, "own-results")
-_STARRED = {"sensitive-tools", "destructive-tools", "read-only-tools", "own-results"}  # where `*` names all
+_STARRED = ("sensitive-tools", "destructive-tools", "read-only-tools", "own-results")  # where `*` names all
 
 
-class _Options:
-    def __init__(
-        self, manifest: Manifest, tools: Collection[str], *, bundled: bool, is_installed: bool
-    ) -> None:
-        self._manifest = manifest
-        self._lists = {key: frozenset(manifest.words(key)) for key in TOOL_LISTS}
-        self._timeout = DEFAULT_TIMEOUT
-        stars = {"*"} if any("*" in self._lists[key] for key in _STARRED) else set[str]()
-        named = frozenset().union(*self._lists.values()) - stars
-        self.warnings = [
-            f"metadata names the tool {name!r}, which scripts/tools.py does not have"
-            for name in sorted(named.difference(tools))
-        ]
-        distrusted = {} if bundled else dict.fromkeys(("harmless-tools", "search-results"), "of the release")
-        distrusted |= {"own-results": "that is not from elsewhere"} if is_installed else {}
-        for key, whose in distrusted.items():
-            if self._lists[key]:
-                self._lists[key] = frozenset()
-                self.warnings.append(f"{key} is only believed of a skill {whose}")
-        if text := manifest.text("timeout-seconds"):
-            try:
-                seconds = float(text)
-            except ValueError:
-                seconds = 0.0
-            if 0 < seconds <= 3600:
-                self._timeout = seconds
-            else:
-                self.warnings.append(f"timeout-seconds is {text!r}; expected seconds from 1 to 3600")
-
-    def of(self, name: str) -> dict[str, Any]:
-        return {
-            **{trait: self.has(key, name) for key, trait in _TRAITS.items()},
-            "category": self._manifest.name,
-            "timeout": self._timeout,
-            "audience": audience_of(self._manifest),
-            "outside": not self.has("own-results", name),
+def _traits(
+    manifest: Manifest, tools: Collection[str], *, bundled: bool, is_installed: bool
+) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """Return the traits of each tool by its name, and warnings of metadata that is wrong or not believed."""
+    lists = {key: set(manifest.words(key)) for key in TOOL_LISTS}
+    for key in _STARRED:
+        if "*" in lists[key]:
+            lists[key] = (lists[key] - {"*"}).union(tools)
+    warnings = [
+        f"metadata names the tool {name!r}, which scripts/tools.py does not have"
+        for name in sorted(set[str]().union(*lists.values()).difference(tools))
+    ]
+    distrusted = {} if bundled else dict.fromkeys(("harmless-tools", "search-results"), "of the release")
+    distrusted |= {"own-results": "that is not from elsewhere"} if is_installed else {}
+    for key, whose in distrusted.items():
+        if lists[key]:
+            lists[key] = set()
+            warnings.append(f"{key} is only believed of a skill {whose}")
+    timeout, seconds = manifest.text("timeout-seconds"), DEFAULT_TIMEOUT
+    if timeout:
+        try:
+            seconds = float(timeout)
+        except ValueError:
+            seconds = 0.0
+        if not 0 < seconds <= 3600:
+            warnings.append(f"timeout-seconds is {timeout!r}; expected seconds from 1 to 3600")
+            seconds = DEFAULT_TIMEOUT
+    shared = {"category": manifest.name, "timeout": seconds, "audience": audience_of(manifest)}
+    traits = {
+        name: {
+            **shared,
+            **{trait: name in lists[key] for key, trait in _TRAITS.items()},
+            "outside": name not in lists["own-results"],
         }
-
-    def has(self, key: str, name: str) -> bool:
-        listed = self._lists[key]
-        return name in listed or ("*" in listed and key in _STARRED)
+        for name in tools
+    }
+    return traits, warnings
 
 
 class ToolsModuleError(RecadoError):

@@ -11,7 +11,7 @@ import types
 import typing
 import uuid
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from inspect import Parameter
 from typing import Any
@@ -87,15 +87,8 @@ class Names:
 
         Raises TypesTooLarge.
         """
-        if node is Parameter.empty:
-            return node
         self._left = _MOST_NODES
-        try:
-            return self._type(node)
-        except TypesTooLarge:
-            raise
-        except Exception:  # what the text describes may be refused by Python or pydantic in any way
-            return Missing.UNKNOWN
+        return node if node is Parameter.empty else self._try(self._type, node, Missing.UNKNOWN)
 
     def default(self, node: ast.expr | None) -> object:
         """Return the value of a default, or the mark for one that is missing or not a literal.
@@ -106,14 +99,15 @@ class Names:
         return self._default(node)
 
     def _default(self, node: ast.expr | None) -> object:
-        if node is None:
-            return Parameter.empty
+        return Parameter.empty if node is None else self._try(self._value, node, Missing.UNWRITTEN)
+
+    def _try(self, read: Callable[[Any], object], node: ast.expr, mark: Missing) -> object:
         try:
-            return self._value(node)
+            return read(node)
         except TypesTooLarge:
             raise
-        except Exception:  # what is no literal is told, not read
-            return Missing.UNWRITTEN
+        except Exception:  # what the text describes may be refused by Python or pydantic in any way
+            return mark
 
     def _pay(self, nodes: int = 1) -> None:
         self._left -= nodes
@@ -195,11 +189,7 @@ class Names:
             return self.made[name]
         if name in self._assigned:
             return self._type(self._assigned[name])
-        if name in self._imported:
-            return _known(self._imported[name])
-        if name in _BUILTINS:
-            return _BUILTINS[name]
-        raise Unresolvable(name)
+        return _known(self._imported[name]) if name in self._imported else _BUILTINS[name]
 
     def _dotted(self, node: ast.expr) -> str:
         if isinstance(node, ast.Attribute):
@@ -245,22 +235,17 @@ class Names:
         raise Unresolvable(f"{node.name} is no dataclass, model, TypedDict or Enum")
 
     def _field_default(self, node: ast.expr | None) -> object:
-        if isinstance(node, ast.Call) and self._is_call(node, "dataclasses.field"):
-            words = {word.arg: word.value for word in node.keywords}
-            if "default_factory" in words:
-                return Missing.UNWRITTEN
-            node = words.get("default")
-        return self._default(node)
+        if not (isinstance(node, ast.Call) and self._is_call(node, "dataclasses.field")):
+            return self._default(node)
+        words = {word.arg: word.value for word in node.keywords}
+        return Missing.UNWRITTEN if "default_factory" in words else self._default(words.get("default"))
 
     def _members(self, node: ast.ClassDef, kinds: list[type]) -> Iterator[tuple[str, Any]]:
         """Yield the members of an enumeration that Python takes as they stand: nothing is computed."""
         mixed = [kind for kind in kinds if not issubclass(kind, enum.Enum)]
+        is_flag = any(issubclass(kind, enum.Flag) for kind in kinds)
         computes = any(getattr(part, "name", "") == "_generate_next_value_" for part in node.body)
-        if (
-            computes
-            or not set(mixed) <= {str, int, float}
-            or any(issubclass(one, enum.Flag) for one in kinds)
-        ):
+        if computes or is_flag or not set(mixed) <= {str, int, float}:
             raise Unresolvable(f"{node.name} computes its values")
         for part in node.body:
             if isinstance(part, ast.Assign) and (name := _field_name(part.targets[0])):
@@ -315,11 +300,9 @@ def _new_class(node: ast.ClassDef, bases: tuple[Any, ...], body: dict[str, Any],
 
 def _written(defaults: dict[str, object], field: Any) -> dict[str, Any]:
     """Return the defaults of a class; those that are unknown, or that objects would share, by a factory."""
+    shared = (Missing, list, dict, set) if field is dataclasses.field else (Missing,)
     return {
-        name: field(default_factory=object)
-        if default is Missing.UNWRITTEN
-        or (isinstance(default, list | dict | set) and field is dataclasses.field)
-        else default
+        name: field(default_factory=object) if isinstance(default, shared) else default
         for name, default in defaults.items()
         if default is not Parameter.empty
     }

@@ -7,13 +7,14 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from app.errors import RecadoError
 from app.processes.sandbox import Sandbox
+from app.tools.document_process import COMPLETE, LOCKED, MOST_CHARACTERS
 
 LARGEST_BYTES = 32 * 1024**2
 SECONDS = 20.0
@@ -77,8 +78,6 @@ class Documents:
 
     def read(self, descriptor: int, kind: Kind) -> Document:
         """Return the text of an open file. Blocks. Raises DocumentError."""
-        from app.tools.document_process import COMPLETE, LOCKED, MOST_CHARACTERS
-
         if os.fstat(descriptor).st_size > LARGEST_BYTES:
             raise DocumentError("TOO_LARGE", f"documents of up to {LARGEST_BYTES // 1024**2} MB are read")
         with self._place():
@@ -131,21 +130,15 @@ class Documents:
 
     def _run(self, descriptor: int, kind: str, limit: int) -> tuple[int | None, bytes]:
         """Return the exit status, None after the time limit, and what was written until then."""
-        confined = self._sandbox is not None and not self._sandbox.refusal()
-        prefix = self._sandbox.command(PROGRAM.parent) if self._sandbox is not None and confined else []
+        sandbox = self._sandbox
+        prefix = sandbox.command(PROGRAM.parent) if sandbox is not None and not sandbox.refusal() else []
         command = [*prefix, sys.executable, "-I", "-X", "utf8", str(PROGRAM), kind]
         with tempfile.TemporaryFile() as output:  # whose size has a limit, other than that of a pipe
-            try:
-                status: int | None = subprocess.run(  # noqa: S603 (our own program)
-                    command,
-                    stdin=descriptor,
-                    stdout=output,
-                    stderr=subprocess.DEVNULL,
-                    env={},
-                    timeout=self._seconds,
-                ).returncode
-            except subprocess.TimeoutExpired:
-                status = None
+            status: int | None = None
+            streams: dict[str, Any] = {"stdin": descriptor, "stdout": output, "stderr": subprocess.DEVNULL}
+            with suppress(subprocess.TimeoutExpired):
+                ended = subprocess.run(command, **streams, env={}, timeout=self._seconds)  # noqa: S603
+                status = ended.returncode
             output.seek(0)
             return status, output.read(limit)
 

@@ -92,8 +92,7 @@ class Tool(Traits):
         super().__init__(**traits)
         if self.timeout <= 0:
             raise ValueError(f"timeout of {name}: expected seconds above 0, got {self.timeout}")
-        if self.audience not in get_args(Audience):
-            known = get_args(Audience)
+        if self.audience not in (known := get_args(Audience)):
             raise ValueError(f"audience of {name}: expected one of {known}, got {self.audience!r}")
         self.name = name
         self.description: str = sendable(description)
@@ -105,22 +104,17 @@ class Tool(Traits):
         self._adapters = signature.adapters if signature else {}
         self._fills = signature.fills if signature else {}
         parameters = _parameters(execute)
-        self._takes_whole = signature is None and [
-            p.name for p in parameters[:1] if p.kind in _POSITIONAL
-        ] == ["args"]
+        first = parameters[0] if parameters and signature is None else None
+        self._takes_whole = first is not None and first.name == "args" and first.kind in _POSITIONAL
         self._positional = [p for p in parameters if p.kind is p.POSITIONAL_ONLY]
         self._context_name = next((p.name for p in parameters if is_context(p)), "")
 
     @classmethod
-    def from_function(
-        cls,
-        fn: Callable[..., object],
-        *,
-        name: str | None = None,
-        check: PathCheck | None = None,
-        **traits: Any,
-    ) -> "Tool":
-        """Make a tool of a function's name, docstring and annotations. Raises ValueError for a generator."""
+    def from_function(cls, fn: Callable[..., object], *, name: str | None = None, **traits: Any) -> "Tool":
+        """Make a tool of a function's name, docstring and annotations. Raises ValueError for a generator.
+
+        `traits` are those of `Traits`, and `check`.
+        """
         signature = signature_of(fn)
         name = name or name_of(fn)
         return cls(
@@ -128,7 +122,6 @@ class Tool(Traits):
             signature.docstring.description or name,
             signature.schema,
             fn,
-            check=check,
             signature=signature,
             examples=signature.docstring.examples,
             warnings=signature.warnings,
@@ -348,13 +341,7 @@ LONGEST_WITH_EXAMPLES = 100
 """Examples stay where a description is that short: there they tell most."""
 LONGEST_ABOUT_A_PARAMETER = 160
 
-_SAYS_NOTHING: tuple[tuple[str, JSON], ...] = (
-    ("required", []),
-    ("default", ""),
-    ("default", None),
-    ("description", ""),
-    ("description", None),
-)
+_EMPTY: dict[str, tuple[JSON, ...]] = {"required": ([],), "default": ("", None), "description": ("", None)}
 
 
 def brief(tool: Tool) -> Schema:
@@ -371,15 +358,12 @@ def _brief(schema: JSON) -> JSON:
         return [_brief(part) for part in schema]
     if not isinstance(schema, Mapping):
         return schema
-    said = {key: part for key, part in schema.items() if (key, part) not in _SAYS_NOTHING}
+    said = {key: _brief(part) for key, part in schema.items() if part not in _EMPTY.get(key, ())}
+    if isinstance(said.get("description"), str):
+        said["description"] = _cut(said["description"], LONGEST_ABOUT_A_PARAMETER)
     if "properties" in said and said.get("additionalProperties") is False:
         del said["additionalProperties"]
-    return {
-        key: _cut(part, LONGEST_ABOUT_A_PARAMETER)
-        if key == "description" and isinstance(part, str)
-        else _brief(part)
-        for key, part in said.items()
-    }
+    return said
 
 
 def _cut(text: str, longest: int) -> str:
