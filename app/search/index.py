@@ -3,12 +3,11 @@
 import math
 import threading
 from array import array
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from heapq import nsmallest
-from itertools import chain, repeat
 from operator import mul
 from sys import intern
 from typing import NamedTuple
@@ -82,41 +81,6 @@ _COMPACT_AT = 64  # slots of removed tools that stay at least
 _NAME_BEGINS = 2  # words of a name, of which the first may be the server's
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
-    """A text as the index asks for it.
-
-    `words` are all stems, `telling` those that carry meaning. By stem: the 4-grams of its words, its
-    `meanings`, and the 4-grams of the first of these.
-    """
-
-    words: Worth = field(default_factory=dict)
-    telling: Worth = field(default_factory=dict)
-    grams: Mapping[str, Worth] = field(default_factory=dict)
-    meanings: Mapping[str, tuple[Meaning, ...]] = field(default_factory=dict)
-    meant_grams: Mapping[str, Worth] = field(default_factory=dict)
-
-
-def read_query(text: str) -> Query:
-    """Return the query of a text, with what its words mean by the lexicon."""
-    found = words(text)
-    telling = content(found)
-    stems = dict.fromkeys(map(stem, telling), 1.0)
-    asked = {stem(_STATE): _ASKED} if asks_whether(text) else {}
-    by_place = lexicon().meanings(found)
-    meant = {stem(found[place]): meanings for place, meanings in by_place.items()}
-    by_stem: dict[str, dict[str, float]] = {}
-    for word in telling:
-        by_stem.setdefault(stem(word), {}).update(dict.fromkeys(grams_of(word), 1.0))
-    return Query(
-        words=dict.fromkeys(map(stem, found), _SMALL_WORD) | asked | stems,
-        telling=stems,
-        grams={**by_stem},
-        meanings=meant,
-        meant_grams={term: _meant_grams(meanings[:_MEANT_BY_GRAMS]) for term, meanings in meant.items()},
-    )
-
-
 @lru_cache(maxsize=4096)
 def _worth_of(meaning: Meaning) -> Worth:
     """Return the worth of a meaning's terms; several that carry meaning count as one together."""
@@ -126,42 +90,39 @@ def _worth_of(meaning: Meaning) -> Worth:
     }
 
 
-def _meant_grams(meanings: Sequence[Meaning]) -> Worth:
+def _grams_of_meanings(meanings: Iterable[Meaning]) -> list[str]:
     telling = [word for meaning in meanings for word in meaning if word not in ALL_STOP_WORDS]
-    return dict.fromkeys(chain.from_iterable(map(grams_of, telling)), _MEANT_GRAM / len(meanings))
+    return [gram for word in telling for gram in grams_of(word)]
 
 
 class Asked(NamedTuple):
-    """A term of a query with its `share` of it; each of `slots` answers `whole` times its weight."""
+    """A term of a query with its `share` of it; each of `slots` answers `whole` times its weight.
+
+    `word`: the stem that it is, or is a piece of; `known`: what a tool that holds it adds to its coverage.
+    """
 
     term: str
     share: float
     whole: float
     slots: "array[int]"
     weights: "array[float]"
-
-    def near(self, slots: Collection[int]) -> list[tuple[int, float]]:
-        """Return those of `slots` that answer, with their weights."""
-        return [
-            (slot, weight) for slot, weight in zip(self.slots, self.weights, strict=True) if slot in slots
-        ]
+    word: str = ""
+    known: float = 0.0
 
 
 class Postings:
     """Slots and weights (0 to 1) by term; slots of removed tools stay."""
 
     def __init__(self) -> None:
-        self._slots: dict[str, array[int]] = {}
-        self._weights: dict[str, array[float]] = {}
+        self._found: dict[str, tuple[array[int], array[float]]] = {}
         self._removed: dict[str, int] = {}
 
     def add(self, slot: int, weights: Mapping[str, float]) -> None:
         for term, weight in weights.items():
-            if term not in self._slots:
-                term = intern(term)  # the other postings hold many of the same terms
-                self._slots[term], self._weights[term] = array("I"), array("f")
-            self._slots[term].append(slot)
-            self._weights[term].append(weight)
+            if term not in self._found:  # the other postings hold many of the same terms
+                self._found[intern(term)] = array("I"), array("f")
+            self._found[term][0].append(slot)
+            self._found[term][1].append(weight)
 
     def forget(self, found: Iterable[str]) -> None:
         """Count the terms of a removed tool."""
@@ -190,9 +151,9 @@ class Postings:
         """Return a term not yet weighed against the others."""
         holders = self._holders(term)
         share = worth * math.log(1 + (documents - holders + 0.5) / (holders + 0.5))
-        if holders > 0:
-            return Asked(term, share, share, self._slots[term], self._weights[term])
-        return Asked(term, share, share, array("I"), array("f"))
+        if holders == 0:
+            return Asked(term, share, share, array("I"), array("f"))
+        return Asked(term, share, share, *self._found[term])
 
     def _with_meanings(self, said: Asked, meanings: Iterable[Meaning], documents: int) -> Asked:
         """Return a term with its meanings; if tools hold it, no meaning tells more than the term itself."""
@@ -206,12 +167,13 @@ class Postings:
             whole = sum(one.share for one in terms)
             least = min(1.0, said.share * sum(worths.values()) / whole) if is_held else 1.0
             share = max(share, least * whole)
-            best = _joined(best, _answers(terms, least), max)
+            for slot, answer in _answers(terms, least).items():
+                best[slot] = max(best[slot], answer)
         slots, weights = array("I", sorted(best)), array("f", [answer for _, answer in sorted(best.items())])
         return Asked(said.term, share or said.share, 1.0, slots, weights)
 
     def _holders(self, term: str) -> int:
-        return len(self._slots.get(term, ())) - self._removed.get(term, 0)
+        return len(self._found[term][0]) - self._removed.get(term, 0) if term in self._found else 0
 
 
 def shared(weighed: Sequence[Asked], whole: float = 1.0) -> list[Asked]:
@@ -221,44 +183,12 @@ def shared(weighed: Sequence[Asked], whole: float = 1.0) -> list[Asked]:
 
 
 def _answers(asked: Iterable[Asked], part: float = 1.0) -> dict[int, float]:
-    """Return how much of what was asked each slot answers."""
-    answers: dict[int, float] = {}
+    """Return how much of what was asked each slot answers, 0 for all others."""
+    answers: dict[int, float] = defaultdict(float)
     for one in asked:
-        by_one = {
-            slot: part * one.whole * weight for slot, weight in zip(one.slots, one.weights, strict=True)
-        }
-        answers = _joined(answers, by_one, float.__add__)
+        for slot, weight in zip(one.slots, one.weights, strict=True):
+            answers[slot] += part * one.whole * weight
     return answers
-
-
-def _joined(
-    one: dict[int, float], other: dict[int, float], combine: Callable[[float, float], float]
-) -> dict[int, float]:
-    return one | {slot: combine(one[slot], value) if slot in one else value for slot, value in other.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """The terms that a text asks for: words and 4-grams by their shares of it.
-
-    `telling`: what each of the words adds to the coverage; `word_of`: for each of all terms the number of the
-    word in the text that it is, or is a piece of; `said`: how many words the text has.
-    """
-
-    words: Sequence[Asked]
-    grams: Sequence[Asked]
-    telling: Sequence[float]
-    word_of: Sequence[int]
-    said: int
-
-    def scores(self, slots: int) -> list[float]:
-        """Return the score of each of so many slots."""
-        scores = [0.0] * slots
-        for one in (*self.words, *self.grams):
-            whole = one.whole
-            for slot, weight in zip(one.slots, one.weights, strict=True):
-                scores[slot] += whole * weight
-        return scores
 
 
 class Answers:
@@ -267,16 +197,20 @@ class Answers:
     `coverage`: the share of the question's words that a tool knows, weighted by how telling each is.
     """
 
-    def __init__(self, question: Question, slots: Iterable[int], scores: Sequence[float]) -> None:
+    def __init__(self, question: Sequence[Asked], slots: Iterable[int], scores: Sequence[float]) -> None:
         self._scores = scores
+        numbers: dict[str, int] = {}
+        for one in question:
+            numbers.setdefault(one.word, len(numbers))
         near = frozenset(slots)
-        self._by_word = {slot: [0.0] * question.said for slot in near}
+        self._by_word = {slot: [0.0] * len(numbers) for slot in near}
         self.coverage = dict.fromkeys(near, 0.0)
-        terms, shares = (*question.words, *question.grams), chain(question.telling, repeat(0.0))
-        for word, one, share in zip(question.word_of, terms, shares, strict=False):
-            for slot, weight in one.near(near):
-                self._by_word[slot][word] += one.whole * weight
-                self.coverage[slot] += share
+        for one in question:
+            word = numbers[one.word]
+            for slot, weight in zip(one.slots, one.weights, strict=True):
+                if slot in near:
+                    self._by_word[slot][word] += one.whole * weight
+                    self.coverage[slot] += one.known
 
     def spread(self, slots: Sequence[int], limit: int, share: float) -> dict[int, float]:
         """Return at most `limit` slots, each the one that adds most to those before it, with how much.
@@ -343,9 +277,10 @@ class ToolIndex:
         """Return the best tools for `query`, best first; ties in the order of their ids."""
         with self._lock:
             question = self._question(query)
-            scores = question.scores(len(self._ids))
+            scores = self._scores(question)
             best = self._best(scores, among, limit)
-            return self._hits(query, {slot: scores[slot] for slot in best}, Answers(question, best, scores))
+            answers = Answers(question, best, scores)
+            return self._hits(query, {slot: scores[slot] for slot in best}, answers)
 
     def spread(
         self,
@@ -362,7 +297,7 @@ class ToolIndex:
         """
         with self._lock:
             question = self._question(query)
-            scores = question.scores(len(self._ids))
+            scores = self._scores(question)
             best = self._best(scores, among, max(limit, SPREAD_AMONG))
             own = self._best(scores, apart, len(apart))
             answers = Answers(question, (*best, *own), scores)
@@ -370,33 +305,44 @@ class ToolIndex:
             spread = answers.spread(best, limit, share) | answers.spread(own, len(own), share)
             return self._hits(query, spread, answers)
 
-    def _question(self, text: str) -> Question:
-        query = read_query(text)
-        by_word = self._words.weighed(query.words, len(self), query.meanings)
-        worth_of_grams, stem_of = self._grams_of(query)
-        by_gram = self._grams.weighed(worth_of_grams, len(self), {})
-        telling = shared([one for one in by_word if one.term in query.telling])
-        shares = {one.term: one.share for one in telling}
-        asked, pieces = shared(by_word, 1 - _GRAM_SHARE), shared(by_gram, _GRAM_SHARE)
-        numbers = {stem: number for number, stem in enumerate(query.words)}
-        stems = (*(one.term for one in asked), *(stem_of[one.term] for one in pieces))
-        return Question(
-            words=asked,
-            grams=pieces,
-            telling=[shares.get(one.term, 0.0) for one in asked],
-            word_of=[numbers[stem] for stem in stems],
-            said=len(numbers),
-        )
+    def _question(self, text: str) -> list[Asked]:
+        """Return the terms that a text asks for and any tool answers: its words, then its 4-grams.
 
-    def _grams_of(self, query: Query) -> tuple[Worth, Mapping[str, str]]:
-        """Return the worth of the 4-grams (those of meanings too), and for each the stem of its word."""
-        worth: dict[str, float] = {}
-        stems: dict[str, str] = {}
-        meant = ((term, of) for term, of in query.meant_grams.items() if not self._words.is_well_known(term))
-        for term, of_word in (*meant, *query.grams.items()):
-            worth.update(of_word)
-            stems.update(dict.fromkeys(of_word, term))
-        return worth, stems
+        Words also ask for what they mean by the lexicon.
+        """
+        found = words(text)
+        telling = content(found)
+        stems = dict.fromkeys(map(stem, telling), 1.0)
+        state = {stem(_STATE): _ASKED} if asks_whether(text) else {}
+        meant = {stem(found[place]): means for place, means in lexicon().meanings(found).items()}
+        worth = dict.fromkeys(map(stem, found), _SMALL_WORD) | state | stems
+        by_word = self._words.weighed(worth, len(self), meant)
+        known = {one.term: one.share for one in shared([one for one in by_word if one.term in stems])}
+        grams: dict[str, tuple[float, str]] = {}  # their worth, and the word that each is a piece of
+        for term, meanings in meant.items():
+            if not self._words.is_well_known(term):
+                first = meanings[:_MEANT_BY_GRAMS]
+                grams |= dict.fromkeys(_grams_of_meanings(first), (_MEANT_GRAM / len(first), term))
+        for term in stems:
+            for word in telling:
+                if stem(word) == term:
+                    grams |= dict.fromkeys(grams_of(word), (1.0, term))
+        by_gram = self._grams.weighed({gram: worth for gram, (worth, _) in grams.items()}, len(self), {})
+        asked = shared(by_word, 1 - _GRAM_SHARE)
+        pieces = shared(by_gram, _GRAM_SHARE)
+        return [
+            *[one._replace(word=one.term, known=known.get(one.term, 0.0)) for one in asked],
+            *[one._replace(word=grams[one.term][1]) for one in pieces],
+        ]
+
+    def _scores(self, question: Sequence[Asked]) -> list[float]:
+        """Return the score of each slot."""
+        scores = [0.0] * len(self._ids)
+        for one in question:
+            whole = one.whole
+            for slot, weight in zip(one.slots, one.weights, strict=True):
+                scores[slot] += whole * weight
+        return scores
 
     def _best(self, scores: Sequence[float], among: Collection[str] | None, limit: int) -> list[int]:
         """Return the slots with the highest scores, best first, without those of score 0."""
@@ -406,20 +352,20 @@ class ToolIndex:
         return [slot for _, _, slot in nsmallest(limit, found)]
 
     def _hits(self, query: str, scores: Mapping[int, float], answers: Answers) -> list[Hit]:
-        """Return the hits, best first; if `query` asks how things are, those that read come first."""
-        hits = [Hit(self._ids[slot], score, answers.coverage[slot]) for slot, score in scores.items()]
-        if asks_of_state(query):
-            hits = list(self._reading_first(hits))
-        return sorted(hits, key=lambda hit: (-hit.score, self._slot_of[hit.id] in self._changing, hit.id))
+        """Return the hits, best first.
 
-    def _reading_first(self, hits: Sequence[Hit]) -> Iterator[Hit]:
-        """Let no tool that changes something score above one that reads and knows as much of the query."""
-        reading = [hit for hit in hits if self._slot_of[hit.id] not in self._changing]
-        yield from reading
-        for hit in hits:
-            if self._slot_of[hit.id] in self._changing:
-                as_good = (one.score for one in reading if one.coverage >= hit.coverage)
-                yield hit._replace(score=min([hit.score, *as_good]))
+        If `query` asks how things are, no tool that changes something scores above one that reads and knows
+        as much of it; of equals those that read come first.
+        """
+        hits = [Hit(self._ids[slot], score, answers.coverage[slot]) for slot, score in scores.items()]
+        changing = {self._ids[slot] for slot in scores if slot in self._changing}
+        if asks_of_state(query):
+            reading = [hit for hit in hits if hit.id not in changing]
+            for place, hit in enumerate(hits):
+                if hit.id in changing:
+                    as_good = (one.score for one in reading if one.coverage >= hit.coverage)
+                    hits[place] = hit._replace(score=min([hit.score, *as_good]))
+        return sorted(hits, key=lambda hit: (-hit.score, hit.id in changing, hit.id))
 
     def _insert(self, document: Document) -> None:
         slot = len(self._ids)

@@ -1,16 +1,18 @@
-"""Example phrases with `{slots}`, taken apart.
+"""Example phrases with `{slots}`, taken apart, and the ways in which a person's sentence fits them.
 
 A phrase may also give values: `{status=done}`. Three values are special: `it` (what was talked about), `same`
 (the value it had in what was talked about, or none; `all` is no such value) and `*` (the whole message).
 """
 
 import re
-from collections.abc import Iterable, Mapping
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import chain
+from itertools import chain, islice
 
-from app.search.words import ALL_STOP_WORDS, WORDS, Word, spans
+from app.search.words import ALL_STOP_WORDS, WORDS, Word, any_word, spaced, spans, stem
+from app.text import fold
 
 IT = "it"
 SAME = "same"
@@ -25,6 +27,30 @@ _PAST = ("é", "ó")  # "borré", "canceló" tell of what was done
 _PLACEHOLDER = re.compile(r"\{\w*(?:=[^{}]*)?\}")
 _GIVEN = re.compile(r"\s*\{\w+=[^{}]*\}")
 _PART = re.compile(r"\{(\w+)(?:=([^{}]*))?\}|([^{}]+)")
+
+_MOST_WAYS = 8  # in which one template fits
+_LONGEST_LOOSE = 40  # words of a sentence in which small words may be skipped
+_ALIKE = tuple(words for name, words in WORDS.items() if name.startswith("alike_"))
+_MEANT: Mapping[str, str] = {
+    word: name.removeprefix("means_")
+    for name, words in WORDS.items()
+    if name.startswith("means_")
+    for word in words
+}
+_MAY_BE_SKIPPED = (  # in a question
+    (ALL_STOP_WORDS | WORDS["leading"]) - WORDS["unsure"] - WORDS["pointing_small"]
+) | spaced("what which qual cual quais cuales")
+_USTED = re.compile(r"(\w{2,})e((?:me|le|nos)(?:l[oa]s?)?)")
+_CLITIC = re.compile(r"(\w{3,})(?:me|nos|les?)")
+_COLON = re.compile(r"[:\n–—-]")
+_OPENING = " \t\n:;,–—"
+_CLOSING = " \t\n:;,.?!¿¡"
+_QUOTES = {'"': '"', "“": "”", "«": "»", "'": "'", "‘": "’", "”": "”"}
+_AT_THE_END = re.compile(
+    rf"(?:[\s,.;!]+{any_word('closing')}\b[\s.!]*|\s*,\s*{any_word('closing_apart')}\b[\s.!]*)+$",
+    re.IGNORECASE,
+)
+_ENDS_OPEN = re.compile(rf"(?<![.\w]){any_word('open_end')}$")
 
 
 @dataclass(frozen=True)
@@ -154,3 +180,184 @@ def without_slots(phrase: str) -> str:
 def without_given(phrase: str) -> str:
     """Return an example phrase without the values (`{status=done}`) that its words stand for."""
     return _GIVEN.sub("", phrase)
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A slot, the text that it took, and the words of it."""
+
+    names: tuple[str, ...]
+    text: str
+    words: tuple[Word, ...]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A way in which a sentence fits a template; `loose`: how many small words only one of them has."""
+
+    template: Template
+    slots: tuple[Filled, ...]
+    literals: int
+    loose: int
+
+
+_Way = tuple[tuple[Filled, ...], int, int]  # the slots, the literals, the small words of a rest
+
+
+class Sentence:
+    """A person's sentence as words; tells in which ways all of it fits a template."""
+
+    def __init__(self, text: str) -> None:
+        self.text = unicodedata.normalize("NFC", text)
+        self.words = said_words(self.text)
+        self.forms = [forms(word.text) for word in self.words]
+        self._known = frozenset[str]().union(*self.forms)
+        self._stems = frozenset(map(stem, self._known))
+
+    def fits(self, template: Template, *, loosely: bool) -> list[Fit]:
+        """Return the ways in which all of it fits a template.
+
+        `loosely`: small words may be skipped, and other forms of a word are as good.
+        """
+        loosely = loosely and len(self.words) <= _LONGEST_LOOSE
+        if loosely:
+            may = all(stem(word) in self._stems for word in template.telling)
+        else:
+            may = self._known.issuperset(template.needed)
+        if not may or not template.literals or not self.words:
+            return []
+        ways = islice(_Fitting(self, template, loosely).ways(), _MOST_WAYS)
+        return list({tuple(slot.text for slot in way.slots): way for way in reversed(list(ways))}.values())
+
+    def piece(self, first: int, after: int) -> str:
+        """Return the text of some words."""
+        start = self.words[first - 1].end if first else 0
+        end = len(self.text) if after >= len(self.words) else self.words[after].start
+        text = self.text[start:end]
+        return trimmed(text if end == len(self.text) else text.rstrip(_OPENING))
+
+
+class _Fitting:
+    """The ways to read a sentence as a template: which word is a literal, which fill a slot."""
+
+    def __init__(self, said: Sentence, template: Template, loosely: bool) -> None:
+        self._said = said
+        self._template = template
+        self._parts = template.parts
+        self._loosely = loosely
+        self._end = len(said.words)
+        self._dead: set[tuple[int, int]] = set()  # parts and words from where nothing fits
+
+    def ways(self) -> Iterator[Fit]:
+        for start in range(self._end):
+            for slots, literals, loose in self._from(0, start):
+                yield Fit(self._template, slots, literals, loose)
+            if self._said.words[start].text not in WORDS["leading"] or self._template.begins_in_slot:
+                return
+
+    def _from(self, part: int, word: int, *, loose: int = 0) -> Iterator[_Way]:
+        if (part, word) in self._dead:
+            return
+        found = False
+        for slots, literals, more in self._steps(part, word):
+            found = True
+            yield slots, literals, loose + more
+        if not found:
+            self._dead.add((part, word))
+
+    def _steps(self, part: int, word: int) -> Iterator[_Way]:
+        current = self._parts[part] if part < len(self._parts) else None
+        if current is None and word == self._end:
+            yield (), 0, 0
+        elif isinstance(current, Slot):
+            yield from self._filled(current, part, word)
+        else:
+            if (
+                current is not None
+                and word < self._end
+                and (unlike := self._unlike(word, current)) is not None
+            ):
+                for slots, literals, loose in self._from(part + 1, word + 1, loose=unlike):
+                    yield slots, literals + 1, loose
+            if word < self._end and self._may_skip(part, word):
+                yield from self._from(part, word + 1, loose=1)
+            if current is not None and self._may_lack(part, current):
+                yield from self._from(part + 1, word, loose=1)
+
+    def _filled(self, slot: Slot, part: int, word: int) -> Iterator[_Way]:
+        is_last = part + 1 == len(self._parts)
+        for after in range(max(self._end, word + 1) if is_last else word + 1, self._end + 1):
+            if self._is_apart(after) and self._has_colon(slot, word):
+                for slots, literals, loose in self._from(part + 1, after):
+                    taken = tuple(self._said.words[word:after])
+                    filled = Filled(slot.names, self._said.piece(word, after), taken)
+                    yield (filled, *slots), literals + slot.needs_colon, loose
+
+    def _unlike(self, word: int, literal: Literal) -> int | None:
+        """Return 0 for the literal's word, 1 for one that does as well, None for another."""
+        said = self._said.words[word]
+        if literal.text in self._said.forms[word]:
+            is_past = tells_past(self._said.text, said) and not literal.tells_past
+            return None if is_past and not self._loosely else 0
+        are_little = {said.text, literal.text} <= WORDS["little"] - WORDS["possessives"]
+        is_small = said.text in ALL_STOP_WORDS or literal.text in ALL_STOP_WORDS
+        may_vary = self._loosely and not is_small and said.text not in WORDS["reminding"]
+        is_form = may_vary and stem(said.text) == stem(literal.text)  # "recuerda" is no "recuerdas"
+        return 1 if are_little or is_form else None
+
+    def _may_skip(self, part: int, word: int) -> bool:
+        text = self._said.words[word].text
+        is_after_slot = part > 0 and isinstance(self._parts[part - 1], Slot)
+        if self._loosely:
+            return text in (WORDS["leading"] if is_after_slot else _MAY_BE_SKIPPED)
+        if part == 0 or part >= len(self._parts) or is_after_slot or text not in WORDS["little"]:
+            return False
+        after = self._parts[part]  # "note what she said" is no "note that …"
+        return not (isinstance(after, Literal) and after.text in WORDS["what"])
+
+    def _may_lack(self, part: int, literal: Literal) -> bool:
+        if self._loosely:
+            leads_to_slot = part + 1 < len(self._parts) and isinstance(self._parts[part + 1], Slot)
+            is_needed = part == 0 or leads_to_slot or literal.text in WORDS["asking"]
+            return literal.text in ALL_STOP_WORDS and bool(self._template.telling) and not is_needed
+        return part > 0 and literal.text in WORDS["little"] - WORDS["possessives"]
+
+    def _is_apart(self, word: int) -> bool:
+        """Tell whether a word is not the inner part of a longer one, such as "github-mcp-server"."""
+        return word == self._end or self._said.text[self._said.words[word].start - 1] not in "-/._@"
+
+    def _has_colon(self, slot: Slot, word: int) -> bool:
+        words = self._said.words
+        between = self._said.text[words[word - 1].end if word else 0 : words[word].start]
+        return not slot.needs_colon or _COLON.search(between) is not None
+
+
+@lru_cache(maxsize=16384)
+def forms(word: str) -> frozenset[str]:
+    """Return the words that a person may mean: "q" is "que", "bórreme" is "borra", "do" is "de"."""
+    found = {word, _MEANT.get(word, word)}
+    if said := _USTED.fullmatch(word):  # to somebody called usted
+        root = re.sub("gu$", "g", re.sub("qu$", "c", said[1]))
+        found.add(f"{root}a{said[2]}")
+    bare = {match[1] for one in found if (match := _CLITIC.fullmatch(one))}
+    found |= bare - WORDS["reminding"]  # "recuérdame" is not "recuerda"
+    return frozenset(found).union(*(group for group in _ALIKE if not found.isdisjoint(group)))
+
+
+def trimmed(raw: str) -> str:
+    """Return a slot's text without the punctuation around it."""
+    text = raw.strip().lstrip(_OPENING).rstrip()
+    return text.rstrip("'’") if text[:1] not in _QUOTES else text  # "Sofía's birthday"
+
+
+def unquoted(text: str) -> str:
+    """Return a slot's text without quotes that hold all of it."""
+    bare = text.rstrip(_CLOSING)
+    mark = _QUOTES.get(text[:1]) if len(text) > 2 else None
+    return bare[1:-1].strip() if mark and bare.find(mark, 1) == len(bare) - 1 else text
+
+
+def without_courtesies(text: str) -> str:
+    """Return a message without the courtesies at its end, unless they belong to it: "call the dude"."""
+    bare = _AT_THE_END.sub("", text)
+    return text if _ENDS_OPEN.search(fold(bare)) else bare

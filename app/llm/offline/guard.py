@@ -4,8 +4,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from app.search.phrases import tells_deed
-from app.search.sentence import Fit, without_courtesies
+from app.search.phrases import Fit, tells_deed, without_courtesies
 from app.search.words import ALL_STOP_WORDS, WORDS, Word, spans, words
 from app.text import fold
 

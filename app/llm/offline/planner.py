@@ -25,8 +25,17 @@ from app.messages import JSON
 from app.search.arithmetic import asked_calculation, is_calculation
 from app.search.clauses import lines, sentences, splits, tells_event
 from app.search.index import ToolIndex
-from app.search.phrases import ALL, Template, read_template, run_on
-from app.search.sentence import Fit, Sentence, trimmed, unquoted, without_courtesies
+from app.search.phrases import (
+    ALL,
+    Fit,
+    Sentence,
+    Template,
+    read_template,
+    run_on,
+    trimmed,
+    unquoted,
+    without_courtesies,
+)
 from app.search.words import ALL_STOP_WORDS, WORDS, says_something, spans, words
 from app.text import fold
 
