@@ -16,8 +16,7 @@ from app.cli.settings import model_line
 from app.i18n import lazy
 from app.llm.audio import LOCAL, EndpointTranscriber, NotTranscribed, build_transcriber
 from app.llm.client import ChatModel, Vision
-from app.llm.errors import ModelError
-from app.llm.model import ModelAnswer, ModelRequest
+from app.llm.model import ModelAnswer, ModelError, ModelRequest
 from app.llm.reading import calls_in_text
 from app.messages import JSON
 from app.ops.finding import Finding, fail, ok, warn
@@ -249,7 +248,7 @@ def _local(folder: Path) -> Finding:
 
 
 async def _transcribe_silence(transcriber: EndpointTranscriber) -> None:
-    from app.simulator.media import canned_clip
+    from app.simulator.graph import canned_clip
 
     with tempfile.NamedTemporaryFile(suffix=".ogg") as file:
         file.write(canned_clip())

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from app.channels.whatsapp.errors import parse_object
-from app.channels.whatsapp.values import objects
+from app.channels.whatsapp.payloads import objects
 from app.errors import RecadoError
 from app.http.endpoint import url_fault
 from app.i18n import lazy

@@ -17,8 +17,7 @@ import structlog
 from app.i18n import detect_language, program, say, say_plural
 from app.installs.cards import SkillCard, quoted
 from app.installs.plans import Plan
-from app.llm.errors import ModelError
-from app.llm.model import Model, ModelRequest
+from app.llm.model import Model, ModelError, ModelRequest
 from app.people import Audience
 from app.settings import Settings
 from app.skills.findings import Finding, Kind

@@ -7,15 +7,14 @@ the request is posted, so that neither the journal nor a trace holds them. A mod
 import asyncio
 import base64
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 import orjson
 import structlog
 
-from app.llm.errors import ModelError
-from app.llm.model import ModelAnswer, ModelRequest
+from app.llm.model import ModelAnswer, ModelError, ModelRequest
 from app.llm.reading import read_completion, tools_as_text
 from app.messages import JSON
 from app.people import Person
@@ -59,29 +58,25 @@ class Vision:
             log.warning("the model takes no pictures")
             self.sees = False
 
-    async def filled(self, messages: Sequence[JSON], person: Person | None) -> list[JSON]:
-        """Return the messages with their newest pictures as `data:` addresses."""
-        left = MOST_PICTURES
-        filled: list[JSON] = []
-        for message in reversed(messages):
-            content = message.get("content")
-            if isinstance(content, list):
-                parts: list[JSON] = []
-                for part in reversed(content):
-                    if part.get("type") == "picture":
-                        part = await self._part(part["path"], person) if left > 0 else _words(UNSEEN)
-                        left -= 1
-                    parts.append(part)
-                message = {**message, "content": parts[::-1]}
-            filled.append(message)
-        return filled[::-1]
+    def filled(self, messages: Sequence[JSON], person: Person | None) -> list[JSON]:
+        """Return the messages with their newest pictures as `data:` addresses. Blocks."""
+        newest = [*dict.fromkeys(part["path"] for part in reversed(list(_pictures(messages))))][
+            :MOST_PICTURES
+        ]
+        shown = {path: self._part(path, person) for path in newest}
+        return [
+            {**message, "content": [shown.get(part.get("path"), _as_words(part)) for part in content]}
+            if isinstance(content := message.get("content"), list)
+            else message
+            for message in messages
+        ]
 
-    async def _part(self, path: str, person: Person | None) -> JSON:
+    def _part(self, path: str, person: Person | None) -> JSON:
         assert self._source is not None
         try:
-            data = await asyncio.to_thread(self._source.read_bytes, person, path)
+            data = self._source.read_bytes(person, path)
         except (OSError, ValueError):
-            return _words(_GONE)
+            return {"type": "text", "text": _GONE}
         url = f"data:image/jpeg;base64,{base64.b64encode(data).decode()}"
         return {"type": "image_url", "image_url": {"url": url}}
 
@@ -108,12 +103,12 @@ class ChatModel:
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
         """Return the answer to one call; the caller retries. Raises ModelError."""
-        if not has_pictures(request.messages):
+        if not any(_pictures(request.messages)):
             return await self._with_tools_or_text(request)
-        words = replace(request, messages=in_words(request.messages))
+        words = replace(request, messages=_in_words(request.messages))
         if not self._vision.sees:
             return await self._with_tools_or_text(words)
-        shown = await self._vision.filled(request.messages, request.person)
+        shown = await asyncio.to_thread(self._vision.filled, request.messages, request.person)
         try:
             return await self._with_tools_or_text(replace(request, messages=shown))
         except ModelError as error:
@@ -253,25 +248,22 @@ def build_model(
     return ModelChain(endpoints, store, on_answer)
 
 
-def has_pictures(messages: Sequence[JSON]) -> bool:
-    """Tell whether a prompt holds a picture."""
-    return any(
-        part.get("type") == "picture"
-        for message in messages
-        if isinstance(content := message.get("content"), list)
-        for part in content
-    )
+def _pictures(messages: Sequence[JSON]) -> Iterator[JSON]:
+    """Yield the parts that are pictures."""
+    for message in messages:
+        if isinstance(content := message.get("content"), list):
+            yield from (part for part in content if part.get("type") == "picture")
 
 
-def in_words(messages: Sequence[JSON]) -> list[JSON]:
+def _as_words(part: JSON) -> JSON:
+    return {"type": "text", "text": UNSEEN} if part.get("type") == "picture" else part
+
+
+def _in_words(messages: Sequence[JSON]) -> list[JSON]:
     """Return the messages with words in place of pictures."""
     return [
-        {**message, "content": "\n".join(part.get("text", UNSEEN) for part in content)}
+        {**message, "content": "\n".join(_as_words(part)["text"] for part in content)}
         if isinstance(content := message.get("content"), list)
         else message
         for message in messages
     ]
-
-
-def _words(text: str) -> JSON:
-    return {"type": "text", "text": text}

@@ -9,7 +9,7 @@ from openai import APIConnectionError, APIStatusError, AsyncOpenAI, DefaultAioHt
 
 from app.http.endpoint import url_fault
 from app.i18n import lazy
-from app.llm.errors import ModelError
+from app.llm.model import ModelError
 from app.llm.reading import error_in, refusal
 
 CONNECT_SECONDS = 5.0
@@ -38,10 +38,7 @@ class Connection:
     async def post(self, model: str, body: bytes, seconds: float) -> bytes:
         """Return the body of an answer with status 200. Raises ModelError, whose text names the model."""
         if self._client is None:
-            raise ModelError(
-                lazy("{model} cannot be reached: no connection: {reason}", model=model, reason=self._fault),
-                "not_sent",
-            )
+            raise _not_sent(model, self._fault)
         try:
             async with asyncio.timeout(seconds):  # the package's own limit begins anew with each byte
                 # as bytes: create() walks through every message, which takes 4 times the CPU
@@ -60,10 +57,7 @@ class Connection:
         except TimeoutError as error:
             raise _timed_out(model, seconds) from error
         except (httpx2.InvalidURL, OSError, ValueError) as error:
-            raise ModelError(
-                lazy("{model} cannot be reached: no connection: {reason}", model=model, reason=error),
-                "not_sent",
-            ) from error
+            raise _not_sent(model, error) from error
         if wrapped := error_in(answer.content, model, self._key):
             raise wrapped
         return answer.content
@@ -118,12 +112,16 @@ def _connection_error(model: str, error: Exception, seconds: float) -> ModelErro
     status, message = getattr(cause, "status", 0), getattr(cause, "message", "")
     reason = f"{status} {message}" if status else str(cause) or type(cause).__name__
     if isinstance(cause, _NEVER_SENT):
-        return ModelError(
-            lazy("{model} cannot be reached: no connection: {reason}", model=model, reason=reason), "not_sent"
-        )
+        return _not_sent(model, reason)
     if isinstance(cause, TimeoutError):
         return _timed_out(model, seconds)
     return ModelError(lazy("{model} gave no answer: {reason}", model=model, reason=reason), "no_answer")
+
+
+def _not_sent(model: str, reason: object) -> ModelError:
+    return ModelError(
+        lazy("{model} cannot be reached: no connection: {reason}", model=model, reason=reason), "not_sent"
+    )
 
 
 def _timed_out(model: str, seconds: float) -> ModelError:

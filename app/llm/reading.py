@@ -7,9 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 import orjson
 
 from app.i18n import lazy
-from app.llm.errors import ModelError
-from app.llm.model import ModelAnswer, ModelRequest, ToolCall
-from app.messages import JSON, seconds_in
+from app.llm.model import ModelAnswer, ModelError, ModelRequest, ToolCall
+from app.messages import JSON, mapping, seconds_in
 from app.store.journal import Tokens
 
 _NAMES_OF_THOUGHTS = "think|thinking|thought|thoughts|reasoning"
@@ -51,17 +50,15 @@ def read_completion(body: bytes, request: ModelRequest, model: str) -> ModelAnsw
         raise ModelError(
             lazy("{model} answered with something that is not JSON", model=model), "no_completion"
         ) from error
-    choices = data.get("choices") if isinstance(data, dict) else None
+    choices = mapping(data).get("choices")
     if not isinstance(choices, list):
         detail = data.get("error") if isinstance(data, dict) else data
         raise ModelError(
             lazy("{model} answered without choices: {reason}", model=model, reason=str(detail)[:300]),
             "no_completion",
         )
-    first = choices[0] if choices and isinstance(choices[0], dict) else {}
-    message = first.get("message")
-    if not isinstance(message, dict):
-        message = {}
+    first = mapping(choices[0]) if choices else {}
+    message = mapping(first.get("message"))
     return ModelAnswer(
         without_thoughts(_text(message.get("content")) or _text(message.get("refusal"))),
         _calls(message),
@@ -98,13 +95,13 @@ def error_in(body: bytes, model: str, key: str) -> ModelError | None:
         data = orjson.loads(body)
     except orjson.JSONDecodeError:
         return None
-    error = data.get("error") if isinstance(data, dict) else None
+    error = mapping(data).get("error")
     if not error:
         return None
-    code = error.get("code") if isinstance(error, dict) else None
+    code = mapping(error).get("code")
     if isinstance(code, int) and 400 <= code < 600:
         return refusal(model, code, body, key=key)
-    reason = _without(key, _reason(body))
+    reason = _reason(body, key)
     return ModelError(
         lazy("{model} answered with an error: {reason}", model=model, reason=reason[:300]),
         "no_completion",
@@ -115,8 +112,8 @@ def error_in(body: bytes, model: str, key: str) -> ModelError | None:
 def refusal(
     model: str, status: int, body: bytes, retry_after: str | None = None, key: str = ""
 ) -> ModelError:
-    """Return the error for an HTTP status; servers have been seen to repeat the key in its text."""
-    reason = _without(key, _reason(body))
+    """Return the error for an HTTP status."""
+    reason = _reason(body, key)
     return ModelError(
         lazy("{model} answered {status}: {reason}", model=model, status=status, reason=reason[:300]),
         "status",
@@ -126,23 +123,22 @@ def refusal(
     )
 
 
-def _without(key: str, reason: str) -> str:
-    return reason.replace(key, "***") if key else reason
+def _reason(body: bytes, key: str) -> str:
+    """Return the server's own words: `error.message`, and what OpenRouter adds of the server behind it.
 
-
-def _reason(body: bytes) -> str:
-    """Return the server's own words: `error.message`, and what OpenRouter adds of the server behind it."""
+    Without the key, which servers have been seen to repeat.
+    """
     try:
         data = orjson.loads(body)
     except orjson.JSONDecodeError:
         data = None
     error = data.get("error", data) if isinstance(data, dict) else None
     if isinstance(error, dict):
-        metadata = error.get("metadata")
-        behind = metadata.get("raw") if isinstance(metadata, dict) else None
+        behind = mapping(error.get("metadata")).get("raw")
         said = error.get("message") or error.get("detail") or error
         error = f"{said}: {behind}" if behind else said
-    return str(error) if error else body[:1000].decode("utf-8", "replace")
+    reason = str(error) if error else body[:1000].decode("utf-8", "replace")
+    return reason.replace(key, "***") if key else reason
 
 
 def _text(content: JSON) -> str:
@@ -158,22 +154,13 @@ def _text(content: JSON) -> str:
 def _calls(message: dict[str, JSON]) -> tuple[ToolCall, ...]:
     entries = message.get("tool_calls")
     if not isinstance(entries, list):
-        legacy = message.get("function_call")
-        entries = [{"function": legacy}] if isinstance(legacy, dict) else []
+        entries = [{"function": message.get("function_call")}]  # the older form
     calls = []
-    for entry in entries[:_MOST_CALLS]:
-        function = entry.get("function") if isinstance(entry, dict) else None
-        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
-            continue
-        given = entry.get("id")
-        calls.append(
-            ToolCall(
-                given if isinstance(given, str) else "",
-                bare_name(function["name"]),
-                _arguments(function.get("arguments")),
-                _attached(entry, "extra_content"),
-            )
-        )
+    for entry in map(mapping, entries[:_MOST_CALLS]):
+        function, given = mapping(entry.get("function")), entry.get("id")
+        if isinstance(name := function.get("name"), str):
+            id, arguments = given if isinstance(given, str) else "", _arguments(function.get("arguments"))
+            calls.append(ToolCall(id, bare_name(name), arguments, _attached(entry, "extra_content")))
     return tuple(calls)
 
 
@@ -194,18 +181,14 @@ def _attached(source: Mapping[str, JSON], *names: str) -> dict[str, JSON]:
 
 
 def _tokens(usage: JSON, request: ModelRequest, body: bytes) -> Tokens:
-    """Return the server's count, or else an estimate of four characters a token."""
-    counted = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    """Return the server's counts (0 for one that cannot be true), or else four characters a token."""
+    usage = mapping(usage)
+    counted = usage.get("prompt_tokens")
     if type(counted) is not int or counted > MOST_TOKENS:
         return Tokens(len(orjson.dumps(request.messages)) // 4, len(body) // 4)
-    details = usage.get("prompt_tokens_details")
-    cached = details.get("cached_tokens") if isinstance(details, dict) else 0
-    return Tokens(_count(counted), _count(usage.get("completion_tokens")), _count(cached))
-
-
-def _count(tokens: JSON) -> int:
-    """Return a server's count of tokens, 0 for one that cannot be true."""
-    return tokens if type(tokens) is int and 0 <= tokens <= MOST_TOKENS else 0
+    cached = mapping(usage.get("prompt_tokens_details")).get("cached_tokens")
+    counts = (counted, usage.get("completion_tokens"), cached)
+    return Tokens(*(one if type(one) is int and 0 <= one <= MOST_TOKENS else 0 for one in counts))
 
 
 def _message_as_text(message: dict[str, JSON]) -> dict[str, JSON]:
@@ -287,19 +270,14 @@ def _written(body: str) -> Iterator[tuple[str, JSON]]:
 
 
 def _call(entry: JSON, offered: Collection[str]) -> ToolCall | None:
-    if not isinstance(entry, dict):
-        return None
+    entry = mapping(entry)
     function = entry.get("function")
-    if isinstance(function, dict):
-        entry = function
-    name = entry.get("name") or entry.get("tool") or (function if isinstance(function, str) else None)
-    name = bare_name(name) if isinstance(name, str) else None
+    entry = function if isinstance(function, dict) else entry
+    name = entry.get("name") or entry.get("tool") or function
     arguments = entry.get("arguments", entry.get("parameters", entry.get("args", {})))
-    if name not in offered or not isinstance(arguments, dict | str):
+    if not isinstance(name, str) or bare_name(name) not in offered or not isinstance(arguments, dict | str):
         return None
-    if not is_serializable(entry):
-        return None
-    return ToolCall("", str(name), arguments)
+    return ToolCall("", bare_name(name), arguments) if is_serializable(entry) else None
 
 
 def _dumps(value: JSON) -> str:

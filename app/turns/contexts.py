@@ -5,8 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from app.http.address import origins
-from app.http.client import THREAD_SECONDS, HttpClient
-from app.http.transport import Transport
+from app.http.transport import THREAD_SECONDS, HttpClient, Transport
 from app.routing.tool_catalog import ToolCatalog
 from app.store.approvals import Approval
 from app.store.database import Database

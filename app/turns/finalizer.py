@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import structlog
 
 from app.i18n import change_values, lazy, say
-from app.llm.errors import ModelError
+from app.llm.model import ModelError
 from app.memory.summary import outgrows_window
 from app.messages import Button, Link, Outgoing
 from app.store import alerts, choices, outbox, turn_state, turns

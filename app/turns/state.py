@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.errors import RecadoError
-from app.llm.errors import RetryBudget
-from app.llm.model import Model
+from app.llm.model import Model, RetryBudget
 from app.memory.remembered import remembered
 from app.messages import JSON, Channel, Outgoing, Wakeable, in_own_words
 from app.people import Person

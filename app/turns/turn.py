@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from app.llm.errors import ModelError
-from app.llm.model import ModelAnswer, ModelRequest, ToolCall
+from app.llm.model import ModelAnswer, ModelError, ModelRequest, ToolCall
 from app.llm.reading import calls_in_text, without_marked_calls
 from app.messages import JSON
 from app.store.media import MediaFolder

@@ -13,8 +13,7 @@ from starlette.responses import Response
 
 from app.llm.client import ANSWER_TOKENS, ChatModel
 from app.llm.connection import ANSWER_BYTES
-from app.llm.errors import ModelError, RetryBudget
-from app.llm.model import ModelAnswer, ModelRequest, ToolCall
+from app.llm.model import ModelAnswer, ModelError, ModelRequest, RetryBudget, ToolCall
 from app.llm.reading import TOO_DEEP, read_completion, tools_as_text
 from app.settings import Settings
 from app.store.journal import Tokens

@@ -3,8 +3,7 @@
 import asyncio
 from dataclasses import replace
 
-from app.llm.errors import ModelError
-from app.llm.model import ModelAnswer, ModelRequest
+from app.llm.model import ModelAnswer, ModelError, ModelRequest
 from app.people import Person
 from app.routing import Intent, IntentRequest, classify_intent
 from app.search.index import Document, ToolIndex

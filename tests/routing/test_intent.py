@@ -1,6 +1,6 @@
 """Reading a classifier's answer, whatever shape it comes in."""
 
-from app.routing.intent import Intent, read_intent
+from app.routing.classifier import Intent, read_intent
 
 KNOWN = ("notes", "weather", "date-time", "calculator", "mcp_github")
 

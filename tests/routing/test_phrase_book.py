@@ -7,8 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from app.llm.errors import ModelError
-from app.llm.model import ModelAnswer, ModelRequest
+from app.llm.model import ModelAnswer, ModelError, ModelRequest
 from app.routing.phrase_book import MOST_TOOLS, read_answer
 from app.routing.tool_catalog import ToolCatalog
 from app.skills import SkillLoader
