@@ -17,7 +17,7 @@ import structlog
 from app.errors import RecadoError
 from app.llm.model import Model, ModelRequest
 from app.messages import JSON
-from app.routing.intent import json_values
+from app.routing.classifier import json_values
 from app.store import journal, turn_state
 from app.store.database import Connection, Database
 from app.store.statistics import day_of

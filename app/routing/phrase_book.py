@@ -8,6 +8,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from app.i18n import LANGUAGES
 from app.llm.model import PROMPTS, Model, ModelRequest
 from app.mcp.approved import has_record, home_of
 from app.messages import JSON
-from app.routing.intent import json_values
+from app.routing.classifier import json_values
 from app.routing.snapshot import CatalogSnapshot, Phrases
 from app.security import write_private
 from app.skills.folder import read_regular
@@ -127,15 +128,12 @@ def _read(file: Path, tools: Mapping[str, str]) -> dict[str, JSON]:
 
 
 def _times(files: Iterable[Path]) -> dict[Path, int]:
-    """Return when each file was written, 0 where there is none."""
-    return {file: _time(file) for file in files}
-
-
-def _time(file: Path) -> int:
-    try:
-        return file.stat().st_mtime_ns
-    except OSError:
-        return 0
+    """Return when each of the files that exist was written."""
+    times = {}
+    for file in files:
+        with suppress(OSError):
+            times[file] = file.stat().st_mtime_ns
+    return times
 
 
 def _hash(description: str) -> str:

@@ -1,13 +1,13 @@
 """Selection of the tools that a model call offers: by words and categories, steady through a conversation."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Literal, NamedTuple
 
 from app.llm.smalltalk import asks_nothing
-from app.routing.intent import Intent
+from app.routing.classifier import KNOWS_BETTER, KNOWS_ENOUGH, Intent
 from app.search.clauses import clauses_of
 from app.search.index import ToolIndex
 from app.search.words import says_something
@@ -18,8 +18,6 @@ _RANKED = 4  # times the limit: the tools that are ranked for each phrase
 _ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 LONGEST_SAID = 400  # characters of a message whose clauses are ranked: a longer one is material
 MOST_CLAUSES = 4
-KNOWS_BETTER = 0.2  # larger share of the words by which another category takes a message over
-KNOWS_ENOUGH = 0.2  # share of the words that a tool must know to be more than a chance
 _BOOST = 1.25  # of a chosen category; soft: a tool of another one that fits much better still wins
 _HEAD_DEPTH = 3
 _HEAD_SHARE = 0.6
@@ -70,10 +68,11 @@ def select_tools(
     """
     if len(tools) <= limit:
         return tuple(Chosen(name, "few", kept=name in sticky) for name in sorted(tools))
-    rankings = rank_tools(intent, said, index, tools, _RANKED * limit)
+    rankings = _rank(intent, said, index, tools, _RANKED * limit)
     fixed = [name for name in always if name in tools] if limit > 1 else []
     had = [name for name in sticky if name in tools]
-    wanted = _wanted(intent, rankings, had, fixed, [name for name in beside if name in tools], limit)
+    included = [name for name in beside if name in tools]
+    wanted = _wanted(intent, rankings, tools, had, fixed, included, limit)
     names = had
     if not intent.is_clear or len(intent.categories) != 1:
         room = round(room * _MORE_ROOM)
@@ -109,62 +108,10 @@ class Ranked(NamedTuple):
     coverage: float
 
 
-Ranking = Sequence[Ranked]  # best first; those of `Rankings` are never empty
+Ranking = Sequence[Ranked]  # for one text, best first; never empty
 
 
-@dataclass(frozen=True, slots=True)
-class Rankings:
-    """A ranking for each text of `tools` (name → category).
-
-    Names come by turns from each ranking, the best first; one may come several times.
-    """
-
-    each: Sequence[Ranking]
-    tools: Mapping[str, str]
-
-    def firsts(self, had: Collection[str]) -> list[str]:
-        """Return the best for each text for which none of `had` is nearly as good."""
-        firsts = [(ranking[0], [one for one in ranking if one.name in had]) for ranking in self.each]
-        return [
-            first.name for first, others in firsts if not any(_is_nearly(other, first) for other in others)
-        ]
-
-    def heads(self) -> list[str]:
-        """Return the first for each text and the few that are nearly as good."""
-        return list(_by_turns(map(_head, self.each)))
-
-    def fitting(self) -> list[str]:
-        """Return all that are of some use."""
-        return list(_by_turns(map(_fitting, self.each)))
-
-    def vital(self, categories: Collection[str], margin: float) -> list[str]:
-        """Return the best of the chosen categories for each text.
-
-        A tool of another category takes its place if it knows more of the words, by more than `margin`.
-        """
-        best = (_vital(ranking, categories, margin) for ranking in self.each)
-        return [name for name in best if name]
-
-    def of(self, categories: Collection[str]) -> list[str]:
-        """Return all tools of these categories, those that fit first."""
-        ranked = ([one.name for one in ranking if one.category in categories] for ranking in self.each)
-        others = sorted(name for name, category in self.tools.items() if category in categories)
-        return list(dict.fromkeys([*_by_turns(ranked), *others]))
-
-    def best_of(self, category: str) -> str | None:
-        """Return its best tool for any of the texts, else its first by name; None if it has none."""
-        firsts = (next((one for one in ranking if one.category == category), None) for ranking in self.each)
-        if own := [first for first in firsts if first is not None]:
-            return min(own, key=_order).name
-        return min((name for name, of in self.tools.items() if of == category), default=None)
-
-    def best(self, name: str) -> Ranked | None:
-        """Return the tool from the ranking where it is worth most."""
-        found = [one for ranking in self.each for one in ranking if one.name == name]
-        return max(found, key=lambda one: one.worth, default=None)
-
-
-def rank_tools(intent: Intent, said: str, index: ToolIndex, tools: Mapping[str, str], depth: int) -> Rankings:
+def _rank(intent: Intent, said: str, index: ToolIndex, tools: Mapping[str, str], depth: int) -> list[Ranking]:
     """Rank the `depth` best of `tools` (name → category) for each text, and all fitting of the categories.
 
     Nothing is ranked if nothing is asked.
@@ -174,14 +121,13 @@ def rank_tools(intent: Intent, said: str, index: ToolIndex, tools: Mapping[str, 
     rankings: list[Ranking] = []
     for text in dict.fromkeys(text for text in asked if says_something(text)):
         named = f"{text} web page" if intent.source == "sticky" and _ADDRESS.search(text) else text
-        phrase = "" if text == said else text
-        hits = index.spread(named, among=tools.keys(), apart=own, limit=depth)
-        worth = {hit.id: hit.score * (_BOOST if hit.id in own else 1.0) for hit in hits}
-        ranked = (
-            Ranked(hit.id, tools[hit.id], phrase, hit.score, worth[hit.id], hit.coverage) for hit in hits
-        )
-        rankings.append(sorted(ranked, key=_order))
-    return Rankings([ranking for ranking in rankings if ranking], tools)
+        ranked = []
+        for id, score, coverage in index.spread(named, among=tools.keys(), apart=own, limit=depth):
+            worth = score * (_BOOST if id in own else 1.0)
+            ranked.append(Ranked(id, tools[id], "" if text == said else text, score, worth, coverage))
+        if ranked:
+            rankings.append(sorted(ranked, key=_order))
+    return rankings
 
 
 def _tasks(intent: Intent, said: str) -> list[str]:
@@ -201,8 +147,13 @@ def _head(ranking: Ranking) -> list[str]:
     return [one.name for one in head if one.coverage > 0]
 
 
-def _is_nearly(other: Ranked, first: Ranked) -> bool:
-    return other.coverage >= first.coverage and other.worth >= _NEARLY_AS_GOOD * first.worth
+def _lacks(had: Collection[str], ranking: Ranking) -> bool:
+    """Tell whether none of the tools that the conversation had is nearly as good as the first."""
+    first = ranking[0]
+    return not any(
+        one.name in had and one.coverage >= first.coverage and one.worth >= _NEARLY_AS_GOOD * first.worth
+        for one in ranking
+    )
 
 
 def _fitting(ranking: Ranking) -> list[str]:
@@ -211,6 +162,7 @@ def _fitting(ranking: Ranking) -> list[str]:
 
 
 def _vital(ranking: Ranking, categories: Collection[str], margin: float) -> str | None:
+    """Return the best of the chosen categories, or the first if it knows more of the words by a `margin`."""
     own = [one for one in ranking if one.category in categories]
     known = max((one.coverage for one in own), default=0.0)
     if ranking[0].coverage > known + margin:
@@ -218,9 +170,17 @@ def _vital(ranking: Ranking, categories: Collection[str], margin: float) -> str 
     return own[0].name if own and known >= KNOWS_ENOUGH else None
 
 
-def _by_turns(lists: Iterable[Sequence[str]]) -> Iterator[str]:
-    for names in zip_longest(*lists):
-        yield from filter(None, names)
+def _best_of(category: str, rankings: Sequence[Ranking], tools: Mapping[str, str]) -> str | None:
+    """Return its best tool for any of the texts, else its first by name; None if it has none."""
+    own = [one for ranking in rankings for one in ranking if one.category == category]
+    if own:
+        return min(own, key=_order).name
+    return min((name for name, of in tools.items() if of == category), default=None)
+
+
+def _by_turns(lists: Iterable[Sequence[str]]) -> list[str]:
+    """Return the first of each list, then the second of each; one may come several times."""
+    return [name for names in zip_longest(*lists) for name in names if name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +200,8 @@ class _Wanted:
 
 def _wanted(
     intent: Intent,
-    rankings: Rankings,
+    rankings: Sequence[Ranking],
+    tools: Mapping[str, str],
     had: Sequence[str],
     always: Sequence[str],
     included: Sequence[str],
@@ -248,17 +209,22 @@ def _wanted(
 ) -> _Wanted:
     goes_on = intent.source == "continued"
     categories = intent.categories if intent.is_clear else ()
-    best = [] if goes_on else list(filter(None, map(rankings.best_of, categories)))
+    best = [] if goes_on else [name for one in categories if (name := _best_of(one, rankings, tools))]
     if categories:
-        by_words = rankings.vital(categories, KNOWS_BETTER if goes_on else 0.0)
+        margin = KNOWS_BETTER if goes_on else 0.0
+        by_words = [name for ranking in rankings if (name := _vital(ranking, categories, margin))]
         needed = _first([*best, *always, *included, *by_words], limit)
         vital = frozenset(needed)
     else:
-        by_words = rankings.heads()
+        by_words = _by_turns(map(_head, rankings))
         needed = _first([*by_words[:1], *always, *included, *by_words], limit)
-        vital = frozenset([*always, *included, *rankings.firsts(had)])
-    fitting = rankings.fitting()
-    siblings = rankings.of(categories or [rankings.tools[name] for name in by_words[:1]])
+        vital = frozenset(
+            [*always, *included, *(ranking[0].name for ranking in rankings if _lacks(had, ranking))]
+        )
+    own = categories or [tools[name] for name in by_words[:1]]
+    fitting = _by_turns(map(_fitting, rankings))
+    siblings = _by_turns([one.name for one in ranking if one.category in own] for ranking in rankings)
+    siblings += sorted(name for name, category in tools.items() if category in own)
     reasons: dict[str, Why] = dict.fromkeys(siblings, "sibling")
     reasons |= dict.fromkeys((*by_words, *fitting), "words")
     reasons |= dict.fromkeys(included, "include")
@@ -286,12 +252,13 @@ def _renewed(
     return [*(name for name in had if name in names), *(name for name in names if name not in had)]
 
 
-def _explained(name: str, why: Why, rankings: Rankings, had: Collection[str]) -> Chosen:
+def _explained(name: str, why: Why, rankings: Sequence[Ranking], had: Collection[str]) -> Chosen:
     """Return the tool with the text that it fits best."""
-    best, kept = rankings.best(name), name in had
-    if best is None:
-        return Chosen(name, why, kept=kept)
-    return Chosen(name, why, best.phrase, round(best.score, 3), round(best.coverage, 3), kept)
+    ranked = [one for ranking in rankings for one in ranking if one.name == name]
+    if not ranked:
+        return Chosen(name, why, kept=name in had)
+    best = max(ranked, key=lambda one: one.worth)
+    return Chosen(name, why, best.phrase, round(best.score, 3), round(best.coverage, 3), name in had)
 
 
 def _first(names: Iterable[str], limit: int) -> list[str]:

@@ -11,7 +11,7 @@ import structlog
 from app.mcp.servers import McpServers
 from app.messages import JSON
 from app.people import Person, may_use
-from app.routing.intent import MOST_CATEGORIES, Intent
+from app.routing.classifier import MOST_CATEGORIES, Intent
 from app.routing.phrase_book import PhraseBook
 from app.routing.selector import ROOM, Chosen, select_tools
 from app.routing.snapshot import Catalog, CatalogSnapshot, Phrases, build_snapshot
@@ -263,7 +263,10 @@ class ToolCatalog:
         tools = self.tool_categories(person)
         chosen = {category for category in tools.values() if category in intent.categories}
         needed = len(chosen) if intent.categories else 1  # the best tool, where no category was chosen
-        reading = self._reading_for(about, shown)[: max(limit - needed, 0)]
+        useful = [name for name in self._reading if self._readable(name, about, shown)]
+        if set(about) <= set(shown):  # the prompt holds all texts
+            useful = [name for name in useful if name != LOAD_SKILL]
+        reading = useful[: max(limit - needed, 0)]
         selected = select_tools(
             intent,
             said,
@@ -292,7 +295,11 @@ class ToolCatalog:
         snapshot = self._snapshot
         offer = ToolSet(catalog=snapshot.catalog)
         for name in names:
-            tool = self._narrowed(name, about, shown) if name in self._reading else self.tool(name)
+            tool = self.tool(name)
+            if name in self._reading:
+                skills = self._readable(name, about, shown)
+                parameter = "name" if name == LOAD_SKILL else "skill"
+                tool = narrowed(self._reading[name], parameter, skills) if skills else None
             if tool is not None and may_use(person, tool.audience):
                 in_catalog = snapshot.tools.get(name) is tool
                 offer.schemas.append(snapshot.definitions[name] if in_catalog else tool.get_schema())
@@ -318,17 +325,18 @@ class ToolCatalog:
         `offline` leaves out what the built-in model cannot do: it follows no instructions, and finds values
         only where a phrase has a blank for them.
         """
-        snapshot, lines = self._snapshot, []
+        snapshot, phrases, lines = self._snapshot, self.phrases(), []
+
+        def can_be_filled(tool: Tool) -> bool:
+            parameters = snapshot.definitions[tool.name]["function"]["parameters"]
+            return can_fill(phrases.get(tool.name, ()), parameters.get("required", ()))
+
         for skill in snapshot.usable(person).values():
-            tools = [tool for tool in skill.tools if not offline or self._can_be_filled(tool.name)]
+            tools = [tool for tool in skill.tools if not offline or can_be_filled(tool)]
             if (tools or not offline) and all(tool.name != SEARCH_TOOLS for tool in skill.tools):
                 lines.append(_examples(tools, skill.phrases, language) or skill.description)
         servers = snapshot.servers_of(person)
         return [*lines, *(f"{server.name}: {server.description}".rstrip(": ") for server in servers)]
-
-    def _can_be_filled(self, tool: str) -> bool:
-        parameters = self._snapshot.definitions[tool]["function"]["parameters"]
-        return can_fill(self.phrases().get(tool, ()), parameters.get("required", ()))
 
     def phrases(self) -> dict[str, tuple[str, ...]]:
         """Return the example phrases of every tool, all languages together."""
@@ -363,25 +371,14 @@ class ToolCatalog:
             }
         return tuple(name for name in names if name in usable)[:MOST_CATEGORIES]
 
-    def _reading_for(self, about: Sequence[str], shown: Sequence[str]) -> list[str]:
-        """Return which of our own tools are of use: for a text not in the prompt, for files, for scripts."""
-        skills = self.instructions(list(dict.fromkeys((*about, *shown))))
-        wanted = {
-            LOAD_SKILL: any(name not in shown for name in about),
-            READ_SKILL_FILE: any(skill.files for skill in skills),
-            RUN_SKILL_SCRIPT: RUN_SKILL_SCRIPT in self._reading and any(map(_has_scripts, skills)),
-        }
-        return [name for name, useful in wanted.items() if useful]
-
-    def _narrowed(self, name: str, about: Sequence[str], shown: Sequence[str]) -> Tool | None:
-        """Return one of our own tools narrowed to the skills it may be asked for, None without any."""
-        skills = self.instructions(list(dict.fromkeys(about if name == LOAD_SKILL else (*about, *shown))))
-        if name == READ_SKILL_FILE:
-            skills = [skill for skill in skills if skill.files]
-        if name == RUN_SKILL_SCRIPT:
-            skills = list(filter(_has_scripts, skills))
-        parameter = "name" if name == LOAD_SKILL else "skill"
-        return narrowed(self._reading[name], parameter, skills) if skills else None
+    def _readable(self, reading: str, about: Sequence[str], shown: Sequence[str]) -> list[Skill]:
+        """Return the skills that one of our own tools may be asked for: for a text, a file, a script."""
+        skills = self.instructions(list(dict.fromkeys(about if reading == LOAD_SKILL else (*about, *shown))))
+        if reading == READ_SKILL_FILE:
+            return [skill for skill in skills if skill.files]
+        if reading == RUN_SKILL_SCRIPT:
+            return [skill for skill in skills if any(not script.lacks for script in skill.scripts)]
+        return skills
 
 
 class ToolSearch:
@@ -424,10 +421,6 @@ class ToolSearch:
             for name, category in self._abilities.tool_categories(person).items()
             if (tool := self._abilities.tool(name)) is not None and not tool.harmless
         }
-
-
-def _has_scripts(skill: Skill) -> bool:
-    return any(not script.lacks for script in skill.scripts)
 
 
 def _add(index: ToolIndex, documents: Iterable[Document]) -> None:
