@@ -11,7 +11,7 @@ from app.assistant import Assistant
 from app.console.setup import keep
 from app.erasure import Erasure
 from app.errors import RecadoError
-from app.http.dependencies import Guard
+from app.http.limits import Guard
 from app.i18n import to_json
 from app.simulator.simulator import Simulator
 from app.store import approvals, audit

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from fastapi import HTTPException, Path, Request, Response
 from fastapi.responses import FileResponse
 
-from app.channels.whatsapp.splitting import split_message
+from app.channels.whatsapp.formatting import split_message
 from app.console.site import HEADERS, Site, back
 from app.errors import RecadoError
 from app.i18n import lazy

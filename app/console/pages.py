@@ -16,7 +16,7 @@ from app.console.site import Examine, Site, open_router
 from app.console.today import add_today
 from app.console.turns import add_turns
 from app.erasure import Erasure
-from app.http.dependencies import Guard
+from app.http.limits import Guard
 
 _SUBJECTS = (
     *(add_today, add_conversations, add_turns, add_decisions, add_abilities, add_people),

@@ -16,7 +16,7 @@ from prometheus_client import (
 )
 
 from app.errors import StoreError
-from app.http.dependencies import Guard
+from app.http.limits import Guard
 from app.i18n import joined, lazy
 from app.messages import JSON
 from app.store.conditions import UNCLAIMED

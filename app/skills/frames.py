@@ -17,8 +17,7 @@ from pydantic.dataclasses import dataclass
 
 from app.errors import RecadoError
 from app.http.address import FetchError
-from app.http.client import BYTES, SECONDS, SECONDS_MOST, HttpClient
-from app.http.transport import Fetched
+from app.http.transport import BYTES, SECONDS, SECONDS_MOST, Fetched, HttpClient
 from app.messages import JSON
 from app.people import Person
 from app.store.skill_data import SkillStore

@@ -7,8 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from app.http.address import FetchError, origins
-from app.http.client import BYTES, BYTES_MOST, THREAD_SECONDS, HttpClient
-from app.http.transport import Transport
+from app.http.transport import BYTES, BYTES_MOST, THREAD_SECONDS, HttpClient, Transport
 from app.tools.context import InThread
 from tests.http.reaching import Names
 from tests.standins.site import Site, answer, redirect, site

@@ -13,8 +13,7 @@ import pytest
 from starlette.responses import Response
 
 from app.http.address import origins
-from app.http.client import THREAD_SECONDS, HttpClient
-from app.http.transport import Transport
+from app.http.transport import THREAD_SECONDS, HttpClient, Transport
 from app.tools import ToolContext
 from app.tools.context import InThread
 from tests.skills.tables import table

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from app.http.address import origins
-from app.http.client import HttpClient
-from app.http.transport import Transport
+from app.http.transport import HttpClient, Transport
 from app.skills.frames import Ask
 from app.skills.frames import answer_ask as answered
 from app.tools import ToolContext
