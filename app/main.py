@@ -13,14 +13,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app import __version__
 from app.assistant import Assistant
+from app.channels.intake import webhook_router
 from app.channels.messages_api import messages_router
-from app.channels.whatsapp.webhook import webhook_router
 from app.console.admin import admin_router
 from app.console.pages import build_console, description_router
 from app.console.site import Examine
 from app.erasure import Erasure
 from app.errors import RecadoError, StoreError
-from app.http.dependencies import Guard
+from app.http.limits import Guard
 from app.http.transport import Transport
 from app.ops.health import health_router
 from app.settings import Settings

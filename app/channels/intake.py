@@ -1,16 +1,22 @@
 """Taking messages in: one transaction for a webhook or a typed line, then hints to those it concerns."""
 
 import asyncio
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 import structlog
+from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi.responses import PlainTextResponse
 
 from app.channels.access import AccessPolicy
 from app.channels.terminal import typed_line
+from app.channels.whatsapp.credentials import Credentials, verify_handshake, verify_signature
 from app.channels.whatsapp.errors import THEN
-from app.channels.whatsapp.payloads import Webhook
+from app.channels.whatsapp.payloads import Webhook, decode, read_webhook
+from app.errors import StoreError
+from app.http.limits import BodyReader
 from app.i18n import lazy
 from app.messages import Unreadable, Wakeable
 from app.ops.health import Metrics
@@ -26,6 +32,10 @@ log = structlog.get_logger(__name__)
 
 COMMIT_SECONDS = 3.0
 LONGEST_DELIVERY = 8 * 86_400.0  # seconds: Meta tries for seven days to deliver to a server that was away
+BODY_BYTES = 3 * 1024 * 1024
+HELD_BYTES = 16 * BODY_BYTES  # of bodies that are still coming: strangers can make us hold them in memory
+KEPT_OF_GARBAGE = 64 * 1024
+_SIGNATURE = re.compile(r"sha256=[0-9a-fA-F]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +131,8 @@ def _receive(
             text = lazy(
                 "WhatsApp could not deliver a message: {error}", error=f"{effect.code} {effect.error}"
             )
-            kind = (
-                "send" if THEN.get(effect.code) == "hold" else "undelivered"
-            )  # with the former all others fail too
+            fails_all = THEN.get(effect.code) == "hold"
+            kind = "send" if fails_all else "undelivered"
             alerts.raise_alert(conn, f"{kind}:{effect.code}", text, now)
     return taken
 
@@ -140,3 +149,59 @@ def _log(taken: IntakeResult) -> None:
         if effect.error:
             level = log.warning if effect.again else log.error
             level("delivery failed", code=effect.code, reason=Private(effect.error), again=effect.again)
+
+
+def webhook_router(intake: Intake, credentials: Credentials, metrics: Metrics) -> APIRouter:
+    """Return `GET` and `POST /webhook`: nothing without a signature, 200 only after the commit.
+
+    An empty app secret means that every POST is 401.
+    """
+    router = APIRouter(include_in_schema=False)
+    bodies = BodyReader(BODY_BYTES, HELD_BYTES)
+
+    @router.get("/webhook")
+    async def handshake(request: Request) -> Response:
+        if not credentials.app_secret:
+            return PlainTextResponse("WhatsApp's credentials are not complete", 401)
+        challenge = verify_handshake(request.query_params, credentials.verify_token)
+        if challenge is None:
+            return PlainTextResponse("the verify token does not match", 403)
+        await intake.handshake_came()
+        return PlainTextResponse(challenge)
+
+    @router.post("/webhook")
+    async def receive(request: Request) -> Response:
+        try:
+            answer = await _take_in(await signed_body(request), intake)
+        except HTTPException as refused:
+            answer = PlainTextResponse(refused.detail, refused.status_code)
+        metrics.webhook_answered(answer.status_code)
+        return answer
+
+    async def signed_body(request: Request) -> bytes:
+        header = request.headers.get("x-hub-signature-256", "")
+        if credentials.app_secret and _SIGNATURE.fullmatch(header):
+            body = await bodies.read(request)
+            if verify_signature(body, header, credentials.app_secret):
+                return body
+        raise HTTPException(401, "the signature does not match")
+
+    return router
+
+
+async def _take_in(body: bytes, intake: Intake) -> Response:
+    try:
+        await intake.take_webhook(_read(body))
+    except Exception as error:  # Meta sends it again, and the operator sees why
+        foreseen = isinstance(error, TimeoutError | StoreError)
+        log.error("webhook not committed", error=str(error) or "took over 3 s", exc_info=not foreseen)
+        return PlainTextResponse("not stored, send it again", 503)
+    return Response()
+
+
+def _read(body: bytes) -> Webhook:
+    try:
+        return read_webhook(decode(body))
+    except ValueError as error:
+        kept = body[:KEPT_OF_GARBAGE].decode("utf-8", "replace").replace("\x00", "�")
+        return Webhook(unreadable=[Unreadable(f"not JSON: {error}", kept)])

@@ -11,8 +11,8 @@ from fastapi import APIRouter, Depends, Header, HTTPException
 from pydantic import BaseModel, Field, model_validator
 
 from app.channels.templates import read_templates
-from app.channels.whatsapp.splitting import split_message
-from app.http.dependencies import Guard
+from app.channels.whatsapp.formatting import split_message
+from app.http.limits import Guard
 from app.messages import Outgoing, Wakeable
 from app.people import Realm
 from app.store import outbox

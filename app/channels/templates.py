@@ -19,7 +19,7 @@ import structlog
 import yaml
 from pydantic import BaseModel, Field, model_validator
 
-from app.channels.whatsapp.values import objects
+from app.channels.whatsapp.payloads import objects
 from app.errors import RecadoError
 from app.i18n import say
 from app.messages import JSON, Outgoing, Template, Wakeable

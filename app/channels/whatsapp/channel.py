@@ -17,8 +17,15 @@ from app.channels.whatsapp.errors import (
     read_refusal,
     read_response,
 )
-from app.channels.whatsapp.formatting import literal, raw, render_whatsapp, revealed, settle, without_signs
-from app.channels.whatsapp.splitting import split_message
+from app.channels.whatsapp.formatting import (
+    literal,
+    raw,
+    render_whatsapp,
+    revealed,
+    settle,
+    split_message,
+    without_signs,
+)
 from app.http.endpoint import Endpoint, NoAnswer, NotSent, TooLong
 from app.messages import (
     Accepted,

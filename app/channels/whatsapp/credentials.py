@@ -1,6 +1,8 @@
-"""The WhatsApp credentials in use: Meta's, or the simulator's own, random for each data folder."""
+"""The WhatsApp credentials in use, Meta's or the simulator's own, and the proofs made with them."""
 
+import hmac
 import secrets
+from collections.abc import Mapping
 from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 
@@ -61,3 +63,26 @@ def _read(path: Path) -> Credentials | None:
         return None
     path.chmod(0o600)
     return kept
+
+
+def sign(body: bytes, secret: str) -> str:
+    """Return the value of `X-Hub-Signature-256` for a body."""
+    return "sha256=" + hmac.digest(_bytes(secret), body, "sha256").hex()
+
+
+def verify_signature(body: bytes, header: str | None, secret: str) -> bool:
+    """Return True if the header signs exactly these bytes; False without a secret. Never raises."""
+    if not secret or not header:
+        return False
+    return hmac.compare_digest(_bytes(header), sign(body, secret).encode())
+
+
+def verify_handshake(params: Mapping[str, str], token: str) -> str | None:
+    """Return the challenge to echo if the query of `GET /webhook` has the right token, else None."""
+    given = _bytes(params.get("hub.verify_token") or "")
+    is_right = params.get("hub.mode") == "subscribe" and hmac.compare_digest(given, _bytes(token))
+    return params.get("hub.challenge") or "" if token and is_right else None
+
+
+def _bytes(value: str) -> bytes:
+    return value.encode("utf-8", "surrogatepass")

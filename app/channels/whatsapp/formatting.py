@@ -1,4 +1,4 @@
-"""Markdown in WhatsApp's formatting: making its marks count, and keeping plain text from looking like them.
+"""Markdown in WhatsApp's formatting, plain text that must not look like it, and the splitting of long texts.
 
 WhatsApp formats `*bold*`, `_italic_` and `~strike~` within one line, when the mark hugs its text and
 stands at the edge of a word; `` `code` `` likewise. It knows no escape sign, so a literal mark that
@@ -37,7 +37,13 @@ RULE = "———"
 
 _EMPHASIS = {"strong": "*", "em": "_", "s": "~"}
 _BREAK_TAG = re.compile(r"<br\s*/?>", re.IGNORECASE)
-_HIDDEN_SCHEMES = ("mailto:", "tel:", "https://", "http://")
+
+FENCE = "```"
+_RESERVE = 8  # characters that close and reopen a fence
+_SMALLEST = 32  # below this limit no fence is reopened: a part would hold little else
+_SENTENCE_END = re.compile(r"[.!?…。！？][\"'»”’)\]]*\s")
+_SPACE = re.compile(r"\s")
+_BLANK_LINES = re.compile(r"(?:[^\S\n]*\n)+")
 
 
 def _keep_within_words(state: StateInline, silent: bool) -> bool:
@@ -95,8 +101,9 @@ def _block(node: SyntaxTreeNode) -> list[str]:
         return _code(node.content or node.info)
     if kind in {"bullet_list", "ordered_list"}:
         return _list(node)
-    if kind == "blockquote":
-        return _quote(node)
+    if kind == "blockquote":  # WhatsApp knows no quote in a quote: inner ones become part of it
+        quoted = _blocks(node.children)
+        return [line if not line or line.startswith("> ") else f"> {line}" for line in quoted]
     if kind == "table":
         return _table(node)
     if kind == "hr":
@@ -141,30 +148,20 @@ def _labels(node: SyntaxTreeNode) -> list[str]:
     return [f"{number}. " for number in written]
 
 
-def _quote(node: SyntaxTreeNode) -> list[str]:
-    """Begin every line with `> `; WhatsApp knows no quote in a quote, so inner ones become part of it."""
-    lines = _blocks(node.children)
-    return [line if not line or line.startswith("> ") else f"> {line}" for line in lines]
-
-
 def _table(node: SyntaxTreeNode) -> list[str]:
     """Render each row as lines of `*header*: cell`: a phone is too narrow for columns."""
-    rows = [row.children for section in node.children for row in section.children]
-    headers = [_inline(cell) for cell in rows[0]]
+    rows = [[_inline(cell) for cell in row.children] for section in node.children for row in section.children]
+    headers = [marked("*", header) if header.strip() else "" for header in rows[0]]
     if len(rows) == 1:
-        return _prose(" · ".join(marked("*", header) for header in headers if header.strip()))
+        return _prose(" · ".join(filter(None, headers)))
     lines: list[str] = []
     for row in rows[1:]:
-        cells = [_cell(header, _inline(cell)) for header, cell in zip(headers, row, strict=False)]
-        block = [line for cell in cells if cell for line in _prose(cell)]
+        block: list[str] = []
+        for header, cell in zip(headers, row, strict=False):
+            if cell.strip():
+                block += _prose(f"{header}: {cell}" if header else cell)
         lines += ["", *block] if lines and block else block
     return lines
-
-
-def _cell(header: str, cell: str) -> str:
-    if not cell.strip():
-        return ""
-    return f"{marked('*', header)}: {cell}" if header.strip() else cell
 
 
 def _inline(node: SyntaxTreeNode) -> str:
@@ -199,18 +196,15 @@ def _inline_code(content: str) -> str:
 
 def _link(text: str, address: str) -> str:
     """Return `text (address)`; only one of them if they are equal or one is missing."""
-    shown = settle(text)
     if not address or address.startswith("#"):
         return text
-    visible = raw(address.removeprefix("mailto:").removeprefix("tel:"))
+    shown, visible = settle(text), raw(address.removeprefix("mailto:").removeprefix("tel:"))
     is_alone = not shown.strip() or _bare(shown) == _bare(address)
     return visible if is_alone else f"{text} ({visible})"
 
 
 def _bare(address: str) -> str:
-    for scheme in _HIDDEN_SCHEMES:
-        address = address.removeprefix(scheme)
-    return address.strip().rstrip("/")
+    return re.sub("^(?:mailto:|tel:|https?://)", "", address).strip().rstrip("/")
 
 
 def without_signs(text: str) -> str:
@@ -234,17 +228,13 @@ def literal(text: str) -> str:
 
 
 def marked(mark: str, inner: str) -> str:
-    """Return a text to be formatted by a mark, each line of it for itself."""
-    bare = inner.replace(_OPEN[mark], "").replace(_CLOSE[mark], "")
-    return "\n".join(_marked_line(mark, line) for line in bare.split("\n"))
-
-
-def _marked_line(mark: str, line: str) -> str:
-    """Return a line between marks that hug its words; one that holds the mark as text stays as it is."""
-    words = line.strip()
-    if not words or mark in words:
-        return line
-    return line.replace(words, _OPEN[mark] + words + _CLOSE[mark], 1)
+    """Return a text to be formatted by a mark: each line of it for itself, but one that holds it as text."""
+    lines = inner.replace(_OPEN[mark], "").replace(_CLOSE[mark], "").split("\n")
+    for number, line in enumerate(lines):
+        words = line.strip()
+        if words and mark not in words:  # a mark counts only where it hugs the words
+            lines[number] = line.replace(words, _OPEN[mark] + words + _CLOSE[mark], 1)
+    return "\n".join(lines)
 
 
 def settle(text: str) -> str:
@@ -261,3 +251,61 @@ def _disarmed(line: str) -> str:
         head = _OPENING[mark].sub(lambda run: JOINER + JOINER.join(run[0]), line[:closing])
         line = head + line[closing:]
     return line
+
+
+def split_message(text: str, limit: int = 4096) -> list[str]:
+    """Split WhatsApp text into parts of at most `limit` characters; return `[]` for blank text.
+
+    Cuts fall between paragraphs, else lines, sentences, words; only then anywhere. A code fence that is open
+    at a cut is closed before and reopened after it. Nothing is lost but white space at the cuts. Length is
+    counted in characters (code points), as Meta counts. Raises ValueError for a limit below 1.
+    """
+    if limit < 1:
+        raise ValueError(f"a message holds at least one character; the limit was {limit}")
+    parts, rest = [], text.strip("\n").rstrip()
+    while len(rest) > limit:
+        part, rest = _split(rest, limit)
+        if part:
+            parts.append(part)
+    return [*parts, rest] if rest else parts
+
+
+def _split(text: str, limit: int) -> tuple[str, str]:
+    """Split off the first part; a fence that fits into the next part goes there whole."""
+    if limit < _SMALLEST:
+        cut = _best_cut(text, limit)
+        return text[:cut].rstrip(), _next_text(text, cut)
+    cut = _best_cut(text, limit - _RESERVE)
+    part, rest = text[:cut].rstrip(), _next_text(text, cut)
+    if part.count(FENCE) % 2 == 0:
+        return part, rest
+    begins, ends = part.rfind(FENCE), text.find(FENCE, cut) + len(FENCE)
+    if part[:begins].strip() and (ends - begins <= limit or not part[begins + len(FENCE) :].strip()):
+        return part[:begins].rstrip(), text[begins:]
+    if rest.lstrip().startswith(FENCE):  # no code is left: a reopened fence would be empty
+        return f"{part}\n{FENCE}", rest.lstrip().removeprefix(FENCE).lstrip("\n")
+    return f"{part}\n{FENCE}", f"{FENCE}\n{rest}"
+
+
+def _next_text(text: str, cut: int) -> str:
+    """Return what follows a cut without empty lines; the indentation of a new line stays."""
+    if blank := _BLANK_LINES.match(text, cut):
+        return text[blank.end() :]
+    return text[cut:] if text[cut - 1] == "\n" else text[cut:].lstrip()
+
+
+def _best_cut(text: str, room: int) -> int:
+    """Return the best end of a part of at most `room` characters.
+
+    After a paragraph or a line if that leaves the part reasonably full, else after a sentence or a word.
+    """
+    half, quarter = room // 2, room // 4
+    for separator, earliest in (("\n\n", half), ("\n", half), ("\n\n", quarter), ("\n", quarter)):
+        found = text.rfind(separator, earliest, room + 1)
+        if found > 0:
+            return found
+    if sentences := [found.end() - 1 for found in _SENTENCE_END.finditer(text, half, room + 1)]:
+        return sentences[-1]
+    if spaces := [found.start() for found in _SPACE.finditer(text, quarter + 1, room + 1)]:
+        return spaces[-1]
+    return room

@@ -1,23 +1,14 @@
 """Webhook bodies as plain data: messages and their contents, statuses, changes of ids, and senders."""
 
+import json
+import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
 
-from app.channels.whatsapp.values import (
-    NAME_LIMIT,
-    TEXT_LIMIT,
-    bounded,
-    decode,
-    identifier,
-    objects,
-    phone,
-    seconds,
-    text,
-    user_id,
-)
 from app.messages import (
     JSON,
     SAYS,
@@ -33,6 +24,7 @@ from app.messages import (
     Unreadable,
     mapping,
 )
+from app.phones import digits
 
 NOTICE_FIELDS = frozenset(  # that need no answer
     """
@@ -55,6 +47,17 @@ _CHANGE_TYPES = frozenset({"user_changed_number", "user_changed_user_id"})
 _KIND_LIMIT = 64
 _ERRORS_LIMIT = 20
 _ERROR_TEXT_LIMIT = 1_000
+
+TEXT_LIMIT = 100_000
+NAME_LIMIT = 256
+ID_LIMIT = 512
+DEPTH_LIMIT = 24
+ITEMS_LIMIT = 5_000
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_PHONE = re.compile(r"\+?[0-9][0-9 ().-]{0,38}", re.ASCII)
+_USER_ID = re.compile(r"[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}", re.ASCII)
+_LATEST = 1e11  # seconds, in the year 5138: a larger timestamp counts milliseconds
 
 Fields = dict[str, Any]  # of an `Inbound`
 
@@ -109,6 +112,12 @@ def _parts(block: JSON, whole: JSON, fault: str, found: Webhook) -> Iterator[dic
             _set_aside(found, f"{fault}: not an object", part)
 
 
+def _listed(value: dict[str, JSON], name: str, found: Webhook) -> list[dict[str, JSON]]:
+    """Return the objects of a list that may be missing or empty; set anything else aside."""
+    block = value.get(name)
+    return [] if block in (None, []) else list(_parts(block, value, f"{name} that are no list", found))
+
+
 def _read_change(change: dict[str, JSON], found: Webhook) -> None:
     name, value = change.get("field", "messages"), change.get("value")
     if not isinstance(value, dict):
@@ -117,57 +126,43 @@ def _read_change(change: dict[str, JSON], found: Webhook) -> None:
     name = name if isinstance(name, str) else ""
     if name == "user_id_update":
         _read_user_id_update(value, found)
-    elif name == "messaging_handovers":
+        return
+    if name == "messaging_handovers":
         _read_handover(value, found)
-    else:
-        _read_statuses(value, found)
-        if name == "messages":
-            _read_messages_field(value, found)
-        elif name in _ECHO_FIELDS:
-            _read_echoes(value, found)
-            _read_messages(value, found, standby=True)
-        elif name not in NOTICE_FIELDS and (
-            not isinstance(value.get("statuses"), list) or "messages" in value
-        ):
-            _set_aside(found, f"an unknown webhook field: {text(name, _KIND_LIMIT)!r}", change)
-
-
-def _read_messages_field(value: dict[str, JSON], found: Webhook) -> None:
-    _read_messages(value, found)
-    if (
-        value.get("messages") is None
-        and value.get("statuses") is None
-        and not any(map(value.get, _BESIDE_MESSAGES))
-    ):
-        _set_aside(found, "a value without messages or statuses", value)
+        return
+    _read_statuses(value, found)
+    if name == "messages":
+        _read_messages(value, found)
+        is_empty = value.get("messages") is None and value.get("statuses") is None
+        if is_empty and not any(map(value.get, _BESIDE_MESSAGES)):
+            _set_aside(found, "a value without messages or statuses", value)
+    elif name in _ECHO_FIELDS:
+        _read_echoes(value, found)
+        _read_messages(value, found, standby=True)
+    elif name not in NOTICE_FIELDS and ("messages" in value or not isinstance(value.get("statuses"), list)):
+        _set_aside(found, f"an unknown webhook field: {text(name, _KIND_LIMIT)!r}", change)
 
 
 def _read_messages(value: dict[str, JSON], found: Webhook, *, standby: bool = False) -> None:
-    block = value.get("messages")
-    if block is None or block == []:
-        return
-    items = list(_parts(block, value, "messages that are no list", found))
+    items = _listed(value, "messages", found)
     senders = _completed([_sender(item) for item in items], value.get("contacts"))
     for item, sender in zip(items, senders, strict=True):
-        content = replace(read_content(item), standby=standby)
-        _read_message(item, content, sender, found)
-
-
-def _read_message(item: dict[str, JSON], content: Inbound, sender: Sender, found: Webhook) -> None:
-    change = _system_change(item)
-    if change and not (sender.phone or sender.user_id):
-        sender = change.previous
-    wamid = identifier(item.get("id"))
-    if not wamid or not (sender.phone or sender.user_id):
-        _set_aside(found, "a message without an id" if not wamid else "a message without a sender", item)
-        return
-    at, group = seconds(item.get("timestamp")), identifier(item.get("group_id"))
-    found.messages.append(replace(content, id=wamid, sender=sender, at=at, group=group, change=change))
-    if change:
-        found.changes.append(change)
-    # A system message names the old and the new person together: nothing there is a pair.
-    elif content.kind != "system" and sender.phone and sender.user_id and sender not in found.pairs[-64:]:
-        found.pairs.append(sender)
+        content, change, wamid = read_content(item), _system_change(item), identifier(item.get("id"))
+        if change and not (sender.phone or sender.user_id):
+            sender = change.previous
+        if not wamid or not (sender.phone or sender.user_id):
+            _set_aside(found, "a message without an id" if not wamid else "a message without a sender", item)
+            continue
+        at, group = seconds(item.get("timestamp")), identifier(item.get("group_id"))
+        content = replace(
+            content, id=wamid, sender=sender, at=at, group=group, change=change, standby=standby
+        )
+        found.messages.append(content)
+        if change:
+            found.changes.append(change)
+        # A system message names the old and the new person together: nothing there is a pair.
+        elif content.kind != "system" and sender.phone and sender.user_id and sender not in found.pairs[-64:]:
+            found.pairs.append(sender)
 
 
 def _system_change(item: dict[str, JSON]) -> AliasChange | None:
@@ -203,9 +198,8 @@ def _change(previous: Sender, current: Sender) -> AliasChange | None:
 
 
 def _read_echoes(value: dict[str, JSON], found: Webhook) -> None:
-    block = value.get("message_echoes") or []
     own_number = phone(mapping(value.get("metadata")).get("display_phone_number"))
-    items = list(_parts(block, value, "echoes that are no list", found)) if block else []
+    items = _listed(value, "message_echoes", found)
     people = _completed([_addressee(item, own_number) for item in items], value.get("contacts"))
     for item, to in zip(items, people, strict=True):
         wamid = identifier(item.get("id"))
@@ -231,10 +225,7 @@ def _read_handover(value: dict[str, JSON], found: Webhook) -> None:
 
 
 def _read_statuses(value: dict[str, JSON], found: Webhook) -> None:
-    block = value.get("statuses")
-    if block is None or block == []:
-        return
-    for item in _parts(block, value, "statuses that are no list", found):
+    for item in _listed(value, "statuses", found):
         wamid, state = identifier(item.get("id")), item.get("status")
         if not wamid or not isinstance(state, str) or not state:
             _set_aside(found, "a status without an id or a state", item)
@@ -410,3 +401,81 @@ _READERS: dict[str, Callable[[dict[str, JSON]], Fields | None]] = {
     "revoke": lambda block: {"quoted": identifier(block.get("original_message_id"))},
     "system": lambda block: {"text": text(block.get("body"))},
 }
+
+
+def decode(body: bytes | str) -> JSON:
+    """Parse JSON text. Raise ValueError if it is none; lone surrogates, which orjson refuses, are taken."""
+    try:
+        return json.loads(body)
+    except RecursionError as error:
+        raise ValueError("JSON is nested too deeply") from error
+
+
+def objects(value: JSON) -> Iterator[dict[str, JSON]]:
+    """Yield the objects of a list, or the one object itself."""
+    for item in value if isinstance(value, list) else [value]:
+        if isinstance(item, dict):
+            yield item
+
+
+def text(value: JSON, limit: int = TEXT_LIMIT) -> str:
+    """Return a string that can be stored: a number as its digits, anything else as ""."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        value = _number_text(value)
+    if not isinstance(value, str):
+        return ""
+    return _UNSTORABLE.sub("", value)[:limit]
+
+
+def identifier(value: JSON) -> str:
+    """Return an id, "" if there is none or it is longer than any that Meta gives."""
+    found = text(value, ID_LIMIT + 1).strip()
+    return found if len(found) <= ID_LIMIT else ""
+
+
+def phone(value: JSON) -> str:
+    """Return the digits of a phone number as they came, "" for anything else."""
+    found = text(value, 64).strip()
+    return digits(found) if _PHONE.fullmatch(found) else ""
+
+
+def user_id(value: JSON) -> str:
+    """Return a business-scoped id, "" for anything that has not its form."""
+    return value if isinstance(value, str) and _USER_ID.fullmatch(value) else ""
+
+
+def seconds(value: JSON) -> float:
+    """Return Unix seconds from a timestamp in seconds or milliseconds; 0 if it is neither."""
+    try:
+        found = float(text(value, 32))
+    except ValueError:
+        return 0.0
+    found = found / 1000 if found > _LATEST else found
+    return found if math.isfinite(found) and 0 < found < _LATEST else 0.0
+
+
+def bounded(value: JSON, depth: int = DEPTH_LIMIT) -> JSON:
+    """Return a copy that any JSON writer and any database takes: strings cleaned, depth and sizes cut."""
+    if isinstance(value, str):
+        return text(value)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value if -(2**63) <= value < 2**63 else _number_text(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if depth <= 0:
+        return None
+    if isinstance(value, dict):
+        pairs = list(value.items())[:ITEMS_LIMIT]
+        return {text(key, NAME_LIMIT): bounded(item, depth - 1) for key, item in pairs}
+    if isinstance(value, list | tuple):
+        return [bounded(item, depth - 1) for item in value[:ITEMS_LIMIT]]
+    return None
+
+
+def _number_text(value: float) -> str:
+    try:
+        return str(value)
+    except ValueError:  # Python refuses to write out integers of more than 4,300 digits
+        return ""

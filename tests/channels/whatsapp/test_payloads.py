@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.channels.whatsapp import parse_webhook
-from app.channels.whatsapp.payloads import Webhook, read_webhook
-from app.channels.whatsapp.values import decode
+from app.channels.whatsapp.payloads import Webhook, decode, read_webhook
 from app.messages import AliasChange, Attachment, GraphError, Inbound, Sender, Status
 
 PHONE, USER = "5215512345678", "MX.1349120865530274"

@@ -1,5 +1,5 @@
 from app.channels.whatsapp import verify_signature
-from app.channels.whatsapp.signature import sign, verify_handshake
+from app.channels.whatsapp.credentials import sign, verify_handshake
 
 BODY = '{"text":"¿qué?"}'.encode()
 RIGHT = sign(BODY, "secret")
