@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.simulator.media import canned_clip
+from app.simulator.graph import canned_clip
 from tests.standins.model import echo as echo_of
 from tests.test_handover import echo
 from tests.tools import papers

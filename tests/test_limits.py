@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from starlette.responses import JSONResponse
 
-from app.simulator.media import canned_clip
+from app.simulator.graph import canned_clip
 from tests.console.test_pages import Browser
 from tests.standins.model import completion, echo
 from tests.world import wait_for

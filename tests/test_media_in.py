@@ -14,7 +14,7 @@ from PIL import Image
 from pypdf import PdfWriter
 from starlette.responses import Response
 
-from app.simulator.media import canned_clip
+from app.simulator.graph import canned_clip
 from tests.standins.model import ModelServer, calls, echo, is_classifier, last_user_text, none_needed
 from tests.world import ROOT, wait_for
 

@@ -1,9 +1,13 @@
 """The phone page with the small API behind it, and the stand-in Graph API, tied together."""
 
+import asyncio
 import base64
 import binascii
+import hashlib
+import secrets
 import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import asdict
 from html import escape
 from pathlib import Path
@@ -13,6 +17,7 @@ from urllib.parse import urlsplit
 import orjson
 from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, StreamingResponse
+from starlette.datastructures import UploadFile
 
 from app.channels.whatsapp.credentials import Credentials
 from app.channels.whatsapp.errors import THEN, TITLES, Then
@@ -20,17 +25,17 @@ from app.http.limits import BodyReader
 from app.i18n import public_program
 from app.messages import JSON
 from app.people import SIMULATED_PEOPLE
+from app.security import bearer_of, is_local, same_token
 from app.settings import Settings
-from app.simulator.access import SimulatorAccess
-from app.simulator.faults import Faults
-from app.simulator.graph import StandInGraph
-from app.simulator.graph_routes import graph_router, read_object
+from app.simulator.faults import Faults, Refusal
+from app.simulator.graph import MB, StandInGraph, StoredFile
 from app.simulator.history import HISTORY_FILE
-from app.simulator.media import MB
-from app.simulator.webhooks import Pace
+from app.simulator.webhooks import BUSINESS_NUMBER, Pace
 
+_COOKIE = "recado_simulator"
 _STATUS_PAUSE = 0.35  # seconds: an eye can follow the ticks
 LARGEST_BODY = 8 * MB
+SILENT_SECONDS = 30.0  # of a send that is to stay unanswered: our client gives up before
 _STATIC = Path(__file__).parent / "static"
 _TYPES = {".css": "text/css", ".js": "text/javascript"}
 _FILES = {path.name: _TYPES[path.suffix] for path in _STATIC.iterdir() if path.suffix in _TYPES}
@@ -55,6 +60,31 @@ def build_simulator(settings: Settings, credentials: Credentials) -> "Simulator 
     return Simulator(credentials, f"{settings.own_url}/webhook", settings.data_dir / HISTORY_FILE, access)
 
 
+class SimulatorAccess:
+    """Checks that a request is from this machine, and that it brings the key of the printed link.
+
+    The key is random at each start. `published`: requests through a published container port count as local.
+    """
+
+    def __init__(self, *, published: bool = False) -> None:
+        self.key = secrets.token_urlsafe(24)
+        self._published = published
+
+    def require_local(self, request: Request) -> None:
+        """Answer 404 to a request from elsewhere."""
+        if not is_local(request, published=self._published):
+            raise HTTPException(404, "Not Found")
+
+    def require_key(self, request: Request) -> None:
+        """Answer 401 to a browser that did not open the link."""
+        if not self.has_key(request):
+            raise HTTPException(401, f"open the link that the start printed: {public_program()} simulator")
+
+    def has_key(self, request: Request) -> bool:
+        """Return True if the cookie that the link set is there."""
+        return same_token(request.cookies.get(_COOKIE, ""), self.key)
+
+
 class Simulator:
     """The page at `/simulator` and the Graph API at `/simulator/graph`; `/` leads to the page.
 
@@ -77,28 +107,21 @@ class Simulator:
 
 
 def simulator_router(graph: StandInGraph, access: SimulatorAccess) -> APIRouter:
-    """Return all routes of the simulator; a request from elsewhere gets 404."""
-    router = APIRouter(include_in_schema=False)
+    """Return all routes: a request from elsewhere gets 404, one to the page's API without the key 401."""
+    router = APIRouter(dependencies=[Depends(access.require_local)], include_in_schema=False)
+    router.include_router(graph_router(graph, access), prefix="/simulator/graph")
+    router.include_router(_api(graph), prefix="/simulator/api", dependencies=[Depends(access.require_key)])
 
-    @router.get("/", dependencies=[Depends(access.require_local)])
+    @router.get("/")
     async def front_door() -> Response:
         return RedirectResponse("/simulator")
 
-    router.include_router(graph_router(graph, access), prefix="/simulator/graph")
-    router.include_router(page_router(graph, access), prefix="/simulator")
-    return router
-
-
-def page_router(graph: StandInGraph, access: SimulatorAccess) -> APIRouter:
-    """Return the page's routes; a request from elsewhere gets 404, one to the API without the key 401."""
-    router = APIRouter(dependencies=[Depends(access.require_local)], include_in_schema=False)
-
-    @router.get("")
+    @router.get("/simulator")
     async def page(request: Request, key: str = "") -> Response:
-        """Return the phones; the link's key becomes a cookie, and leaves the address."""
-        if access.opens(key):
+        """Return the phones; the link's key becomes a cookie of this browser, and leaves the address."""
+        if same_token(key, access.key):
             response = RedirectResponse("/simulator", 303)
-            access.remember(response)
+            response.set_cookie(_COOKIE, access.key, path="/simulator", httponly=True, samesite="strict")
             return response
         if access.has_key(request):
             return FileResponse(_STATIC / "page.html", media_type="text/html", headers=_HEADERS)
@@ -106,13 +129,12 @@ def page_router(graph: StandInGraph, access: SimulatorAccess) -> APIRouter:
         shown = locked.replace("<code>recado", f"<code>{escape(public_program())}")
         return HTMLResponse(shown, headers=_HEADERS)
 
-    @router.get("/static/{name}")
+    @router.get("/simulator/static/{name}")
     async def static(name: str) -> Response:
         if name not in _FILES:
             raise HTTPException(404, "Not Found")
         return FileResponse(_STATIC / name, media_type=_FILES[name], headers=_HEADERS)
 
-    router.include_router(_api(graph), prefix="/api", dependencies=[Depends(access.require_key)])
     return router
 
 
@@ -192,3 +214,91 @@ def _snapshot(graph: StandInGraph) -> dict[str, JSON]:
             for kind in get_args(Then)
         },
     }
+
+
+def graph_router(graph: StandInGraph, access: SimulatorAccess) -> APIRouter:
+    """Return the API's routes; a request from elsewhere gets 404, one without the token Meta's 401."""
+
+    def admit(request: Request) -> None:
+        if graph.faults.offline:
+            raise Refusal(131016, "The service is away.")
+        if not same_token(bearer_of(request), graph.access_token):
+            raise Refusal(190, "The access token is missing, wrong or expired.")
+        if request.path_params.get("number", graph.number_id) != graph.number_id:
+            raise _unknown(request.path_params["number"])
+
+    # The bodies are read by the routes themselves: after these.
+    router = APIRouter(dependencies=[Depends(access.require_local), Depends(admit)], include_in_schema=False)
+
+    @router.post("/{version}/{number}/messages")
+    async def messages(request: Request) -> JSON:
+        body = read_object(await request.body())
+        if body.get("status") == "read":
+            graph.mark_read(body)
+            return {"success": True}
+        answer = graph.send(body)
+        if graph.faults.next_drop():
+            graph.publish_faults()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(graph.stopping.wait(), SILENT_SECONDS)
+        await asyncio.sleep(graph.faults.delay)
+        return answer
+
+    @router.post("/{version}/{number}/media")
+    async def upload(request: Request) -> JSON:
+        async with request.form() as form:
+            file, wanted = form.get("file"), form.get("type")
+            if form.get("messaging_product") != "whatsapp" or not isinstance(file, UploadFile):
+                raise Refusal(100, "The parameters messaging_product and file are required.")
+            mime_type = wanted if isinstance(wanted, str) else file.content_type or ""
+            stored = graph.media.upload(await file.read(), mime_type, file.filename or "")
+        return {"id": stored.id}
+
+    @router.get("/media/{media_id}")
+    async def download(media_id: str) -> Response:
+        stored = find(media_id)
+        return Response(stored.data, media_type=stored.mime_type)
+
+    @router.get("/{version}/{object_id}")
+    async def describe(object_id: str, request: Request) -> JSON:
+        if object_id == graph.number_id:
+            shown = f"+{BUSINESS_NUMBER}"
+            return {"id": object_id, "display_phone_number": shown, "verified_name": "Recado"}
+        stored = find(object_id)
+        base = str(request.url.replace(query="")).rsplit("/", 2)[0]
+        return {
+            "messaging_product": "whatsapp",
+            "url": f"{base}/media/{stored.id}",
+            "mime_type": stored.mime_type,
+            "sha256": hashlib.sha256(stored.data).hexdigest(),
+            "file_size": str(len(stored.data)),
+            "id": stored.id,
+        }
+
+    @router.delete("/{version}/{object_id}")
+    async def delete(object_id: str) -> JSON:
+        graph.media.remove(find(object_id).id)
+        return {"success": True}
+
+    def find(media_id: str) -> StoredFile:
+        stored = graph.media.get(media_id)
+        if stored is None:
+            raise _unknown(media_id)
+        return stored
+
+    return router
+
+
+def read_object(raw: bytes) -> dict[str, JSON]:
+    """Return the JSON object of a body. Raise Refusal for anything else."""
+    try:
+        body = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        body = None
+    if not isinstance(body, dict):
+        raise Refusal(100, "The body must be a JSON object.")
+    return body
+
+
+def _unknown(object_id: str) -> Refusal:
+    return Refusal(100, f"Object with ID {object_id[:40]!r} does not exist or cannot be loaded.")

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 
 import orjson
 
-from app.channels.whatsapp.signature import sign
+from app.channels.whatsapp.credentials import sign
 from app.errors import RecadoError
 from app.http.endpoint import Endpoint, NoAnswer, NotSent
 from app.messages import JSON
 from app.people import SimulatedPerson
 from app.simulator.faults import Faults, status_error
-from app.simulator.media import MEDIA_KINDS
 from app.tasks import end_tasks
 
 ANSWER_SECONDS = 20.0
+MEDIA_KINDS = frozenset({"image", "video", "audio", "document", "sticker"})
 BUSINESS_ID, BUSINESS_NUMBER = "100000000000001", "15550100100"
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from app.simulator.media import canned_clip
+from app.simulator.graph import canned_clip
 from tests.browser.chromium import PROGRAM, Page, browser
 from tests.browser.test_simulator import choose
 from tests.standins.model import ModelServer, calls, is_classifier, last_user_text

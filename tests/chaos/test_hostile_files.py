@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 from pypdf import PdfWriter
 
-from app.simulator.media import canned_clip
+from app.simulator.graph import canned_clip
 from tests.standins.model import echo, last_user_text
 from tests.world import wait_for
 

@@ -12,7 +12,7 @@ from collections import Counter
 
 import pytest
 
-from app.simulator.media import canned_clip
+from app.simulator.graph import canned_clip
 from tests.standins.model import echo
 from tests.world import open_work, wait_for
 

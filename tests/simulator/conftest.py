@@ -20,9 +20,8 @@ from starlette.routing import Mount, Route, Router
 from app.channels.whatsapp.credentials import Credentials
 from app.errors import RecadoError
 from app.people import SIMULATED_PEOPLE
-from app.simulator.access import SimulatorAccess
 from app.simulator.graph import StandInGraph
-from app.simulator.simulator import simulator_router
+from app.simulator.simulator import SimulatorAccess, simulator_router
 from app.simulator.webhooks import Pace
 from tests.world import until
 

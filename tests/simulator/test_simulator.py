@@ -7,9 +7,8 @@ from starlette.testclient import TestClient
 from app.channels.whatsapp.credentials import Credentials, load_credentials
 from app.channels.whatsapp.errors import THEN, TITLES, read_response
 from app.messages import Refused
-from app.simulator.access import SimulatorAccess
 from app.simulator.faults import Refusal
-from app.simulator.simulator import Simulator
+from app.simulator.simulator import Simulator, SimulatorAccess
 
 CREDENTIALS = Credentials("t", "123", "s", "v")
 

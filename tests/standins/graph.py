@@ -43,10 +43,9 @@ from starlette.routing import Route
 from app.channels.whatsapp.credentials import Credentials
 from app.messages import JSON
 from app.people import SIMULATED_PEOPLE, SimulatedPerson
-from app.simulator.access import SimulatorAccess
 from app.simulator.faults import Refusal
 from app.simulator.graph import StandInGraph
-from app.simulator.graph_routes import graph_router
+from app.simulator.simulator import SimulatorAccess, graph_router
 from app.simulator.webhooks import Pace
 
 ACCOUNT = "100000000000003"  # of the business, at Meta

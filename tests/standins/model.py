@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from app.simulator.media import canned_clip
+from app.simulator.graph import canned_clip
 from tests.standins.listener import Listener
 
 Play = Callable[[dict[str, Any]], "Awaitable[Any] | Any"]
