@@ -6,7 +6,6 @@ import logging
 import os
 import re
 import secrets
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from app.people import Audience
 from app.rmtree import rmtree
 from app.security import sync_folder
 from app.skills.folder import MAX_BYTES, MAX_FILES
+from app.tools.paths import open_to_read
 
 log = logging.getLogger(__name__)
 
@@ -122,11 +122,14 @@ def read_tree(folder: Path) -> dict[str, bytes]:
         for place, folders, names in os.walk(folder, onerror=_raise):
             links = [name for name in folders if os.path.islink(f"{place}/{name}")]
             for name in (*names, *links):
-                content = _read(Path(place, name), left)
+                with open_to_read(f"{place}/{name}") as file:
+                    content = file.read(left + 1)
                 left -= len(content)
                 files[os.path.relpath(f"{place}/{name}", folder)] = content
-                if len(files) > MAX_FILES:
-                    raise TreeError(f"{folder} holds more than {MAX_FILES} files")
+                if len(files) > MAX_FILES or left < 0:
+                    raise TreeError(
+                        f"{folder} holds more than {MAX_FILES} files or {MAX_BYTES // 1024**2} MiB"
+                    )
     except OSError as error:
         raise TreeError(f"{error.filename} cannot be read: {error.strerror or error}") from error
     return files
@@ -159,14 +162,3 @@ def _write(path: Path, content: bytes) -> None:
 
 def _raise(error: OSError) -> NoReturn:
     raise error
-
-
-def _read(path: Path, limit: int) -> bytes:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)  # a FIFO would be waited for
-    with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise TreeError(f"{path} is not a regular file")
-        content = file.read(limit + 1)
-    if len(content) > limit:
-        raise TreeError(f"{path.parent} holds more than {MAX_BYTES // 1024**2} MiB")
-    return content

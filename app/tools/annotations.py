@@ -40,10 +40,9 @@ _MODULES: dict[str, Any] = {
 _NUMBERS = ("PositiveInt", "NonNegativeInt", "PositiveFloat", "NonNegativeFloat")
 _PYDANTIC = frozenset(("BaseModel", "Field", "HttpUrl", "AnyUrl", *_NUMBERS))
 _DEEPEST = 40
-_MOST_NODES, _MOST_IN_FILE = 2000, 20_000
-"""Nodes of one annotation with all it refers to, and of all annotations of a file."""
-_LONGEST_TEXT = 500
-"""Characters of an annotation that is written as text."""
+_MOST_NODES = 2000  # of one annotation with all it refers to
+_MOST_IN_FILE = 20_000  # nodes of all annotations of a file
+_LONGEST_TEXT = 500  # characters of an annotation that is written as text
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
@@ -68,8 +67,7 @@ class Names:
     """
 
     def __init__(self, module: ast.Module) -> None:
-        self.made: dict[str, object] = {}
-        """The classes of the module that annotations needed so far, by name."""
+        self.made: dict[str, object] = {}  # the classes of the module that annotations needed so far, by name
         self._imported = dict(_imports(module))
         self._classes = {node.name: node for node in module.body if isinstance(node, ast.ClassDef)}
         self._assigned = dict(_assignments(module))

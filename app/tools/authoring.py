@@ -17,8 +17,7 @@ from app.search.words import ALL_STOP_WORDS, spaced, stem, words
 from app.text import fold, on_one_line
 from app.tools.context import PersonStore, ToolContext
 
-Table = Mapping[str, Mapping[str, str]]
-"""Language → name of a sentence → the sentence, with `{values}`."""
+Table = Mapping[str, Mapping[str, str]]  # language → name of a sentence → the sentence, with `{values}`
 
 
 def read_said(scripts_file: str, **limits: int) -> Table:
@@ -92,8 +91,7 @@ _ALL = spaced("todo toda todos todas tudo all everything")
 _NUMBERING = spaced("numero number num nro one ones them")
 _ARTICLES = spaced("a as de el la las lo los mi minha minhas mis my o of os que that the")
 _LONGEST_NUMBER = 6
-_LONGEST_WANTED = 1000
-"""Characters by which something is looked for."""
+_LONGEST_WANTED = 1000  # characters by which something is looked for
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,7 @@ MOST_ROWS = 100_000
 MEMORY_BYTES, PICTURE_MEMORY_BYTES = 512 * 1024**2, 768 * 1024**2
 CPU_SECONDS = 15
 UNPACKED_BYTES = 256 * 1024**2
-MOST_PARTS = 5_000
-"""Files in the archive that a Word or Excel file is."""
+MOST_PARTS = 5_000  # files in the archive that a Word or Excel file is
 LONGEST_SIDE = 1_600
 MOST_PIXELS = 100_000_000
 MOST_JPEG_BYTES = 3 * 1024**2

@@ -26,23 +26,20 @@ from app.tools.validation import InvalidArguments
 
 log = structlog.get_logger(__name__)
 
+# Told after each call: the tool's name ("unknown" for one that is not there), "ok" or a code, as the tool
+# chose it, and the seconds from the intent to the result: None where it was refused before it ran.
 OnCall = Callable[[str, str, float | None], None]
-"""Told after each call: the tool's name ("unknown" for one that is not there), "ok" or a code, as the tool
-chose it, and the seconds from the intent to the result: None where it was refused before it ran."""
 
 _RETRIED = frozenset({"UPSTREAM_RATE_LIMIT", "UPSTREAM_ERROR"})
 _ATTEMPTS = 4
 _FIRST_PAUSE = 0.5
 _GRACE = 0.2
-
-_LOGGED = 1000
-"""Characters of the arguments that the private log keeps of a call whose tool raised."""
-
+_LOGGED = 1000  # characters of the arguments that the private log keeps of a call whose tool raised
 
 MODES = ("yolo", "confirm-sensitive", "confirm-all")
 
+# Puts one call to a person: its name and arguments; true means run it.
 Ask = Callable[[str, dict[str, JSON]], "bool | Awaitable[bool]"]
-"""Puts one call to a person: its name and arguments; true means run it."""
 
 _ANSWERS = {
     **dict.fromkeys(("y", "yes", "s", "si", "sí", "sim"), "y"),

@@ -40,12 +40,9 @@ LONGEST_PATTERN = 1000
 LARGEST_PICTURE = 5 * 1024 * 1024
 GUEST_PART = 25  # a guest's folder may have this part of a member's
 MOST_NAMESAKES = 100
-BLOCK = 4096
-"""Bytes that even an empty file counts as."""
-PAGE = 24_000
-"""Characters of a file that one call gives: with what stands around them they reach a model whole."""
-PAGE_IN_A_CHAT = 5_500
-"""Characters that a person reads at once: two messages."""
+BLOCK = 4096  # bytes that even an empty file counts as
+PAGE = 24_000  # characters of a file that one call gives: with their envelope they reach a model whole
+PAGE_IN_A_CHAT = 5_500  # characters that a person reads at once: two messages
 
 _PLAIN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
@@ -127,8 +124,7 @@ class Files:
         self.documents = documents or Documents()
         self._page = page
         self._in_a_chat = in_a_chat
-        self._one_writer = threading.Lock()
-        """Held from counting to writing: two calls at once must not both get the last bytes."""
+        self._one_writer = threading.Lock()  # from counting to writing: the last bytes go to one call alone
 
     def check(self, args: dict[str, JSON], context: ToolContext) -> None:
         """Raise PathTraversalError for a path that leads out of the person's folder or to what is closed."""

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import IO
 
 _LONGEST_NAME = 255
-_DEEPEST = 32
-"""Folders inside each other that are made: what walks through them by calling itself must come to an end."""
+_DEEPEST = 32  # folders inside each other that are made: what walks through them must come to an end
 _DRIVE = re.compile(r"^[A-Za-z]:")
 
 
@@ -102,16 +101,16 @@ def _enter(parent: int, name: str, create: bool) -> int:
     return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
 
 
-def open_regular(name: str, flags: int, parent: int) -> int:
+def open_regular(name: str, flags: int, parent: int | None) -> int:
     """Open a plain file: no link, folder, pipe or device."""
     descriptor = os.open(name, flags | os.O_NOFOLLOW, 0o644, dir_fd=parent)
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
     os.close(descriptor)
-    raise IsADirectoryError("not a plain file")
+    raise IsADirectoryError(errno.EISDIR, "it is not a plain file", name)
 
 
-def open_to_read(name: str, parent: int) -> IO[bytes]:
+def open_to_read(name: str, parent: int | None = None) -> IO[bytes]:
     """Open a plain file; opening a pipe would wait for its other end, but for O_NONBLOCK."""
     return os.fdopen(open_regular(name, os.O_RDONLY | os.O_NONBLOCK, parent), "rb")
 

@@ -12,8 +12,7 @@ import orjson
 
 from app.messages import JSON
 
-DEEPEST = 100
-"""Levels of lists and objects inside each other that arguments may have."""
+DEEPEST = 100  # levels of lists and objects inside each other that arguments may have
 
 _OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS
 _MANY_DIGITS = re.compile(r"\d{19}")

@@ -14,10 +14,8 @@ from app.text import mask_text, without_paths
 from app.tools.plain import dumps, plain
 from app.tools.validation import InvalidArguments
 
-MODEL_LIMIT = 32 * 1024
-"""Bytes of one result that reach the model."""
-OUTPUT_LIMIT = 1024 * 1024
-"""Bytes of JSON that one call may return."""
+MODEL_LIMIT = 32 * 1024  # bytes of one result that reach the model
+OUTPUT_LIMIT = 1024 * 1024  # bytes of JSON that one call may return
 
 _ENVELOPE = frozenset({"ok", "data", "error", "meta"})
 _NO_REASON = "the tool reported a failure and gave no reason"

@@ -28,42 +28,35 @@ PathCheck = Callable[[dict[str, JSON], ToolContext], None]
 
 @dataclass(eq=False, kw_only=True)
 class Traits:
-    """Facts about a tool that its author or the host declares."""
+    """Facts about a tool that its author or the host declares.
+
+    Functions of bundled skills have some of the last as attributes: `guard` refuses a call before anybody is
+    asked (it returns a failure, or None, and what it stores is not kept), `card` makes the card
+    (`app.turns.cards.Card`) of a tool that asks in every mode, `whole_card` writes it for the console.
+    `consent_about` names what a yes, also "always here", holds for, where that is less than the tool.
+    """
 
     category: str = ""
     sensitive: bool = False
+    # A call that comes to UPSTREAM_RATE_LIMIT or UPSTREAM_ERROR is tried again, after the seconds in
+    # `meta.retry_after` or a growing pause, as long as that fits into `timeout`.
     idempotent: bool = False
-    """A call that comes to UPSTREAM_RATE_LIMIT or UPSTREAM_ERROR is tried again, after the seconds in
-    `meta.retry_after` or a growing pause, as long as that fits into `timeout`."""
     timeout: float = 30.0
     audience: Audience = "members"
-    examples: Iterable[str] = ()
-    """Sentences that lead to this tool."""
-    harmless: bool = False
-    """It changes nothing of the world: it is never asked about and runs in a dry run too."""
-    read_only: bool = False
-    """It changes nothing, but may reach others."""
-    destructive: bool = False
-    """It takes away what the person keeps: in a turn that holds words of others it needs a yes."""
+    examples: Iterable[str] = ()  # sentences that lead to this tool
+    harmless: bool = False  # it changes nothing of the world: it never asks, and runs in a dry run too
+    read_only: bool = False  # it changes nothing, but may reach others
+    destructive: bool = False  # it takes away what the person keeps: a turn with words of others asks
     warnings: tuple[str, ...] = ()
-    outside: bool = True
-    """Its results may hold what others wrote, which never grants a permission."""
-    permits_addresses: bool = False
-    """It searches, and a network tool may ask the addresses that its results list."""
-    code: str = ""
-    """The version of the code that answers, "" for that of the release: a yes holds for it alone."""
+    outside: bool = True  # its results may hold what others wrote, which never grants a permission
+    permits_addresses: bool = False  # it searches: a network tool may ask the addresses in its results
+    code: str = ""  # the version of the code that answers, "" for the release's: a yes holds for it alone
 
-    # Attributes of functions of bundled skills:
     guard: Callable[[dict[str, JSON], ToolContext], Awaitable[object]] | None = None
-    """Refuses a call before anybody is asked: returns a failure, or None; what it stores is not kept."""
     card: Callable[[dict[str, JSON], ToolContext], Awaitable[Any]] | None = None
-    """Makes the card (`app.turns.cards.Card`) of a tool that asks in every mode."""
     whole_card: Callable[[Any, Services, str], str] | None = None
-    """Writes the card of an open question for the console."""
-    changes_person: bool = False
-    """It runs before the others of its round, which go by what it changed."""
+    changes_person: bool = False  # it runs before the others of its round, which go by what it changed
     consent_about: Callable[[Mapping[str, JSON]], str] | None = None
-    """Names what a yes, also "always here", holds for, where that is less than the tool."""
 
 
 class Tool(Traits):
@@ -317,8 +310,7 @@ class ToolRegistry:
 
 
 LONGEST_NAME = 64
-_KEPT_END = 40
-"""Characters of the end that a shortened name keeps: models know a tool by its own name."""
+_KEPT_END = 40  # characters of the end that a shortened name keeps: models know a tool by its own name
 
 
 def fitting_name(name: str, mark: str = "", *, is_marked: bool = False) -> str:
@@ -335,10 +327,8 @@ def name_mark(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
-LONGEST_DESCRIPTION = 320
-"""Characters that every prompt holds of what a tool says of itself."""
-LONGEST_WITH_EXAMPLES = 100
-"""Examples stay where a description is that short: there they tell most."""
+LONGEST_DESCRIPTION = 320  # characters that every prompt holds of what a tool says of itself
+LONGEST_WITH_EXAMPLES = 100  # examples stay where a description is that short: there they tell most
 LONGEST_ABOUT_A_PARAMETER = 160
 
 _EMPTY: dict[str, tuple[JSON, ...]] = {"required": ([],), "default": ("", None), "description": ("", None)}
