@@ -78,10 +78,8 @@ def is_skill(folder: str | Path) -> bool:
     """Tell whether there is a SKILL.md; an unreadable one counts, so that its folder is named."""
     try:
         os.lstat(f"{folder}/SKILL.md")
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError:
-        return True
+    except OSError as error:
+        return not isinstance(error, FileNotFoundError | NotADirectoryError)
     return True
 
 

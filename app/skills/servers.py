@@ -74,18 +74,14 @@ def read_servers(content: bytes) -> tuple[tuple[Server, ...], tuple[RefusedServe
     `{"mcpServers": {NAME: {"registry": "io.x/y", "version": "1.2"} | {"url": "https://…", "headers": {…}}}}`
     """
     try:
-        value = sendable(json.loads(content))
-    except (ValueError, RecursionError) as error:
-        return (), (RefusedServer("mcp.json", f"it is not JSON: {error}"),)
-    block = value.get("mcpServers", value.get("servers")) if isinstance(value, dict) else None
-    if not isinstance(block, dict):
-        return (), (RefusedServer("mcp.json", "it has no object mcpServers"),)
-    if len(block) > MAX_SERVERS:
-        too_many = f"it names {len(block)} servers; at most {MAX_SERVERS} are read"
-        return (), (RefusedServer("mcp.json", too_many),)
+        entries = server_entries(content)
+        if len(entries) > MAX_SERVERS:
+            raise ValueError(f"it names {len(entries)} servers; at most {MAX_SERVERS} are read")
+    except ValueError as error:
+        return (), (RefusedServer("mcp.json", str(error)),)
     servers: list[Server] = []
     refused: list[RefusedServer] = []
-    for name, entry in block.items():
+    for name, entry in entries.items():
         try:
             named = {**entry, "name": name} if isinstance(entry, dict) else entry
             servers.append(Server.model_validate(named))
@@ -93,6 +89,18 @@ def read_servers(content: bytes) -> tuple[tuple[Server, ...], tuple[RefusedServe
             reason = shortened(first_fault(error), _LONGEST_REASON)
             refused.append(RefusedServer(shortened(name, _LONGEST_NAME), reason))
     return tuple(servers), tuple(refused)
+
+
+def server_entries(content: bytes) -> dict[str, JSON]:
+    """Return the entries of an `mcp.json` by name. Raises ValueError for other content."""
+    try:
+        value = sendable(json.loads(content))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"it is not JSON: {error}") from error
+    entries = value.get("mcpServers", value.get("servers")) if isinstance(value, dict) else None
+    if not isinstance(entries, dict):
+        raise ValueError("it has no object mcpServers")
+    return entries
 
 
 def remote_fault(url: JSON) -> str:

@@ -1,9 +1,9 @@
 """One skill: the content of a folder, read without ever raising for a fault in it."""
 
-import json
 import os
 import sys
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import which
@@ -20,6 +20,7 @@ from app.skills.folder import KNOWN_FILES, Signature, check_size, read_file, sig
 from app.skills.installed import Installed
 from app.skills.manifest import Manifest, ManifestError, audience_of, load_yaml, read_manifest, shortened
 from app.skills.scripts import Script, scripts_of
+from app.skills.servers import server_entries
 from app.skills.tools import TOOL_LISTS, SkillTools, read_tools
 from app.skills.workers import Workers
 from app.tools import Tool
@@ -215,12 +216,10 @@ def bundled_names(release: Path) -> frozenset[str]:
 
 def is_bundled(folder: Path, release: Path) -> bool:
     """Tell whether it is, links followed, a folder directly in `release` that bundled.txt names."""
-    try:
-        if not os.path.samefile(f"{folder}/..", release):
-            return False
-    except OSError:
-        return False
-    return os.path.basename(os.path.realpath(folder)) in bundled_names(release)
+    with suppress(OSError):
+        is_named = os.path.basename(os.path.realpath(folder)) in bundled_names(release)
+        return is_named and os.path.samefile(f"{folder}/..", release)
+    return False
 
 
 def missing(manifest: Manifest) -> str:
@@ -292,11 +291,9 @@ def _metadata_warnings(manifest: Manifest) -> list[str]:
 
 
 def _mcp_warnings(folder: Path) -> list[str]:
-    if not os.path.exists(f"{folder}/mcp.json"):
-        return []
     try:
-        content = json.loads(read_file(folder, "mcp.json"))
-    except (OSError, ValueError, RecursionError, ManifestError) as error:
+        if os.path.exists(f"{folder}/mcp.json"):
+            server_entries(read_file(folder, "mcp.json"))
+    except (OSError, ValueError, ManifestError) as error:
         return [f"mcp.json is left out: {error}"]
-    servers = content.get("mcpServers", content.get("servers")) if isinstance(content, dict) else None
-    return [] if isinstance(servers, dict) else ["mcp.json is left out: expected an object mcpServers"]
+    return []

@@ -200,7 +200,8 @@ class ExecutionEngine:
         except BaseException as error:  # a check that calls exit() ends its call, not the server
             return _raised(tool, error, args)
         if self.dry_run and not tool.harmless:
-            return ToolResult.success(f"[DRY-RUN] {call_text(tool.name, checked)}", dry_run=True)
+            written = ", ".join(f"{key}={dumps(value).decode()}" for key, value in checked.items())
+            return ToolResult.success(f"[DRY-RUN] {tool.name}({written})", dry_run=True)
         refusal = await self._refusal(tool, checked, terms)
         if refusal is not None:
             return refusal
@@ -310,12 +311,6 @@ class ExecutionEngine:
             except Exception as error:
                 log.warning("tool statistics failed", error=own_words(error))
         return result
-
-
-def call_text(name: str, args: dict[str, JSON]) -> str:
-    """Write a call as `name(argument="value", …)`."""
-    written = ", ".join(f"{key}={dumps(value).decode()}" for key, value in args.items())
-    return f"{name}({written})"
 
 
 def _ends_the_caller(error: BaseException) -> bool:

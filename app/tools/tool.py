@@ -218,7 +218,9 @@ class Tool(Traits):
             try:
                 converted[name] = adapter.validate_python(args[name])
             except ValidationError as error:
-                problems += [_explained(name, fault) for fault in error.errors(include_url=False)]
+                for fault in error.errors(include_url=False):
+                    where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in fault["loc"])
+                    problems.append(f"{name}{where}: {fault['msg']}, got {describe_value(fault['input'])}")
         if problems:
             raise InvalidArguments(problems)
         return converted
@@ -232,11 +234,6 @@ def _parameters(function: Callable[..., object]) -> list[inspect.Parameter]:
         return [*inspect.signature(function).parameters.values()]
     except (TypeError, ValueError):  # some built-in callables have none
         return []
-
-
-def _explained(name: str, fault: Mapping[str, Any]) -> str:
-    where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in fault["loc"])
-    return f"{name}{where}: {fault['msg']}, got {describe_value(fault['input'])}"
 
 
 class DuplicateToolError(RecadoError, ValueError):
