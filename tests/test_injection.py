@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from app.installs.quarantine import unpack
+from app.installs.pipeline import unpack
 from tests.installs.archives import install_tree, zipped
 from tests.mailer import press, questions
 from tests.standins.model import ModelServer, calls, is_classifier, last_user_text

@@ -19,10 +19,9 @@ from app.errors import RecadoError
 from app.http.transport import Transport
 from app.i18n import lazy, program
 from app.installs.card_text import CardWriter
-from app.installs.directory import FIRST_SECONDS, MAX_CHOICES, Directory
+from app.installs.directory import FIRST_SECONDS, MAX_CHOICES, Directory, RegistryError
 from app.installs.entries import Entry
-from app.installs.errors import InstallError, RegistryError
-from app.installs.pipeline import Approval
+from app.installs.pipeline import Approval, InstallError
 from app.installs.sentences import held_back_question, held_back_text, reason_said
 from app.installs.servers import ServerInstaller
 from app.mcp import approved, definitions

@@ -16,8 +16,7 @@ from app.i18n import lazy
 from app.installs.card_text import Candidate
 from app.installs.directory import MAX_CHOICES
 from app.installs.entries import Entry
-from app.installs.errors import InstallError
-from app.installs.pipeline import Approval
+from app.installs.pipeline import Approval, InstallError
 from app.installs.sentences import reason_said
 from app.mcp.configuration import edit_server
 from app.store import alerts, statistics

@@ -16,7 +16,7 @@ import structlog
 
 from app.i18n import detect_language, program, say, say_plural
 from app.installs.cards import SkillCard, quoted
-from app.installs.plans import Plan
+from app.installs.servers import Plan
 from app.llm.model import Model, ModelError, ModelRequest
 from app.people import Audience
 from app.settings import Settings

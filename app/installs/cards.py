@@ -15,8 +15,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from app.installs.errors import QuarantineError
-from app.installs.quarantine import Quarantined, kept
+from app.installs.pipeline import Quarantined, QuarantineError, kept
 from app.people import Audience
 from app.skills.findings import Finding, Kind, find, hosts
 from app.skills.manifest import audience_of, may_use_network

@@ -6,12 +6,12 @@ A skill's tools reach `SkillInstalls` and `ServerInstalls` as `context.services.
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Generic, ParamSpec, TypeVar
 
 from app.errors import RecadoError
 from app.http.transport import Transport
@@ -20,11 +20,8 @@ from app.installs import sentences
 from app.installs.card_text import PHONE_CHARACTERS, Candidate, CardText, CardWriter
 from app.installs.cards import quoted
 from app.installs.directory import MAX_CHOICES, Directory, resolve, resolve_local
-from app.installs.errors import InstallError
-from app.installs.pipeline import Approval
-from app.installs.plans import Plan
-from app.installs.quarantine import discard_old
-from app.installs.servers import ServerInstaller
+from app.installs.pipeline import Approval, InstallError, discard_old
+from app.installs.servers import Plan, ServerInstaller
 from app.installs.skills import SkillInstaller, is_written_in, tidy_skills
 from app.llm.model import Model
 from app.mcp.approved import InstalledServer, hashes, records, subject_of
@@ -49,7 +46,6 @@ START_SECONDS = 20.0  # how long a first start is waited for before the person i
 QUARANTINE_SECONDS = 7 * 24 * 3600.0
 
 P = ParamSpec("P")
-T = TypeVar("T")
 InstallerT = TypeVar("InstallerT", bound=SkillInstaller | ServerInstaller)
 
 log = logging.getLogger(__name__)
@@ -96,37 +92,35 @@ def build_installs(
     )
 
 
-def _in_words(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+def _in_words(method: Callable[P, Awaitable[Card]]) -> Callable[P, Awaitable[Card]]:
     """Turn errors of a method into `Refused` with words for the person; its last argument is the context."""
 
     @wraps(method)
-    async def call(*args: P.args, **kwargs: P.kwargs) -> T:
+    async def call(*args: P.args, **kwargs: P.kwargs) -> Card:
         try:
             return await method(*args, **kwargs)
-        except Refused:
-            raise
         except RecadoError as error:
-            context = args[-1]
-            assert isinstance(context, ToolContext)
-            raise Refused(sentences.refusal(context.language, error)) from error
+            raise _refused(error, args[-1]) from error
 
     return call
 
 
-def _answered(
-    method: Callable[P, Coroutine[Any, Any, ToolResult]],
-) -> Callable[P, Coroutine[Any, Any, ToolResult]]:
-    """Return the result of a refusal or an error that a tool's method raises."""
-    in_words = _in_words(method)
+def _answered(method: Callable[P, Awaitable[ToolResult]]) -> Callable[P, Awaitable[ToolResult]]:
+    """Return the result of an error that a tool's method raises; its last argument is the context."""
 
     @wraps(method)
     async def call(*args: P.args, **kwargs: P.kwargs) -> ToolResult:
         try:
-            return await in_words(*args, **kwargs)
-        except Refused as refused:
-            return refused.result
+            return await method(*args, **kwargs)
+        except RecadoError as error:
+            return _refused(error, args[-1]).result
 
     return call
+
+
+def _refused(error: RecadoError, context: object) -> Refused:
+    assert isinstance(context, ToolContext)
+    return error if isinstance(error, Refused) else Refused(sentences.refusal(context.language, error))
 
 
 class _ChatInstalls(Generic[InstallerT]):
@@ -160,38 +154,37 @@ class SkillInstalls(_ChatInstalls[SkillInstaller]):
     @_answered
     async def install(self, url: str, context: ToolContext) -> ToolResult:
         """Install the skill whose card the person said yes to."""
-        language = context.language
         installed = await self.installer.commit(_consent(context, "skills add ADDRESS", url))
         self._catalog.refresh_soon()
-        said = say(language, "✓ Installed: {name} ({hash})", name=installed.name, hash=installed.sha256[:12])
-        return ToolResult.success({"name": installed.name, "summary": said})
+        name, mark = installed.name, installed.sha256[:12]
+        said = say(context.language, "✓ Installed: {name} ({hash})", name=name, hash=mark)
+        return ToolResult.success({"name": name, "summary": said})
 
     @_answered
     async def remove(self, name: str, context: ToolContext) -> ToolResult:
         """Remove the version of a skill that the person was asked about."""
-        language = context.language
         _consent(context, "skills remove NAME")
         await self.installer.remove(name, context.subject)
         self._catalog.refresh_soon()
-        return ToolResult.success({"name": name, "summary": say(language, "✓ Removed: {name}", name=name)})
+        said = say(context.language, "✓ Removed: {name}", name=name)
+        return ToolResult.success({"name": name, "summary": said})
 
     @_in_words
     async def install_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
         await self.refuse_foreign_address(arguments, context)
-        language = context.language
         candidate = await self.installer.propose(str(arguments["url"]))
-        whole = await asyncio.to_thread(self._writer.whole, language, candidate)
+        whole = await asyncio.to_thread(self._writer.whole, context.language, candidate)
         if "details" in context.shown_again or len(whole.text.encode()) > CARD_LIMIT:
             return _install_card(candidate, whole)
-        text = await self._writer.short(language, candidate, _room(context))
+        text = await self._writer.short(context.language, candidate, _room(context))
         return _install_card(candidate, text, ("details",))
 
     @_in_words
     async def removal_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
-        language = context.language
         installed = await asyncio.to_thread(self.installer.installed, str(arguments["name"]))
-        name, subject = installed.name, self.installer.removal_subject(installed)
-        said = say(language, "Remove the skill {name}? ({hash})", name=name, hash=installed.sha256[:12])
+        name, mark = installed.name, installed.sha256[:12]
+        said = say(context.language, "Remove the skill {name}? ({hash})", name=name, hash=mark)
+        subject = self.installer.removal_subject(installed)
         return Card(f"{said}\n{quoted(installed.source)}", name, ONCE, subject)
 
     async def refuse_foreign_address(self, arguments: Mapping[str, JSON], context: ToolContext) -> None:
@@ -260,7 +253,6 @@ class ServerInstalls(_ChatInstalls[ServerInstaller]):
     @_answered
     async def remove(self, context: ToolContext) -> ToolResult:
         """Remove the server that the person was asked about; one that is gone already counts as removed."""
-        language = context.language
         _consent(context, "mcp remove NAME")
         name = context.subject.partition("/")[0]
         try:
@@ -269,16 +261,15 @@ class ServerInstalls(_ChatInstalls[ServerInstaller]):
             if error.code != "UNKNOWN":
                 raise
         await self._servers.refresh()
-        said = say(language, "✓ Removed: the server {name}", name=name)
+        said = say(context.language, "✓ Removed: the server {name}", name=name)
         return ToolResult.success({"name": name, "summary": said})
 
     async def list(self, context: ToolContext) -> ToolResult:
         """List every server that is here with its state."""
         states = self._servers.states()
         listed = [{"name": one.name, "state": one.phase, "tools": list(one.tools)} for one in states]
-        return ToolResult.success(
-            {"servers": listed, "summary": sentences.states_text(context.language, states)}
-        )
+        summary = sentences.states_text(context.language, states)
+        return ToolResult.success({"servers": listed, "summary": summary})
 
     @_answered
     async def switch(self, name: str, on: bool, context: ToolContext) -> ToolResult:
@@ -298,14 +289,13 @@ class ServerInstalls(_ChatInstalls[ServerInstaller]):
     @_answered
     async def approve(self, name: str, context: ToolContext) -> ToolResult:
         """Approve exactly the definitions that the card showed."""
-        language = context.language
         _consent(context, "mcp approve NAME")
         state = await self._started(name)
         if state is None or subject_of(state) != context.subject:
             raise InstallError("CHANGED", f"{name} was changed meanwhile; ask again")
         await self._servers.approve(state.name, hashes(state.held_back))
         await self._servers.settled(state.name, START_SECONDS)
-        said = say(language, "✓ Approved: the tools of {name}", name=state.name)
+        said = say(context.language, "✓ Approved: the tools of {name}", name=state.name)
         return ToolResult.success({"name": state.name, "summary": said})
 
     def whole_approval_card(self, question: approvals.Approval, language: str) -> str:

@@ -24,7 +24,7 @@ from app.http.address import Address, FetchError
 from app.http.transport import Transport
 from app.i18n import LANGUAGES
 from app.installs.entries import NAME, Entry, read_entry
-from app.installs.errors import RegistryError
+from app.installs.pipeline import InstallError
 from app.messages import JSON, mapping
 from app.search.words import ALL_STOP_WORDS, spaced, stem, terms, words
 from app.settings import Settings
@@ -88,6 +88,13 @@ MAX_HOSTED = 3  # of the servers that a search finds
 _OWNER, _OWN = "([A-Za-z0-9-]{1,60})", "([A-Za-z0-9._-]{1,100})"
 _QUALIFIED = re.compile(rf"(?:@?{_OWNER}/)?{_OWN}")
 _SMITHERY_NAME = re.compile(rf"{re.escape(SMITHERY)}(?:\.{_OWNER})?/{_OWN}")
+
+
+class RegistryError(InstallError):
+    """A registry that did not answer a question; the text says why, without its address."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__("REGISTRY_AWAY", text)
 
 
 class Directory:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import yaml
 
 from app.errors import RecadoError
-from app.installs.errors import EntryCode
+from app.installs.pipeline import EntryCode
 from app.messages import JSON, mapping
 from app.settings import is_own
 from app.skills.manifest import shortened

@@ -12,13 +12,14 @@ import re
 import secrets
 import shutil
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib.metadata import distributions
 from pathlib import Path
 
+from app.errors import RecadoError
 from app.installs.entries import FORMS, Package
-from app.installs.errors import InstallCode, InstallError
+from app.installs.pipeline import InstallCode, InstallError
 from app.mcp.approved import PackageTreeError, check_room
 from app.messages import JSON
 from app.processes.host import Command, HostedProcess
@@ -41,18 +42,31 @@ _CODES: dict[InstallCode, re.Pattern[str]] = {
 }
 _PASSWORD = re.compile(r"://[^/\s@]+@")
 _NOISE = re.compile("|".join(FORMS["noise"]), re.IGNORECASE)
+_MISSING = "is not installed on the machine of this assistant"
 INSTALL_SECONDS = 180.0
+
+
+@contextmanager
+def install_errors() -> Iterator[None]:
+    """Turn what goes wrong in an install into `InstallError`; a time-out is one of INSTALL_SECONDS."""
+    try:
+        yield
+    except InstallError:
+        raise
+    except TimeoutError as error:
+        raise InstallError("TOO_SLOW", f"it took more than {INSTALL_SECONDS:.0f} s") from error
+    except (OSError, ValueError, LookupError, TypeError, RecadoError) as error:  # lock, report, disk
+        raise InstallError("FAILED", f"{type(error).__name__}: {error}") from error
 
 
 def require_programs(kind: str) -> None:
     """Raise `InstallError` if this machine lacks what installs or starts packages of that kind."""
     if kind == "npm":
-        program = next((program for program in ("node", "npm") if shutil.which(program) is None), "")
-    else:
-        program = "" if _pip() else "pip"
-    if program:
-        code: InstallCode = "NO_NODE" if kind == "npm" else "NO_PIP"
-        raise InstallError(code, f"{program} is not installed on the machine of this assistant")
+        for program in ("node", "npm"):
+            if shutil.which(program) is None:
+                raise InstallError("NO_NODE", f"{program} {_MISSING}")
+    elif not _pip():
+        raise InstallError("NO_PIP", f"pip {_MISSING}")
 
 
 async def install_package(package: Package, folder: Path, downloads: "Downloads") -> tuple[str, ...]:
@@ -197,16 +211,13 @@ async def install_script_packages(packages: Sequence[str], data_dir: Path, disk:
     folder = packages_folder(data_dir, packages)
     await asyncio.to_thread(_clear, folder)
     scratch = folder.with_name(f".staging-{secrets.token_hex(4)}")
-    cache = folder.parent.with_name(".cache")
+    downloads = Downloads(folder, scratch, disk, folder.parent.with_name(".cache"))
     scratch.mkdir(mode=0o700)
     try:
-        async with asyncio.timeout(INSTALL_SECONDS):
-            await install_requirements(packages, folder, Downloads(folder, scratch, disk, cache))
-        (folder / READY).touch()
-    except TimeoutError as error:
-        raise InstallError("TOO_SLOW", f"it took more than {INSTALL_SECONDS:.0f} s") from error
-    except (OSError, ValueError, LookupError) as error:
-        raise InstallError("FAILED", str(error)) from error
+        with install_errors():
+            async with asyncio.timeout(INSTALL_SECONDS):
+                await install_requirements(packages, folder, downloads)
+            (folder / READY).touch()
     finally:
         await asyncio.to_thread(_clear, scratch)
 

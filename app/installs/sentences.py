@@ -8,7 +8,7 @@ from app.i18n import program, said, say, say_plural
 from app.installs.card_text import kind_names
 from app.installs.cards import quoted
 from app.installs.entries import Entry, Reason
-from app.installs.errors import InstallError
+from app.installs.pipeline import InstallError
 from app.mcp.adapter import findings
 from app.mcp.approved import InstalledServer, differences
 from app.mcp.definitions import NEEDS_SIGN_IN, HeldBack, Phase, ServerState

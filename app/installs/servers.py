@@ -1,26 +1,41 @@
 """Servers of the registry: planned, and after a yes installed into a folder of their own.
 
+A plan is made of a registry entry and of values for its named variables; no other word of a command can be
+supplied. Its `subject` is the hash of all of it, which an owner's yes is for.
+
 DATA_DIR/mcp/<name>/ holds the package in a folder of its own, the record of what was approved, and the
 server's data. After a kill an install or a removal can be done again; `tidy` removes what was half done.
 """
 
 import asyncio
+import dataclasses
+import hashlib
+import json
 import logging
+import re
 import secrets
+import shlex
 import threading
 import time
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
 
 from app.errors import RecadoError
 from app.i18n import lazy
-from app.installs.entries import Entry, Package
-from app.installs.errors import InstallError
-from app.installs.packages import INSTALL_SECONDS, Downloads, install_package, require_programs
-from app.installs.pipeline import Approval, InstallPipeline
-from app.installs.plans import Plan, make_plan, read_plan, short_name
-from app.installs.quarantine import keep_plan, kept_plan
+from app.installs.entries import Entry, Package, Reason, Remote, Variable
+from app.installs.packages import (
+    INSTALL_SECONDS,
+    Downloads,
+    install_errors,
+    install_package,
+    require_programs,
+)
+from app.installs.pipeline import Approval, InstallError, InstallPipeline, keep_plan, kept_plan
 from app.mcp import approved
 from app.mcp.approved import (
     InstalledServer,
@@ -33,18 +48,243 @@ from app.mcp.approved import (
 )
 from app.mcp.configuration import Secrets, add_server, read_mapping, remove_server
 from app.mcp.definitions import NAME_RULE, is_server_name
-from app.processes.sandbox import Sandbox
+from app.people import Audience
+from app.processes.sandbox import Grants, Sandbox
 from app.routing.tool_catalog import ToolCatalog
 from app.security import write_private
 from app.settings import Settings
+from app.skills.findings import Finding, find
 from app.skills.installed import remove_tree
 from app.skills.loader import SkillLoader
 from app.store.disk_space import MEGABYTE, Disk
 from app.text import visible
+from app.tools.paths import PathTraversalError, validate_path
 
 log = logging.getLogger(__name__)
 
+_LONGEST_VALUE = 2000
+_NAME_LENGTH = 32
+_COMMON = frozenset({"mcp", "server", "servers", "model", "context", "protocol", "the", "for", "official"})
+# Words of package names whose servers are of no use without starting other programs.
+_RUNS_PROGRAMS = frozenset({"git", "shell", "terminal", "ffmpeg"})
+_FOLDER = re.compile(r"dir|folder|root|workspace|repo|vault|project|allowed", re.IGNORECASE)
+_NUMBER = re.compile(r"-?\d{1,20}(?:\.\d{1,20})?", re.ASCII)
+_KEPT = re.compile(r"memory|stor(?:e|age)|data|db|sqlite|cache", re.IGNORECASE)
 _SCRATCH = ".staging-"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An install of a package (`kind` npm or pypi) that runs here, or of a remote server (`kind` "").
+
+    `env`, `url` and `headers` hold `${VARIABLE}` where its own `secrets` are filled in, which are given
+    outside the chat. `home` is the folder where it starts and may write. `replaces` is the subject of the
+    install that it would replace, or ""; `edited` tells that the operator changed that one's entry, which
+    would be lost.
+    """
+
+    name: str
+    registry_id: str
+    title: str
+    description: str
+    version: str
+    kind: str = ""
+    identifier: str = ""
+    args: tuple[str, ...] = ()
+    env: tuple[tuple[str, str], ...] = ()
+    url: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    home: str = ""
+    secrets: tuple[Variable, ...] = ()
+    grants: Grants = dataclasses.field(default_factory=Grants)
+    audience: Audience = "members"
+    findings: tuple[Finding, ...] = ()
+    replaces: str = ""
+    edited: bool = False
+
+    @property
+    def label(self) -> str:
+        return f"{self.registry_id} {self.version}"
+
+    @property
+    def command_line(self) -> str:
+        """The whole command: the package's own program with its arguments; "" for a remote."""
+        if self.url:
+            return ""
+        runtime, joint = ("node", "@") if self.kind == "npm" else ("python", "==")
+        return shlex.join([runtime, f"{self.identifier}{joint}{self.version}", *self.args])
+
+    @cached_property
+    def text(self) -> str:
+        """The plan as canonical JSON."""
+        return json.dumps(dataclasses.asdict(self), default=str, sort_keys=True, ensure_ascii=False)
+
+    @cached_property
+    def subject(self) -> str:
+        """The sha256 of `text`."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+def read_plan(text: str) -> Plan:
+    """Read the `text` of a plan. Raise `ValueError` if it is none."""
+    return TypeAdapter(Plan).validate_json(text)
+
+
+def make_plan(
+    entry: Entry,
+    name: str,
+    *,
+    home: Path,
+    workspace: Path,
+    values: Mapping[str, str],
+    folder: str = "",
+    network: bool | None = None,
+    replaces: str = "",
+    edited: bool = False,
+) -> Plan:
+    """Plan the server `name` with its folder `home`; `values` are by the keys of its variables.
+
+    `folder`, in the workspace, is for the variable that needs one and has no value; "." is all of it.
+    It gets the network as `network` says; if that is None, unless its publisher says that it needs none.
+    Raises `InstallError` if it cannot be installed, or needs a value that was not given.
+    """
+    choice = entry.choice
+    if choice is None:
+        reason = entry.reason or Reason("NO_PACKAGE")
+        raise InstallError(reason.code, f"{entry.name} cannot be installed", reason.detail)
+    for key, value in values.items():
+        _check_value(entry.inputs.get(key), key, value)
+    filler = _Filler(home, workspace, values, folder)
+    grants = Grants()
+    started: dict[str, Any]
+    if isinstance(choice, Remote):
+        filler.ask(choice.secrets)
+        headers = tuple(filler.settings(choice.headers))
+        started = {"version": entry.version, "url": choice.url, "headers": headers}
+    else:
+        started = {"kind": choice.kind, "identifier": choice.identifier, "version": choice.version}
+        started |= {"home": str(home), "args": tuple(filler.arguments(choice))}
+        started |= {"env": tuple(filler.settings(choice.environment))}
+        grants = Grants(
+            network=not entry.offline if network is None else network,
+            programs=bool(_RUNS_PROGRAMS & set(_words(choice.identifier))),
+            folders_write=tuple(sorted(filler.granted)),
+        )
+    texts = {"title": entry.title, "description": entry.description}
+    texts |= {one.name: one.description for one in entry.inputs.values()}
+    return Plan(
+        name=name,
+        registry_id=entry.name,
+        title=entry.title,
+        description=entry.description,
+        **started,
+        secrets=tuple(filler.asked.values()),
+        grants=grants,
+        audience="owners" if filler.asked or grants.folders_write else "members",
+        findings=find({place: text.encode() for place, text in texts.items() if text.strip()}),
+        replaces=replaces,
+        edited=edited,
+    )
+
+
+def short_name(entry: Entry, taken: Collection[str]) -> str:
+    """Choose a name that is not taken: the words of its registry name beside "mcp" and "server"."""
+    words = [word for word in _words(entry.own_name) if word not in _COMMON]
+    words = words or [word for word in _words(entry.namespace)[-1:] if word not in _COMMON]
+    name = "-".join(words)[:_NAME_LENGTH].strip("-")
+    name = name if is_server_name(name) else "server"
+    lower = {one.lower() for one in taken}
+    numbered = (f"{name}-{number}" for number in range(2, len(lower) + 3))
+    return next(one for one in (name, *numbered) if one.lower() not in lower)
+
+
+class _Filler:
+    """Fills in given values, and collects the folders they grant and the values still to be given."""
+
+    def __init__(self, home: Path, workspace: Path, values: Mapping[str, str], folder: str) -> None:
+        self._home = home
+        self._workspace = workspace
+        self._values = values
+        self._folder = folder
+        self.granted: set[Path] = set()
+        self.asked: dict[str, Variable] = {}
+
+    def ask(self, variables: Iterable[Variable]) -> None:
+        """Note values that are filled in once they are given."""
+        self.asked |= {one.key: one for one in variables}
+
+    def settings(self, variables: Iterable[Variable]) -> Iterator[tuple[str, str]]:
+        """Yield the variables that have a value, or a reference that is filled in once one is given."""
+        for variable in variables:
+            self.ask(variable.secrets)
+            value = variable.value or self._now(variable)
+            if not value and (variable.secret or variable.required):
+                self.ask([variable])
+                value = f"${{{variable.key}}}" if variable.required else f"${{{variable.key}:-}}"
+            if value:
+                yield variable.name, value
+
+    def arguments(self, package: Package) -> Iterator[str]:
+        """Yield the arguments of the command. Raises `InstallError` for one that lacks its value."""
+        for variable in package.arguments:
+            value = variable.value or self._now(variable)
+            if variable.required and not value:
+                if variable.secret:
+                    why = f"it takes {variable.key} on its command line, where others see it"
+                    raise InstallError("SECRET_ARGUMENT", why, variable.key)
+                raise InstallError("NEEDS_VALUE", f"it needs a value for {variable.key}", variable.key)
+            if variable.format == "boolean" and variable.flag:
+                yield from [variable.flag] if value == "true" else []
+            elif value:
+                yield from (variable.flag, value) if variable.flag else (value,)
+
+    def _now(self, variable: Variable) -> str:
+        """Return the value that is known by now; "" for none, and for a secret."""
+        if variable.secret:
+            return ""
+        given = self._values.get(variable.key, "")
+        return self._path(variable, given) if variable.format == "filepath" else given or variable.default
+
+    def _path(self, variable: Variable, given: str) -> str:
+        """Return a path that it may write: in the workspace if a person named one, else in its own folder.
+
+        Raises `InstallError` for a folder that it needs and that nobody named.
+        """
+        default = Path(variable.default)
+        if not given:
+            if variable.default and not default.is_absolute() and not {"..", "~"} & set(default.parts):
+                return str(self._home / default)
+            if not (variable.required and _FOLDER.search(variable.key)):
+                is_kept = variable.required or _KEPT.search(variable.key)
+                return str(self._home / variable.key.lower()) if is_kept else ""
+            if not self._folder:
+                raise InstallError("NEEDS_FOLDER", f"it needs a folder for {variable.key}")
+        try:
+            place = validate_path(given or self._folder, self._workspace)
+        except PathTraversalError as error:
+            raise InstallError("BAD_VALUE", f"{variable.key}: {error}", variable.key) from error
+        is_file = place.suffix and not place.is_dir()
+        self.granted.add(place.parent if is_file else place)
+        return str(place)
+
+
+def _check_value(variable: Variable | None, key: str, value: str) -> None:
+    """Raise `InstallError` for a value that does not fit its variable, or could be more than a value."""
+    fault = ""
+    if variable is None:
+        fault = f"it has no variable {visible(key)[:80]}"
+    elif variable.secret:
+        fault = f"{key} is a secret, which is given in the terminal or the console alone"
+    elif not 0 < len(value) <= _LONGEST_VALUE or value != visible(value) or "${" in value:
+        fault = f"{key} is a text of 1 to {_LONGEST_VALUE} characters, all of them visible"
+    elif value.startswith("-") and not _NUMBER.fullmatch(value):
+        fault = f"{key} does not begin with a hyphen: it would be read as an option"
+    if fault:
+        raise InstallError("BAD_VALUE", fault, key)
+
+
+def _words(name: str) -> list[str]:
+    return [word for word in re.split(r"[^a-z0-9]+", name.lower()) if word]
 
 
 class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
@@ -55,7 +295,7 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
     ) -> None:
         super().__init__(settings.data_dir)
         self._config = settings.mcp_config_path
-        self._workspace = settings.workspace_dir
+        self._workspace = settings.workspace_dir.resolve()
         self._disk = Disk(settings.data_dir, settings.free_space_mb * MEGABYTE)
         self._sandbox = sandbox
         self._skills = skills
@@ -108,13 +348,16 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
     ) -> Plan:
         before = next((one for one in records(self.data_dir) if one.registry_id == entry.name), None)
         name = before.name if before is not None else self._free_name(entry, name)
+        if before is not None and not folder:
+            granted = (one for one in before.grants.folders_write if one.is_relative_to(self._workspace))
+            folder = next((str(one.relative_to(self._workspace)) for one in granted), "")
         plan = make_plan(
             entry,
             name,
             home=home_of(self.data_dir, name) / approved.HOME,
-            workspace=self._workspace.resolve(),
+            workspace=self._workspace,
             values=values,
-            folder=folder or (self._folder_before(before) if before is not None else ""),
+            folder=folder,
             network=network,
             replaces=before.subject if before else "",
             edited=self._is_edited(name, before),
@@ -122,11 +365,6 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
         self._check_possible(plan)
         keep_plan(self.data_dir, plan.subject, plan.text)
         return plan
-
-    def _folder_before(self, record: InstalledServer) -> str:
-        workspace = self._workspace.resolve()
-        inside = (one for one in record.grants.folders_write if one.is_relative_to(workspace))
-        return next((str(one.relative_to(workspace)) for one in inside), "")
 
     def _free_name(self, entry: Entry, name: str) -> str:
         """Return the name that was asked for, or a short one. Raise `InstallError` if it cannot be used."""
@@ -153,23 +391,19 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
     async def _commit(self, candidate: Plan, approval: Approval) -> InstalledServer:
         home, token = home_of(self.data_dir, candidate.name), secrets.token_hex(4)
         folder, scratch = home / f"package-{token}", home / f"{_SCRATCH}{token}"
+        downloads = Downloads(folder, scratch, self._disk, self.data_dir.absolute() / ".cache")
+        places = (home, folder, scratch, *candidate.grants.folders_write)  # the last may be new too
+        program: tuple[str, ...] = ()
         try:
-            async with asyncio.timeout(INSTALL_SECONDS):
-                await asyncio.to_thread(_make_folders, home, folder, scratch, *candidate.grants.folders_write)
-                program: tuple[str, ...] = ()
-                if candidate.kind:
-                    await asyncio.to_thread(self._check_possible, candidate)
-                    downloads = Downloads(folder, scratch, self._disk, self.data_dir.absolute() / ".cache")
-                    package = Package(candidate.kind, candidate.identifier, candidate.version)
-                    program = await install_package(package, folder, downloads)
-                record = await asyncio.to_thread(_record, candidate, approval, folder, program)
-            return await asyncio.shield(asyncio.to_thread(self._keep, record, candidate))
-        except InstallError:
-            raise
-        except TimeoutError as error:
-            raise InstallError("TOO_SLOW", f"it took more than {INSTALL_SECONDS:.0f} s") from error
-        except (OSError, ValueError, LookupError, TypeError, RecadoError) as error:  # lock, report, disk
-            raise InstallError("FAILED", f"{type(error).__name__}: {error}") from error
+            with install_errors():
+                async with asyncio.timeout(INSTALL_SECONDS):
+                    await asyncio.to_thread(_make_folders, *places)
+                    if candidate.kind:
+                        await asyncio.to_thread(self._check_possible, candidate)
+                        package = Package(candidate.kind, candidate.identifier, candidate.version)
+                        program = await install_package(package, folder, downloads)
+                    record = await asyncio.to_thread(_record, candidate, approval, folder, program)
+                return await asyncio.shield(asyncio.to_thread(self._keep, record, candidate))
         finally:
             await asyncio.shield(asyncio.to_thread(self._tidy_one, home))
 
@@ -225,7 +459,6 @@ def _remove_rest(home: Path) -> None:
 
 
 def _make_folders(*folders: Path) -> None:
-    """Make its own folders, and those of the workspace that it may write where the person named new ones."""
     for folder in folders:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 

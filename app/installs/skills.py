@@ -13,10 +13,19 @@ from app.http.address import Address, FetchError
 from app.http.transport import Transport
 from app.i18n import lazy
 from app.installs.cards import SkillCard, examine
-from app.installs.errors import InstallError, QuarantineError
 from app.installs.packages import install_script_packages, packages_wanted
-from app.installs.pipeline import Approval, InstallPipeline
-from app.installs.quarantine import MAX_PACKED, Quarantined, discard, keep, kept, unpack
+from app.installs.pipeline import (
+    MAX_PACKED,
+    Approval,
+    InstallError,
+    InstallPipeline,
+    Quarantined,
+    QuarantineError,
+    discard,
+    keep,
+    kept,
+    unpack,
+)
 from app.mcp.configuration import forget_unused_secrets
 from app.routing.phrase_book import FILE
 from app.security import write_private

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from app.installs.cards import make_card
-from app.installs.pipeline import Approval
-from app.installs.quarantine import Quarantined
+from app.installs.pipeline import Approval, Quarantined
 from app.installs.skills import write_skill
 from app.skills.installed import Installed
 

@@ -12,8 +12,8 @@ from app.i18n import LANGUAGES
 from app.installs.card_text import CardText, CardWriter
 from app.installs.cards import SkillCard, make_card, quoted
 from app.installs.entries import read_entry
-from app.installs.plans import make_plan
-from app.installs.quarantine import Quarantined, unpack
+from app.installs.pipeline import Quarantined, unpack
+from app.installs.servers import make_plan
 from tests.installs.archives import SKILL, TOOLS, zipped
 
 SOURCE = "https://x.net/demo.zip"

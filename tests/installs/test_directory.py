@@ -9,9 +9,8 @@ import pytest
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 
 from app.http.transport import Transport
-from app.installs.directory import FRESH_SECONDS, Directory, resolve, resolve_local
+from app.installs.directory import FRESH_SECONDS, Directory, RegistryError, resolve, resolve_local
 from app.installs.entries import Entry, Remote, read_entry
-from app.installs.errors import RegistryError
 from app.settings import Settings
 from tests.standins.registry import GITHUB, OFFICIAL, RegistryServer, entry, own_entries, sample_entries
 from tests.standins.smithery import KEY, SmitherySite, hosted

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from app.installs.entries import Entry, read_entry
-from app.installs.errors import InstallError
-from app.installs.plans import Plan, make_plan, read_plan, short_name
+from app.installs.pipeline import InstallError
+from app.installs.servers import Plan, make_plan, read_plan, short_name
 from app.processes.sandbox import Grants
 
 HOME = Path("/data/mcp/x/data")

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.installs.errors import QuarantineError
-from app.installs.quarantine import discard, discard_old, keep, kept, unpack
+from app.installs.pipeline import QuarantineError, discard, discard_old, keep, kept, unpack
 from tests.installs.archives import SKILL, zip_by_hand, zipped
 
 SOURCE = "https://example.net/demo.zip"

@@ -14,11 +14,8 @@ import pytest
 
 from app.installs.card_text import CardWriter
 from app.installs.entries import read_entry
-from app.installs.errors import InstallError
-from app.installs.pipeline import Approval
-from app.installs.plans import Plan
-from app.installs.quarantine import keep_plan
-from app.installs.servers import ServerInstaller
+from app.installs.pipeline import Approval, InstallError, keep_plan
+from app.installs.servers import Plan, ServerInstaller
 from app.mcp import approved
 from app.mcp.approved import digest, integrity_fault
 from app.mcp.configuration import Configuration, Secrets

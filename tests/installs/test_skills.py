@@ -13,9 +13,7 @@ import pytest
 from app.http.transport import Fetched, Transport
 from app.installs.card_text import CardWriter
 from app.installs.cards import SkillCard, examine, make_card
-from app.installs.errors import InstallError, QuarantineError
-from app.installs.pipeline import Approval
-from app.installs.quarantine import Quarantined, keep, unpack
+from app.installs.pipeline import Approval, InstallError, Quarantined, QuarantineError, keep, unpack
 from app.installs.skills import SkillInstaller, is_written_in, remove_skill, tidy_skills
 from app.settings import Settings
 from app.skills.installed import Installed, TreeError, current, read_tree

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.installs.quarantine import unpack
+from app.installs.pipeline import unpack
 from app.people import Person
 from app.routing.tool_catalog import ToolCatalog, ToolSearch
 from app.settings import Settings
