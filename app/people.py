@@ -1,6 +1,6 @@
 """People and conversations: plain data."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 # Where an alias is valid. A simulator's person never becomes a WhatsApp person.
@@ -17,10 +17,14 @@ TERMINAL_USER = "terminal"  # the user id of the one person at the console
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """A name of a person outside: a phone (digits only) or a WhatsApp business-scoped id."""
+    """A name of a person outside: a phone (digits only) or a WhatsApp business-scoped id.
+
+    Messages go to its `address`: a phone in the national form in which it came.
+    """
 
     kind: Literal["phone", "user_id"]
     value: str
+    address: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,7 +151,7 @@ class Server:
         if isinstance(self.database, str):
             from app.store import postgres
 
-            with closing(postgres.Connection(self.database)) as database:
+            with closing(postgres.Session(self.database)) as database:
                 return database.execute(sql, parameters).fetchall()
         with closing(sqlite3.connect(f"file:{self.folder}/recado.db?mode=ro", uri=True, timeout=10)) as file:
             file.row_factory = sqlite3.Row

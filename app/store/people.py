@@ -170,9 +170,9 @@ def apply_change(conn: Connection, realm: Realm, change: AliasChange, rules: Acc
         for old in previous:
             if old.kind == new.kind and old.value != new.value:
                 delete(conn, "aliases", "realm = ? AND kind = ? AND value = ?", realm, old.kind, old.value)
-        _add_alias(conn, realm, known.id, new, _address(change.current, new), now)
+        _add_alias(conn, realm, known.id, new, now)
     if was_listed:  # the configuration names the old number: being let in moves with the person
-        conn.execute("UPDATE people SET access = 'allowed' WHERE id = ?", (known.id,))
+        update(conn, "people", "id = ?", known.id, access="allowed")
     return True
 
 
@@ -224,14 +224,14 @@ def reachable(conn: Connection, realm: Realm, who: str, now: float) -> str:
 def block(conn: Connection, realm: Realm, who: str, now: float) -> str:
     """Shut a phone or user id out, whatever the configuration says; return the person's id."""
     person = _known_or_new(conn, realm, who, now)
-    conn.execute("UPDATE people SET access = 'blocked', role = 'member' WHERE id = ?", (person,))
+    update(conn, "people", "id = ?", person, access="blocked", role="member")
     return person
 
 
 def make_owner(conn: Connection, realm: Realm, who: str, now: float) -> str:
     """Make a phone or user id an owner; return the person's id."""
     person = allow(conn, realm, who, now)
-    conn.execute("UPDATE people SET role = 'owner' WHERE id = ?", (person,))
+    update(conn, "people", "id = ?", person, role="owner")
     if realm == "whatsapp":
         withdraw_code(conn)
     return person
@@ -312,7 +312,7 @@ def language(conn: Connection, person: str) -> str:
 
 def settle(conn: Connection, person: str, language: str, country: str) -> None:
     """Keep the language and country that were found out about a person."""
-    conn.execute("UPDATE people SET language = ?, country = ? WHERE id = ?", (language, country, person))
+    update(conn, "people", "id = ?", person, language=language, country=country)
 
 
 def set_zone(conn: Connection, person: str, zone: str) -> bool:
@@ -369,7 +369,7 @@ def _make_acting_owner(conn: Connection, rules: AccessRules, now: float) -> str:
         return _create(conn, rules.realm, Sender(phone=phones[0]), now).id
     operator = Sender(user_id=OPERATOR)  # no message comes from this user id
     known = _find(conn, "terminal", aliases_of(operator)) or _create(conn, "terminal", operator, now)
-    conn.execute("UPDATE people SET role = 'owner' WHERE id = ?", (known.id,))
+    update(conn, "people", "id = ?", known.id, role="owner")
     return known.id
 
 
@@ -377,7 +377,7 @@ def _create(conn: Connection, realm: Realm, sender: Sender, now: float) -> Known
     person = new_id("person")
     insert(conn, "people", id=person, realm=realm, name=sender.name[:200], created_at=now)
     for alias in aliases_of(sender):
-        _add_alias(conn, realm, person, alias, _address(sender, alias), now)
+        _add_alias(conn, realm, person, alias, now)
         delete(conn, "outsiders", "realm = ? AND value = ?", realm, alias.value)
     return by_id(conn, person)
 
@@ -425,8 +425,8 @@ def _is_listed(rules: AccessRules, names: Collection[str]) -> bool:
 
 def aliases_of(sender: Sender) -> list[Alias]:
     """Return a sender's aliases, the steadiest first: the canonical phone, then the business-scoped id."""
-    phone, user_id = Alias("phone", canonical(sender.phone)), Alias("user_id", sender.user_id)
-    return [alias for alias in (phone, user_id) if alias.value]
+    phone = Alias("phone", canonical(sender.phone), sender.phone)
+    return [alias for alias in (phone, Alias("user_id", sender.user_id, sender.user_id)) if alias.value]
 
 
 def by_id(conn: Connection, person: str) -> KnownPerson:
@@ -473,18 +473,13 @@ def _learn(conn: Connection, realm: Realm, known: KnownPerson, sender: Sender, n
             reason = f"came with another {alias.kind.replace('_', ' ')} than before"
             _freeze(conn, [known.id], reason, sender, now)
             return
-        _add_alias(conn, realm, known.id, alias, _address(sender, alias), now)
+        _add_alias(conn, realm, known.id, alias, now)
 
 
-def _add_alias(conn: Connection, realm: Realm, person: str, alias: Alias, address: str, now: float) -> None:
+def _add_alias(conn: Connection, realm: Realm, person: str, alias: Alias, now: float) -> None:
     """Add an alias unless someone has it."""
-    row = {"realm": realm, "kind": alias.kind, "value": alias.value, "address": address}
+    row = {"realm": realm, "kind": alias.kind, "value": alias.value, "address": alias.address}
     insert(conn, "aliases", or_skip=True, person_id=person, created_at=now, **row)
-
-
-def _address(sender: Sender, alias: Alias) -> str:
-    """Return the address to write to: a phone in the national form in which it came."""
-    return sender.phone if alias.kind == "phone" else alias.value
 
 
 def _freeze(conn: Connection, people: Sequence[str], reason: str, sender: Sender, now: float) -> None:
@@ -494,7 +489,7 @@ def _freeze(conn: Connection, people: Sequence[str], reason: str, sender: Sender
     anew if they came with another alias of that kind since.
     """
     for person in people:
-        conn.execute("UPDATE people SET frozen = ? WHERE id = ? AND frozen = ''", (reason, person))
+        update(conn, "people", "id = ? AND frozen = ''", person, frozen=reason)
     conn.executemany(
         "INSERT INTO claimed_aliases VALUES (?, ?, ?, ?, ?)"
         " ON CONFLICT (person_id, kind, value) DO UPDATE SET address = excluded.address, at = CASE"
@@ -502,7 +497,7 @@ def _freeze(conn: Connection, people: Sequence[str], reason: str, sender: Sender
         " AND c.kind = excluded.kind AND c.at > claimed_aliases.at)"
         " THEN excluded.at ELSE claimed_aliases.at END",
         [
-            (person, alias.kind, alias.value, _address(sender, alias), now)
+            (person, alias.kind, alias.value, alias.address, now)
             for person in people
             for alias in aliases_of(sender)
         ],
@@ -518,12 +513,12 @@ def _confirm_claims(conn: Connection, realm: Realm, person: str, now: float) -> 
     claimed = conn.execute(sql, (person,)).fetchall()
     since: dict[str, float] = {}
     for claim in claimed:
-        alias = Alias(claim["kind"], claim["value"])
+        alias = Alias(claim["kind"], claim["value"], claim["address"])
         for holder in _holders(conn, realm, [alias]):
             since.setdefault(holder, claim["at"])
         theirs = "realm = ? AND kind = ? AND (person_id = ? OR value = ?)"
         delete(conn, "aliases", theirs, realm, alias.kind, person, alias.value)
-        _add_alias(conn, realm, person, alias, claim["address"], now)
+        _add_alias(conn, realm, person, alias, now)
         claims = "kind = ? AND value = ? AND person_id IN (SELECT id FROM people WHERE realm = ?)"
         delete(conn, "claimed_aliases", claims, alias.kind, alias.value, realm)
     return {loser: at for loser, at in since.items() if not by_id(conn, loser).names}  # never the person

@@ -1,6 +1,12 @@
-"""PostgreSQL as the database: connections, rows that read like SQLite's, and the differences of its SQL."""
+"""PostgreSQL as the database: connections, rows that read like SQLite's, and the differences of its SQL.
+
+Several processes may work on it. A worker is a row of procrastinate's workers, and a conversation that has
+something to do is one of its jobs; `0035_worker_of_a_send.postgres.sql` adds a job in the transaction that
+makes a message wait.
+"""
 
 import re
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
@@ -9,18 +15,29 @@ from importlib import resources
 from typing import Any
 
 import psycopg
+import structlog
 from procrastinate.schema import SchemaManager
-from psycopg.adapt import Buffer, Dumper, Loader
+from psycopg.adapt import AdaptersMap, Buffer, Dumper, Loader
 from psycopg.pq import TransactionStatus
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from app.errors import StoreError, StoreLockedError
-from app.store.database import exists, scalar
+from app.store import outbox
+from app.store.database import Connection, Database, exists, placeholders, scalar
 from app.store.migrations import migrate
-from app.store.outbox import CLOCK_SECONDS
 
+log = structlog.get_logger(__name__)
+
+QUEUE, TASK = "conversations", "attend"
+BEAT_SECONDS = 2.0
+SILENT_SECONDS = 20.0  # after which a worker counts as dead
+ANY_LIVES = (
+    f"SELECT 1 FROM procrastinate_workers WHERE last_heartbeat > now() - interval '{SILENT_SECONDS} s'"
+)
+_FETCHED_SECONDS = 10
+_SECONDS_SILENT = "extract(epoch FROM now() - last_heartbeat)"
 CONNECT_SECONDS = 10
-CLOCK = "extract(epoch FROM clock_timestamp())::double precision"
+_CLOCK = "extract(epoch FROM clock_timestamp())::double precision"
 _READERS = 4
 _MOST_SECONDS = 30  # of a query that only reads, and of a wait for a lock
 NETWORK: dict[str, Any] = {  # a connection that hangs is given up after a quarter of a minute
@@ -44,10 +61,10 @@ WHERE locktype = 'advisory' AND objid = ? AND granted
 AND wait_event = 'ClientWrite' AND datname = current_database()
 """
 # The other processes that use this database: those that write, and workers whose heartbeat is recent.
-_OTHERS = """
+_OTHERS = f"""
 SELECT 1 FROM pg_locks JOIN pg_database ON pg_database.oid = database
 WHERE locktype = 'advisory' AND objid = ? AND datname = current_database() AND pid <> pg_backend_pid()
-UNION ALL SELECT 1 FROM procrastinate_workers WHERE last_heartbeat > now() - interval '20 seconds'
+UNION ALL {ANY_LIVES}
 """
 # The start of the server's statistics, which a crash changes. After a crash PostgreSQL may give the number of
 # a lost transaction to another one.
@@ -119,15 +136,20 @@ class _Number(Loader):
         return float(text) if "." in text else int(text)
 
 
-class Connection:
-    """A `store.database.Connection` of PostgreSQL."""
+_ADAPTERS = AdaptersMap(psycopg.adapters)
+_ADAPTERS.register_dumper(bool, _Flag)
+_ADAPTERS.register_loader("numeric", _Number)
+_CONNECTION: dict[str, Any] = {"autocommit": True, "row_factory": _rows, "context": _ADAPTERS, **NETWORK}
+
+
+class Session:
+    """A `database.Connection` of PostgreSQL."""
 
     def __init__(self, address: str) -> None:
         try:
-            self._connection = psycopg.connect(address, autocommit=True, row_factory=_rows, **NETWORK)
+            self._connection = psycopg.connect(address, **_CONNECTION)
         except psycopg.Error as error:
             raise StoreError(_says(error)) from error
-        _adapt(self._connection)
 
     @property
     def in_transaction(self) -> bool:
@@ -165,11 +187,11 @@ class Postgres:
         self._address = address
         self._is_shared = shared
         self._try_lock = f"pg_try_advisory_lock{'_shared' * shared}"
-        self._prepared: Connection | None = None  # holds the lock, until the writer takes it over
+        self._prepared: Session | None = None  # holds the lock, until the writer takes it over
         self._readers: AsyncConnectionPool[Any] | None = None
 
     def exists(self) -> bool:
-        with closing(Connection(self._address)) as connection:
+        with closing(Session(self._address)) as connection:
             return _has_table(connection, "schema_version")
 
     def prepare(self) -> None:
@@ -193,13 +215,13 @@ class Postgres:
             self.is_first = not exists(connection, _OTHERS, _SERVER_LOCK)
         connection.execute("SELECT pg_advisory_unlock(?)", (_WRITER_LOCK,))
 
-    def _connected(self) -> Connection:
-        connection = Connection(self._address)
+    def _connected(self) -> Session:
+        connection = Session(self._address)
         connection.execute(f"SET idle_in_transaction_session_timeout = '{_IDLE_SECONDS}s'")
         connection.execute(f"SET lock_timeout = '{_MOST_SECONDS}s'")
         return connection
 
-    def _locked(self, connection: Connection) -> Connection:
+    def _locked(self, connection: Session) -> Session:
         """Have a connection hold the lock of this database for as long as it lives."""
         if not scalar(connection, f"SELECT {self._try_lock}(?)", _SERVER_LOCK):
             connection.close()
@@ -212,15 +234,10 @@ class Postgres:
             min_size=1,
             max_size=_READERS,
             open=False,
-            configure=_configure,
             check=AsyncConnectionPool.check_connection,
             timeout=CONNECT_SECONDS,
-            kwargs={
-                "autocommit": True,
-                "row_factory": _rows,
-                "options": f"-c default_transaction_read_only=on -c statement_timeout={_MOST_SECONDS}s",
-                **NETWORK,
-            },
+            kwargs=_CONNECTION
+            | {"options": f"-c default_transaction_read_only=on -c statement_timeout={_MOST_SECONDS}s"},
         )
         await self._readers.open()
 
@@ -234,17 +251,17 @@ class Postgres:
             self._prepared.close()
             self._prepared = None
 
-    def connect(self) -> Connection:
+    def connect(self) -> Session:
         connection, self._prepared = self._prepared or self._locked(self._connected()), None
         return connection
 
-    def connect_to_read(self) -> Connection:
-        connection = Connection(self._address)
+    def connect_to_read(self) -> Session:
+        connection = Session(self._address)
         connection.execute(f"SET statement_timeout = '{_MOST_SECONDS}s'")
         connection.execute("BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         return connection
 
-    def begin(self, connection: Connection) -> None:
+    def begin(self, connection: Session) -> None:
         connection.execute("BEGIN")
         try:
             connection.execute("SELECT pg_advisory_xact_lock(?)", (_WRITER_LOCK,))
@@ -253,7 +270,7 @@ class Postgres:
             connection.execute(_END_STUCK_WRITER, (_WRITER_LOCK,))
             raise
         if self.worker is not None:
-            asked, sql = time.time(), f"SELECT {CLOCK} FROM procrastinate_workers WHERE id = ?"
+            asked, sql = time.time(), f"SELECT {_CLOCK} FROM procrastinate_workers WHERE id = ?"
             clock = scalar(connection, sql, self.worker)
             if clock is None or (self._is_shared and seconds_off(asked, clock)):
                 connection.execute("ROLLBACK")
@@ -261,7 +278,7 @@ class Postgres:
                     "others go on with the work of this worker: it was silent, or its clock is wrong"
                 )
 
-    def commit(self, connection: Connection) -> None:
+    def commit(self, connection: Session) -> None:
         """Commit; if the connection breaks at it, ask PostgreSQL what became of the transaction.
 
         After a crash of PostgreSQL that is not known, and counts as not committed: who asked for it looks at
@@ -279,7 +296,7 @@ class Postgres:
         until = time.monotonic() + CONNECT_SECONDS
         while True:
             try:
-                with closing(Connection(self._address)) as connection:
+                with closing(Session(self._address)) as connection:
                     state = scalar(connection, question, since, transaction)
                 if state != "in progress":
                     return bool(state == "committed")
@@ -303,21 +320,21 @@ class Postgres:
         """Do nothing: PostgreSQL writes over deleted rows by itself, later."""
 
     def load(
-        self, connection: Connection, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
+        self, connection: Session, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
     ) -> None:
         connection.copy(table, columns, rows)
 
-    def last_number(self, connection: Connection, table: str, column: str) -> int:
+    def last_number(self, connection: Session, table: str, column: str) -> int:
         given = "pg_sequence_last_value(pg_get_serial_sequence(?, ?)::regclass)"
         highest = f"SELECT greatest({given}, (SELECT max({column}) FROM {table}))"
         return int(scalar(connection, highest, table, column) or 0)
 
-    def set_last_number(self, connection: Connection, table: str, column: str, number: int) -> None:
+    def set_last_number(self, connection: Session, table: str, column: str, number: int) -> None:
         if number:
             sql = "SELECT setval(pg_get_serial_sequence(?, ?), ?)"
             connection.execute(sql, (table, column, number))
 
-    def damage(self, connection: Connection) -> list[str]:
+    def damage(self, connection: Session) -> list[str]:
         """Return unusable indexes, references that are not enforced, and pages whose checksums were wrong."""
         connection.execute("SET statement_timeout = 0")
         return [str(line) for (line,) in connection.execute(_DAMAGE)]
@@ -326,24 +343,15 @@ class Postgres:
 def seconds_off(asked: float, answered: float) -> float:
     """Return by how much our clock differs from the database's answer to a question `asked`, 0 for little."""
     off = max(asked - answered, answered - time.time())
-    return off if off > CLOCK_SECONDS else 0.0
+    return off if off > outbox.CLOCK_SECONDS else 0.0
 
 
-def _has_table(connection: Connection, table: str) -> bool:
+def _has_table(connection: Session, table: str) -> bool:
     return scalar(connection, "SELECT to_regclass(?)", table) is not None
 
 
 def _says(error: Exception) -> str:
     return f"PostgreSQL does not answer: {' '.join(str(error).split())}"
-
-
-async def _configure(connection: Any) -> None:
-    _adapt(connection)
-
-
-def _adapt(connection: Any) -> None:
-    connection.adapters.register_dumper(bool, _Flag)
-    connection.adapters.register_loader("numeric", _Number)
 
 
 @lru_cache(maxsize=2048)
@@ -362,3 +370,144 @@ def _text(name: str) -> str:
     """Return a file of the migrations, "" if there is none."""
     file = resources.files("app.store.migrations") / name
     return file.read_text("utf-8") if file.is_file() else ""
+
+
+def register_worker(conn: Connection, *, alone: bool) -> int:
+    """Make this process a worker and return its number.
+
+    Raises StoreError if its clock differs from that of the others, unless it is `alone`.
+    """
+    off = seconds_off(time.time(), scalar(conn, f"SELECT {_CLOCK}"))
+    if off and not alone:
+        raise StoreError(f"the clock of this machine is {off:.0f} s off the database's: set it right")
+    number: int = scalar(conn, "SELECT worker_id FROM procrastinate_register_worker_v1()")
+    return number
+
+
+def unregister_worker(conn: Connection, worker: int, unfinished: Sequence[str]) -> None:
+    """Take a worker out at its orderly stop; the conversations that it leaves `unfinished` are for others."""
+    _requeue(conn, "worker_id = ?", worker)
+    for conversation in unfinished:
+        ensure_job(conn, conversation)
+    conn.execute("SELECT procrastinate_unregister_worker_v1(?)", (worker,))
+
+
+def prune_stalled_workers(
+    conn: Connection, own: int | None, now: float, reconcile: float, silent: float
+) -> Sequence[int]:
+    """Take out the other workers that were silent so long, and return their numbers.
+
+    What they held is for others. A pruned worker that goes on can write nothing any more (`Postgres.begin`).
+    Its jobs get new numbers: procrastinate checks nothing but the number when a worker ends a job, so by the
+    old one it could end the job of the worker that has it then.
+    """
+    is_silent = f"id <> ? AND {_SECONDS_SILENT} > ?"
+    rows = conn.execute(f"DELETE FROM procrastinate_workers WHERE {is_silent} RETURNING id", (own, silent))
+    gone = [row["id"] for row in rows.fetchall()]
+    _requeue(conn, "worker_id IS NULL")
+    living = conn.execute("SELECT id FROM procrastinate_workers").fetchall()
+    outbox.recover(conn, now + reconcile, [row["id"] for row in living])
+    return gone
+
+
+def requeue_unattended(conn: Connection, own: int | None, attended: Sequence[str]) -> None:
+    """Make the jobs anew that this worker fetched a while ago, but does not attend to."""
+    lost = (
+        f"worker_id = ? AND lock NOT IN ({placeholders(['', *attended])}) AND EXISTS (SELECT 1 FROM"
+        " procrastinate_events AS event WHERE event.job_id = procrastinate_jobs.id AND event.type = 'started'"
+        f" AND event.at < now() - interval '{_FETCHED_SECONDS} seconds')"
+    )
+    _requeue(conn, lost, own, "", *attended)
+
+
+def ensure_job(conn: Connection, conversation: str) -> None:
+    """Add a job for a conversation that has none, neither waiting nor running."""
+    has_job = "SELECT 1 FROM procrastinate_jobs WHERE lock = ? AND status IN ('todo', 'doing')"
+    if conn.execute(has_job, (conversation,)).fetchone() is None:
+        _defer(conn, [conversation])
+
+
+def notify(conn: Connection, *hints: str) -> None:
+    """Give hints to all processes, once this is committed."""
+    for hint in hints:
+        conn.execute("SELECT pg_notify('recado', ?)", (hint,))
+
+
+def _requeue(conn: Connection, which: str, *parameters: object) -> None:
+    """Put new jobs in the place of running ones that a condition with these parameters names."""
+    dropped = f"DELETE FROM procrastinate_jobs WHERE status = 'doing' AND {which} RETURNING lock"
+    _defer(conn, [row["lock"] for row in conn.execute(dropped, parameters).fetchall()])
+
+
+def _defer(conn: Connection, conversations: Sequence[str]) -> None:
+    if conversations:
+        sql = f"SELECT defer_conversation(id) FROM conversations WHERE id IN ({placeholders(conversations)})"
+        conn.execute(sql, tuple(conversations))
+
+
+class Heartbeat:
+    """Shows in a thread of its own that this process lives, so that a busy loop does not look dead.
+
+    `on_pruned` is called in that thread when others have taken it for dead, or when it takes itself out
+    because its clock is wrong: all times in the rows are compared with those of the others. One that is
+    `alone` goes on.
+    """
+
+    def __init__(
+        self, store: Database, address: str, worker: int, on_pruned: Callable[[], object], *, alone: bool
+    ) -> None:
+        self._store = store
+        self._alone = alone
+        self._address = address
+        self._worker = worker
+        self._on_pruned = on_pruned
+        self._stopped = threading.Event()
+        self._since = self._last = time.monotonic()
+        self._pruned = False
+        self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
+        self._thread.start()
+
+    @property
+    def may_prune(self) -> bool:
+        """Return True if this worker may prune others: it had no silence of its own for as long as theirs."""
+        now = time.monotonic()
+        return now - self._since > SILENT_SECONDS and now - self._last < 2 * BEAT_SECONDS
+
+    @property
+    def holds(self) -> bool:
+        """Return True if no other worker can have taken this one for dead."""
+        return not self._pruned and time.monotonic() - self._last < SILENT_SECONDS / 2
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._thread.join(BEAT_SECONDS)
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                with closing(Session(self._address)) as connection:
+                    while not self._stopped.wait(BEAT_SECONDS):
+                        if not self._beat(connection):
+                            self._on_pruned()
+                            return
+            except Exception as error:  # the database is away, so no worker can beat
+                log.warning("no heartbeat", error=type(error).__name__)
+                self._stopped.wait(BEAT_SECONDS)
+
+    def _beat(self, connection: Session) -> bool:
+        asked = time.time()
+        row = connection.execute(
+            "UPDATE procrastinate_workers SET last_heartbeat = now() WHERE id = ?"
+            f" RETURNING id = (SELECT min(id) FROM procrastinate_workers), {_CLOCK}",
+            (self._worker,),
+        ).fetchone()
+        if row is not None and not self._alone and (off := seconds_off(asked, row[1])):
+            log.error("the clock of this machine is wrong: others go on with its work", off=round(off))
+            connection.execute("DELETE FROM procrastinate_workers WHERE id = ?", (self._worker,))
+            row = None
+        self._pruned = row is None
+        if time.monotonic() - self._last > SILENT_SECONDS / 2:
+            self._since = time.monotonic()
+        self._last = time.monotonic()
+        self._store.is_leader = row is not None and bool(row[0])
+        return row is not None

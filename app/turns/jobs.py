@@ -1,7 +1,7 @@
 """Conversations as jobs of procrastinate: any number of processes work on one PostgreSQL database.
 
 The lock of a job is its conversation, so one worker serves it at a time. A process that only takes messages
-in gives hints; the jobs themselves come with the rows (`app.store.workers`).
+in gives hints; the jobs themselves come with the rows (`app.store.postgres`).
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from procrastinate.manager import JobManager, NotificationCallback
 from app.errors import StoreError
 from app.messages import Wakeable
 from app.settings import Settings
-from app.store import workers
+from app.store import postgres
 from app.store.database import Connection, Database
 from app.store.postgres import NETWORK
 from app.tasks import end_tasks
@@ -48,7 +48,7 @@ class ConversationJobs:
         self._at_once = settings.concurrent_turns + settings.concurrent_turns // WAITING_SHARE + 1
         self._reconcile = settings.send_reconcile_seconds
         self._must_stop = must_stop
-        self._heartbeat: workers.Heartbeat | None = None
+        self._heartbeat: postgres.Heartbeat | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._worker: asyncio.Task[None] | None = None
 
@@ -61,10 +61,10 @@ class ConversationJobs:
 
         Beside others it prunes nobody before it has shown for a while that the database answers.
         """
-        number = await self._store.tx(lambda conn: workers.register(conn, alone=alone))
+        number = await self._store.tx(lambda conn: postgres.register_worker(conn, alone=alone))
         self._store.engine.worker = number
         loop = asyncio.get_running_loop()
-        self._store.lease = self._heartbeat = workers.Heartbeat(
+        self._store.lease = self._heartbeat = postgres.Heartbeat(
             self._store,
             self._address,
             number,
@@ -88,7 +88,7 @@ class ConversationJobs:
     def wake(self, conversation: str) -> None:
         """See that somebody attends to a conversation that may have something to do."""
         if not self._scheduler.hint(conversation):
-            self._store.tx(lambda conn: workers.ensure_job(conn, conversation))
+            self._store.tx(lambda conn: postgres.ensure_job(conn, conversation))
 
     def look(self) -> None:
         self._scheduler.look()
@@ -96,7 +96,7 @@ class ConversationJobs:
     async def end(self, conversations: Iterable[str]) -> None:
         """End what runs here; other processes are told to do the same, and are not waited for."""
         ended = [*conversations]
-        await self._store.tx(lambda conn: workers.notify(conn, *(f"end {one}" for one in ended)))
+        await self._store.tx(lambda conn: postgres.notify(conn, *(f"end {one}" for one in ended)))
         await self._scheduler.end(ended)
 
     async def close(self, seconds: float) -> None:
@@ -116,21 +116,23 @@ class ConversationJobs:
         await asyncio.to_thread(self._heartbeat.stop)
         try:
             async with asyncio.timeout(RETRY_SECONDS):
-                await self._store.tx(lambda conn: workers.unregister(conn, worker, left))
+                await self._store.tx(lambda conn: postgres.unregister_worker(conn, worker, left))
         except (StoreError, TimeoutError) as error:  # the others find out by its silence
             log.error("this worker could not be taken out", error=str(error) or "no answer")
 
     async def _work(self) -> None:
         """Run procrastinate's worker; when the database was away, again."""
         while True:
-            connector = PsycopgConnector(conninfo=self._address, min_size=1, max_size=4, kwargs=NETWORK)
+            connector = PsycopgConnector(
+                conninfo=self._address, min_size=1, max_size=4, kwargs=postgres.NETWORK
+            )
             jobs = App(connector=connector)
             jobs.job_manager = _Registered(connector, self._store.engine.worker)
-            jobs.task(name=workers.TASK)(self._scheduler.attend)
+            jobs.task(name=postgres.TASK)(self._scheduler.attend)
             try:
                 async with jobs.open_async():
                     await jobs.run_worker_async(
-                        queues=[workers.QUEUE],
+                        queues=[postgres.QUEUE],
                         concurrency=self._at_once,
                         fetch_job_polling_interval=POLL_SECONDS,
                         delete_jobs="always",
@@ -145,7 +147,7 @@ class ConversationJobs:
             await asyncio.sleep(RESCUE_SECONDS)
             if self._heartbeat is not None and self._heartbeat.may_prune:
                 try:
-                    await self._rescue(workers.SILENT_SECONDS)
+                    await self._rescue(postgres.SILENT_SECONDS)
                 except StoreError as error:
                     log.warning("dead workers were not looked for", error=str(error))
 
@@ -154,8 +156,8 @@ class ConversationJobs:
 
         def rescue(conn: Connection) -> Sequence[int]:
             # read now: since this was queued, others may have come
-            workers.requeue_unattended(conn, own, self._scheduler.conversations)
-            return workers.prune_stalled(conn, own, now, self._reconcile, silent)
+            postgres.requeue_unattended(conn, own, self._scheduler.conversations)
+            return postgres.prune_stalled_workers(conn, own, now, self._reconcile, silent)
 
         gone = await self._store.tx(rescue)
         if gone:
@@ -206,7 +208,7 @@ class HintPublisher:
         self._notify(f"send {person}")
 
     def _notify(self, hint: str) -> None:
-        self._store.tx(lambda conn: workers.notify(conn, hint))
+        self._store.tx(lambda conn: postgres.notify(conn, hint))
 
     async def _forward(self) -> None:
         while True:
@@ -216,7 +218,7 @@ class HintPublisher:
                     self._look_again.clear()
                     self._notify("look")
             with suppress(StoreError):  # which `/health` tells by itself
-                is_worked = await self._store.all(workers.ANY_LIVES)
+                is_worked = await self._store.all(postgres.ANY_LIVES)
                 self.failure = (
                     "" if is_worked else "no worker runs: messages are kept, and nobody is answered"
                 )

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from app.errors import StoreError, StoreLockedError
-from app.store import workers
+from app.store import postgres
 from app.store.database import Connection, Database
 from tests.databases import SERVER, new_database, restart
 from tests.world import until
@@ -117,7 +117,7 @@ async def test_a_worker_whose_clock_jumps_writes_nothing(
 ) -> None:
     store, right = Database(new_database(server, "recado"), shared=True), time.time
     await store.open()
-    store.engine.worker = await store.tx(lambda conn: workers.register(conn, alone=False))
+    store.engine.worker = await store.tx(lambda conn: postgres.register_worker(conn, alone=False))
     for seconds in (3600.0, -3600.0):
         monkeypatch.setattr(time, "time", lambda off=seconds: right() + off)
         with pytest.raises(StoreError, match="clock"):
