@@ -9,7 +9,7 @@ import orjson
 
 from app.messages import AliasChange, Echo, Inbound, Sender, ThreadControl, Unreadable
 from app.people import Conversation, Person, Role
-from app.store import alerts, approvals, attachments, events, handovers, limits, people
+from app.store import alerts, approvals, events, handovers, limits, media, people
 from app.store.conditions import RUNNABLE, SILENT, UNCLAIMED
 from app.store.database import Connection, exists, insert, scalar, update
 from app.store.delivery import StatusEffect
@@ -189,7 +189,7 @@ class _Intake:
         is_edit = message.kind == "edit" and classified.kind == "message"
         if is_edit and self._replaces_waiting(message, person):
             return
-        attachments.expect(conn, where, row, message, now)
+        media.expect_file(conn, where, row, message, now)
         self._queue(who, where, classified, row)
 
     def _notify(self, where: Conversation, source: str, draft: Draft, origin: Origin = "assistant") -> None:

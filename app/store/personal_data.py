@@ -12,7 +12,7 @@ from app.messages import JSON
 from app.people import Realm
 from app.phones import canonical, digits, other_form
 from app.rmtree import rmtree
-from app.store import attachments, schedules
+from app.store import media, schedules
 from app.store.database import Connection, Database, delete, placeholders, scalar, update
 from app.store.journal import ADMIN_CALL
 from app.store.people import PersonLine, listing
@@ -185,7 +185,7 @@ def delete_old(conn: Connection, now: float) -> int:
     for table, key, column, before in old:
         oldest = f"SELECT {key} FROM {table} WHERE {column} < ? LIMIT ?"
         gone += delete(conn, table, f"({key}) IN ({oldest})", before, BATCH)
-    gone += attachments.give_up_old(conn, now - 2 * DAY, BATCH)
+    gone += media.give_up_old_files(conn, now - 2 * DAY, BATCH)
     gone += schedules.delete_over(conn, now - REMINDER_DAYS * DAY, BATCH)
     return gone + _forget_traces(conn, traced)
 

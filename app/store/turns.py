@@ -10,7 +10,7 @@ import orjson
 from app.errors import RecadoError
 from app.i18n import lazy
 from app.people import Conversation
-from app.store import alerts, approvals, attachments, choices, events, outbox, ownership, turn_state
+from app.store import alerts, approvals, choices, events, media, outbox, ownership, turn_state
 from app.store.approvals import BURST_MESSAGES
 from app.store.conditions import RUNNABLE, RUNNING, SILENT, UNCLAIMED
 from app.store.database import Connection, Database, Row, exists, insert, placeholders, update
@@ -102,7 +102,7 @@ def claim(
         if first <= now < complete:
             return Pause(complete)
     messages = tuple(row["message_id"] for row in members)
-    if attachments.is_waited_for(conn, messages):
+    if media.is_file_awaited(conn, messages):
         return UnreadFiles(messages)
     _open_turn(conn, conversation, turn, members, now)
     return Ready(turn, more=len(members) < len(rows))

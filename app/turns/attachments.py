@@ -20,11 +20,10 @@ from app.errors import StoreError
 from app.llm.audio import NotTranscribed, Transcriber
 from app.messages import JSON, FetchFailed
 from app.people import Person
-from app.store import attachments
-from app.store.attachments import Reason, WaitingFile
+from app.store import media
 from app.store.database import Connection
 from app.store.disk_space import MEGABYTE
-from app.store.media import MediaFolder, NotKept, safe_name
+from app.store.media import MediaFolder, NotKept, Reason, WaitingFile, safe_name
 from app.tools import ToolContext
 from app.tools.documents import AT_ONCE as DOCUMENTS_AT_ONCE
 from app.tools.documents import DocumentError, is_picture, kind_of
@@ -93,14 +92,14 @@ class AttachmentReader:
 
         Those of a guest who has reached a limit are left; of a burst only the first few are read.
         """
-        waiting = await self._store.tx(lambda conn: attachments.waiting(conn, messages))
+        waiting = await self._store.tx(lambda conn: media.waiting_files(conn, messages))
         if not waiting:
             return
         first = waiting[0]
         person = await self._store.tx(lambda conn: self._profiles.known(conn, first.person))
         room = len(waiting)
         if person.is_guest:
-            read_before = await self._store.tx(lambda conn: attachments.count_read(conn, messages))
+            read_before = await self._store.tx(lambda conn: media.count_files_read(conn, messages))
             room = max(GUESTS_FILES - read_before, 0)
         own_places = asyncio.Semaphore(AT_ONCE_OF_ONE)
         read = (self._read(file, person, own_places) for file in waiting[:room])
@@ -137,7 +136,7 @@ class AttachmentReader:
         """Return whether a file may be read now: a guest may have waited long for the place."""
         if person.is_guest and self._limits.is_reached(conn, person.id, time.time()):
             return False
-        return attachments.begin(conn, file.message)
+        return media.begin_file(conn, file.message)
 
     async def _fetch(self, file: WaitingFile) -> WaitingFile:
         path = _place(file)
@@ -151,8 +150,8 @@ class AttachmentReader:
                 if not error.again or pause is None:
                     raise _NotRead(error.reason) from error
             await asyncio.sleep(pause)
-        await self._store.tx(lambda conn: attachments.keep(conn, file.message, path))
-        return await self._store.tx(lambda conn: attachments.waiting_file(conn, file.message))
+        await self._store.tx(lambda conn: media.file_kept(conn, file.message, path))
+        return await self._store.tx(lambda conn: media.waiting_file(conn, file.message))
 
     async def _understand(self, file: WaitingFile, person: Person) -> None:
         source, head = self._media.absolute(file.path), b""
@@ -229,12 +228,12 @@ class AttachmentReader:
             raise _NotRead("no_room") from error
 
     async def _finish(self, file: WaitingFile, found: Mapping[str, JSON], transcript: str = "") -> None:
-        await self._store.tx(lambda conn: attachments.finish(conn, file.message, found, transcript))
+        await self._store.tx(lambda conn: media.finish_file(conn, file.message, found, transcript))
         await asyncio.to_thread(self._media.remove, file.path)
 
     async def _give_up(self, file: WaitingFile, reason: Reason) -> None:
         log.info("an attachment was not read", kind=file.kind, reason=reason)
-        await self._store.tx(lambda conn: attachments.fail(conn, file.message, reason))
+        await self._store.tx(lambda conn: media.fail_file(conn, file.message, reason))
         await asyncio.to_thread(self._media.remove, _place(file))
 
 
