@@ -333,14 +333,13 @@ def finish_file(conn: Connection, message: int, found: Mapping[str, JSON], trans
 
 def fail_file(conn: Connection, message: int, reason: Reason) -> None:
     """End a file that cannot be had or read; its message says why."""
-    _end_file(conn, message, {"state": "failed", "reason": reason})
+    _end_file(conn, message, {"state": "failed", "reason": reason}, reason)
 
 
-def _end_file(conn: Connection, message: int, found: Mapping[str, JSON]) -> bool:
+def _end_file(conn: Connection, message: int, found: Mapping[str, JSON], reason: str = "") -> bool:
     """End a file, and add what was found to the attachment in the message's own row."""
-    ended = {"state": found["state"], "reason": found.get("reason", ""), "path": ""}
     is_open = "message_id = ? AND state IN ('new', 'kept', 'unheard')"
-    if not update(conn, "attachments", is_open, message, **ended):
+    if not update(conn, "attachments", is_open, message, state=found["state"], reason=reason, path=""):
         return False
     payload = orjson.loads(scalar(conn, "SELECT payload FROM messages WHERE id = ?", message))
     payload["attachment"] = {**(payload.get("attachment") or {}), **found}
