@@ -38,7 +38,9 @@ class Disk:
 
     def free(self) -> int:
         """Return the free bytes, also for a folder that does not exist yet. Raises OSError."""
-        return min(_free(folder.absolute()) for folder in (self.folder, self.other) if folder is not None)
+        folders = [folder.absolute() for folder in (self.folder, self.other) if folder is not None]
+        there = [next(one for one in (folder, *folder.parents) if one.exists()) for folder in folders]
+        return min(shutil.disk_usage(folder).free for folder in there)
 
     def has_room_for(self, kind: Kind) -> bool:
         """Return whether `kind` is kept with the space that is free now."""
@@ -69,7 +71,3 @@ def update_alerts(conn: Connection, free: int, least: int, now: float) -> list[s
             alerts.close_alerts(conn, f"space:{kind}", now)
             changes.append(f"{free // MEGABYTE} MB are free on the disk again: {enough}")
     return changes
-
-
-def _free(folder: Path) -> int:
-    return shutil.disk_usage(next(place for place in (folder, *folder.parents) if place.exists())).free

@@ -54,11 +54,8 @@ class IntakeNotices(Protocol):
     """The notices that are sent while messages are taken in."""
 
     def too_fast(self, person: Person, message: Inbound) -> Draft: ...
-
     def welcome(self, person: Person, message: Inbound, became: Role) -> Draft: ...
-
     def first_contact(self, language: str, person: Person, message: Inbound) -> Draft: ...
-
     def deleted_too_late(self, person: Person, message: Inbound, reply: str) -> Draft | None: ...
 
 
@@ -123,9 +120,9 @@ def hear_business(
             taken.wake.add(where.id)
             taken.notices.add(person)
     for echo in echoes:
-        to = None
-        if intake.is_new(echo.id):
-            to = handovers.take_echo(conn, rules.access, rules.channel, echo, until, now)
+        if not intake.is_new(echo.id):
+            continue
+        to = handovers.take_echo(conn, rules.access, rules.channel, echo, until, now)
         if to is not None:
             handovers.settle(conn, to.person_id, now)
             taken.wake.add(to.id)

@@ -14,7 +14,7 @@ from app.i18n import lazy
 from app.messages import JSON
 from app.people import Conversation
 from app.store import disk_space, limits
-from app.store.database import Connection, Row, delete, insert, read_row, scalar
+from app.store.database import Connection, delete, insert, read_row, scalar
 
 PART_CHARACTERS = 256 * 1024  # of a longer part of a prompt its beginning and its length are kept
 ADMIN_CALL = "mcp"  # outcome of a turn that is one call of the administrator's, and no conversation
@@ -302,16 +302,11 @@ def recent_turns(conn: Connection, limit: int = 20) -> list[TurnLine]:
 def turn_trace(conn: Connection, turn: str) -> TurnTrace:
     """Return what is kept of a turn; both lists are empty for an unknown one."""
     sql = "SELECT key, kind, at, payload FROM journal WHERE turn_id = ? ORDER BY at"
-    journal = conn.execute(sql, (turn,))
-    calls = conn.execute("SELECT * FROM model_calls WHERE turn_id = ? ORDER BY at, key", (turn,))
-    return TurnTrace(
-        [{**row, "payload": orjson.loads(row["payload"])} for row in journal],
-        [read_row(CallTrace, row, prompt=_prompt(conn, row)) for row in calls],
-    )
-
-
-def _prompt(conn: Connection, call: Row) -> list[JSON]:
-    """Return the prompt and the tools of a model call, put together again from their parts."""
-    sql = "SELECT body FROM prompt_parts WHERE person_id = ? AND hash = ?"
-    kept = [(part, scalar(conn, sql, call["person_id"], part)) for part in orjson.loads(call["parts"])]
-    return [orjson.loads(body) if body else {"forgotten": part} for part, body in kept]
+    journal = [{**row, "payload": orjson.loads(row["payload"])} for row in conn.execute(sql, (turn,))]
+    body = "SELECT body FROM prompt_parts WHERE person_id = ? AND hash = ?"
+    calls = []
+    for row in conn.execute("SELECT * FROM model_calls WHERE turn_id = ? ORDER BY at, key", (turn,)):
+        parts = [(part, scalar(conn, body, row["person_id"], part)) for part in orjson.loads(row["parts"])]
+        prompt = [orjson.loads(kept) if kept else {"forgotten": part} for part, kept in parts]
+        calls.append(read_row(CallTrace, row, prompt=prompt))
+    return TurnTrace(journal, calls)

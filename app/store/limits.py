@@ -138,19 +138,14 @@ def refuse(conn: Connection, conversation: str, now: float) -> bool:
     return bool(update(conn, "inbox", waits, conversation, done_at=now))
 
 
-def has_waiting_messages(conn: Connection, conversation: str, now: float) -> bool:
-    """Return whether messages wait for a new turn of ours in a conversation in which none is open."""
-    waits = f"SELECT 1 FROM inbox WHERE conversation_id = ? AND {UNCLAIMED}"
+def waiting_kinds(conn: Connection, conversation: str, now: float) -> set[str]:
+    """Return the kinds of the messages that wait for a new turn of ours; none while a turn is open."""
     is_open = f"SELECT 1 FROM turns WHERE conversation_id = ? AND {RUNNABLE}"
-    if not exists(conn, waits, conversation) or exists(conn, is_open, conversation):
-        return False
-    return not exists(conn, f"{SILENT} AND conversation_id = ?", now, conversation)
-
-
-def has_written(conn: Connection, conversation: str) -> bool:
-    """Return whether a person wrote what waits in their conversation."""
-    waits = f"SELECT 1 FROM inbox WHERE conversation_id = ? AND kind <> 'scheduled' AND {UNCLAIMED}"
-    return exists(conn, waits, conversation)
+    is_silent = f"{SILENT} AND conversation_id = ?"
+    if exists(conn, is_open, conversation) or exists(conn, is_silent, now, conversation):
+        return set()
+    waiting = f"SELECT DISTINCT kind FROM inbox WHERE conversation_id = ? AND {UNCLAIMED}"
+    return {row["kind"] for row in conn.execute(waiting, (conversation,))}
 
 
 def count_queued(conn: Connection) -> int:

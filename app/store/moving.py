@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 from app.errors import StoreError
-from app.store.database import Connection, Engine, Location, Row, engine_of, exists, placeholders, scalar
+from app.store.database import Connection, Engine, Location, engine_of, exists, placeholders, scalar
 from app.store.migrations import UNFINISHED, Table, tables
 
 BATCH = 1000
@@ -106,7 +106,10 @@ def _copy(table: Table, reading: Connection, engine: Engine, writing: Connection
 def _batches(
     connection: Connection, table: Table, after: tuple[Any, ...] = ()
 ) -> Iterator[list[tuple[Any, ...]]]:
-    """Yield the rows behind a key, in the order of their keys."""
+    """Yield the rows behind a key, in the order of their keys.
+
+    U+FFFD stands in place of U+0000, which PostgreSQL cannot hold in a text.
+    """
     key = ", ".join(table.key)
     places = [table.columns.index(column) for column in table.key]
     while True:
@@ -115,13 +118,8 @@ def _batches(
         rows = connection.execute(select, after).fetchall()
         if not rows:
             return
-        yield [_storable(row) for row in rows]
+        yield [tuple(v.replace("\0", "\ufffd") if isinstance(v, str) else v for v in row) for row in rows]
         after = tuple(rows[-1][place] for place in places)
-
-
-def _storable(row: Row) -> tuple[Any, ...]:
-    """Return the values, with U+FFFD in place of U+0000, which PostgreSQL cannot hold in a text."""
-    return tuple(value.replace("\0", "\ufffd") if isinstance(value, str) else value for value in row)
 
 
 def _compare(one: Connection, other: Connection, report: Callable[[str], None]) -> None:

@@ -187,14 +187,8 @@ def delete_old(conn: Connection, now: float) -> int:
         gone += delete(conn, table, f"({key}) IN ({oldest})", before, BATCH)
     gone += media.give_up_old_files(conn, now - 2 * DAY, BATCH)
     gone += schedules.delete_over(conn, now - REMINDER_DAYS * DAY, BATCH)
-    return gone + _forget_traces(conn, traced)
-
-
-def _forget_traces(conn: Connection, before: float) -> int:
-    """Delete the journal and model calls of turns that ended long ago, and all of administrators' calls."""
     sql = "SELECT id FROM turns WHERE traced = 1 AND done_at < ? LIMIT ?"
-    ended = [row["id"] for row in conn.execute(sql, (before, TURNS_AT_ONCE))]
-    gone = 0
+    ended = [row["id"] for row in conn.execute(sql, (traced, TURNS_AT_ONCE))]
     for turn in ended:
         gone += delete(conn, "journal", "turn_id = ?", turn)
         gone += delete(conn, "model_calls", "turn_id = ?", turn)

@@ -133,7 +133,9 @@ def fire(conn: Connection, firing: Firing, now: float) -> bool:
     A repeated one whose run before is open skips this time: that may be waiting for a yes.
     """
     schedule = firing.due.schedule
-    runs = firing.draft is None and not _is_running(conn, schedule.id)
+    is_open = f"SELECT 1 FROM messages JOIN inbox ON inbox.message_id = messages.id WHERE {_IS_RUN}"
+    is_open += " AND inbox.done_at IS NULL"
+    runs = firing.draft is None and not exists(conn, is_open, *_runs(schedule.id))
     if firing.draft is None and not runs and firing.next_due is None:
         return False  # it waits, still due, until its run before has ended
     may_talk = f"EXISTS (SELECT 1 FROM people WHERE id = person_id AND {MAY_TALK})"
@@ -185,12 +187,6 @@ def _queue_turn(conn: Connection, due: Due, now: float) -> None:
         insert(
             conn, "inbox", message_id=message, **where.columns, kind="scheduled", received_at=now, due_at=now
         )
-
-
-def _is_running(conn: Connection, schedule: str) -> bool:
-    """Return True if an earlier run has not ended: it may wait for its person's yes."""
-    runs = f"SELECT 1 FROM messages JOIN inbox ON inbox.message_id = messages.id WHERE {_IS_RUN}"
-    return exists(conn, f"{runs} AND inbox.done_at IS NULL", *_runs(schedule))
 
 
 def _runs(schedule: str) -> tuple[str, str]:

@@ -167,10 +167,17 @@ class SkillStore:
         """
         if not self._writes:
             return
-        before = self._bytes(conn)
+        before, now, outside = self._bytes(conn), time.time(), self._outside or self.read_outside
         conn.execute("SAVEPOINT skill_data")
         try:
-            self._write(conn)
+            for key, text in self._writes.items():
+                row = (self._person, self._skill, key)
+                delete(conn, "skill_data", "person_id = ? AND skill = ? AND key = ?", *row)
+                if text is not None:
+                    marked = outside and _holds_text(orjson.loads(text))
+                    conn.execute(
+                        "INSERT INTO skill_data VALUES (?, ?, ?, ?, ?, ?)", (*row, text, now, marked)
+                    )
             self._check_room(conn, before)
         except NoRoom:
             conn.execute("ROLLBACK TO skill_data")
@@ -195,15 +202,6 @@ class SkillStore:
 
     def _bytes(self, conn: Connection) -> int:
         return int(scalar(conn, "SELECT data_bytes FROM people WHERE id = ?", self._person))
-
-    def _write(self, conn: Connection) -> None:
-        now, outside = time.time(), self._outside or self.read_outside
-        for key, text in self._writes.items():
-            row = (self._person, self._skill, key)
-            delete(conn, "skill_data", "person_id = ? AND skill = ? AND key = ?", *row)
-            if text is not None:
-                marked = outside and _holds_text(orjson.loads(text))
-                conn.execute("INSERT INTO skill_data VALUES (?, ?, ?, ?, ?, ?)", (*row, text, now, marked))
 
 
 def _holds_text(value: JSON) -> bool:

@@ -3,7 +3,7 @@
 A part of it is the running summary of what was said before the last exchanges.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -70,7 +70,10 @@ class PastCall:
 
     def __str__(self) -> str:
         """Return its short form: "add_to_list(items: milk)"."""
-        values = (f"{name}: {_short(value)}" for name, value in self.arguments.items())
+        values = []
+        for name, value in self.arguments.items():
+            text = value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
+            values.append(f"{name}: {on_one_line(text, _VALUE_CHARACTERS)}")
         return f"{self.tool}({', '.join(values)})"[:_CALL_CHARACTERS]
 
 
@@ -290,28 +293,17 @@ def _journals(conn: Connection, turns: Sequence[str]) -> dict[str, dict[str, JSO
     return kept
 
 
-def _past_calls(journal: dict[str, JSON]) -> list[PastCall]:
-    answers = ((key.removeprefix("llm:"), row) for key, row in journal.items() if key.startswith("llm:"))
-    return [
-        _past_call(call, journal.get(f"tool:{number}:{call['id']}"))
-        for number, answer in answers
-        for call in answer["calls"]
-    ]
-
-
-def _past_call(call: JSON, result: JSON) -> PastCall:
-    given = call["arguments"]
-    with suppress(ValueError):
-        given = orjson.loads(given) if isinstance(given, str) else given
-    facts = (result or {}).get("facts", {})
-    follow_up = _FOLLOW_UP.validate_python(facts.get("follow_up", {}))
-    arguments = given if isinstance(given, dict) else {}
-    return PastCall(call["name"], arguments, facts.get("ok", False), bool(facts.get("receipt")), follow_up)
-
-
-def _short(value: JSON) -> str:
-    text = value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
-    return on_one_line(text, _VALUE_CHARACTERS)
+def _past_calls(journal: dict[str, JSON]) -> Iterator[PastCall]:
+    for key, answer in journal.items():
+        for call in answer["calls"] if key.startswith("llm:") else ():
+            given, number = call["arguments"], key.removeprefix("llm:")
+            with suppress(ValueError):
+                given = orjson.loads(given) if isinstance(given, str) else given
+            arguments = given if isinstance(given, dict) else {}
+            facts = journal.get(f"tool:{number}:{call['id']}", {}).get("facts", {})
+            follow_up = _FOLLOW_UP.validate_python(facts.get("follow_up", {}))
+            changed = bool(facts.get("receipt"))
+            yield PastCall(call["name"], arguments, facts.get("ok", False), changed, follow_up)
 
 
 def _quoted(conn: Connection, conversation: str, members: Sequence[InboxMessage]) -> dict[str, Quoted]:

@@ -84,7 +84,7 @@ class Limits:
 
     def gate(self, conn: Connection, conversation: str, now: float) -> Gate | None:
         """Return a gate if what waits in a conversation has to wait longer; a turn that is open goes on."""
-        if not limits.has_waiting_messages(conn, conversation, now):
+        if not (waiting := limits.waiting_kinds(conn, conversation, now)):
             return None
         where = people.conversation_by_id(conn, conversation)
         person, most = self._person(conn, where.person_id), self._settings.token_limit
@@ -108,7 +108,7 @@ class Limits:
         what, period = found
         ends = limits.period_ends(period, now)
         limits.hold_back(conn, conversation, what, ends)
-        if not limits.has_written(conn, conversation):  # a task waits
+        if waiting == {"scheduled"}:  # the run of a task or a watch
             return Gate(Pause(ends), self._tell_owners(conn, what, period, now))
         return self._close(conn, where, person, what, period, now)
 
