@@ -94,20 +94,16 @@ class ReplyTaken:
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """A waiting message, read as an answer.
-
-    `choice` is None if its words say more than a yes or a no, or are not surely the person's. `written_at` is
-    by WhatsApp's clock, since messages may arrive days late; None if unknown.
-    """
+    """A waiting message, read as an answer."""
 
     seq: int
     person: str
     kind: str
-    choice: Choice | None
+    choice: Choice | None  # None if its words say more than a yes or a no, or are not surely the person's
     button: str
     quoted: str
     at: float
-    written_at: float | None
+    written_at: float | None  # by WhatsApp's clock, since it may arrive days late; None if unknown
 
 
 _STORED = ("id", "call_key", "tool", "arguments", "arguments_hash", "tool_hash", "subject", "title")
@@ -217,10 +213,7 @@ def _console_choices(approval: Row) -> tuple[Choice, ...]:
 
 
 def expire(conn: Connection, now: float) -> None:
-    """End the questions that could not be sent whole, or are 23 hours past the person's last message.
-
-    Their turns go on.
-    """
+    """End questions not sent whole, or 23 hours past the person's last message; their turns go on."""
     is_over = f"a.state = 'open' AND (a.due_at <= ? OR {_FAILED})"
     sql = f"SELECT a.*, {_FAILED} AS failed FROM approvals a WHERE {is_over}"
     for row in conn.execute(sql, (now,)).fetchall():

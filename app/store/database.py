@@ -96,10 +96,7 @@ class Lease(Protocol):
 
 
 def engine_of(location: Location, *, shared: bool = False) -> Engine:
-    """Return the engine of a location; only PostgreSQL can be `shared` by several processes.
-
-    Raises StoreError if the packages of PostgreSQL are missing.
-    """
+    """Return the engine of a location. Raises StoreError if the packages of PostgreSQL are missing."""
     if isinstance(location, Path):
         return SQLite(location)
     try:
@@ -181,15 +178,12 @@ class _Failed:
 
 
 class Database:
-    """Writes go through `tx`; reads (`all`, `one`, `read`) never decide.
-
-    `is_leader`: among the processes that share the database this one does what only one should do.
-    """
+    """Writes go through `tx`; reads (`all`, `one`, `read`) never decide."""
 
     def __init__(self, location: Location, *, shared: bool = False) -> None:
         self.last_failure = ""  # why the last commit failed; "" once one succeeded again
         self.location = location
-        self.is_leader = not shared
+        self.is_leader = not shared  # of the processes that share it, this one does what only one should do
         self.lease: Lease | None = None
         self.engine = engine_of(location, shared=shared)
         self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()

@@ -40,10 +40,7 @@ def take_echo(
 
 
 def settle(conn: Connection, person: str, now: float) -> None:
-    """Take up a person's echoes, the oldest first.
-
-    While a message of ours is on its way, an echo may be of that one: it waits until the send settles.
-    """
+    """Take up a person's echoes, the oldest first, up to one that may be of a message on its way."""
     for echo in conn.execute("SELECT * FROM echoes WHERE person_id = ? ORDER BY seq", (person,)).fetchall():
         is_ours = delivery.is_echo(conn, person, echo["wamid"], echo["text"], now)
         if is_ours is None:
@@ -129,10 +126,7 @@ def take_untold(conn: Connection, now: float) -> list[Conversation]:
 
 
 def take_unanswered(conn: Connection, now: float) -> list[Conversation]:
-    """Return the conversations whose person waited long enough for somebody of the business, each once.
-
-    The console goes on showing them.
-    """
+    """Return the conversations whose person waited in vain for somebody of the business, each once."""
     return _changed(conn, "until = 0 WHERE state = 'asked' AND until BETWEEN 1 AND ?", now)
 
 

@@ -33,20 +33,16 @@ class ClassifiedMessage:
 
 @dataclass(slots=True)
 class IntakeResult:
-    """The outcome of one webhook body.
-
-    `wake` are conversations that have something to do; `notices` are people whose outbox got a notice;
-    `handed_over`: somebody else may answer in a conversation now, of which owners are to be told.
-    """
+    """The outcome of one webhook body."""
 
     accepted: int = 0
     duplicates: int = 0
-    wake: set[str] = field(default_factory=set)
-    notices: set[str] = field(default_factory=set)
+    wake: set[str] = field(default_factory=set)  # conversations that have something to do
+    notices: set[str] = field(default_factory=set)  # people whose outbox got a notice
     turned_away: list[TurnedAway] = field(default_factory=list)
     new_owners: list[str] = field(default_factory=list)
     frozen: list[str] = field(default_factory=list)
-    handed_over: bool = False
+    handed_over: bool = False  # somebody else may answer in a conversation now: owners are to be told
     applied: list[StatusEffect] = field(default_factory=list)
 
 

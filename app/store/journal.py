@@ -41,19 +41,15 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """A model call to be kept: the (hash, body) of each part of its prompt, and its cost.
+    """A model call to be kept: the (hash, body) of each part of its prompt, and its cost."""
 
-    `key` is that of the journal row with the answer. `catalog` is the hash of the catalogue that tools or
-    categories were chosen from.
-    """
-
-    key: str
+    key: str  # of the journal row with the answer
     model: str
     parts: tuple[tuple[str, str], ...]
     tokens: Tokens
     seconds: float
     at: float
-    catalog: str = ""
+    catalog: str = ""  # hash of the catalogue that tools or categories were chosen from
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +108,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class TurnHead:
-    """A turn and its conversation; `waited_since`: when its first message came in."""
+    """A turn and its conversation."""
 
     id: str
     conversation_id: str
@@ -123,7 +119,7 @@ class TurnHead:
     attempts: int
     created_at: float
     done_at: float | None
-    waited_since: float
+    waited_since: float  # when its first message came in
 
 
 def record(

@@ -183,10 +183,8 @@ async def sweep(store: Database, media: MediaFolder, now: float) -> None:
 
 
 async def in_use(store: Database, now: float) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the paths of files that are still to be sent, and the ids of all people.
-
-    A file waits in the journal of a turn, then in the outbox: they must be read in this order.
-    """
+    """Return the paths of files that are still to be sent, and the ids of all people."""
+    # A file waits in the journal of a turn, then in the outbox: they must be read in this order.
     waiting = await store.all(
         "SELECT j.payload FROM turns t JOIN journal j ON j.turn_id = t.id"
         " WHERE t.state <> 'done' AND j.key > 'tool:' AND j.key < 'tool;'"
@@ -320,10 +318,7 @@ def file_kept(conn: Connection, message: int, path: str) -> None:
 
 
 def finish_file(conn: Connection, message: int, found: Mapping[str, JSON], transcript: str = "") -> bool:
-    """Write what was found in a file into its message; return False if that was done before.
-
-    The transcript of a voice note becomes the message's text.
-    """
+    """Write what was found into a file's message, a voice note's words as its text; False if done before."""
     if not _end_file(conn, message, {**found, "state": "read"}):
         return False
     if transcript:

@@ -49,15 +49,12 @@ class KnownPerson:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A sender who may talk to us; what a `frozen` one writes waits until an owner confirms them.
-
-    `became`: the role that a code in this message gave them; `is_new`: they write for the first time.
-    """
+    """A sender who may talk to us."""
 
     person: Person
-    became: Role | None = None
-    frozen: bool = False
-    is_new: bool = False
+    became: Role | None = None  # the role that a code in this message gave them
+    frozen: bool = False  # what they write waits until an owner confirms them
+    is_new: bool = False  # they write for the first time
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,10 +192,7 @@ def allow(conn: Connection, realm: Realm, who: str, now: float) -> str:
 
 
 def _hand_over(conn: Connection, nameless: str, person: str, since: float, now: float) -> None:
-    """Give a person what waits for an answer and came `since` the alias was theirs.
-
-    Nothing older: a number may have been another person's before.
-    """
+    """Give a person what waits and came `since` the alias was theirs: the number may have been another's."""
     rows = conn.execute(
         "SELECT inbox.seq, inbox.message_id, c.channel, c.group_id FROM inbox"
         " JOIN conversations c ON c.id = inbox.conversation_id"
@@ -462,10 +456,7 @@ def _holders(conn: Connection, realm: Realm, aliases: Sequence[Alias]) -> list[s
 
 
 def _learn(conn: Connection, realm: Realm, known: KnownPerson, sender: Sender, now: float) -> None:
-    """Add the new aliases of a signed message.
-
-    A second alias of one kind (a phone with another user id than before) freezes the person.
-    """
+    """Add the new aliases of a signed message; another one of a kind than before freezes the person."""
     for alias in aliases_of(sender):
         if alias in known.aliases:
             continue

@@ -80,10 +80,7 @@ async def remove_erased_folders(store: Database, folders: PersonFolders) -> None
 
 
 def find(conn: Connection, realm: Realm, who: str) -> PersonLine:
-    """Return the person with a phone, a user id or our own id, preferring those of `realm`.
-
-    Raises RecadoError if there is none, or if there are several of other realms.
-    """
+    """Return the person with a phone, a user id or our own id, those of `realm` first. Raises RecadoError."""
     name = who.strip(" ,")  # the list of people separates several names with commas
     meant = {name, *_spellings(name)}
     found = [one for one in listing(conn) if not meant.isdisjoint((one.id, *one.names))]

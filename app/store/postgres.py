@@ -373,10 +373,7 @@ def _text(name: str) -> str:
 
 
 def register_worker(conn: Connection, *, alone: bool) -> int:
-    """Make this process a worker and return its number.
-
-    Raises StoreError if its clock differs from that of the others, unless it is `alone`.
-    """
+    """Make this process a worker; return its number. Raises StoreError for a wrong clock, unless `alone`."""
     off = seconds_off(time.time(), scalar(conn, f"SELECT {_CLOCK}"))
     if off and not alone:
         raise StoreError(f"the clock of this machine is {off:.0f} s off the database's: set it right")

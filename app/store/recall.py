@@ -18,10 +18,7 @@ _SAID = (
 
 
 def index(conn: Connection, weigh: Weigh, most: int, person: str = "") -> int:
-    """Index so many new or changed messages, of one person or of everybody; return how many it were.
-
-    `weigh` gives the weight of each term of a row with `text` and `payload`.
-    """
+    """Index so many new or changed messages, of one person or of all; return how many it were."""
     rows = conn.execute(
         "SELECT m.id, m.person_id, m.text, m.payload, c.group_id FROM messages m"
         " JOIN conversations c ON c.id = m.conversation_id"

@@ -103,10 +103,7 @@ class LastRun:
 
 
 def due(conn: Connection, channels: Collection[str], now: float) -> list[Due]:
-    """Return what is due on these channels and not held, the earliest first.
-
-    Nothing of people who are blocked or frozen.
-    """
+    """Return what is due on these channels and not held, the earliest first; nothing of people shut out."""
     rows = conn.execute(
         "SELECT schedules.*, people.language, people.timezone, people.quiet_hours, c.channel FROM schedules"
         " JOIN people ON people.id = schedules.person_id"

@@ -30,14 +30,11 @@ _SIZE = "length(CAST(key AS BLOB)) + length(CAST(value AS BLOB))"
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A sentence that the person asked to be remembered; `outside`: it may be made of text of others.
-
-    `number` is the one that `recall` shows too.
-    """
+    """A sentence that the person asked to be remembered."""
 
     text: str
-    outside: bool = False
-    number: int = field(default=0, compare=False)
+    outside: bool = False  # it may be made of text of others
+    number: int = field(default=0, compare=False)  # `recall` shows it too
     at: float = field(default=0.0, compare=False)
     key: tuple[str, str, str] = field(default=("", "", ""), compare=False)
 

@@ -171,10 +171,8 @@ class _DatabaseFiles:
         self._known: dict[Path, tuple[int, int] | None] = {}
 
     def lock(self) -> None:
-        """Take the lock or raise StoreLockedError.
-
-        It is a file of its own: closing any handle on the database's file would drop SQLite's lock.
-        """
+        """Take the lock or raise StoreLockedError."""
+        # A file of its own: closing any handle on the database's file would drop SQLite's lock.
         handle = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

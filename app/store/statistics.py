@@ -132,10 +132,8 @@ def _step(seconds: float | None) -> int:
 
 
 def last_day(conn: Connection, now: float) -> Day:
-    """Return the figures of the hours up to this one.
-
-    The id of a turn begins with its time, and messages are numbered in their order: both indexes are used.
-    """
+    """Return the figures of the hours up to this one."""
+    # The id of a turn begins with its time, and messages are numbered in order: indexes are used of both.
     hour = int(now // HOUR_SECONDS) - HOURS + 1
     first = hour * HOUR_SECONDS
     since = f"turn_{int(first * 1000):012x}"

@@ -59,10 +59,7 @@ class ThreadMessage:
 def newest(
     conn: Connection, words: str, now: float, show: Show = "", known: Collection[str] = ()
 ) -> list[ThreadLine]:
-    """Return the conversations whose person or texts hold `words`, those that ask for a person first.
-
-    For guests, `known` are the phones that the settings let in.
-    """
+    """Return conversations whose person or texts hold `words`, those that ask for a person first."""
     where: list[str] = []
     values: list[object] = [now, now - ASKS_SECONDS]
     if words:

@@ -162,10 +162,7 @@ def load_turn(conn: Connection, turn: str, history: int, day: str) -> TurnState:
 
 
 def replayed_turn(conn: Connection, turn: str, history: int, day: str) -> TurnState:
-    """Read the state of a turn as if it began now: without its journal, and nothing is written.
-
-    Raises RecadoError if there is no such turn.
-    """
+    """Read the state of a turn as if it began now, and write nothing. Raises RecadoError if there is none."""
     row = conn.execute("SELECT * FROM turns WHERE id = ?", (turn,)).fetchone()
     if row is None:
         raise RecadoError(lazy("there is no turn {id!r}", id=turn[:100]))

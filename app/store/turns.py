@@ -41,15 +41,11 @@ class UnreadFiles:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A turn to run now.
-
-    `attempts` counts those that were cut off before they came any further; `more`: something may be to do
-    after it.
-    """
+    """A turn to run now."""
 
     id: str
-    attempts: int = 0
-    more: bool = field(default=False, compare=False)
+    attempts: int = 0  # that were cut off before they came any further
+    more: bool = field(default=False, compare=False)  # something may be to do after it
     for_guest: bool = field(default=False, compare=False)
 
     @property
@@ -159,10 +155,7 @@ def _open_turn(conn: Connection, conversation: str, turn: str, rows: Sequence[Ro
 
 
 def stop(conn: Connection, conversation: str, turn: str, now: float) -> Ready | None:
-    """End what runs and what waits before a /stop; return the turn of the /stop itself, with the id `turn`.
-
-    Return None if no /stop waits.
-    """
+    """End what runs and waits before a /stop; return the turn of the /stop itself, None if none waits."""
     if not _may_go_on(conn, conversation, now):
         return None
     waiting = conn.execute(
@@ -278,10 +271,7 @@ def recover(conn: Connection) -> int:
 
 
 def release(conn: Connection, conversations: Sequence[str]) -> None:
-    """Queue again what ran in conversations, at an orderly stop when nothing runs in them any more.
-
-    That run counts as no attempt.
-    """
+    """Queue again what ran in conversations, at an orderly stop: that run counts as no attempt."""
     uncounted = "CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END"
     for conversation in conversations:
         conn.execute(

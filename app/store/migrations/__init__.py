@@ -20,10 +20,7 @@ UNFINISHED = 0  # the number of no step: its row says that the database is the t
 
 
 def migrate(connection: Any, run: Callable[[str, str], object]) -> None:
-    """Apply the numbered files that the database has not seen yet, each in one transaction.
-
-    `run` executes one of them, given its name and its SQL.
-    """
+    """Apply the files that the database lacks, each in one transaction; `run(name, sql)` executes one."""
     connection.execute(
         "CREATE TABLE IF NOT EXISTS schema_version"
         " (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at DOUBLE PRECISION NOT NULL)"
