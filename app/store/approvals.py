@@ -81,15 +81,11 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class ReplyTaken:
-    """Messages that were taken as a reply to a question, so that no turn gets them; `inbox` is the last one.
+    """Messages that were taken as a reply to a question, so that no turn gets them."""
 
-    `unclear`: the questions they could be for, if several; `closed`: they are for a question that is over.
-    Else they answered a question, or said nothing.
-    """
-
-    inbox: int
-    unclear: tuple[Approval, ...] = ()
-    closed: bool = False
+    inbox: int  # the last one
+    unclear: tuple[Approval, ...] = ()  # the questions they could be for, if several
+    closed: bool = False  # they are for a question that is over
 
 
 @dataclass(frozen=True, slots=True)

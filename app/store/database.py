@@ -61,15 +61,11 @@ class Connection(Protocol):
 
 
 class Engine(Protocol):
-    """A kind of database; `errors` are those of its library.
+    """A kind of database."""
 
-    `worker` is the number of this process among the workers, None for none: once its row is gone, nothing is
-    written. `is_first`: no other process used the database when it was prepared.
-    """
-
-    errors: type[Exception]
-    worker: int | None
-    is_first: bool
+    errors: type[Exception]  # of its library
+    worker: int | None  # this process among the workers; once its row is gone, nothing is written
+    is_first: bool  # no other process used the database when it was prepared
 
     def exists(self) -> bool: ...
     def prepare(self) -> None: ...  # takes the lock or raises StoreLockedError, then migrates

@@ -91,19 +91,15 @@ class TurnTrace:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A stretch of a turn, in seconds since 1970; `kind` is wait, route, model, tool, question or send.
+    """A stretch of a turn, in seconds since 1970."""
 
-    `key` is that of its journal row, "" for none; `ok` is None where it cannot fail or has not ended; `call`
-    is the one that the model answered, if it is kept.
-    """
-
-    kind: str
+    kind: str  # wait, route, model, tool, question or send
     name: str
     start: float
     end: float
-    key: str = ""
-    ok: bool | None = None
-    call: CallTrace | None = None
+    key: str = ""  # of its journal row
+    ok: bool | None = None  # None where it cannot fail or has not ended
+    call: CallTrace | None = None  # of a model, if it is kept
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,25 +35,20 @@ class ThreadLine:
 
 @dataclass(frozen=True, slots=True)
 class ThreadMessage:
-    """A message; `by` is person, assistant, business or schedule (a task or a watch began a turn).
-
-    `state` is that of its outbox row, "" for theirs; `late`: the person had not written for 24 hours.
-    `ticks` is 0 for sent, 1 for arrived, 2 for read. `media` is the path of a file that is kept, and
-    `question` the state of the question that the message asks.
-    """
+    """A message of a conversation."""
 
     id: int
     turn_id: str | None
-    by: str
+    by: str  # person, assistant, business or schedule (a task or a watch began a turn)
     kind: str
     text: str
     at: float
-    state: str
+    state: str  # of its outbox row, "" for theirs
     error: str
-    late: bool
-    ticks: int
-    media: str
-    question: str
+    late: bool  # the person had not written for 24 hours
+    ticks: int  # 0 for sent, 1 for arrived, 2 for read
+    media: str  # the path of a file that is kept
+    question: str  # the state of the question that the message asks
 
 
 def newest(

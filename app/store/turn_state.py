@@ -113,13 +113,7 @@ class Quoted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TurnState:
-    """Everything in the database that a turn starts from.
-
-    `open_questions` are the lines of questions in this conversation that wait for an answer; `asked_after`
-    says where text of others in the turns that asked them came from. `taint` is the same of this turn when it
-    was parked: its prompt may have lost that text since, what the model made of it stays. `facts` are what
-    the person asked to be remembered, the newest first, and none in a group.
-    """
+    """Everything in the database that a turn starts from."""
 
     id: str
     attempts: int
@@ -135,11 +129,13 @@ class TurnState:
     quoted: dict[str, Quoted]  # by wamid
     tokens_today: int
     first_contact: bool
-    open_questions: tuple[str, ...] = ()
+    open_questions: tuple[str, ...] = ()  # their lines, in this conversation
+    # Where text of others came from: in this turn when it was parked, whose prompt may have lost that text
+    # since, though what the model made of it stays; and in the turns that asked the open questions.
     taint: tuple[str, ...] = ()
     asked_after: tuple[str, ...] = ()
     uncertain: frozenset[UncertainCall] = frozenset()  # the person's calls of unknown outcome
-    facts: tuple[Fact, ...] = ()
+    facts: tuple[Fact, ...] = ()  # that the person asked to be remembered, the newest first; none in a group
     has_asked: bool = False  # the person, whether a call of this turn may run
     summary: Parts = field(default_factory=dict)  # of what was said before the exchanges
 
