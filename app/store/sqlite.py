@@ -26,7 +26,12 @@ class FilesGoneError(StoreError):
 
 
 class SQLite:
-    """An `Engine` on one file."""
+    """An `Engine` on one file.
+
+    It watches the names of the file, its log and the lock beside them. Someone may tidy up or restore a copy
+    under a running server: SQLite would go on writing to files without a name, and all of it would be gone
+    when the server ends.
+    """
 
     errors: type[Exception] = sqlite3.Error
 
@@ -34,7 +39,11 @@ class SQLite:
         self.path = path
         self.worker: int | None = None  # one process only
         self.is_first = True
-        self._files = _DatabaseFiles(path)
+        file = path.resolve()  # one lock, whichever link leads to the file
+        self._log_path = file.with_name(file.name + "-wal")
+        self._lock_path = file.with_name(file.name + ".lock")
+        self._lock: int | None = None
+        self._known: dict[Path, tuple[int, int] | None] = {}
         self._reader: aiosqlite.Connection | None = None
 
     def exists(self) -> bool:
@@ -42,9 +51,26 @@ class SQLite:
 
     def prepare(self) -> None:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._files.lock()
+        self._take_lock()
         with closing(_connect(self.path)) as connection:
             migrate(connection, lambda _, sql: _run_script(connection, sql))
+
+    def _take_lock(self) -> None:
+        # A file of its own: closing any handle on the database's file would drop SQLite's lock.
+        handle = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.read(handle, 32).decode("ascii", "replace").strip() or "unknown"
+            os.close(handle)
+            raise StoreLockedError(
+                f"{self.path} is in use by another Recado server (process {holder}); "
+                "stop it first, or give this one a DATABASE_URL of its own"
+            ) from error
+        os.ftruncate(handle, 0)
+        os.write(handle, str(os.getpid()).encode())
+        self._lock = handle
+        self._known[self._lock_path] = _identity(self._lock_path)
 
     async def open_readers(self) -> None:
         self._reader = await aiosqlite.connect(_read_only(self.path), uri=True, isolation_level=None)
@@ -57,11 +83,15 @@ class SQLite:
             self._reader = None
 
     def unlock(self) -> None:
-        self._files.unlock()
+        if self._lock is not None:
+            os.close(self._lock)
+        self._lock = None
+        self._known = {}  # the files opened next may be others
 
     def connect(self) -> sqlite3.Connection:
         connection = _connect(self.path)
-        self._files.opened()
+        self._known[self.path] = self._known.get(self.path) or _identity(self.path)  # it stays that file
+        self._known[self._log_path] = _identity(self._log_path)  # it may be a new one
         return connection
 
     def connect_to_read(self) -> sqlite3.Connection:
@@ -74,8 +104,12 @@ class SQLite:
         return connection
 
     def begin(self, connection: sqlite3.Connection) -> None:
-        """Begin a transaction. Raises FilesGoneError if the files are others by now."""
-        self._files.check()
+        """Begin a transaction. Raises FilesGoneError if the files are others by now, as another server's."""
+        for path, known in self._known.items():
+            if _identity(path) != known:
+                raise FilesGoneError(
+                    f"{path.name} was removed or replaced under the running server; put it back, or restart"
+                )
         connection.execute("BEGIN IMMEDIATE")
 
     def commit(self, connection: sqlite3.Connection) -> None:
@@ -153,60 +187,6 @@ def _connect(path: Path) -> sqlite3.Connection:
     ):
         connection.execute(f"PRAGMA {pragma}")
     return connection
-
-
-class _DatabaseFiles:
-    """The database's file, its log and the lock beside them, watched by their names.
-
-    Someone may tidy up or restore a copy under a running server: SQLite would go on writing to files without
-    a name, and all of it would be gone when the server ends.
-    """
-
-    def __init__(self, path: Path) -> None:
-        file = path.resolve()  # one lock, whichever link leads to the file
-        self._path = path
-        self._log_path = file.with_name(file.name + "-wal")
-        self._lock_path = file.with_name(file.name + ".lock")
-        self._lock: int | None = None
-        self._known: dict[Path, tuple[int, int] | None] = {}
-
-    def lock(self) -> None:
-        """Take the lock or raise StoreLockedError."""
-        # A file of its own: closing any handle on the database's file would drop SQLite's lock.
-        handle = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            holder = os.read(handle, 32).decode("ascii", "replace").strip() or "unknown"
-            os.close(handle)
-            raise StoreLockedError(
-                f"{self._path} is in use by another Recado server (process {holder}); "
-                "stop it first, or give this one a DATABASE_URL of its own"
-            ) from error
-        os.ftruncate(handle, 0)
-        os.write(handle, str(os.getpid()).encode())
-        self._lock = handle
-        self._known[self._lock_path] = _identity(self._lock_path)
-
-    def unlock(self) -> None:
-        """Release the lock; the files opened next may be others."""
-        if self._lock is not None:
-            os.close(self._lock)
-        self._lock = None
-        self._known = {}
-
-    def opened(self) -> None:
-        """Remember the files that SQLite opened: the database stays that file, the log may be a new one."""
-        self._known[self._path] = self._known.get(self._path) or _identity(self._path)
-        self._known[self._log_path] = _identity(self._log_path)
-
-    def check(self) -> None:
-        """Raise FilesGoneError if the files are others by now: without the lock, another server's."""
-        for path, known in self._known.items():
-            if _identity(path) != known:
-                raise FilesGoneError(
-                    f"{path.name} was removed or replaced under the running server; put it back, or restart"
-                )
 
 
 def _identity(file: Path) -> tuple[int, int] | None:
