@@ -66,7 +66,7 @@ def _take(
         is_open = "id = ? AND conversation_id = ? AND state = 'open' AND created_at > ?"
         asked_of = (choice, conversation, now - OPEN_SECONDS)
         pressed = conn.execute(f"SELECT * FROM choices WHERE {is_open}", asked_of).fetchone()
-        if pressed is not None and place.isdecimal() and _answer(conn, pressed, int(place), message["id"]):
+        if pressed is not None and place.isdecimal() and _answer(conn, pressed, int(place), message):
             return True
         update(conn, "inbox", "seq = ?", message["seq"], done_at=now)
         return False
@@ -80,18 +80,17 @@ def _take(
         (conversation, message["received_at"], now - OPEN_SECONDS),
     ).fetchone()
     if asked is not None and (number := read(message["text"], orjson.loads(asked["options"]))):
-        _answer(conn, asked, number, message["id"])
+        _answer(conn, asked, number, message)
     return True
 
 
-def _answer(conn: Connection, asked: Row, number: int, message: int) -> bool:
+def _answer(conn: Connection, asked: Row, number: int, message: Row) -> bool:
     """Close a choice and write the option into the message; return False if there is no such option."""
     options = orjson.loads(asked["options"])
     if not 1 <= number <= len(options):
         return False
     option = options[number - 1]
     update(conn, "choices", "id = ? AND state = 'open'", asked["id"], state="answered", answer=option)
-    row = conn.execute("SELECT text, payload FROM messages WHERE id = ?", (message,)).fetchone()
-    payload = {**orjson.loads(row["payload"]), "chosen": asked["id"], "written": row["text"]}
+    payload = {**orjson.loads(message["payload"]), "chosen": asked["id"], "written": message["text"]}
     told = {"text": option, "payload": orjson.dumps(payload).decode(), "recalled": 0}
-    return bool(update(conn, "messages", "id = ?", message, **told))
+    return bool(update(conn, "messages", "id = ?", message["id"], **told))

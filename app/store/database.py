@@ -215,14 +215,12 @@ class Database:
         self._writer.start()
 
     async def close(self) -> None:
-        """Commit what is queued, waiting at most `CLOSE_SECONDS`, then close.
-
-        The writer's connection closes last: SQLite's moves the write-ahead log into the file.
-        """
+        """Commit what is queued, waiting at most `CLOSE_SECONDS`, then close."""
         writer, self._writer = self._writer, None  # from here on `tx` refuses
         await self.engine.close_readers()
         if writer is not None:
             self._jobs.put(None)
+            # Its connection closes last: SQLite's moves the write-ahead log into the file.
             await asyncio.to_thread(writer.join, CLOSE_SECONDS)
         self.engine.unlock()
 

@@ -161,10 +161,7 @@ class MediaFolder:
         return self.absolute(file.path).read_bytes()
 
     def discard(self, used: Collection[str], people: Collection[str], now: float) -> None:
-        """Remove old files that are not `used`, and the folders of those not in `people`. Raises OSError.
-
-        The empty folder of a known person stays: a file may be on its way into it.
-        """
+        """Remove old files that are not `used`, and the folders of those not in `people`. Raises OSError."""
         for folder in [one for one in self._folder.glob("*") if one.is_dir()]:
             with self._lock:
                 if folder.name not in people and folder.stat().st_mtime < now - NEW_SECONDS:
@@ -343,10 +340,7 @@ def _end_file(conn: Connection, message: int, found: Mapping[str, JSON], reason:
 
 
 def give_up_old_files(conn: Connection, before: float, most: int) -> int:
-    """End files whose messages nobody waits for any more, and voice notes that an earlier version kept.
-
-    Their bytes go with the next sweep of DATA_DIR/media. Return how many there were.
-    """
+    """End files that nobody waits for any more, and voice notes that an earlier version kept."""
     rows = conn.execute(
         "SELECT a.message_id FROM attachments a WHERE a.state IN ('new', 'kept', 'unheard')"
         " AND a.created_at < ?"

@@ -105,23 +105,19 @@ class LastRun:
 def due(conn: Connection, channels: Collection[str], now: float) -> list[Due]:
     """Return what is due on these channels and not held, the earliest first; nothing of people shut out."""
     rows = conn.execute(
-        "SELECT schedules.*, people.language, people.timezone, people.quiet_hours, c.channel FROM schedules"
+        "SELECT schedules.*, coalesce(nullif(people.language, ''), 'en') AS language,"
+        " people.timezone AS own_zone, people.quiet_hours, c.channel FROM schedules"
         " JOIN people ON people.id = schedules.person_id"
         " JOIN conversations c ON c.id = schedules.conversation_id"
         f" WHERE {_DUE} AND {MAY_TALK} AND c.channel IN ({placeholders(tuple(channels))})"
         " ORDER BY schedules.due_at, schedules.created_at, schedules.id LIMIT ?",
         (now, now, *channels, AT_ONCE),
     )
-    return [
-        Due(
-            _of(row),
-            row["language"] or "en",
-            Conversation(row["conversation_id"], row["person_id"], row["channel"]),
-            row["timezone"],
-            row["quiet_hours"],
-        )
-        for row in rows.fetchall()
-    ]
+    found = []
+    for row in rows.fetchall():
+        where = Conversation(row["conversation_id"], row["person_id"], row["channel"])
+        found.append(read_row(Due, row, schedule=_of(row), conversation=where))
+    return found
 
 
 def fire(conn: Connection, firing: Firing, now: float) -> bool:
@@ -244,10 +240,7 @@ def hold_unsent(conn: Connection, now: float) -> None:
 
 
 def release_held(conn: Connection, now: float) -> None:
-    """Release what waited for a person who has written since.
-
-    Also release what carries a time in the future, because the clock was set back.
-    """
+    """Release what waited for a person who has written since, or carries a time of a clock set back since."""
     update(conn, "schedules", "put_off_until > ?", now + LONGEST_PUT_OFF, put_off_until=None)
     has_written = (
         "SELECT 1 FROM messages WHERE messages.conversation_id = schedules.conversation_id"
