@@ -5,7 +5,7 @@ import socket
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Literal
 from urllib.parse import quote, urljoin, urlsplit
 
@@ -24,17 +24,15 @@ IPAddress = IPv4Address | IPv6Address
 Origin = tuple[str, str, int]
 """Scheme, host and port."""
 
-# https://www.iana.org/assignments/iana-ipv4-special-registry; the rest of it is not global to any Python
-_SPECIAL_IPV4 = (
-    IPv4Network("168.63.129.16/32"),  # Azure's host, as its guests see it
-    IPv4Network("192.0.0.0/24"),
-    IPv4Network("192.88.99.0/24"),
-    IPv4Network("224.0.0.0/4"),
-)
 _GLOBAL_IPV6 = IPv6Network("2000::/3")
-_SPECIAL_IPV6 = tuple(
-    IPv6Network(network)
+# https://www.iana.org/assignments/iana-ipv4-special-registry; the rest of it is not global to any Python
+_SPECIAL = tuple(
+    ip_network(network)
     for network in (
+        "168.63.129.16/32",  # Azure's host, as its guests see it
+        "192.0.0.0/24",
+        "192.88.99.0/24",
+        "224.0.0.0/4",
         "2001::/23",  # Teredo, benchmarking, ORCHID and other assignments of the IETF
         "2001:db8::/32",
         "2002::/16",  # 6to4: an IPv4 address inside, which may be a private one
@@ -68,6 +66,10 @@ class FetchError(RecadoError):
         self.code: Code = code
 
 
+def _bad(text: str) -> FetchError:
+    return FetchError("BAD_ADDRESS", text)
+
+
 def too_large(limit: int) -> FetchError:
     return FetchError("TOO_LARGE", lazy("the answer has more than {limit} bytes", limit=limit))
 
@@ -85,22 +87,18 @@ class Address:
     def parse(cls, text: str) -> "Address":
         """Raises FetchError BAD_ADDRESS where it is none that we would ask."""
         if len(text) > ADDRESS_CHARACTERS:
-            raise FetchError(
-                "BAD_ADDRESS", lazy("an address has at most {n} characters", n=ADDRESS_CHARACTERS)
-            )
+            raise _bad(lazy("an address has at most {n} characters", n=ADDRESS_CHARACTERS))
         if not text.isprintable() or " " in text or "\\" in text:
-            raise FetchError(
-                "BAD_ADDRESS", lazy("the address holds spaces, backslashes or hidden characters")
-            )
+            raise _bad(lazy("the address holds spaces, backslashes or hidden characters"))
         if text.partition(":")[0].lower() not in PORTS:
-            raise FetchError("BAD_ADDRESS", lazy("only http and https addresses are fetched"))
+            raise _bad(lazy("only http and https addresses are fetched"))
         try:
             parts = urlsplit(text)
             port, host = parts.port, _host(parts.hostname or "", bracketed="[" in parts.netloc)
         except (ValueError, OSError) as error:
-            raise FetchError("BAD_ADDRESS", lazy("the address cannot be read")) from error
+            raise _bad(lazy("the address cannot be read")) from error
         if "@" in parts.netloc:
-            raise FetchError("BAD_ADDRESS", lazy("an address with a user's name or password is not fetched"))
+            raise _bad(lazy("an address with a user's name or password is not fetched"))
         query = f"?{quote(parts.query, safe=_KEPT)}" if parts.query else ""
         path = quote(parts.path or "/", safe=_KEPT.replace("?", ""))
         return cls(parts.scheme, host, PORTS[parts.scheme] if port is None else port, path + query)
@@ -110,7 +108,7 @@ class Address:
         try:
             onward = Address.parse(urljoin(self.url, location.strip().replace(" ", "%20")))
         except ValueError as error:
-            raise FetchError("BAD_ADDRESS", lazy("the address of a redirect cannot be read")) from error
+            raise _bad(lazy("the address of a redirect cannot be read")) from error
         if self.scheme == "https" and onward.scheme == "http":
             raise FetchError("BAD_REDIRECT", lazy("the site leads from https to http"))
         return onward
@@ -148,11 +146,8 @@ def is_public(ip: IPAddress) -> bool:
     ip = unmapped(ip)
     if isinstance(ip, IPv6Address) and ip in _NAT64:
         return is_public(IPv4Address(ip.packed[-4:]))
-    if isinstance(ip, IPv4Address):
-        special = not ip.is_global or any(ip in network for network in _SPECIAL_IPV4)
-    else:
-        special = ip not in _GLOBAL_IPV6 or any(ip in network for network in _SPECIAL_IPV6)
-    return not special and not is_ours(ip)
+    is_global = ip.is_global if isinstance(ip, IPv4Address) else ip in _GLOBAL_IPV6
+    return is_global and not any(ip in network for network in _SPECIAL) and not is_ours(ip)
 
 
 def is_ours(ip: IPAddress) -> bool:

@@ -131,32 +131,30 @@ class Transport:
         body: bytes | None = None,
         limit_bytes: int,
         seconds: float,
-        accept: str = "*/*",
         headers: Mapping[str, str] | None = None,
         hosts: Collection[str] | None = None,
         trusted: Collection[Origin] = (),
     ) -> Fetched:
         """Return a whole answer, at most `limit_bytes` packed and unpacked, within `seconds` in all.
 
-        With a `body` it is posted, and a redirect is the answer. `headers` go to the first address's own host
-        and port only; where `hosts` are given no other is asked. Raises FetchError: after NO_CONNECTION and
-        after a refused address nothing was sent, after any other code it may have arrived.
+        With a `body` it is posted, and a redirect is the answer. `headers` but Accept go to the first
+        address's own host and port only; where `hosts` are given no other is asked. Raises FetchError: after
+        NO_CONNECTION and after a refused address nothing was sent, after any other code it may have arrived.
         """
-        sent = _sent(accept, headers)
+        sent = _sent(headers or {})
         with _as_fetch_errors(seconds):
             async with asyncio.timeout(seconds):
                 address = Address.parse(url)
                 is_trusted = address.origin in trusted
-                self._admit(address, hosts, is_trusted)
                 for _ in range(REDIRECTS + 1):
+                    self._admit(address, hosts, is_trusted)
                     async with self._request(address, is_trusted, sent, body) as response:
                         location = _headers(response).get("location")
                         if body is not None or response.status not in REDIRECT_STATUSES or not location:
                             return await _whole(address, response, limit_bytes)
                     onward = address.follow(location)
                     if onward.origin != address.origin:  # a key for one host is not for the next
-                        sent, is_trusted = {"Accept": accept}, False
-                    self._admit(onward, hosts, is_trusted)
+                        sent, is_trusted = {"Accept": sent["Accept"]}, False
                     address = onward
                 raise FetchError("BAD_REDIRECT", lazy("the site leads on more than {n} times", n=REDIRECTS))
 
@@ -326,9 +324,9 @@ def _headers(response: httpcore2.Response) -> dict[str, str]:
     return found
 
 
-def _sent(accept: str, headers: Mapping[str, str] | None) -> dict[str, str]:
+def _sent(headers: Mapping[str, str]) -> dict[str, str]:
     """Return the headers to send. Raises ValueError: the tool's author is at fault, not the site."""
-    sent = {"Accept": accept} | {name.title(): value for name, value in (headers or {}).items()}
+    sent = {"Accept": "*/*"} | {name.title(): value for name, value in headers.items()}
     for name, value in sent.items():
         if name in OWN_HEADERS or name.startswith("Proxy-"):
             raise ValueError(f"the header {name} is the transport's own")

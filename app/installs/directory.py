@@ -360,8 +360,7 @@ class _Api:
                 address.url,
                 seconds=seconds,
                 limit_bytes=limit_bytes,
-                accept="application/json",
-                headers=self.headers,
+                headers={"Accept": "application/json", **self.headers},
                 hosts=(address.host,),
                 trusted=(address.origin,),
             )

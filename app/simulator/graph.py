@@ -129,21 +129,10 @@ class StandInGraph:
         if person not in self.people:
             raise RecadoError(f"{person!r} is none of the simulator's people")
         kind, content = inbound_content(message, self._keep_file(message))
-        record: Message = {
-            "id": message.get("id") or new_message_id(),
-            "person": person,
-            "by": "person",
-            "type": kind,
-            "content": content,
-            "quoted": str(message.get("quoted") or ""),
-            "forwarded": bool(message.get("forwarded")),
-            "at": time.time(),
-            "status": "sent",
-            "told": [],
-        }
-        self._put(record)
-        self._announce(self.people[person], record)
-        return str(record["id"])
+        quoted, forwarded = str(message.get("quoted") or ""), bool(message.get("forwarded"))
+        id, there = message.get("id") or new_message_id(), self.people[person]
+        self._keep(there, "person", kind, content, id=id, quoted=quoted, forwarded=forwarded, status="sent")
+        return str(id)
 
     def send(self, body: dict[str, JSON]) -> JSON:
         """Accept a message to a person and return the answer's body. Raise Refusal."""
@@ -162,14 +151,32 @@ class StandInGraph:
             kind = check_message(body)
             self._check_sendable(person, kind, body[kind])
         except Refusal as refusal:
-            self._note_refusal(person, refusal)
+            what = {"person": person.id, "code": refusal.code, "details": refusal.details}
+            note = {"event": "refused", "at": time.time(), **what}
+            self._typing.pop(person.id, None)
+            self.history.put_refused(note)
+            self.feed.publish(note)  # the person's page shows that a message did not reach them
             raise
-        message = self._accept(person, kind, body, failed=script["code"] if script else 0)
+        content, id = body[kind], new_message_id()
+        if kind in MEDIA_KINDS and (stored := self.media.get(content["id"])):
+            content = {"filename": stored.filename, "mime_type": stored.mime_type, **content}
+        self._typing.pop(person.id, None)
+        self._keep(
+            person,
+            "business",
+            kind,
+            content,
+            id=id,
+            quoted=(body.get("context") or {}).get("message_id", ""),
+            status="accepted",
+            outbox_id=body.get("biz_opaque_callback_data", ""),
+            failed=script["code"] if script else 0,
+        )
         contact = {"wa_id": person.phone} if body.get("to") else {"user_id": person.user_id}
         return {
             "messaging_product": "whatsapp",
             "contacts": [{"input": body.get("to") or body["recipient"], **contact}],
-            "messages": [{"id": message["id"]}],
+            "messages": [{"id": id}],
         }
 
     def mark_read(self, body: Mapping[str, JSON]) -> None:
@@ -214,37 +221,13 @@ class StandInGraph:
         if kind == "reaction" and self.history.find(block["message_id"]) is None:
             raise Refusal(131009, "reaction.message_id is not a message of this conversation.")
 
-    def _accept(
-        self, person: SimulatedPerson, kind: str, body: Mapping[str, JSON], *, failed: int
-    ) -> Message:
-        content = body[kind]
-        if kind in MEDIA_KINDS and (stored := self.media.get(content["id"])):
-            content = {"filename": stored.filename, "mime_type": stored.mime_type, **content}
-        message: Message = {
-            "id": new_message_id(),
-            "person": person.id,
-            "by": "business",
-            "type": kind,
-            "content": content,
-            "quoted": (body.get("context") or {}).get("message_id", ""),
-            "at": time.time(),
-            "status": "accepted",
-            "told": [],
-            "outbox_id": body.get("biz_opaque_callback_data", ""),
-            "failed": failed,
-        }
-        self._typing.pop(person.id, None)
-        self._put(message)
+    def _keep(self, person: SimulatedPerson, by: str, kind: str, content: JSON, **more: JSON) -> None:
+        """Show a message on the person's phone, and queue its webhooks."""
+        message = {"person": person.id, "by": by, "type": kind, "content": content, "told": [], **more}
+        message["at"] = time.time()
+        self.history.put(message)
+        self.feed.publish({"event": "message", "message": message})
         self._announce(person, message)
-        return message
-
-    def _note_refusal(self, person: SimulatedPerson, refusal: Refusal) -> None:
-        """Let the person's page show that a message did not reach them."""
-        self._typing.pop(person.id, None)
-        what = {"person": person.id, "code": refusal.code, "details": refusal.details}
-        note = {"event": "refused", "at": time.time(), **what}
-        self.history.put_refused(note)
-        self.feed.publish(note)
 
     def _announce(self, person: SimulatedPerson, message: Message) -> None:
         """Queue every webhook about a message that was not taken yet."""
@@ -285,10 +268,6 @@ class StandInGraph:
         message["status"] = status
         self.history.put_change(message)
         self.feed.publish({"event": "status", "id": message["id"], "status": status})
-
-    def _put(self, message: Message) -> None:
-        self.history.put(message)
-        self.feed.publish({"event": "message", "message": message})
 
 
 @dataclass(frozen=True, slots=True)

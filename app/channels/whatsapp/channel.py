@@ -144,14 +144,17 @@ class WhatsAppChannel:
 
         Its address is asked for first: it lives five minutes, so each try asks for a new one.
         """
-        described = await self._described(media_id)
-        size = str(described.get("file_size", ""))
-        if size.isdecimal() and int(size) > limit:
-            raise FetchFailed("too_large")
-        url = str(described.get("url", ""))
-        if not self._may_have_token(url):
-            raise FetchFailed("gone")
         try:
+            described = await self._endpoint.get(f"/{quote(media_id, safe='')}", SEND_SECONDS)
+            if described.status != 200:
+                away = described.status >= 500 or described.status == 429
+                raise FetchFailed("away" if away else "gone", again=away)
+            told = parse_object(described.body)
+            url, size = str(told.get("url", "")), str(told.get("file_size", ""))
+            if size.isdecimal() and int(size) > limit:
+                raise FetchFailed("too_large")
+            if not self._may_have_token(url):
+                raise FetchFailed("gone")
             answer = await self._endpoint.download(url, target, limit, DOWNLOAD_SECONDS)
         except TooLong as error:
             raise FetchFailed("too_large") from error
@@ -202,17 +205,6 @@ class WhatsAppChannel:
         if isinstance(given, str) and given:
             return given
         return Refused("retry", UPLOAD_FAILED, "the upload was answered without an id")
-
-    async def _described(self, media_id: str) -> dict[str, Any]:
-        """Return what Meta says of a file: `url`, `file_size`, `mime_type`. Raises FetchFailed."""
-        try:
-            answer = await self._endpoint.get(f"/{quote(media_id, safe='')}", SEND_SECONDS)
-        except (NotSent, NoAnswer) as error:
-            raise FetchFailed("away", again=True) from error
-        if answer.status != 200:
-            away = answer.status >= 500 or answer.status == 429
-            raise FetchFailed("away" if away else "gone", again=away)
-        return parse_object(answer.body)
 
     def _may_have_token(self, url: str) -> bool:
         """Tell whether an address is the Graph API's own host or one of Meta's for media."""
@@ -273,20 +265,18 @@ def message_body(to: Address, message: Outgoing, outbox_id: str, media: str = ""
         body["recipient"] = to.user_id
     if message.quoted:
         body["context"] = {"message_id": message.quoted}
-    if message.file is not None:
-        return {**body, "type": message.file.kind, message.file.kind: {"id": media, **_file(message.file)}}
+    if (file := message.file) is not None:
+        block: dict[str, Any] = {"id": media}
+        if file.kind == "document":
+            block["filename"] = file.name
+        elif file.mime_type == "audio/ogg":
+            block["voice"] = True  # Ogg Opus is shown as a voice note
+        return {**body, "type": file.kind, file.kind: block}
     if message.template is not None:
         return {**body, "type": "template", "template": _template(message.template, message.text)}
     if action := _action(message):
         return {**body, "type": "interactive", "interactive": {**action, "body": {"text": message.text}}}
     return {**body, "type": "text", "text": {"body": message.text, "preview_url": False}}
-
-
-def _file(file: MediaFile) -> dict[str, Any]:
-    """Return what a file's block says beside its id: Ogg Opus is shown as a voice note."""
-    if file.kind == "document":
-        return {"filename": file.name}
-    return {"voice": True} if file.mime_type == "audio/ogg" else {}
 
 
 def _action(message: Outgoing) -> dict[str, Any]:

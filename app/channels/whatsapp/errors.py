@@ -47,9 +47,13 @@ THEN: Mapping[int, Then] = {
 def read_response(status: int, body: bytes, retry_after: str | None = None) -> SendResult:
     """Return what an answer of the Graph API means."""
     data = parse_object(body)
-    if 200 <= status < 300:
-        return _accepted(data)
-    return replace(read_refusal(status, data, retry_after), may_have_arrived=status >= 500)
+    if not 200 <= status < 300:
+        return replace(read_refusal(status, data, retry_after), may_have_arrived=status >= 500)
+    messages = data.get("messages")
+    message_id = mapping(messages[0]).get("id") if isinstance(messages, list) and messages else None
+    if isinstance(message_id, str) and message_id:
+        return Accepted(message_id)
+    return Unknown("accepted without a message id")
 
 
 def read_refusal(status: int, data: dict[str, Any], retry_after: str | None) -> Refused:
@@ -80,11 +84,3 @@ def parse_object(body: bytes) -> dict[str, Any]:
         return mapping(orjson.loads(body))
     except orjson.JSONDecodeError:
         return {}
-
-
-def _accepted(data: dict[str, Any]) -> SendResult:
-    messages = data.get("messages")
-    message_id = mapping(messages[0]).get("id") if isinstance(messages, list) and messages else None
-    if not isinstance(message_id, str) or not message_id:
-        return Unknown("accepted without a message id")
-    return Accepted(message_id)
