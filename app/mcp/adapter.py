@@ -17,10 +17,9 @@ from app.mcp.schema import Unusable, clean_text, normalize_schema
 from app.messages import JSON, mapping
 from app.skills.findings import Finding, find
 from app.text import visible, visible_lines
-from app.tools.context import ToolContext
 from app.tools.plain import dumps, is_small
 from app.tools.result import ReturnedFile, ToolResult
-from app.tools.tool import LONGEST_NAME, Tool, fitting_name, name_mark
+from app.tools.tool import LONGEST_NAME, Tool, ToolContext, fitting_name, name_mark
 
 # Sends a call: the tool's name at its server, the arguments, the context.
 Call = Callable[[str, dict[str, JSON], ToolContext], Awaitable[ToolResult]]

@@ -35,9 +35,8 @@ from app.processes.sandbox import Sandbox
 from app.settings import Settings
 from app.skills import SkillLoader
 from app.text import mask_text, visible
-from app.tools.context import ToolContext
 from app.tools.result import ToolResult, own_words
-from app.tools.tool import Tool
+from app.tools.tool import Tool, ToolContext
 
 if TYPE_CHECKING:
     from app.mcp.client import Connection, Listing

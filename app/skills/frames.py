@@ -21,8 +21,8 @@ from app.http.transport import BYTES, SECONDS, SECONDS_MOST, Fetched, HttpClient
 from app.messages import JSON
 from app.people import Person
 from app.store.skill_data import SkillStore
-from app.tools.context import PersonStore, ToolContext
 from app.tools.result import OUTPUT_LIMIT
+from app.tools.tool import PersonStore, ToolContext
 
 # Bytes of a frame: arguments, or a page of stored rows; and a result with its envelope.
 TO_WORKER = 8 * 1024 * 1024

@@ -18,10 +18,9 @@ from typing import Any
 
 from app.skills import frames
 from app.skills.tools import ToolsModuleError, run_module
-from app.tools.context import ToolContext
 from app.tools.plain import TooLarge
 from app.tools.result import OUTPUT_LIMIT, ToolResult, bounded, raised, too_large
-from app.tools.tool import Tool
+from app.tools.tool import Tool, ToolContext
 
 MEMORY_BYTES = 4 * 1024**3  # of address space, which also counts what is only reserved
 OPEN_FILES = 256

@@ -21,8 +21,8 @@ from app.skills import frames
 from app.skills.folder import Signature, signature
 from app.skills.frames import FrameError
 from app.text import Private, mask_text
-from app.tools.context import ToolContext
 from app.tools.result import ToolResult
+from app.tools.tool import ToolContext
 
 log = structlog.get_logger(__name__)
 

@@ -15,7 +15,7 @@ import yaml
 from app.messages import JSON
 from app.search.words import ALL_STOP_WORDS, spaced, stem, words
 from app.text import fold, on_one_line
-from app.tools.context import PersonStore, ToolContext
+from app.tools.tool import PersonStore, ToolContext
 
 Table = Mapping[str, Mapping[str, str]]  # language → name of a sentence → the sentence, with `{values}`
 

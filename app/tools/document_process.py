@@ -62,7 +62,10 @@ def main(kind: str) -> int:
     with os.fdopen(0, "rb") as file:
         if kind in _PICTURES:
             _limit(PICTURE_MEMORY_BYTES, (MOST_SCANS + 1) * MOST_JPEG_BYTES)
-            return _write_pictures(_PICTURES[kind](file))
+            with suppress(Exception):  # what was read before stands
+                for jpeg in _PICTURES[kind](file):
+                    _write(len(jpeg).to_bytes(4, "big") + jpeg)
+            return COMPLETE
         _limit(MEMORY_BYTES, 4 * MOST_CHARACTERS)
         return _write_text(_TEXTS[kind](file))
 
@@ -90,17 +93,8 @@ def _write_text(parts: Iterator[str]) -> int:
                 return CUT
     except _Locked:
         return LOCKED
-    except (Exception, RecursionError):
+    except Exception:
         return CUT if written else UNREADABLE
-    return COMPLETE
-
-
-def _write_pictures(jpegs: Iterator[bytes]) -> int:
-    try:
-        for jpeg in jpegs:
-            _write(len(jpeg).to_bytes(4, "big") + jpeg)
-    except (Exception, RecursionError):
-        return UNREADABLE
     return COMPLETE
 
 

@@ -18,10 +18,9 @@ from app.people import may_use
 from app.store.statistics import UNKNOWN_TOOL
 from app.tasks import DaemonThreads
 from app.text import Private, escape_text, mask_text, visible
-from app.tools.context import ToolContext
 from app.tools.plain import TooLarge, dumps
 from app.tools.result import OUTPUT_LIMIT, ToolResult, bounded, own_words, raised, too_large
-from app.tools.tool import Tool, ToolRegistry
+from app.tools.tool import Tool, ToolContext, ToolRegistry
 from app.tools.validation import InvalidArguments
 
 log = structlog.get_logger(__name__)

@@ -16,7 +16,6 @@ from app.messages import JSON
 from app.people import Person
 from app.security import published_as
 from app.store.disk_space import MEGABYTE, Disk
-from app.tools.context import ToolContext
 from app.tools.documents import Document, DocumentError, Documents, kind_of
 from app.tools.paths import (
     PathTraversalError,
@@ -31,7 +30,7 @@ from app.tools.paths import (
     validate_path,
 )
 from app.tools.result import ToolResult
-from app.tools.tool import Tool
+from app.tools.tool import Tool, ToolContext
 
 READ_LIMIT = 1024 * 1024
 WRITE_LIMIT = 1024 * 1024

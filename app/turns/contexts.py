@@ -11,8 +11,8 @@ from app.store.approvals import Approval
 from app.store.database import Database
 from app.store.skill_data import READ_SECONDS, SkillStore
 from app.tools import Tool, ToolContext
-from app.tools.context import InThread, Services
 from app.tools.plain import loads
+from app.tools.tool import InThread, Services
 from app.turns.cards import call_card, named_card, with_sources
 from app.turns.state import TurnContext
 

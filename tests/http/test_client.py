@@ -8,7 +8,7 @@ import pytest
 
 from app.http.address import FetchError, origins
 from app.http.transport import BYTES, BYTES_MOST, THREAD_SECONDS, HttpClient, Transport
-from app.tools.context import InThread
+from app.tools.tool import InThread
 from tests.http.reaching import Names
 from tests.standins.site import Site, answer, redirect, site
 

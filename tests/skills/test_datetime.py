@@ -3,7 +3,7 @@ from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from app.tools import ToolContext
-from app.tools.context import Services
+from app.tools.tool import Services
 from tests.skills.tables import table
 from tests.skills.tools import context, functions
 

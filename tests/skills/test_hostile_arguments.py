@@ -19,8 +19,8 @@ from app.schedule.alarm import Reminders
 from app.schedule.service import ScheduleService
 from app.store.database import Database
 from app.tools import ToolContext, ToolResult
-from app.tools.context import Services
 from app.tools.files import Files
+from app.tools.tool import Services
 from app.turns.profiles import TimeZones
 from tests.limits import limited
 from tests.schedule.test_reminders import Sender

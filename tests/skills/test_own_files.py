@@ -7,8 +7,8 @@ import pytest
 
 from app.people import Person
 from app.tools import ToolContext
-from app.tools.context import Services
 from app.tools.files import Files
+from app.tools.tool import Services
 from tests.mailer import asked, press, told
 from tests.skills.tools import finished, functions
 from tests.tools import papers

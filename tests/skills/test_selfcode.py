@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from app.tools import ToolContext
-from app.tools.context import Services
+from app.tools.tool import Services
 from tests.skills.tools import functions_of
 from tests.world import ROOT, TOKEN
 

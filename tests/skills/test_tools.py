@@ -12,7 +12,7 @@ from app.settings import Settings
 from app.skills import RELEASE_SKILLS, SkillLoader
 from app.skills.loader import InstalledSkills
 from app.tools import ToolContext, ToolRegistry
-from app.tools.context import Services
+from app.tools.tool import Services
 from tests.installs.archives import install_tree, zipped
 from tests.skills.tools import functions
 

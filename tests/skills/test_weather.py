@@ -15,7 +15,7 @@ from starlette.responses import Response
 from app.http.address import origins
 from app.http.transport import THREAD_SECONDS, HttpClient, Transport
 from app.tools import ToolContext
-from app.tools.context import InThread
+from app.tools.tool import InThread
 from tests.skills.tables import table
 from tests.skills.tools import Rows, context, functions
 from tests.standins.weather import PLACES, WeatherService
