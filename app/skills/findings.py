@@ -7,6 +7,7 @@ of it runs.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,9 +22,6 @@ MOST_PER_FILE = 20  # of one kind, each with other words than those before
 LONGEST_EXCERPT = 120
 # Characters of a file: the searches of all files must end within the time limit of an examination.
 LOOKED_AT = 256 * 1024
-
-# Kind, place in the text, excerpt.
-_Found = tuple[Kind, int, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,30 +67,25 @@ def _in_file(path: str, content: bytes) -> Iterator[Finding]:
         yield Finding(
             "unreadable", path, 1, f"{len(content)} bytes, of which only the beginning was looked at"
         )
-    for look in (_hidden, _matches):
-        seen: dict[Kind, set[str]] = {}
-        for kind, place, excerpt in look(text):
-            excerpts = seen.setdefault(kind, set())
-            if len(excerpts) < MOST_PER_FILE and excerpt not in excerpts:
-                excerpts.add(excerpt)
-                shown = visible(" ".join(excerpt.split()))
-                shown = shown if len(shown) <= LONGEST_EXCERPT else f"{shown[:LONGEST_EXCERPT]}…"
-                yield Finding(kind, path, text.count("\n", 0, place) + 1, shown)
+    matches = ((kind, found.start(), found[0]) for kind, one in _PATTERNS for found in one.finditer(text))
+    seen: dict[Kind, set[str]] = {}
+    for kind, place, excerpt in chain(_hidden(text), matches):
+        excerpts = seen.setdefault(kind, set())
+        if len(excerpts) < MOST_PER_FILE and excerpt not in excerpts:
+            excerpts.add(excerpt)
+            shown = visible(" ".join(excerpt.split()))
+            shown = shown if len(shown) <= LONGEST_EXCERPT else f"{shown[:LONGEST_EXCERPT]}…"
+            yield Finding(kind, path, text.count("\n", 0, place) + 1, shown)
 
 
-def _hidden(text: str) -> Iterator[_Found]:
+def _hidden(text: str) -> Iterator[tuple[Kind, int, str]]:
+    """Yield what cannot be seen, with its place and an excerpt."""
     for match in _HIDDEN.finditer(_FLAG.sub(lambda flag: "x" * len(flag[0]), text)):
         tags = "".join(chr(ord(c) - 0xE0000) for c in match[0] if 0xE0020 <= ord(c) <= 0xE007E)
         before, after = text[max(0, match.start() - 30) : match.start()], text[match.end() : match.end() + 30]
         codes = match[0][:6].encode("unicode_escape").decode()
         shown = f"{before}<{codes}, {len(match[0])} in all>{after}"
         yield "hidden-text", match.start(), f"in tag characters: {tags}" if tags else shown
-
-
-def _matches(text: str) -> Iterator[_Found]:
-    for kind, pattern in _PATTERNS:
-        for match in pattern.finditer(text):
-            yield kind, match.start(), match[0]
 
 
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".pdf", ".ttf", ".otf", ".woff", ".woff2")

@@ -178,17 +178,10 @@ async def _fetch(request: Callable[..., Awaitable[Fetched]], url: str, options: 
 def build_context(given: Mapping[str, JSON], ask: Asker, *, is_async: bool) -> ToolContext:
     """Build the context of a call from what the server sent with it."""
     person = given["person"]
-    store: Any = StoreProxy(ask)
-    http: Any = HttpProxy(ask)
-    return ToolContext(
-        person=Person(**person) if person is not None else None,
-        conversation=given["conversation"],
-        store=_OnLoop(store) if is_async else store,
-        http=_OnLoop(http) if is_async else http,
-        settings=given["settings"],
-        idempotency_key=given["idempotency_key"],
-        channel=given["channel"],
-    )
+    parts: dict[str, Any] = {"store": StoreProxy(ask), "http": HttpProxy(ask)}
+    if is_async:
+        parts = {name: _OnLoop(part) for name, part in parts.items()}
+    return ToolContext(**{**given, **parts, "person": Person(**person) if person is not None else None})
 
 
 class StoreProxy:
@@ -218,10 +211,18 @@ class HttpProxy:
         self._ask = ask
 
     def get(self, url: str, **options: Any) -> Fetched:
-        return _fetched(self._ask("http.get", url, _sendable(options)))
+        return self._send("http.get", url, options)
 
     def post(self, url: str, **options: Any) -> Fetched:
-        return _fetched(self._ask("http.post", url, _sendable(options)))
+        return self._send("http.post", url, options)
+
+    def _send(self, method: str, url: str, options: dict[str, Any]) -> Fetched:
+        if options.get("body") is not None:
+            options["body"] = b64encode(options["body"]).decode()
+        answer = self._ask(method, url, options)
+        if "code" in answer:
+            raise FetchError(answer["code"], answer["text"])
+        return Fetched(answer["url"], answer["status"], answer["headers"], b64decode(answer["body"]))
 
 
 class _OnLoop:
@@ -238,16 +239,3 @@ class _OnLoop:
 
         call.__qualname__ = f"context: {name}()"  # which its author reads where it was not awaited
         return call
-
-
-def _sendable(options: dict[str, Any]) -> dict[str, JSON]:
-    """Return the options as JSON takes them, the body in base64."""
-    if options.get("body") is not None:
-        options["body"] = b64encode(options["body"]).decode()
-    return options
-
-
-def _fetched(answer: dict[str, Any]) -> Fetched:
-    if "code" in answer:
-        raise FetchError(answer["code"], answer["text"])
-    return Fetched(answer["url"], answer["status"], answer["headers"], b64decode(answer["body"]))

@@ -19,7 +19,7 @@ from typing import Any
 from app.skills import frames
 from app.skills.tools import ToolsModuleError, run_module
 from app.tools.plain import TooLarge
-from app.tools.result import OUTPUT_LIMIT, ToolResult, bounded, raised, too_large
+from app.tools.result import ToolResult, bounded, raised
 from app.tools.tool import Tool, ToolContext
 
 MEMORY_BYTES = 4 * 1024**3  # of address space, which also counts what is only reserved
@@ -95,9 +95,7 @@ class _Worker:
 
     def _result(self, call: frames.Call) -> bytes:
         try:
-            result = bounded(self._value(call), OUTPUT_LIMIT)
-        except TooLarge:
-            result = too_large(call.function, OUTPUT_LIMIT)
+            result = bounded(self._value(call))
         except BaseException as error:  # exit() ends the call, not the worker
             result = raised(call.function, error)
             if result.code == "INTERNAL":
@@ -105,7 +103,7 @@ class _Worker:
         try:
             return frames.encode(frames.Result(call.id, result.form))
         except frames.FrameError:
-            return frames.encode(frames.Result(call.id, too_large(call.function, OUTPUT_LIMIT).form))
+            return frames.encode(frames.Result(call.id, raised(call.function, TooLarge()).form))
 
     def _value(self, call: frames.Call) -> object:
         tool = self._tool(call.function)

@@ -19,7 +19,7 @@ from app.store.statistics import UNKNOWN_TOOL
 from app.tasks import DaemonThreads
 from app.text import Private, escape_text, mask_text, visible
 from app.tools.plain import TooLarge, dumps
-from app.tools.result import OUTPUT_LIMIT, ToolResult, bounded, own_words, raised, too_large
+from app.tools.result import ToolResult, bounded, own_words, raised
 from app.tools.tool import Tool, ToolContext, ToolRegistry
 from app.tools.validation import InvalidArguments
 
@@ -285,10 +285,10 @@ class ExecutionEngine:
         except BaseException as error:
             return _raised(tool, error, args)
         try:  # in a thread, for the classes of the value may run code of their own
-            result: ToolResult = await self._threads.run(lambda: bounded(value, OUTPUT_LIMIT))
+            result: ToolResult = await self._threads.run(lambda: bounded(value))
             return result
-        except TooLarge:
-            return too_large(tool.name, OUTPUT_LIMIT)
+        except TooLarge as error:
+            return raised(tool.name, error)
         except Exception as error:
             message = f"{tool.name} returned what is not JSON: {own_words(error)}"
             return ToolResult.failure("INTERNAL", message)

@@ -11,7 +11,7 @@ import orjson
 from app.http.address import FetchError
 from app.messages import JSON, mapping
 from app.text import mask_text, without_paths
-from app.tools.plain import dumps, plain
+from app.tools.plain import TooLarge, dumps, plain
 from app.tools.validation import InvalidArguments
 
 MODEL_LIMIT = 32 * 1024  # bytes of one result that reach the model
@@ -154,18 +154,18 @@ class ToolResult:
         return written(max(most, 0))
 
 
-def bounded(value: object, limit: int) -> ToolResult:
+def bounded(value: object) -> ToolResult:
     """Return the result of any value: data and meta in plain JSON types, the error's texts cut.
 
     Runs code of the value's classes, so not on the loop. Raises TooLarge where data or meta take more than
-    `limit` bytes, ValueError where they hold themselves, and what that code raises.
+    OUTPUT_LIMIT bytes, ValueError where they hold themselves, and what that code raises.
     """
     result = ToolResult.of(value)
     error = result.error
     if error is not None:
         error = ToolError(*(str(text)[:MODEL_LIMIT] for text in (error.code, error.message, error.hint)))
     files = [ReturnedFile(bytes(one.data), str(one.mime_type), str(one.name)) for one in result.attachments]
-    data, meta = plain(result.data, limit), plain(dict(result.meta), limit)
+    data, meta = plain(result.data, OUTPUT_LIMIT), plain(dict(result.meta), OUTPUT_LIMIT)
     return ToolResult(bool(result.ok), data, error, meta, tuple(files))
 
 
@@ -184,20 +184,14 @@ _LONGEST_MESSAGE = 500
 
 def raised(tool: str, error: BaseException) -> ToolResult:
     """Return the result of a call that raised; INTERNAL where the fault is the tool's own."""
+    if isinstance(error, TooLarge):
+        hint = "ask for less: a narrower search, fewer items or a part of the file"
+        return ToolResult.failure("OUTPUT_TOO_LARGE", f"{tool} returned more than {OUTPUT_LIMIT} bytes", hint)
     if isinstance(error, FetchError):
         return ToolResult.failure(fetch_code(error), str(error))
     if isinstance(error, InvalidArguments):
         return ToolResult.failure("BAD_REQUEST", str(error), "mend the arguments and call it again")
     return ToolResult.failure("INTERNAL", f"{tool} failed with {type(error).__name__}: {own_words(error)}")
-
-
-def too_large(tool: str, limit: int) -> ToolResult:
-    """Return the result of a call that returned more than `limit` bytes of JSON."""
-    return ToolResult.failure(
-        "OUTPUT_TOO_LARGE",
-        f"{tool} returned more than {limit} bytes",
-        "ask for less: a narrower search, fewer items or a part of the file",
-    )
 
 
 def own_words(error: BaseException) -> str:

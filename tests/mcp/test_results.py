@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from app.mcp.adapter import LARGEST_FILE, MAX_FILES, MAX_TEXT, to_result
 from app.mcp.definitions import ServerDefinition
-from app.tools.result import OUTPUT_LIMIT, ReturnedFile, bounded
+from app.tools.result import ReturnedFile, bounded
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 
@@ -119,10 +119,10 @@ def test_a_huge_result_is_cut_to_what_a_call_may_return() -> None:
         result = to_result({"content": [text(said * 300_000)]})
         assert (result.meta["truncated"], result.meta["size"]) == (True, 300_000)
         assert len(result.data) == MAX_TEXT
-        assert bounded(result, OUTPUT_LIMIT).ok
+        assert bounded(result).ok
         structured = to_result({"structuredContent": {"a": [said] * 300_000}})
         assert structured.meta["truncated"]
-        assert bounded(structured, OUTPUT_LIMIT).ok
+        assert bounded(structured).ok
 
 
 ANY = st.recursive(
@@ -153,7 +153,7 @@ BLOCKS = st.dictionaries(
 def test_any_answer_becomes_a_result(raw: Any) -> None:
     result = to_result(raw)
     json.loads(result.to_json())
-    assert bounded(result, OUTPUT_LIMIT).ok == result.ok
+    assert bounded(result).ok == result.ok
 
 
 def test_a_secret_of_several_lines_is_removed_also_inside_json() -> None:
