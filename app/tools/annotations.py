@@ -10,7 +10,6 @@ import pathlib
 import types
 import typing
 import uuid
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from inspect import Parameter
@@ -43,17 +42,6 @@ _DEEPEST = 40
 _MOST_NODES = 2000  # of one annotation with all it refers to
 _MOST_IN_FILE = 20_000  # nodes of all annotations of a file
 _LONGEST_TEXT = 500  # characters of an annotation that is written as text
-_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
-
-
-def statements(module: ast.Module) -> Iterator[ast.AST]:
-    """Yield every statement of a module, nested ones after their parent."""
-    waiting: deque[ast.AST] = deque(module.body)
-    while waiting:
-        node = waiting.popleft()
-        yield node
-        for name in _BLOCKS:
-            waiting += getattr(node, name, ())
 
 
 class Unresolvable(Exception):
@@ -255,7 +243,7 @@ class Names:
 
 
 def _imports(module: ast.Module) -> Iterator[tuple[str, str]]:
-    for node in statements(module):
+    for node in ast.walk(module):
         if isinstance(node, ast.Import):
             for name in node.names:
                 package = name.name.partition(".")[0]

@@ -16,7 +16,7 @@ from app.messages import JSON
 from app.security import write_private
 from app.settings import Settings
 from app.text import shortened
-from app.tools.annotations import Names, statements
+from app.tools.annotations import Names
 from app.tools.plain import sendable
 from app.tools.schema import (
     GENERATOR,
@@ -80,7 +80,7 @@ def find_tools(source: str | bytes) -> tuple[list[FoundTool], list[str]]:
 
 def _find_tools(module: ast.Module) -> tuple[list[FoundTool], list[str]]:
     names = Names(module)
-    is_adapter = any(_registers(node) for node in statements(module) if isinstance(node, _Function))
+    is_adapter = any(_registers(node) for node in ast.walk(module) if isinstance(node, _Function))
     tools: dict[str, FoundTool] = {}
     left_out: dict[str, str] = {}
     for node in module.body:

@@ -4,7 +4,6 @@
 time, the alternatives of a check are counted, and one that is malformed is left to the tool.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -13,7 +12,7 @@ import orjson
 
 from app.messages import JSON
 from app.text import shortened
-from app.tools.plain import DEEPEST, loads
+from app.tools.plain import DEEPEST, dumps, loads
 
 LONGEST_SHOWN = 80
 
@@ -187,11 +186,7 @@ def parse_arguments(args: JSON) -> dict[str, JSON]:
 
 def describe_value(value: JSON) -> str:
     """Write a value short enough for a message."""
-    try:
-        text = json.dumps(value, ensure_ascii=False, default=str)
-    except (ValueError, RecursionError):
-        text = type(value).__name__
-    return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"
+    return shortened(dumps(value).decode(), LONGEST_SHOWN)
 
 
 KINDS: dict[str, Callable[[JSON], bool]] = {
