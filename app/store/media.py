@@ -25,17 +25,7 @@ from app.messages import JSON, Attachment, Inbound, MediaFile, MediaKind
 from app.people import Conversation
 from app.security import write_private
 from app.store.conditions import MAY_TALK, UNCLAIMED
-from app.store.database import (
-    Connection,
-    Database,
-    Row,
-    exists,
-    insert,
-    placeholders,
-    read_row,
-    scalar,
-    update,
-)
+from app.store.database import Connection, Database, exists, insert, placeholders, read_row, scalar, update
 from app.store.disk_space import MEGABYTE, Disk
 from app.store.people import KnownPerson, by_id
 from app.text import visible
@@ -59,13 +49,6 @@ _ATTACHMENT = TypeAdapter(Attachment)
 Reason = Literal[
     "away", "damaged", "empty", "gone", "locked", "no_room", "too_large", "too_many", "too_slow", "unheard"
 ]
-
-# SQL for files `a` with their messages
-_FILES = (
-    "SELECT m.id AS message, m.kind, m.payload, a.path, a.person_id,"
-    " c.channel FROM attachments a JOIN messages m ON m.id = a.message_id"
-    " JOIN conversations c ON c.id = a.conversation_id"
-)
 
 
 class NotKept(RecadoError):
@@ -273,14 +256,30 @@ def is_file_awaited(conn: Connection, messages: Sequence[int]) -> bool:
 
 def waiting_files(conn: Connection, messages: Sequence[int]) -> list[WaitingFile]:
     """Return the files of these messages that are still to be read."""
-    rows = conn.execute(
-        f"{_FILES} JOIN inbox ON inbox.message_id = a.message_id"
-        f" JOIN people ON people.id = a.person_id AND {MAY_TALK}"
-        f" WHERE a.message_id IN ({placeholders(messages)}) AND a.state IN ('new', 'kept')"
-        f" AND {UNCLAIMED} ORDER BY a.message_id",
-        tuple(messages),
+    unread = (
+        f"JOIN inbox ON inbox.message_id = a.message_id JOIN people ON people.id = a.person_id AND {MAY_TALK}"
+        f" WHERE a.message_id IN ({placeholders(messages)}) AND a.state IN ('new', 'kept') AND {UNCLAIMED}"
     )
-    return [_file(conn, row) for row in rows.fetchall()]
+    return _files(conn, unread, *messages)
+
+
+def waiting_file(conn: Connection, message: int) -> WaitingFile:
+    """Return a file with its message and its person."""
+    return _files(conn, "WHERE a.message_id = ?", message)[0]
+
+
+def _files(conn: Connection, which: str, *messages: int) -> list[WaitingFile]:
+    rows = conn.execute(
+        "SELECT m.id AS message, m.kind, m.payload, a.path, a.person_id, c.channel FROM attachments a"
+        " JOIN messages m ON m.id = a.message_id JOIN conversations c ON c.id = a.conversation_id"
+        f" {which} ORDER BY a.message_id",
+        messages,
+    )
+    found = []
+    for row in rows.fetchall():
+        attachment = _ATTACHMENT.validate_python(orjson.loads(row["payload"])["attachment"])
+        found.append(read_row(WaitingFile, row, attachment=attachment, person=by_id(conn, row["person_id"])))
+    return found
 
 
 def count_files_read(conn: Connection, messages: Sequence[int]) -> int:
@@ -297,16 +296,6 @@ def begin_file(conn: Connection, message: int) -> bool:
     if not counted.rowcount:
         fail_file(conn, message, "damaged")
     return counted.rowcount > 0
-
-
-def waiting_file(conn: Connection, message: int) -> WaitingFile:
-    """Return a file with its message and its person."""
-    return _file(conn, conn.execute(f"{_FILES} WHERE a.message_id = ?", (message,)).fetchone())
-
-
-def _file(conn: Connection, row: Row) -> WaitingFile:
-    attachment = _ATTACHMENT.validate_python(orjson.loads(row["payload"])["attachment"])
-    return read_row(WaitingFile, row, attachment=attachment, person=by_id(conn, row["person_id"]))
 
 
 def file_kept(conn: Connection, message: int, path: str) -> None:
