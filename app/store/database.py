@@ -290,16 +290,12 @@ class Database:
 
     def _next_batch(self) -> list[_Job[Any]]:
         """Wait for a job, then take those queued behind it; empty once the database closes."""
-        batch: list[_Job[Any]] = []
-        job = self._jobs.get()
-        while job is not None:
-            batch.append(job)
-            if len(batch) == MAX_BATCH or self._jobs.empty():
-                return batch
-            job = self._jobs.get()
-        if batch:
+        batch = [self._jobs.get()]
+        while batch[-1] is not None and len(batch) < MAX_BATCH and not self._jobs.empty():
+            batch.append(self._jobs.get())
+        if batch[-1] is None and len(batch) > 1:
             self._jobs.put(None)
-        return batch
+        return [job for job in batch if job is not None]
 
     def _reopen(self, connection: Any) -> Any:
         if connection is not None:

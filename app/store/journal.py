@@ -193,14 +193,11 @@ def uncertain_calls(conn: Connection, person: str) -> frozenset[UncertainCall]:
 def count_tokens(conn: Connection, person: str, tokens: Tokens, day: str, now: float) -> int:
     """Count a person's tokens, and return how many they used on this day."""
     limits.add(conn, "tokens", tokens.total, now)
-    today: int = scalar(
-        conn,
+    counted = (
         "INSERT INTO token_use (person_id, day, tokens) VALUES (?, ?, ?)"
         " ON CONFLICT (person_id, day) DO UPDATE SET tokens = token_use.tokens + excluded.tokens"
-        " RETURNING tokens",
-        *(person, day, tokens.total),
     )
-    return today
+    return int(scalar(conn, f"{counted} RETURNING tokens", person, day, tokens.total))
 
 
 def keep_call(conn: Connection, turn: str, call: ModelCall) -> None:

@@ -233,8 +233,7 @@ def make_owner(conn: Connection, realm: Realm, who: str, now: float) -> str:
 
 def listing(conn: Connection) -> list[PersonLine]:
     """Return everybody known, then those turned away, the newest first."""
-    sql = "SELECT id, name, role, access, frozen, realm FROM people ORDER BY created_at"
-    known = conn.execute(sql).fetchall()
+    known = conn.execute("SELECT id, name, role, access, frozen, realm FROM people ORDER BY created_at")
     turned_away = conn.execute(
         "SELECT '' AS id, value, name, 'outsider' AS role, 'turned away' AS access, messages, last_at, realm"
         " FROM outsiders ORDER BY last_at DESC"
@@ -250,8 +249,7 @@ def listing(conn: Connection) -> list[PersonLine]:
 
 def frozen(conn: Connection) -> list[PersonLine]:
     """Return the people who wait to be confirmed."""
-    rows = conn.execute("SELECT id, name, role, access, frozen, realm FROM people WHERE frozen <> ''")
-    return [PersonLine(names=by_id(conn, row["id"]).names, **row) for row in rows.fetchall()]
+    return [one for one in listing(conn) if one.frozen]
 
 
 async def languages(store: Database) -> set[str]:

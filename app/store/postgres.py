@@ -48,13 +48,10 @@ NETWORK: dict[str, Any] = {  # a connection that hangs is given up after a quart
     "tcp_user_timeout": 15_000,
 }
 _SERVER_LOCK = 7_262_363
-# One writer at a time, as in SQLite: what a transaction has read stays true until it commits.
-_WRITER_LOCK = 7_262_364
-# How long PostgreSQL may take to notice the end of a process that held the lock of the server.
-_ENDED_SECONDS = 2.0
-# A process that stands still keeps the others from writing no longer than this.
-_IDLE_SECONDS = 5
-# That counts no session that waits for its frozen process to read a long answer.
+_WRITER_LOCK = 7_262_364  # one writer, as in SQLite: what a transaction has read stays true until it commits
+_ENDED_SECONDS = 2.0  # in which PostgreSQL notices the end of a process that held the lock of the server
+_IDLE_SECONDS = 5  # for which a process that stands still may keep the others from writing
+# Those seconds count no session that waits for its frozen process to read a long answer.
 _END_STUCK_WRITER = """
 SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_stat_activity USING (pid)
 WHERE locktype = 'advisory' AND objid = ? AND granted
@@ -377,8 +374,7 @@ def register_worker(conn: Connection, *, alone: bool) -> int:
     off = seconds_off(time.time(), scalar(conn, f"SELECT {_CLOCK}"))
     if off and not alone:
         raise StoreError(f"the clock of this machine is {off:.0f} s off the database's: set it right")
-    number: int = scalar(conn, "SELECT worker_id FROM procrastinate_register_worker_v1()")
-    return number
+    return int(scalar(conn, "SELECT worker_id FROM procrastinate_register_worker_v1()"))
 
 
 def unregister_worker(conn: Connection, worker: int, unfinished: Sequence[str]) -> None:

@@ -100,8 +100,7 @@ def newest(
 def waiting(conn: Connection, now: float) -> int:
     """Return how many conversations ask for a person, or are answered by one."""
     either = f"conversation_id IN ({SILENT}) OR (state = 'asked' AND since > ?)"
-    found: int = scalar(conn, f"SELECT count(*) FROM handovers WHERE {either}", now, now - ASKS_SECONDS)
-    return found
+    return int(scalar(conn, f"SELECT count(*) FROM handovers WHERE {either}", now, now - ASKS_SECONDS))
 
 
 def thread(conn: Connection, conversation: str) -> list[ThreadMessage]:
