@@ -2,6 +2,9 @@
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import structlog
@@ -19,7 +22,7 @@ from app.mcp.servers import build_mcp
 from app.memory.history import History
 from app.memory.knowledge import Knowledge
 from app.memory.summary import Summarizer
-from app.messages import Wakeable
+from app.messages import JSON, Wakeable
 from app.operator_calls import OperatorCalls, refuse_confirmation
 from app.ops.alerts import AlertReporter
 from app.ops.health import MODEL_AWAY, Health, Metrics
@@ -45,11 +48,10 @@ from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, ToolRegis
 from app.tools.documents import Documents
 from app.tools.files import PAGE_IN_A_CHAT, Files
 from app.turns.attachments import AttachmentReader
-from app.turns.contexts import ToolContexts
 from app.turns.profiles import Profiles, TimeZones, local_timezone
-from app.turns.replay import Replay
-from app.turns.scheduler import Carrier, TurnScheduler
-from app.turns.state import TurnServices
+from app.turns.replay import replay
+from app.turns.scheduler import TurnScheduler
+from app.turns.state import ToolContexts, TurnServices
 from app.turns.turn import TurnRunner
 
 if TYPE_CHECKING:  # they need the packages of PostgreSQL
@@ -80,7 +82,11 @@ class Assistant:
         self.look_again = look_again = asyncio.Event()  # set, it makes the sweep look now
         self.must_stop = asyncio.Event()
         self._runs_turns = settings.role != "web"
-        self.remote = None if self._runs_turns else _remote_hints(self.store, look_again)
+        self.remote: HintPublisher | None = None
+        if not self._runs_turns:
+            from app.turns import jobs
+
+            self.remote = jobs.HintPublisher(self.store, look_again)
         self.hints: Wakeable = self.remote or self.sender
         sender = self.hints if wakes else _NoHints()
         self.realm: Realm = self.access.realm
@@ -125,7 +131,6 @@ class Assistant:
             self.health.watch(self.remote)
         if settings.has_model:
             self.abilities.phrase_book.start(self.model, self.store)
-        self.engine = self._engine(ConfirmationPolicy(settings.confirmation_mode, _nobody_to_ask))
         self.reminders = Reminders(
             self.store,
             self.channels.keys(),
@@ -154,23 +159,27 @@ class Assistant:
             self.profiles,
             sender,
             settings,
+            self._engine(_nobody_to_ask),
+            self.contexts,
+            self.media,
+            self.files,
             rates,
             look_again,
         )
-        self.attachments = AttachmentReader(
-            services, built.limits, self.media, self.files, build_transcriber(settings)
-        )
-        runner = TurnRunner(services, self.engine, self.contexts, self.media, self.files.documents)
-        scheduler = TurnScheduler(services, runner, self.attachments, built.limits)
-        dry = ExecutionEngine(self.abilities.registry, self.engine.policy, dry_run=True)
-        self.replay = Replay(services, dry, self.contexts)
-        self.jobs = _jobs(settings, scheduler, self.store, self.must_stop)
-        self.carrier: Carrier = self.jobs or scheduler
-        unasked = self._engine(ConfirmationPolicy(settings.confirmation_mode, refuse_confirmation))
-        calls = OperatorCalls(services, unasked, self.contexts, self.access)
-        self.tool_server = ToolServer(self.admin_token, calls)
-        pressed = self._engine(ConfirmationPolicy(settings.confirmation_mode, _agreed))
-        self.console_calls = OperatorCalls(services, pressed, self.contexts, self.access, of_servers=True)
+        self.attachments = AttachmentReader(services, built.limits, build_transcriber(settings))
+        parts = (services, TurnRunner(services), self.attachments, built.limits)
+        self.carrier = TurnScheduler(*parts)
+        self.jobs: ConversationJobs | None = None
+        if settings.on_postgres:
+            from app.turns import jobs
+
+            self.carrier = self.jobs = jobs.ConversationJobs(*parts, self.must_stop)
+        dry = ExecutionEngine(self.abilities.registry, services.engine.policy, dry_run=True)
+        self.replay = partial(replay, replace(services, engine=dry))
+        unasked = replace(services, engine=self._engine(refuse_confirmation))
+        self.tool_server = ToolServer(self.admin_token, OperatorCalls(unasked, self.access))
+        pressed = replace(services, engine=self._engine(_agreed))
+        self.console_calls = OperatorCalls(pressed, self.access, of_servers=True)
         hints = Wakes(self.carrier, self.hints, services.look_again) if wakes else None
         self.intake = Intake(self.store, self.access, self.metrics, hints)
         self.sweep = Sweep(
@@ -192,10 +201,9 @@ class Assistant:
         self.telemetry = Telemetry(self.store)
         self.webhooks_out = WebhooksOut(self.store, self.transport, settings.outbound_webhooks)
 
-    def _engine(self, policy: ConfirmationPolicy) -> ExecutionEngine:
-        return ExecutionEngine(
-            self.abilities.registry, policy, self.settings.dry_run, on_call=self.metrics.tool_called
-        )
+    def _engine(self, ask: Callable[[str, dict[str, JSON]], Awaitable[bool]]) -> ExecutionEngine:
+        policy, told = ConfirmationPolicy(self.settings.confirmation_mode, ask), self.metrics.tool_called
+        return ExecutionEngine(self.abilities.registry, policy, self.settings.dry_run, on_call=told)
 
     def _contexts(self) -> ToolContexts:
         return ToolContexts(
@@ -229,11 +237,17 @@ class Assistant:
             await self.jobs.register(alone=self.settings.role == "all")
         await self.access.open()
         await self.store.tx(lambda conn: alerts.enter_realm(conn, self.realm, time.time()))
-        await asyncio.to_thread(self._make_admin_token)
+        try:
+            await asyncio.to_thread(self.admin_token.value)
+        except (OSError, ValueError) as error:
+            log.error("the administrator's token cannot be kept in its file", error=str(error))
         if self.settings.role != "worker":
             await self.troubles.forget()
-        if self.store.engine.is_first:
-            await self._recover()
+        if self.store.engine.is_first:  # no other process works on this database
+            await asyncio.to_thread(self.installs.tidy)
+            await self.store.tx(lambda conn: turn_state.recover_summaries(conn, time.time()))
+            if self.settings.role == "all" and (cut_off := await self.store.tx(turns.recover)):
+                log.warning("turns were cut off by a crash and go on", turns=cut_off)
         await self.abilities.refresh()
         if self.remote is not None:
             self.remote.start()
@@ -242,18 +256,11 @@ class Assistant:
         await self.store.tx(limits.release)
         await self.sender.recover()
         if self.jobs is not None:
-            await self.jobs.start(self.sender, self.look_again)
+            await self.jobs.start()
         await self.reminders.start()
         self.sweep.start()
         await self.webhooks_out.start()
         self.telemetry.start()
-
-    async def _recover(self) -> None:
-        """Go on with what a crash cut off; no other process works on this database."""
-        await asyncio.to_thread(self.installs.tidy)
-        await self.store.tx(lambda conn: turn_state.recover_summaries(conn, time.time()))
-        if self.settings.role == "all" and (cut_off := await self.store.tx(turns.recover)):
-            log.warning("turns were cut off by a crash and go on", turns=cut_off)
 
     async def listening(self) -> None:
         """Note that the port listens: statuses of a crashed run can come in from now on."""
@@ -294,12 +301,6 @@ class Assistant:
         await self.carrier.end(erased.conversations)
         await self.sender.end(erased.who.id)
 
-    def _make_admin_token(self) -> None:
-        try:
-            self.admin_token.value()
-        except (OSError, ValueError) as error:
-            log.error("the administrator's token cannot be kept in its file", error=str(error))
-
 
 def _model(
     settings: Settings, abilities: ToolCatalog, files: Files, store: Database, metrics: Metrics
@@ -321,23 +322,6 @@ async def _agreed(name: str, args: dict[str, object]) -> bool:
 async def _nobody_to_ask(name: str, args: dict[str, object]) -> bool:
     """Refuse a call for which no question could be made when its round was looked at."""
     raise NoTTYError(f"{name} needs a yes, and what it would do could not be shown to anybody: call it again")
-
-
-def _jobs(
-    settings: Settings, scheduler: TurnScheduler, store: Database, must_stop: asyncio.Event
-) -> "ConversationJobs | None":
-    """Return what brings conversations to this process on PostgreSQL; None on SQLite."""
-    if not settings.on_postgres:
-        return None
-    from app.turns.jobs import ConversationJobs
-
-    return ConversationJobs(scheduler, store, settings, must_stop)
-
-
-def _remote_hints(store: Database, look_again: asyncio.Event) -> "HintPublisher":
-    from app.turns.jobs import HintPublisher
-
-    return HintPublisher(store, look_again)
 
 
 class _NoHints:

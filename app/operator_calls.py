@@ -15,10 +15,9 @@ from app.store import journal, people
 from app.store.database import Connection, Database, new_id
 from app.store.journal import UncertainCall
 from app.store.skill_data import SkillStore
-from app.tools import ExecutionEngine, NoTTYError, Tool, ToolResult
+from app.tools import NoTTYError, Tool, ToolResult
 from app.tools.engine import CallTerms
 from app.turns.approvals import call_identity
-from app.turns.contexts import ToolContexts
 from app.turns.state import TurnServices
 from app.turns.tool_calls import CallRecorder, is_unknown
 
@@ -41,20 +40,9 @@ class OperatorCalls:
     their own.
     """
 
-    def __init__(
-        self,
-        services: TurnServices,
-        engine: ExecutionEngine,
-        contexts: ToolContexts,
-        access: AccessPolicy,
-        *,
-        of_servers: bool = False,
-    ) -> None:
-        self._store = services.store
-        self._engine = engine
+    def __init__(self, services: TurnServices, access: AccessPolicy, *, of_servers: bool = False) -> None:
+        self._services = services
         self._abilities = services.tools
-        self._contexts = contexts
-        self._profiles = services.profiles
         self._access = access
         self._of_servers = of_servers
         self._locks = WeakValueDictionary[UncertainCall, asyncio.Lock]()
@@ -91,14 +79,15 @@ class OperatorCalls:
 
         def enter(conn: Connection) -> tuple[Conversation, Person, bool]:
             owner, where = people.acting_owner(conn, self._access.access_rules(self._access.realm), now)
-            person = self._profiles.known(conn, owner)
+            person = self._services.profiles.known(conn, owner)
             return where, person, call in journal.uncertain_calls(conn, person.id)
 
-        where, person, is_uncertain = await self._store.tx(enter)
+        database, contexts = self._services.store, self._services.contexts
+        where, person, is_uncertain = await database.tx(enter)
         tool = self._abilities.tool(name)
-        store = None if tool is None else self._contexts.store_for(tool, person.id, outside=True)
+        store = None if tool is None else contexts.store_for(tool, person.id, outside=True)
         context = replace(
-            self._contexts.make(tool, store),
+            contexts.make(tool, store),
             person=person,
             conversation=where.id,
             channel=where.channel,
@@ -108,9 +97,9 @@ class OperatorCalls:
         terms = CallTerms(
             offered=frozenset(one.name for one in self.tools),
             must_ask=is_uncertain,
-            recorder=_Recorder(self._store, turn, where, person, (call, arguments), store),
+            recorder=_Recorder(database, turn, where, person, (call, arguments), store),
         )
-        return await self._engine.execute_tool_call(name, arguments, context, terms)
+        return await self._services.engine.execute_tool_call(name, arguments, context, terms)
 
 
 class _Recorder(CallRecorder):

@@ -26,7 +26,7 @@ from app.store.database import Connection, Database, keep_meta
 from app.store.inbox import ClassifiedMessage, IntakeResult, IntakeRules
 from app.text import Private
 from app.turns.inbound import classify_inbound
-from app.turns.scheduler import Carrier
+from app.turns.scheduler import TurnScheduler
 
 log = structlog.get_logger(__name__)
 
@@ -42,7 +42,7 @@ _SIGNATURE = re.compile(r"sha256=[0-9a-fA-F]{64}")
 class Wakes:
     """The parts that get hints; without them only the sweep finds work."""
 
-    carrier: Carrier
+    carrier: TurnScheduler
     sender: Wakeable
     look_again: asyncio.Event  # set, it makes the sweep look now
 

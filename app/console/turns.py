@@ -67,7 +67,7 @@ def add_turns(site: Site) -> None:
     @router.post("/console/turns/{id}/replay")
     async def replay(request: Request, id: str) -> Response:
         """Run a turn again as a dry run, and show what it would do now."""
-        done = await site.assistant.replay.run(id)
+        done = await site.assistant.replay(id)
         return site.render(request, "replay.html", turn=id, done=done)
 
 

@@ -110,10 +110,9 @@ class History:
             rows = recall.said(conn, person.id, list(ranked), since, until)
             rows.sort(key=lambda row: -ranked[row["id"]])
             shown = _with_neighbours(conn, person.id, rows[:limit])
-            said = {row["id"]: one for row, one in zip(rows, shown, strict=False)}
-            found = [(ranked[id], one) for id, one in said.items()]
+            found = [(ranked[row["id"]], one) for row, one in zip(rows, shown, strict=False)]
             if is_open:
-                texts = [one.text for one in said.values()]  # a note is mostly what a message said
+                texts = [one.text for one in shown]  # a note is mostly what a message said
                 kept = _kept(conn, person.id, question)
                 found += [(score, one) for score, one in kept if not any(one.text in text for text in texts)]
             found.sort(key=lambda one: -one[0])

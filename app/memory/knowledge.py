@@ -74,6 +74,13 @@ class Found:
         return self.coverage >= ENOUGH
 
 
+@dataclass(frozen=True, slots=True)
+class _File:
+    stamp: _Stamp
+    passages: list[Passage]
+    fault: str
+
+
 class Knowledge:
     """The folder's passages; a changed file is read anew. Its functions block: call them in threads."""
 
@@ -81,26 +88,26 @@ class Knowledge:
         self.folder = folder
         self._documents = documents
         self._lock = threading.Lock()
-        self._stamps: dict[str, _Stamp] = {}
-        self._files: dict[str, KnownFile] = {}
-        self._passages: dict[str, tuple[str, Passage]] = {}
+        self._files: dict[str, _File] = {}
         self._index = ToolIndex()
 
     def files(self) -> list[KnownFile]:
         """Return the files in the order of their names."""
         self._refresh()
-        return [self._files[name] for name in sorted(self._files)]
+        return [KnownFile(name, len(one.passages), one.fault) for name, one in sorted(self._files.items())]
 
     def search(self, question: str, limit: int = 5) -> list[Found]:
         """Return the passages that fit best, the best first."""
         self._refresh()
         asked = content(words(question))
-        hits = self._index.rank(question, limit=limit)
-        found = [self._passages[hit.id] for hit in hits if hit.id in self._passages]
-        return [
-            Found(passage, f"{name}: {passage.place}" if passage.place else name, _coverage(asked, passage))
-            for name, passage in found
-        ]
+        found = []
+        for hit in self._index.rank(question, limit=limit):
+            name, _, number = hit.id.rpartition("#")
+            if (file := self._files.get(name)) is not None and int(number) < len(file.passages):
+                passage = file.passages[int(number)]
+                source = f"{name}: {passage.place}" if passage.place else name
+                found.append(Found(passage, source, _coverage(asked, passage)))
+        return found
 
     def add(self, path: str, data: bytes) -> KnownFile | None:
         """Keep a file, in the place of one with its name.
@@ -111,17 +118,15 @@ class Knowledge:
         if Path(name).suffix.casefold() not in _READ or name.startswith("."):
             return None
         self.folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=self.folder, prefix=".", delete=False) as new:
-            new.write(data)
-        try:
-            passages = cut(name, self._text(Path(new.name), name))
-            if not passages:
-                return KnownFile(name, 0, lazy("it holds no words"))
-            Path(new.name).replace(self.folder / name)
-        except (OSError, ValueError, DocumentError) as error:
-            return KnownFile(name, 0, str(error))
-        finally:
-            Path(new.name).unlink(missing_ok=True)
+        with tempfile.TemporaryDirectory(dir=self.folder, prefix=".") as hidden:
+            new = Path(hidden, name)
+            new.write_bytes(data)
+            if fault := self._read(new, (0, 0)).fault:
+                return KnownFile(name, 0, fault)
+            try:
+                new.replace(self.folder / name)
+            except OSError as error:
+                return KnownFile(name, 0, str(error))
         return next((one for one in self.files() if one.name == name), None)
 
     def remove(self, name: str) -> bool:
@@ -134,13 +139,15 @@ class Knowledge:
     def _refresh(self) -> None:
         with self._lock:
             stamps = dict(islice(self._scan(), MOST_FILES))
-            for name in self._stamps.keys() - stamps.keys():
-                self._forget(name)
+            for name, file in [*self._files.items()]:
+                if stamps.get(name) != file.stamp:
+                    self._index.remove([f"{name}#{number}" for number in range(len(file.passages))])
+                    del self._files[name]
             for name, stamp in stamps.items():
-                if self._stamps.get(name) != stamp:
-                    self._forget(name)
-                    self._read(name)
-            self._stamps = stamps
+                if name not in self._files:
+                    file = self._files[name] = self._read(self.folder / name, stamp)
+                    numbered = enumerate(file.passages)
+                    self._index.add(_document(f"{name}#{number}", one) for number, one in numbered)
 
     def _scan(self) -> Iterator[tuple[str, _Stamp]]:
         """Yield name and stamp of each file that may hold words; links and hidden files are passed over."""
@@ -153,30 +160,17 @@ class Knowledge:
                 state = path.stat()
                 yield path.relative_to(self.folder).as_posix(), (state.st_mtime_ns, state.st_size)
 
-    def _read(self, name: str) -> None:
+    def _read(self, path: Path, stamp: _Stamp) -> _File:
         try:
-            passages = cut(name, self._text(self.folder / name, name))
+            passages = cut(path.name, self._text(path))
         except (OSError, ValueError, DocumentError) as error:
-            self._files[name] = KnownFile(name, 0, str(error))
-            return
-        self._files[name] = KnownFile(name, len(passages), "" if passages else lazy("it holds no words"))
-        numbered = {f"{name}#{number}": passage for number, passage in enumerate(passages)}
-        self._passages.update({id: (name, passage) for id, passage in numbered.items()})
-        self._index.add(
-            Document(
-                id,
-                passage.title,
-                passage.cells or passage.text,
-                passage.place if not passage.cells else "",
-                examples=(" ".join(_meanings(words(passage.title))),),
-            )
-            for id, passage in numbered.items()
-        )
+            return _File(stamp, [], str(error))
+        return _File(stamp, passages, "" if passages else lazy("it holds no words"))
 
-    def _text(self, path: Path, name: str) -> str:
+    def _text(self, path: Path) -> str:
         with path.open("rb") as file:
             head = file.read(1024)
-            kind = kind_of(name, head)
+            kind = kind_of(path.name, head)
             if kind is not None:
                 return self._documents.read(file.fileno(), kind).text
             data = head + file.read(LARGEST_TEXT)
@@ -187,12 +181,11 @@ class Knowledge:
         except UnicodeDecodeError:
             return data.decode("cp1252", "replace")  # as Excel writes CSV files in Latin America
 
-    def _forget(self, name: str) -> None:
-        gone = [id for id, (file, _) in self._passages.items() if file == name]
-        self._index.remove(gone)
-        for id in gone:
-            del self._passages[id]
-        self._files.pop(name, None)
+
+def _document(id: str, passage: Passage) -> Document:
+    meanings = " ".join(_meanings(words(passage.title)))
+    text, place = (passage.cells, "") if passage.cells else (passage.text, passage.place)
+    return Document(id, passage.title, text, place, examples=(meanings,))
 
 
 def _meanings(said: Sequence[str]) -> set[str]:

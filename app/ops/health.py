@@ -23,7 +23,7 @@ from app.store.conditions import UNCLAIMED
 from app.store.database import Connection, Database, placeholders, scalar
 from app.store.limits import RateTable, usage
 from app.store.statistics import counted_code, day_of
-from app.turns.scheduler import Carrier
+from app.turns.scheduler import TurnScheduler
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 OUTBOX_STATES = ("ready", "sending", "unknown", "held")
@@ -136,7 +136,7 @@ class Health:
             return {"status": "ok"}
         return {"status": "degraded", "reason": joined(dict.fromkeys(reasons))}
 
-    async def metrics(self, metrics: Metrics, turns: Carrier) -> bytes:
+    async def metrics(self, metrics: Metrics, turns: TurnScheduler) -> bytes:
         """Return the metrics with the lengths of the queues as they are now."""
         month = day_of(time.time())[:7]
 
@@ -174,7 +174,7 @@ def public_reason(alert: str) -> str:
     return reasons.get(kind, lazy("something needs the operator"))
 
 
-def health_router(health: Health, metrics: Metrics, turns: Carrier, guard: Guard) -> APIRouter:
+def health_router(health: Health, metrics: Metrics, turns: TurnScheduler, guard: Guard) -> APIRouter:
     """Return the routes `/health` (for everybody) and `/metrics` (from this machine, or with the token)."""
     router = APIRouter(tags=["operations"])
 

@@ -19,7 +19,7 @@ from app.schedule.alarm import Reminders
 from app.store import Store, approvals, disk_space, inbox, media, outbox, personal_data
 from app.store.database import Connection
 from app.tasks import end_tasks
-from app.turns.scheduler import Carrier
+from app.turns.scheduler import TurnScheduler
 
 log = structlog.get_logger(__name__)
 
@@ -28,7 +28,7 @@ log = structlog.get_logger(__name__)
 class DueWork:
     """The parts that carry out what is due."""
 
-    turns: Carrier
+    turns: TurnScheduler
     sends: Wakeable
     reminders: Reminders
     tell: Callable[[Connection, float], None]  # queues what people are to be told of handovers by now

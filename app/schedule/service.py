@@ -14,7 +14,8 @@ from app.calendar.changes import read_change
 from app.calendar.grammar import KINDS
 from app.calendar.rules import shortest_gap
 from app.calendar.words import Reading, When, read_when
-from app.i18n import say
+from app.i18n import lazy, say
+from app.i18n import said as translated
 from app.people import Person
 from app.schedule.alarm import Reminders, next_time, quiet_until
 from app.schedule.meant import clean, meant, names_part, to_snooze
@@ -202,16 +203,13 @@ class ScheduleService:
                 return None
             restored = schedules.restore(conn, person.id, key, now)
             tasks = [one for one in schedules.active(conn, person.id) if one.runs_turn]
-            too_many = {one.id for one in restored if one.runs_turn} if len(tasks) > MOST_TASKS else set()
-            for id in too_many:
-                schedules.cancel(conn, person.id, id, key, now)
-            back = [
-                replace(_moved_on(one, now), taint=_tainted(one, context))
-                for one in restored
-                if one.id not in too_many
-            ]
-            for one in back:
-                schedules.change(conn, one, now)
+            back = []
+            for one in restored:
+                if one.runs_turn and len(tasks) > MOST_TASKS:
+                    schedules.cancel(conn, person.id, one.id, key, now)
+                else:
+                    back.append(replace(_moved_on(one, now), taint=_tainted(one, context)))
+                    schedules.change(conn, back[-1], now)
             return back
 
         back = await self._store.tx(write)
@@ -322,29 +320,30 @@ def _refused(
     person: Person, text: str, said: Reading | None, kind: Kind = "reminder", *, may_repeat: bool = True
 ) -> ToolResult | None:
     """Return why a reminder cannot be set so; None if it can."""
+    language, zone = person.language, ZoneInfo(person.timezone)
     if not text or WORDS["lacks_object"].issuperset(words(text) or [text]):
-        return refusal(person.language, "EMPTY_TEXT")
+        return refusal(language, "EMPTY_TEXT")
     if len(text) > MOST_TEXT:
-        return refusal(person.language, "TOO_LONG", most=MOST_TEXT)
+        return refusal(language, "TOO_LONG")
     if said is None:
         return None
     if said.problem == "ambiguous":
-        today = datetime.fromtimestamp(time.time(), ZoneInfo(person.timezone)).date()
-        times = [local_text(one, today, person.language) for one in said.choices]
-        refused = refusal(person.language, "AMBIGUOUS_TIME", first=times[0], second=times[1])
-        return refused.with_meta(hours=[time[-len("00:00") :] for time in times])
-    if said.when is None:
+        today = datetime.fromtimestamp(time.time(), zone).date()
+        first, second = (local_text(one, today, language) for one in said.choices)
+        asked = say(
+            language, "Do you mean {first} or {second}? I set nothing yet.", first=first, second=second
+        )
+        hint = say(language, "Say it again with the hour as 08:00 or 20:00.")
+        hours = [moment[-len("00:00") :] for moment in (first, second)]
+        return ToolResult.failure("AMBIGUOUS_TIME", asked, hint, hours=hours)
+    if (when := said.when) is None:
         code = {"past": "TIME_IS_PAST", "missing": "NO_TIME"}.get(said.problem, "UNCLEAR_TIME")
-        return refusal(person.language, code)
-    if said.when.rule:
-        gap = shortest_gap(said.when.rule, said.when.start, ZoneInfo(person.timezone), said.when.due)
-        if not may_repeat:
-            return refusal(person.language, "UNCLEAR_TIME")
-        if gap < SHORTEST_REPEAT:
-            return refusal(person.language, "TOO_OFTEN", minutes=round(SHORTEST_REPEAT / 60))
-    elif kind == "watch":
-        return refusal(person.language, "NO_PERIOD")
-    return None
+        return refusal(language, code)
+    if when.rule and not may_repeat:
+        return refusal(language, "UNCLEAR_TIME")
+    if when.rule and shortest_gap(when.rule, when.start, zone, when.due) < SHORTEST_REPEAT:
+        return refusal(language, "TOO_OFTEN")
+    return refusal(language, "NO_PERIOD") if kind == "watch" and not when.rule else None
 
 
 def _new(
@@ -472,11 +471,20 @@ def _not_one(
     """Refuse words that name no single reminder, and list those `found`, or all `others` if none was."""
     if not found and not others:
         return refusal(person.language, "NO_REMINDERS" if wanted else "NOTHING_TOLD")
-    code, shown = ("AMBIGUOUS", found) if found else ("REMINDER_NOT_FOUND", others)
-    more = "\n…" if len(shown) > _MOST_NAMED else ""
-    shown = shown[:_MOST_NAMED]
-    refused = refusal(person.language, code, reminder=wanted[:80], lines=_lines(shown, person) + more)
-    return _marked(refused.with_meta(numbers=[one.number for one in shown]), shown)
+    language, shown = person.language, (found or others)[:_MOST_NAMED]
+    lines = _lines(shown, person) + ("\n…" if len(found or others) > _MOST_NAMED else "")
+    if found:
+        code, told = "AMBIGUOUS", say(language, "Reminders that may be meant:\n{lines}", lines=lines)
+    else:
+        code = "REMINDER_NOT_FOUND"
+        told = say(
+            language,
+            "I found no reminder with the words “{reminder}”. Your reminders:\n{lines}",
+            reminder=wanted[:80],
+            lines=lines,
+        )
+    hint, numbers = say(language, "Which one? Say its number."), [one.number for one in shown]
+    return _marked(ToolResult.failure(code, told, hint, numbers=numbers), shown)
 
 
 def _asker(context: ToolContext) -> Person:
@@ -485,73 +493,50 @@ def _asker(context: ToolContext) -> Person:
     return context.person
 
 
-def refusal(language: str, code: str, **values: object) -> ToolResult:
+def refusal(language: str, code: str) -> ToolResult:
     """Return the failed result of a code, in the person's language."""
-    message, hint = _REFUSALS[code](language, values)
-    return ToolResult.failure(code, message, hint)
+    message, hint = _REFUSALS[code]
+    return ToolResult.failure(code, translated(message, language), translated(hint, language))
 
 
-_Words = Callable[[str, dict[str, object]], tuple[str, str]]
-_REFUSALS: dict[str, _Words] = {
-    "EMPTY_TEXT": lambda language, _: (
-        say(language, "What the reminder is about is missing."),
-        say(language, "Say what to remind you of, and when."),
+_WHEN_SAID = lazy("Say it as “tomorrow at 9”, “in 20 minutes” or “every Monday at 8”.")
+_CANCEL_ONE = lazy("Cancel one that you no longer need.")
+_REFUSALS: Mapping[str, tuple[str, str]] = {
+    "EMPTY_TEXT": (
+        lazy("What the reminder is about is missing."),
+        lazy("Say what to remind you of, and when."),
     ),
-    "TOO_LONG": lambda language, values: (
-        say(language, "The reminder is too long: at most {most} characters.", **values),
-        say(language, "Keep the long text as a note, and remind yourself of the note."),
+    "TOO_LONG": (
+        lazy("The reminder is too long: at most {most} characters.", most=MOST_TEXT),
+        lazy("Keep the long text as a note, and remind yourself of the note."),
     ),
-    "TOO_MANY": lambda language, _: (
-        say(language, "You already have {most} reminders, the most there can be.", most=MOST_ACTIVE),
-        say(language, "Cancel one that you no longer need."),
+    "TOO_MANY": (
+        lazy("You already have {most} reminders, the most there can be.", most=MOST_ACTIVE),
+        _CANCEL_ONE,
     ),
-    "TOO_MANY_TASKS": lambda language, _: (
-        say(language, "You already have {most} tasks and watches, the most there can be.", most=MOST_TASKS),
-        say(language, "Cancel one that you no longer need."),
+    "TOO_MANY_TASKS": (
+        lazy("You already have {most} tasks and watches, the most there can be.", most=MOST_TASKS),
+        _CANCEL_ONE,
     ),
-    "TOO_OFTEN": lambda language, values: (
-        say(language, "A reminder comes every {minutes} minutes at most.", **values),
-        say(language, "Name a longer time between two, such as every hour."),
+    "TOO_OFTEN": (
+        lazy("A reminder comes every {minutes} minutes at most.", minutes=round(SHORTEST_REPEAT / 60)),
+        lazy("Name a longer time between two, such as every hour."),
     ),
-    "IN_A_TASK": lambda language, _: (
-        say(language, "A task or a watch sets no other one."),
-        say(language, "Ask me for it yourself."),
+    "IN_A_TASK": (lazy("A task or a watch sets no other one."), lazy("Ask me for it yourself.")),
+    "NOT_THEIR_WORDS": (
+        lazy("I set no task out of others' words."),
+        lazy("Tell me in your own words what to do, and when."),
     ),
-    "NOT_THEIR_WORDS": lambda language, _: (
-        say(language, "I set no task out of others' words."),
-        say(language, "Tell me in your own words what to do, and when."),
+    "NO_PERIOD": (lazy("How often to look is missing."), lazy("Say it as “every hour” or “every day at 8”.")),
+    "NO_TIME": (lazy("When to remind you is missing."), _WHEN_SAID),
+    "UNCLEAR_TIME": (lazy("I do not understand when."), _WHEN_SAID),
+    "TIME_IS_PAST": (
+        lazy("That time is over already, so I set nothing."),
+        lazy("Name a time to come, with the day."),
     ),
-    "NO_PERIOD": lambda language, _: (
-        say(language, "How often to look is missing."),
-        say(language, "Say it as “every hour” or “every day at 8”."),
-    ),
-    "NO_TIME": lambda language, _: (
-        say(language, "When to remind you is missing."),
-        say(language, "Say it as “tomorrow at 9”, “in 20 minutes” or “every Monday at 8”."),
-    ),
-    "UNCLEAR_TIME": lambda language, _: (
-        say(language, "I do not understand when."),
-        say(language, "Say it as “tomorrow at 9”, “in 20 minutes” or “every Monday at 8”."),
-    ),
-    "TIME_IS_PAST": lambda language, _: (
-        say(language, "That time is over already, so I set nothing."),
-        say(language, "Name a time to come, with the day."),
-    ),
-    "AMBIGUOUS_TIME": lambda language, values: (
-        say(language, "Do you mean {first} or {second}? I set nothing yet.", **values),
-        say(language, "Say it again with the hour as 08:00 or 20:00."),
-    ),
-    "REMINDER_NOT_FOUND": lambda language, values: (
-        say(language, "I found no reminder with the words “{reminder}”. Your reminders:\n{lines}", **values),
-        say(language, "Which one? Say its number."),
-    ),
-    "NO_REMINDERS": lambda language, _: (say(language, "You have no reminders."), ""),
-    "AMBIGUOUS": lambda language, values: (
-        say(language, "Reminders that may be meant:\n{lines}", **values),
-        say(language, "Which one? Say its number."),
-    ),
-    "NOTHING_TOLD": lambda language, _: (
-        say(language, "There is no reminder that came just now."),
-        say(language, "Say which one, by its number in the list."),
+    "NO_REMINDERS": (lazy("You have no reminders."), ""),
+    "NOTHING_TOLD": (
+        lazy("There is no reminder that came just now."),
+        lazy("Say which one, by its number in the list."),
     ),
 }

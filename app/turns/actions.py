@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from itertools import chain, count
 
 import orjson
 from pydantic import TypeAdapter
@@ -182,7 +183,8 @@ def next_action(transcript: Transcript, max_rounds: int) -> Action:
     if asked := last.asks:
         return Reply(str(asked["question"]))
     if last.calls:
-        repeats = before is not None and _signatures(last) == _signatures(before)
+        signatures = [sorted(map(_signature, one.calls)) for one in rounds[-2:]]
+        repeats = before is not None and signatures[0] == signatures[1]
         return AskModel(len(rounds), with_tools=len(rounds) < max_rounds and not repeats)
     said_nothing_before = before is not None and not before.calls and not before.text
     if last.text or len(rounds) > max_rounds or said_nothing_before:
@@ -215,10 +217,20 @@ def answer_row(answer: Round) -> JSON:
 
 def read_journal(rows: Mapping[str, JSON]) -> Transcript:
     """Return the transcript that the rows of a journal tell, by their keys."""
-    numbers = sorted(int(key.removeprefix("llm:")) for key in rows if key.startswith("llm:"))
     route, parts = rows.get("route"), ("categories", "tools", "skills", "shown")
     routed = None if route is None else Routed(*(tuple(route.get(part, ())) for part in parts))
-    return Transcript(routed, tuple(_round(number, rows) for number in numbers))
+    rounds = []
+    for number in sorted(int(key.removeprefix("llm:")) for key in rows if key.startswith("llm:")):
+        answer = rows[f"llm:{number}"]
+        calls = tuple(ToolCall(**call) for call in answer["calls"])
+        results = {
+            call.id: _RESULT.validate_python({"text": row["result"], **row.get("facts", {})})
+            for call in calls
+            if (row := rows.get(f"tool:{number}:{call.id}")) is not None
+        }
+        begun = frozenset(call.id for call in calls if f"intent:{number}:{call.id}" in rows)
+        rounds.append(Round(answer["text"], calls, results, begun, answer.get("attached", {})))
+    return Transcript(routed, tuple(rounds))
 
 
 def unique_calls(calls: Iterable[ToolCall], taken: Iterable[str]) -> tuple[ToolCall, ...]:
@@ -226,26 +238,12 @@ def unique_calls(calls: Iterable[ToolCall], taken: Iterable[str]) -> tuple[ToolC
     used = set(taken)
     unique = []
     for position, call in enumerate(calls):
-        name = call.id or f"call_{position}"
-        suffix = 1
-        while name in used:
-            suffix += 1
-            name = f"{call.id or f'call_{position}'}_{suffix}"
+        wanted = call.id or f"call_{position}"
+        numbered = (f"{wanted}_{number}" for number in count(2))
+        name = next(one for one in chain([wanted], numbered) if one not in used)
         used.add(name)
-        unique.append(call if name == call.id else replace(call, id=name))
+        unique.append(replace(call, id=name))
     return tuple(unique)
-
-
-def _round(number: int, rows: Mapping[str, JSON]) -> Round:
-    answer = rows[f"llm:{number}"]
-    calls = tuple(ToolCall(**call) for call in answer["calls"])
-    results = {
-        call.id: _RESULT.validate_python({"text": row["result"], **row.get("facts", {})})
-        for call in calls
-        if (row := rows.get(f"tool:{number}:{call.id}")) is not None
-    }
-    begun = frozenset(call.id for call in calls if f"intent:{number}:{call.id}" in rows)
-    return Round(answer["text"], calls, results, begun, answer.get("attached", {}))
 
 
 def _receipt(summary: JSON) -> str:
@@ -274,10 +272,6 @@ def follow_up_of(result: ToolResult) -> FollowUp:
 
 def _texts(values: JSON) -> tuple[str, ...]:
     return tuple(map(str, values[:MOST_LISTED])) if isinstance(values, list | tuple) else ()
-
-
-def _signatures(one: Round) -> list[bytes]:
-    return sorted(map(_signature, one.calls))
 
 
 def _signature(call: ToolCall) -> bytes:

@@ -14,10 +14,9 @@ from app.store import approvals
 from app.store.approvals import Approval, Question
 from app.store.database import new_id
 from app.store.journal import UncertainCall
-from app.tools import ExecutionEngine, Tool, ToolContext, ToolResult
+from app.tools import Tool, ToolContext, ToolResult
 from app.turns.cards import CALL, ONCE, Card, call_card, question_draft, with_sources
-from app.turns.contexts import ToolContexts
-from app.turns.state import TurnContext, TurnServices
+from app.turns.state import TurnContext
 from app.turns.taint import leads_elsewhere, own_addresses
 
 # the key of a later question about a call, "0#2:id": an id of the model's may hold anything
@@ -89,188 +88,175 @@ class _Asked:
     standing: frozenset[tuple[str, str]]  # by name and hash
 
 
-class Authorizer:
-    """Asks in the conversation itself: the question is a message, and nothing runs while it is open.
+async def authorize(
+    turn: TurnContext, number: int, calls: Sequence[ToolCall], begun: frozenset[str]
+) -> Decisions:
+    """Decide about calls of round `number` that have no result yet; the `begun` ones have an intent.
 
-    Without `asks` every call goes to the engine as it is: in a dry run, and when somebody sits at the
-    terminal. A tool with a card of its own asks in every mode; a tool's guard refuses calls whoever is asked.
+    A tool's guard refuses calls whoever is asked; a tool with a card of its own asks in every mode. In a dry
+    run the engine gets every other call as it is.
     """
-
-    def __init__(
-        self, services: TurnServices, engine: ExecutionEngine, contexts: ToolContexts, *, asks: bool
-    ) -> None:
-        self._store = services.store
-        self._sender = services.sender
-        self._tools = services.tools
-        self._engine = engine
-        self._contexts = contexts
-        self._asks = asks
-
-    async def authorize(
-        self, turn: TurnContext, number: int, calls: Sequence[ToolCall], begun: frozenset[str]
-    ) -> Decisions:
-        """Decide about calls of round `number` that have no result yet; the `begun` ones have an intent."""
-        own = own_addresses(turn.own_words, turn.found) if turn.sources else frozenset()
-        decisions = Decisions(refused=await self._refused_by_guards(turn, number, calls))
-        decisions.refused = self._repeats(turn, number, calls, begun) | decisions.refused
-        found: list[NeedsApproval] = []
-        for call in calls:
-            is_begun = call.id in begun
-            one = self._needs_approval(turn, number, call, own, decisions, is_begun=is_begun)
-            if one is not None and call.id not in decisions.refused:
-                found.append(one)
-        if not self._asks:
-            decisions.must_ask.update(one.call.id for one in found)
-        elif found:
-            where = turn.state.conversation
-            asked = await self._store.tx(
-                lambda conn: _Asked(
-                    approvals.of_turn(conn, turn.id),
-                    approvals.open_in(conn, where.id),
-                    approvals.standing_consents(conn, where),
-                )
+    own = own_addresses(turn.own_words, turn.found) if turn.sources else frozenset()
+    guarded = await _refused_by_guards(turn, number, calls)
+    decisions = Decisions(refused=_repeats(turn, number, calls, begun) | guarded)
+    asking = (
+        _needs_approval(turn, number, call, own, decisions, is_begun=call.id in begun) for call in calls
+    )
+    found = [one for one in asking if one is not None and one.call.id not in decisions.refused]
+    if turn.services.settings.dry_run:
+        decisions.must_ask.update(one.call.id for one in found)
+    elif found:
+        where = turn.state.conversation
+        asked = await turn.services.store.tx(
+            lambda conn: _Asked(
+                approvals.of_turn(conn, turn.id),
+                approvals.open_in(conn, where.id),
+                approvals.standing_consents(conn, where),
             )
-            for one in found:
-                try:
-                    await self._decide(turn, f"{number}:{one.call.id}", one, asked, decisions)
-                except Refused as refused:
-                    decisions.refused[one.call.id] = refused.result
-        return decisions
-
-    async def park(self, turn: TurnContext, decisions: Decisions) -> None:
-        """Send the questions and lay the turn aside until one of them is answered."""
-        where, now, sources = turn.state.conversation, time.time(), turn.sources
-        await self._store.tx(
-            lambda conn: approvals.park(conn, turn.id, where, decisions.questions, now, sources),
-            then=lambda _: self._sender.wake(where.person_id),
         )
-
-    async def _refused_by_guards(
-        self, turn: TurnContext, number: int, calls: Sequence[ToolCall]
-    ) -> dict[str, ToolResult]:
-        refused: dict[str, ToolResult] = {}
-        offered = turn.offered_by(number)
-        for call in calls:
-            tool = self._tools.tool(call.name)
-            if tool is None or tool.guard is None or call.name not in offered:
-                continue
+        for one in found:
             try:
-                arguments = tool.validate_args(call.arguments)
-                store = self._contexts.store_for(tool, turn.person.id, outside=True)  # never applied
-                fault = await tool.guard(arguments, self._contexts.of_turn(turn, tool, store))
-            except Refused as reason:
-                refused[call.id] = reason.result
-            except ValueError:  # the engine says what is wrong with the arguments
-                continue
-            else:
-                if fault is not None:
-                    refused[call.id] = ToolResult.of(fault)
-        return refused
+                await _decide(turn, f"{number}:{one.call.id}", one, asked, decisions)
+            except Refused as refused:
+                decisions.refused[one.call.id] = refused.result
+    return decisions
 
-    def _repeats(
-        self, turn: TurnContext, number: int, calls: Sequence[ToolCall], begun: Collection[str]
-    ) -> dict[str, ToolResult]:
-        """Return the results of calls that repeat an earlier one of their round: it runs once.
 
-        What is harmless may be done as often as it is asked for.
-        """
-        firsts: dict[UncertainCall, str] = {}
-        results: dict[str, ToolResult] = {}
-        rounds = turn.transcript.rounds
-        for call in rounds[number].calls if number < len(rounds) else calls:
-            tool = self._tools.tool(call.name)
-            if tool is None or tool.harmless:
-                continue
-            first = firsts.setdefault(call_identity(tool, call), call.id)
-            if first != call.id and call.id not in begun:
-                said = f"this is the same as call {first} of your answer, and a call runs once"
-                hint = f"see the result of call {first}"
-                results[call.id] = ToolResult.failure("SAME_CALL", said, hint, same_call_as=first)
-        return results
+async def park(turn: TurnContext, decisions: Decisions) -> None:
+    """Send the questions and lay the turn aside until one of them is answered."""
+    where, now, sources = turn.state.conversation, time.time(), turn.sources
+    await turn.services.store.tx(
+        lambda conn: approvals.park(conn, turn.id, where, decisions.questions, now, sources),
+        then=lambda _: turn.services.sender.wake(where.person_id),
+    )
 
-    def _needs_approval(
-        self,
-        turn: TurnContext,
-        number: int,
-        call: ToolCall,
-        own: frozenset[str],
-        decisions: Decisions,
-        *,
-        is_begun: bool,
-    ) -> NeedsApproval | None:
-        """Return the call if it needs a yes, None if the engine may have it as it is.
 
-        Of one that nobody can read here the engine asks, if it lets it through.
-        """
-        tool = self._tools.tool(call.name)
-        if tool is None or (tool.audience == "owners" and not turn.person.is_owner):
-            decisions.must_ask.add(call.id)  # the engine does not know it, unless it is another one by then
-            return None
-        if tool.harmless or tool.name not in turn.offered_by(number) or (is_begun and not tool.idempotent):
-            return None
-        always_asks = tool.card is not None or call_identity(tool, call) in turn.uncertain
-        is_tainted = bool(turn.sources)
-        asks = always_asks or self._engine.policy.should_confirm(tool)
-        if not asks and (not is_tainted or self._engine.policy.mode == "yolo"):
-            return None
+async def _refused_by_guards(
+    turn: TurnContext, number: int, calls: Sequence[ToolCall]
+) -> dict[str, ToolResult]:
+    refused: dict[str, ToolResult] = {}
+    offered, contexts = turn.offered_by(number), turn.services.contexts
+    for call in calls:
+        tool = turn.tools.tool(call.name)
+        if tool is None or tool.guard is None or call.name not in offered:
+            continue
         try:
             arguments = tool.validate_args(call.arguments)
-            tool.check(arguments, ToolContext(person=turn.person, chosen=turn.chosen_skills))
-        except Exception:  # whatever it is, the engine meets it too, and answers for it
-            decisions.must_ask.add(call.id)
-            return None
-        if not asks and not tool.destructive and not leads_elsewhere(arguments, own, tool.input_schema):
-            return None  # text of others is in the prompt, but it led the call to no address of theirs
-        return NeedsApproval(call, tool, arguments, once=always_asks or is_tainted)
-
-    async def _decide(
-        self, turn: TurnContext, key: str, one: NeedsApproval, asked: _Asked, decisions: Decisions
-    ) -> None:
-        """Note a call as agreed to or laid aside, or ask about it now. Raises Refused."""
-        again = approvals.ASKS_AGAIN
-        about = [past for past in asked.of_turn if _NUMBERED.sub(r"\1", past.call_key) == key]
-        last = about[-1] if about else None
-        if last is None:
-            if one.may_stand and (one.tool.name, one.hashes[1]) in asked.standing:
-                decisions.agreed[one.call.id] = Agreed("always", *one.hashes)
-                return
-            for past in reversed(asked.of_turn):
-                is_over = past.state not in ("open", "yes") and past.choice not in again
-                if is_over and one.is_about(past):
-                    raise Refused(_refusal(one.tool, past))
-            if any(map(one.is_about, asked.open)):
-                said = (
-                    f"the person was asked about this very call of {one.tool.name} and has not answered yet"
-                )
-                hint = "say that the question above still waits for an answer; do not call it again"
-                raise Refused(ToolResult.failure("DENIED", said, hint, waits=True))
-            if len(asked.open) + len(decisions.questions) >= MOST_OPEN:
-                said = f"{one.tool.name} did not run: {MOST_OPEN} questions wait for this person's answer"
-                raise Refused(ToolResult.failure("DENIED", said, "tell the person to answer those first"))
-        elif last.state == "open":
-            decisions.laid_aside.add(one.call.id)
-            return
-        elif last.choice in again:
-            pass
-        elif last.state != "yes":
-            raise Refused(_refusal(one.tool, last))
-        elif (last.arguments_hash, last.tool_hash) == one.hashes:
-            decisions.agreed[one.call.id] = Agreed(last.choice, *one.hashes, last.subject)
-            return
-        card = await self._card(turn, one, again & {past.choice for past in about})
-        decisions.laid_aside.add(one.call.id)
-        numbered = key.replace(":", f"#{len(about) + 1}:", 1) if about else key
-        decisions.questions.append(_question(turn, numbered, one, card))
-
-    async def _card(self, turn: TurnContext, one: NeedsApproval, shown_again: Collection[str]) -> Card:
-        language, tool = turn.person.language, one.tool
-        if tool.card is not None:
-            context = replace(self._contexts.of_turn(turn, tool), shown_again=shown_again)
-            card: Card = await tool.card(one.arguments, context)
+            store = contexts.store_for(tool, turn.person.id, outside=True)  # never applied
+            fault = await tool.guard(arguments, contexts.of_turn(turn, tool, store))
+        except Refused as reason:
+            refused[call.id] = reason.result
+        except ValueError:  # the engine says what is wrong with the arguments
+            continue
         else:
-            card = call_card(language, tool, one.arguments, self._tools.sentences(tool))
-            card = replace(card, choices=CALL if one.may_stand else ONCE)
-        return replace(card, text=with_sources(language, card.text, turn.sources, self._tools))
+            if fault is not None:
+                refused[call.id] = ToolResult.of(fault)
+    return refused
+
+
+def _repeats(
+    turn: TurnContext, number: int, calls: Sequence[ToolCall], begun: Collection[str]
+) -> dict[str, ToolResult]:
+    """Return the results of calls that repeat an earlier one of their round: it runs once.
+
+    What is harmless may be done as often as it is asked for.
+    """
+    firsts: dict[UncertainCall, str] = {}
+    results: dict[str, ToolResult] = {}
+    rounds = turn.transcript.rounds
+    for call in rounds[number].calls if number < len(rounds) else calls:
+        tool = turn.tools.tool(call.name)
+        if tool is None or tool.harmless:
+            continue
+        first = firsts.setdefault(call_identity(tool, call), call.id)
+        if first != call.id and call.id not in begun:
+            said = f"this is the same as call {first} of your answer, and a call runs once"
+            hint = f"see the result of call {first}"
+            results[call.id] = ToolResult.failure("SAME_CALL", said, hint, same_call_as=first)
+    return results
+
+
+def _needs_approval(
+    turn: TurnContext,
+    number: int,
+    call: ToolCall,
+    own: frozenset[str],
+    decisions: Decisions,
+    *,
+    is_begun: bool,
+) -> NeedsApproval | None:
+    """Return the call if it needs a yes, None if the engine may have it as it is.
+
+    Of one that nobody can read here the engine asks, if it lets it through.
+    """
+    tool = turn.tools.tool(call.name)
+    if tool is None or (tool.audience == "owners" and not turn.person.is_owner):
+        decisions.must_ask.add(call.id)  # the engine does not know it, unless it is another one by then
+        return None
+    if tool.harmless or tool.name not in turn.offered_by(number) or (is_begun and not tool.idempotent):
+        return None
+    always_asks = tool.card is not None or call_identity(tool, call) in turn.uncertain
+    is_tainted = bool(turn.sources)
+    asks = always_asks or turn.services.engine.policy.should_confirm(tool)
+    if not asks and (not is_tainted or turn.services.engine.policy.mode == "yolo"):
+        return None
+    try:
+        arguments = tool.validate_args(call.arguments)
+        tool.check(arguments, ToolContext(person=turn.person, chosen=turn.chosen_skills))
+    except Exception:  # whatever it is, the engine meets it too, and answers for it
+        decisions.must_ask.add(call.id)
+        return None
+    if not asks and not tool.destructive and not leads_elsewhere(arguments, own, tool.input_schema):
+        return None  # text of others is in the prompt, but it led the call to no address of theirs
+    return NeedsApproval(call, tool, arguments, once=always_asks or is_tainted)
+
+
+async def _decide(
+    turn: TurnContext, key: str, one: NeedsApproval, asked: _Asked, decisions: Decisions
+) -> None:
+    """Note a call as agreed to or laid aside, or ask about it now. Raises Refused."""
+    id, tool = one.call.id, one.tool
+    about = [past for past in asked.of_turn if _NUMBERED.sub(r"\1", past.call_key) == key]
+    last = about[-1] if about else None
+    if last is None:
+        if one.may_stand and (tool.name, one.hashes[1]) in asked.standing:
+            decisions.agreed[id] = Agreed("always", *one.hashes)
+            return
+        for past in reversed(asked.of_turn):
+            is_over = past.state not in ("open", "yes") and past.choice not in approvals.ASKS_AGAIN
+            if is_over and one.is_about(past):
+                raise _refused_before(tool, past)
+        if any(map(one.is_about, asked.open)):
+            said = f"the person was asked about this very call of {tool.name} and has not answered yet"
+            hint = "say that the question above still waits for an answer; do not call it again"
+            raise Refused(ToolResult.failure("DENIED", said, hint, waits=True))
+        if len(asked.open) + len(decisions.questions) >= MOST_OPEN:
+            said = f"{tool.name} did not run: {MOST_OPEN} questions wait for this person's answer"
+            raise Refused(ToolResult.failure("DENIED", said, "tell the person to answer those first"))
+    elif last.state == "open":
+        decisions.laid_aside.add(id)
+        return
+    elif last.choice not in approvals.ASKS_AGAIN:
+        if last.state != "yes":
+            raise _refused_before(tool, last)
+        if (last.arguments_hash, last.tool_hash) == one.hashes:
+            decisions.agreed[id] = Agreed(last.choice, *one.hashes, last.subject)
+            return
+    card = await _card(turn, one, approvals.ASKS_AGAIN & {past.choice for past in about})
+    decisions.laid_aside.add(id)
+    numbered = key.replace(":", f"#{len(about) + 1}:", 1) if about else key
+    decisions.questions.append(_question(turn, numbered, one, card))
+
+
+async def _card(turn: TurnContext, one: NeedsApproval, shown_again: Collection[str]) -> Card:
+    language, tool = turn.person.language, one.tool
+    if tool.card is not None:
+        context = replace(turn.services.contexts.of_turn(turn, tool), shown_again=shown_again)
+        card: Card = await tool.card(one.arguments, context)
+    else:
+        card = call_card(language, tool, one.arguments, turn.tools.sentences(tool))
+        card = replace(card, choices=CALL if one.may_stand else ONCE)
+    return replace(card, text=with_sources(language, card.text, turn.sources, turn.tools))
 
 
 def call_identity(tool: Tool | None, call: ToolCall) -> UncertainCall:
@@ -309,7 +295,7 @@ def _question(turn: TurnContext, key: str, one: NeedsApproval, card: Card) -> Qu
     )
 
 
-def _refusal(tool: Tool, last: Approval) -> ToolResult:
+def _refused_before(tool: Tool, last: Approval) -> Refused:
     said = {
         "no": f"the person said no to {tool.name}",
         "expired": f"nobody answered the question about {tool.name} in time, so it did not run",
@@ -317,4 +303,4 @@ def _refusal(tool: Tool, last: Approval) -> ToolResult:
     }
     hint = "do not call it again with the same arguments; ask what to do instead"
     refused = said.get(last.state, f"{tool.name} was not agreed to")
-    return ToolResult.failure("DENIED", refused, hint, answer=last.state)
+    return Refused(ToolResult.failure("DENIED", refused, hint, answer=last.state))

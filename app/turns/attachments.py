@@ -23,11 +23,11 @@ from app.people import Person
 from app.store import media
 from app.store.database import Connection
 from app.store.disk_space import MEGABYTE
-from app.store.media import MediaFolder, NotKept, Reason, WaitingFile, safe_name
+from app.store.media import NotKept, Reason, WaitingFile, safe_name
 from app.tools import ToolContext
 from app.tools.documents import AT_ONCE as DOCUMENTS_AT_ONCE
 from app.tools.documents import DocumentError, is_picture, kind_of
-from app.tools.files import Files, NoRoom
+from app.tools.files import NoRoom
 from app.turns.limits import Limits
 from app.turns.state import TurnServices
 
@@ -68,20 +68,13 @@ class _NotRead(Exception):
 class AttachmentReader:
     """Reads the files of waiting messages, a few at a time."""
 
-    def __init__(
-        self,
-        services: TurnServices,
-        limits: Limits,
-        media: MediaFolder,
-        files: Files,
-        transcriber: Transcriber | None,
-    ) -> None:
+    def __init__(self, services: TurnServices, limits: Limits, transcriber: Transcriber | None) -> None:
         self._store = services.store
         self._channels = services.channels
         self._profiles = services.profiles
         self._limits = limits
-        self._media = media
-        self._files = files
+        self._media = services.media
+        self._files = services.files
         self._transcriber = transcriber
         self._places = asyncio.Semaphore(AT_ONCE)
         self._guests_places = asyncio.Semaphore(GUESTS_AT_ONCE)
@@ -154,21 +147,19 @@ class AttachmentReader:
         return await self._store.tx(lambda conn: media.waiting_file(conn, file.message))
 
     async def _understand(self, file: WaitingFile, person: Person) -> None:
-        source, head = self._media.absolute(file.path), b""
-        if not _is_audio(file):
-            head = (await asyncio.to_thread(source.read_bytes))[:HEAD]
+        source = self._media.absolute(file.path)
+        head = b"" if _is_audio(file) else (await asyncio.to_thread(source.read_bytes))[:HEAD]
         if _is_audio(file):
-            await self._hear(file, person)
+            await self._hear(file, person, source)
         elif file.kind in ("image", "sticker") or is_picture(head):
             await self._see(file, person, source)
         else:
             await self._read_document(file, person, source, head)
 
-    async def _hear(self, file: WaitingFile, person: Person) -> None:
+    async def _hear(self, file: WaitingFile, person: Person, source: Path) -> None:
         if self._transcriber is None:
             raise _NotRead("unheard")
-        source = self._media.absolute(file.path)
-        tokens = NOTE_TOKENS + source.stat().st_size // TOKEN_BYTES
+        tokens = NOTE_TOKENS + (await asyncio.to_thread(source.stat)).st_size // TOKEN_BYTES
         if not await self._store.tx(lambda conn: self._limits.take_tokens(conn, person, tokens, time.time())):
             raise _NotRead("too_large")
         spoken = str(file.person.row["language"])  # "" before they said anything: no guess by their number
@@ -188,8 +179,7 @@ class AttachmentReader:
             data = await asyncio.to_thread(self._files.documents.picture, source)
         except DocumentError as error:
             raise _NotRead(_WHY.get(error.code, "damaged")) from error
-        name = _name(file, person, ".jpg")
-        path = await self._keep(person, name, data)
+        path = await self._keep(person, _name(file, person, ".jpg"), data)
         await self._finish(file, {"path": path, "pictures": [path]})
 
     async def _read_document(self, file: WaitingFile, person: Person, source: Path, head: bytes) -> None:

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal
 from zoneinfo import ZoneInfo
@@ -13,13 +13,13 @@ from app.people import Person
 from app.schedule.alarm import read_hours
 from app.schedule.wording import local_text
 from app.store import audit, handovers, ownership, people, skill_data
-from app.store.database import Connection, Database
+from app.store.database import Connection
 from app.store.limits import usage
 from app.store.skill_data import Fact, forget_fact
 from app.store.statistics import day_of
 from app.store.turn_state import drop_summary_line, summary_of
 from app.text import visible
-from app.turns.state import TurnContext, TurnServices
+from app.turns.state import TurnContext
 
 Command = Literal[
     "help", "stop", "new", "member", "block", "usage", "human", "bot", "memory", "quiet", "console"
@@ -54,13 +54,12 @@ def read_command(text: str) -> Command | None:
     return "help" if _LIKE_A_COMMAND.fullmatch(word) else None
 
 
-async def command_answer(turn: TurnContext, command: str, written: str, services: TurnServices) -> str:
+async def command_answer(turn: TurnContext, command: str, written: str) -> str:
     """Answer a command."""
-    is_owners_own = turn.person.is_owner and not turn.state.conversation.group
-    if command in _CHANGES and is_owners_own:
-        return await _change_person(turn.person, command, written, services)
-    if command in ("human", "bot") and is_owners_own:
-        return await _hand_over(turn.person, written, services, takes=command == "human")
+    services = turn.services
+    is_owners_own = turn.person.is_owner and not turn.in_group
+    if command in _ABOUT_SOMEBODY and is_owners_own:
+        return await _about_somebody(turn, command, written)
     if command == "usage" and is_owners_own:
         month = day_of(time.time())[:7]
         used = await services.store.tx(lambda conn: usage(conn, services.rates, month))
@@ -84,9 +83,9 @@ async def command_answer(turn: TurnContext, command: str, written: str, services
     languages, own = spoken.split(), turn.person.language
     language = own if not languages or own in languages else languages[0]
     if command == "memory":
-        return await _memory(turn, language, written, services.store)
+        return await _memory(turn, language, written)
     if command == "quiet":
-        return await _quiet_hours(turn.person, language, written, services.store)
+        return await _quiet_hours(turn, language, written)
     if command == "new":
         return say(
             language, "Let's start afresh: I no longer look at what we said before. Your notes and data stay."
@@ -94,18 +93,15 @@ async def command_answer(turn: TurnContext, command: str, written: str, services
     if command == "stop":
         return say(language, "Stopped. Tell me when you need something else.")
     await turn.tools.refresh()
-    abilities = turn.tools.summary(turn.person, language, offline=services.offline)
     unknown = "" if known == "help" else written.strip()
-    return help_text(
-        language, abilities, unknown=unknown, offline=services.offline, is_owner=turn.person.is_owner
-    )
+    return help_text(turn, language, unknown)
 
 
-async def _memory(turn: TurnContext, language: str, written: str, store: Database) -> str:
+async def _memory(turn: TurnContext, language: str, written: str) -> str:
     """Show what is kept about the person and of this conversation, or forget one of the facts."""
     if turn.in_group:
         return say(language, "What I remember of you is shown in our private chat only.")
-    person, conversation = turn.person.id, turn.state.conversation.id
+    store, person, conversation = turn.services.store, turn.person.id, turn.state.conversation.id
     if found := _FORGETS.fullmatch(_word(written)):
         forget, place = (drop_summary_line, conversation) if found[1] else (forget_fact, person)
         text = await store.tx(lambda conn: forget(conn, place, int(found[2])))
@@ -130,11 +126,12 @@ async def _memory(turn: TurnContext, language: str, written: str, store: Databas
     return "\n\n".join((*blocks, hint))
 
 
-async def _quiet_hours(person: Person, language: str, written: str, store: Database) -> str:
+async def _quiet_hours(turn: TurnContext, language: str, written: str) -> str:
+    store, person = turn.services.store, turn.person.id
     wanted = written.strip().partition(" ")[2].strip().casefold()
     how = say(language, "To change that: /quiet 22-7, or /quiet off.")
     if not wanted:
-        hours = await store.read(lambda conn: people.quiet_hours(conn, person.id))
+        hours = await store.read(lambda conn: people.quiet_hours(conn, person))
         if not hours:
             return say(language, "You have no quiet hours: tasks and watches run at any time.") + f"\n{how}"
         shown = say(
@@ -144,7 +141,7 @@ async def _quiet_hours(person: Person, language: str, written: str, store: Datab
     new = "" if wanted in _OFF else read_hours(wanted)
     if new is None:
         return say(language, "I do not understand these hours.") + f"\n{how}"
-    await store.tx(lambda conn: people.set_quiet_hours(conn, person.id, new))
+    await store.tx(lambda conn: people.set_quiet_hours(conn, person, new))
     if not new:
         return say(language, "✓ No quiet hours: tasks and watches run at any time.")
     return say(language, "✓ Quiet from {hours}: tasks and watches wait for the end of it.", hours=new)
@@ -158,68 +155,58 @@ def _origin(fact: Fact, person: Person, language: str) -> str:
     return f" ({day}, {foreign})" if fact.outside else f" ({day})"
 
 
-async def _change_person(owner: Person, command: str, written: str, services: TurnServices) -> str:
-    language, who, now = owner.language, _somebody(written), time.time()
+async def _about_somebody(turn: TurnContext, command: str, written: str) -> str:
+    """Do what an owner orders about somebody: who may write, and who answers them."""
+    owner, services, now = turn.person, turn.services, time.time()
+    language, who = owner.language, written.strip().partition(" ")[2].strip()
+    hours = services.settings.handover_hours
 
-    def change(conn: Connection) -> None:
+    def change_person(conn: Connection) -> None:
         person = _CHANGES[command](conn, owner.realm, who, now)
         if person == owner.id:
             raise RecadoError("an owner does not shut themselves out")
         audit.record(conn, owner.id, command, person, now)
 
+    def hand_over(conn: Connection) -> None:
+        found = people.conversations_of(conn, owner.realm, who)
+        if not found or found[0].person_id == owner.id:
+            raise RecadoError("nobody to hand over")
+        for one in found:
+            if command == "human":
+                handovers.begin(conn, one, now + hours * 3600, now, told=True)
+            else:
+                handovers.give_back(conn, one.id, now)
+            audit.record(conn, owner.id, command, one.id, now)
+
     try:
-        await services.store.tx(change)
+        await services.store.tx(change_person if command in _CHANGES else hand_over)
     except RecadoError:
+        if command not in _CHANGES:
+            return say(language, "{who} is in no conversation with me.", who=who)
         return say(
             language, "{who} is nobody whom I can change. Write a number with its country code.", who=who
         )
     services.look_again.set()  # what a guest wrote may have waited for a limit
     if command == "member":
         return say(language, "{who} is a member now.", who=who)
-    return say(language, "{who} is blocked: I answer them no more.", who=who)
+    if command == "block":
+        return say(language, "{who} is blocked: I answer them no more.", who=who)
+    if command == "bot":
+        return say(language, "I answer {who} again.", who=who)
+    return say(
+        language,
+        "You answer {who}: I am silent there until you send me /bot {who}, or {hours} hours after you wrote.",
+        who=who,
+        hours=f"{hours:g}",
+    )
 
 
-async def _hand_over(owner: Person, written: str, services: TurnServices, *, takes: bool) -> str:
-    """Make the assistant silent towards somebody, whom the owner answers, or let it answer them again."""
-    language, who, now = owner.language, _somebody(written), time.time()
-    hours = services.settings.handover_hours
-
-    def change(conn: Connection) -> None:
-        found = people.conversations_of(conn, owner.realm, who)
-        if not found or found[0].person_id == owner.id:
-            raise RecadoError("nobody to hand over")
-        for one in found:
-            if takes:
-                handovers.begin(conn, one, now + hours * 3600, now, told=True)
-            else:
-                handovers.give_back(conn, one.id, now)
-            audit.record(conn, owner.id, "human" if takes else "bot", one.id, now)
-
-    try:
-        await services.store.tx(change)
-    except RecadoError:
-        return say(language, "{who} is in no conversation with me.", who=who)
-    services.look_again.set()
-    if takes:
-        return say(
-            language,
-            "You answer {who}: I am silent there until you send me /bot {who}, or {hours} hours after you "
-            "wrote.",
-            who=who,
-            hours=f"{hours:g}",
-        )
-    return say(language, "I answer {who} again.", who=who)
-
-
-def _somebody(written: str) -> str:
-    return written.strip().partition(" ")[2].strip()
-
-
-def help_text(language: str, abilities: Sequence[str], *, unknown: str, offline: bool, is_owner: bool) -> str:
+def help_text(turn: TurnContext, language: str, unknown: str) -> str:
     """List what the assistant can do and its commands; `unknown` is a command that it does not know."""
+    offline = turn.services.offline
     lines = [say(language, "I do not know {command}.", command=unknown), ""] if unknown else []
     lines.append(say(language, "I am your assistant. Write to me in your own words."))
-    if abilities:
+    if abilities := turn.tools.summary(turn.person, language, offline=offline):
         lines += ["", say(language, "For example:"), *(f"- {ability}" for ability in abilities)]
     lines += [
         "",
@@ -230,11 +217,11 @@ def help_text(language: str, abilities: Sequence[str], *, unknown: str, offline:
         say(language, "- /memory: what I remember about you"),
         say(language, "- /quiet 22-7: hours in which I do nothing by myself"),
     ]
-    if is_owner:
+    if turn.person.is_owner:
         lines.append(say(language, "- /console: a link to your pages"))
     if offline:
         lines += ["", say(language, "I am in my simple built-in mode: I understand short requests only.")]
-    if offline and is_owner:
+    if offline and turn.person.is_owner:
         lines.append(
             say(
                 language,

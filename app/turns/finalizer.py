@@ -18,7 +18,7 @@ from app.store.database import Connection
 from app.store.outbox import Draft
 from app.store.turns import Outcome, StickySelection
 from app.text import Private, fold, mask_text
-from app.turns.state import TurnContext, TurnServices
+from app.turns.state import TurnContext
 
 log = structlog.get_logger(__name__)
 
@@ -26,123 +26,107 @@ LONGEST_QUESTION = 1_024  # characters beside a button
 LONGEST_REPLY = 16_000  # characters: four full WhatsApp messages
 
 
-class TurnFinalizer:
-    """Ends turns, each in one of the ways below."""
+async def answered(turn: TurnContext, text: str) -> None:
+    """Send the model's answer, or a plain sentence when it gave none."""
+    await _end(turn, text, "answered")
 
-    def __init__(self, services: TurnServices) -> None:
-        self._store = services.store
-        self._sender = services.sender
-        self._is_offline = services.offline
-        self._look_again = services.look_again
 
-    async def answered(self, turn: TurnContext, text: str) -> None:
-        """Send the model's answer, or a plain sentence when it gave none."""
-        await self._end(turn, text, "answered")
+async def silent(turn: TurnContext) -> None:
+    """End a watch that has nothing to tell: no message unless it did something."""
+    text = _with_done(turn, "").strip()
+    is_silent = not (text or turn.action_summaries or turn.sent_along)
+    await _end(turn, text, "silent" if is_silent else "answered")
 
-    async def silent(self, turn: TurnContext) -> None:
-        """End a watch that has nothing to tell: no message unless it did something."""
-        text = _with_done(turn, "").strip()
-        if text or turn.action_summaries or turn.sent_along:
-            await self.answered(turn, text)
-        else:
-            await self._end(turn, "", "silent")
 
-    async def command_answered(self, turn: TurnContext, text: str, *, fresh: bool) -> None:
-        """Send a command's answer; `fresh` starts the conversation anew."""
-        await self._end(turn, text, "command", fresh=fresh)
+async def command_answered(turn: TurnContext, text: str, *, fresh: bool) -> None:
+    """Send a command's answer; `fresh` starts the conversation anew."""
+    await _end(turn, text, "command", fresh=fresh)
 
-    async def model_failed(self, turn: TurnContext, error: ModelError) -> None:
-        """Tell the person honestly and shortly, and the operator everything."""
-        cause, person, language = change_values(error.told, mask_text), turn.person.id, turn.person.language
-        said, status = Private(cause), error.status
-        log.error("model failed", turn=turn.id, person=person, cause=error.cause, status=status, said=said)
-        if error.is_too_long:
-            text = say(
-                language, "That is too long for my language model. Please send less, or start anew with /new."
-            )
-        else:
-            text = say(
-                language,
-                "I cannot reach my language model right now, so I cannot answer. "
-                "Please try again in a while.",
-            )
-        await self._end(turn, _with_done(turn, text), "failed", error=cause, alert=("model", cause))
 
-    async def over_budget(self, turn: TurnContext) -> None:
-        """Say once an hour, and to each turn in which tools ran, that the day's tokens are used up."""
+async def model_failed(turn: TurnContext, error: ModelError) -> None:
+    """Tell the person honestly and shortly, and the operator everything."""
+    cause, person, language = change_values(error.told, mask_text), turn.person.id, turn.person.language
+    said, status = Private(cause), error.status
+    log.error("model failed", turn=turn.id, person=person, cause=error.cause, status=status, said=said)
+    text = say(
+        language,
+        "I cannot reach my language model right now, so I cannot answer. Please try again in a while.",
+    )
+    if error.is_too_long:
         text = say(
-            turn.person.language,
-            "You have used up today's allowance of the assistant. I can answer again tomorrow.",
+            language, "That is too long for my language model. Please send less, or start anew with /new."
         )
-        hour = datetime.now(UTC).strftime("%Y-%m-%dT%H")
-        source = "" if turn.transcript.rounds else f"budget:{turn.person.id}:{hour}"
-        await self._end(turn, _with_done(turn, text), "refused", source=source)
+    await _end(turn, _with_done(turn, text), "failed", error=cause, alert=("model", cause))
 
-    async def abandoned(self, turn: TurnContext, reason: str) -> None:
-        """End a turn that cannot be finished: an honest reply, a dead letter, an alert."""
-        log.error("turn given up", turn=turn.id, person=turn.person.id, reason=Private(reason))
-        text = say(
-            turn.person.language,
-            "Something went wrong on my side and I could not finish this. The person who runs me was told.",
+
+async def over_budget(turn: TurnContext) -> None:
+    """Say once an hour, and to each turn in which tools ran, that the day's tokens are used up."""
+    text = say(
+        turn.person.language,
+        "You have used up today's allowance of the assistant. I can answer again tomorrow.",
+    )
+    hour = datetime.now(UTC).strftime("%Y-%m-%dT%H")
+    source = "" if turn.transcript.rounds else f"budget:{turn.person.id}:{hour}"
+    await _end(turn, _with_done(turn, text), "refused", source=source)
+
+
+async def abandoned(turn: TurnContext, reason: str) -> None:
+    """End a turn that cannot be finished: an honest reply, a dead letter, an alert."""
+    log.error("turn given up", turn=turn.id, person=turn.person.id, reason=Private(reason))
+    text = say(
+        turn.person.language,
+        "Something went wrong on my side and I could not finish this. The person who runs me was told.",
+    )
+    alert = ("turn", lazy("a turn was given up: {reason}", reason=reason))
+    await _end(turn, _with_done(turn, text), "failed", error=reason, alert=alert)
+
+
+async def _end(
+    turn: TurnContext,
+    text: str,
+    outcome: Outcome,
+    *,
+    error: str = "",
+    alert: tuple[str, str] | None = None,
+    fresh: bool = False,
+    source: str = "",
+) -> None:
+    """Write the end; `source` names a reply that is sent once for several turns."""
+    state, files, sources, person = turn.state, turn.sent_along, turn.sources, turn.person
+    id, where = state.id, state.conversation
+    draft, kept, outgrown = None, None, False
+    if outcome == "answered":
+        kept = StickySelection(turn.offered, turn.routed.categories, turn.kept_skills)
+        # elsewhere what is old is not folded
+        folds = not (turn.services.offline or person.is_guest or turn.in_group)
+        outgrown = folds and outgrows_window(state.exchanges)
+    if kept is not None or not (outcome == "silent" or turn.may_be_silent):
+        draft = await asyncio.to_thread(_draft, turn, text)  # a long text takes its time
+    now = time.time()
+
+    def write(conn: Connection) -> None:
+        turns.end(
+            conn, id, where, outcome, draft, now, error=error, sticky=kept, source=source, sources=sources
         )
-        alert = ("turn", lazy("a turn was given up: {reason}", reason=reason))
-        await self._end(turn, _with_done(turn, text), "failed", error=reason, alert=alert)
-
-    async def _end(
-        self,
-        turn: TurnContext,
-        text: str,
-        outcome: Outcome,
-        *,
-        error: str = "",
-        alert: tuple[str, str] | None = None,
-        fresh: bool = False,
-        source: str = "",
-    ) -> None:
-        """Write the end; `source` names a reply that is sent once for several turns."""
-        state, files, sources, person = turn.state, turn.sent_along, turn.sources, turn.person
-        answered, draft = outcome == "answered", None
-        if answered or not (outcome == "silent" or turn.may_be_silent):
-            draft = await asyncio.to_thread(_draft, turn, text)  # a long text takes its time
-        kept, outgrown = None, False
-        if answered:
-            kept = StickySelection(turn.offered, turn.routed.categories, turn.kept_skills)
-            only_cut = self._is_offline or person.is_guest or turn.in_group  # what is old is not folded there
-            outgrown = not only_cut and outgrows_window(state.exchanges)
-        now = time.time()
-
-        def write(conn: Connection) -> None:
-            turns.end(
-                conn,
-                state.id,
-                state.conversation,
-                outcome,
-                draft,
-                now,
-                error=error,
-                sticky=kept,
-                source=source,
-                sources=sources,
-            )
-            if draft is not None and (options := turn.asks.get("options")):
-                choices.offer(conn, state.id, state.conversation, options, now)
-            if outgrown:
-                turn_state.request_summary(conn, state.conversation, person.timezone, now)
-            for number, file in enumerate(files):  # each may fail alone
-                source_of_file, message = f"turn:{state.id}:file:{number}", Draft(file.text, (file,))
-                outbox.put_reply(conn, state.conversation, source_of_file, message, now, turn=state.id)
-            if fresh:
-                turns.new_conversation(conn, state.conversation.id, now)
-            if alert is not None:
-                alerts.raise_alert(conn, *alert, now)
-                letter = {"turn": state.id, "attempts": state.attempts}
-                alerts.add_dead_letter(conn, "turn", error, letter, now, person=person.id)
-            elif outcome in ("answered", "silent"):
-                alerts.close_alerts(conn, "model", now)
-
-        await self._store.tx(write, then=lambda _: self._sender.wake(person.id))
+        if draft is not None and (options := turn.asks.get("options")):
+            choices.offer(conn, id, where, options, now)
         if outgrown:
-            self._look_again.set()
+            turn_state.request_summary(conn, where, person.timezone, now)
+        for number, file in enumerate(files):  # each may fail alone
+            message = Draft(file.text, (file,))
+            outbox.put_reply(conn, where, f"turn:{id}:file:{number}", message, now, turn=id)
+        if fresh:
+            turns.new_conversation(conn, where.id, now)
+        if alert is not None:
+            alerts.raise_alert(conn, *alert, now)
+            letter = {"turn": id, "attempts": state.attempts}
+            alerts.add_dead_letter(conn, "turn", error, letter, now, person=person.id)
+        elif outcome in ("answered", "silent"):
+            alerts.close_alerts(conn, "model", now)
+
+    await turn.services.store.tx(write, then=lambda _: turn.services.sender.wake(person.id))
+    if outgrown:
+        turn.services.look_again.set()
 
 
 def with_receipts(text: str, receipts: Iterable[str]) -> str:

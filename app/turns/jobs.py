@@ -17,13 +17,14 @@ from procrastinate.jobs import Job
 from procrastinate.manager import JobManager, NotificationCallback
 
 from app.errors import StoreError
-from app.messages import Wakeable
-from app.settings import Settings
 from app.store import postgres
 from app.store.database import Connection, Database
-from app.store.postgres import NETWORK
 from app.tasks import end_tasks
+from app.turns.attachments import AttachmentReader
+from app.turns.limits import Limits
 from app.turns.scheduler import TurnScheduler
+from app.turns.state import TurnServices
+from app.turns.turn import TurnRunner
 
 log = structlog.get_logger(__name__)
 
@@ -33,28 +34,26 @@ RESCUE_SECONDS = 5.0
 RETRY_SECONDS = 1.0
 
 
-class ConversationJobs:
-    """Takes the place of the scheduler's own wakes: a worker attends to the conversation of each job.
+class ConversationJobs(TurnScheduler):
+    """The scheduler of one worker among several: it attends to the conversation of each job.
 
     `must_stop` is set when this worker was taken out.
     """
 
     def __init__(
-        self, scheduler: TurnScheduler, store: Database, settings: Settings, must_stop: asyncio.Event
+        self,
+        services: TurnServices,
+        runner: TurnRunner,
+        attachments: AttachmentReader,
+        limits: Limits,
+        must_stop: asyncio.Event,
     ) -> None:
-        self._scheduler = scheduler
-        self._store = store
-        self._address = str(settings.database)
-        self._at_once = settings.concurrent_turns + settings.concurrent_turns // WAITING_SHARE + 1
-        self._reconcile = settings.send_reconcile_seconds
+        super().__init__(services, runner, attachments, limits)
+        self._address = str(services.settings.database)
         self._must_stop = must_stop
         self._heartbeat: postgres.Heartbeat | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._worker: asyncio.Task[None] | None = None
-
-    @property
-    def running(self) -> int:
-        return self._scheduler.running
 
     async def register(self, *, alone: bool) -> None:
         """Make this process a worker; if it is `alone`, what earlier ones held is free at once.
@@ -74,12 +73,12 @@ class ConversationJobs:
         if alone:
             await self._rescue(0.0)
 
-    async def start(self, sender: Wakeable, look_again: asyncio.Event) -> None:
+    async def start(self) -> None:
         """Attend to jobs and follow the hints of other processes."""
         self._worker = asyncio.create_task(self._work(), name="jobs")
         self._tasks = [
             asyncio.create_task(self._rescue_dead(), name="rescue"),
-            asyncio.create_task(self._listen(sender, look_again), name="hints"),
+            asyncio.create_task(self._listen(), name="hints"),
         ]
 
     def message_stored(self, conversation: str) -> None:
@@ -87,17 +86,22 @@ class ConversationJobs:
 
     def wake(self, conversation: str) -> None:
         """See that somebody attends to a conversation that may have something to do."""
-        if not self._scheduler.hint(conversation):
+        if not self._hint(conversation):
             self._store.tx(lambda conn: postgres.ensure_job(conn, conversation))
 
-    def look(self) -> None:
-        self._scheduler.look()
+    async def attend(self, conversation: str) -> None:
+        """Serve a conversation until it has nothing to do soon."""
+        if self._closing:
+            self._unfinished.append(conversation)
+        self._open_lane(conversation)
+        if (lane := self._lanes.get(conversation)) is not None and lane.task is not None:
+            await asyncio.wait({lane.task})
 
     async def end(self, conversations: Iterable[str]) -> None:
         """End what runs here; other processes are told to do the same, and are not waited for."""
         ended = [*conversations]
         await self._store.tx(lambda conn: postgres.notify(conn, *(f"end {one}" for one in ended)))
-        await self._scheduler.end(ended)
+        await super().end(ended)
 
     async def close(self, seconds: float) -> None:
         """Fetch no more jobs, and end those that run."""
@@ -105,12 +109,12 @@ class ConversationJobs:
             self._worker.cancel()  # it ends once its jobs have ended
         for task in self._tasks:
             task.cancel()
-        await self._scheduler.close(seconds)
+        await super().close(seconds)
         await asyncio.gather(*self._tasks, *filter(None, [self._worker]), return_exceptions=True)
 
     async def unregister(self) -> None:
         """Leave what is unfinished to other workers, once nothing runs or is sent here any more."""
-        worker, left = self._store.engine.worker, self._scheduler.unfinished
+        worker, left = self._store.engine.worker, self._unfinished
         if self._heartbeat is None or worker is None:
             return
         await asyncio.to_thread(self._heartbeat.stop)
@@ -122,18 +126,19 @@ class ConversationJobs:
 
     async def _work(self) -> None:
         """Run procrastinate's worker; when the database was away, again."""
+        at_once = self._services.settings.concurrent_turns
         while True:
             connector = PsycopgConnector(
                 conninfo=self._address, min_size=1, max_size=4, kwargs=postgres.NETWORK
             )
             jobs = App(connector=connector)
             jobs.job_manager = _Registered(connector, self._store.engine.worker)
-            jobs.task(name=postgres.TASK)(self._scheduler.attend)
+            jobs.task(name=postgres.TASK)(self.attend)
             try:
                 async with jobs.open_async():
                     await jobs.run_worker_async(
                         queues=[postgres.QUEUE],
-                        concurrency=self._at_once,
+                        concurrency=at_once + at_once // WAITING_SHARE + 1,
                         fetch_job_polling_interval=POLL_SECONDS,
                         delete_jobs="always",
                         install_signal_handlers=False,
@@ -153,36 +158,44 @@ class ConversationJobs:
 
     async def _rescue(self, silent: float) -> None:
         now, own = time.time(), self._store.engine.worker
+        reconcile = self._services.settings.send_reconcile_seconds
 
         def rescue(conn: Connection) -> Sequence[int]:
             # read now: since this was queued, others may have come
-            postgres.requeue_unattended(conn, own, self._scheduler.conversations)
-            return postgres.prune_stalled_workers(conn, own, now, self._reconcile, silent)
+            postgres.requeue_unattended(conn, own, [*self._lanes])
+            return postgres.prune_stalled_workers(conn, own, now, reconcile, silent)
 
         gone = await self._store.tx(rescue)
         if gone:
             log.warning("workers were silent for too long; others go on with their work", workers=len(gone))
 
-    async def _listen(self, sender: Wakeable, look_again: asyncio.Event) -> None:
+    async def _listen(self) -> None:
         while True:
             try:
                 async with await psycopg.AsyncConnection.connect(
-                    self._address, autocommit=True, **NETWORK
+                    self._address, autocommit=True, **postgres.NETWORK
                 ) as connection:
                     await connection.execute("LISTEN recado")
                     async for note in connection.notifies():
                         what, _, whom = note.payload.partition(" ")
                         if what == "turn":
-                            self._scheduler.hint(whom)
+                            self._hint(whom)
                         elif what == "end":
-                            await self._scheduler.end([whom])
+                            await super().end([whom])
                         elif what == "send":
-                            sender.wake(whom)
+                            self._services.sender.wake(whom)
                         elif what == "look":
-                            look_again.set()
+                            self._services.look_again.set()
             except psycopg.Error as error:  # hints only: the sweep finds everything
                 log.warning("no hints of other processes", error=type(error).__name__)
             await asyncio.sleep(RETRY_SECONDS)
+
+    def _hint(self, conversation: str) -> bool:
+        """Say to a conversation's lane that it may have more to do; return False if it has none here."""
+        lane = self._lanes.get(conversation)
+        if lane is not None:
+            lane.dirty.set()
+        return lane is not None
 
 
 class HintPublisher:

@@ -12,7 +12,7 @@ from math import ceil
 from app.errors import RecadoError
 from app.i18n import lazy, said, say
 from app.messages import Outgoing
-from app.people import Conversation, Person
+from app.people import Person
 from app.settings import Limit, Settings
 from app.store import alerts, events, limits, outbox, people
 from app.store.database import Connection
@@ -31,14 +31,6 @@ _LAST_STOPPED: tuple[Origin, ...] = ("reminder", "question", "business", "alert"
 _OF_GUESTS: tuple[Origin, ...] = ("question", "business", "alert")  # their reminders take no reserve
 _BUT_GUESTS: tuple[Origin, ...] = ("assistant", *_LAST_STOPPED)  # what guests ask owners for waits
 _ALERT = "limit:"
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """Messages that no turn may take up before `pause`; `told` are people whose outbox got a notice."""
-
-    pause: Pause
-    told: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +74,18 @@ class Limits:
     def is_guest(self, conn: Connection, person: str) -> bool:
         return self._person(conn, person).is_guest
 
-    def gate(self, conn: Connection, conversation: str, now: float) -> Gate | None:
-        """Return a gate if what waits in a conversation has to wait longer; a turn that is open goes on."""
+    def pause(self, conn: Connection, conversation: str, now: float) -> tuple[Pause | None, Sequence[str]]:
+        """Return until when what waits in a conversation has to wait longer, and whose outbox got a notice.
+
+        A turn that is open goes on. The person is told once in a period that they have to wait, owners only
+        of what is used up.
+        """
         if not (waiting := limits.waiting_kinds(conn, conversation, now)):
-            return None
+            return None, ()
         where = people.conversation_by_id(conn, conversation)
         person, most = self._person(conn, where.person_id), self._settings.token_limit
         if person.is_owner:
-            return None
+            return None, ()
         written, needed, promised = 0, 0, 0
         if most and person.is_guest:
             written, needed, promised = limits.tokens_needed(conn, conversation)
@@ -98,38 +94,29 @@ class Limits:
             text = say(person.language, "That is more than I may read. Please send me a shorter message.")
             source = f"refused:{limits.period_name('hour', now)}:{person.id}"
             outbox.put_reply(conn, where, source, Draft(text, (Outgoing(text),)), now)
-            return Gate(Pause(now), (person.id,))
+            return Pause(now), (person.id,)
         found = self._reached(conn, person, now, needed)
         if found is None:
             if person.is_guest:
                 alerts.close_alerts(conn, _ALERT, now)
             others_first = promised and self._reached(conn, person, now, needed, promised)
-            return Gate(Pause(now + PROMISED_SECONDS), ()) if others_first else None
+            return Pause(now + PROMISED_SECONDS) if others_first else None, ()
         what, period = found
-        ends = limits.period_ends(period, now)
+        ends, told = limits.period_ends(period, now), list[str]()
         limits.hold_back(conn, conversation, what, ends)
-        if waiting == {"scheduled"}:  # the run of a task or a watch
-            return Gate(Pause(ends), self._tell_owners(conn, what, period, now))
-        return self._close(conn, where, person, what, period, now)
-
-    def _close(
-        self, conn: Connection, where: Conversation, person: Person, what: str, period: Period, now: float
-    ) -> Gate:
-        """Tell the person, once in a period, that they have to wait; owners only of what is used up."""
-        until, told = limits.period_ends(period, now), list[str]()
-        if what != "person" and self._reached(conn, person, now) == (what, period):
+        is_task = waiting == {"scheduled"}  # or a watch
+        if is_task or (what != "person" and self._reached(conn, person, now) == found):  # it is used up
             told = self._tell_owners(conn, what, period, now)
-        if what not in ("sent", "budget"):  # else nothing may be sent
-            wait = _duration(until - now, person.language)
+        if not is_task and what not in ("sent", "budget"):  # else nothing may be sent
             text = say(
                 person.language,
                 "I have answered as much as I may for now. I kept your message and answer it in {time}.",
-                time=wait,
+                time=_duration(ends - now, person.language),
             )
             source = f"waits:{what}:{limits.period_name(period, now)}:{person.id}"
             outbox.put_reply(conn, where, source, Draft(text, (Outgoing(text),)), now)
-            told = [*told, person.id]
-        return Gate(Pause(until), told)
+            told.append(person.id)
+        return Pause(ends), told
 
     def is_reached(self, conn: Connection, person: str, now: float) -> bool:
         """Return whether what a person wrote has to wait for a limit."""
@@ -236,14 +223,12 @@ class Limits:
         self, conn: Connection, what: str, period: Period, now: float, *, is_warning: bool = False
     ) -> list[str]:
         """Tell each owner once in a period that a limit is reached, or nearly."""
-        name = limits.period_name(period, now)
-        owners = people.owners(conn, self._access.access_rules(self._realm))
-        left = limits.period_ends(period, now) - now
+        name, left = limits.period_name(period, now), limits.period_ends(period, now) - now
         if not is_warning and what != "guest":
             fact = lazy("used up for {n} h more: {what}", n=ceil(left / 3600), what=_LABELS[what])
             alerts.raise_alert(conn, f"{_ALERT}{what}", fact, now)
         told = []
-        for owner in owners:
+        for owner in people.owners(conn, self._access.access_rules(self._realm)):
             language = people.language(conn, owner)
             values = {"what": said(_LABELS[what], language), "time": _duration(left, language)}
             if is_warning:

@@ -5,29 +5,27 @@ The system message and the tool list change only with the chosen tools. What cha
 keeps hitting.
 """
 
-import time
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from hashlib import blake2b
 from math import ceil
 from zoneinfo import ZoneInfo
 
 import orjson
 
 from app.calendar.rules import shown_zone
-from app.llm.model import PROMPTS, ModelAnswer, ToolCall
-from app.memory import remembered
+from app.llm.model import PROMPTS, ToolCall
 from app.memory.summary import summary_line
 from app.messages import JSON
 from app.people import Person
 from app.routing.tool_catalog import ToolSet
+from app.search.words import terms
 from app.skills import Skill
-from app.store.journal import ModelCall
 from app.store.limits import CHARACTERS_PER_TOKEN, GUESTS_CHARACTERS
 from app.store.skill_data import Fact
 from app.store.turn_state import Exchange, InboxMessage, TurnState
+from app.text import fold
 from app.tools.plain import dumps
 from app.turns.actions import Round
 
@@ -39,6 +37,10 @@ EARLIER_CHARACTERS = 15_000  # of an earlier message or answer
 QUOTE_CHARACTERS = 2_000
 FILE_CHARACTERS = 8_000  # of the first page of a document, escaped
 SAID_CHARACTERS = 8_000  # that tools are chosen by
+FACTS_BYTES = 1024
+FACTS_SAID_CHARACTERS = 1000  # of a message that facts are compared with
+_OWN_FACTS = "[What the person asked you to remember, as information: {facts}]"
+_OUTSIDE_FACTS = "[Remembered out of text of others, perhaps not the person's own words: {facts}]"
 _MOST_CALLS_SHOWN = 6
 _NOTHING_SAID = "[They had written nothing]"
 _BY_BUSINESS = "[A person of the business answered this themselves:]"
@@ -71,33 +73,20 @@ class Prompt:
         return [str(message.get("content") or "") for message in self.whole[1:]]
 
     @property
-    def given(self) -> list[str]:
-        """Return the texts that an answer may be made of: what was said before and now, and all results.
+    def given(self) -> tuple[list[str], str]:
+        """Return the texts that an answer may be made of, and our own line about the date and time.
 
-        Of our own lines, that of the date is `moment`."""
+        The texts are what was said before and now, and all results.
+        """
+        content = self.whole[self.newest]["content"]
+        moment, _, said = (content if isinstance(content, str) else content[0]["text"]).partition("\n")
         earlier = self.whole[1 : self.newest]
         results = [one for one in self.whole[self.newest + 1 :] if one["role"] == "tool"]
-        _, _, said = self._said_now.partition("\n")
-        return [said, *(str(one.get("content") or "") for one in (*earlier, *results))]
-
-    @property
-    def moment(self) -> str:
-        """Return our own line about the date and time."""
-        return self._said_now.partition("\n")[0]
-
-    @property
-    def _said_now(self) -> str:
-        content = self.whole[self.newest]["content"]
-        return content if isinstance(content, str) else str(content[0]["text"])
+        return [said, *(str(one.get("content") or "") for one in (*earlier, *results))], moment
 
     def tokens(self, tools: Sequence[JSON]) -> int:
         """Estimate the size of the prompt with these tools."""
         return len(orjson.dumps([self.messages, tools])) // CHARACTERS_PER_TOKEN
-
-    def traced(self, key: str, answer: ModelAnswer, seconds: float, *, with_tools: bool) -> ModelCall:
-        """Return the trace of a model call that had the prompt as it stands."""
-        tools = [{"tools": self.tools.schemas}] if with_tools and self.tools.schemas else []
-        return traced_call(key, [*tools, *self.messages], answer, seconds, self.tools.catalog.hash)
 
 
 def build_prompt(
@@ -150,9 +139,9 @@ def history_messages(
     messages: list[dict[str, JSON]] = []
     for _, one in kept:
         said, reply = clip(one.said, longest) + _called(one), clip(one.reply, longest) or FILES_ALONE
+        reply = f"{_BY_BUSINESS}\n{reply}" if one.by_business else reply
         messages.append({"role": "user", "content": said or _NOTHING_SAID})
-        by_business = f"{_BY_BUSINESS}\n" if one.by_business else ""
-        messages.append({"role": "assistant", "content": f"{by_business}{reply}"})
+        messages.append({"role": "assistant", "content": reply})
     return messages
 
 
@@ -175,7 +164,7 @@ def newest_message(turn: TurnState, person: Person, facts: Sequence[Fact] = ()) 
     if turn.open_questions:
         listed = "; ".join(turn.open_questions)
         header.append(f"[The person was asked whether this may run, and has not answered yet: {listed}]")
-    header += remembered.lines(facts)
+    header += fact_lines(facts)
     lines = [line for member in turn.members for line in _member_lines(member, turn)]
     most = GUESTS_CHARACTERS if person.is_guest else MESSAGE_CHARACTERS
     text = "\n".join([*header, clip("\n".join(lines), most)])
@@ -197,9 +186,11 @@ def shortened(messages: Sequence[dict[str, JSON]], newest: int, step: int) -> li
         return list(messages)
     history, longest = SHORTER[step - 1]
     kept = (*messages[max(newest - history, 1) : newest], *messages[newest:])
-    contents = (one["content"] for one in kept)
-    said = (clip(content, longest) if isinstance(content, str) else content for content in contents)
-    return [messages[0], *({**one, "content": text} for one, text in zip(kept, said, strict=True))]
+    clipped = [
+        {**one, "content": clip(one["content"], longest)} if isinstance(one["content"], str) else one
+        for one in kept
+    ]
+    return [messages[0], *clipped]
 
 
 def correction_message(text: str) -> dict[str, JSON]:
@@ -250,26 +241,48 @@ def said_by(members: Sequence[InboxMessage]) -> str:
     return clip("\n".join(own), SAID_CHARACTERS)
 
 
-def _member_lines(member: InboxMessage, turn: TurnState) -> list[str]:
-    lines, quoted = [], turn.quoted
-    wamid = str(member.payload.get("quoted") or "")
-    if wamid and wamid in quoted:
-        whose = "an earlier message of their own" if quoted[wamid].by_person else "your earlier message"
-        said = clip(quoted[wamid].text, QUOTE_CHARACTERS)
-        lines.append(f"[In reply to {whose}: {orjson.dumps(said).decode()}]")
-    elif wamid and member.kind != "edit":
-        lines.append("[In reply to a message whose text is not known here]")
-    if member.payload.get("forwarded") and member.text:
-        if (member.payload.get("attachment") or {}).get("path"):
-            lines.append(_describe(member, turn.created_at))
-        lines.append(f"[Forwarded, somebody else's words: {_data(member.text)}]")
-        return lines
-    described = _describe(member, turn.created_at)
-    if described:
-        lines.append(described)
-    if member.text:
-        lines.append(clip(member.text, MESSAGE_CHARACTERS))
+def remembered(facts: Sequence[Fact], said: str) -> tuple[Fact, ...]:
+    """Return the facts that share the most words with what was said, then the newest, as many as fit.
+
+    `facts` come newest first. One made of text of others comes only with a word of its own in what was said:
+    it puts the whole turn under the rules for such text.
+    """
+    if not facts:
+        return ()
+    asked = frozenset(terms(said[:FACTS_SAID_CHARACTERS]))  # stems: they begin related words
+    texts = [f" {fold(fact.text)}" for fact in facts]
+    shared = [sum(f" {stem}" in text for stem in asked) for text in texts]
+    left, shown = FACTS_BYTES - len(_OWN_FACTS) - len(_OUTSIDE_FACTS), list[Fact]()
+    ranked = sorted(zip(shared, facts, strict=True), key=lambda one: -one[0])  # the newest stay first
+    for words, fact in ranked:
+        size = len(orjson.dumps(fact.text)) + len("; ")
+        if size <= left and (words or not fact.outside):
+            shown.append(fact)
+            left -= size
+    return tuple(shown)
+
+
+def fact_lines(facts: Sequence[Fact]) -> list[str]:
+    """Return the facts as the prompt holds them, the person's own and the others on a line each."""
+    lines = []
+    for line, outside in ((_OWN_FACTS, False), (_OUTSIDE_FACTS, True)):
+        if kept := [orjson.dumps(one.text).decode() for one in facts if one.outside == outside]:
+            lines.append(line.format(facts="; ".join(kept)))
     return lines
+
+
+def _member_lines(member: InboxMessage, turn: TurnState) -> list[str]:
+    wamid, quote = str(member.payload.get("quoted") or ""), ""
+    if quoted := turn.quoted.get(wamid):
+        whose = "an earlier message of their own" if quoted.by_person else "your earlier message"
+        quote = f"[In reply to {whose}: {orjson.dumps(clip(quoted.text, QUOTE_CHARACTERS)).decode()}]"
+    elif wamid and member.kind != "edit":
+        quote = "[In reply to a message whose text is not known here]"
+    described, said = _describe(member, turn.created_at), clip(member.text, MESSAGE_CHARACTERS)
+    if said and member.payload.get("forwarded"):
+        described = described if (member.payload.get("attachment") or {}).get("path") else ""
+        said = f"[Forwarded, somebody else's words: {_data(member.text)}]"
+    return [line for line in (quote, described, said) if line]
 
 
 def _describe(member: InboxMessage, now: float) -> str:
@@ -343,12 +356,3 @@ def bare_name(text: str) -> str:
     """Return a name without anything that a name does not need, at most 60 characters: it came unasked."""
     kept = (c if c.isalnum() or c in "'’.-" or unicodedata.category(c)[0] == "M" else " " for c in text[:400])
     return " ".join("".join(kept).split())[:60]
-
-
-def traced_call(
-    key: str, prompt: Sequence[JSON], answer: ModelAnswer, seconds: float, catalog: str
-) -> ModelCall:
-    """Return the trace of a model call; the parts of its prompt are kept once each, by their hashes."""
-    bodies = [orjson.dumps(part) for part in prompt]
-    parts = tuple((blake2b(body, digest_size=12).hexdigest(), body.decode()) for body in bodies)
-    return ModelCall(key, answer.model, parts, answer.tokens, seconds, time.time(), catalog)

@@ -3,10 +3,8 @@
 import asyncio
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Protocol
 
 import structlog
 
@@ -30,6 +28,8 @@ GUESTS_SHARE = 10  # of so many places one is for guests, so that members never 
 LONGEST_PAUSE = 30.0
 RELEASE_SECONDS = 1.0
 
+Found = Ready | Pause | UnreadFiles | None  # what there is to do in a conversation
+
 
 @dataclass(slots=True)
 class _Lane:
@@ -40,31 +40,8 @@ class _Lane:
     reading: "asyncio.Task[None] | None" = None  # reads the files of the next burst
 
 
-class Carrier(Protocol):
-    """Runs turns for conversations: in this process, or through jobs that several processes share."""
-
-    @property
-    def running(self) -> int:
-        """Return how many turns run in this process now."""
-
-    def message_stored(self, conversation: str) -> None:
-        """Say that a message was committed for a conversation."""
-
-    def wake(self, conversation: str) -> None:
-        """Say that a conversation may have something to do."""
-
-    def look(self) -> None:
-        """Make each running turn check whether it is to stop."""
-
-    async def end(self, conversations: Iterable[str]) -> None:
-        """End what runs in conversations that are gone, and return once it has ended."""
-
-    async def close(self, seconds: float) -> None:
-        """Take up nothing more, wait for the turns that run, and give back unfinished what is left."""
-
-
 class TurnScheduler:
-    """The `Carrier` that brings turns to `TurnRunner` in this process.
+    """Runs turns for conversations in this process; `app.turns.jobs` shares them with other processes.
 
     A wake is a hint: a lane reads from the rows what there is to do, and ends only when there is nothing and
     no hint came meanwhile. On PostgreSQL it also ends before a long pause, after which the sweep finds the
@@ -74,72 +51,50 @@ class TurnScheduler:
     def __init__(
         self, services: TurnServices, runner: TurnRunner, attachments: AttachmentReader, limits: Limits
     ) -> None:
-        self._leaves_pauses = services.settings.on_postgres
+        settings = services.settings
+        self._services = services
         self._store = services.store
-        self._sender = services.sender
         self._runner = runner
         self._replies = ApprovalReplies(services.channels, limits, only_last=services.offline)
-        self._quiet = services.settings.burst_quiet_seconds
-        self._longest = services.settings.burst_max_seconds
+        self._quiet, self._longest = settings.burst_quiet_seconds, settings.burst_max_seconds
         self._attachments = attachments
         self._limits = limits
-        at_once = services.settings.concurrent_turns
-        self._places = asyncio.Semaphore(at_once)  # first come, first served
-        self._guests_places = asyncio.Semaphore(max(at_once // GUESTS_SHARE, 1))
+        self._places = asyncio.Semaphore(settings.concurrent_turns)  # first come, first served
+        self._guests_places = asyncio.Semaphore(max(settings.concurrent_turns // GUESTS_SHARE, 1))
         self._alone = asyncio.Lock()
         self._lanes: dict[str, _Lane] = {}
-        self.unfinished: list[str] = []  # conversations that may have something left to do at the end
+        self._unfinished: list[str] = []  # conversations that may have something left to do at the end
         self._closing = False
 
     @property
     def running(self) -> int:
+        """Return how many turns run in this process now."""
         return sum(1 for lane in self._lanes.values() if lane.turn)
 
-    @property
-    def conversations(self) -> Sequence[str]:
-        """Return the conversations that have a lane now."""
-        return [*self._lanes]
+    def message_stored(self, conversation: str) -> None:
+        """Say that a message was committed for a conversation."""
+        self.wake(conversation)
 
     def wake(self, conversation: str) -> None:
-        if self._closing:
-            return
-        lane = self._lanes.get(conversation)
-        if lane is None:
-            lane = self._lanes[conversation] = _Lane()
-            lane.task = asyncio.create_task(self._serve(conversation, lane), name=f"lane {conversation}")
-        lane.dirty.set()
-
-    def message_stored(self, conversation: str) -> None:
-        self.wake(conversation)
-
-    def hint(self, conversation: str) -> bool:
-        """Say to a conversation's lane that it may have more to do; return False if it has none here."""
-        lane = self._lanes.get(conversation)
-        if lane is not None:
-            lane.dirty.set()
-        return lane is not None
-
-    async def attend(self, conversation: str) -> None:
-        """Serve a conversation until it has nothing to do soon."""
-        if self._closing:
-            self.unfinished.append(conversation)
-        self.wake(conversation)
-        if (lane := self._lanes.get(conversation)) is not None and lane.task is not None:
-            await asyncio.wait({lane.task})
+        """Say that a conversation may have something to do."""
+        self._open_lane(conversation)
 
     def look(self) -> None:
-        for conversation, lane in self._lanes.items():
+        """Make each running turn check whether it is to stop."""
+        for lane in self._lanes.values():
             if lane.turn:
-                self.wake(conversation)
+                lane.dirty.set()
 
     async def end(self, conversations: Iterable[str]) -> None:
+        """End what runs in conversations that are gone, and return once it has ended."""
         lanes = [self._lanes[one] for one in conversations if one in self._lanes]
         await end_tasks(*(task for lane in lanes for task in (lane.attempt, lane.reading)))
 
     async def close(self, seconds: float) -> None:
+        """Take up nothing more, wait for the turns that run, and give back unfinished what is left."""
         self._closing = True
         lanes = dict(self._lanes)
-        self.unfinished += lanes
+        self._unfinished += lanes
         for lane in lanes.values():
             if not lane.turn and lane.task is not None:
                 lane.task.cancel()
@@ -154,16 +109,27 @@ class TurnScheduler:
                 log.error("turns were not given back", error=str(error) or f"took over {RELEASE_SECONDS:g} s")
         await self._runner.close()
 
+    def _open_lane(self, conversation: str) -> None:
+        """Have a lane look at a conversation's rows, unless all are closing."""
+        if self._closing:
+            return
+        lane = self._lanes.get(conversation)
+        if lane is None:
+            lane = self._lanes[conversation] = _Lane()
+            lane.task = asyncio.create_task(self._serve(conversation, lane), name=f"lane {conversation}")
+        lane.dirty.set()
+
     async def _serve(self, conversation: str, lane: _Lane) -> None:
         try:
             while not self._closing:
                 lane.dirty.clear()
                 found = await self._take_up(conversation, lane)
                 if isinstance(found, UnreadFiles):
-                    self._read_files(found, lane)
+                    if lane.reading is None or lane.reading.done():
+                        lane.reading = asyncio.create_task(self._read_files(found, lane))
                     await _wait(lane.dirty, LONGEST_PAUSE)
                 elif isinstance(found, Pause):
-                    if self._leaves_pauses and found.at > time.time() + LONGEST_PAUSE:
+                    if self._services.settings.on_postgres and found.at > time.time() + LONGEST_PAUSE:
                         if lane.dirty.is_set():
                             continue
                         break
@@ -174,19 +140,17 @@ class TurnScheduler:
             await end_tasks(lane.reading)
             self._lanes.pop(conversation, None)
 
-    def _read_files(self, unread: UnreadFiles, lane: _Lane) -> None:
+    async def _read_files(self, unread: UnreadFiles, lane: _Lane) -> None:
         """Read the files of the next burst beside the lane, which meanwhile takes answers and stops."""
-        if lane.reading is None:
-            lane.reading = asyncio.create_task(self._attachments.read(unread.messages))
-            lane.reading.add_done_callback(partial(self._files_read, lane))
-
-    def _files_read(self, lane: _Lane, reading: "asyncio.Task[None]") -> None:
-        lane.reading = None
-        if not reading.cancelled() and (error := reading.exception()) is not None:
+        try:
+            await self._attachments.read(unread.messages)
+        except Exception as error:
             log.error("files were not read", error=type(error).__name__)
-        lane.dirty.set()
+        finally:
+            lane.reading = None
+            lane.dirty.set()
 
-    async def _take_up(self, conversation: str, lane: _Lane) -> Ready | Pause | UnreadFiles | None:
+    async def _take_up(self, conversation: str, lane: _Lane) -> Found:
         """Look for a turn and run it; whatever goes wrong, the lane goes on."""
         try:
             found = await self._claim(conversation)
@@ -197,19 +161,18 @@ class TurnScheduler:
             return Pause(time.time() + RETRY_SECONDS)
         return found
 
-    async def _claim(self, conversation: str) -> Ready | Pause | UnreadFiles | None:
+    async def _claim(self, conversation: str) -> Found:
         """Take answers out of the queue, then claim the turn to run next."""
         now, turn = time.time(), new_id("turn")
 
-        def choose(conn: Connection) -> tuple[Ready | Pause | UnreadFiles | None, Sequence[str]]:
+        def choose(conn: Connection) -> tuple[Found, Sequence[str]]:
             if (until := runs_wait_until(conn, conversation, now)) is not None:
                 return Pause(until), ()
-            if (gate := self._limits.gate(conn, conversation, now)) is not None:
-                return gate.pause, gate.told
+            pause, told = self._limits.pause(conn, conversation, now)
+            if pause is not None:
+                return pause, told
             notified, again = self._replies.take(conn, conversation, now, self._quiet, self._longest)
-            found: Ready | Pause | UnreadFiles | None = turns.stop(conn, conversation, turn, now)
-            if found is None and again:
-                found = Pause(again)
+            found: Found = turns.stop(conn, conversation, turn, now) or (Pause(again) if again else None)
             found = found or turns.claim(conn, conversation, turn, now, self._quiet, self._longest)
             if isinstance(found, Ready):
                 for_guest = self._limits.count_guest_turn(conn, found.id, now, is_new=found.id == turn)
@@ -218,7 +181,7 @@ class TurnScheduler:
 
         def notify(chosen: tuple[object, Sequence[str]]) -> None:
             for person in chosen[1]:
-                self._sender.wake(person)
+                self._services.sender.wake(person)
 
         found, _ = await self._store.tx(choose, then=notify)
         return found
@@ -254,17 +217,13 @@ class TurnScheduler:
             if lane.dirty.is_set() and not attempt.done():
                 lane.dirty.clear()
                 was_hinted = True
-                if await self._is_stopped(conversation, lane.turn):
-                    attempt.cancel()
+                try:
+                    if await turns.is_stopped(self._store, conversation, lane.turn):
+                        attempt.cancel()
+                except Exception as error:
+                    log.error("a stop was not looked for", error=f"{type(error).__name__}: {error}")
         if was_hinted:
             lane.dirty.set()
-
-    async def _is_stopped(self, conversation: str, turn: str) -> bool:
-        try:
-            return await turns.is_stopped(self._store, conversation, turn)
-        except Exception as error:
-            log.error("a stop was not looked for", error=f"{type(error).__name__}: {error}")
-            return False
 
     async def _attempt(self, turn: str, lane: _Lane) -> None:
         """Run a turn; what it raises postpones it, and after the third attempt ends it."""
@@ -289,8 +248,6 @@ class TurnScheduler:
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> None:
-    try:
+    with suppress(TimeoutError):
         async with asyncio.timeout(min(max(seconds, 0.0), LONGEST_PAUSE)):
             await event.wait()
-    except TimeoutError:
-        return

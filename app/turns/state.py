@@ -1,33 +1,40 @@
-"""Hold what a turn knows while it runs, and load it from the rows."""
+"""Hold what turns use and what one of them knows while it runs, and make the contexts of its tools."""
 
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from app.errors import RecadoError
+from app.http.address import origins
+from app.http.transport import THREAD_SECONDS, HttpClient, Transport
 from app.llm.model import Model, RetryBudget
-from app.memory.remembered import remembered
 from app.messages import JSON, Channel, Outgoing, Wakeable, in_own_words
 from app.people import Person
 from app.routing.tool_catalog import ToolCatalog
 from app.settings import Settings
 from app.store import journal, turn_state
+from app.store.approvals import Approval
 from app.store.database import Connection, Database
 from app.store.journal import ModelCall, UncertainCall
 from app.store.limits import RateTable
-from app.store.skill_data import Fact
+from app.store.media import MediaFolder
+from app.store.skill_data import READ_SECONDS, Fact, SkillStore
 from app.store.statistics import day_of
-from app.store.turn_state import Exchange, TurnState
+from app.store.turn_state import TurnState
 from app.text import visible
-from app.tools.plain import dumps
+from app.tools import ExecutionEngine, Tool, ToolContext
+from app.tools.files import Files
+from app.tools.plain import dumps, loads
+from app.tools.tool import InThread, Services
 from app.turns.actions import Routed, Transcript, offered_tools, read_journal
+from app.turns.cards import call_card, named_card, with_sources
 from app.turns.profiles import Profiles
-from app.turns.prompt import Prompt, build_prompt, correction_message, round_messages, said_by
+from app.turns.prompt import Prompt, build_prompt, correction_message, remembered, round_messages, said_by
 from app.turns.taint import message_sources
 
 HISTORY_TURNS = 40
-RECENT_EXCHANGES = 5  # that a message may go on with
 
 
 class OverBudget(RecadoError):
@@ -45,6 +52,10 @@ class TurnServices:
     profiles: Profiles
     sender: Wakeable
     settings: Settings
+    engine: ExecutionEngine
+    contexts: "ToolContexts"
+    media: MediaFolder
+    files: Files
     rates: RateTable = field(default_factory=RateTable)  # what messages cost
     look_again: asyncio.Event = field(default_factory=asyncio.Event)  # set, it makes the sweep look now
 
@@ -71,8 +82,7 @@ class TurnContext:
     channel: Channel
     said: str
     transcript: Transcript
-    tools: ToolCatalog
-    settings: Settings
+    services: TurnServices
     facts: tuple[Fact, ...] = ()  # that the person asked to be remembered, as far as the prompt shows them
     tokens_today: int = 0
     prompt: Prompt = field(default_factory=Prompt)
@@ -92,8 +102,7 @@ class TurnContext:
             services.channels[state.conversation.channel],
             said,
             transcript,
-            services.tools,
-            services.settings,
+            services,
             remembered(state.facts, said),
             state.tokens_today,
             files_taken=sum(len(result.files) for _, result in transcript.finished),
@@ -103,6 +112,14 @@ class TurnContext:
     @property
     def id(self) -> str:
         return self.state.id
+
+    @property
+    def tools(self) -> ToolCatalog:
+        return self.services.tools
+
+    @property
+    def settings(self) -> Settings:
+        return self.services.settings
 
     @property
     def in_group(self) -> bool:
@@ -200,12 +217,9 @@ class TurnContext:
     @property
     def done_by_others(self) -> list[str]:
         """Return the names of foreign tools that did something; their own receipts are not believed."""
-        done = (call.name for call, result in self.transcript.finished if result.changed_something)
-        return [
-            visible(name)
-            for name in dict.fromkeys(done)
-            if self.tools.acts(name) and not self.tools.is_bundled(name)
-        ]
+        finished, tools = self.transcript.finished, self.tools
+        done = dict.fromkeys(call.name for call, result in finished if result.changed_something)
+        return [visible(name) for name in done if tools.acts(name) and not tools.is_bundled(name)]
 
     @property
     def asks(self) -> Mapping[str, JSON]:
@@ -255,9 +269,7 @@ class TurnContext:
             raise OverBudget("the person's tokens of the day are used up")
         return budget
 
-    async def record(
-        self, store: Database, key: str, kind: str, payload: JSON, call: ModelCall | None
-    ) -> None:
+    async def record(self, key: str, kind: str, payload: JSON, call: ModelCall | None) -> None:
         """Commit a journal row with what the call cost."""
         now, text = time.time(), dumps(payload).decode()
         tokens = call.tokens if call is not None else None
@@ -268,16 +280,68 @@ class TurnContext:
                 journal.keep_call(conn, self.id, call)
             return used
 
-        used = await store.tx(write)
+        used = await self.services.store.tx(write)
         if used is not None:
             self.tokens_today = used
 
 
-def earlier_exchanges(state: TurnState) -> tuple[Exchange, ...]:
-    """Return the exchanges that a message may go on from: none where it quotes an older one."""
-    last = "".join(f"{one.said}\n{one.reply}" for one in state.exchanges[-1:])
-    wamids = [str(one.payload.get("quoted") or "") for one in state.members if one.kind != "edit"]
-    quoted = [state.quoted.get(wamid) for wamid in wamids if wamid]
-    is_older = any(one is None or one.text not in last for one in quoted)
-    nothing = (Exchange("", "", 0.0),)  # () would mean that nothing was said before
-    return nothing if is_older else state.exchanges[-RECENT_EXCHANGES:]
+class ToolContexts:
+    """Knows what a call has at hand, whoever makes it: store, addresses, settings and services.
+
+    `services` are given to tools of bundled skills by name; `data_quota` is how many bytes skills may keep
+    for a person, 0 for no limit.
+    """
+
+    def __init__(
+        self,
+        store: Database,
+        tools: ToolCatalog,
+        services: Mapping[str, object] | None = None,
+        transport: Transport | None = None,
+        data_quota: int = 0,
+    ) -> None:
+        self._store = store
+        self._tools = tools
+        self._services = Services(services or {})
+        self._transport = transport
+        self._data_quota = data_quota
+
+    def store_for(self, tool: Tool, person: str, *, outside: bool) -> SkillStore:
+        """Return one call's view of what a tool keeps; `outside`: text of others may come into it."""
+        is_outside = outside or tool.outside
+        return SkillStore(self._store, person, tool.category, self._data_quota, outside=is_outside)
+
+    def make(self, tool: Tool | None, store: SkillStore | None) -> ToolContext:
+        if tool is None:
+            return ToolContext()
+        settings = self._tools.settings(tool.category)
+        kept: Any = store if store is None or tool.is_async else InThread(store, READ_SECONDS)
+        http: Any = None
+        if self._transport is not None:
+            http = HttpClient(self._transport, self._tools.hosts(tool), origins(settings.values()))
+            http = http if tool.is_async else InThread(http, THREAD_SECONDS)
+        services = self._services if self._tools.is_bundled(tool.name) else Services()
+        return ToolContext(store=kept, http=http, settings=settings, services=services)
+
+    def of_turn(self, turn: TurnContext, tool: Tool | None, store: SkillStore | None = None) -> ToolContext:
+        return replace(
+            self.make(tool, store),
+            person=turn.person,
+            conversation=turn.state.conversation.id,
+            channel=turn.state.conversation.channel,
+            chosen=turn.chosen_skills,
+            sources=turn.sources,
+            message=turn.said,
+            own_words=turn.own_words,
+        )
+
+    def whole_card(self, question: Approval, language: str = "en") -> str:
+        """Write the card of an open question for the console, of any length. Blocks."""
+        tool, arguments = self._tools.tool(question.tool), loads(question.arguments)
+        if tool is None:
+            text = named_card(language, question.tool, arguments).text
+        elif tool.whole_card is not None:
+            return tool.whole_card(question, self._services, language)
+        else:
+            text = call_card(language, tool, arguments, self._tools.sentences(tool)).text
+        return with_sources(language, text, question.sources, self._tools)

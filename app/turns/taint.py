@@ -7,8 +7,8 @@ from contextlib import suppress
 from urllib.parse import unquote
 
 from app.http.address import PORTS, Address, FetchError
-from app.messages import JSON
-from app.store.turn_state import InboxMessage, Quoted, TurnState
+from app.messages import JSON, mapping
+from app.store.turn_state import TurnState
 
 _PLACE_WITHOUT_WORDS = frozenset({"latitude", "longitude"})
 _BREAKS = re.compile(r"[\t\r\n]")
@@ -35,36 +35,32 @@ _AFTER = ".,;:!?)]}»”’…"  # ends a sentence rather than an address
 _AROUND, _BRACKETS = ".,;:!?…\"'`<>«»“”‘’*_~", "()[]{}"
 
 
-def message_sources(turn: TurnState) -> list[str]:
-    """Return codes that name where text of others in the turn's own messages came from."""
-    found = ["group"] if turn.conversation.group else []
+def message_sources(turn: TurnState) -> Iterator[str]:
+    """Yield codes that name where text of others in the turn's own messages came from."""
+    if turn.conversation.group:
+        yield "group"
     for member in turn.members:
-        found += _of_message(member, turn.quoted)
-    return found
-
-
-def _of_message(member: InboxMessage, quoted: Mapping[str, Quoted]) -> Iterator[str]:
-    details = member.payload.get("details") or {}
-    if member.payload.get("forwarded"):
-        yield "forwarded"
-    if member.kind == "scheduled":
-        yield from details.get("taint", ())
-    if member.kind == "contacts":
-        yield "contacts"
-    if member.kind == "location" and details.keys() - _PLACE_WITHOUT_WORDS:
-        yield "location"
-    if member.kind == "referral" or "referral" in details:
-        yield "referral"
-    attachment = member.payload.get("attachment") or {}
-    if member.kind == "document" or attachment.get("filename"):
-        yield "document"
-    elif attachment.get("pictures"):
-        yield "picture"
-    elif attachment and not attachment.get("voice") and member.kind == "audio":
-        yield "audio"
-    one = quoted.get(str(member.payload.get("quoted")))
-    if one is not None and one.outside:
-        yield "quoted"
+        kind, payload = member.kind, member.payload
+        details, attachment = payload.get("details") or {}, payload.get("attachment") or {}
+        if payload.get("forwarded"):
+            yield "forwarded"
+        if kind == "scheduled":
+            yield from details.get("taint", ())
+        if kind == "contacts":
+            yield "contacts"
+        if kind == "location" and details.keys() - _PLACE_WITHOUT_WORDS:
+            yield "location"
+        if kind == "referral" or "referral" in details:
+            yield "referral"
+        if kind == "document" or attachment.get("filename"):
+            yield "document"
+        elif attachment.get("pictures"):
+            yield "picture"
+        elif attachment and not attachment.get("voice") and kind == "audio":
+            yield "audio"
+        quoted = turn.quoted.get(str(payload.get("quoted")))
+        if quoted is not None and quoted.outside:
+            yield "quoted"
 
 
 def own_addresses(said: Iterable[str], found: Iterable[str] = ()) -> frozenset[str]:
@@ -102,8 +98,7 @@ def leads_elsewhere(
 
 def _plain_texts(arguments: Mapping[str, JSON], schema: Mapping[str, JSON]) -> frozenset[str]:
     """Return the names of the arguments that are texts or lists of texts, and lead nowhere by themselves."""
-    known = schema.get("properties")
-    known = known if isinstance(known, Mapping) else {}
+    known = mapping(schema.get("properties"))
     return frozenset(
         name
         for name, value in arguments.items()
@@ -140,9 +135,7 @@ def _words(text: str) -> set[str]:
 def _plain(word: str) -> str:
     """Return a word in plain letters, without what is invisible."""
     if not word.isascii():
-        pieces = (
-            word[start : start + 256] for start in range(0, len(word), 256)
-        )  # a run of marks is quadratic
+        pieces = (word[at : at + 256] for at in range(0, len(word), 256))  # a run of marks is quadratic
         word = "".join(unicodedata.normalize("NFKC", piece) for piece in pieces)
         word = "".join(c for c in word if unicodedata.category(c) != "Cf")
     return word

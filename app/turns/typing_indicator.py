@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import structlog
 
@@ -45,8 +45,6 @@ async def _show(channel: Channel, message_id: str, ended: asyncio.Event) -> None
                 await channel.typing(message_id)
         except TimeoutError:
             log.debug("typing was not shown in time")
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(TYPING_SECONDS):
                 await ended.wait()
-        except TimeoutError:
-            continue

@@ -11,7 +11,7 @@ import yaml
 from app.memory.knowledge import Knowledge
 from app.search.words import stem, words
 from app.tools.documents import Documents
-from app.turns.claims import unsupported
+from app.turns.answer_check import unsupported
 from tests.knowledge.business import UNKNOWN, asked_prices, questions, write
 from tests.world import wait_for
 

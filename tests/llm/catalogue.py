@@ -13,7 +13,7 @@ from app.search.index import Document, ToolIndex
 from app.store.turn_state import Exchange, PastCall
 from app.tools import ToolResult
 from app.turns.actions import CallResult
-from app.turns.state import RECENT_EXCHANGES
+from app.turns.model_calls import RECENT_EXCHANGES
 
 NOW = datetime(2026, 11, 21, 15, 0, tzinfo=UTC)
 

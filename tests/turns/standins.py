@@ -1,6 +1,8 @@
 """Stand-ins for the parts of the house that a turn uses, and turns made by hand."""
 
+import tempfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 from app.channels.terminal import TerminalChannel
@@ -10,12 +12,16 @@ from app.routing.tool_catalog import ToolCatalog
 from app.settings import Settings
 from app.skills.skill import ToolSentences
 from app.store.database import Database
+from app.store.media import MediaFolder
 from app.store.people import KnownPerson
 from app.store.turn_state import InboxMessage, TurnState
-from app.tools import Tool, ToolRegistry, ToolResult
+from app.tools import ConfirmationPolicy, ExecutionEngine, Tool, ToolRegistry, ToolResult
+from app.tools.files import Files
 from app.turns.actions import CallResult, Round, Routed, Transcript
 from app.turns.profiles import Profiles
-from app.turns.state import TurnContext, TurnServices
+from app.turns.state import ToolContexts, TurnContext, TurnServices
+
+FOLDER = Path(tempfile.mkdtemp())
 
 
 class Catalog:
@@ -69,15 +75,22 @@ class NobodyKnown:
     def access_rules(self, realm: str) -> None: ...
 
 
-def services_of(store: Database, catalog: Catalog, **settings: Any) -> TurnServices:
+def services_of(
+    store: Database, catalog: Catalog, policy: ConfirmationPolicy | None = None, **settings: Any
+) -> TurnServices:
+    tools = cast(ToolCatalog, catalog)
     return TurnServices(
         store,
         cast(Model, None),
-        cast(ToolCatalog, catalog),
+        tools,
         {},
         Profiles(NobodyKnown(), "UTC"),
         NoWakes(),
         Settings(_env_file=None, **settings),
+        ExecutionEngine(catalog.registry, policy or ConfirmationPolicy("yolo")),
+        ToolContexts(store, tools, data_quota=1000),
+        MediaFolder(FOLDER),
+        Files(FOLDER),
     )
 
 
@@ -111,8 +124,7 @@ def turn_of(
         TerminalChannel(),
         "",
         Transcript(chosen, tuple(rounds)),
-        cast(ToolCatalog, catalog or Catalog()),
-        Settings(_env_file=None),
+        services_of(cast(Database, None), catalog or Catalog()),
     )
 
 

@@ -12,17 +12,15 @@ from app.channels.terminal import TerminalChannel
 from app.llm.model import ToolCall
 from app.messages import JSON
 from app.people import Person
-from app.routing.tool_catalog import ToolCatalog
 from app.store import approvals, journal, turn_state
 from app.store.database import Database
 from app.store.turn_state import TurnState
-from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, Tool, ToolContext, ToolRegistry
+from app.tools import ConfirmationPolicy, NoTTYError, Tool, ToolContext, ToolRegistry
 from app.turns.actions import CallResult, Routed, Transcript
-from app.turns.approvals import Authorizer, Decisions
+from app.turns.approvals import Decisions, authorize, park
 from app.turns.cards import Card
-from app.turns.contexts import ToolContexts
 from app.turns.state import TurnContext
-from app.turns.tool_calls import ToolCalls
+from app.turns.tool_calls import run_calls
 from tests.databases import database_at
 from tests.store.rows import T, begun, conversation, inbound, take
 from tests.turns.standins import Catalog, services_of
@@ -47,13 +45,9 @@ class Desk:
         self.registry.register(self.tool("look_up", permits_addresses=True))
         self.registry.register(self.registry.get("install").replace(card=self.card), allow_override=True)
         policy = options.pop("policy", None) or ConfirmationPolicy("confirm-sensitive", _nobody)
-        engine = ExecutionEngine(self.registry, policy)
         self.catalog = Catalog(self.registry)
         self.catalog.foreign_skills = options.pop("foreign", ())
-        services = services_of(store, self.catalog)
-        contexts = ToolContexts(store, cast(ToolCatalog, self.catalog))
-        self.authorizer = Authorizer(services, engine, contexts, asks=options.pop("asks", True))
-        self.calls = ToolCalls(services, engine, contexts)
+        asks = options.pop("asks", True)
         self.replaces = options.pop("replaces", "")
         routed = Routed((), tuple(tool.name for tool in self.registry.list_all()))
         self.run = TurnContext(
@@ -62,8 +56,7 @@ class Desk:
             TerminalChannel(),
             "",
             Transcript(routed),
-            services.tools,
-            services.settings,
+            services_of(store, self.catalog, policy, dry_run=not asks),
             **options,
         )
 
@@ -93,15 +86,15 @@ class Desk:
         await self.store.tx(lambda conn: conn.execute(sql, row) and None)
 
     async def authorize(self, *calls: ToolCall) -> Decisions:
-        return await self.authorizer.authorize(self.run, 0, calls, frozenset())
+        return await authorize(self.run, 0, calls, frozenset())
 
     async def do(self, *calls: ToolCall) -> dict[str, CallResult]:
-        return await self.calls.run(self.run, 0, calls, frozenset(), await self.authorize(*calls))
+        return await run_calls(self.run, 0, calls, frozenset(), await self.authorize(*calls))
 
     async def park(self, *calls: ToolCall) -> list[str]:
         """Asks about these calls; gives the keys of what is asked now."""
         decisions = await self.authorize(*calls)
-        await self.authorizer.park(self.run, decisions)
+        await park(self.run, decisions)
         return [question.call_key for question in decisions.questions]
 
     async def answer(self, choice: str) -> None:
@@ -145,7 +138,7 @@ async def test_a_tool_replaced_while_another_card_is_made_is_asked_about_again(m
     await desk.always("send")
     decisions = await desk.authorize(SEND, INSTALL)
     assert list(decisions.agreed) == ["s"]
-    assert await desk.calls.run(desk.run, 0, (SEND, INSTALL), frozenset(), decisions) == {}
+    assert await run_calls(desk.run, 0, (SEND, INSTALL), frozenset(), decisions) == {}
     assert [one.tool for one in (await desk.authorize(SEND)).questions] == ["send"]
     assert desk.ran == []
 
@@ -179,7 +172,7 @@ async def test_a_tool_that_was_not_there_when_the_call_was_judged_does_not_run(m
     desk.registry.unregister("fetch")
     decisions = await desk.authorize(FETCH)
     desk.registry.register(fetch)
-    results = await desk.calls.run(desk.run, 0, (FETCH,), frozenset(), decisions)
+    results = await run_calls(desk.run, 0, (FETCH,), frozenset(), decisions)
     assert "NO_TTY" in results["f"].text
     assert desk.ran == []
 

@@ -9,17 +9,19 @@ import orjson
 import pytest
 
 from app.llm.model import ToolCall
-from app.memory.remembered import BLOCK_BYTES, lines, remembered
 from app.people import Person
 from app.store.skill_data import Fact
 from app.store.turn_state import Exchange, InboxMessage, Quoted
 from app.turns.prompt import (
+    FACTS_BYTES,
     MESSAGE_CHARACTERS,
     QUOTE_CHARACTERS,
     SAID_CHARACTERS,
     arguments_text,
+    fact_lines,
     history_messages,
     newest_message,
+    remembered,
     said_by,
     shortened,
     system_message,
@@ -155,12 +157,12 @@ def test_what_does_not_fit_is_left_out_and_the_fitting_fact_is_not() -> None:
     shown = remembered([*many, Fact("mi talle es 42")], "¿qué talle uso?")
     assert shown[0] == Fact("mi talle es 42")
     assert 3 < len(shown) < 7
-    assert sum(len(line.encode()) for line in lines(shown)) <= BLOCK_BYTES
+    assert sum(len(line.encode()) for line in fact_lines(shown)) <= FACTS_BYTES
 
 
 def test_characters_of_any_kind_stay_within_the_bytes() -> None:
     facts = [Fact('ñ"\\\n😀' * 20), *(Fact(f'"{n}" é' * 10) for n in range(40))]
-    assert sum(len(line.encode()) for line in lines(remembered(facts, "hola"))) <= BLOCK_BYTES
+    assert sum(len(line.encode()) for line in fact_lines(remembered(facts, "hola"))) <= FACTS_BYTES
 
 
 def test_facts_are_quoted_data_on_a_line_of_their_own() -> None:

@@ -1,15 +1,11 @@
 """Lanes at the end of the server."""
 
 import asyncio
-import tempfile
 import threading
 import time
-from pathlib import Path
 from typing import cast
 
 from app.store.database import Database
-from app.store.media import MediaFolder
-from app.tools.files import Files
 from app.turns.attachments import AttachmentReader
 from app.turns.scheduler import TurnScheduler
 from app.turns.turn import TurnRunner
@@ -21,8 +17,7 @@ from tests.turns.standins import Catalog, services_of
 def scheduler_of(store: Database, runner: object, at_once: int = 100, quiet: float = 0) -> TurnScheduler:
     burst = {"burst_quiet_seconds": quiet, "burst_max_seconds": quiet}
     services = services_of(store, Catalog(), **burst, concurrent_turns=at_once)
-    folder = Path(tempfile.mkdtemp())
-    reader = AttachmentReader(services, no_limits(), MediaFolder(folder), Files(folder), None)
+    reader = AttachmentReader(services, no_limits(), None)
     return TurnScheduler(services, cast(TurnRunner, runner), reader, no_limits())
 
 

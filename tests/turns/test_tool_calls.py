@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import orjson
 import pytest
@@ -12,17 +12,15 @@ from app.channels.terminal import TerminalChannel
 from app.llm.model import ToolCall
 from app.messages import JSON
 from app.people import Person
-from app.routing.tool_catalog import ToolCatalog
 from app.store import journal
 from app.store.database import Database
 from app.store.statistics import ToolFigures, tool_figures
 from app.store.turn_state import TurnState
-from app.tools import ConfirmationPolicy, ExecutionEngine, Tool, ToolRegistry, ToolResult
+from app.tools import Tool, ToolRegistry, ToolResult
 from app.turns.actions import Routed, Transcript
 from app.turns.approvals import Agreed, Decisions, call_identity
-from app.turns.contexts import ToolContexts
 from app.turns.state import TurnContext
-from app.turns.tool_calls import ToolCalls
+from app.turns.tool_calls import run_calls
 from tests.databases import database_at
 from tests.store.rows import T, begun, conversation, inbound, take
 from tests.turns.standins import Catalog, services_of
@@ -74,19 +72,16 @@ class Hall:
         registry.register(Tool.from_function(stamp, category="tables"))
         registry.register(Tool.from_function(scroll, category="tables"))
         self.catalog = catalog = Catalog(registry)
-        services, tools = services_of(store, catalog), cast(ToolCatalog, catalog)
-        contexts = ToolContexts(store, tools, data_quota=1000)
-        self.calls = ToolCalls(services, ExecutionEngine(registry, ConfirmationPolicy("yolo")), contexts)
         person = Person(opened.conversation.person_id, "whatsapp")
         routed = Routed(("tables",), tuple(tool.name for tool in registry.list_all()))
         self.run_of = TurnContext(
-            opened, person, TerminalChannel(), "", Transcript(routed), tools, services.settings
+            opened, person, TerminalChannel(), "", Transcript(routed), services_of(store, catalog)
         )
 
     async def call(self, call: ToolCall, begun: bool = False, round_: int = 0, agreed: bool = False) -> JSON:
         wanted = frozenset({call.id}) if begun else frozenset[str]()
         decisions = Decisions(agreed={call.id: self.agreed(call)} if agreed else {})
-        results = await self.calls.run(self.run_of, round_, (call,), wanted, decisions)
+        results = await run_calls(self.run_of, round_, (call,), wanted, decisions)
         return orjson.loads(results[call.id].text)
 
     def agreed(self, call: ToolCall) -> Agreed:
@@ -158,7 +153,7 @@ async def test_a_call_is_the_same_again_whatever_the_tool_made_of_its_arguments(
 async def test_what_came_out_beside_it_does_not_settle_the_same_call(make_hall: Callable[..., Any]) -> None:
     hall = await make_hall()
     twins = [ToolCall(id, "stamp", {"slip": {"number": 1}}) for id in ("a", "b")]
-    results = await hall.calls.run(hall.run_of, 0, twins, frozenset(), Decisions())
+    results = await run_calls(hall.run_of, 0, twins, frozenset(), Decisions())
     assert [orjson.loads(results[id].text)["ok"] for id in ("a", "b")] == [False, True]
     assert await hall.uncertain() == ["stamp"]
     assert not (await hall.call(ToolCall("c", "stamp", {"slip": {"number": 1}}), round_=1))["ok"]
@@ -193,6 +188,6 @@ async def test_what_goes_wrong_with_one_call_waits_for_the_results_of_the_others
     await hall.store.tx(lambda conn: journal.record(conn, "t1", "intent:0:a", "intent", "{}", T))
     both = (BOOK, ToolCall("w", "wait", {}))
     with pytest.raises(journal.TurnGone):
-        await hall.calls.run(hall.run_of, 0, both, frozenset(), Decisions())
+        await run_calls(hall.run_of, 0, both, frozenset(), Decisions())
     assert "tool:0:w" in await hall.journal()
     assert hall.ran == []
