@@ -14,7 +14,7 @@ from app.channels.handovers import Handovers
 from app.channels.intake import Intake, Wakes
 from app.channels.templates import TemplateSending
 from app.http.transport import Transport
-from app.installs.chat import build_installs
+from app.installs.chat import Installs
 from app.llm.audio import Speech, build_transcriber
 from app.llm.model import Model
 from app.mcp.server import ToolServer
@@ -140,7 +140,7 @@ class Assistant:
             look_again=look_again,
         )
         self.profiles = Profiles(self.access, settings.timezone or local_timezone())
-        self.installs = build_installs(
+        self.installs = Installs(
             settings,
             self.transport,
             self.sandbox,

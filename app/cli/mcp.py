@@ -19,7 +19,7 @@ from app.errors import RecadoError
 from app.http.transport import Transport
 from app.i18n import lazy, program
 from app.installs.card_text import CardWriter
-from app.installs.directory import FIRST_SECONDS, MAX_CHOICES, Directory, RegistryError
+from app.installs.directory import FIRST_SECONDS, Directory, RegistryError
 from app.installs.entries import Entry
 from app.installs.pipeline import Approval, InstallError
 from app.installs.sentences import held_back_question, held_back_text, reason_said
@@ -281,7 +281,7 @@ async def _search(settings: Settings, words: str) -> tuple[Sequence[Entry], Sequ
         with suppress(RegistryError, TimeoutError):  # the list as it came last is searched
             async with asyncio.timeout(FIRST_SECONDS):
                 await directory.refresh()
-        found = await directory.search(words, MAX_CHOICES)
+        found = await directory.search(words)
         topics = [] if found else await directory.nearest_topics(words, "en")
         synced_at = await directory.synced_at()
     as_of = f"as of {moment(synced_at)}" if synced_at else "the list is not whole yet"

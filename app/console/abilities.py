@@ -14,7 +14,6 @@ from app.console.tool_form import PREFIX, arguments_of, fields_of
 from app.errors import RecadoError
 from app.i18n import lazy
 from app.installs.card_text import Candidate
-from app.installs.directory import MAX_CHOICES
 from app.installs.entries import Entry
 from app.installs.pipeline import Approval, InstallError
 from app.installs.sentences import reason_said
@@ -92,7 +91,7 @@ def add_abilities(site: Site) -> None:
         entries, trouble = [], ""
         if words:
             try:
-                entries = await installs.servers.directory.search(words, MAX_CHOICES)
+                entries = await installs.servers.directory.search(words)
             except RecadoError as error:
                 trouble = in_words(language, error)
         listed = [(one, one.reason and reason_said(language, one.reason)) for one in entries]

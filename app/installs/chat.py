@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Generic, ParamSpec, TypeVar
@@ -51,45 +51,38 @@ InstallerT = TypeVar("InstallerT", bound=SkillInstaller | ServerInstaller)
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
 class Installs:
-    """The installs of an assistant: cards and guards for its turns, services for its tools."""
+    """The installs of an assistant: cards and guards for its turns, services for its tools.
 
-    data_dir: Path
-    writer: CardWriter
-    skills: "SkillInstalls"
-    servers: "ServerInstalls"
+    `model` translates what authors say, None for none.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        transport: Transport,
+        sandbox: Sandbox,
+        catalog: ToolCatalog,
+        servers: McpServers,
+        model: Model | None,
+    ) -> None:
+        self._data_dir = settings.data_dir
+        self.writer = CardWriter.of(settings, model)
+        self.skills = SkillInstalls(SkillInstaller(settings, transport), self.writer, catalog)
+        installer, directory = ServerInstaller(settings, sandbox, catalog), Directory(settings, transport)
+        self.servers = ServerInstalls(installer, directory, servers, settings.mcp_config_path, self.writer)
 
     def tidy(self) -> None:
         """Finish what a kill interrupted and remove old versions. Blocks; called at the start."""
         self.servers.installer.tidy()
         try:
-            tidy_skills(self.data_dir)
+            tidy_skills(self._data_dir)
         except OSError as error:
             log.warning("earlier versions of skills could not be removed: %s", error)
 
     def discard_old(self, now: float, asked_about: Collection[str]) -> None:
         """Empty the quarantine of what is a week old and in none of these subjects of questions. Blocks."""
-        discard_old(self.data_dir, now - QUARANTINE_SECONDS, asked_about)
-
-
-def build_installs(
-    settings: Settings,
-    transport: Transport,
-    sandbox: Sandbox,
-    catalog: ToolCatalog,
-    servers: McpServers,
-    model: Model | None,
-) -> Installs:
-    """Build the installs of a server; `model` translates what authors say, None for none."""
-    writer = CardWriter.of(settings, model)
-    installer, directory = ServerInstaller(settings, sandbox, catalog), Directory(settings, transport)
-    return Installs(
-        settings.data_dir,
-        writer,
-        SkillInstalls(SkillInstaller(settings, transport), writer, catalog),
-        ServerInstalls(installer, directory, servers, settings.mcp_config_path, writer),
-    )
+        discard_old(self._data_dir, now - QUARANTINE_SECONDS, asked_about)
 
 
 def _in_words(method: Callable[P, Awaitable[Card]]) -> Callable[P, Awaitable[Card]]:
@@ -221,7 +214,7 @@ class ServerInstalls(_ChatInstalls[ServerInstaller]):
     async def search(self, words: str, context: ToolContext) -> ToolResult:
         """List servers of the registry by what they are for, also those that cannot be installed and why."""
         language = context.language
-        found = await self.directory.search(words, MAX_CHOICES)
+        found = await self.directory.search(words)
         if not found:
             return sentences.not_found(language, words, await self.directory.nearest_topics(words, language))
         names = [entry.name for entry in found]

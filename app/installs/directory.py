@@ -130,7 +130,7 @@ class Directory:
         if self.trouble:
             raise RegistryError(self.trouble)
 
-    async def search(self, words: str, limit: int = MAX_CHOICES) -> list[Entry]:
+    async def search(self, words: str) -> list[Entry]:
         """Return the servers that fit best: the one of that exact name, then those that can be installed,
         then the few that run at Smithery.
 
@@ -138,14 +138,14 @@ class Directory:
         Raises `RegistryError` if there is nothing to search in.
         """
         await self._bring_mirror()
-        listed = await asyncio.to_thread(self._found, words, limit)
+        listed = await asyncio.to_thread(self._found, words)
         also: list[Entry] = []
         try:
             if self._smithery is not None:
                 also = await self._smithery.search(words[:WORDS_CHARACTERS])
         except RegistryError as error:  # which takes nothing from the registry's answer
             log.warning("Smithery is left out: %s", error)
-        return [*listed[: limit - len(also)], *also]
+        return [*listed[: MAX_CHOICES - len(also)], *also]
 
     async def nearest_topics(self, said: str, language: str) -> list[str]:
         """Return topics that have servers: first those spelled like a word of `said`, then the largest."""
@@ -190,11 +190,11 @@ class Directory:
                 late = "the list of servers has not come yet: ask again in a minute"
                 raise RegistryError(self.trouble or late)
 
-    def _found(self, words: str, limit: int) -> list[Entry]:
+    def _found(self, words: str) -> list[Entry]:
         wanted = _with_topics(_search_words(words[:WORDS_CHARACTERS]))
         ordered = _in_order(self._mirror.find(wanted, RANKED), frozenset([*wanted, *map(stem, wanted)]))
         named = self._mirror.entry(words.strip())
-        return list(dict.fromkeys([*([named] if named else []), *ordered]))[:limit]
+        return list(dict.fromkeys([*([named] if named else []), *ordered]))[:MAX_CHOICES]
 
     def _fetching(self) -> "asyncio.Task[None]":
         if self._refreshing is None or self._refreshing.done():
@@ -216,28 +216,24 @@ class Directory:
             self.trouble = str(error)
             log.warning("the list of servers was not brought up to date: %s", error)
 
-    async def _pages(self, updated_since: str) -> AsyncIterator[list[JSON]]:
-        """Yield the newest version of each server that changed since (RFC 3339; "": of every server).
+    async def _pages(self, since: str) -> AsyncIterator[list[JSON]]:
+        """Yield the newest version of each server that changed `since` (RFC 3339; "": of every server).
 
         https://github.com/modelcontextprotocol/registry, v0.1.
         """
-        asked = {
-            "version": "latest",
-            "limit": str(PAGE_ENTRIES),
-            "updated_since": updated_since,
-            "cursor": "",
-        }
+        cursor = ""
         for _ in range(MAX_PAGES):
-            query = urlencode({name: text for name, text in asked.items() if text})
+            asked = {"version": "latest", "limit": PAGE_ENTRIES, "updated_since": since, "cursor": cursor}
+            query = urlencode({name: value for name, value in asked.items() if value})
             page = await self._registry.get(f"/v0.1/servers?{query}", PAGE_SECONDS, PAGE_BYTES)
             if not isinstance(page, dict):
                 raise RegistryError("the registry answered something else than a list of servers")
             servers = page.get("servers")
             yield servers if isinstance(servers, list) else []
             onward = mapping(page.get("metadata")).get("nextCursor")
-            if not isinstance(onward, str) or onward in ("", asked["cursor"]):
+            if not isinstance(onward, str) or onward in ("", cursor):
                 return
-            asked["cursor"] = onward
+            cursor = onward
         log.warning("the registry lists more than %s pages: the rest is left out", MAX_PAGES)
 
 
@@ -251,7 +247,7 @@ async def resolve(directory: Directory, said: str) -> Entry | list[Entry]:
     exact = [word for word in (word.strip(_AROUND) for word in name.split()) if NAME.fullmatch(word)]
     if exact or "/" in name:
         return (await directory.get(exact[0]) if len(exact) == 1 else None) or []
-    found = await directory.search(name.lower(), MAX_CHOICES)
+    found = await directory.search(name.lower())
     named = [entry for entry in found if _names_all(entry.name, name)]
     if len(named) == 1 and _is_whole_name(named[0].name, name):
         return await directory.get(named[0].name) or []  # the mirror may have an older version of it

@@ -170,73 +170,58 @@ def read_entry(raw: JSON) -> Entry | None:
     name = server.get("name")
     if not isinstance(name, str) or not NAME.fullmatch(name):
         return None
-    choice, reason = _choice(server, meta)
-    return Entry(
+    entry = Entry(
         name=name,
         title=_text(server.get("title"), TITLE_CHARACTERS),
         description=_text(server.get("description"), DESCRIPTION_CHARACTERS),
         version=_text(server.get("version"), TITLE_CHARACTERS),
-        choice=choice,
-        reason=reason,
         offline=needs.get("network") is False,
     )
-
-
-def _choice(
-    server: Mapping[str, JSON], meta: Mapping[str, JSON]
-) -> tuple[Package | Remote | None, Reason | None]:
     status = _text(meta.get("status") or server.get("status"), 20)
     if status in ("deleted", "deprecated"):
         code: EntryCode = "DELETED" if status == "deleted" else "DEPRECATED"
-        return None, Reason(code, _text(meta.get("statusMessage"), DETAIL_CHARACTERS))
+        return replace(entry, reason=Reason(code, _text(meta.get("statusMessage"), DETAIL_CHARACTERS)))
     reasons: list[Reason] = []
     for read, key in ((_package, "packages"), (_remote, "remotes")):
-        for raw in _objects(server.get(key))[:MAX_WAYS]:
+        for way in _objects(server.get(key))[:MAX_WAYS]:
             try:
-                return read(raw), None
+                return replace(entry, choice=read(way))
             except _Unusable as unusable:
                 reasons.append(unusable.reason)
-    return None, min(reasons, key=lambda one: one.code == "OTHER_KIND", default=Reason("NO_PACKAGE"))
+    why = min(reasons, key=lambda one: one.code == "OTHER_KIND", default=Reason("NO_PACKAGE"))
+    return replace(entry, reason=why)
 
 
 def _package(raw: Mapping[str, JSON]) -> Package:
-    package = Package(
-        kind=_text(raw.get("registryType"), 20).lower(),
-        identifier=_text(raw.get("identifier"), DETAIL_CHARACTERS),
-        version=_text(raw.get("version"), TITLE_CHARACTERS),
-    )
-    _check_package(package, raw)
-    arguments = [_argument(number, one) for number, one in enumerate(_few(raw, "packageArguments"), 1)]
-    environment = [_named(one, _VARIABLE_NAME, _LOADER) for one in _few(raw, "environmentVariables")]
-    return replace(package, arguments=tuple(arguments), environment=tuple(environment))
-
-
-def _check_package(package: Package, raw: Mapping[str, JSON]) -> None:
-    """Raise `_Unusable` for what is not installed and started by its name and version alone.
+    """Read a package. Raise `_Unusable` if it is not installed and started by its name and version alone.
 
     What is checked is what is shown: a text that cleaning changed has none of these forms.
     """
-    kind, transport = package.kind, str(mapping(raw.get("transport")).get("type", "stdio"))
-    if kind not in _KINDS or transport != "stdio":
-        raise _Unusable(kind if kind not in _KINDS else transport, "OTHER_KIND")
+    kind, transport = _text(raw.get("registryType"), 20).lower(), mapping(raw.get("transport"))
+    if kind not in _KINDS or transport.get("type", "stdio") != "stdio":
+        raise _Unusable(kind if kind not in _KINDS else str(transport["type"]), "OTHER_KIND")
     form = _KINDS[kind]
+    identifier = _text(raw.get("identifier"), DETAIL_CHARACTERS)
+    version = _text(raw.get("version"), TITLE_CHARACTERS)
     home, runtime = str(raw.get("registryBaseUrl") or ""), _text(raw.get("runtimeHint"), 40)
-    whole = f"{package.identifier}{form['joint']}{package.version}"
-    harmless = _NEEDLESS | {package.identifier, whole}
-    arguments = [
+    harmless = _NEEDLESS | {identifier, f"{identifier}{form['joint']}{version}"}
+    given = [
         " ".join(str(one[key]) for key in ("name", "value", "default") if one.get(key))
         for one in _objects(raw.get("runtimeArguments"))
     ]
     checks = (
-        (re.fullmatch(form["name"], package.identifier), package.identifier),
-        (re.fullmatch(form["version"], package.version, re.ASCII), package.version),
+        (re.fullmatch(form["name"], identifier), identifier),
+        (re.fullmatch(form["version"], version, re.ASCII), version),
         (home.rstrip("/") in form["homes"], home),
         (runtime in form["runtimes"], runtime),
-        *((argument in harmless, argument) for argument in arguments),
+        *((argument in harmless, argument) for argument in given),
     )
     for is_fine, detail in checks:
         if not is_fine:
             raise _Unusable(detail)
+    arguments = [_argument(number, one) for number, one in enumerate(_few(raw, "packageArguments"), 1)]
+    environment = [_named(one, _VARIABLE_NAME, _LOADER) for one in _few(raw, "environmentVariables")]
+    return Package(kind, identifier, version, tuple(arguments), tuple(environment))
 
 
 def _argument(position: int, raw: Mapping[str, JSON]) -> Variable:
@@ -325,7 +310,7 @@ def _checked(variable: Variable) -> Variable:
 def _exact(value: JSON, name: str) -> str:
     """Return a text that is used unchanged. Raise `_Unusable` if a reader would not see all of it."""
     if isinstance(value, bool):
-        return "true" if value else "false"
+        return str(value).lower()
     text = str(value) if isinstance(value, (str, int, float)) else ""
     if len(text) > VALUE_CHARACTERS:
         raise _Unusable(name)

@@ -37,15 +37,7 @@ from app.installs.packages import (
 )
 from app.installs.pipeline import Approval, InstallError, InstallPipeline, keep_plan, kept_plan
 from app.mcp import approved
-from app.mcp.approved import (
-    InstalledServer,
-    PackageTreeError,
-    digest,
-    entry_of,
-    home_of,
-    read_record,
-    records,
-)
+from app.mcp.approved import InstalledServer
 from app.mcp.configuration import Secrets, add_server, read_mapping, remove_server
 from app.mcp.definitions import NAME_RULE, is_server_name
 from app.people import Audience
@@ -325,7 +317,7 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
         return plan
 
     def installed(self, name: str) -> InstalledServer:
-        record = read_record(self.data_dir, name)
+        record = approved.read_record(self.data_dir, name)
         if record is None:
             raise InstallError(
                 "UNKNOWN", lazy("no server named {name} was installed from the registry", name=name)
@@ -346,7 +338,7 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
     def _plan(
         self, entry: Entry, name: str, values: Mapping[str, str], folder: str, network: bool | None
     ) -> Plan:
-        before = next((one for one in records(self.data_dir) if one.registry_id == entry.name), None)
+        before = next((one for one in approved.records(self.data_dir) if one.registry_id == entry.name), None)
         name = before.name if before is not None else self._free_name(entry, name)
         if before is not None and not folder:
             granted = (one for one in before.grants.folders_write if one.is_relative_to(self._workspace))
@@ -354,7 +346,7 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
         plan = make_plan(
             entry,
             name,
-            home=home_of(self.data_dir, name) / approved.HOME,
+            home=approved.home_of(self.data_dir, name) / approved.HOME,
             workspace=self._workspace,
             values=values,
             folder=folder,
@@ -385,11 +377,12 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
             raise InstallError("NO_SANDBOX", f"code of others runs in the sandbox alone, and {refusal}")
 
     def _find_committed(self, approval: Approval) -> InstalledServer | None:
-        record = next((one for one in records(self.data_dir) if one.subject == approval.subject), None)
+        known = approved.records(self.data_dir)
+        record = next((one for one in known if one.subject == approval.subject), None)
         return record if record and record.name in read_mapping(self._config) else None
 
     async def _commit(self, candidate: Plan, approval: Approval) -> InstalledServer:
-        home, token = home_of(self.data_dir, candidate.name), secrets.token_hex(4)
+        home, token = approved.home_of(self.data_dir, candidate.name), secrets.token_hex(4)
         folder, scratch = home / f"package-{token}", home / f"{_SCRATCH}{token}"
         downloads = Downloads(folder, scratch, self._disk, self.data_dir.absolute() / ".cache")
         places = (home, folder, scratch, *candidate.grants.folders_write)  # the last may be new too
@@ -409,9 +402,9 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
 
     def _keep(self, record: InstalledServer, plan: Plan) -> InstalledServer:
         """Write the record, from which moment it is installed, and return it."""
-        home = home_of(self.data_dir, record.name)
+        home = approved.home_of(self.data_dir, record.name)
         with self._files:
-            before = read_record(self.data_dir, record.name)
+            before = approved.read_record(self.data_dir, record.name)
             is_edited = self._is_edited(record.name, before)
             replaced = (plan.replaces, plan.subject)  # itself after a kill
             if (before.subject if before else "") not in replaced or (is_edited and not plan.edited):
@@ -421,14 +414,14 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
             elif plan.replaces:
                 record = replace(record, updated_from=before.version)
             write_private(home / approved.RECORD, approved.to_json(record))
-            add_server(self._config, record.name, entry_of(record))
+            add_server(self._config, record.name, approved.entry_of(record))
         return record
 
     def _remove(self, record: InstalledServer) -> None:
         with self._files:
             remove_server(self._config, record.name)
             Secrets(self.data_dir).forget(record.name)
-            home = home_of(self.data_dir, record.name)
+            home = approved.home_of(self.data_dir, record.name)
             (home / approved.RECORD).unlink(missing_ok=True)
             _remove_rest(home)
 
@@ -440,7 +433,7 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
     def _tidy_one(self, home: Path) -> None:
         try:
             with self._files:
-                record = read_record(self.data_dir, home.name)
+                record = approved.read_record(self.data_dir, home.name)
                 for place in (*home.glob("package-*"), *home.glob(f"{_SCRATCH}*"), *home.glob(".package-*")):
                     if record is None or place.name != Path(record.folder).name:
                         remove_tree(place)
@@ -465,8 +458,8 @@ def _make_folders(*folders: Path) -> None:
 
 def _record(plan: Plan, approval: Approval, folder: Path, program: tuple[str, ...]) -> InstalledServer:
     try:
-        sha256 = digest(folder) if program else ""
-    except PackageTreeError as error:
+        sha256 = approved.digest(folder) if program else ""
+    except approved.PackageTreeError as error:
         raise InstallError("NOT_INSTALLABLE", str(error)) from error
     return InstalledServer(
         name=plan.name,

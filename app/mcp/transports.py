@@ -41,18 +41,19 @@ _COUNTED_BYTES = 16 * 1024
 # Error codes of our own beside TOO_LONG: the request was never sent, the connection broke meanwhile.
 NOT_SENT, BROKEN = -32090, -32091
 
+
 GRACE_SECONDS = 2.0
+END_SECONDS = 0.5  # in which the output of a program that died ends
 MAX_UNREAD = 500  # messages that may wait until the server reads them: mostly answers to what it asks
 # Where npx keeps a program: the cache, and a hash of the program's name.
 _NPX_PROGRAM = re.compile(r"(/[^\s'\":]+)/_npx/([0-9a-f]{16})/")
-
-END_SECONDS = 0.5  # in which the output of a program that died ends
 _TELLING = re.compile(
     r"error|exception|missing|required|denied|not found|no such|cannot|could not|invalid|must|fail|unable",
     re.IGNORECASE,
 )
 _TRACE = re.compile(r"\s+at |\s*\^+\s*$|  File |Node\.js v")
 _CAUSE_CHARACTERS = 300
+
 # Whoever waits for an answer limits how long it may take; one stream stays open for news.
 _TIMEOUT = httpx2.Timeout(None, connect=10.0, write=30.0)
 _GOODBYE_TIMEOUT = httpx2.Timeout(2.0)
@@ -84,13 +85,10 @@ class RateLimiter:
     def __init__(self) -> None:
         self._spent_until = 0.0
 
-    def count(self, size: int, messages: int = 1) -> None:
-        """Count messages of so many bytes in all."""
+    async def take(self, size: int, messages: int = 1) -> None:
+        """Count messages of `size` bytes in all; wait while the server is over a second ahead of its rate."""
         spent = (messages + size / _COUNTED_BYTES) / MESSAGES_A_SECOND
         self._spent_until = max(self._spent_until, time.monotonic()) + spent
-
-    async def wait(self) -> None:
-        """Wait while the server is more than a second ahead of its rate."""
         if (ahead := self._spent_until - time.monotonic()) > 1:
             await asyncio.sleep(ahead - 1)
 
@@ -173,7 +171,7 @@ class StdioLink(ServerLink, ObjectReceiveStream[SessionMessage], ObjectSendStrea
     async def receive(self) -> SessionMessage:
         """Return the next message. Raises EndOfStream once the output has ended."""
         while (line := await self._line()) is not None:
-            self._rate.count(len(line))
+            await self._rate.take(len(line))
             try:
                 return SessionMessage(jsonrpc_message_adapter.validate_python(parse_message(line)))
             except ValueError:  # a greeting, or a log line
@@ -183,7 +181,6 @@ class StdioLink(ServerLink, ObjectReceiveStream[SessionMessage], ObjectSendStrea
 
     async def _line(self) -> bytes | None:
         """Return the next line, None at the end of the output and for a line that is too long."""
-        await self._rate.wait()
         while not self.fault and (end := self._begun.find(b"\n")) < 0:
             data = await self._process.output.read(PIECE_BYTES)
             if not data:
@@ -272,8 +269,7 @@ class _LimitedBody(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for piece in self._inner:
-            self._rate.count(len(piece), piece.count(b"\n\n"))  # which ends an event
-            await self._rate.wait()
+            await self._rate.take(len(piece), piece.count(b"\n\n"))  # which ends an event
             yield piece
 
     async def aclose(self) -> None:

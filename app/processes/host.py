@@ -5,12 +5,13 @@ import os
 import signal
 import socket
 import sys
+from asyncio import StreamReader, StreamWriter
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 from app.i18n import lazy
 from app.processes.reaper import kill_below, threads_below
@@ -87,15 +88,16 @@ class HostedProcess:
         command: Command,
         process: Process,
         printed: PrintedTail,
-        connection: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None,
+        connection: tuple[StreamReader, StreamWriter] | None = None,
     ) -> None:
         self.printed = printed
         # The server's end of the socket; its reaper, or the program itself, ends all once that is closed.
         self.connection = connection
         self._process = process
-        stream = process.stderr or process.stdout
-        assert stream is not None
-        self._reading = [asyncio.create_task(self._read_printed(stream))]
+        # Of a piped program.
+        self.input = cast(StreamWriter, process.stdin)
+        self.output = cast(StreamReader, process.stdout)
+        self._reading = [asyncio.create_task(_read(process.stderr or self.output, printed))]
         # The kernel's own limit of threads (`confine`) holds every account but root's.
         if (command.confined or command.ended_by == "sandbox") and os.geteuid() == 0:
             self._reading.append(asyncio.create_task(self._end_at_limit(), name="count threads"))
@@ -119,18 +121,6 @@ class HostedProcess:
             except BaseException:
                 connection[1].transport.abort()
                 raise
-
-    @property
-    def input(self) -> asyncio.StreamWriter:
-        """Return the input of a piped program."""
-        assert self._process.stdin is not None
-        return self._process.stdin
-
-    @property
-    def output(self) -> asyncio.StreamReader:
-        """Return the output of a piped program."""
-        assert self._process.stdout is not None
-        return self._process.stdout
 
     @property
     def status(self) -> int | None:
@@ -165,7 +155,7 @@ class HostedProcess:
         """
         try:
             if self._process.stdin is not None:
-                self._reading.append(asyncio.create_task(_drain(self.output)))  # or it may never end
+                self._reading.append(asyncio.create_task(_read(self.output)))  # or it may never end
                 if grace_seconds:
                     self.input.close()
                     with suppress(TimeoutError):
@@ -199,10 +189,6 @@ class HostedProcess:
                 return
             await asyncio.sleep(COUNTED_SECONDS)
 
-    async def _read_printed(self, stream: asyncio.StreamReader) -> None:
-        while text := await stream.read(PRINTED_BYTES):
-            self.printed.add(text)
-
 
 def kept_environment(*names: str) -> dict[str, str]:
     """Return what every program needs of our environment, and these variables; nothing else of ours."""
@@ -224,6 +210,7 @@ async def _spawn(command: Command, args: list[str], *kept: int) -> Process:
     )
 
 
-async def _drain(stream: asyncio.StreamReader) -> None:
-    while await stream.read(PIECE_BYTES):
-        pass
+async def _read(stream: StreamReader, printed: PrintedTail | None = None) -> None:
+    while text := await stream.read(PIECE_BYTES):
+        if printed is not None:
+            printed.add(text)

@@ -65,8 +65,8 @@ def directory(opened: Callable[..., Directory]) -> Directory:
     return opened()
 
 
-async def names(directory: Directory, words: str, limit: int = 8) -> list[str]:
-    return [found.name for found in await directory.search(words, limit)]
+async def names(directory: Directory, words: str) -> list[str]:
+    return [found.name for found in await directory.search(words)]
 
 
 def lists(registry: RegistryServer) -> list[str]:
@@ -116,7 +116,7 @@ async def test_deleted_server_is_found_by_its_very_name_only_and_nothing_where_n
 ) -> None:
     deleted = "com.example.coupons/coupon-finder"
     assert deleted not in await names(directory, "coupon finder")
-    assert await names(directory, deleted, limit=1) == [deleted]
+    assert (await names(directory, deleted))[0] == deleted
     for words in ("xyzzyx qwrtzu", '"', ""):
         assert await directory.search(words) == []
 
@@ -259,8 +259,8 @@ class Shelf:
     def __init__(self, *names: str) -> None:
         self.entries = [read_entry(entry(name)) for name in names]
 
-    async def search(self, words: str, limit: int = 8) -> Any:
-        return self.entries[:limit]
+    async def search(self, words: str) -> Any:
+        return self.entries
 
     async def get(self, name: str) -> Any:
         return next((one for one in self.entries if one is not None and one.name == name), None)
