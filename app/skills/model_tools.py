@@ -24,7 +24,7 @@ from app.skills.manifest import may_use_network, shortened
 from app.skills.scripts import Script, interpreter_place, packages_folder, scripts_of
 from app.skills.skill import SENTENCES_FILE, Skill, ToolSentences
 from app.tools import PathTraversalError, Tool, ToolContext, ToolResult, validate_path
-from app.tools.files import PAGE, Files, pages
+from app.tools.files import PAGE, Files, pages, plain_text
 from app.tools.paths import open_parent, open_to_read
 from app.tools.result import ReturnedFile
 
@@ -162,14 +162,10 @@ def _text(skill: Skill, path: str) -> str | ToolResult:
             return ToolResult.failure("NOT_A_FILE", f"{path} is no file of {skill.name}", f"files: {listed}")
         if real.stat().st_size > LARGEST_FILE:
             return _refused(path, f"has more than {LARGEST_FILE // 1024} KiB")
-        content = read_regular(real)
+        document = plain_text(read_regular(real))
     except OSError as error:
         return ToolResult.failure("UNAVAILABLE", f"{path} cannot be read: {error.strerror}")
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = "\0"
-    return ToolResult.failure("NOT_TEXT", f"{path} is not a text file") if "\0" in text else text
+    return ToolResult.failure("NOT_TEXT", f"{path} is not a text file") if document is None else document.text
 
 
 def _refused(path: str, why: str) -> ToolResult:

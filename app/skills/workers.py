@@ -72,13 +72,18 @@ class Worker:
 
     def __init__(self, folder: Path, prefix: Sequence[str], start_seconds: float) -> None:
         self.printed = PrintedTail()
-        self._folder = folder
-        self._prefix = prefix
         self._home = tempfile.mkdtemp(prefix="recado-worker-")
         self._numbers = count(1)
-        self._spawning = asyncio.create_task(HostedProcess.start(self._command(), self.printed))
+        python = [sys.executable, "-I", "-X", "utf8", "-u", "-c", _PROGRAM]
+        command = Command(
+            [*prefix, *python, CONNECTION, str(folder), str(APP_ROOT)],
+            {**kept_environment(), "HOME": self._home, "TMPDIR": self._home},
+            folder,
+            ended_by="itself",
+            confined=bool(prefix),
+        )
+        self._spawning = asyncio.create_task(HostedProcess.start(command, self.printed))
         self._starting = asyncio.create_task(self._start(start_seconds))
-        self._ending: asyncio.Task[None] | None = None
         self.is_stuck = False  # a call was given up, whose code may still run
 
     @property
@@ -110,12 +115,6 @@ class Worker:
         except (asyncio.IncompleteReadError, ConnectionError) as error:
             raise WorkerFault(await self._end_reason(), started=True) from error
 
-    async def end(self) -> None:
-        """End it with all that it started."""
-        if self._ending is None:
-            self._ending = asyncio.create_task(self._end())
-        await asyncio.shield(self._ending)
-
     async def _start(self, seconds: float) -> str:
         """Start the process; return why its code does not run, "" where it does."""
         try:
@@ -137,7 +136,8 @@ class Worker:
         how = self._process.exit_reason or lazy("it did not end")
         return lazy("its process ended: {how}", how=how)
 
-    async def _end(self) -> None:
+    async def end(self) -> None:
+        """End it with all that it started."""
         with suppress(OSError, ValueError):
             await (await self._spawning).end()
         await self._starting
@@ -147,28 +147,16 @@ class Worker:
     def _process(self) -> HostedProcess:
         return self._spawning.result()
 
-    def _command(self) -> Command:
-        python = [sys.executable, "-I", "-X", "utf8", "-u", "-c", _PROGRAM]
-        arguments = [CONNECTION, str(self._folder), str(APP_ROOT)]
-        return Command(
-            [*self._prefix, *python, *arguments],
-            {**kept_environment(), "HOME": self._home, "TMPDIR": self._home},
-            self._folder,
-            ended_by="itself",
-            confined=bool(self._prefix),
-        )
-
     async def _read(self, call: int = 0) -> Any:
         """Return what it says about the call, 0 for its start. Raises FrameError for anything else."""
         assert self._process.connection is not None
         reader, _ = self._process.connection
         size = frames.length(await reader.readexactly(frames.HEADER), frames.FROM_WORKER)
         message = frames.decode(await reader.readexactly(size))
-        if isinstance(message, frames.Ask | frames.Result) and call and message.call == call:
-            return message
-        if isinstance(message, frames.Ready) and not call:
-            return message
-        raise FrameError(f"a {type(message).__name__} that nobody waits for")
+        kinds = (frames.Ask, frames.Result) if call else (frames.Ready,)
+        if not isinstance(message, kinds) or getattr(message, "call", 0) != call:
+            raise FrameError(f"a {type(message).__name__} that nobody waits for")
+        return message
 
     async def _send(self, frame: bytes) -> None:
         assert self._process.connection is not None
@@ -252,8 +240,9 @@ class Workers:
     async def close(self) -> None:
         """End every worker and wait until they are gone."""
         self._closed = True
-        ends = [worker.end() for worker in self._living]
-        await asyncio.gather(*ends, *self._tasks, return_exceptions=True)
+        for worker in list(self._living):
+            self._end(worker)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _used(self, folder: Path, version: Signature) -> _Version:
         known = self._versions.get(folder)
@@ -287,8 +276,9 @@ class Workers:
         self._end(worker)
 
     def _end(self, worker: Worker) -> None:
-        self._living.discard(worker)
-        self._task(worker.end())
+        if worker in self._living:
+            self._living.discard(worker)
+            self._task(worker.end())
 
     async def _failed(self, used: _Version, worker: Worker, how: str) -> None:
         if self._closed:

@@ -44,10 +44,6 @@ _MOST_IN_FILE = 20_000  # nodes of all annotations of a file
 _LONGEST_TEXT = 500  # characters of an annotation that is written as text
 
 
-class Unresolvable(Exception):
-    """An annotation that the source alone does not explain."""
-
-
 class Names:
     """The meaning of a module's names, as far as its text tells.
 
@@ -92,7 +88,7 @@ class Names:
             return read(node)
         except TypesTooLarge:
             raise
-        except Exception:  # what the text describes may be refused by Python or pydantic in any way
+        except Exception:  # the text does not explain it, or Python or pydantic refuse what it describes
             return mark
 
     def _pay(self, nodes: int = 1) -> None:
@@ -106,7 +102,7 @@ class Names:
         self._depth += 1
         try:
             if self._depth > _DEEPEST:
-                raise Unresolvable("nested too deeply")
+                raise LookupError("nested too deeply")
             return self._read(node)
         finally:
             self._depth -= 1
@@ -125,7 +121,7 @@ class Names:
                 return typing.Union[self._type(left), self._type(right)]  # noqa: UP007 - read from text
             case ast.Subscript(value=value, slice=inner):
                 return self._subscript(self._type(value), inner)
-        raise Unresolvable(ast.unparse(node)[:80])
+        raise LookupError(ast.unparse(node)[:80])
 
     def _subscript(self, outer: Any, inner: ast.expr) -> Any:
         parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
@@ -218,7 +214,7 @@ class Names:
         if "dataclasses.dataclass" in map(self._dotted, decorators):
             made = _new_class(node, bases, body | _written(defaults, dataclasses.field))
             return dataclasses.dataclass(kw_only=True)(made)
-        raise Unresolvable(f"{node.name} is no dataclass, model, TypedDict or Enum")
+        raise LookupError(f"{node.name} is no dataclass, model, TypedDict or Enum")
 
     def _field_default(self, node: ast.expr | None) -> object:
         if not (isinstance(node, ast.Call) and self._is_call(node, "dataclasses.field")):
@@ -232,13 +228,13 @@ class Names:
         is_flag = any(issubclass(kind, enum.Flag) for kind in kinds)
         computes = any(getattr(part, "name", "") == "_generate_next_value_" for part in node.body)
         if computes or is_flag or not set(mixed) <= {str, int, float}:
-            raise Unresolvable(f"{node.name} computes its values")
+            raise LookupError(f"{node.name} computes its values")
         for part in node.body:
             if isinstance(part, ast.Assign) and (name := _field_name(part.targets[0])):
                 is_auto = self._is_call(part.value, "enum.auto")
                 value = enum.auto() if is_auto else ast.literal_eval(part.value)
                 if not is_auto and not all(isinstance(value, base) for base in mixed):
-                    raise Unresolvable(f"{node.name} makes its values of others")
+                    raise LookupError(f"{node.name} makes its values of others")
                 yield name, value
 
 
@@ -267,7 +263,7 @@ def _known(dotted: str) -> Any:
         return getattr(_MODULES[module], name)
     if module == "pydantic" and name in _PYDANTIC:
         return getattr(pydantic, name)
-    raise Unresolvable(dotted)
+    raise LookupError(dotted)
 
 
 def _field_name(target: ast.expr) -> str:

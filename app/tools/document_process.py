@@ -50,10 +50,6 @@ _BREAKS = {
 _QUALITIES = (85, 70, 50)
 
 
-class _Unreadable(Exception):
-    pass
-
-
 class _Locked(Exception):
     pass
 
@@ -114,7 +110,7 @@ def _pdf(file: IO[bytes]) -> Iterator[str]:
     try:
         for number, page in enumerate(reader.pages):
             if number == MOST_PAGES:
-                raise _Unreadable(f"more than {MOST_PAGES} pages")
+                raise ValueError(f"more than {MOST_PAGES} pages")
             text = page.extract_text().strip()
             if text:
                 yield f"{text}\n\n"
@@ -148,7 +144,7 @@ def _excel(file: IO[bytes]) -> Iterator[str]:
         for row in sheet.iter_rows(values_only=True):
             rows += 1
             if rows > MOST_ROWS:
-                raise _Unreadable(f"more than {MOST_ROWS} rows")
+                raise ValueError(f"more than {MOST_ROWS} rows")
             cells = "\t".join("" if cell is None else str(cell) for cell in row).rstrip("\t")
             if cells:
                 yield f"{cells}\n"
@@ -166,14 +162,14 @@ def _slides(file: IO[bytes]) -> Iterator[str]:
 
 
 def _archive(file: IO[bytes]) -> zipfile.ZipFile:
-    """Open an archive. Raises _Unreadable for one that says it unpacks to too much.
+    """Open an archive. Raises ValueError for one that says it unpacks to too much.
 
     More than it says is never unpacked.
     """
     archive = zipfile.ZipFile(file)
     parts = archive.infolist()
     if len(parts) > MOST_PARTS or sum(part.file_size for part in parts) > UNPACKED_BYTES:
-        raise _Unreadable("too much in one archive")
+        raise ValueError("too much in one archive")
     return archive
 
 

@@ -293,7 +293,7 @@ class Files:
         """Return the text of an open file, None for what is no text. Raises DocumentError."""
         content = file.read(READ_LIMIT + 1)
         kind = kind_of(name, content)
-        return self.documents.read(file.fileno(), kind) if kind else _plain(content)
+        return self.documents.read(file.fileno(), kind) if kind else plain_text(content)
 
     def _refusal(
         self, home: Path, person: Person | None, path: str, size: int, append: bool
@@ -358,7 +358,7 @@ def _has_content(name: str, parent: int, data: bytes) -> bool:
         return False
 
 
-def _plain(content: bytes) -> Document | None:
+def plain_text(content: bytes) -> Document | None:
     """Decode a text file in UTF-8 or as older Windows programs write it; None for what is no text."""
     whole = len(content) <= READ_LIMIT
     content = content[:READ_LIMIT]

@@ -32,10 +32,6 @@ class InvalidArguments(ValueError):
         super().__init__("; ".join(self.problems))
 
 
-class TooManySteps(Exception):
-    """A check was given up: the schema leaves too many ways to read the value."""
-
-
 class ArgumentsCheck:
     """Checks the arguments of one tool; `null` for an argument that may be left out counts as left out."""
 
@@ -52,8 +48,6 @@ class ArgumentsCheck:
         try:
             checked: dict[str, JSON] = self._mend(parse_arguments(args), self._schema)
             problems = self._problems(checked)
-        except TooManySteps:
-            raise InvalidArguments(["the arguments leave too many alternatives to be checked"]) from None
         except RecursionError:
             raise InvalidArguments(["the arguments are nested too deeply"]) from None
         if problems:
@@ -89,7 +83,7 @@ class ArgumentsCheck:
     def _mend(self, value: JSON, schema: JSON) -> JSON:
         """Return the value with what can only mean one thing mended.
 
-        Raises TooManySteps or RecursionError for one that would take too long to check.
+        Raises InvalidArguments or RecursionError for one that would take too long to check.
         """
         self._step()
         if not isinstance(schema, Mapping):
@@ -139,7 +133,7 @@ class ArgumentsCheck:
     def _step(self, steps: int = 1) -> None:
         self._steps_left -= steps
         if self._steps_left < 0:
-            raise TooManySteps
+            raise InvalidArguments(["the arguments leave too many alternatives to be checked"])
 
     def _fits(self, value: JSON, schema: JSON) -> bool:
         validator = self._validator(schema)
