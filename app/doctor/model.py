@@ -15,7 +15,7 @@ import httpx2
 from app.cli.settings import model_line
 from app.i18n import lazy
 from app.llm.audio import LOCAL, EndpointTranscriber, NotTranscribed, build_transcriber
-from app.llm.client import ChatModel, Vision
+from app.llm.client import ChatModel
 from app.llm.model import ModelAnswer, ModelError, ModelRequest
 from app.llm.reading import calls_in_text
 from app.messages import JSON
@@ -115,16 +115,15 @@ class _Red:
 
 async def _picture(settings: Settings) -> Finding:
     """Show the model a red picture; one that takes none is no fault."""
-    name, vision = settings.llm_model, Vision(settings, _Red())
-    model = ChatModel(settings, vision)
+    name, model = settings.llm_model, ChatModel(settings, _Red())
     choose = lazy("choose a model that sees, where people send pictures")
     try:
-        answer = await model.complete(ModelRequest("answer", _SHOWN)) if vision.sees else None
+        answer = await model.complete(ModelRequest("answer", _SHOWN)) if model.sees else None
     except ModelError as error:
         return warn("pictures", error.told, cure_of(error, settings))
     finally:
         await model.close()
-    if answer is None or not vision.sees:
+    if answer is None or not model.sees:
         return ok("pictures", lazy("{name} is shown no pictures; people are told so", name=name), choose)
     if "red" in answer.text.lower():
         return ok("pictures", lazy("{name} sees pictures", name=name))

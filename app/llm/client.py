@@ -44,49 +44,16 @@ class PictureSource(Protocol):
         """Return a JPEG of this person. Blocks. Raises OSError or ValueError."""
 
 
-class Vision:
-    """Puts pictures into requests: until the model refuses them, unless VISION says."""
-
-    def __init__(self, settings: Settings, source: PictureSource | None = None) -> None:
-        self._setting = settings.vision
-        self._source = source
-        self.sees = source is not None and self._setting != "off"
-
-    def refuse(self) -> None:
-        """Note that the model takes no pictures."""
-        if self._setting == "auto":
-            log.warning("the model takes no pictures")
-            self.sees = False
-
-    def filled(self, messages: Sequence[JSON], person: Person | None) -> list[JSON]:
-        """Return the messages with their newest pictures as `data:` addresses. Blocks."""
-        newest = [*dict.fromkeys(part["path"] for part in reversed(list(_pictures(messages))))][
-            :MOST_PICTURES
-        ]
-        shown = {path: self._part(path, person) for path in newest}
-        return [
-            {**message, "content": [shown.get(part.get("path"), _as_words(part)) for part in content]}
-            if isinstance(content := message.get("content"), list)
-            else message
-            for message in messages
-        ]
-
-    def _part(self, path: str, person: Person | None) -> JSON:
-        assert self._source is not None
-        try:
-            data = self._source.read_bytes(person, path)
-        except (OSError, ValueError):
-            return {"type": "text", "text": _GONE}
-        url = f"data:image/jpeg;base64,{base64.b64encode(data).decode()}"
-        return {"type": "image_url", "image_url": {"url": url}}
-
-
 class ChatModel:
-    """Chat completions: `LLM_MODEL` answers, `CLASSIFIER_MODEL` classifies."""
+    """Chat completions: `LLM_MODEL` answers, `CLASSIFIER_MODEL` classifies.
 
-    def __init__(self, settings: Settings, vision: Vision | None = None) -> None:
+    It `sees` what `pictures` has, until the model refuses a picture; unless VISION says.
+    """
+
+    def __init__(self, settings: Settings, pictures: PictureSource | None = None) -> None:
         self._settings = settings
-        self._vision = vision or Vision(settings)
+        self._pictures = pictures
+        self.sees = pictures is not None and settings.vision != "off"
         self._connection: Connection | None = None
         self._opening = asyncio.Lock()
         self._url = settings.openai_base_url or OPENAI_URL
@@ -106,17 +73,18 @@ class ChatModel:
         if not any(_pictures(request.messages)):
             return await self._with_tools_or_text(request)
         words = replace(request, messages=_in_words(request.messages))
-        if not self._vision.sees:
+        if self._pictures is None or not self.sees:
             return await self._with_tools_or_text(words)
-        shown = await asyncio.to_thread(self._vision.filled, request.messages, request.person)
+        shown = await asyncio.to_thread(_filled, request, self._pictures)
         try:
             return await self._with_tools_or_text(replace(request, messages=shown))
         except ModelError as error:
             if not error.may_refuse_pictures:
                 raise
             answer = await self._with_tools_or_text(words)
-            if error.refuses_pictures:
-                self._vision.refuse()
+            if error.refuses_pictures and self._settings.vision == "auto":
+                log.warning("the model takes no pictures")
+                self.sees = False
             return answer
 
     async def _with_tools_or_text(self, request: ModelRequest) -> ModelAnswer:
@@ -244,7 +212,7 @@ def build_model(
         listed = own.models[0] if own.models else None
         is_new = all(one.name != own.llm_model for one in endpoints)
         name = own.llm_model if is_new else f"{own.llm_model} ({len(endpoints) + 1})"
-        endpoints.append(Endpoint(name, ChatModel(own, Vision(own, pictures)), listed))
+        endpoints.append(Endpoint(name, ChatModel(own, pictures), listed))
     return ModelChain(endpoints, store, on_answer)
 
 
@@ -253,6 +221,25 @@ def _pictures(messages: Sequence[JSON]) -> Iterator[JSON]:
     for message in messages:
         if isinstance(content := message.get("content"), list):
             yield from (part for part in content if part.get("type") == "picture")
+
+
+def _filled(request: ModelRequest, source: PictureSource) -> list[JSON]:
+    """Return the messages with their newest pictures as `data:` addresses. Blocks."""
+    paths = dict.fromkeys(part["path"] for part in reversed(list(_pictures(request.messages))))
+    shown: dict[str, JSON] = {}
+    for path in list(paths)[:MOST_PICTURES]:
+        try:
+            data = base64.b64encode(source.read_bytes(request.person, path)).decode()
+        except (OSError, ValueError):
+            shown[path] = {"type": "text", "text": _GONE}
+        else:
+            shown[path] = {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{data}"}}
+    return [
+        {**message, "content": [shown.get(part.get("path"), _as_words(part)) for part in content]}
+        if isinstance(content := message.get("content"), list)
+        else message
+        for message in request.messages
+    ]
 
 
 def _as_words(part: JSON) -> JSON:

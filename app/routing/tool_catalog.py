@@ -222,8 +222,7 @@ class ToolCatalog:
     def hosts(self, tool: Tool) -> tuple[str, ...] | None:
         """Return the only hosts that a tool may ask; None for all public ones."""
         skill = self.skill(tool.category)
-        installed = skill.installed if skill is not None else None
-        return installed.hosts if installed is not None else None
+        return skill.installed.hosts if skill is not None and skill.installed is not None else None
 
     def foreign(self, skills: Iterable[str], tools: Iterable[str]) -> tuple[str, ...]:
         """Return those of these skills, and of these tools' categories, that are not trusted or are gone."""
@@ -359,17 +358,14 @@ class ToolCatalog:
 
         Beside categories only those without tools: tools are found by themselves.
         """
-        names = dict.fromkeys(intent.categories)
-        for text in dict.fromkeys((*intent.phrases, said)) if not intent.is_clear else ():
+        names = list(intent.categories)
+        for text in (*intent.phrases, said) if not intent.is_clear else ():
             hits = self.skill_index.rank(text, among=usable, limit=_FITTING) if says_something(text) else []
-            names |= {
-                hit.id: None
-                for hit in hits
-                if hit.coverage >= _FITTING_COVERAGE
-                and hit.score >= _NEARLY_AS_GOOD * hits[0].score
-                and not (intent.categories and usable[hit.id].tools)
-            }
-        return tuple(name for name in names if name in usable)[:MOST_CATEGORIES]
+            for hit in hits:
+                is_near = hit.score >= _NEARLY_AS_GOOD * hits[0].score and hit.coverage >= _FITTING_COVERAGE
+                if is_near and not (intent.categories and usable[hit.id].tools):
+                    names.append(hit.id)
+        return tuple(name for name in dict.fromkeys(names) if name in usable)[:MOST_CATEGORIES]
 
     def _readable(self, reading: str, about: Sequence[str], shown: Sequence[str]) -> list[Skill]:
         """Return the skills that one of our own tools may be asked for: for a text, a file, a script."""
@@ -384,43 +380,39 @@ class ToolCatalog:
 class ToolSearch:
     """The service `search`: the tools that a person may use, without helpers that only lead to others."""
 
-    def __init__(self, abilities: ToolCatalog) -> None:
-        self._abilities = abilities
+    def __init__(self, catalog: ToolCatalog) -> None:
+        self._catalog = catalog
 
     def search(self, words: str, person: Person, limit: int = 5) -> list[dict[str, str]]:
         """Return name, description and category of the tools that fit the words best.
 
         As in a turn, tools for each of several tasks are found.
         """
-        among = self._categories_of_tools(person)
-        hits = self._abilities.index.spread(words, among=among, limit=limit)
-        tools = [tool for hit in hits if (tool := self._abilities.tool(hit.id)) is not None]
+        tools = self._tools(person)
+        found = [tools[hit.id] for hit in self._catalog.index.spread(words, among=tools, limit=limit)]
         return [
             {"name": tool.name, "description": _first_line(tool.description), "category": tool.category}
-            for tool in tools
+            for tool in found
         ]
 
     def categories(self, person: Person) -> list[dict[str, JSON]]:
         """Return name, description and tools of every skill that has any for the person."""
         tools: dict[str, list[str]] = {}
-        for name, category in self._categories_of_tools(person).items():
-            tools.setdefault(category, []).append(name)
+        for name, tool in self._tools(person).items():
+            tools.setdefault(tool.category, []).append(name)
         return [
             {"name": name, "description": _first_line(description), "tools": tools[name]}
-            for name, description in self._abilities.categories(person)
+            for name, description in self._catalog.categories(person)
             if name in tools
         ]
 
     def names_others(self, skills: Iterable[str]) -> bool:
         """Return whether any of these skills was written by others."""
-        return bool(self._abilities.foreign(skills, ()))
+        return bool(self._catalog.foreign(skills, ()))
 
-    def _categories_of_tools(self, person: Person) -> dict[str, str]:
-        return {
-            name: category
-            for name, category in self._abilities.tool_categories(person).items()
-            if (tool := self._abilities.tool(name)) is not None and not tool.harmless
-        }
+    def _tools(self, person: Person) -> dict[str, Tool]:
+        found = {name: self._catalog.tool(name) for name in self._catalog.tool_categories(person)}
+        return {name: tool for name, tool in found.items() if tool is not None and not tool.harmless}
 
 
 def _add(index: ToolIndex, documents: Iterable[Document]) -> None:

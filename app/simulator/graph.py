@@ -8,6 +8,7 @@ import time
 import zlib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from app.channels.whatsapp.credentials import Credentials
@@ -231,31 +232,23 @@ class StandInGraph:
 
     def _announce(self, person: SimulatedPerson, message: Message) -> None:
         """Queue every webhook about a message that was not taken yet."""
-        if message["by"] == "business":
-            for status in ("failed",) if message.get("failed") else ("sent", "delivered", "read"):
-                if status not in message["told"]:
-                    self._webhooks.post(self._status_notice(person, message, status))
-        elif not message["told"]:
-            self._webhooks.post(
-                Notice(
-                    lane=f"{person.id}/messages",
-                    value=lambda: message_value(self.number_id, person, message),
-                    taken=lambda: self._on_taken(message, "received"),
+        steps = ("failed",) if message.get("failed") else ("sent", "delivered", "read")
+        for step in steps if message["by"] == "business" else ("received",):
+            if step not in message["told"]:
+                notice = Notice(
+                    lane=f"{person.id}/{'messages' if step == 'received' else 'statuses'}",
+                    value=partial(self._value, person, message, step),
+                    taken=partial(self._on_taken, message, step),
+                    is_status=step != "received",
+                    pause=0.0 if step in ("received", "sent") else self._status_pause,
                 )
-            )
+                self._webhooks.post(notice)
 
-    def _status_notice(self, person: SimulatedPerson, message: Message, status: str) -> Notice:
-        def value() -> JSON:
-            self._set_status(message, status)
-            return status_value(self.number_id, person, message, status, time.time())
-
-        return Notice(
-            lane=f"{person.id}/statuses",
-            value=value,
-            taken=lambda: self._on_taken(message, status),
-            is_status=True,
-            pause=0.0 if status == "sent" else self._status_pause,
-        )
+    def _value(self, person: SimulatedPerson, message: Message, step: str) -> JSON:
+        if step == "received":
+            return message_value(self.number_id, person, message)
+        self._set_status(message, step)
+        return status_value(self.number_id, person, message, step, time.time())
 
     def _on_taken(self, message: Message, what: str) -> None:
         message["told"].append(what)

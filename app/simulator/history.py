@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import os
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -14,6 +13,7 @@ import orjson
 from app.messages import JSON
 from app.people import SIMULATED_PEOPLE, SimulatedPerson
 from app.phones import canonical
+from app.security import write_private
 
 HISTORY_FILE = "simulator.jsonl"  # in the data folder
 KEEP = 500
@@ -47,7 +47,6 @@ class History:
         """Read the file, without lines torn by a crash or of another version, and write it anew."""
         if self._path is None:
             return
-        self._path.parent.mkdir(parents=True, exist_ok=True)
         for line in self._path.read_bytes().splitlines() if self._path.exists() else ():
             with suppress(orjson.JSONDecodeError, KeyError, TypeError):
                 event = orjson.loads(line)
@@ -115,12 +114,9 @@ class History:
         if self._path is None:
             return
         self.close()
-        fresh = self._path.with_name(self._path.name + ".new")
         events = [*({"event": "message", "message": one} for one in self.messages()), *self.refused]
         try:
-            with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-                file.writelines(orjson.dumps(event) + b"\n" for event in events)
-            fresh.replace(self._path)
+            write_private(self._path, b"".join(orjson.dumps(event) + b"\n" for event in events))
             self._file = self._path.open("ab")
         except OSError as error:
             log.warning("the simulator's history cannot be kept: %s", error)
