@@ -44,6 +44,8 @@ _HEAD_BYTES = 1024
 _TEXT_CODEC = re.compile(r"utf-(?:8|16|32).*|iso8859-.*|cp\d+|koi8.*|gb.*|big5.*|euc_.*|shift_jis.*")
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
+Headers = Mapping[str, str] | None
+Parameters = Mapping[str, str | int | float] | None
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]  # from a name and port to IP addresses, else OSError
 
 
@@ -131,7 +133,7 @@ class Transport:
         body: bytes | None = None,
         limit_bytes: int,
         seconds: float,
-        headers: Mapping[str, str] | None = None,
+        headers: Headers = None,
         hosts: Collection[str] | None = None,
         trusted: Collection[Origin] = (),
     ) -> Fetched:
@@ -352,12 +354,7 @@ class HttpClient:
         self._trusted = trusted
 
     async def get(
-        self,
-        url: str,
-        *,
-        params: Mapping[str, str | int | float] | None = None,
-        headers: Mapping[str, str] | None = None,
-        **options: Any,
+        self, url: str, *, params: Parameters = None, headers: Headers = None, **options: Any
     ) -> Fetched:
         """Return the answer; `params` are added to the address.
 
@@ -374,7 +371,7 @@ class HttpClient:
         *,
         json: JSON = None,
         body: bytes | None = None,
-        headers: Mapping[str, str] | None = None,
+        headers: Headers = None,
         **options: Any,
     ) -> Fetched:
         """Send `body`, or `json` where there is none; a redirect is not followed, it is the answer."""
@@ -386,7 +383,7 @@ class HttpClient:
         self,
         url: str,
         body: bytes | None,
-        headers: Mapping[str, str] | None,
+        headers: Headers,
         *,
         seconds: float = SECONDS,
         limit_bytes: int = BYTES,

@@ -81,11 +81,14 @@ class CatalogSnapshot:
 
     def documents(self, written: Phrases) -> list[Document]:
         """Return the tools as the index reads them; those without phrases with `written` or derived ones."""
-        own = {name: said for name, said in self.phrases.items() if any(said.values())}
-        return [
-            document(tool, own.get(name) or {**_derived(tool), **written.get(name, {})})
-            for name, tool in self.tools.items()
-        ]
+        documents = []
+        for name, tool in self.tools.items():
+            phrases: Mapping[str, Sequence[str]] = self.phrases.get(name, {})
+            if not any(phrases.values()):
+                derived = phrases_of(name.removeprefix("mcp_"), tool.description)
+                phrases = {**derived, **written.get(name, {})}
+            documents.append(document(tool, phrases))
+        return documents
 
     def skill_documents(self) -> list[Document]:
         """Return the skills as their index reads them, their tools in place of parameters."""
@@ -114,21 +117,23 @@ def build_snapshot(
 
     `guest_tools`: names of tools, skills and servers that guests may use though only members could.
     """
-    by_name = {
-        skill.name: replace(skill, audience=_opened(skill.audience, guest_tools, skill.name))
-        for skill in skills
-    }
+
+    def opened(audience: Audience, *names: str) -> Audience:
+        return "everyone" if audience == "members" and not set(guest_tools).isdisjoint(names) else audience
+
+    by_name = {one.name: replace(one, audience=opened(one.audience, one.name)) for one in skills}
     served = _served(servers, by_name) if servers is not None else {}
     offered = {tool.name: tool for tool in tools}
     for server in served.values():
         offered |= {tool.name: tool for tool in server.tools if tool.name not in offered}
     for name, tool in offered.items():
-        audience = _opened(tool.audience, guest_tools, name, tool.category)
+        audience = opened(tool.audience, name, tool.category)
         offered[name] = tool if audience == tool.audience else tool.replace(audience=audience)
     definitions = {name: brief(tool) for name, tool in offered.items()}
     functions = {name: definition["function"] for name, definition in definitions.items()}
     bodies = {name: orjson.dumps(function) for name, function in functions.items()}
     trusted = [name for name, server in served.items() if not server.installed]
+    trusted += [name for name, one in by_name.items() if one.installed is None]
     return CatalogSnapshot(
         skills=by_name,
         servers=served,
@@ -138,7 +143,7 @@ def build_snapshot(
         definitions=definitions,
         sizes={name: len(body) for name, body in bodies.items()},
         categories={name: tool.category for name, tool in sorted(offered.items()) if tool.category},
-        trusted=frozenset((*trusted, *(name for name, one in by_name.items() if one.installed is None))),
+        trusted=frozenset(trusted),
     )
 
 
@@ -158,10 +163,6 @@ def document(tool: Tool, phrases: Mapping[str, Sequence[str]]) -> Document:
     )
 
 
-def _opened(audience: Audience, guest_tools: Collection[str], *names: str) -> Audience:
-    return "everyone" if audience == "members" and not set(guest_tools).isdisjoint(names) else audience
-
-
 def _served(servers: McpServers, skills: Collection[str]) -> dict[str, ServerTools]:
     """Return the servers by category: their names, but never a skill's, whose rights they would get."""
     own = {one.name for one in servers.states() if one.definition and one.definition.origin == "operator"}
@@ -173,12 +174,8 @@ def _served(servers: McpServers, skills: Collection[str]) -> dict[str, ServerToo
         category = name
         while category in skills or category in named:
             category = f"mcp_{category}"
-        renamed = tuple(
-            tool if tool.category == category else tool.replace(category=category) for tool in tools
-        )
-        named[category] = ServerTools(category, servers.descriptions.get(name, ""), name not in own, renamed)
+        if category != name:
+            tools = [tool.replace(category=category) for tool in tools]
+        description = servers.descriptions.get(name, "")
+        named[category] = ServerTools(category, description, name not in own, tuple(tools))
     return named
-
-
-def _derived(tool: Tool) -> Mapping[str, tuple[str, ...]]:
-    return phrases_of(tool.name.removeprefix("mcp_"), tool.description)

@@ -267,22 +267,19 @@ class _Fitting:
 
     def _steps(self, part: int, word: int) -> Iterator[_Way]:
         current = self._parts[part] if part < len(self._parts) else None
-        if current is None and word == self._end:
-            yield (), 0, 0
-        elif isinstance(current, Slot):
+        if isinstance(current, Slot):
             yield from self._filled(current, part, word)
-        else:
-            if (
-                current is not None
-                and word < self._end
-                and (unlike := self._unlike(word, current)) is not None
-            ):
+        elif current is None and word == self._end:
+            yield (), 0, 0
+        elif word < self._end:
+            unlike = self._unlike(word, current) if current is not None else None
+            if unlike is not None:
                 for slots, literals, loose in self._from(part + 1, word + 1, loose=unlike):
                     yield slots, literals + 1, loose
-            if word < self._end and self._may_skip(part, word):
+            if self._may_skip(part, word):
                 yield from self._from(part, word + 1, loose=1)
-            if current is not None and self._may_lack(part, current):
-                yield from self._from(part + 1, word, loose=1)
+        if isinstance(current, Literal) and self._may_lack(part, current):
+            yield from self._from(part + 1, word, loose=1)
 
     def _filled(self, slot: Slot, part: int, word: int) -> Iterator[_Way]:
         is_last = part + 1 == len(self._parts)
