@@ -25,11 +25,9 @@ from app.memory.summary import Summarizer
 from app.messages import JSON, Wakeable
 from app.operator_calls import OperatorCalls, refuse_confirmation
 from app.ops.alerts import AlertReporter
-from app.ops.health import MODEL_AWAY, Health, Metrics
-from app.ops.introspection import Introspection
+from app.ops.health import MODEL_AWAY, Health, Introspection, Metrics
+from app.ops.outbound import Telemetry, WebhooksOut
 from app.ops.sweep import DueWork, Sweep
-from app.ops.telemetry import Telemetry
-from app.ops.webhooks_out import WebhooksOut
 from app.people import Realm
 from app.processes.sandbox import Sandbox
 from app.routing.tool_catalog import ToolCatalog, ToolSearch

@@ -15,8 +15,8 @@ from app import __version__
 from app.assistant import Assistant
 from app.channels.intake import webhook_router
 from app.channels.messages_api import messages_router
+from app.console import build_console, description_router
 from app.console.admin import admin_router
-from app.console.pages import build_console, description_router
 from app.console.site import Examine
 from app.erasure import Erasure
 from app.errors import RecadoError, StoreError
@@ -68,7 +68,7 @@ def create_app(
         title="Recado",
         version=__version__,
         lifespan=lifespan,
-        openapi_url=None,  # app.console.pages serves it, behind the token
+        openapi_url=None,  # app.console serves it, behind the token
         redirect_slashes=False,
         exception_handlers={
             HTTPException: _refused,

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 from zoneinfo import available_timezones
 
 from dotenv import dotenv_values
@@ -23,6 +23,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.calendar.opening_hours import OpeningHours
 from app.messages import Template
+from app.people import Realm
 from app.phones import canonical
 
 Role = Literal["all", "web", "worker"]
@@ -44,8 +45,11 @@ class Limit:
     month: int = 0
 
     @classmethod
-    def parse(cls, text: str) -> "Limit":
+    def parse(cls, given: object) -> "Limit":
         """Read "30/hour 100/day". Raises ValueError that says how to write it."""
+        if isinstance(given, Limit):
+            return given
+        text = str(given)
         found = re.findall(r"(\d{1,12})/(hour|day|month)", text)
         written = text.replace(",", " ").split()
         if [f"{most}/{period}" for most, period in found] != written:
@@ -64,20 +68,16 @@ class MessageBudget:
     currency: str = ""
 
     @classmethod
-    def parse(cls, text: str) -> "MessageBudget":
+    def parse(cls, given: object) -> "MessageBudget":
         """Read "500" or "25 USD". Raises ValueError that says how to write it."""
-        found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)(?: ?([A-Za-z]{3}))?", text)
+        if isinstance(given, MessageBudget):
+            return given
+        found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)(?: ?([A-Za-z]{3}))?", str(given))
         if found is None or (not found[2] and "." in found[1]):
             raise ValueError(
-                f"{text!r} is no budget; write a number of messages, or an amount such as 25 USD"
+                f"{given!r} is no budget; write a number of messages, or an amount such as 25 USD"
             )
         return cls(Decimal(found[1]), (found[2] or "").upper())
-
-
-def _limit(value: object) -> Limit:
-    if not isinstance(value, str | Limit):
-        raise ValueError(f"{value!r} is no limit; write it as text, such as 200000/day")
-    return Limit.parse(value) if isinstance(value, str) else value
 
 
 def _phones(value: object) -> object:
@@ -98,23 +98,15 @@ def _names(value: object) -> object:
     return frozenset(value.replace(",", " ").split()) if isinstance(value, str) else value
 
 
-def _budget(value: object) -> object:
-    return MessageBudget.parse(value) if isinstance(value, str) else value
-
-
 def _at_home(path: Path) -> Path:
     """Expand `~` in a path: no shell has read what is in `.env`."""
     return Path(os.path.expanduser(path))
 
 
-ReadLimit = Annotated[Limit, NoDecode, BeforeValidator(_limit)]
+ReadLimit = Annotated[Limit, NoDecode, BeforeValidator(Limit.parse)]
+ReadBudget = Annotated[MessageBudget, NoDecode, BeforeValidator(MessageBudget.parse)]
 Phones = Annotated[frozenset[str], NoDecode, BeforeValidator(_phones)]
 Names = Annotated[frozenset[str], NoDecode, BeforeValidator(_names)]
-ReadBudget = Annotated[
-    MessageBudget,
-    NoDecode,
-    BeforeValidator(lambda it: MessageBudget.parse(it) if isinstance(it, str) else it),
-]
 Place = Annotated[Path, AfterValidator(_at_home)]
 
 
@@ -155,14 +147,15 @@ class ModelEndpoint(BaseModel, extra="forbid", hide_input_in_errors=True):
         return self
 
 
+Event = Literal["message.received", "message.replied", "conversation.handed_over", "limit.reached"]
+
+
 class OutboundWebhook(BaseModel, extra="forbid"):
     """A system of the operator's that is told of events; `secret` is base64 behind "whsec_"."""
 
     url: str = Field(pattern=r"^https?://")
     secret: SecretStr
-    events: list[
-        Literal["message.received", "message.replied", "conversation.handed_over", "limit.reached"]
-    ] = ["message.received", "message.replied", "conversation.handed_over", "limit.reached"]
+    events: list[Event] = list(get_args(Event))
 
     @field_validator("secret")
     @classmethod
@@ -402,6 +395,16 @@ class Settings(BaseSettings):
         return not any(self.whatsapp_credentials.values())
 
     @property
+    def is_connected(self) -> bool:
+        """Return True if all WhatsApp credentials are set."""
+        return all(self.whatsapp_credentials.values())
+
+    @property
+    def realm(self) -> Realm:
+        """Return the realm of the webhook's messages, in which an operator's numbers are valid."""
+        return "simulator" if self.uses_simulator else "whatsapp"
+
+    @property
     def whatsapp_api_url(self) -> str:
         if self.whatsapp_api_url_setting:
             return self.whatsapp_api_url_setting.rstrip("/")
@@ -450,6 +453,11 @@ class Settings(BaseSettings):
         ]
         return [self.model_copy(update=one) for one in changed] or [self]
 
+    def cost(self, model: str, prompt: int, completion: int) -> float | None:
+        """Return what so many tokens of a model cost, None where its price is not known."""
+        prices = [one.price for one in self.models if one.model == model and one.price is not None]
+        return prices[-1].of(prompt, completion) if prices else None
+
     @property
     def has_model(self) -> bool:
         """Return True if a real model is configured: a base URL or a key, and the model's name."""
@@ -462,12 +470,15 @@ def _transcription_model() -> str:
     return "" if os.environ.get("TRANSCRIPTION_MODEL", written) == "" else "whisper-1"
 
 
-SECRET_VARIABLES = tuple(
-    name.upper()
-    for name, field in Settings.model_fields.items()
-    if field.annotation is SecretStr or name in ("models", "outbound_webhooks", "database_url")
-)
+VARIABLES = {(field.alias or name).upper(): name for name, field in Settings.model_fields.items()}
+"""The name of the field that each environment variable of ours sets."""
 
+SECRET_VARIABLES = tuple(
+    variable
+    for variable, name in VARIABLES.items()
+    if Settings.model_fields[name].annotation is SecretStr
+    or name in ("models", "outbound_webhooks", "database_url")
+)
 
 # Written into DATA_DIR beside the database and the workspace.
 _OWN_DATA = (
@@ -479,10 +490,7 @@ _OWN_DATA = (
 
 def is_own(variable: str) -> bool:
     """Return True for a variable of Recado's own settings, which no skill is ever given."""
-    return variable.upper() in _OWN
-
-
-_OWN = frozenset((field.alias or name).upper() for name, field in Settings.model_fields.items())
+    return variable.upper() in VARIABLES
 
 
 def skill_environment() -> dict[str, str]:

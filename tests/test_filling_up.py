@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.cli.server import check_database
-from app.doctor.machine import check_folder
+from app.doctor.data import check_folder
 from app.errors import StoreError
 from app.settings import Settings
 from tests.standins.model import echo, keeper

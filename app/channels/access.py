@@ -22,7 +22,7 @@ class AccessPolicy:
     """The settings as rules of access and intake. `realm` is the realm of the webhook's messages."""
 
     def __init__(self, settings: Settings, store: Database) -> None:
-        self.realm: Realm = "simulator" if settings.uses_simulator else "whatsapp"
+        self.realm = settings.realm
         self._settings = settings
         self._store = store
         self._hash_key = b""

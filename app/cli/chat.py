@@ -3,9 +3,9 @@
 import asyncio
 import sys
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Literal, NamedTuple, TypeVar
 
 import typer
 
@@ -15,7 +15,7 @@ from app.cli.server import ANSWER_SECONDS, RunningServer, check_database, find_s
 from app.errors import RecadoError
 from app.settings import Settings
 from app.store import approvals
-from app.store.database import Connection
+from app.store.database import Connection, scalar
 from app.text import visible_lines
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ class Talk(NamedTuple):
     """
 
     say: Callable[[str], Awaitable[object]]
-    replies: Callable[[float], Coroutine[Any, Any, list[str]]]
+    replies: Callable[[float], Awaitable[list[str]]]
 
 
 @commands.command()
@@ -115,26 +115,33 @@ class Conversation:
         self._interactive = interactive
         self._heard = asyncio.Event()
         self._at_prompt = False
-        self._coming: asyncio.Task[list[str]] | None = None
+        self._is_over = False
 
     async def run(self) -> int:
         """Talk until the input ends; return 1 if a line got no answer, 130 if an "a" aborted a turn."""
-        status = 0
         try:
-            if await self._read(open_lines):  # what an earlier session left open
-                await self._show_replies_until(self._answered())
-            while (line := await self._show_replies_until(self._next_line())) is not None:
-                self._heard.clear()
-                is_a = line.strip().casefold() == "a" and not self._interactive
-                aborts = is_a and await self._read(lambda conn: approvals.has_open_on(conn, "terminal"))
-                await self._talk.say(line)
-                if not await self._show_replies_until(self._answered()):
-                    status = 1
-                if aborts:
-                    return INTERRUPTED
-        finally:
-            if self._coming is not None:
-                await asyncio.gather(self._coming, return_exceptions=True)
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._show_replies())
+                try:
+                    return await self._ask_line_by_line()
+                finally:
+                    self._is_over = True
+        except BaseExceptionGroup as errors:  # the server has gone away
+            raise errors.exceptions[0] from None
+
+    async def _ask_line_by_line(self) -> int:
+        status = 0
+        if await self._read(open_lines):  # what an earlier session left open
+            await self._answered()
+        while (line := await self._next_line()) is not None:
+            self._heard.clear()
+            is_a = line.strip().casefold() == "a" and not self._interactive
+            aborts = is_a and await self._read(lambda conn: approvals.has_open_on(conn, "terminal"))
+            await self._talk.say(line)
+            if not await self._answered():
+                status = 1
+            if aborts:
+                return INTERRUPTED
         return status
 
     async def _next_line(self) -> str | None:
@@ -162,27 +169,15 @@ class Conversation:
             show(f"No answer within {self._patience:g} s; it will be shown when it comes.", err=True)
             return False
 
-    async def _show_replies_until(self, work: Coroutine[Any, Any, T]) -> T:
-        """Show what comes while some work is done; end with the error of a server that goes away."""
-        task = asyncio.create_task(work)
-        try:
-            while not task.done():
-                self._coming = self._coming or asyncio.create_task(self._talk.replies(LISTEN_SECONDS))
-                await asyncio.wait({task, self._coming}, return_when=asyncio.FIRST_COMPLETED)
-                if self._coming.done():
-                    came, self._coming = self._coming, None
-                    for reply in came.result():
-                        self._show(reply)
-            return await task
-        finally:
-            task.cancel()
-
-    def _show(self, reply: str) -> None:
-        shown = "\u200d".join(map(visible_lines, reply.expandtabs().split("\u200d")))  # emoji keep joiners
-        print(f"\n{shown}" if self._at_prompt else shown, flush=True)  # noqa: T201
-        self._heard.set()
-        if self._at_prompt:
-            self._prompt()
+    async def _show_replies(self) -> None:
+        while not self._is_over:
+            for reply in await self._talk.replies(LISTEN_SECONDS):
+                joined = map(visible_lines, reply.expandtabs().split("\u200d"))  # emoji keep their joiners
+                shown = "\u200d".join(joined)
+                print(f"\n{shown}" if self._at_prompt else shown, flush=True)  # noqa: T201
+                self._heard.set()
+                if self._at_prompt:
+                    self._prompt()
 
     def _prompt(self) -> None:
         if self._interactive:
@@ -218,9 +213,10 @@ def read_lines() -> "asyncio.Queue[str | None]":
 
 def open_lines(conn: Connection) -> int:
     """Count the typed lines that wait for an answer, without those whose turn asked a question."""
-    row = conn.execute(
+    waiting = scalar(
+        conn,
         "SELECT count(*) FROM inbox i JOIN conversations c ON c.id = i.conversation_id"
         " LEFT JOIN turns t ON t.id = i.turn_id"
-        " WHERE c.channel = 'terminal' AND i.done_at IS NULL AND coalesce(t.state, '') <> 'parked'"
-    ).fetchone()
-    return int(row[0])
+        " WHERE c.channel = 'terminal' AND i.done_at IS NULL AND coalesce(t.state, '') <> 'parked'",
+    )
+    return int(waiting)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from app.channels.templates import FILE, differences, read_templates
-from app.cli.output import AsJson, command_settings, group, show, show_json, table
+from app.cli.output import AsJson, command_settings, group, show, show_json, show_table
 from app.doctor.whatsapp import Account
 from app.errors import RecadoError
 from app.memory.knowledge import Knowledge
@@ -33,11 +33,10 @@ def knowledge_list(as_json: AsJson = False) -> None:
     files = _knowledge(settings).files()
     if as_json:
         show_json([asdict(one) for one in files])
-    elif files:
-        rows = [(one.name, one.passages, one.fault) for one in files]
-        show(table(("FILE", "PASSAGES", "FAULT"), rows))
-    else:
-        show(f"{settings.knowledge_dir} has no files: put Markdown, PDF, Word, Excel or CSV files there.")
+        return
+    none = f"{settings.knowledge_dir} has no files: put Markdown, PDF, Word, Excel or CSV files there."
+    rows = [(one.name, one.passages, one.fault) for one in files]
+    show_table(("FILE", "PASSAGES", "FAULT"), rows, none)
 
 
 @knowledge_commands.command("check")
@@ -80,11 +79,9 @@ def templates_list() -> None:
     """Show the templates."""
     settings = command_settings("ERROR")
     listed = read_templates(settings.data_dir).listed
-    if listed:
-        rows = [(one.name, one.language, ", ".join(one.variables), one.text) for one in listed]
-        show(table(("NAME", "LANGUAGE", "VARIABLES", "TEXT"), rows))
-    else:
-        show(f"There are no templates: {settings.data_dir / FILE} would list those that Meta approved.")
+    rows = [(one.name, one.language, ", ".join(one.variables), one.text) for one in listed]
+    none = f"There are no templates: {settings.data_dir / FILE} would list those that Meta approved."
+    show_table(("NAME", "LANGUAGE", "VARIABLES", "TEXT"), rows, none)
 
 
 @templates_commands.command("check")
@@ -92,7 +89,7 @@ def templates_check() -> None:
     """Compare the templates with Meta's list; exit status 1 if one differs."""
     settings = command_settings("ERROR")
     listed = read_templates(settings.data_dir).listed
-    if settings.uses_simulator or settings.missing_credentials:
+    if not settings.is_connected:
         raise RecadoError("WhatsApp is not connected: there is no list of Meta's to compare with")
     approved = Account(settings).templates()
     found = [(one, differences(one, approved)) for one in listed]

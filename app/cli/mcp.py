@@ -5,7 +5,7 @@ import getpass
 import json
 import shutil
 import sys
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,7 +20,6 @@ from app.http.transport import Transport
 from app.i18n import lazy, program
 from app.installs.card_text import CardWriter
 from app.installs.directory import FIRST_SECONDS, Directory, RegistryError
-from app.installs.entries import Entry
 from app.installs.pipeline import Approval, InstallError
 from app.installs.sentences import held_back_question, held_back_text, reason_said
 from app.installs.servers import ServerInstaller
@@ -51,18 +50,21 @@ def mcp_list(as_json: AsJson = False) -> None:
         known = server.ask("servers")
     else:
         written = configuration(settings)
-        found = written.look()
-        at_rest = [state_at_rest(one) or ServerState(one.name, "stopped", definition=one) for one in found]
-        known = written.report(at_rest)
+        known = written.report(
+            [state_at_rest(one) or ServerState(one.name, "stopped", definition=one) for one in written.look()]
+        )
     if as_json:
         show_json(known)
         return
-    if known["servers"]:
-        head = ("SERVER", "STATE", "TOOLS", "FROM", "VERSION", "FOR")
-        show(table(head, [_row(one) for one in known["servers"]]))
+    rows = []
+    for one in known["servers"]:
+        tools, version = len(one["tools"]) if one["phase"] == "ready" else "-", one["version"] or "-"
+        rows.append((one["name"], _state(one), tools, _ORIGINS[one["origin"]], version, one["audience"]))
+    if rows:
+        show(table(("SERVER", "STATE", "TOOLS", "FROM", "VERSION", "FOR"), rows))
     for line in known["faults"]:
         show(line)
-    if not known["servers"]:
+    if not rows:
         show(f"There are no MCP servers. Find one with: {program()} mcp search WORDS")
         show(f"Or write it into {settings.mcp_config_path}: docs/mcp.md")
 
@@ -75,16 +77,25 @@ def mcp_search(
 
     Works with the list as it came last while the registry is away. Status 1 where nothing fits.
     """
-    settings, wanted = command_settings("ERROR"), " ".join(words)
-    found, topics, as_of = asyncio.run(_search(settings, wanted))
-    if not found:
-        raise RecadoError(
-            f"no server of the registry fits {wanted!r}; there are some for: {', '.join(topics) or 'nothing'}"
-        )
+    asyncio.run(_search(command_settings("ERROR"), " ".join(words)))
+
+
+async def _search(settings: Settings, words: str) -> None:
+    async with _directory(settings) as directory:
+        with suppress(RegistryError, TimeoutError):  # the list as it came last is searched
+            async with asyncio.timeout(FIRST_SECONDS):
+                await directory.refresh()
+        found = await directory.search(words)
+        if not found:
+            topics = ", ".join(await directory.nearest_topics(words, "en")) or "nothing"
+            raise RecadoError(f"no server of the registry fits {words!r}; there are some for: {topics}")
+        synced_at, trouble = await directory.synced_at(), directory.trouble
     for one in found:
         show(f"{one.name}  {one.version}\n    {one.description or one.title}")
         if one.reason is not None:
             show(f"    not here: {reason_said('en', one.reason)}")
+    as_of = f"as of {moment(synced_at)}" if synced_at else "the list is not whole yet"
+    as_of += f"; {trouble}" if trouble else ""
     show(f"\nInstall one: {program()} mcp add NAME --registry ID ({as_of})")
 
 
@@ -137,12 +148,8 @@ def mcp_add(
         )
     settings = command_settings("ERROR")
     if registry:
-        wanted = {
-            "name": name,
-            "values": _pairs(values or [], "--set", "VALUE"),
-            "folder": folder,
-            "network": False if no_network else None,
-        }
+        given, network = _pairs(values or [], "--set", "VALUE"), False if no_network else None
+        wanted = {"name": name, "values": given, "folder": folder, "network": network}
         asyncio.run(_install(settings, registry, wanted, trusted=trust, asks=not yes))
     elif command:
         variables = _pairs(env or [], "-e")
@@ -232,11 +239,6 @@ def exposed(definition: ServerDefinition) -> tuple[str, str]:
     )
 
 
-def _row(one: Mapping[str, JSON]) -> Sequence[str]:
-    tools = str(len(one["tools"])) if one["phase"] == "ready" else "-"
-    return one["name"], _state(one), tools, _ORIGINS[one["origin"]], one["version"] or "-", one["audience"]
-
-
 def _state(one: Mapping[str, JSON]) -> str:
     if one["missing"] and one["phase"] == "faulty":
         return f"needs {', '.join(one['missing'])}: {program()} mcp secret {one['name']} {one['missing'][0]}"
@@ -273,19 +275,6 @@ def mcp_remove(name: ServerName) -> None:
         written.secrets.forget(name)
         remove_tree(approved.home_of(settings.data_dir, name))
     show(f"Removed {name} from {settings.mcp_config_path}, with its secrets. It is gone at the next message.")
-
-
-async def _search(settings: Settings, words: str) -> tuple[Sequence[Entry], Sequence[str], str]:
-    """Return the best matches, without any the nearest topics, and the date of the list they come from."""
-    async with _directory(settings) as directory:
-        with suppress(RegistryError, TimeoutError):  # the list as it came last is searched
-            async with asyncio.timeout(FIRST_SECONDS):
-                await directory.refresh()
-        found = await directory.search(words)
-        topics = [] if found else await directory.nearest_topics(words, "en")
-        synced_at = await directory.synced_at()
-    as_of = f"as of {moment(synced_at)}" if synced_at else "the list is not whole yet"
-    return found, topics, f"{as_of}; {directory.trouble}" if directory.trouble else as_of
 
 
 async def _install(

@@ -4,12 +4,13 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from app.errors import RecadoError
 from app.messages import JSON
+from app.ops import Finding, line
 from app.text import visible, visible_lines
 
 if TYPE_CHECKING:
@@ -65,6 +66,15 @@ def need_yes(question: str, refusal: str) -> None:
         raise RecadoError(refusal)
 
 
+def show_findings(findings: Iterable[Finding]) -> NoReturn:
+    """Print each finding as soon as it is known, then end the command; status 1 if something is broken."""
+    status = 0
+    for finding in findings:
+        show(line(finding))
+        status = FAILED if finding.level == "FAIL" else status
+    raise typer.Exit(status)
+
+
 def show_json(value: JSON) -> None:
     """Print a value as JSON."""
     show(json.dumps(value, ensure_ascii=False, indent=2))
@@ -78,6 +88,12 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         for line in lines
     )
+
+
+def show_table(head: Sequence[str], rows: Iterable[Sequence[object]], none: str) -> None:
+    """Print rows as a table, or a sentence if there are none."""
+    rows = list(rows)
+    show(table(head, rows) if rows else none)
 
 
 def moment(at: float) -> str:

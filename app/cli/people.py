@@ -18,12 +18,12 @@ import typer
 from app.channels.access import access_rules
 from app.channels.whatsapp.channel import invitation_link
 from app.cli.database import open_database, read_records
-from app.cli.output import command_settings, group, moment, show, table
+from app.cli.output import command_settings, group, moment, show, show_table
 from app.cli.server import ask_or_write, find_server, needed_server
 from app.errors import RecadoError
 from app.i18n import program
 from app.messages import JSON
-from app.people import Realm, Role
+from app.people import Role
 from app.phones import canonical, country_of_zone, without_country_code
 from app.settings import Settings
 from app.store import people, personal_data
@@ -47,28 +47,19 @@ Person = Annotated[
 Question = Annotated[str, typer.Argument(metavar="ID", help="As `recado approvals list` shows it.")]
 
 ERASE_SECONDS = 120.0
-_CHANGES = {"allow": people.allow, "block": people.block, "owner": people.make_owner}
 _DONE = {"allow": "may talk now", "block": "is blocked", "owner": "is an owner now"}
 
 
 @people_commands.command("list")
 def people_list() -> None:
     """Show everybody known and those turned away."""
-    settings = command_settings()
-    rows = [
-        (
-            ", ".join(line.names) or line.id,
-            line.name,
-            line.realm,
-            "-" if line.role == "outsider" else _role(line, settings),
-            *_answered(line, settings),
-        )
-        for line in without_answered(listed_people(settings), settings)
-    ]
-    if rows:
-        show(table(("WHO", "NAME", "WHERE", "ROLE", "MAY TALK", "NOTE"), rows))
-    else:
-        show("Nobody has written yet, and the configuration names nobody.")
+    settings, rows = command_settings(), []
+    for line in without_answered(listed_people(settings), settings):
+        role = "-" if line.role == "outsider" else _role(line, settings)
+        who = ", ".join(line.names) or line.id
+        rows.append((who, line.name, line.realm, role, *_answered(line, settings)))
+    head = ("WHO", "NAME", "WHERE", "ROLE", "MAY TALK", "NOTE")
+    show_table(head, rows, "Nobody has written yet, and the configuration names nobody.")
 
 
 @people_commands.command()
@@ -94,14 +85,10 @@ def _change(action: Literal["allow", "block", "owner"], who: str) -> None:
     phone = people.sender_named(who).phone
     if action != "block" and phone and (cure := incomplete(settings, [phone]).get(phone)):
         raise RecadoError(f"{who!r} is no phone number with its country code; {cure}")
-    realm, now = realm_of(settings), time.time()
-    ask_or_write(
-        settings,
-        "people/change",
-        {"action": action, "who": who},
-        lambda conn: _CHANGES[action](conn, realm, who, now),
-    )
-    place = "" if realm == "whatsapp" else " in the simulator (WhatsApp is not connected)"
+    change = {"allow": people.allow, "block": people.block, "owner": people.make_owner}[action]
+    asked, now = {"action": action, "who": who}, time.time()
+    ask_or_write(settings, "people/change", asked, lambda conn: change(conn, settings.realm, who, now))
+    place = "" if settings.realm == "whatsapp" else " in the simulator (WhatsApp is not connected)"
     show(f"{who} {_DONE[action]}{place}")
 
 
@@ -115,13 +102,12 @@ def invite(
     settings = command_settings()
     if settings.access == "listed":
         raise RecadoError("invitations count with ACCESS=code or ACCESS=everyone only, and ACCESS is listed")
-    until = time.time() + hours * 3600
-    code = ask_or_write(
-        settings,
-        "people/invite",
-        {"role": role, "uses": uses, "hours": hours},
-        lambda conn: {"code": make_invitation(conn, role, uses, until)},
-    )["code"]
+    asked, until = {"role": role, "uses": uses, "hours": hours}, time.time() + hours * 3600
+
+    def write(conn: Connection) -> dict[str, str]:
+        return {"code": make_invitation(conn, role, uses, until)}
+
+    code = ask_or_write(settings, "people/invite", asked, write)["code"]
     becomes = "an owner" if role == "owner" else "a member"
     works = f"it works {times(uses)}, for {hours:g} hours"
     show(f"{code}\n\nWho sends this to the assistant is {becomes}; {works}.")
@@ -133,15 +119,10 @@ def invite(
         show(f"\n{link}\n\n{drawn.getvalue()}")
 
 
-def realm_of(settings: Settings) -> Realm:
-    """Return the realm in which an operator's numbers are valid: WhatsApp or the simulator."""
-    return "simulator" if settings.uses_simulator else "whatsapp"
-
-
 def incomplete(settings: Settings, numbers: Iterable[str]) -> dict[str, str]:
     """Return the numbers that lack their country code, with the cure; none that has written already."""
     lines: list[PersonLine] = read_records(settings.database, people.listing, none=[])
-    written = {_plain(name) for line in lines if line.realm == realm_of(settings) for name in line.names}
+    written = {_plain(name) for line in lines if line.realm == settings.realm for name in line.names}
     home = country_of_zone(settings.timezone or local_timezone())
     cures = {number: without_country_code(number, home) for number in numbers}
     return {number: cure for number, cure in cures.items() if cure and canonical(number) not in written}
@@ -225,7 +206,7 @@ def export_person(
     settings = command_settings()
 
     def read(conn: Connection) -> tuple[PersonLine, Mapping[str, JSON]]:
-        somebody = personal_data.find(conn, realm_of(settings), who)
+        somebody = personal_data.find(conn, settings.realm, who)
         return somebody, personal_data.export(conn, somebody)
 
     somebody, rows = read_records(settings.database, read)
@@ -276,7 +257,7 @@ async def _erase(settings: Settings, who: str) -> ErasedPerson:
 
     async with open_database(settings.database) as database:
         store = replace(build_store(settings), database=database)
-        return await Erasure(store).erase(realm_of(settings), who)
+        return await Erasure(store).erase(settings.realm, who)
 
 
 def _files(settings: Settings, person: str) -> dict[str, Path]:

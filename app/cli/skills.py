@@ -16,7 +16,7 @@ from typing import Annotated
 import typer
 
 from app.cli.database import read_records
-from app.cli.output import FAILED, AsJson, command_settings, group, need_yes, show, show_json, table
+from app.cli.output import FAILED, AsJson, command_settings, group, need_yes, show, show_json, show_table
 from app.errors import RecadoError
 from app.http.address import Address, FetchError, is_public
 from app.http.transport import Transport
@@ -57,24 +57,18 @@ def read_skills(settings: Settings) -> SkillLoader:
 @skills_commands.command("list")
 def skills_list() -> None:
     """Show every skill, its tools and whether it can be used."""
-    settings = command_settings("ERROR")
+    settings, rows = command_settings("ERROR"), []
     loader = read_skills(settings)
-    if not loader.skills:
-        show(f"There are no skills in {settings.skills_dir}; a skill is a folder with a SKILL.md.")
-        return
     opened: list[Alert] = read_records(settings.database, open_alerts, none=[])
     about = [alert for alert in opened if alert.code.startswith(ABOUT_SKILLS)]
     aside = {alert.code.removeprefix(ABOUT_SKILLS).removesuffix(":"): alert.text for alert in about}
-    rows = [
-        (
-            skill.name,
-            _place(skill),
-            ", ".join(tool.name for tool in skill.tools) or "-",
-            _state(skill, aside, settings),
-        )
-        for skill in loader.skills
-    ]
-    show("\n".join([table(("SKILL", "RUNS", "TOOLS", "STATE"), rows), *map(visible, loader.clashes)]))
+    for skill in loader.skills:
+        tools = ", ".join(tool.name for tool in skill.tools) or "-"
+        rows.append((skill.name, _place(skill), tools, _state(skill, aside, settings)))
+    none = f"There are no skills in {settings.skills_dir}; a skill is a folder with a SKILL.md."
+    show_table(("SKILL", "RUNS", "TOOLS", "STATE"), rows, none)
+    for clash in loader.clashes:
+        show(visible(clash))
 
 
 @skills_commands.command("check")
@@ -199,10 +193,9 @@ def skills_stats(
     )
     if as_json:
         show_json(list(map(asdict, figures)))
-    elif figures:
-        show(table(("TOOL", "CALLS", "SUCCESS", "P50", "P90", "P99", "ERRORS"), map(_figures, figures)))
-    else:
-        show(f"No tool was called in the last {days} days.")
+        return
+    head = ("TOOL", "CALLS", "SUCCESS", "P50", "P90", "P99", "ERRORS")
+    show_table(head, map(_figures, figures), f"No tool was called in the last {days} days.")
 
 
 def _figures(one: ToolFigures) -> Sequence[object]:

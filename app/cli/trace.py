@@ -1,28 +1,121 @@
-"""`recado trace`, `usage` and `audit`: turns with their prompts, what they cost, and who did what."""
+"""`recado catalog`, `route`, `trace`, `usage`, `audit`: why tools are chosen, and what turns did and cost."""
 
+import asyncio
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
 
 from app.cli.database import read_records
-from app.cli.output import AsJson, command_settings, group, moment, show, show_json, table
-from app.cli.tools import reasons_table
-from app.errors import RecadoError
+from app.cli.output import AsJson, command_settings, group, moment, show, show_json, show_table, table
+from app.cli.skills import read_skills
+from app.errors import ConfigurationError, RecadoError
 from app.i18n import program
 from app.messages import JSON
-from app.settings import Settings, TokenPrice
+from app.people import Person
+from app.routing import Intent
+from app.routing.tool_catalog import SEARCH_TOOLS, ToolCatalog
+from app.settings import Settings, skill_environment
 from app.store import audit, journal, limits
 from app.store.audit import AuditRow
 from app.store.journal import CallTrace, TurnLine
 from app.text import visible
+from app.tools import ToolRegistry
+from app.tools.source import prompt_list
 
 commands = group()
 audit_commands = group(help="Who did what: a chain of rows.")
 commands.add_typer(audit_commands, name="audit")
+
+_WHY = {
+    "few": "all are offered",
+    "category": "best of a chosen category",
+    "always": "in every call",
+    "include": "a skill asks for it",
+    "words": "its words fit",
+    "sibling": "of the same category",
+    "kept": "the conversation has it",
+    "reading": "reads the chosen skills",
+}
+
+EXPLAINED = """\
+SCORE (0 to 1) and COVERS (the share of telling words that it knows) are for the text that it fits
+best, less what better tools answer too.
+All of it by the words of the message alone: in a conversation the model's categories and phrases
+and the tools that it had count too (recado trace TURN)."""
+MATCHES_SHOWN = 10
+
+
+@commands.command()
+def catalog(as_json: AsJson = False) -> None:
+    """Show the tool catalogue.
+
+    It is read without running any tool code.
+    """
+    settings = command_settings()
+    abilities = _abilities(settings)
+    known = abilities.catalog
+    definitions = json.loads(known.body)
+    tools = [tool for one in definitions if (tool := abilities.tool(one["name"])) is not None]
+    if as_json:
+        whole = {"version": known.version, "hash": known.hash, "count": len(definitions)}
+        show_json(whole | {"promptList": prompt_list(tools), "functionSchema": definitions})
+    else:
+        show(prompt_list(tools) or f"There are no tools in {settings.skills_dir}.")
+
+
+@commands.command()
+def route(message: Annotated[str, typer.Argument(help="What a person might write.")]) -> None:
+    """Show the tools for a message, and why."""
+    settings = command_settings()
+    if not message.strip():
+        raise ConfigurationError(f'route needs a message; try: {program()} route "what time is it in Tokyo"')
+    abilities = _abilities(settings)
+    owner = Person(id="", realm="terminal", role="owner")
+    tools, most = abilities.tool_categories(owner), settings.max_tools_per_call
+    choice = abilities.choose(Intent(), message, owner, always=(SEARCH_TOOLS,), limit=most)
+    offered = choice.tools
+    counted = f"Offered: {len(offered)} of {len(tools)} tools"
+    if set(offered) <= {SEARCH_TOOLS}:
+        only = f" ({SEARCH_TOOLS})" if offered else ""
+        show(f"{counted}{only}: no tool knows the words of this message.")
+        return
+    if len(tools) <= most:
+        counted += f"; all of them, since MAX_TOOLS_PER_CALL is {most}"
+    show(counted)
+    show(_reasons_table(list(map(asdict, choice.reasons)), tools))
+    hits = abilities.index.rank(message, among=tools.keys() - set(offered), limit=MATCHES_SHOWN)
+    if hits:
+        rows = [(hit.id, tools[hit.id], f"{hit.score:.2f}", f"{hit.coverage:.0%}") for hit in hits]
+        show("\nMatched, but not offered:\n" + table(("TOOL", "CATEGORY", "SCORE", "COVERS"), rows))
+    show(f"\n{EXPLAINED}")
+
+
+def _abilities(settings: Settings) -> ToolCatalog:
+    abilities = ToolCatalog(read_skills(settings), ToolRegistry(), skill_environment())
+    asyncio.run(abilities.refresh())
+    return abilities
+
+
+def _reasons_table(reasons: Sequence[Mapping[str, JSON]], categories: Mapping[str, str] | None = None) -> str:
+    """Return a table of the tools in their order, with their categories where known."""
+    head, rows = ["TOOL", "SCORE", "COVERS", "KEPT", "WHY", "BEST FOR"], []
+    for one in reasons:
+        score, covers, phrase = "-", "-", "-"
+        if one["score"] > 0:
+            score, covers = f"{one['score']:.2f}", f"{one['coverage']:.0%}"
+            phrase = one["phrase"] or "the message"
+        why = _WHY.get(one["why"], one["why"])
+        rows.append([one["name"], score, covers, "yes" if one["kept"] else "-", why, phrase])
+    if categories is not None:
+        head.insert(1, "CATEGORY")
+        for row in rows:
+            row.insert(1, categories.get(row[0], "-"))
+    return table(head, rows)
 
 
 @commands.command()
@@ -31,57 +124,43 @@ def trace(turn: Annotated[str, typer.Argument(metavar="[TURN]", help="A turn's i
 
     With TURN: its journal, and each model call with its whole prompt and cost.
     """
-    settings = command_settings()
-    show(_turn_text(settings, turn) if turn else _turns_table(settings))
-
-
-def _turns_table(settings: Settings) -> str:
+    settings, rows = command_settings(), []
+    if turn:
+        show(_turn_text(settings, turn))
+        return
     found: list[TurnLine] = read_records(settings.database, journal.recent_turns, none=[])
-    if not found:
-        return "There were no turns yet."
+    for one in found:
+        tokens = (one.prompt_tokens, one.cached_tokens, one.completion_tokens)
+        about = (one.id, moment(one.created_at), one.person, one.outcome, one.attempts)
+        rows.append((*about, *tokens, f"{one.seconds:.1f}"))
     head = ("TURN", "WHEN", "PERSON", "OUTCOME", "TRIES", "PROMPT", "CACHED", "ANSWER", "SECONDS")
-    rows = [
-        (
-            one.id,
-            moment(one.created_at),
-            one.person,
-            one.outcome,
-            one.attempts,
-            one.prompt_tokens,
-            one.cached_tokens,
-            one.completion_tokens,
-            f"{one.seconds:.1f}",
-        )
-        for one in found
-    ]
-    return table(head, rows)
+    show_table(head, rows, "There were no turns yet.")
 
 
 def _turn_text(settings: Settings, turn: str) -> str:
     found = read_records(settings.database, lambda conn: journal.turn_trace(conn, turn))
     if not found.journal and not found.calls:
         raise RecadoError(f"there is no turn {turn!r}; {program()} trace lists the last ones")
-    prices = {one.model: one.price for one in settings.models if one.price is not None}
     lines = [f"Journal of {turn}"]
     for row in found.journal:
         payload, reasons = row["payload"], []
         if isinstance(payload, dict) and payload.get("reasons"):
-            reasons = reasons_table(payload["reasons"]).splitlines()
+            reasons = _reasons_table(payload["reasons"]).splitlines()
             payload = {key: value for key, value in payload.items() if key not in ("reasons", "tools")}
         lines.append(f"  {moment(row['at'])}  {row['key']}  {_compact(payload)}")
         lines += [f"    {line}" for line in reasons]
     for call in found.calls:
-        lines += ["", _cost(call, prices), *map(_part, call.prompt)]
+        lines += ["", _call_line(call, settings), *map(_part, call.prompt)]
     return "\n".join(lines)
 
 
-def _cost(call: CallTrace, prices: Mapping[str, TokenPrice]) -> str:
-    price = prices.get(call.model)
-    cost = "" if price is None else f", costs {price.of(call.prompt_tokens, call.completion_tokens):.6f}"
+def _call_line(call: CallTrace, settings: Settings) -> str:
+    cost = settings.cost(call.model, call.prompt_tokens, call.completion_tokens)
+    costs = "" if cost is None else f", costs {cost:.6f}"
     catalog = f", catalogue hash {call.catalog}" if call.catalog else ""
     return (
         f"Model call {call.key}: {call.model}, {call.seconds:.1f} s, {call.prompt_tokens} tokens"
-        f" in ({call.cached_tokens} cached), {call.completion_tokens} out{cost}{catalog}"
+        f" in ({call.cached_tokens} cached), {call.completion_tokens} out{costs}{catalog}"
     )
 
 
@@ -89,13 +168,11 @@ def _part(part: JSON) -> str:
     if not isinstance(part, dict) or not isinstance(part.get("role"), str):
         whole = _compact(part)
         return f"  [{len(whole)} characters]\n  {whole}"
+    rest = {key: value for key, value in part.items() if key not in ("role", "content")}
     text = part.get("content")
     body = text if isinstance(text, str) else _compact(text)
-    rest = {key: value for key, value in part.items() if key not in ("role", "content")}
-    lines = [
-        f"  [{part['role']}, {len(body)} characters]",
-        *(f"    {visible(line)}" for line in body.splitlines()),
-    ]
+    lines = [f"  [{part['role']}, {len(body)} characters]"]
+    lines += [f"    {visible(line)}" for line in body.splitlines()]
     return "\n".join([*lines, f"    {_compact(rest)}"] if rest else lines)
 
 

@@ -4,27 +4,39 @@ import asyncio
 import json
 import re
 import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import structlog
 from fastapi import Request, Response
 
-from app.console.installing import Installing, Kind, in_words
-from app.console.site import Site, back, language_of
-from app.console.tool_form import PREFIX, arguments_of, fields_of
+from app.assistant import Assistant
+from app.console.site import Site, Words, back, language_of
 from app.errors import RecadoError
-from app.i18n import lazy
+from app.i18n import lazy, said, say
 from app.installs.card_text import Candidate
+from app.installs.chat import START_SECONDS
 from app.installs.entries import Entry
 from app.installs.pipeline import Approval, InstallError
-from app.installs.sentences import reason_said
+from app.installs.sentences import installed_text, reason_said, refusal
 from app.mcp.configuration import edit_server
+from app.messages import JSON
 from app.store import alerts, statistics
-from app.store.database import Connection
+from app.store.database import Connection, new_id
 from app.text import visible
 from app.tools import Tool
+from app.tools.plain import loads
 
+log = structlog.get_logger(__name__)
+
+Kind = Literal["server", "skill"]
 STATISTICS_SECONDS = 6 * 86_400.0  # before today
+INSTALLS_KEPT = 20
+PREFIX = "argument-"  # of the names of a tool's fields
 HERE = "/console/abilities"
+_KINDS = {"integer": "number", "number": "number", "boolean": "choice", "string": "text"}
 
 
 def add_abilities(site: Site) -> None:
@@ -85,10 +97,9 @@ def add_abilities(site: Site) -> None:
         return await site.page(request, "abilities.html", read)
 
     @router.get(f"{HERE}/find")
-    async def find(request: Request, words: str = "") -> Response:
+    async def find(request: Request, words: Words = "") -> Response:
         """Search the directory of servers."""
-        language, words = language_of(request), " ".join(words.split())[:100]
-        entries, trouble = [], ""
+        language, entries, trouble = language_of(request), [], ""
         if words:
             try:
                 entries = await installs.servers.directory.search(words)
@@ -228,3 +239,119 @@ def add_abilities(site: Site) -> None:
         text = json.dumps(json.loads(result.to_json()), ensure_ascii=False, indent=2)
         given = {key.removeprefix(PREFIX): text for key, text in form.items() if key.startswith(PREFIX)}
         return tool_page(request, one, given=given, result=text, ok=result.ok)
+
+
+@dataclass(slots=True)
+class Install:
+    """An install: what was done so far, a line each, and whether it is over."""
+
+    id: str
+    name: str
+    began_at: float
+    lines: list[str] = field(default_factory=list)
+    state: Literal["running", "done", "failed"] = "running"
+
+
+class Installing:
+    """Installs that the console began, the last ones; each goes on while its page is closed."""
+
+    def __init__(self, assistant: Assistant) -> None:
+        self._assistant = assistant
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.installs: dict[str, Install] = {}
+
+    def begin(self, kind: Kind, name: str, approval: Approval, language: str) -> Install:
+        """Begin an install, and return it at once."""
+        install = Install(new_id("install"), name, time.time())
+        self.installs[install.id] = install
+        for old in list(self.installs)[:-INSTALLS_KEPT]:
+            del self.installs[old]
+        task = asyncio.create_task(self._run(install, kind, approval, language), name=f"install {name}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return install
+
+    async def _run(self, install: Install, kind: Kind, approval: Approval, language: str) -> None:
+        try:
+            await (self._server if kind == "server" else self._skill)(install, approval, language)
+            install.state = "done"
+        except RecadoError as error:
+            install.state = "failed"
+            install.lines.append(in_words(language, error))
+        except Exception:
+            install.state = "failed"
+            log.exception("an install failed")
+            install.lines.append(say(language, "This failed on our side: the log says why."))
+
+    async def _server(self, install: Install, approval: Approval, language: str) -> None:
+        servers, installer = self._assistant.servers, self._assistant.installs.servers.installer
+        install.lines.append(say(language, "Fetching the package and what it needs …"))
+        record = await installer.commit(approval)
+        install.lines.append(say(language, "It is in its place, and starts for the first time …"))
+        await servers.refresh()
+        state = await servers.settled(record.name, START_SECONDS)
+        install.name = record.name
+        install.lines.append(installed_text(language, record, state))
+
+    async def _skill(self, install: Install, approval: Approval, language: str) -> None:
+        install.lines.append(say(language, "Fetching what its programs need …"))
+        installed = await self._assistant.installs.skills.installer.commit(approval)
+        self._assistant.abilities.refresh_soon()
+        install.name, sha256 = installed.name, installed.sha256[:12]
+        told = say(language, "✓ Installed: {name} ({hash})", name=installed.name, hash=sha256)
+        install.lines.append(told)
+
+
+def in_words(language: str, error: RecadoError) -> str:
+    """Return an error of an install in words for a person, with its detail."""
+    told = refusal(language, error)
+    return f"{told.error.message if told.error else error} ({visible(said(error.told, language))})"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a tool's form; `kind` is text, long, number, choice or json."""
+
+    name: str
+    kind: str
+    description: str
+    required: bool
+    choices: tuple[str, ...] = ()
+    default: str = ""
+
+
+def fields_of(schema: Mapping[str, JSON]) -> list[Field]:
+    """Return a field for each argument of a tool, those that are required first."""
+    required, fields = schema.get("required") or (), []
+    for name, one in (schema.get("properties") or {}).items():
+        one = one if isinstance(one, dict) else {}
+        branches = [branch for branch in one.get("anyOf", ()) if isinstance(branch, dict)]
+        types = [str(each.get("type")) for each in (one, *branches)]
+        kind = next((_KINDS[each] for each in types if each in _KINDS), "json")
+        choices = one.get("enum") or ((True, False) if kind == "choice" else ())
+        if choices:
+            kind = "choice"
+        elif kind == "text" and (one.get("maxLength") or 0) > 200:
+            kind = "long"
+        default = "" if one.get("default") is None else _shown(one["default"])
+        about = str(one.get("description") or "")
+        fields.append(Field(name, kind, about, name in required, tuple(map(_shown, choices)), default))
+    return sorted(fields, key=lambda one: not one.required)
+
+
+def _shown(value: JSON) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def arguments_of(schema: Mapping[str, JSON], form: Mapping[str, str]) -> dict[str, JSON]:
+    """Return what a sent form says; what cannot be read stays a text, which the tool's check then names."""
+    given: dict[str, JSON] = {}
+    for one in fields_of(schema):
+        text = form.get(PREFIX + one.name, "").strip()
+        if not text:
+            continue
+        given[one.name] = text
+        if one.kind in ("number", "json") or (one.kind == "choice" and text in ("true", "false")):
+            with suppress(ValueError):
+                given[one.name] = loads(text)
+    return given

@@ -2,13 +2,14 @@
 
 import asyncio
 import time
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body, Depends, Request
 from pydantic import BaseModel, Field
 
 from app.assistant import Assistant
 from app.console.setup import keep
+from app.console.today import answer_question
 from app.erasure import Erasure
 from app.errors import RecadoError
 from app.http.limits import Guard
@@ -16,25 +17,15 @@ from app.i18n import to_json
 from app.simulator.simulator import Simulator
 from app.store import approvals, audit
 from app.store.ownership import invite, offer_ownership
-from app.store.personal_data import ErasedPerson
 
 LONGEST_WAIT = 25.0
 LONGEST_LINE = 100_000
+CHOICES = ("yes", "trust", "no")
 
-T = TypeVar("T")
-Choice = Literal["yes", "trust", "no"]
+Answer = dict[str, Any]  # {"result": …}; a failure is {"error": sentence} with a status of 4xx or 5xx
 Text = Annotated[str, Body(embed=True)]
 Line = Annotated[str, Body(embed=True, max_length=LONGEST_LINE)]
 Seconds = Annotated[float, Body(embed=True)]
-
-
-class Result(BaseModel, Generic[T]):
-    """The form of every answer; a failure is `{"error": sentence}` with a status of 4xx or 5xx instead."""
-
-    result: T
-
-
-Texts = Result[dict[str, str]]
 
 
 class PersonChange(BaseModel):
@@ -48,16 +39,6 @@ class Invitation(BaseModel):
     hours: float = Field(48, gt=0, le=24 * 366)
 
 
-class OpenApproval(BaseModel):
-    """An open question with the whole text of its card."""
-
-    id: str
-    asked: str
-    at: float
-    choices: list[Choice]
-    card: str
-
-
 def admin_router(
     assistant: Assistant, erasure: Erasure, simulator: Simulator | None, guard: Guard
 ) -> APIRouter:
@@ -68,127 +49,119 @@ def admin_router(
         dependencies=[Depends(guard.token)],
         route_class=guard.route_class(),
     )
-    store = assistant.store
+    store, servers = assistant.store, assistant.servers
 
     async def note(action: str, subject: str = "") -> None:
         await store.tx(lambda conn: audit.record(conn, audit.COMMAND, action, subject, time.time()))
 
     @router.post("/simulator")
-    async def simulator_link(request: Request) -> Texts:
+    async def simulator_link(request: Request) -> Answer:
         """Return the link that opens the phone simulator."""
         if simulator is None:
             raise RecadoError("the simulator is off: a WHATSAPP_… credential is set, or SIMULATOR=off")
-        return Result(result={"link": simulator.link(str(request.base_url).rstrip("/"))})
+        return {"result": {"link": simulator.link(str(request.base_url).rstrip("/"))}}
 
     @router.post("/people/change")
-    async def change_person(change: PersonChange) -> Texts:
+    async def change_person(change: PersonChange) -> Answer:
         """Let a person in, shut them out, or make them an owner."""
         person = await assistant.change_access(change.action, change.who)
         await note(f"people/{change.action}", person)
-        return Result(result={"person": person})
+        return {"result": {"person": person}}
 
     @router.post("/people/invite")
-    async def invite_people(invitation: Invitation) -> Texts:
+    async def invite_people(invitation: Invitation) -> Answer:
         """Make an invitation code."""
         until = time.time() + invitation.hours * 3600
         code = await store.tx(lambda conn: invite(conn, invitation.role, invitation.uses, until))
         await note(f"people/invite {invitation.role}")
-        return Result(result={"code": code})
+        return {"result": {"code": code}}
 
     @router.post("/people/erase")
-    async def erase_person(who: Text) -> Result[ErasedPerson]:
+    async def erase_person(who: Text) -> Answer:
         """Erase everything that is kept of a person."""
         erased = await erasure.erase(assistant.realm, who)
         await note("people/erase", erased.who.id)
-        return Result(result=erased)
+        return {"result": erased}
 
     @router.post("/setup/save")
-    async def save_setup(request: Request, given: Annotated[dict[str, str], Body(embed=True)]) -> Texts:
+    async def save_setup(request: Request, given: Annotated[dict[str, str], Body(embed=True)]) -> Answer:
         """Keep settings as the console's Setup does, and start anew with them."""
         request.app.state.restart(await asyncio.to_thread(keep, assistant.settings, given))
         await note("setup/save")
-        return Result(result={})
+        return {"result": {}}
 
     @router.post("/setup/owner")
-    async def owner_code() -> Texts:
+    async def owner_code() -> Answer:
         """Make the code whose sender becomes the owner; "" if there is an owner."""
         rules, now = assistant.access.access_rules(assistant.realm), time.time()
         code = await store.tx(lambda conn: offer_ownership(conn, rules, now))
         await note("setup/owner")
-        return Result(result={"code": code or ""})
+        return {"result": {"code": code or ""}}
 
     @router.post("/approvals")
-    async def list_approvals() -> Result[list[OpenApproval]]:
+    async def list_approvals() -> Answer:
         """List every open question with its whole card."""
-        questions = await store.read(approvals.all_open)
-        return Result(
-            result=[
-                OpenApproval(
-                    id=question.id,
-                    asked=question.asked,
-                    at=question.created_at,
-                    choices=[one for one in question.console_choices if one in ("yes", "trust", "no")],
-                    card=await asyncio.to_thread(assistant.contexts.whole_card, question),
-                )
-                for question in questions
-            ]
-        )
+        found = [
+            {
+                "id": question.id,
+                "asked": question.asked,
+                "at": question.created_at,
+                "choices": [one for one in question.console_choices if one in CHOICES],
+                "card": await asyncio.to_thread(assistant.contexts.whole_card, question),
+            }
+            for question in await store.read(approvals.all_open)
+        ]
+        return {"result": found}
 
     @router.post("/approvals/answer")
-    async def answer_approval(id: Text, choice: Annotated[Choice, Body()]) -> Texts:
+    async def answer_approval(id: Text, choice: Annotated[Literal["yes", "trust", "no"], Body()]) -> Answer:
         """Answer a question in place of the person who was asked."""
-        now = time.time()
-        conversation = await store.tx(
-            lambda conn: approvals.answer_in_console(conn, id, choice, "console", now),
-            then=lambda woken: assistant.carrier.wake(woken) if woken else None,
-        )
-        if not conversation:
+        if not await answer_question(assistant, id, choice):
             raise RecadoError(f"no open question {id[:100]!r} can be answered with {choice!r}")
-        return Result(result={})
+        return {"result": {}}
 
     @router.post("/token")
-    async def show_token() -> Texts:
+    async def show_token() -> Answer:
         """Show the administrator's token."""
-        return Result(result={"token": await asyncio.to_thread(guard.admin_token.value)})
+        return {"result": {"token": await asyncio.to_thread(guard.admin_token.value)}}
 
     @router.post("/token/renew")
-    async def renew_token() -> Texts:
+    async def renew_token() -> Answer:
         """Replace the administrator's token."""
         token = await asyncio.to_thread(guard.admin_token.renew)
         await note("token/renew")
-        return Result(result={"token": token})
+        return {"result": {"token": token}}
 
     @router.post("/terminal/type")
-    async def type_line(text: Line) -> Texts:
+    async def type_line(text: Line) -> Answer:
         """Take in a line from the terminal as its person's message."""
         await assistant.intake.take_line(text)
-        return Result(result={})
+        return {"result": {}}
 
     @router.post("/terminal/replies")
-    async def terminal_replies(seconds: Seconds = 0) -> Result[dict[str, list[str]]]:
+    async def terminal_replies(seconds: Seconds = 0) -> Answer:
         """Return what was sent to the terminal, waiting up to 25 seconds for it."""
-        seconds = min(max(seconds, 0.0), LONGEST_WAIT)
-        return Result(result={"replies": await assistant.terminal.replies(seconds)})
+        return {"result": {"replies": await assistant.terminal.replies(min(max(seconds, 0.0), LONGEST_WAIT))}}
 
     @router.post("/health")
-    async def read_health() -> Result[dict[str, Any]]:
+    async def read_health() -> Answer:
         """Show the state that /health shows."""
         state = await assistant.health.state()
-        return Result(result=state | {"said": to_json(state.get("reason", ""))})
+        return {"result": state | {"said": to_json(state.get("reason", ""))}}
 
     @router.post("/servers")
-    async def list_servers() -> Result[dict[str, Any]]:
+    async def list_servers() -> Answer:
         """List the MCP servers with state and tools, without commands, addresses and secrets."""
-        await assistant.servers.refresh()
-        return Result(result=assistant.configuration.report(assistant.servers.states()))
+        await servers.refresh()
+        return {"result": assistant.configuration.report(servers.states())}
 
     @router.post("/servers/approve")
-    async def approve_tools(name: Text, hashes: Annotated[dict[str, str], Body()]) -> Texts:
+    async def approve_tools(name: Text, hashes: Annotated[dict[str, str], Body()]) -> Answer:
         """Approve the tools of a server exactly as they were shown: a hash for each tool."""
-        if name not in {state.name for state in assistant.servers.states()}:
+        if name not in {state.name for state in servers.states()}:
             raise RecadoError(f"there is no server {name[:100]!r} whose tools could be approved")
-        await assistant.servers.approve(name, hashes)
+        await servers.approve(name, hashes)
         await note("servers/approve", name)
-        return Result(result={})
+        return {"result": {}}
 
     return router

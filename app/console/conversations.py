@@ -8,7 +8,7 @@ from fastapi import HTTPException, Path, Request, Response
 from fastapi.responses import FileResponse
 
 from app.channels.whatsapp.formatting import split_message
-from app.console.site import HEADERS, Site, back
+from app.console.site import HEADERS, Site, Words, back
 from app.errors import RecadoError
 from app.i18n import lazy
 from app.messages import Outgoing
@@ -30,9 +30,9 @@ def add_conversations(site: Site) -> None:
         return is_here and where.person_id not in people.owners(conn, rules)
 
     @router.get("/console/conversations")
-    async def conversations(request: Request, words: str = "", show: threads.Show = "") -> Response:
+    async def conversations(request: Request, words: Words = "", show: threads.Show = "") -> Response:
         """Show the newest conversations; those that ask for a person come first."""
-        words, known = " ".join(words.split())[:100], rules.allowed | rules.owners
+        known = rules.allowed | rules.owners
 
         async def read() -> dict[str, Any]:
             lines = await site.store.read(lambda conn: threads.newest(conn, words, time.time(), show, known))

@@ -9,7 +9,7 @@ from typing import Any
 
 from fastapi import Request, Response
 
-from app.console.site import Site, back
+from app.console.site import Site, Words, back
 from app.errors import RecadoError
 from app.i18n import lazy
 from app.security import locked
@@ -26,9 +26,8 @@ def add_knowledge(site: Site) -> None:
     router, knowledge = site.router, site.assistant.knowledge
 
     @router.get(HERE)
-    async def files(request: Request, question: str = "", words: str = "") -> Response:
+    async def files(request: Request, question: str = "", words: Words = "") -> Response:
         """Show the files, what was not known, and what a question finds."""
-        words = " ".join(words.split())[:200]
 
         async def read() -> dict[str, Any]:
             unknown = await site.store.read(lambda conn: threads.unknown(conn, UNKNOWN, time.time()))

@@ -11,7 +11,7 @@ from fastapi import Request, Response
 from markupsafe import Markup
 
 from app.channels.whatsapp.channel import invitation_link
-from app.console.site import HEADERS, Site, back
+from app.console.site import HEADERS, PageNumber, Site, Words, back
 from app.errors import RecadoError
 from app.i18n import lazy
 from app.store import journal, limits, ownership, people, personal_data, skill_data, turn_state
@@ -31,27 +31,28 @@ def add_people(site: Site) -> None:
     rules = assistant.access.access_rules(realm)
 
     @router.get(HERE)
-    async def everybody(request: Request, words: str = "", page: int = 1) -> Response:
+    async def everybody(request: Request, words: Words = "", page: PageNumber = 1) -> Response:
         """Show people with their roles, those whom a search finds in a name, number or user id."""
-        words, now = " ".join(words.split())[:100], time.time()
+        now = time.time()
         listed, invited = await site.store.read(
             lambda conn: (people.listing(conn), ownership.invitations(conn, now))
         )
-        lines = [
+        found = [
             line
             for line in listed
             if line.realm == realm and words.lower() in " ".join((line.name, *line.names)).lower()
         ]
-        page = min(max(page, 1), max(ceil(len(lines) / PEOPLE_ON_A_PAGE), 1))
-        is_last = len(lines) <= page * PEOPLE_ON_A_PAGE
-        lines = lines[(page - 1) * PEOPLE_ON_A_PAGE : page * PEOPLE_ON_A_PAGE]
-        roles = [
-            people.role_of(rules, line.role, line.access, line.names) if line.id else "turned away"
-            for line in lines
+        page = min(page, max(ceil(len(found) / PEOPLE_ON_A_PAGE), 1))
+        last = page * PEOPLE_ON_A_PAGE
+        lines = [
+            (line, people.role_of(rules, line.role, line.access, line.names) if line.id else "turned away")
+            for line in found[last - PEOPLE_ON_A_PAGE : last]
         ]
-        shown = list(zip(lines, roles, strict=True))
-        values: dict[str, Any] = {"page": page, "is_last": is_last, "may_invite": settings.access != "listed"}
-        return site.render(request, "people.html", lines=shown, words=words, invited=invited, **values)
+        values: dict[str, Any] = {"words": words, "page": page, "is_last": len(found) <= last}
+        may_invite = settings.access != "listed"
+        return site.render(
+            request, "people.html", lines=lines, invited=invited, may_invite=may_invite, **values
+        )
 
     @router.get(f"{HERE}/{{id}}")
     async def person(request: Request, id: str) -> Response:

@@ -1,35 +1,60 @@
-"""The pages of what is recorded: schedules, costs, the log, the audit, the browsers that are signed in."""
+"""The pages of what is recorded: turns, schedules, costs, the log, the audit, who is signed in."""
 
 import asyncio
+import json
 import re
 import time
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, Literal
 
 from fastapi import Request, Response
 
-from app.console.site import Site, back, language_of
+from app.console.site import PageNumber, Site, back, language_of
 from app.errors import RecadoError
-from app.i18n import lazy
+from app.i18n import lazy, say
+from app.messages import JSON
 from app.ops.logs import recent_lines
 from app.schedule.wording import rule_text
-from app.store import audit, limits, people, schedules
+from app.settings import Settings
+from app.store import audit, journal, limits, people, schedules
 from app.store.database import Connection
+from app.store.journal import Step
 
-_MONTH = re.compile(r"\d{4}-\d{2}")
 ON_A_PAGE = 100
-MOST_PAGES = 10**9
 LINES = 300
+LEAST_WIDTH = 0.4  # percent of the whole, so that a quick step can be seen
+PART_SHOWN = 20_000  # characters of a part of a prompt
 
 
 def add_records(site: Site) -> None:
     """Add the pages of what is recorded."""
     router = site.router
 
+    @router.get("/console/turns/{id}")
+    async def turn(request: Request, id: str) -> Response:
+        """Show where the time of a turn went, what each step was, and why each tool was offered."""
+        language = language_of(request)
+
+        def rows(conn: Connection) -> dict[str, Any]:
+            head, trace = journal.turn_head(conn, id), journal.turn_trace(conn, id)
+            steps = journal.steps(conn, head, trace, time.time())
+            payloads = {row["key"]: row["payload"] for row in trace.journal}
+            name, _ = people.shown_as(conn, head.person_id)
+            return {"head": head, "name": name, "bars": _bars(language, steps, payloads, site.settings)}
+
+        return await site.page(request, "turn.html", lambda: site.store.read(rows))
+
+    @router.post("/console/turns/{id}/replay")
+    async def replay(request: Request, id: str) -> Response:
+        """Run a turn again as a dry run, and show what it would do now."""
+        done = await site.assistant.replay(id)
+        return site.render(request, "replay.html", turn=id, done=done)
+
     @router.get("/console/schedules")
-    async def planned(request: Request, page: int = 1) -> Response:
+    async def planned(request: Request, page: PageNumber = 1) -> Response:
         """Show what is to come: reminders, tasks and watches of everybody."""
-        page, language = min(max(page, 1), MOST_PAGES), language_of(request)
+        language = language_of(request)
 
         def rows(conn: Connection) -> dict[str, Any]:
             found = schedules.everybodys(conn, page, ON_A_PAGE)
@@ -59,7 +84,7 @@ def add_records(site: Site) -> None:
     @router.get("/console/costs")
     async def costs(request: Request, month: str = "") -> Response:
         """Show the messages, tokens and costs of a month, of this one where it cannot be read."""
-        if not _MONTH.fullmatch(month):
+        if not re.fullmatch(r"\d{4}-\d{2}", month):
             month = f"{date.today():%Y-%m}"
         rates = await asyncio.to_thread(limits.read_rates, site.settings.data_dir)
         used = await site.store.read(lambda conn: limits.usage(conn, rates, month))
@@ -79,9 +104,8 @@ def add_records(site: Site) -> None:
         return await site.page(request, "log.html", read)
 
     @router.get("/console/audit")
-    async def audited(request: Request, page: int = 1) -> Response:
+    async def audited(request: Request, page: PageNumber = 1) -> Response:
         """Show who did what, and whether the chain is whole."""
-        page = min(max(page, 1), MOST_PAGES)
 
         async def read() -> dict[str, Any]:
             rows = await site.store.read(lambda conn: audit.listing(conn, page))
@@ -113,3 +137,61 @@ def _rule(schedule: schedules.Schedule, language: str) -> str:
     if not schedule.rule:
         return ""
     return rule_text(schedule.rule, datetime.fromisoformat(schedule.start), language)
+
+
+def _bars(
+    language: str, steps: Sequence[Step], payloads: Mapping[str, JSON], settings: Settings
+) -> list[dict[str, Any]]:
+    """Return what is shown of each step, with its place in the picture in percent."""
+    titles = {
+        "wait": say(language, "Waiting for its turn"),
+        "route": say(language, "Choosing the tools"),
+        "model": say(language, "Asking the model"),
+        "tool": say(language, "Tool"),
+        "question": say(language, "Asking the person"),
+        "send": say(language, "Sending"),
+    }
+    first = min((step.start for step in steps), default=0.0)
+    whole = max(max((step.end for step in steps), default=0.0) - first, 0.001)
+    bars = []
+    for step in steps:
+        call, row = step.call, payloads.get(step.key) or {}
+        bar = {
+            "step": step,
+            "title": f"{titles[step.kind]} {step.name}".strip(),
+            "left": min(100 * (step.start - first) / whole, 100 - LEAST_WIDTH),
+            "width": max(100 * (step.end - step.start) / whole, LEAST_WIDTH),
+            "cost": call and settings.cost(call.model, call.prompt_tokens, call.completion_tokens),
+            "parts": [_part(part) for part in call.prompt] if call is not None else [],
+            "arguments": _arguments(step, payloads),
+            "result": _result(step, row),
+            "reasons": row.get("reasons", []) if step.kind == "route" else [],
+        }
+        bars.append(bar)
+    return bars
+
+
+def _part(part: JSON) -> dict[str, Any]:
+    """Return a message of a prompt, or the list of tools: whose it is, how long, and as it can be read."""
+    is_message = isinstance(part, dict) and isinstance(part.get("role"), str)
+    role = part["role"] if is_message else next(iter(part), "") if isinstance(part, dict) else ""
+    text = part.get("content") if is_message and len(part) == 2 else None
+    text = text if isinstance(text, str) else json.dumps(part, ensure_ascii=False, indent=1)
+    return {"role": str(role), "characters": len(text), "text": text[:PART_SHOWN]}
+
+
+def _arguments(step: Step, payloads: Mapping[str, JSON]) -> str:
+    """Return the arguments of a tool's call, "" for another step."""
+    number, _, id = step.key.removeprefix("tool:").partition(":")
+    asked = payloads.get(f"llm:{number}", {}).get("calls", []) if step.kind == "tool" else []
+    found = next((call["arguments"] for call in asked if call["id"] == id), "")
+    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False, indent=1)
+
+
+def _result(step: Step, row: Mapping[str, JSON]) -> str:
+    if step.kind == "tool":
+        return str(row.get("result", ""))[:PART_SHOWN]
+    if step.kind == "route":
+        return ", ".join(row.get("categories", ()))
+    called = "\n".join(f"{call['name']} {call['arguments']}" for call in row.get("calls", ()))
+    return "\n".join(filter(None, (row.get("text", ""), called)))

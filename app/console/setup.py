@@ -27,7 +27,7 @@ from app.errors import RecadoError
 from app.http.endpoint import url_fault
 from app.i18n import lazy
 from app.security import write_private
-from app.settings import OWN_FILE, Settings, own_settings
+from app.settings import OWN_FILE, VARIABLES, Settings, own_settings
 from app.store import ownership, people
 from app.store.database import Connection, exists, meta
 from app.store.ownership import AccessRules
@@ -63,7 +63,6 @@ PARTS = {
 _OLLAMAS = ("http://127.0.0.1:11434", "http://host.docker.internal:11434", "http://ollama:11434")
 _PLAIN = re.compile(r"[!#%-&(-\[\]-_a-z{-~]{0,2000}")  # what stands between quotes in the file as it is
 _SENT_TO = {"WHATSAPP_API_URL": "WHATSAPP_ACCESS_TOKEN", "OPENAI_BASE_URL": "OPENAI_API_KEY"}
-_FIELDS = {(field.alias or name).upper(): name for name, field in Settings.model_fields.items()}
 _KEPT = ("mcp_servers.json", "templates.yaml", "rates.yaml", "skills.json", "knowledge/**/*", "skills/**/*")
 
 
@@ -145,11 +144,10 @@ def progress(conn: Connection, rules: AccessRules) -> dict[str, Any]:
 
 def steps(settings: Settings, made: Mapping[str, Any]) -> list[tuple[str, bool, str]]:
     """Return each step with whether it is done, and its name; `made` is the progress."""
-    is_connected = not settings.uses_simulator and not settings.missing_credentials
     names = ", ".join(made["owners"])
     owned = lazy("Owners: {names}", names=names) if names else lazy("Somebody owns this assistant")
     return [
-        ("whatsapp", is_connected, lazy("WhatsApp's four values are here")),
+        ("whatsapp", settings.is_connected, lazy("WhatsApp's four values are here")),
         ("handshake", made["handshake"], lazy("Meta's handshake arrived")),
         ("message", made["message"], lazy("The first message arrived")),
         ("model", settings.has_model, lazy("A model is connected")),
@@ -179,29 +177,30 @@ def keep(settings: Settings, given: Mapping[str, str]) -> Settings:
     kept = own_settings(settings.data_dir) | written
     text = "".join(f"{name}='{value}'\n" for name, value in kept.items() if value)
     write_private(settings.data_dir / OWN_FILE, text)
-    changes = {_FIELDS[name]: SecretStr(one) if is_secret(name) else one for name, one in written.items()}
+    changes = {VARIABLES[name]: SecretStr(one) if is_secret(name) else one for name, one in written.items()}
     return settings.model_copy(update=changes)
 
 
 def is_secret(name: str) -> bool:
-    return Settings.model_fields[_FIELDS[name]].annotation is SecretStr
+    return Settings.model_fields[VARIABLES[name]].annotation is SecretStr
 
 
 def shown_value(settings: Settings, name: str) -> str:
     """Return a setting as its form shows it: a secret only by whether it is set."""
-    value = getattr(settings, _FIELDS[name])
-    return ("•" if value.get_secret_value() else "") if isinstance(value, SecretStr) else str(value)
+    value = _value(settings, name)
+    return "•" if value and is_secret(name) else value
+
+
+def _value(settings: Settings, name: str) -> str:
+    value = getattr(settings, VARIABLES[name])
+    return value.get_secret_value() if isinstance(value, SecretStr) else str(value)
 
 
 def fixed(settings: Settings) -> frozenset[str]:
     """Return the settings that the environment or `.env` gives: they come before what is kept here."""
-    own, found = own_settings(settings.data_dir), set()
-    for name in TITLES:
-        value = getattr(settings, _FIELDS[name])
-        plain = value.get_secret_value() if isinstance(value, SecretStr) else str(value)
-        if _FIELDS[name] in settings.model_fields_set and plain and own.get(name) != plain:
-            found.add(name)
-    return frozenset(found)
+    own = own_settings(settings.data_dir)
+    given = {name: _value(settings, name) for name in TITLES if VARIABLES[name] in settings.model_fields_set}
+    return frozenset(name for name, value in given.items() if value and own.get(name) != value)
 
 
 def check_value(name: str, value: str) -> None:
@@ -221,17 +220,13 @@ def check_value(name: str, value: str) -> None:
 
 async def find_ollama() -> list[tuple[str, list[str]]]:
     """Return the addresses on this machine at which Ollama answers, each with the names of its models."""
+    found = []
     async with httpx2.AsyncClient(timeout=FIND_SECONDS, trust_env=False) as http:
-        return [one for url in _OLLAMAS if (one := await _models(http, url))]
-
-
-async def _models(http: httpx2.AsyncClient, url: str) -> tuple[str, list[str]] | None:
-    """Return the names of the models that Ollama has at an address, None where it does not answer."""
-    try:
-        answer = (await http.get(f"{url}/api/tags")).json()
-        return url, [str(one["name"]) for one in answer["models"]]
-    except (httpx2.HTTPError, ValueError, LookupError, TypeError):
-        return None
+        for url in _OLLAMAS:
+            with suppress(httpx2.HTTPError, ValueError, LookupError, TypeError):  # it is not there
+                answer = (await http.get(f"{url}/api/tags")).json()
+                found.append((url, [str(one["name"]) for one in answer["models"]]))
+    return found
 
 
 def make_backup(settings: Settings) -> Path:

@@ -1,15 +1,20 @@
-"""The frame of the console's pages: sessions, forms, templates, parts that change by themselves."""
+"""The frame of the console's pages: sessions, forms, templates, parts that change by themselves.
+
+One signs in with the administrator's token once; then a cookie stands for a session that can be ended.
+"""
 
 import asyncio
+import hmac
+import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
-from urllib.parse import parse_qsl, quote
+from typing import Annotated, Any
+from urllib.parse import quote, urlsplit
 from zoneinfo import ZoneInfo
 
 from fastapi import APIRouter, HTTPException, Request, Response
@@ -18,27 +23,31 @@ from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Stre
 from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
+from pydantic import AfterValidator
 from starlette.datastructures import UploadFile
 from starlette.routing import Match
-from starlette.types import Receive, Scope, Send
 
 from app.assistant import Assistant
 from app.channels.access import shown_address, shown_name
-from app.console.session import Session, Sessions
 from app.erasure import Erasure
 from app.errors import RecadoError
 from app.http.limits import bounded_receive
 from app.i18n import LANGUAGES, LazyText, lazy, public_program, said, say, say_plural
-from app.ops.finding import Finding
+from app.ops import Finding
 from app.schedule.wording import local_text
+from app.security import same_token
 from app.settings import Settings
-from app.store import audit
+from app.store import audit, ownership, people
+from app.store.database import Connection, delete, insert
 from app.text import visible, visible_lines
 from app.turns.profiles import local_timezone
 
+SESSION_SECONDS = 30 * 86_400
+AGENT_CHARACTERS = 200
 FORM_BYTES = 256 * 1024
 SIGN_IN_BYTES = 4096
 UPLOAD_BYTES = 20 * 1024 * 1024
+MOST_FIELDS = 200
 LIVE_SECONDS = 1.0
 MOST_STREAMS = 50
 STATIC = {path.name: path for path in Path(__file__).with_name("static").iterdir()}
@@ -53,6 +62,7 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 
+_COOKIE = "recado_console"
 # forms that change nothing, or that the audit learns of elsewhere
 _NOT_AUDITED = (
     *("/console/check", "/console/audit/check", "/console/setup/check", "/console/setup/ollama"),
@@ -64,6 +74,9 @@ _WHOLE = {"HX-Retarget": "#main", "HX-Reselect": "#main"}
 _NO_PAGE = lazy("this is none of the console's pages")
 
 Read = Callable[[], Awaitable[dict[str, Any]]]
+# of a query: the number of a page of a list, and words that are searched for
+PageNumber = Annotated[int, AfterValidator(lambda page: min(max(page, 1), 10**9))]
+Words = Annotated[str, AfterValidator(lambda words: " ".join(words.split())[:200])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +130,7 @@ class Site:
         live = ""
         if f"live/{template}" in self._templates.list_templates():
             live = self._text(request, f"live/{template}", values | {"refusal": None})
-            values |= {"live": Markup(live), "live_hash": _digest(live)}  # noqa: S704
+            values |= {"live": Markup(live), "live_hash": _sha256(live)}  # noqa: S704
         headers = HEADERS | _WHOLE if status >= 400 else HEADERS
         return HTMLResponse(self._text(request, template, values), status, headers)
 
@@ -130,7 +143,10 @@ class Site:
         """
         if "live" not in request.query_params:
             return self.render(request, template, **await read())
-        return _Stream(self._streams, self._events(request, f"live/{template}", read, every))
+        if self._streams.locked():
+            return Response("too many pages of the console are open", 503, HEADERS)
+        events = self._events(request, f"live/{template}", read, every)
+        return StreamingResponse(events, media_type="text/event-stream", headers=HEADERS)
 
     async def refuse(self, request: Request, status: int, error: Exception) -> Response:
         """Show why something was not done: on the page of its form, filled in as it was, if there is one."""
@@ -188,29 +204,15 @@ class Site:
 
     async def _events(self, request: Request, template: str, read: Read, every: float) -> AsyncIterator[str]:
         last = request.query_params["live"]
-        while not self._closing.is_set() and await self.sessions.find(request) is not None:
-            with suppress(RecadoError):  # what is shown is gone, or the database is busy
-                part = self._text(request, template, await read())
-                if _digest(part) != last:
-                    last = _digest(part)
-                    yield "".join(f"data: {line}\n" for line in part.splitlines()) + "\n"
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._closing.wait(), every)
-
-
-class _Stream(StreamingResponse):
-    """The events of a page, refused with 503 while too many pages are open."""
-
-    def __init__(self, places: asyncio.Semaphore, events: AsyncIterator[str]) -> None:
-        super().__init__(events, media_type="text/event-stream", headers=HEADERS)
-        self._places = places
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._places.locked():
-            await Response("too many pages of the console are open", 503, HEADERS)(scope, receive, send)
-            return
-        async with self._places:
-            await super().__call__(scope, receive, send)
+        async with self._streams:
+            while not self._closing.is_set() and await self.sessions.find(request) is not None:
+                with suppress(RecadoError):  # what is shown is gone, or the database is busy
+                    part = self._text(request, template, await read())
+                    if _sha256(part) != last:
+                        last = _sha256(part)
+                        yield "".join(f"data: {line}\n" for line in part.splitlines()) + "\n"
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._closing.wait(), every)
 
 
 def back(path: str) -> RedirectResponse:
@@ -227,22 +229,19 @@ def language_of(request: Request) -> str:
 def open_router(site: Site) -> APIRouter:
     """Return the routes that need no session: signing in, and the files of the pages."""
     router = APIRouter(include_in_schema=False)
-    types = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain"}
 
     @router.get("/console/static/{name}")
     async def static(name: str) -> FileResponse:
         if name not in STATIC:
             raise HTTPException(404, _NO_PAGE)
         headers = HEADERS | {"Cache-Control": "public, max-age=86400"}  # their addresses name the content
-        return FileResponse(STATIC[name], media_type=types[STATIC[name].suffix], headers=headers)
+        return FileResponse(STATIC[name], headers=headers)
 
     @router.post("/console/sign-in")
     async def sign_in(request: Request) -> Response:
         form, _ = await _form(request)
-        answer = back("/console")
-        if await site.sessions.sign_in(form.get("token", "").strip(), request, answer):
-            return answer
-        return site.render(request, "sign_in.html", 401, failed=True)
+        entered = await site.sessions.sign_in(request, form.get("token", "").strip())
+        return entered or site.render(request, "sign_in.html", 401, failed=True)
 
     @router.get("/console/enter")
     async def link(request: Request, code: str = "") -> Response:
@@ -252,10 +251,8 @@ def open_router(site: Site) -> APIRouter:
     @router.post("/console/enter")
     async def enter(request: Request) -> Response:
         form, _ = await _form(request)
-        answer = back("/console")
-        if await site.sessions.enter(form.get("code", ""), request, answer):
-            return answer
-        return site.render(request, "sign_in.html", 401, is_old=True)
+        entered = await site.sessions.enter(request, form.get("code", ""))
+        return entered or site.render(request, "sign_in.html", 401, is_old=True)
 
     return router
 
@@ -269,12 +266,14 @@ def _route_class(site: Site) -> type[APIRoute]:
             is_audited = self.path not in _NOT_AUDITED
 
             async def answer(request: Request) -> Response:
-                session = await site.sessions.find(request)
+                request.state.session = session = await site.sessions.find(request)
+                if session is not None and request.method == "POST":
+                    request.state.form, request.state.files = await _form(request, is_signed_in=True)
+                    session = await site.sessions.find(request)  # it may have been ended meanwhile
                 if session is None:
                     return site.render(request, "sign_in.html", 401)
-                request.state.session = session
-                if request.method == "POST" and (refusal := await _read_form(site, session, request)):
-                    return refusal
+                if request.method == "POST":
+                    _check_secret(session.csrf, request)
                 response = await handle(request)
                 if request.method == "POST" and is_audited:
                     await site.note(request)
@@ -285,39 +284,29 @@ def _route_class(site: Site) -> type[APIRoute]:
     return ConsoleRoute
 
 
-async def _read_form(site: Site, session: Session, request: Request) -> Response | None:
-    """Keep the fields of a form in the request's state; return the answer to one that is refused."""
-    request.state.form, request.state.files = await _form(request)
-    if await site.sessions.find(request) is None:  # it was ended while the form came
-        return site.render(request, "sign_in.html", 401)
-    if not session.allows(request.state.form):
+def _check_secret(csrf: str, request: Request) -> None:
+    """Raise HTTPException for a form that no page of this session made."""
+    if not same_token(request.state.form.get("csrf", ""), csrf):
         if request.headers.get("sec-fetch-site") != "same-origin":  # only our own page may fill a form in
             request.state.form = {}
         raise HTTPException(403, lazy("this form is of another sign-in: look at it, and send it again"))
-    return None
 
 
-async def _form(request: Request) -> tuple[dict[str, str], dict[str, UploadFile]]:
+async def _form(
+    request: Request, *, is_signed_in: bool = False
+) -> tuple[dict[str, str], dict[str, UploadFile]]:
     """Return the fields and the files of a form; without a session it may only be small, and has no files.
 
     Raises HTTPException for one that is too large, or was sent by a page of another site.
     """
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         raise HTTPException(403, lazy("this form was sent by a page of another site"))
-    is_signed_in = hasattr(request.state, "session")
-    if is_signed_in and request.headers.get("content-type", "").startswith("multipart/form-data"):
-        limited = Request(request.scope, bounded_receive(request.receive, UPLOAD_BYTES))
-        given = await limited.form(max_files=1, max_fields=20, max_part_size=FORM_BYTES)
-        texts = {name: value for name, value in given.items() if isinstance(value, str)}
-        return texts, {name: value for name, value in given.items() if isinstance(value, UploadFile)}
-    most = FORM_BYTES if is_signed_in else SIGN_IN_BYTES
-    body = await Request(request.scope, bounded_receive(request.receive, most)).body()
-    try:
-        return dict(
-            parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=200)
-        ), {}
-    except ValueError as error:
-        raise HTTPException(400, lazy("this is none of the console's forms")) from error
+    may_upload = is_signed_in and request.headers.get("content-type", "").startswith("multipart/form-data")
+    most = UPLOAD_BYTES if may_upload else FORM_BYTES if is_signed_in else SIGN_IN_BYTES
+    limited = Request(request.scope, bounded_receive(request.receive, most))
+    given = await limited.form(max_files=int(may_upload), max_fields=MOST_FIELDS, max_part_size=FORM_BYTES)
+    texts = {name: value for name, value in given.items() if isinstance(value, str)}
+    return texts, {name: value for name, value in given.items() if isinstance(value, UploadFile)}
 
 
 def _addresses() -> dict[str, str]:
@@ -326,5 +315,121 @@ def _addresses() -> dict[str, str]:
     return {name: f"/console/static/{name}?v={digest}" for name, digest in digests.items()}
 
 
-def _digest(text: str) -> str:
-    return sha256(text.encode()).hexdigest()[:16]
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A browser that is signed in; its forms carry `csrf`.
+
+    `owner` is the name of the owner whose link signed it in, "" for the administrator's token.
+    """
+
+    id: str
+    csrf: str
+    agent: str = ""
+    created_at: float = 0.0
+    owner: str = ""
+
+
+class Sessions:
+    """Begin, find and end sessions.
+
+    Each is bound to the administrator's token: a renewed one ends them all. One that began with an owner's
+    link ends when they own no more.
+    """
+
+    def __init__(self, assistant: Assistant) -> None:
+        self._token = assistant.admin_token
+        self._store = assistant.store
+        self._access = assistant.access
+        self._public_url = assistant.settings.public_url
+
+    async def sign_in(self, request: Request, given: str) -> Response | None:
+        """Begin a session if this is the token, None if it is not; wrong ones are slowed as everywhere."""
+        return await self._begin(request) if await self._token.accepts(given) else None
+
+    async def enter(self, request: Request, code: str) -> Response | None:
+        """Begin a session with the code of a link, which is used up by that; None if it does not count."""
+        now = time.time()
+
+        def use(conn: Connection) -> str | None:
+            person = ownership.use_link(conn, code, now)
+            return person if person is not None and self._is_owner(conn, person) else None
+
+        person = await self._store.tx(use)
+        if person is None:
+            await self._token.accepts(code)  # is slowed as a wrong token
+            return None
+        return await self._begin(request, person)
+
+    async def _begin(self, request: Request, person: str | None = None) -> Response:
+        """Return the answer that leads to the first page, with the cookie of a new session."""
+        secret, now = secrets.token_urlsafe(32), time.time()
+        agent = request.headers.get("user-agent", "")[:AGENT_CHARACTERS]
+        id, token = _sha256(secret), _sha256(self._token.value())
+
+        def write(conn: Connection) -> None:
+            row: dict[str, Any] = {"id": id, "token": token, "agent": agent, "person_id": person}
+            insert(conn, "console_sessions", **row, created_at=now, expires_at=now + SESSION_SECONDS)
+            audit.record(conn, f"console:{id[:8]}", "sign-in", person or "", now)
+
+        await self._store.tx(write)
+        response = back("/console")
+        response.set_cookie(
+            _COOKIE,
+            secret,
+            max_age=SESSION_SECONDS,
+            path="/console",
+            httponly=True,
+            samesite="strict",
+            secure=self._is_https(request),
+        )
+        return response
+
+    def _is_https(self, request: Request) -> bool:
+        """Return True if a browser came over https: by a proxy's word, or because PUBLIC_URL says so."""
+        protocols = request.headers.get("x-forwarded-proto", request.url.scheme)
+        public, host = urlsplit(self._public_url), request.headers.get("host", "")
+        return protocols.partition(",")[0].strip().lower() == "https" or (
+            public.scheme == "https" and public.netloc.lower() == host.lower()
+        )
+
+    async def end(self, session: str) -> None:
+        """End a session, this browser's or another one's."""
+        await self._store.tx(lambda conn: delete(conn, "console_sessions", "id = ?", session))
+
+    async def find(self, request: Request) -> Session | None:
+        """Return the session of a request, None if there is none.
+
+        A bearer token may read pages, but send no form.
+        """
+        secret = request.cookies.get(_COOKIE, "")
+        found = next((one for one in await self.all() if same_token(_sha256(secret), one.id)), None)
+        if found is None:
+            return Session("", "") if await self._token.opens(request) else None
+        csrf = hmac.new(self._token.value().encode(), secret.encode(), sha256).hexdigest()
+        return replace(found, csrf=csrf)
+
+    async def all(self) -> list[Session]:
+        """Return the sessions that are open, the newest first, without what their forms carry."""
+        token, now = _sha256(self._token.value()), time.time()
+
+        def read(conn: Connection) -> list[Session]:
+            rows = conn.execute(
+                "SELECT id, agent, created_at, person_id FROM console_sessions"
+                " WHERE token = ? AND expires_at > ? ORDER BY created_at DESC",
+                (token, now),
+            ).fetchall()
+            return [
+                Session(id, "", agent, at, shown_name(people.shown_as(conn, person)[0]) if person else "")
+                for id, agent, at, person in rows
+                if person is None or self._is_owner(conn, person)
+            ]
+
+        return await self._store.read(read)
+
+    def _is_owner(self, conn: Connection, person: str) -> bool:
+        rules = self._access.access_rules(people.by_id(conn, person).row["realm"])
+        return person in people.owners(conn, rules)
+
+
+def _sha256(secret: str) -> str:
+    return sha256(secret.encode()).hexdigest()

@@ -1,5 +1,7 @@
-"""The page of today: health with its cures, messages by the hour, costs, and what needs a decision."""
+"""The pages of today (health with its cures, messages by the hour, costs) and of what waits for a yes."""
 
+import asyncio
+import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,13 +9,18 @@ from typing import Any
 
 from fastapi import Request, Response
 
+from app.assistant import Assistant
 from app.console.setup import progress, steps
 from app.console.site import Site, back, language_of
-from app.i18n import say
-from app.ops.finding import Finding
+from app.errors import RecadoError
+from app.i18n import lazy, say
+from app.installs.sentences import held_back_text
+from app.mcp.approved import hashes
+from app.ops import Finding
 from app.ops.health import public_reason
-from app.store import alerts, approvals, limits, statistics, threads
+from app.store import alerts, approvals, limits, people, statistics, threads
 from app.store.database import Connection
+from app.tools.plain import loads
 
 TOOL_DAYS = 7
 LOOK_SECONDS = 5.0  # between two looks at all the figures
@@ -80,3 +87,64 @@ def add_today(site: Site) -> None:
         """Have the doctor look at every part."""
         checkups[:] = [Checkup(time.time(), await site.check())]
         return back("/console")
+
+
+def add_decisions(site: Site) -> None:
+    """Add the page of decisions and its answers."""
+    router, assistant = site.router, site.assistant
+
+    @router.get("/console/decisions")
+    async def decisions(request: Request) -> Response:
+        """Show everything that waits for an owner."""
+        language = language_of(request)
+
+        def rows(conn: Connection) -> dict[str, Any]:
+            return {
+                "questions": approvals.all_open(conn),
+                "frozen": [line for line in people.frozen(conn) if line.realm == assistant.realm],
+                "asking": threads.newest(conn, "", time.time(), "waiting"),
+            }
+
+        async def read() -> dict[str, Any]:
+            found = await site.store.read(rows)
+            states = [state for state in assistant.servers.states() if state.held_back]
+            cards = [
+                (one, await asyncio.to_thread(assistant.contexts.whole_card, one, language))
+                for one in found["questions"]
+            ]
+            held_back = [
+                (state.name, held_back_text(language, state), json.dumps(hashes(state.held_back)))
+                for state in states
+            ]
+            return found | {"cards": cards, "held_back": held_back}
+
+        return await site.page(request, "decisions.html", read)
+
+    @router.post("/console/decisions/answer")
+    async def answer(request: Request) -> Response:
+        """Answer a question in place of the person who was asked."""
+        form = request.state.form
+        if not await answer_question(assistant, form.get("id", ""), form.get("choice", "")):
+            raise RecadoError(lazy("this question is not open any more, or cannot be answered so"))
+        return back("/console/decisions")
+
+    @router.post("/console/decisions/tools")
+    async def approve_tools(request: Request) -> Response:
+        """Approve the tools of a server exactly as they were shown."""
+        form = request.state.form
+        try:
+            shown = {str(tool): str(sha256) for tool, sha256 in loads(form.get("hashes", "")).items()}
+        except (ValueError, AttributeError) as error:
+            raise RecadoError(lazy("this is none of the console's forms")) from error
+        await assistant.servers.approve(form.get("name", ""), shown)
+        return back("/console/decisions")
+
+
+async def answer_question(assistant: Assistant, id: str, choice: str) -> bool:
+    """Answer a question in place of the person who was asked; False if it cannot be answered so."""
+    now = time.time()
+    conversation = await assistant.store.tx(
+        lambda conn: approvals.answer_in_console(conn, id, choice, "console", now),
+        then=lambda woken: assistant.carrier.wake(woken) if woken else None,
+    )
+    return bool(conversation)

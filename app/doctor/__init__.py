@@ -3,7 +3,7 @@
 It takes no lock on the database and writes nothing that stays, so it is safe beside a running server.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -12,12 +12,12 @@ from typing import Annotated
 
 import typer
 
-from app.cli.output import FAILED, command_settings, group, show
+from app.cli.output import command_settings, group, show_findings
 from app.cli.settings import secrets_of
-from app.doctor import abilities, machine, model, records, whatsapp
+from app.doctor import abilities, data, model, whatsapp
 from app.errors import ConfigurationError
 from app.i18n import lazy
-from app.ops.finding import Finding, fail, line
+from app.ops import Finding, fail
 from app.settings import Settings
 
 commands = group()
@@ -40,27 +40,23 @@ def doctor(
     except ConfigurationError as error:
         faults = (fault.partition("; ") for fault in str(error).splitlines())
         findings = iter([fail("configuration", fact, cure) for fact, _, cure in faults])
-        findings = chain(findings, machine.check_names(Path(".env")))
-    levels = set()
-    for finding in findings:
-        show(line(finding))
-        levels.add(finding.level)
-    raise typer.Exit(FAILED if "FAIL" in levels else 0)
+        findings = chain(findings, data.check_names(Path(".env")))
+    show_findings(findings)
 
 
 CHECKS: dict[str, Check] = {
-    "configuration": machine.check_configuration,
-    "data folder": machine.check_folder,
-    "database": records.check_database,
+    "configuration": data.check_configuration,
+    "data folder": data.check_folder,
+    "database": data.check_database,
     "server": abilities.check_server,
     "model": model.check_model,
     "voice notes": model.check_voice,
     "WhatsApp": whatsapp.check_whatsapp,
-    "people": records.check_people,
+    "people": data.check_people,
     "skills": abilities.check_skills,
     "sandbox": abilities.check_sandbox,
     "MCP servers": abilities.check_servers,
-    "alerts": records.check_alerts,
+    "alerts": data.check_alerts,
 }
 
 
@@ -74,11 +70,7 @@ def examine(settings: Settings, parts: Collection[str] = (), address: str = "") 
     checks = CHECKS | {"WhatsApp": partial(whatsapp.check_whatsapp, address=address)}
     for part in parts or checks:
         for finding in _guarded(part, checks[part], settings):
-            fact, cure = finding.fact, finding.cure
-            for secret in secrets:  # a server's answer may repeat a key
-                fact = fact.replace(secret, "***") if secret in fact else fact
-                cure = cure.replace(secret, "***") if secret in cure else cure
-            yield replace(finding, fact=fact, cure=cure)
+            yield replace(finding, fact=_without(secrets, finding.fact), cure=_without(secrets, finding.cure))
 
 
 def _guarded(part: str, check: Check, settings: Settings) -> Iterator[Finding]:
@@ -88,3 +80,10 @@ def _guarded(part: str, check: Check, settings: Settings) -> Iterator[Finding]:
     except Exception as error:
         fact = lazy("could not be checked: {kind}: {error}", kind=type(error).__name__, error=error)
         yield fail(part, fact, lazy("this is a fault of Recado's own: please report the line"))
+
+
+def _without(secrets: Sequence[str], text: str) -> str:
+    """Return a text in which a server's answer repeats no key; a lazy one without any stays lazy."""
+    for secret in secrets:
+        text = text.replace(secret, "***") if secret in text else text
+    return text

@@ -16,7 +16,7 @@ from app.mcp.configuration import Configuration
 from app.mcp.definitions import ServerDefinition
 from app.mcp.servers import try_servers
 from app.messages import JSON
-from app.ops.finding import Finding, fail, ok, warn
+from app.ops import Finding, fail, ok, warn
 from app.processes.sandbox import Sandbox
 from app.settings import Settings
 from app.skills import RELEASE_SKILLS, SkillLoader

@@ -19,7 +19,7 @@ from app.llm.client import ChatModel
 from app.llm.model import ModelAnswer, ModelError, ModelRequest
 from app.llm.reading import calls_in_text
 from app.messages import JSON
-from app.ops.finding import Finding, fail, ok, warn
+from app.ops import Finding, fail, ok, warn
 from app.people import Person
 from app.settings import Settings
 from app.tools import Tool

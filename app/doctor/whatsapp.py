@@ -4,7 +4,6 @@ import re
 import secrets
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
@@ -16,7 +15,7 @@ from app.errors import RecadoError
 from app.http.endpoint import url_fault
 from app.i18n import lazy
 from app.messages import JSON, mapping
-from app.ops.finding import Finding, fail, ok, warn
+from app.ops import Finding, fail, ok, warn
 from app.settings import Settings
 
 ANSWER_SECONDS = 10.0
@@ -25,44 +24,22 @@ _BUSY = frozenset({4, 17, 32, 613, 80007, 130429})
 _REFUSED_TOKEN = frozenset({3, 10, 102, 190, *range(200, 300)})
 
 
-@dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer of the Graph API; `status` 0 means that none came, and `fault` says why."""
+    """An answer of the Graph API; `status` 0 means that none came, and `fault` says why.
 
-    status: int
-    data: dict[str, JSON] = field(default_factory=dict)
-    fault: str = ""
+    `code` is Meta's error code, -1 if there is none; `is_away`: another try may succeed; `rows` are the
+    objects of the list under `data`.
+    """
 
-    @property
-    def is_good(self) -> bool:
-        return self.status == 200 and not self.error
-
-    @property
-    def error(self) -> dict[str, JSON]:
-        return mapping(self.data.get("error"))
-
-    @property
-    def code(self) -> int:
-        """Return Meta's error code, -1 if there is none."""
-        code = self.error.get("code")
-        return code if isinstance(code, int) else -1
-
-    @property
-    def said(self) -> str:
-        return self.fault or str(self.error.get("message") or f"answer {self.status}")[:300]
-
-    @property
-    def is_away(self) -> bool:
-        """Return True if another try may succeed."""
-        return self.status in (0, 429) or self.status >= 500 or self.code in _BUSY
-
-    @property
-    def refuses_token(self) -> bool:
-        return self.code in _REFUSED_TOKEN or (self.status == 401 and self.code == -1)
-
-    def rows(self) -> Iterator[dict[str, JSON]]:
-        """Return the objects of the list under `data`."""
-        yield from objects(self.data.get("data"))
+    def __init__(self, status: int, data: dict[str, JSON], fault: str = "") -> None:
+        error = mapping(data.get("error"))
+        self.status, self.data = status, data
+        self.is_good = status == 200 and not error
+        self.code = error["code"] if isinstance(error.get("code"), int) else -1
+        self.said = fault or str(error.get("message") or f"answer {status}")[:300]
+        self.is_away = status in (0, 429) or status >= 500 or self.code in _BUSY
+        self.refuses_token = self.code in _REFUSED_TOKEN or (status == 401 and self.code == -1)
+        self.rows = list(objects(data.get("data")))
 
 
 _FOREVER = 32_503_680_000  # Unix seconds of the year 3000
@@ -154,7 +131,7 @@ class Account:
         answer = self._get(f"{account}/message_templates", self._token, limit="200")
         if not answer.is_good:
             raise RecadoError(f"the templates of the account {account} cannot be seen: {answer.said}")
-        return list(answer.rows())
+        return answer.rows
 
     def _get(self, path: str, token: str, **parameters: str) -> Answer:
         """Ask the Graph API; no fault raises. Redirects are not followed: the token goes nowhere else."""
@@ -163,7 +140,7 @@ class Account:
         try:
             response = httpx2.get(url, params=parameters, headers=headers, timeout=seconds, trust_env=False)
         except (httpx2.InvalidURL, httpx2.HTTPError) as error:
-            return Answer(0, fault=str(error) or type(error).__name__)
+            return Answer(0, {}, str(error) or type(error).__name__)
         return Answer(response.status_code, parse_object(response.content))
 
     def _number(self, fields: str) -> Answer:
@@ -218,7 +195,7 @@ class Account:
                 "the subscriptions of the WhatsApp account {account} cannot be seen: {reason}", **said
             )
             return warn(_APP, fact, cure)
-        subscribed = objects([row.get("whatsapp_business_api_data") for row in answer.rows()])
+        subscribed = objects([row.get("whatsapp_business_api_data") for row in answer.rows])
         if app in {str(one.get("id")) for one in subscribed}:
             return ok(_APP, lazy("app {app} is subscribed to the WhatsApp account {account}", **said))
         cure = (
@@ -233,7 +210,7 @@ class Account:
     def _webhook(self, app: str, name: str) -> Iterator[Finding]:
         """Check the app secret and the subscription with the app's own token, and try the handshake."""
         answer = self._get(f"{app}/subscriptions", f"{app}|{self._secret}")
-        rows = [row for row in answer.rows() if row.get("object") == "whatsapp_business_account"]
+        rows = [row for row in answer.rows if row.get("object") == "whatsapp_business_account"]
         if not answer.is_good:
             yield _secret_finding(answer, name)
         elif not rows or "messages" not in _fields(rows[0]) or rows[0].get("active") is False:

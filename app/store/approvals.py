@@ -183,13 +183,14 @@ def is_open_question(conn: Connection, conversation: str, wamid: str) -> bool:
     return exists(conn, sql, wamid, wamid, conversation)
 
 
-def answer_in_console(conn: Connection, approval: str, choice: Choice, by: str, now: float) -> str:
-    """Give an owner's answer; return the conversation that goes on, "" if the question was not open."""
+def answer_in_console(conn: Connection, approval: str, choice: str, by: str, now: float) -> str:
+    """Give an owner's answer; return the conversation that goes on, "" if it cannot be given (any more)."""
     row = conn.execute("SELECT * FROM approvals WHERE id = ? AND state = 'open'", (approval,)).fetchone()
-    if row is None or choice not in _console_choices(row):
-        return ""
-    _settle(conn, row, choice, by, now)
-    return str(row["conversation_id"])
+    for one in _console_choices(row) if row is not None else ():
+        if one == choice:
+            _settle(conn, row, one, by, now)
+            return str(row["conversation_id"])
+    return ""
 
 
 def all_open(conn: Connection) -> tuple[Approval, ...]:

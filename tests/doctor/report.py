@@ -1,6 +1,7 @@
 """Reading the doctor's report in a test."""
 
-from app.doctor import Finding, examine, line
+from app.doctor import examine
+from app.ops import Finding, line
 from app.settings import Settings
 from tests.standins.meta import SECRET, TOKEN
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from app.doctor import examine, line
+from app.doctor import examine
+from app.ops import line
 from app.settings import Settings
 from tests.doctor.report import found
 from tests.standins.answers import AnsweringServer

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.doctor import line
+from app.ops import line
 from app.settings import Settings
 from tests.doctor.report import found
 from tests.standins.answers import Answer, AnsweringServer, Asked, Told

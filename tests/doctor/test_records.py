@@ -10,8 +10,8 @@ from sqlite3 import Connection
 import pytest
 
 from app.channels.whatsapp.errors import send_alert
-from app.doctor import Finding
 from app.messages import Refused, Sender
+from app.ops import Finding
 from app.settings import Settings
 from app.store import alerts, people
 from app.store.database import Database

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from app.doctor import Finding
 from app.doctor.abilities import check_servers
 from app.mcp.approved import Pins
 from app.mcp.configuration import Secrets
+from app.ops import Finding
 from app.settings import Settings
 from tests.doctor.report import found
 from tests.standins.mcp_server import command, tool

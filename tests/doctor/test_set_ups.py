@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.doctor import line
+from app.ops import line
 from app.settings import take_settings
 from tests.doctor.broken import BROKEN, no_webhook_subscribed
 from tests.doctor.house import CLOSED, House, kept_environment

@@ -231,7 +231,7 @@ class WhatsAppChannel:
 
 async def invitation_link(settings: Settings, code: str) -> str:
     """Return the link that writes a code to our number, "" where the Graph API does not tell the number."""
-    if settings.uses_simulator or settings.missing_credentials:
+    if not settings.is_connected:
         return ""
     headers = {"Authorization": f"Bearer {settings.whatsapp_access_token.get_secret_value()}"}
     endpoint = Endpoint(settings.whatsapp_api_url, headers)

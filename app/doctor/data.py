@@ -1,29 +1,52 @@
-"""Checks of the database without its lock, of open alerts, and of who may talk or was turned away lately."""
+"""Checks of the configuration, the data folder and the database, and of the alerts and people in it."""
 
+import difflib
+import os
+import stat
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from dotenv import dotenv_values
 
 from app.cli.database import read_records, shown
 from app.cli.output import moment
-from app.cli.people import incomplete, listed_people, may_talk, owns, realm_of, without_answered
+from app.cli.people import incomplete, listed_people, may_talk, owns, without_answered
+from app.cli.settings import zone_hint
 from app.errors import StoreError
 from app.i18n import LazyText, lazy
-from app.ops.finding import Finding, fail, ok, warn
+from app.ops import Finding, fail, ok, warn
 from app.phones import canonical
-from app.settings import Settings
+from app.settings import SECRET_VARIABLES, VARIABLES, Settings
 from app.store import alerts
 from app.store.alerts import Alert
 from app.store.database import Connection, Location, engine_of, scalar
+from app.store.disk_space import MEGABYTE, Disk, is_full
 from app.store.migrations import migrations
 from app.store.people import PersonLine
+from app.turns.profiles import local_timezone
 
+_ALIKE = 0.8
+# What other programs call settings of ours.
+_NAMES = {
+    "OPENAI_API_BASE": "OPENAI_BASE_URL",
+    "OPENAI_MODEL": "LLM_MODEL",
+    "WHATSAPP_TOKEN": "WHATSAPP_ACCESS_TOKEN",
+    "WHATSAPP_PHONE_ID": "WHATSAPP_PHONE_NUMBER_ID",
+    "VERIFY_TOKEN": "WHATSAPP_VERIFY_TOKEN",
+    "APP_SECRET": "WHATSAPP_APP_SECRET",
+}
+_OURS = ("WHATSAPP_", "OPENAI_", "LLM_", "CLASSIFIER_", "MCP_")
 LATELY_SECONDS = 7 * 24 * 3600.0
 MOST_SHOWN = 10  # of those who were turned away
-_OURS = lazy("Meta refuses a message of this form: please report the line")
+_FAULTY = lazy("Meta refuses a message of this form: please report the line")
 # By the code of an alert about sending, mostly Meta's; of the codes that the sender knows the alert tells.
 _CURES = {
-    **dict.fromkeys(("100", "131008", "131009", "131051"), _OURS),
+    **dict.fromkeys(("100", "131008", "131009", "131051"), _FAULTY),
     "130472": lazy("Meta does not deliver to this person for a while, as an experiment of its own"),
     "131021": lazy("the number is the assistant's own: write from another phone"),
     "131026": lazy("ask the person whether this phone has a current WhatsApp and its new terms are accepted"),
@@ -38,6 +61,91 @@ _CURES = {
     "model": lazy("see what is said about the model above"),
     "turn": lazy("see what happened with: {recado} trace"),
 }
+
+
+def check_configuration(settings: Settings) -> Iterator[Finding]:
+    """Check that `.env` was read and is private, look for misspelt names, and name the time zone."""
+    path = Path(".env")
+    if path.is_file():
+        fact = lazy("every variable is valid; {path} is read", path=path.resolve())
+    else:
+        fact = lazy("every variable is valid; no .env here, the environment alone counts")
+    yield ok("configuration", fact)
+    yield from check_names(path)
+    if path.is_file() and path.stat().st_mode & stat.S_IROTH and _given(path).intersection(SECRET_VARIABLES):
+        fact = lazy("every user of this machine may read the secrets in .env")
+        yield warn("configuration", fact, f"chmod go-rwx {path.resolve()}")
+    if hint := zone_hint(settings):
+        yield warn("time zone", hint, "TIMEZONE=America/Mexico_City")
+    else:
+        zone = settings.timezone or local_timezone()
+        now = f"{datetime.now(ZoneInfo(zone)):%H:%M}"
+        yield ok("time zone", lazy("{zone}, where it is {time}", zone=zone, time=now))
+
+
+def check_names(path: Path) -> Iterator[Finding]:
+    """Report names of a `.env` file and of the environment that nearly match one of our settings."""
+    written = {name.upper() for name in os.environ if name.upper().startswith(_OURS)}
+    with suppress(OSError, UnicodeDecodeError):  # reading the settings has named the fault
+        written |= _given(path)
+    for name in sorted(written - VARIABLES.keys()):
+        close = difflib.get_close_matches(name, VARIABLES, 1, _ALIKE)
+        if meant := _NAMES.get(name) or (close[0] if close else ""):
+            fact = lazy("{name} is set, which nothing reads", name=name)
+            yield warn("configuration", fact, lazy("did you mean {name}?", name=meant))
+
+
+def _given(path: Path) -> set[str]:
+    """Return the names that have a value in a `.env` file."""
+    return {name.upper() for name, value in dotenv_values(path, interpolate=False).items() if value}
+
+
+def check_folder(settings: Settings) -> Iterator[Finding]:
+    """Check that the folders of data, database and workspace can be written and have room."""
+    folders = [settings.data_dir.absolute()]
+    if isinstance(settings.database, Path):
+        folders.append(settings.database.absolute().parent)
+        yield from _files(settings.database.absolute())
+    for folder in dict.fromkeys(folders):
+        yield _folder(folder, settings.free_space_mb, "data folder", "DATA_DIR, DATABASE_URL")
+    if settings.workspace_dir_setting:
+        yield _folder(settings.workspace_dir.absolute(), 0, "workspace", "WORKSPACE_DIR")
+
+
+def _files(database: Path) -> Iterator[Finding]:
+    files = sorted(database.parent.glob(f"{database.name}*"))
+    if shut := [file.name for file in files if not os.access(file, os.R_OK | os.W_OK)]:
+        values = {"files": ", ".join(shut), "folder": database.parent}
+        fact = lazy("{files} in {folder} cannot be read and written by this user", **values)
+        yield fail("data folder", fact, f"sudo chown -R {os.getuid()} {database.parent}")
+    if any(file.stat().st_mode & stat.S_IROTH for file in files):
+        fact = lazy("every user of this machine may read the messages in {folder}", folder=database.parent)
+        yield warn("data folder", fact, f"chmod -R go-rwx {database.parent}")
+
+
+def _folder(folder: Path, least: int, name: str, variables: str) -> Finding:
+    existing = next((place for place in (folder, *folder.parents) if place.exists()), folder)
+    room = lazy("free at least {n} MB there; all goes on by itself within a minute", n=least or 1)
+    try:
+        with tempfile.TemporaryFile(dir=existing) as trial:
+            trial.write(b"trial")
+    except OSError as error:
+        values = {"folder": existing, "names": variables}
+        cure = lazy("give this user write access to {folder}, or set {names} to another place", **values)
+        fact = lazy("{folder} cannot be written: {reason}", folder=folder, reason=error.strerror or error)
+        return fail(name, fact, room if is_full(error) else cure)
+    disk = Disk(folder, least * MEGABYTE)
+    free = disk.free()
+    if not disk.has_room_for("traces"):
+        values = {"n": free // MEGABYTE, "folder": folder}
+        fact = lazy("only {n} MB are free for {folder}: traces and media are not kept", **values)
+        if not disk.has_room_for("data"):
+            fact = lazy("{fact}, and notes and files are refused", fact=fact)
+        return warn(name, fact, room)
+    values = {"folder": folder, "n": f"{free / 1024**3:.1f}"}
+    if folder.exists():
+        return ok(name, lazy("{folder} can be written, {n} GB free", **values))
+    return ok(name, lazy("{folder} will be made at the first start, {n} GB free", **values))
 
 
 def check_database(settings: Settings) -> Iterator[Finding]:
@@ -58,7 +166,7 @@ def check_alerts(settings: Settings) -> Iterator[Finding]:
 
     def read(conn: Connection) -> list[Alert]:
         """Return the alerts that the next start, which may be in another realm, leaves open."""
-        is_same = alerts.last_realm(conn) in (None, realm_of(settings))
+        is_same = alerts.last_realm(conn) in (None, settings.realm)
         opened = alerts.open_alerts(conn)
         return [one for one in opened if is_same or not one.code.startswith(alerts.ABOUT_SENDING)]
 
@@ -145,16 +253,13 @@ def _allowed(lines: Sequence[PersonLine], settings: Settings) -> Finding:
     owners = sum(owns(line, settings) for line in lines)
     others = sum(may_talk(line, settings) for line in lines) - owners
     if not owners:
-        return warn(
-            "people",
-            lazy("nobody owns this assistant yet")
-            if others
-            else lazy("nobody may talk to it, and nobody owns it yet"),
-            lazy(
-                "send the code that Setup of the console shows from your WhatsApp, "
-                "or set OWNER_PHONE_NUMBERS, or: {recado} people owner PHONE"
-            ),
+        nobody = lazy("nobody may talk to it, and nobody owns it yet")
+        fact = lazy("nobody owns this assistant yet") if others else nobody
+        cure = lazy(
+            "send the code that Setup of the console shows from your WhatsApp, "
+            "or set OWNER_PHONE_NUMBERS, or: {recado} people owner PHONE"
         )
+        return warn("people", fact, cure)
     if not others:
         cure = lazy("let others in with ALLOWED_PHONE_NUMBERS or: {recado} people allow PHONE")
         return ok("people", lazy("only owners may talk ({n})", n=owners), cure)
@@ -169,7 +274,7 @@ def _turned_away(lines: Sequence[PersonLine], settings: Settings) -> Iterator[Fi
         line
         for line in without_answered(lines, settings)
         if line.access == "turned away"
-        and line.realm == realm_of(settings)
+        and line.realm == settings.realm
         and line.last_at >= since
         and settled.isdisjoint({line.names[0], canonical(line.names[0])})
     ]
