@@ -75,8 +75,6 @@ def add_abilities(site: Site) -> None:
 
     @router.get(HERE)
     async def abilities(request: Request) -> Response:
-        """Show every skill and every server."""
-
         def rows(conn: Connection) -> dict[str, Any]:
             since = statistics.day_of(time.time() - STATISTICS_SECONDS)
             aside = {alert.code: alert.text for alert in alerts.open_alerts(conn)}
@@ -98,7 +96,6 @@ def add_abilities(site: Site) -> None:
 
     @router.get(f"{HERE}/find")
     async def find(request: Request, words: Words = "") -> Response:
-        """Search the directory of servers."""
         language, entries, trouble = language_of(request), [], ""
         if words:
             try:
@@ -156,8 +153,6 @@ def add_abilities(site: Site) -> None:
 
     @router.get(f"{HERE}/installs/{{id}}")
     async def progress(request: Request, id: str) -> Response:
-        """Show how far an install is."""
-
         async def read() -> dict[str, Any]:
             if id not in installing.installs:
                 raise RecadoError(lazy("this install was too long ago: see the list of abilities"))
@@ -225,7 +220,6 @@ def add_abilities(site: Site) -> None:
 
     @router.get(f"{HERE}/tools/{{name}}")
     async def try_form(request: Request, name: str) -> Response:
-        """Show the form to try a tool."""
         return tool_page(request, tool(name))
 
     @router.post(f"{HERE}/tools/{{name}}")
@@ -247,7 +241,6 @@ class Install:
 
     id: str
     name: str
-    began_at: float
     lines: list[str] = field(default_factory=list)
     state: Literal["running", "done", "failed"] = "running"
 
@@ -262,7 +255,7 @@ class Installing:
 
     def begin(self, kind: Kind, name: str, approval: Approval, language: str) -> Install:
         """Begin an install, and return it at once."""
-        install = Install(new_id("install"), name, time.time())
+        install = Install(new_id("install"), name)
         self.installs[install.id] = install
         for old in list(self.installs)[:-INSTALLS_KEPT]:
             del self.installs[old]

@@ -53,7 +53,6 @@ def add_knowledge(site: Site) -> None:
 
     @router.post(f"{HERE}/add")
     async def add(request: Request) -> Response:
-        """Keep a file that was given."""
         file = request.state.files.get("file")
         if file is None or not file.filename:
             raise RecadoError(lazy("choose a file"), field="file")
@@ -67,7 +66,6 @@ def add_knowledge(site: Site) -> None:
 
     @router.post(f"{HERE}/remove")
     async def remove(request: Request) -> Response:
-        """Remove a file."""
         if not await asyncio.to_thread(knowledge.remove, request.state.form.get("name", "")):
             raise RecadoError(lazy("there is no such file"))
         return back(HERE)

@@ -56,8 +56,6 @@ def add_people(site: Site) -> None:
 
     @router.get(f"{HERE}/{{id}}")
     async def person(request: Request, id: str) -> Response:
-        """Show what is known and remembered of a person."""
-
         def rows(conn: Connection) -> dict[str, Any]:
             _known(conn, id)
             known, today = people.by_id(conn, id), day_of(time.time())
@@ -82,8 +80,6 @@ def add_people(site: Site) -> None:
 
     @router.get(f"{HERE}/{{id}}/export")
     async def export(id: str) -> Response:
-        """Give out every row that belongs to a person."""
-
         def rows(conn: Connection) -> Any:
             who = _known(conn, id)
             return {"names": who.names, "realm": who.realm, **personal_data.export(conn, who)}
@@ -110,7 +106,6 @@ def add_people(site: Site) -> None:
 
     @router.post(f"{HERE}/withdraw")
     async def withdraw(request: Request) -> Response:
-        """Let an invitation count no more."""
         code_hash = request.state.form.get("invitation", "")
         await site.store.tx(lambda conn: ownership.withdraw_invitation(conn, code_hash))
         return back(HERE)
@@ -151,7 +146,6 @@ def add_people(site: Site) -> None:
 
     @router.post(f"{HERE}/{{id}}/erase")
     async def erase(request: Request, id: str) -> Response:
-        """Erase everything that is kept of a person."""
         request.state.subject = id
         if not request.state.form.get("sure"):
             raise RecadoError(lazy("mark that you are sure: it cannot be undone"), field="sure")
@@ -160,7 +154,6 @@ def add_people(site: Site) -> None:
 
     @router.post(f"{HERE}/{{action}}")
     async def change(request: Request, action: Literal["allow", "block", "owner"]) -> Response:
-        """Let a person in, shut them out, or make them an owner."""
         who = request.state.form.get("who", "")
         request.state.subject = await assistant.change_access(action, who)
         return back(HERE)

@@ -68,7 +68,6 @@ def add_records(site: Site) -> None:
 
     @router.post("/console/schedules/cancel")
     async def cancel(request: Request) -> Response:
-        """Cancel a schedule."""
         id, now = request.state.form.get("schedule", ""), time.time()
 
         def write(conn: Connection) -> bool:
@@ -115,13 +114,11 @@ def add_records(site: Site) -> None:
 
     @router.post("/console/audit/check")
     async def verify(request: Request) -> Response:
-        """Check the whole chain."""
         head, fault = await site.store.read(audit.verify)
         return site.render(request, "verified.html", head=head, fault=fault)
 
     @router.get("/console/sessions")
     async def sessions(request: Request) -> Response:
-        """Show the browsers that are signed in."""
         lines = await site.sessions.all()
         return site.render(request, "sessions.html", lines=lines, own=request.state.session.id)
 

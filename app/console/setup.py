@@ -92,7 +92,6 @@ def add_setup(site: Site) -> None:
 
     @router.post("/console/setup/save")
     async def save(request: Request) -> Response:
-        """Keep settings, and start anew with them."""
         request.state.subject = " ".join(name for name in TITLES if name in request.state.form)
         request.app.state.restart(await asyncio.to_thread(keep, settings, request.state.form))
         return site.render(request, "restarting.html")
@@ -106,7 +105,6 @@ def add_setup(site: Site) -> None:
 
     @router.post("/console/setup/ollama")
     async def ollama(request: Request) -> Response:
-        """Look for models of Ollama on this machine."""
         found = await find_ollama()
         return site.render(request, "ollama.html", found=found)
 

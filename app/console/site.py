@@ -120,8 +120,6 @@ class Site:
             shown_name=shown_name,
             shown_address=shown_address,
             static=_addresses(),
-            min=min,
-            max=max,
         )
         self._templates.filters.update(said=said, visible=visible, visible_lines=visible_lines)
 

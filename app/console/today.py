@@ -43,7 +43,6 @@ def add_today(site: Site) -> None:
 
     @router.get("/console")
     async def today(request: Request) -> Response:
-        """Show the state of the whole."""
         language = language_of(request)
 
         def rows(conn: Connection) -> dict[str, Any]:
@@ -84,7 +83,6 @@ def add_today(site: Site) -> None:
 
     @router.post("/console/check")
     async def check(request: Request) -> Response:
-        """Have the doctor look at every part."""
         checkups[:] = [Checkup(time.time(), await site.check())]
         return back("/console")
 
@@ -95,7 +93,6 @@ def add_decisions(site: Site) -> None:
 
     @router.get("/console/decisions")
     async def decisions(request: Request) -> Response:
-        """Show everything that waits for an owner."""
         language = language_of(request)
 
         def rows(conn: Connection) -> dict[str, Any]:
