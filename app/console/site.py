@@ -7,7 +7,7 @@ import asyncio
 import hmac
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -79,16 +79,6 @@ PageNumber = Annotated[int, AfterValidator(lambda page: min(max(page, 1), 10**9)
 Words = Annotated[str, AfterValidator(lambda words: " ".join(words.split())[:200])]
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """A form that was not carried out: the error, the field that it is about, and what was typed."""
-
-    text: str
-    field: str
-    action: str
-    form: Mapping[str, str]
-
-
 # Runs the doctor's checks of these names, or all checks if there are none. Blocks.
 Examine = Callable[[Settings, tuple[str, ...]], Iterable[Finding]]
 
@@ -152,7 +142,8 @@ class Site:
         if not isinstance(error, RecadoError) and not isinstance(told, LazyText):  # of the framework
             told = _NO_PAGE
         text, form = said(told, language_of(request)), getattr(request.state, "form", {})
-        request.state.refusal = Refusal(text, getattr(error, "field", ""), request.url.path, form)
+        about = {"field": getattr(error, "field", ""), "action": request.url.path}
+        request.state.refusal = about | {"text": text, "form": form}  # the form as it was typed
         page, _, query = form.get("page", "").partition("?")
         scope = {**request.scope, "method": "GET", "path": page, "query_string": query.encode()}
         for route in self.router.routes:

@@ -3,8 +3,6 @@
 import asyncio
 import json
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fastapi import Request, Response
@@ -16,7 +14,6 @@ from app.errors import RecadoError
 from app.i18n import lazy, say
 from app.installs.sentences import held_back_text
 from app.mcp.approved import hashes
-from app.ops import Finding
 from app.ops.health import public_reason
 from app.store import alerts, approvals, limits, people, statistics, threads
 from app.store.database import Connection
@@ -27,18 +24,10 @@ LOOK_SECONDS = 5.0  # between two looks at all the figures
 DAY_SECONDS = 86_400.0
 
 
-@dataclass(frozen=True, slots=True)
-class Checkup:
-    """The findings of the doctor, and when it looked."""
-
-    at: float
-    findings: Sequence[Finding]
-
-
 def add_today(site: Site) -> None:
     """Add the pages about the whole."""
     router = site.router
-    checkups: list[Checkup] = []
+    checkup: dict[str, Any] = {}  # what the doctor found, and when it looked
     rules = site.assistant.access.access_rules(site.assistant.realm)
 
     @router.get("/console")
@@ -75,7 +64,7 @@ def add_today(site: Site) -> None:
                 "health": await site.assistant.health.state(),
                 "decisions": found["decisions"] + held_back,
                 "budget": site.settings.monthly_message_budget,
-                "checkup": checkups[-1] if checkups else None,
+                "checkup": checkup,
                 "chart": {"title": title, "hours": [hour.at for hour in hours], "series": series},
             }
 
@@ -83,7 +72,7 @@ def add_today(site: Site) -> None:
 
     @router.post("/console/check")
     async def check(request: Request) -> Response:
-        checkups[:] = [Checkup(time.time(), await site.check())]
+        checkup.update(findings=await site.check(), at=time.time())
         return back("/console")
 
 
