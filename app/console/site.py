@@ -26,6 +26,7 @@ from markupsafe import Markup
 from pydantic import AfterValidator
 from starlette.datastructures import UploadFile
 from starlette.routing import Match
+from starlette.types import Receive, Scope, Send
 
 from app.assistant import Assistant
 from app.channels.access import shown_address, shown_name
@@ -131,10 +132,7 @@ class Site:
         """
         if "live" not in request.query_params:
             return self.render(request, template, **await read())
-        if self._streams.locked():
-            return Response("too many pages of the console are open", 503, HEADERS)
-        events = self._events(request, f"live/{template}", read, every)
-        return StreamingResponse(events, media_type="text/event-stream", headers=HEADERS)
+        return _Stream(self._streams, self._events(request, f"live/{template}", read, every))
 
     async def refuse(self, request: Request, status: int, error: Exception) -> Response:
         """Show why something was not done: on the page of its form, filled in as it was, if there is one."""
@@ -193,15 +191,29 @@ class Site:
 
     async def _events(self, request: Request, template: str, read: Read, every: float) -> AsyncIterator[str]:
         last = request.query_params["live"]
-        async with self._streams:
-            while not self._closing.is_set() and await self.sessions.find(request) is not None:
-                with suppress(RecadoError):  # what is shown is gone, or the database is busy
-                    part = self._text(request, template, await read())
-                    if _sha256(part) != last:
-                        last = _sha256(part)
-                        yield "".join(f"data: {line}\n" for line in part.splitlines()) + "\n"
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._closing.wait(), every)
+        while not self._closing.is_set() and await self.sessions.find(request) is not None:
+            with suppress(RecadoError):  # what is shown is gone, or the database is busy
+                part = self._text(request, template, await read())
+                if _sha256(part) != last:
+                    last = _sha256(part)
+                    yield "".join(f"data: {line}\n" for line in part.splitlines()) + "\n"
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), every)
+
+
+class _Stream(StreamingResponse):
+    """The events of a page, refused with 503 while too many pages are open."""
+
+    def __init__(self, places: asyncio.Semaphore, events: AsyncIterator[str]) -> None:
+        super().__init__(events, media_type="text/event-stream", headers=HEADERS)
+        self._places = places
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._places.locked():
+            await Response("too many pages of the console are open", 503, HEADERS)(scope, receive, send)
+            return
+        async with self._places:
+            await super().__call__(scope, receive, send)
 
 
 def back(path: str) -> RedirectResponse:
