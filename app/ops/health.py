@@ -4,7 +4,6 @@ import platform
 import re
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Protocol
 
 from fastapi import APIRouter, Depends, Response
@@ -205,13 +204,10 @@ class Introspection:
     def __init__(self, settings: Settings, catalog: ToolCatalog, health: Health) -> None:
         self._settings = settings
         self._catalog = catalog
-        self._health = health
         self.may_write = settings.agent_write_enabled
-
-    @property
-    def closed(self) -> tuple[Path, ...]:
-        """Return the folders of people's data, which are never shown as source."""
-        return (self._settings.data_dir, self._settings.workspace_dir)
+        self.closed = (settings.data_dir, settings.workspace_dir)  # people's data: never shown as source
+        self.health = health.state
+        self.logs = recent_lines
 
     def version(self) -> dict[str, str]:
         """Return the versions of the project, Python and the system."""
@@ -220,9 +216,6 @@ class Introspection:
     def configuration(self) -> dict[str, str]:
         """Return every setting by its variable; secrets and people only as set or not set."""
         return {variable: _shown(getattr(self._settings, name)) for variable, name in VARIABLES.items()}
-
-    async def health(self) -> dict[str, JSON]:
-        return await self._health.state()
 
     def skill(self, name: str) -> dict[str, JSON] | None:
         """Describe a skill; None if no skill has that name."""
@@ -247,10 +240,6 @@ class Introspection:
 
     def skills(self) -> list[str]:
         return sorted(self._catalog.skill_names)
-
-    def logs(self, count: int, level: str) -> Sequence[str]:
-        """Return the newest log lines of that level and above, the oldest first."""
-        return recent_lines(count, level)
 
 
 def _shown(value: object) -> str:
