@@ -13,7 +13,7 @@ import structlog
 from fastapi import Request, Response
 
 from app.assistant import Assistant
-from app.console.site import Site, Words, back, language_of
+from app.console.site import Site, Values, Words, back, language_of
 from app.errors import RecadoError
 from app.i18n import lazy, said, say
 from app.installs.card_text import Candidate
@@ -73,9 +73,9 @@ def add_abilities(site: Site) -> None:
             raise RecadoError(lazy("the directory has no server {name}", name=name[:100]))
         return entry
 
-    @router.get(HERE)
-    async def abilities(request: Request) -> Response:
-        def rows(conn: Connection) -> dict[str, Any]:
+    @site.page(HERE, "abilities.html")
+    async def abilities(request: Request) -> Values:
+        def rows(conn: Connection) -> Values:
             since = statistics.day_of(time.time() - STATISTICS_SECONDS)
             aside = {alert.code: alert.text for alert in alerts.open_alerts(conn)}
             return {
@@ -83,19 +83,15 @@ def add_abilities(site: Site) -> None:
                 "aside": {code.split(":")[1]: text for code, text in aside.items() if code[:6] == "skill:"},
             }
 
-        async def read() -> dict[str, Any]:
-            skills = sorted(assistant.skills.skills, key=lambda one: one.bundled)
-            running = [one for one in installing.installs.values() if one.state == "running"]
-            return await site.store.read(rows) | {
-                "skills": [(one, assistant.switches.of(one.name)) for one in skills],
-                "servers": assistant.configuration.report(servers.states()),
-                "running": running,
-            }
+        skills = sorted(assistant.skills.skills, key=lambda one: one.bundled)
+        return await site.store.read(rows) | {
+            "skills": [(one, assistant.switches.of(one.name)) for one in skills],
+            "servers": assistant.configuration.report(servers.states()),
+            "running": [one for one in installing.installs.values() if one.state == "running"],
+        }
 
-        return await site.page(request, "abilities.html", read)
-
-    @router.get(f"{HERE}/find")
-    async def find(request: Request, words: Words = "") -> Response:
+    @site.page(f"{HERE}/find", "find.html")
+    async def find(request: Request, words: Words = "") -> Values:
         language, entries, trouble = language_of(request), [], ""
         if words:
             try:
@@ -103,14 +99,14 @@ def add_abilities(site: Site) -> None:
             except RecadoError as error:
                 trouble = in_words(language, error)
         listed = [(one, one.reason and reason_said(language, one.reason)) for one in entries]
-        return site.render(request, "find.html", entries=listed, words=words, trouble=trouble)
+        return {"entries": listed, "words": words, "trouble": trouble}
 
-    @router.get(f"{HERE}/entry")
-    async def entry(request: Request, name: str) -> Response:
-        """Show a server of the directory, with a form for the values that it asks for."""
+    @site.page(f"{HERE}/entry", "entry.html")
+    async def entry(request: Request, name: str) -> Values:
+        """Return a server of the directory, and the values that its form asks for."""
         found = await entry_named(name)
         inputs = [one for one in found.inputs.values() if not one.secret]
-        return site.render(request, "entry.html", entry=found, inputs=inputs, prefix=PREFIX)
+        return {"entry": found, "inputs": inputs, "prefix": PREFIX}
 
     @router.post(f"{HERE}/entry")
     async def plan(request: Request) -> Response:
@@ -151,24 +147,17 @@ def add_abilities(site: Site) -> None:
         begun = installing.begin(kind, form.get("name", "")[:100], approval, language_of(request))
         return back(f"{HERE}/installs/{begun.id}")
 
-    @router.get(f"{HERE}/installs/{{id}}")
-    async def progress(request: Request, id: str) -> Response:
-        async def read() -> dict[str, Any]:
-            if id not in installing.installs:
-                raise RecadoError(lazy("this install was too long ago: see the list of abilities"))
-            return {"install": installing.installs[id]}
+    @site.page(f"{HERE}/installs/{{id}}", "install.html")
+    async def progress(request: Request, id: str) -> Values:
+        if id not in installing.installs:
+            raise RecadoError(lazy("this install was too long ago: see the list of abilities"))
+        return {"install": installing.installs[id]}
 
-        return await site.page(request, "install.html", read)
-
-    @router.get(f"{HERE}/servers/{{name}}")
-    async def one_server(request: Request, name: str) -> Response:
-        """Show a server with its tools, and forms for what it lacks."""
-
-        async def read() -> dict[str, Any]:
-            tools = {one.name: one for one in assistant.console_calls.tools}
-            return {"server": (found := server(name)), "tools": [tools.get(each) for each in found["tools"]]}
-
-        return await site.page(request, "server.html", read)
+    @site.page(f"{HERE}/servers/{{name}}", "server.html")
+    async def one_server(request: Request, name: str) -> Values:
+        """Return a server with its tools, and what it lacks."""
+        found, tools = server(name), {one.name: one for one in assistant.console_calls.tools}
+        return {"server": found, "tools": [tools.get(each) for each in found["tools"]]}
 
     @router.post(f"{HERE}/servers/{{name}}/secret")
     async def secret(request: Request, name: str) -> Response:

@@ -2,13 +2,13 @@
 
 import asyncio
 import time
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import HTTPException, Path, Request, Response
 from fastapi.responses import FileResponse
 
 from app.channels.whatsapp.formatting import split_message
-from app.console.site import HEADERS, Site, Words, back
+from app.console.site import HEADERS, Site, Values, Words, back
 from app.errors import RecadoError
 from app.i18n import lazy
 from app.messages import Outgoing
@@ -29,22 +29,16 @@ def add_conversations(site: Site) -> None:
         is_here = where.channel == assistant.realm and not where.group
         return is_here and where.person_id not in people.owners(conn, rules)
 
-    @router.get("/console/conversations")
-    async def conversations(request: Request, words: Words = "", show: threads.Show = "") -> Response:
-        """Show the newest conversations; those that ask for a person come first."""
+    @site.page("/console/conversations", "conversations.html")
+    async def conversations(request: Request, words: Words = "", show: threads.Show = "") -> Values:
+        """Return the newest conversations; those that ask for a person come first."""
         known = rules.allowed | rules.owners
+        lines = await site.store.read(lambda conn: threads.newest(conn, words, time.time(), show, known))
+        return {"lines": lines, "words": words, "show": show}
 
-        async def read() -> dict[str, Any]:
-            lines = await site.store.read(lambda conn: threads.newest(conn, words, time.time(), show, known))
-            return {"lines": lines, "words": words, "show": show}
-
-        return await site.page(request, "conversations.html", read)
-
-    @router.get("/console/conversations/{id}")
-    async def thread(request: Request, id: str) -> Response:
-        """Show one conversation, with its form to reply."""
-
-        def rows(conn: Connection) -> dict[str, Any]:
+    @site.page("/console/conversations/{id}", "thread.html")
+    async def thread(request: Request, id: str) -> Values:
+        def rows(conn: Connection) -> Values:
             where = people.conversation_by_id(conn, id)
             name, who = people.shown_as(conn, where.person_id)
             return {
@@ -56,7 +50,7 @@ def add_conversations(site: Site) -> None:
                 "may_take": may_be_taken(conn, where),
             }
 
-        return await site.page(request, "thread.html", lambda: site.store.read(rows))
+        return await site.store.read(rows)
 
     @router.get("/console/media/{message}")
     async def media(message: Annotated[int, Path(ge=0, le=2**63 - 1)]) -> Response:

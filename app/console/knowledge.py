@@ -5,11 +5,10 @@ import re
 import time
 from dataclasses import asdict
 from hashlib import sha256
-from typing import Any
 
 from fastapi import Request, Response
 
-from app.console.site import Site, Words, back
+from app.console.site import Site, Values, Words, back
 from app.errors import RecadoError
 from app.i18n import lazy
 from app.security import locked
@@ -25,20 +24,16 @@ def add_knowledge(site: Site) -> None:
     """Add the page of what the business tells."""
     router, knowledge = site.router, site.assistant.knowledge
 
-    @router.get(HERE)
-    async def files(request: Request, question: str = "", words: Words = "") -> Response:
-        """Show the files, what was not known, and what a question finds."""
-
-        async def read() -> dict[str, Any]:
-            unknown = await site.store.read(lambda conn: threads.unknown(conn, UNKNOWN, time.time()))
-            answered = await asyncio.to_thread(_answered)
-            asked = [one for one in unknown if _mark(one.text) not in answered]
-            found = await asyncio.to_thread(knowledge.search, words) if words else []
-            known = [one for one in found if one.is_enough]
-            listed = [asdict(one) for one in await asyncio.to_thread(knowledge.files)]
-            return {"files": listed, "asked": asked, "found": known, "words": words, "question": question}
-
-        return await site.page(request, "knowledge.html", read)
+    @site.page(HERE, "knowledge.html")
+    async def files(request: Request, question: str = "", words: Words = "") -> Values:
+        """Return the files, what was not known, and what a question finds."""
+        unknown = await site.store.read(lambda conn: threads.unknown(conn, UNKNOWN, time.time()))
+        answered = await asyncio.to_thread(_answered)
+        asked = [one for one in unknown if _mark(one.text) not in answered]
+        found = await asyncio.to_thread(knowledge.search, words) if words else []
+        known = [one for one in found if one.is_enough]
+        listed = [asdict(one) for one in await asyncio.to_thread(knowledge.files)]
+        return {"files": listed, "asked": asked, "found": known, "words": words, "question": question}
 
     @router.post(f"{HERE}/answer")
     async def answer(request: Request) -> Response:
@@ -57,11 +52,10 @@ def add_knowledge(site: Site) -> None:
         if file is None or not file.filename:
             raise RecadoError(lazy("choose a file"), field="file")
         kept = await asyncio.to_thread(knowledge.add, file.filename, await file.read())
-        if kept is None or kept.fault:
-            raise RecadoError(
-                kept.fault if kept else lazy("Markdown, text, PDF, Word, Excel and CSV files are read"),
-                field="file",
-            )
+        if kept is None:
+            raise RecadoError(lazy("Markdown, text, PDF, Word, Excel and CSV files are read"), field="file")
+        if kept.fault:
+            raise RecadoError(kept.fault, field="file")
         return back(HERE)
 
     @router.post(f"{HERE}/remove")

@@ -11,7 +11,7 @@ from fastapi import Request, Response
 from markupsafe import Markup
 
 from app.channels.whatsapp.channel import invitation_link
-from app.console.site import HEADERS, PageNumber, Site, Words, back
+from app.console.site import HEADERS, PageNumber, Site, Values, Words, back
 from app.errors import RecadoError
 from app.i18n import lazy
 from app.store import journal, limits, ownership, people, personal_data, skill_data, turn_state
@@ -30,9 +30,9 @@ def add_people(site: Site) -> None:
     realm = assistant.realm
     rules = assistant.access.access_rules(realm)
 
-    @router.get(HERE)
-    async def everybody(request: Request, words: Words = "", page: PageNumber = 1) -> Response:
-        """Show people with their roles, those whom a search finds in a name, number or user id."""
+    @site.page(HERE, "people.html")
+    async def everybody(request: Request, words: Words = "", page: PageNumber = 1) -> Values:
+        """Return people with their roles, those whom a search finds in a name, number or user id."""
         now = time.time()
         listed, invited = await site.store.read(
             lambda conn: (people.listing(conn), ownership.invitations(conn, now))
@@ -48,15 +48,18 @@ def add_people(site: Site) -> None:
             (line, people.role_of(rules, line.role, line.access, line.names) if line.id else "turned away")
             for line in found[last - PEOPLE_ON_A_PAGE : last]
         ]
-        values: dict[str, Any] = {"words": words, "page": page, "is_last": len(found) <= last}
-        may_invite = settings.access != "listed"
-        return site.render(
-            request, "people.html", lines=lines, invited=invited, may_invite=may_invite, **values
-        )
+        return {
+            "lines": lines,
+            "words": words,
+            "page": page,
+            "is_last": len(found) <= last,
+            "invited": invited,
+            "may_invite": settings.access != "listed",
+        }
 
-    @router.get(f"{HERE}/{{id}}")
-    async def person(request: Request, id: str) -> Response:
-        def rows(conn: Connection) -> dict[str, Any]:
+    @site.page(f"{HERE}/{{id}}", "person.html")
+    async def person(request: Request, id: str) -> Values:
+        def rows(conn: Connection) -> Values:
             _known(conn, id)
             known, today = people.by_id(conn, id), day_of(time.time())
             where = people.conversations_with(conn, id)
@@ -71,12 +74,10 @@ def add_people(site: Site) -> None:
                 ],
                 "tokens": journal.tokens_used(conn, id, today),
                 "answers": limits.answers_to(conn, id, time.time())["day"],
+                "settings": settings,
             }
 
-        async def read() -> dict[str, Any]:
-            return await site.store.read(rows) | {"settings": settings}
-
-        return await site.page(request, "person.html", read)
+        return await site.store.read(rows)
 
     @router.get(f"{HERE}/{{id}}/export")
     async def export(id: str) -> Response:

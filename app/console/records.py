@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from fastapi import Request, Response
 
-from app.console.site import PageNumber, Site, back, language_of
+from app.console.site import PageNumber, Site, Values, back, language_of
 from app.errors import RecadoError
 from app.i18n import lazy, say
 from app.messages import JSON
@@ -31,19 +31,19 @@ def add_records(site: Site) -> None:
     """Add the pages of what is recorded."""
     router = site.router
 
-    @router.get("/console/turns/{id}")
-    async def turn(request: Request, id: str) -> Response:
+    @site.page("/console/turns/{id}", "turn.html")
+    async def turn(request: Request, id: str) -> Values:
         """Show where the time of a turn went, what each step was, and why each tool was offered."""
         language = language_of(request)
 
-        def rows(conn: Connection) -> dict[str, Any]:
+        def rows(conn: Connection) -> Values:
             head, trace = journal.turn_head(conn, id), journal.turn_trace(conn, id)
             steps = journal.steps(conn, head, trace, time.time())
             payloads = {row["key"]: row["payload"] for row in trace.journal}
             name, _ = people.shown_as(conn, head.person_id)
             return {"head": head, "name": name, "bars": _bars(language, steps, payloads, site.settings)}
 
-        return await site.page(request, "turn.html", lambda: site.store.read(rows))
+        return await site.store.read(rows)
 
     @router.post("/console/turns/{id}/replay")
     async def replay(request: Request, id: str) -> Response:
@@ -51,12 +51,12 @@ def add_records(site: Site) -> None:
         done = await site.assistant.replay(id)
         return site.render(request, "replay.html", turn=id, done=done)
 
-    @router.get("/console/schedules")
-    async def planned(request: Request, page: PageNumber = 1) -> Response:
+    @site.page("/console/schedules", "schedules.html")
+    async def planned(request: Request, page: PageNumber = 1) -> Values:
         """Show what is to come: reminders, tasks and watches of everybody."""
         language = language_of(request)
 
-        def rows(conn: Connection) -> dict[str, Any]:
+        def rows(conn: Connection) -> Values:
             found = schedules.everybodys(conn, page, ON_A_PAGE)
             lines = [
                 (one, people.shown_as(conn, one.person_id)[0], _rule(one, language))
@@ -64,7 +64,7 @@ def add_records(site: Site) -> None:
             ]
             return {"lines": lines, "page": page, "is_last": len(found) <= ON_A_PAGE}
 
-        return await site.page(request, "schedules.html", lambda: site.store.read(rows))
+        return await site.store.read(rows)
 
     @router.post("/console/schedules/cancel")
     async def cancel(request: Request) -> Response:
@@ -80,47 +80,35 @@ def add_records(site: Site) -> None:
         site.assistant.reminders.look()
         return back("/console/schedules")
 
-    @router.get("/console/costs")
-    async def costs(request: Request, month: str = "") -> Response:
+    @site.page("/console/costs", "costs.html")
+    async def costs(request: Request, month: str = "") -> Values:
         """Show the messages, tokens and costs of a month, of this one where it cannot be read."""
         if not re.fullmatch(r"\d{4}-\d{2}", month):
             month = f"{date.today():%Y-%m}"
         rates = await asyncio.to_thread(limits.read_rates, site.settings.data_dir)
         used = await site.store.read(lambda conn: limits.usage(conn, rates, month))
-        budget = site.settings.monthly_message_budget
-        return site.render(request, "costs.html", used=used, budget=budget)
+        return {"used": used, "budget": site.settings.monthly_message_budget}
 
-    @router.get("/console/log")
+    @site.page("/console/log", "log.html")
     async def log(
         request: Request, level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO", words: str = ""
-    ) -> Response:
-        """Show the newest lines of the log, the newest first."""
+    ) -> Values:
+        lines = [line for line in recent_lines(LINES, level) if words.lower() in line.lower()]
+        return {"lines": lines, "level": level, "words": words}
 
-        async def read() -> dict[str, Any]:
-            lines = [line for line in recent_lines(LINES, level) if words.lower() in line.lower()]
-            return {"lines": lines, "level": level, "words": words}
-
-        return await site.page(request, "log.html", read)
-
-    @router.get("/console/audit")
-    async def audited(request: Request, page: PageNumber = 1) -> Response:
-        """Show who did what, and whether the chain is whole."""
-
-        async def read() -> dict[str, Any]:
-            rows = await site.store.read(lambda conn: audit.listing(conn, page))
-            return {"rows": rows[: audit.SHOWN], "page": page, "is_last": len(rows) <= audit.SHOWN}
-
-        return await site.page(request, "audit.html", read)
+    @site.page("/console/audit", "audit.html")
+    async def audited(request: Request, page: PageNumber = 1) -> Values:
+        rows = await site.store.read(lambda conn: audit.listing(conn, page))
+        return {"rows": rows[: audit.SHOWN], "page": page, "is_last": len(rows) <= audit.SHOWN}
 
     @router.post("/console/audit/check")
     async def verify(request: Request) -> Response:
         head, fault = await site.store.read(audit.verify)
         return site.render(request, "verified.html", head=head, fault=fault)
 
-    @router.get("/console/sessions")
-    async def sessions(request: Request) -> Response:
-        lines = await site.sessions.all()
-        return site.render(request, "sessions.html", lines=lines, own=request.state.session.id)
+    @site.page("/console/sessions", "sessions.html")
+    async def sessions(request: Request) -> Values:
+        return {"lines": await site.sessions.all(), "own": request.state.session.id}
 
     @router.post("/console/sessions/end")
     async def end_session(request: Request) -> Response:

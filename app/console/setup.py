@@ -22,7 +22,7 @@ from pydantic import SecretStr
 from starlette.background import BackgroundTask
 
 from app.channels.access import shown_name
-from app.console.site import HEADERS, Site, back
+from app.console.site import HEADERS, Site, Values, back
 from app.errors import RecadoError
 from app.http.endpoint import url_fault
 from app.i18n import lazy
@@ -71,24 +71,20 @@ def add_setup(site: Site) -> None:
     router, assistant, settings = site.router, site.assistant, site.settings
     verify_token = secrets.token_urlsafe(16)
 
-    @router.get("/console/setup")
-    async def setup(request: Request) -> Response:
-        """Show every step with what is done and what is missing."""
+    @site.page("/console/setup", "setup.html")
+    async def setup(request: Request) -> Values:
+        """Return every step with what is done and what is missing."""
         rules = assistant.access.access_rules(assistant.realm)
-
-        async def read() -> dict[str, Any]:
-            return {
-                "steps": steps(settings, await site.store.read(lambda conn: progress(conn, rules))),
-                "settings": settings,
-                "titles": TITLES,
-                "whatsapp_steps": WHATSAPP_STEPS,
-                "values": {name: shown_value(settings, name) for name in TITLES},
-                "fixed": fixed(settings),
-                "verify_token": settings.whatsapp_verify_token.get_secret_value() or verify_token,
-                "realm": assistant.realm,
-            }
-
-        return await site.page(request, "setup.html", read)
+        return {
+            "steps": steps(settings, await site.store.read(lambda conn: progress(conn, rules))),
+            "settings": settings,
+            "titles": TITLES,
+            "whatsapp_steps": WHATSAPP_STEPS,
+            "values": {name: shown_value(settings, name) for name in TITLES},
+            "fixed": fixed(settings),
+            "verify_token": settings.whatsapp_verify_token.get_secret_value() or verify_token,
+            "realm": assistant.realm,
+        }
 
     @router.post("/console/setup/save")
     async def save(request: Request) -> Response:

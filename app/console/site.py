@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial, wraps
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
@@ -74,7 +75,8 @@ _NOT_AUDITED = (
 _WHOLE = {"HX-Retarget": "#main", "HX-Reselect": "#main"}
 _NO_PAGE = lazy("this is none of the console's pages")
 
-Read = Callable[[], Awaitable[dict[str, Any]]]
+Values = dict[str, Any]  # of a page, for its template
+Read = Callable[..., Awaitable[Values]]
 # of a query: the number of a page of a list, and words that are searched for
 PageNumber = Annotated[int, AfterValidator(lambda page: min(max(page, 1), 10**9))]
 Words = Annotated[str, AfterValidator(lambda words: " ".join(words.split())[:200])]
@@ -123,16 +125,27 @@ class Site:
         headers = HEADERS | _WHOLE if status >= 400 else HEADERS
         return HTMLResponse(self._text(request, template, values), status, headers)
 
-    async def page(
-        self, request: Request, template: str, read: Read, every: float = LIVE_SECONDS
-    ) -> Response:
-        """Show a page; asked for `live`, send the part of it that changes, each time that it did.
+    def page(self, path: str, template: str, every: float = LIVE_SECONDS) -> Callable[[Read], Read]:
+        """Add a page of what a function of its request returns.
 
-        That part is read anew `every` so many seconds.
+        Asked for `live`, the part of it that changes is sent each time that it did; it is read anew `every`
+        so many seconds.
         """
-        if "live" not in request.query_params:
-            return self.render(request, template, **await read())
-        return _Stream(self._streams, self._events(request, f"live/{template}", read, every))
+        live = f"live/{template}"
+        is_live = live in self._templates.list_templates()
+
+        def add(read: Read) -> Read:
+            @self.router.get(path, response_model=None)
+            @wraps(read)
+            async def show(request: Request, **query: Any) -> Response:
+                again = partial(read, request, **query)
+                if is_live and "live" in request.query_params:
+                    return _Stream(self._streams, self._events(request, live, again, every))
+                return self.render(request, template, **await again())
+
+            return read
+
+        return add
 
     async def refuse(self, request: Request, status: int, error: Exception) -> Response:
         """Show why something was not done: on the page of its form, filled in as it was, if there is one."""
@@ -189,7 +202,9 @@ class Site:
         }
         return self._templates.get_template(template).render(shown | values)
 
-    async def _events(self, request: Request, template: str, read: Read, every: float) -> AsyncIterator[str]:
+    async def _events(
+        self, request: Request, template: str, read: Callable[[], Awaitable[Values]], every: float
+    ) -> AsyncIterator[str]:
         last = request.query_params["live"]
         while not self._closing.is_set() and await self.sessions.find(request) is not None:
             with suppress(RecadoError):  # what is shown is gone, or the database is busy

@@ -9,7 +9,7 @@ from fastapi import Request, Response
 
 from app.assistant import Assistant
 from app.console.setup import progress, steps
-from app.console.site import Site, back, language_of
+from app.console.site import Site, Values, back, language_of
 from app.errors import RecadoError
 from app.i18n import lazy, say
 from app.installs.sentences import held_back_text
@@ -30,45 +30,40 @@ def add_today(site: Site) -> None:
     checkup: dict[str, Any] = {}  # what the doctor found, and when it looked
     rules = site.assistant.access.access_rules(site.assistant.realm)
 
-    @router.get("/console")
-    async def today(request: Request) -> Response:
+    @site.page("/console", "today.html", LOOK_SECONDS)
+    async def today(request: Request) -> Values:
         language = language_of(request)
 
-        def rows(conn: Connection) -> dict[str, Any]:
+        def rows(conn: Connection) -> Values:
             now = time.time()
             rates = site.assistant.message_rates
             since = statistics.day_of(now - (TOOL_DAYS - 1) * DAY_SECONDS)
+            made = progress(conn, rules)
             return {
                 "day": statistics.last_day(conn, now),
                 "used": limits.usage(conn, rates, statistics.day_of(now)[:7]),
                 "alerts": [(public_reason(one.code), one) for one in alerts.open_alerts(conn)],
                 "waiting": threads.waiting(conn, now),
                 "decisions": len(approvals.all_open(conn)),
-                "made": progress(conn, rules),
+                "missing": [name for _, done, name in steps(site.settings, made) if not done],
                 "tools": statistics.tool_figures(conn, since),
             }
 
-        async def read() -> dict[str, Any]:
-            found = await site.store.read(rows)
-            made = found.pop("made")
-            held_back = sum(bool(state.held_back) for state in site.assistant.servers.states())
-            hours = found["day"].hours
-            series = [
-                (say(language, "Received"), [hour.received for hour in hours]),
-                (say(language, "Sent"), [hour.sent for hour in hours]),
-                (say(language, "Turns"), [hour.turns for hour in hours]),
-            ]
-            title = say(language, "Messages and turns by the hour")
-            return found | {
-                "missing": [name for _, done, name in steps(site.settings, made) if not done],
-                "health": await site.assistant.health.state(),
-                "decisions": found["decisions"] + held_back,
-                "budget": site.settings.monthly_message_budget,
-                "checkup": checkup,
-                "chart": {"title": title, "hours": [hour.at for hour in hours], "series": series},
-            }
-
-        return await site.page(request, "today.html", read, LOOK_SECONDS)
+        found = await site.store.read(rows)
+        found["decisions"] += sum(bool(state.held_back) for state in site.assistant.servers.states())
+        hours = found["day"].hours
+        series = [
+            (say(language, "Received"), [hour.received for hour in hours]),
+            (say(language, "Sent"), [hour.sent for hour in hours]),
+            (say(language, "Turns"), [hour.turns for hour in hours]),
+        ]
+        title = say(language, "Messages and turns by the hour")
+        return found | {
+            "health": await site.assistant.health.state(),
+            "budget": site.settings.monthly_message_budget,
+            "checkup": checkup,
+            "chart": {"title": title, "hours": [hour.at for hour in hours], "series": series},
+        }
 
     @router.post("/console/check")
     async def check(request: Request) -> Response:
@@ -80,31 +75,28 @@ def add_decisions(site: Site) -> None:
     """Add the page of decisions and its answers."""
     router, assistant = site.router, site.assistant
 
-    @router.get("/console/decisions")
-    async def decisions(request: Request) -> Response:
+    @site.page("/console/decisions", "decisions.html")
+    async def decisions(request: Request) -> Values:
         language = language_of(request)
 
-        def rows(conn: Connection) -> dict[str, Any]:
+        def rows(conn: Connection) -> Values:
             return {
                 "questions": approvals.all_open(conn),
                 "frozen": [line for line in people.frozen(conn) if line.realm == assistant.realm],
                 "asking": threads.newest(conn, "", time.time(), "waiting"),
             }
 
-        async def read() -> dict[str, Any]:
-            found = await site.store.read(rows)
-            states = [state for state in assistant.servers.states() if state.held_back]
-            cards = [
-                (one, await asyncio.to_thread(assistant.contexts.whole_card, one, language))
-                for one in found["questions"]
-            ]
-            held_back = [
-                (state.name, held_back_text(language, state), json.dumps(hashes(state.held_back)))
-                for state in states
-            ]
-            return found | {"cards": cards, "held_back": held_back}
-
-        return await site.page(request, "decisions.html", read)
+        found = await site.store.read(rows)
+        cards = [
+            (one, await asyncio.to_thread(assistant.contexts.whole_card, one, language))
+            for one in found["questions"]
+        ]
+        held_back = [
+            (state.name, held_back_text(language, state), json.dumps(hashes(state.held_back)))
+            for state in assistant.servers.states()
+            if state.held_back
+        ]
+        return found | {"cards": cards, "held_back": held_back}
 
     @router.post("/console/decisions/answer")
     async def answer(request: Request) -> Response:
