@@ -320,6 +320,8 @@ async def _form(
     may_upload = is_signed_in and request.headers.get("content-type", "").startswith("multipart/form-data")
     most = UPLOAD_BYTES if may_upload else FORM_BYTES if is_signed_in else SIGN_IN_BYTES
     limited = Request(request.scope, bounded_receive(request.receive, most))
+    if not may_upload:
+        await limited.body()  # one that is too large is refused as such, whatever else is wrong with it
     given = await limited.form(max_files=int(may_upload), max_fields=MOST_FIELDS, max_part_size=FORM_BYTES)
     texts = {name: value for name, value in given.items() if isinstance(value, str)}
     return texts, {name: value for name, value in given.items() if isinstance(value, UploadFile)}
