@@ -21,6 +21,7 @@ from app.llm.model import Model, ModelError, ModelRequest
 from app.people import Audience
 from app.settings import Settings
 from app.skills.findings import Finding, Kind
+from app.text import shortened
 
 PHONE_CHARACTERS = 500  # of a short card with its question
 LONGEST_TRANSLATED = 400  # characters of a text that is translated, and of its translation
@@ -166,7 +167,7 @@ class _Words:
         return f"{', '.join(shown)} +{more}" if more else ", ".join(shown)
 
     def quoted(self, text: str, most: int = _LONGEST_ADDRESS) -> str:
-        return quoted(f"{text[: most - 1]}…" if self.is_short and len(text) > most else text)
+        return quoted(shortened(text, most) if self.is_short else text)
 
     def unconfined(self) -> str:
         return say(self.language, "The sandbox is turned off: its code gets all the rights that I have.")

@@ -70,7 +70,7 @@ class Installs:
         self.writer = CardWriter.of(settings, model)
         self.skills = SkillInstalls(SkillInstaller(settings, transport), self.writer, catalog)
         installer, directory = ServerInstaller(settings, sandbox, catalog), Directory(settings, transport)
-        self.servers = ServerInstalls(installer, directory, servers, settings.mcp_config_path, self.writer)
+        self.servers = ServerInstalls(installer, directory, servers, self.writer)
 
     def tidy(self) -> None:
         """Finish what a kill interrupted and remove old versions. Blocks; called at the start."""
@@ -198,17 +198,11 @@ class ServerInstalls(_ChatInstalls[ServerInstaller]):
     """Finds, installs, switches and removes servers for an owner; every card may raise `Refused`."""
 
     def __init__(
-        self,
-        installer: ServerInstaller,
-        directory: Directory,
-        servers: McpServers,
-        config_path: Path,
-        writer: CardWriter,
+        self, installer: ServerInstaller, directory: Directory, servers: McpServers, writer: CardWriter
     ) -> None:
         super().__init__(installer, writer)
         self.directory = directory
         self._servers = servers
-        self._config_path = config_path
 
     @_answered
     async def search(self, words: str, context: ToolContext) -> ToolResult:
@@ -269,7 +263,7 @@ class ServerInstalls(_ChatInstalls[ServerInstaller]):
         """Turn a server on and tell its state, or off; it stays installed."""
         language = context.language
         known = self._known(name, language).name
-        await asyncio.to_thread(edit_server, self._config_path, known, enabled=on, disabled=None)
+        await asyncio.to_thread(edit_server, self.installer.config_path, known, enabled=on, disabled=None)
         await self._servers.refresh()
         if not on:
             said = say(language, "✓ Turned off: {name}", name=known)

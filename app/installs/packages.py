@@ -20,7 +20,6 @@ from pathlib import Path
 from app.errors import RecadoError
 from app.installs.entries import FORMS, Package
 from app.installs.pipeline import InstallCode, InstallError
-from app.mcp.approved import PackageTreeError, check_room
 from app.messages import JSON
 from app.processes.host import Command, HostedProcess
 from app.settings import is_own
@@ -28,12 +27,15 @@ from app.skills.installed import remove_tree
 from app.skills.scripts import READY, Script, packages_folder
 from app.store.disk_space import MEGABYTE, Disk
 from app.text import visible
+from app.tools.paths import entries
 
 OLDER_SDK = "mcp<2"  # many servers ask for any version of the SDK, and die under the second
 HEAP_MB = 768  # of JavaScript: below the sandbox's limit, so that node says what is wrong
 
 _PIP_ALONE = Path(__file__).absolute().with_name("pip_alone.py")
 _SCRIPT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+MAX_FILES = 60_000  # of a package with what it needs
+MAX_BYTES = 400 * MEGABYTE
 LOOK_SECONDS = 1.0  # how often the free space is checked
 _LAST_LINES, _LONGEST = 6, 600
 _PASSED = re.compile("|".join(FORMS["passed"]), re.IGNORECASE)
@@ -187,13 +189,19 @@ class Downloads:
                 f"only {free // MEGABYTE} MB are free on the disk, and FREE_SPACE_MB says that "
                 f"{self._disk.least // MEGABYTE} stay free",
             )
-        try:
-            check_room(self._folder)
-            check_room(self._scratch)
-        except FileNotFoundError:  # it is being worked on
-            return
-        except PackageTreeError as error:
-            raise InstallError("TOO_LARGE", str(error)) from error
+        for folder in (self._folder, self._scratch):
+            with suppress(FileNotFoundError):  # it is being worked on
+                _check_size(folder)
+
+
+def _check_size(folder: Path) -> None:
+    size = 0
+    files = (one for one in entries(folder, recursive=True) if not one.is_dir(follow_symlinks=False))
+    for number, file in enumerate(files, 1):
+        size += file.stat(follow_symlinks=False).st_size
+        if number > MAX_FILES or size > MAX_BYTES:
+            most = f"{MAX_BYTES // MEGABYTE} MiB in {MAX_FILES} files"
+            raise InstallError("TOO_LARGE", f"with what it needs the package has more than {most}")
 
 
 def packages_wanted(scripts: Sequence[Script], data_dir: Path) -> list[tuple[str, ...]]:

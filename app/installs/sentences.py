@@ -12,7 +12,7 @@ from app.installs.pipeline import InstallError
 from app.mcp.adapter import findings
 from app.mcp.approved import InstalledServer, differences
 from app.mcp.definitions import NEEDS_SIGN_IN, HeldBack, Phase, ServerState
-from app.text import visible
+from app.text import shortened, visible
 from app.tools import ToolResult
 from app.tools.result import fetch_code
 
@@ -26,8 +26,7 @@ def refusal(language: str, error: RecadoError) -> ToolResult:
     if isinstance(error, FetchError):
         hint = say(language, "If you have another address, send it to me.")
         return ToolResult.failure(fetch_code(error), _not_fetched(language, error), hint)
-    code = error.code if isinstance(error, InstallError) else "UNAVAILABLE"
-    about = error.about if isinstance(error, InstallError) else ""
+    code, about = (error.code, error.about) if isinstance(error, InstallError) else ("UNAVAILABLE", "")
     if reason := _reasons(language).get(code):
         said = say(language, "I could not do it: {reason}", reason=_with_detail(reason, about))
     else:
@@ -77,8 +76,7 @@ def list_text(language: str, entries: Sequence[Entry], *, asks: bool = False) ->
     lines = [say(language, "I found these servers:")]
     for number, entry in enumerate(entries, start=1):
         text = entry.description or entry.title
-        shown = text if len(text) <= _SHORT else f"{text[: _SHORT - 1]}…"
-        lines.append(f"{number}. {entry.name} — {quoted(shown)}")
+        lines.append(f"{number}. {entry.name} — {quoted(shortened(text, _SHORT))}")
         if (reason := entry.reason) is not None:
             lines.append("   " + say(language, "not here: {reason}", reason=reason_said(language, reason)))
     name = next((entry.name for entry in entries if entry.reason is None), "")
@@ -102,9 +100,8 @@ def state_text(language: str, state: ServerState) -> str:
     definition = state.definition
     lines = list(_state(language, state))
     if definition is not None and definition.description:
-        lines.append(
-            say(language, "Its description: {description}", description=quoted(definition.description))
-        )
+        about = quoted(definition.description)
+        lines.append(say(language, "Its description: {description}", description=about))
     if state.tools:
         lines.append(say(language, "Tools: {names}", names=", ".join(map(visible, state.tools))))
     return "\n".join(lines)

@@ -286,7 +286,7 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
         self, settings: Settings, sandbox: Sandbox, skills: ToolCatalog | SkillLoader | None = None
     ) -> None:
         super().__init__(settings.data_dir)
-        self._config = settings.mcp_config_path
+        self.config_path = settings.mcp_config_path
         self._workspace = settings.workspace_dir.resolve()
         self._disk = Disk(settings.data_dir, settings.free_space_mb * MEGABYTE)
         self._sandbox = sandbox
@@ -361,7 +361,7 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
     def _free_name(self, entry: Entry, name: str) -> str:
         """Return the name that was asked for, or a short one. Raise `InstallError` if it cannot be used."""
         skills = self._skills.skill_names if self._skills is not None else ()
-        taken = {*read_mapping(self._config), *skills}
+        taken = {*read_mapping(self.config_path), *skills}
         if name in taken:
             raise InstallError("BAD_VALUE", f"there is a server or a skill {name} already: choose another")
         if name and not is_server_name(name):
@@ -379,7 +379,7 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
     def _find_committed(self, approval: Approval) -> InstalledServer | None:
         known = approved.records(self.data_dir)
         record = next((one for one in known if one.subject == approval.subject), None)
-        return record if record and record.name in read_mapping(self._config) else None
+        return record if record and record.name in read_mapping(self.config_path) else None
 
     async def _commit(self, candidate: Plan, approval: Approval) -> InstalledServer:
         home, token = approved.home_of(self.data_dir, candidate.name), secrets.token_hex(4)
@@ -414,12 +414,12 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
             elif plan.replaces:
                 record = replace(record, updated_from=before.version)
             write_private(home / approved.RECORD, approved.to_json(record))
-            add_server(self._config, record.name, approved.entry_of(record))
+            add_server(self.config_path, record.name, approved.entry_of(record))
         return record
 
     def _remove(self, record: InstalledServer) -> None:
         with self._files:
-            remove_server(self._config, record.name)
+            remove_server(self.config_path, record.name)
             Secrets(self.data_dir).forget(record.name)
             home = approved.home_of(self.data_dir, record.name)
             (home / approved.RECORD).unlink(missing_ok=True)
@@ -427,7 +427,7 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
 
     def _is_edited(self, name: str, record: InstalledServer | None) -> bool:
         """Tell whether the operator edited its entry; raise `FileError` if the file cannot be read."""
-        entry = read_mapping(self._config).get(name)
+        entry = read_mapping(self.config_path).get(name)
         return record is not None and entry is not None and not approved.agrees(record, entry)
 
     def _tidy_one(self, home: Path) -> None:
@@ -459,7 +459,7 @@ def _make_folders(*folders: Path) -> None:
 def _record(plan: Plan, approval: Approval, folder: Path, program: tuple[str, ...]) -> InstalledServer:
     try:
         sha256 = approved.digest(folder) if program else ""
-    except approved.PackageTreeError as error:
+    except ValueError as error:
         raise InstallError("NOT_INSTALLABLE", str(error)) from error
     return InstalledServer(
         name=plan.name,

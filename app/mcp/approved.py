@@ -17,7 +17,6 @@ from typing import NamedTuple
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from app.errors import RecadoError
 from app.i18n import lazy
 from app.mcp.definitions import HeldBack, ServerDefinition, ServerState, is_server_name, parse_entry
 from app.messages import JSON
@@ -31,8 +30,6 @@ log = logging.getLogger(__name__)
 
 RECORD = "installed.json"
 HOME = "data"
-MAX_FILES = 60_000  # of a package with what it needs
-MAX_BYTES = 400 * 1024 * 1024
 
 # A tool as `tools/list` gives it.
 Definition = Mapping[str, JSON]
@@ -163,10 +160,6 @@ def to_definition(record: InstalledServer, secrets: dict[str, str], entry: JSON 
     )
 
 
-class PackageTreeError(RecadoError):
-    """Files that cannot be kept as a package; the text says why."""
-
-
 def integrity_fault(place: str, sha256: str) -> str:
     """Return why a package must not be started; "" if it is what was approved, or was not installed by us.
 
@@ -175,45 +168,31 @@ def integrity_fault(place: str, sha256: str) -> str:
     try:
         if not sha256 or digest(Path(place)) == sha256:
             return ""
-    except (OSError, PackageTreeError) as error:
+    except (OSError, ValueError) as error:
         return lazy("{path} cannot be read: {error}; install the server again", path=place, error=str(error))
     return lazy("{path} was changed since it was installed; install the server again", path=place)
 
 
-def check_room(folder: Path) -> None:
-    """Raise PackageTreeError if a package is too large."""
-    size = 0
-    for files, (_, entry) in enumerate(_walk(folder), 1):
-        size += entry.stat(follow_symlinks=False).st_size
-        if files > MAX_FILES or size > MAX_BYTES:
-            most = f"{MAX_BYTES // 1024**2} MiB in {MAX_FILES} files"
-            raise PackageTreeError(f"with what it needs the package has more than {most}")
-
-
 def digest(folder: Path) -> str:
-    """Return the sha256 over files and links. Raises PackageTreeError for links out and what is neither."""
+    """Return the sha256 over files and links. Raises ValueError for links out and what is neither."""
     whole = hashlib.sha256()
-    for path, entry in _walk(folder):
-        mode = entry.stat(follow_symlinks=False).st_mode
+    for entry in entries(folder, recursive=True):
+        mode, path = entry.stat(follow_symlinks=False).st_mode, os.path.relpath(entry.path, folder)
+        if stat.S_ISDIR(mode):
+            continue
         if stat.S_ISLNK(mode):
             target = Path(os.path.realpath(folder / path))
             # Its own Python is a link to the one that made it.
             if not target.is_relative_to(folder.resolve()) and target != Path(sys.executable).resolve():
-                raise PackageTreeError(f"{path} is a link out of the package")
+                raise ValueError(f"{path} is a link out of the package")
             line = f"link {os.readlink(folder / path)}"
         elif stat.S_ISREG(mode):
             with open(folder / path, "rb") as file:
                 line = hashlib.file_digest(file, "sha256").hexdigest()
         else:
-            raise PackageTreeError(f"{path} is neither a file nor a link")
+            raise ValueError(f"{path} is neither a file nor a link")
         whole.update(f"{line} {mode:o} {path}\0".encode(errors="surrogateescape"))
     return whole.hexdigest()
-
-
-def _walk(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    for entry in entries(folder, recursive=True):
-        if not entry.is_dir(follow_symlinks=False):
-            yield os.path.relpath(entry.path, folder), entry
 
 
 class Comparison(NamedTuple):

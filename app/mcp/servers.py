@@ -124,7 +124,6 @@ class McpServers:
         # The approved tools of servers that run: the same object while nothing changed.
         self.tools: Sequence[Tool] = ()
         self.descriptions: Mapping[str, str] = {}  # a line about each server
-        self._names: Mapping[str, tuple[str, ...]] = {}  # of the tools, by server
         self._made_of: object = []  # the supervisors and their approved tools
         self._stopped = False
 
@@ -211,7 +210,7 @@ class McpServers:
         if name not in self._running:
             return state_at_rest(definition) or ServerState(name, "off", "", definition)
         supervisor, _ = self._running[name]
-        return replace(supervisor.state, tools=self._names.get(name, ()))
+        return replace(supervisor.state, tools=tuple(one.name for one in self.tools if one.category == name))
 
     def _announce(self) -> None:
         servers = [supervisor for supervisor, _ in self._running.values() if supervisor.approved]
@@ -221,17 +220,14 @@ class McpServers:
         self._made_of = made_of
         pairs = [(server, raw) for server in servers for raw in server.approved]
         offered = unique_names((server.definition.name, raw["name"]) for server, raw in pairs)
-        tools: list[Tool] = []
-        names: dict[str, tuple[str, ...]] = {}
-        for server, raw in pairs:
-            server_name = server.definition.name
-            name = offered[server_name, raw["name"]]
-            tools.append(adapt(server.definition, raw, server.call, name))
-            names[server_name] = (*names.get(server_name, ()), name)
-        described = ((one.definition, one.approved) for one in servers)
-        self.descriptions = {one.name: describe_server(one, approved) for one, approved in described}
+        self.descriptions = {
+            one.definition.name: describe_server(one.definition, one.approved) for one in servers
+        }
         # Last: who sees other tools finds all that is said of them.
-        self.tools, self._names = tools, names
+        self.tools = [
+            adapt(one.definition, raw, one.call, offered[one.definition.name, raw["name"]])
+            for one, raw in pairs
+        ]
         for listener in self.listeners:
             listener()
 
