@@ -13,7 +13,7 @@ import structlog
 from fastapi import Request, Response
 
 from app.assistant import Assistant
-from app.console.site import Site, Values, Words, back, language_of
+from app.console.site import Fields, Language, Site, Values, Words, back, language_of
 from app.errors import RecadoError
 from app.i18n import lazy, said, say
 from app.installs.card_text import Candidate
@@ -32,6 +32,7 @@ from app.tools.plain import loads
 log = structlog.get_logger(__name__)
 
 Kind = Literal["server", "skill"]
+Change = Literal["on", "off", "owners", "all", "remove"]
 STATISTICS_SECONDS = 6 * 86_400.0  # before today
 INSTALLS_KEPT = 20
 PREFIX = "argument-"  # of the names of a tool's fields
@@ -91,8 +92,8 @@ def add_abilities(site: Site) -> None:
         }
 
     @site.page(f"{HERE}/find", "find.html")
-    async def find(request: Request, words: Words = "") -> Values:
-        language, entries, trouble = language_of(request), [], ""
+    async def find(request: Request, language: Language, words: Words = "") -> Values:
+        entries, trouble = [], ""
         if words:
             try:
                 entries = await installs.servers.directory.search(words)
@@ -109,9 +110,8 @@ def add_abilities(site: Site) -> None:
         return {"entry": found, "inputs": inputs, "prefix": PREFIX}
 
     @router.post(f"{HERE}/entry")
-    async def plan(request: Request) -> Response:
+    async def plan(request: Request, language: Language, form: Fields) -> Response:
         """Show the card of a server with the values of its form."""
-        form, language = request.state.form, language_of(request)
         found = await entry_named(form.get("name", ""))
         values = {name.removeprefix(PREFIX): text for name, text in form.items() if name.startswith(PREFIX)}
         given = {name: text for name, text in values.items() if text}
@@ -123,13 +123,13 @@ def add_abilities(site: Site) -> None:
         return await card(request, "server", made)
 
     @router.post(f"{HERE}/skill")
-    async def skill(request: Request) -> Response:
+    async def skill(request: Request, language: Language, form: Fields) -> Response:
         """Fetch the skill at an address, and show its card."""
-        address = request.state.form.get("address", "").strip()
+        address = form.get("address", "").strip()
         try:
             made = await installs.skills.installer.propose(address)
         except RecadoError as error:
-            raise RecadoError(in_words(language_of(request), error), field="address") from error
+            raise RecadoError(in_words(language, error), field="address") from error
         return await card(request, "skill", made, address)
 
     async def card(request: Request, kind: Kind, made: Candidate, address: str = "") -> Response:
@@ -137,14 +137,13 @@ def add_abilities(site: Site) -> None:
         return site.render(request, "card.html", kind=kind, made=made, text=text, address=address)
 
     @router.post(f"{HERE}/install")
-    async def install(request: Request) -> Response:
+    async def install(request: Request, language: Language, form: Fields) -> Response:
         """Begin the install that the card showed."""
-        form = request.state.form
         kind: Kind = "server" if form.get("kind") == "server" else "skill"
         trusted, address = form.get("choice") == "trust", form.get("address", "")
         approval = Approval(form.get("subject", ""), "console", trusted, address)
         request.state.subject = visible(approval.subject)[:200]
-        begun = installing.begin(kind, form.get("name", "")[:100], approval, language_of(request))
+        begun = installing.begin(kind, form.get("name", "")[:100], approval, language)
         return back(f"{HERE}/installs/{begun.id}")
 
     @site.page(f"{HERE}/installs/{{id}}", "install.html")
@@ -160,9 +159,8 @@ def add_abilities(site: Site) -> None:
         return {"server": found, "tools": [tools.get(each) for each in found["tools"]]}
 
     @router.post(f"{HERE}/servers/{{name}}/secret")
-    async def secret(request: Request, name: str) -> Response:
+    async def secret(form: Fields, name: str) -> Response:
         """Keep a secret for a server, which is started anew with it."""
-        form = request.state.form
         state = next((one for one in servers.states() if one.name == name), None)
         definition = state.definition if state is not None else None
         if definition is None or form.get("variable") not in definition.missing:
@@ -173,9 +171,7 @@ def add_abilities(site: Site) -> None:
         return back(f"{HERE}/servers/{name}")
 
     @router.post(f"{HERE}/servers/{{name:path}}/{{action}}")
-    async def change_server(
-        request: Request, name: str, action: Literal["on", "off", "owners", "all", "remove"]
-    ) -> Response:
+    async def change_server(name: str, action: Change) -> Response:
         """Turn a server on or off, keep it for owners, or remove one that was installed."""
         path, found = assistant.configuration.path, server(name)
         if action == "remove":
@@ -191,9 +187,7 @@ def add_abilities(site: Site) -> None:
         return back(HERE)
 
     @router.post(f"{HERE}/skills/{{name:path}}/{{action}}")
-    async def change_skill(
-        request: Request, name: str, action: Literal["on", "off", "owners", "all", "remove"]
-    ) -> Response:
+    async def change_skill(name: str, action: Change) -> Response:
         """Turn a skill on or off, keep it for owners, or remove one that was installed."""
         if assistant.skills.skill(name) is None:
             raise RecadoError(lazy("there is no skill {name}", name=name[:100]))
@@ -212,9 +206,9 @@ def add_abilities(site: Site) -> None:
         return tool_page(request, tool(name))
 
     @router.post(f"{HERE}/tools/{{name}}")
-    async def try_tool(request: Request, name: str) -> Response:
+    async def try_tool(request: Request, form: Fields, name: str) -> Response:
         """Call a tool in the owner's name, and show its result."""
-        one, form = tool(name), request.state.form
+        one = tool(name)
         result = await assistant.console_calls.call(name, arguments_of(one.input_schema, form))
         if result.error is not None and result.meta.get("invalid_arguments"):
             fault = result.error.message

@@ -8,7 +8,7 @@ from fastapi import HTTPException, Path, Request, Response
 from fastapi.responses import FileResponse
 
 from app.channels.whatsapp.formatting import split_message
-from app.console.site import HEADERS, Site, Values, Words, back
+from app.console.site import HEADERS, Fields, Site, Values, Words, back
 from app.errors import RecadoError
 from app.i18n import lazy
 from app.messages import Outgoing
@@ -66,9 +66,9 @@ def add_conversations(site: Site) -> None:
         return FileResponse(file, media_type="application/octet-stream", headers=HEADERS, filename=file.name)
 
     @router.post("/console/conversations/{id}/{action}")
-    async def change(request: Request, id: str, action: Literal["reply", "take", "give"]) -> Response:
+    async def change(form: Fields, id: str, action: Literal["reply", "take", "give"]) -> Response:
         """Reply as a person of the business, or only begin or end the assistant's silence."""
-        text, now = request.state.form.get("text", "").strip(), time.time()
+        text, now = form.get("text", "").strip(), time.time()
         until = now + site.settings.handover_hours * 3600
         draft = Draft(text, tuple(map(Outgoing, split_message(text))))
         turn = new_id("turn")

@@ -8,7 +8,7 @@ from hashlib import sha256
 
 from fastapi import Request, Response
 
-from app.console.site import Site, Values, Words, back
+from app.console.site import Fields, Site, Values, Words, back
 from app.errors import RecadoError
 from app.i18n import lazy
 from app.security import locked
@@ -36,9 +36,8 @@ def add_knowledge(site: Site) -> None:
         return {"files": listed, "asked": asked, "found": known, "words": words, "question": question}
 
     @router.post(f"{HERE}/answer")
-    async def answer(request: Request) -> Response:
+    async def answer(form: Fields) -> Response:
         """Add a question with its answer to the file of answers."""
-        form = request.state.form
         question, text = " ".join(form.get("question", "").split()), form.get("answer", "").strip()
         if not (question and text):
             missing = "answer" if question else "question"
@@ -59,8 +58,8 @@ def add_knowledge(site: Site) -> None:
         return back(HERE)
 
     @router.post(f"{HERE}/remove")
-    async def remove(request: Request) -> Response:
-        if not await asyncio.to_thread(knowledge.remove, request.state.form.get("name", "")):
+    async def remove(form: Fields) -> Response:
+        if not await asyncio.to_thread(knowledge.remove, form.get("name", "")):
             raise RecadoError(lazy("there is no such file"))
         return back(HERE)
 

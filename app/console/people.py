@@ -11,7 +11,7 @@ from fastapi import Request, Response
 from markupsafe import Markup
 
 from app.channels.whatsapp.channel import invitation_link
-from app.console.site import HEADERS, PageNumber, Site, Values, Words, back
+from app.console.site import HEADERS, Fields, PageNumber, Site, Values, Words, back
 from app.errors import RecadoError
 from app.i18n import lazy
 from app.store import journal, limits, ownership, people, personal_data, skill_data, turn_state
@@ -90,9 +90,8 @@ def add_people(site: Site) -> None:
         return Response(text, media_type="application/json", headers=named)
 
     @router.post(f"{HERE}/invite")
-    async def invite(request: Request) -> Response:
+    async def invite(request: Request, form: Fields) -> Response:
         """Make an invitation, and show its code once."""
-        form = request.state.form
         role: Literal["owner", "member"] = "owner" if form.get("role") == "owner" else "member"
         uses, hours = form.get("uses", "1").strip(), form.get("hours", "48").strip()
         for name, text, most in (("uses", uses, MOST_USES), ("hours", hours, MOST_HOURS)):
@@ -106,16 +105,15 @@ def add_people(site: Site) -> None:
         return site.render(request, "invited.html", code=code, until=until, **values)
 
     @router.post(f"{HERE}/withdraw")
-    async def withdraw(request: Request) -> Response:
-        code_hash = request.state.form.get("invitation", "")
-        await site.store.tx(lambda conn: ownership.withdraw_invitation(conn, code_hash))
+    async def withdraw(form: Fields) -> Response:
+        await site.store.tx(lambda conn: ownership.withdraw_invitation(conn, form.get("invitation", "")))
         return back(HERE)
 
     @router.post(f"{HERE}/{{id}}/limits")
-    async def limit(request: Request, id: str) -> Response:
+    async def limit(request: Request, form: Fields, id: str) -> Response:
         """Keep what a person may have in a day; an empty field is what the settings say."""
         request.state.subject = id
-        given = {name: request.state.form.get(name, "").strip() for name in ("answers", "tokens")}
+        given = {name: form.get(name, "").strip() for name in ("answers", "tokens")}
         for name, text in given.items():
             if not re.fullmatch(r"\d{0,9}", text, re.ASCII):
                 raise RecadoError(lazy("write a whole number, 0 for no limit, or nothing"), field=name)
@@ -129,10 +127,10 @@ def add_people(site: Site) -> None:
         return back(f"{HERE}/{id}")
 
     @router.post(f"{HERE}/{{id}}/forget")
-    async def forget(request: Request, id: str) -> Response:
+    async def forget(request: Request, form: Fields, id: str) -> Response:
         """Forget a fact about a person, or a line of the summary of their conversation."""
         request.state.subject = id
-        kind, _, number = request.state.form.get("what", "").partition(":")
+        kind, _, number = form.get("what", "").partition(":")
         if not re.fullmatch(r"\d{1,9}", number, re.ASCII):
             raise RecadoError(lazy("this is nothing that is remembered"))
 
@@ -146,17 +144,16 @@ def add_people(site: Site) -> None:
         return back(f"{HERE}/{id}")
 
     @router.post(f"{HERE}/{{id}}/erase")
-    async def erase(request: Request, id: str) -> Response:
+    async def erase(request: Request, form: Fields, id: str) -> Response:
         request.state.subject = id
-        if not request.state.form.get("sure"):
+        if not form.get("sure"):
             raise RecadoError(lazy("mark that you are sure: it cannot be undone"), field="sure")
         await site.erasure.erase(realm, id)
         return back(HERE)
 
     @router.post(f"{HERE}/{{action}}")
-    async def change(request: Request, action: Literal["allow", "block", "owner"]) -> Response:
-        who = request.state.form.get("who", "")
-        request.state.subject = await assistant.change_access(action, who)
+    async def change(request: Request, form: Fields, action: Literal["allow", "block", "owner"]) -> Response:
+        request.state.subject = await assistant.change_access(action, form.get("who", ""))
         return back(HERE)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from fastapi import Request, Response
 
-from app.console.site import PageNumber, Site, Values, back, language_of
+from app.console.site import Fields, Language, PageNumber, Site, Values, back
 from app.errors import RecadoError
 from app.i18n import lazy, say
 from app.messages import JSON
@@ -32,9 +32,8 @@ def add_records(site: Site) -> None:
     router = site.router
 
     @site.page("/console/turns/{id}", "turn.html")
-    async def turn(request: Request, id: str) -> Values:
-        """Show where the time of a turn went, what each step was, and why each tool was offered."""
-        language = language_of(request)
+    async def turn(request: Request, language: Language, id: str) -> Values:
+        """Return where the time of a turn went, what each step was, and why each tool was offered."""
 
         def rows(conn: Connection) -> Values:
             head, trace = journal.turn_head(conn, id), journal.turn_trace(conn, id)
@@ -52,9 +51,8 @@ def add_records(site: Site) -> None:
         return site.render(request, "replay.html", turn=id, done=done)
 
     @site.page("/console/schedules", "schedules.html")
-    async def planned(request: Request, page: PageNumber = 1) -> Values:
-        """Show what is to come: reminders, tasks and watches of everybody."""
-        language = language_of(request)
+    async def planned(request: Request, language: Language, page: PageNumber = 1) -> Values:
+        """Return what is to come: reminders, tasks and watches of everybody."""
 
         def rows(conn: Connection) -> Values:
             found = schedules.everybodys(conn, page, ON_A_PAGE)
@@ -67,8 +65,8 @@ def add_records(site: Site) -> None:
         return await site.store.read(rows)
 
     @router.post("/console/schedules/cancel")
-    async def cancel(request: Request) -> Response:
-        id, now = request.state.form.get("schedule", ""), time.time()
+    async def cancel(request: Request, form: Fields) -> Response:
+        id, now = form.get("schedule", ""), time.time()
 
         def write(conn: Connection) -> bool:
             found = schedules.by_id(conn, id)
@@ -111,9 +109,9 @@ def add_records(site: Site) -> None:
         return {"lines": await site.sessions.all(), "own": request.state.session.id}
 
     @router.post("/console/sessions/end")
-    async def end_session(request: Request) -> Response:
+    async def end_session(request: Request, form: Fields) -> Response:
         """Sign a browser out: the one that a form names, else this one."""
-        await site.sessions.end(request.state.form.get("session", "") or request.state.session.id)
+        await site.sessions.end(form.get("session", "") or request.state.session.id)
         return back("/console/sessions")
 
 

@@ -22,7 +22,7 @@ from pydantic import SecretStr
 from starlette.background import BackgroundTask
 
 from app.channels.access import shown_name
-from app.console.site import HEADERS, Site, Values, back
+from app.console.site import HEADERS, Fields, Site, Values, back
 from app.errors import RecadoError
 from app.http.endpoint import url_fault
 from app.i18n import lazy
@@ -87,15 +87,15 @@ def add_setup(site: Site) -> None:
         }
 
     @router.post("/console/setup/save")
-    async def save(request: Request) -> Response:
-        request.state.subject = " ".join(name for name in TITLES if name in request.state.form)
-        request.app.state.restart(await asyncio.to_thread(keep, settings, request.state.form))
+    async def save(request: Request, form: Fields) -> Response:
+        request.state.subject = " ".join(name for name in TITLES if name in form)
+        request.app.state.restart(await asyncio.to_thread(keep, settings, form))
         return site.render(request, "restarting.html")
 
     @router.post("/console/setup/check")
-    async def check(request: Request) -> Response:
+    async def check(request: Request, form: Fields) -> Response:
         """Look at some parts as the doctor does, and show what is wrong with its cure."""
-        what = request.state.form.get("what", "machine")
+        what = form.get("what", "machine")
         findings = await site.check(*PARTS.get(what, PARTS["machine"]))
         return site.render(request, "checked.html", findings=findings, what=what)
 

@@ -18,7 +18,7 @@ from typing import Annotated, Any
 from urllib.parse import quote, urlsplit
 from zoneinfo import ZoneInfo
 
-from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, StreamingResponse
 from fastapi.routing import APIRoute
@@ -240,6 +240,19 @@ def language_of(request: Request) -> str:
     """Return the first of the browser's languages that is one of ours."""
     wanted = request.headers.get("accept-language", "").lower().split(",")
     return next((one.strip()[:2] for one in wanted if one.strip()[:2] in LANGUAGES), "en")
+
+
+async def _language(request: Request) -> str:  # on the loop: FastAPI calls a plain function in a thread
+    return language_of(request)
+
+
+async def _fields(request: Request) -> dict[str, str]:
+    form: dict[str, str] = request.state.form
+    return form
+
+
+Language = Annotated[str, Depends(_language)]
+Fields = Annotated[dict[str, str], Depends(_fields)]  # of a form that was sent
 
 
 def open_router(site: Site) -> APIRouter:

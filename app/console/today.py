@@ -9,7 +9,7 @@ from fastapi import Request, Response
 
 from app.assistant import Assistant
 from app.console.setup import progress, steps
-from app.console.site import Site, Values, back, language_of
+from app.console.site import Fields, Language, Site, Values, back
 from app.errors import RecadoError
 from app.i18n import lazy, say
 from app.installs.sentences import held_back_text
@@ -31,9 +31,7 @@ def add_today(site: Site) -> None:
     rules = site.assistant.access.access_rules(site.assistant.realm)
 
     @site.page("/console", "today.html", LOOK_SECONDS)
-    async def today(request: Request) -> Values:
-        language = language_of(request)
-
+    async def today(request: Request, language: Language) -> Values:
         def rows(conn: Connection) -> Values:
             now = time.time()
             rates = site.assistant.message_rates
@@ -66,7 +64,7 @@ def add_today(site: Site) -> None:
         }
 
     @router.post("/console/check")
-    async def check(request: Request) -> Response:
+    async def check() -> Response:
         checkup.update(findings=await site.check(), at=time.time())
         return back("/console")
 
@@ -76,9 +74,7 @@ def add_decisions(site: Site) -> None:
     router, assistant = site.router, site.assistant
 
     @site.page("/console/decisions", "decisions.html")
-    async def decisions(request: Request) -> Values:
-        language = language_of(request)
-
+    async def decisions(request: Request, language: Language) -> Values:
         def rows(conn: Connection) -> Values:
             return {
                 "questions": approvals.all_open(conn),
@@ -99,17 +95,15 @@ def add_decisions(site: Site) -> None:
         return found | {"cards": cards, "held_back": held_back}
 
     @router.post("/console/decisions/answer")
-    async def answer(request: Request) -> Response:
+    async def answer(form: Fields) -> Response:
         """Answer a question in place of the person who was asked."""
-        form = request.state.form
         if not await answer_question(assistant, form.get("id", ""), form.get("choice", "")):
             raise RecadoError(lazy("this question is not open any more, or cannot be answered so"))
         return back("/console/decisions")
 
     @router.post("/console/decisions/tools")
-    async def approve_tools(request: Request) -> Response:
+    async def approve_tools(form: Fields) -> Response:
         """Approve the tools of a server exactly as they were shown."""
-        form = request.state.form
         try:
             shown = {str(tool): str(sha256) for tool, sha256 in loads(form.get("hashes", "")).items()}
         except (ValueError, AttributeError) as error:
