@@ -41,9 +41,8 @@ def find(files: Files) -> tuple[Finding, ...]:
 
 def hosts(files: Files) -> tuple[str, ...]:
     """Return the hosts of all addresses in text and code, sorted; "example" ones left out."""
-    found: set[str] = set()
-    for content in files.values():
-        found.update(match[1].lower() for match in _ADDRESS.finditer(text_of(content) or ""))
+    texts = (text_of(content) or "" for content in files.values())
+    found = {match[1].lower() for text in texts for match in _ADDRESS.finditer(text)}
     return tuple(sorted(host for host in found if not _EXAMPLE.search(host)))
 
 

@@ -25,21 +25,21 @@ def read_said(scripts_file: str, **limits: int) -> Table:
 
     Where a sentence names one of the `limits`, such as {MAX_TEXT}, its value stands.
     """
-    text = _asset(scripts_file, "sentences.yaml")
-    for name, value in limits.items():
-        text = text.replace(f"{{{name}}}", str(value))
-    table: Table = yaml.load(text, Loader=yaml.CSafeLoader)["said"]
+    table: Table = _asset(scripts_file, "sentences.yaml", limits)["said"]
     return table
 
 
 def read_words(scripts_file: str) -> dict[Any, Any]:
     """Return a skill's assets/words.yaml: the words by which its scripts understand what a person says."""
-    tables: dict[Any, Any] = yaml.load(_asset(scripts_file, "words.yaml"), Loader=yaml.CSafeLoader)
-    return tables
+    return _asset(scripts_file, "words.yaml", {})
 
 
-def _asset(scripts_file: str, name: str) -> str:
-    return (Path(scripts_file).parents[1] / "assets" / name).read_text("utf-8")
+def _asset(scripts_file: str, file: str, limits: Mapping[str, int]) -> dict[Any, Any]:
+    text = (Path(scripts_file).parents[1] / "assets" / file).read_text("utf-8")
+    for name, value in limits.items():
+        text = text.replace(f"{{{name}}}", str(value))
+    content: dict[Any, Any] = yaml.load(text, Loader=yaml.CSafeLoader)
+    return content
 
 
 class Sentences:
@@ -136,7 +136,9 @@ class Ledger:
         """Keeps a row, with the time as `created` in whole seconds."""
         self.set_aside_rows()  # what was there for a week goes
         if len(self._rows) >= self._most_rows:
-            self._sweep()
+            for row in self.rows:
+                if row.fields.get("deleted"):
+                    self.erase(row)
         now = time.time_ns()
         key = f"{self._prefix}{now:020d}:{secrets.token_hex(4)}"
         self._put(key, {**fields, "created": now // 10**9})
@@ -171,9 +173,7 @@ class Ledger:
 
     def bring_back(self, row: Entry) -> Entry:
         """Put a row of `set_aside_rows` back in its place."""
-        fields = {name: value for name, value in row.fields.items() if name != "removed"}
-        self._put(row.key, fields)
-        return Entry(row.key, row.number, fields)
+        return self.change(row, removed=None)
 
     def erase(self, entry: Entry) -> None:
         """Leaves nothing of a row; for lists whose numbers nobody is shown."""
@@ -183,11 +183,6 @@ class Ledger:
     def _put(self, key: str, fields: dict[str, JSON]) -> None:
         self._rows[key] = fields
         self._store.put(key, fields)
-
-    def _sweep(self) -> None:
-        for key in [key for key, fields in self._rows.items() if fields.get("deleted")]:
-            self._store.delete(key)
-            del self._rows[key]
 
 
 def meant(entries: Sequence[Entry], wanted: str, nouns: Collection[str] = ()) -> list[Entry]:

@@ -7,7 +7,6 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -80,9 +79,8 @@ class Documents:
         """Return the text of an open file. Blocks. Raises DocumentError."""
         if os.fstat(descriptor).st_size > LARGEST_BYTES:
             raise DocumentError("TOO_LARGE", f"documents of up to {LARGEST_BYTES // 1024**2} MB are read")
-        with self._place():
-            os.lseek(descriptor, 0, os.SEEK_SET)
-            status, written = self._run(descriptor, kind, 4 * MOST_CHARACTERS)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        status, written = self._run(descriptor, kind, 4 * MOST_CHARACTERS)
         text = written.decode("utf-8", "replace")
         if status == LOCKED:
             raise DocumentError("LOCKED", "it is protected by a password")
@@ -111,22 +109,12 @@ class Documents:
         return self._pictures(source, "scans")
 
     def _pictures(self, source: Path, kind: str) -> list[bytes]:
-        with source.open("rb") as file, self._place():
+        with source.open("rb") as file:
             _, written = self._run(file.fileno(), kind, MOST_PICTURE_BYTES)
         found = list(_parts(written))
         if not found:
             raise DocumentError("UNREADABLE", "it is damaged, or takes too much time or memory")
         return found
-
-    @contextmanager
-    def _place(self) -> Iterator[None]:
-        """Hold one of the few places. Raises DocumentError when none gets free."""
-        if not self._free.acquire(timeout=self._seconds):
-            raise DocumentError("BUSY", "other documents are being read")
-        try:
-            yield
-        finally:
-            self._free.release()
 
     def _run(self, descriptor: int, kind: str, limit: int) -> tuple[int | None, bytes]:
         """Return the exit status, None after the time limit, and what was written until then."""
@@ -134,11 +122,16 @@ class Documents:
         prefix = sandbox.command(PROGRAM.parent) if sandbox is not None and not sandbox.refusal() else []
         command = [*prefix, sys.executable, "-I", "-X", "utf8", str(PROGRAM), kind]
         with tempfile.TemporaryFile() as output:  # whose size has a limit, other than that of a pipe
-            status: int | None = None
             streams: dict[str, Any] = {"stdin": descriptor, "stdout": output, "stderr": subprocess.DEVNULL}
-            with suppress(subprocess.TimeoutExpired):
+            if not self._free.acquire(timeout=self._seconds):
+                raise DocumentError("BUSY", "other documents are being read")
+            try:
                 ended = subprocess.run(command, **streams, env={}, timeout=self._seconds)  # noqa: S603
-                status = ended.returncode
+                status: int | None = ended.returncode
+            except subprocess.TimeoutExpired:
+                status = None
+            finally:
+                self._free.release()
             output.seek(0)
             return status, output.read(limit)
 
