@@ -57,8 +57,16 @@ def scripts_in(files: Mapping[str, bytes], data_dir: Path | None = None) -> tupl
     With `data_dir` their packages must be installed there.
     """
     texts = {path: files[path].decode("utf-8-sig", "replace") for path in sorted(files)}
-    found = (_script(path, texts, data_dir) for path in texts if path.startswith("scripts/"))
-    return tuple(script for script in found if script is not None)[:MOST_SCRIPTS]
+    required = _beside(texts, "requirements.txt")
+    found: list[Script] = []
+    for path, text in texts.items():
+        name = os.path.basename(path)
+        if not path.startswith("scripts/") or name in ("tools.py", "__init__.py") or name.startswith("."):
+            continue
+        if interpreter := _interpreter(text, os.path.splitext(name)[1].lower()):
+            packages = tuple(_packages(text, required)) if interpreter == "python3" else ()
+            found.append(Script(path, interpreter, packages, _lack(interpreter, packages, texts, data_dir)))
+    return tuple(found[:MOST_SCRIPTS])
 
 
 def packages_folder(data_dir: Path, packages: Sequence[str]) -> Path:
@@ -74,19 +82,6 @@ def interpreter_place(script: Script, data_dir: Path) -> str:
     if script.interpreter == "python3":
         return sys.executable
     return shutil.which(script.interpreter, path=INTERPRETER_PATH) or script.interpreter
-
-
-def _script(path: str, texts: Mapping[str, str], data_dir: Path | None) -> Script | None:
-    name = os.path.basename(path)
-    if name in ("tools.py", "__init__.py") or name.startswith("."):
-        return None
-    interpreter = _interpreter(texts[path], os.path.splitext(name)[1].lower())
-    if not interpreter:
-        return None
-    packages: tuple[str, ...] = ()
-    if interpreter == "python3":
-        packages = tuple(_packages(texts[path], _beside(texts, "requirements.txt")))
-    return Script(path, interpreter, packages, _lack(interpreter, packages, texts, data_dir))
 
 
 def _interpreter(text: str, suffix: str) -> str:
