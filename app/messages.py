@@ -158,6 +158,19 @@ class Unreadable:
     part: JSON
 
 
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """The parts of one body, each list in the body's order."""
+
+    messages: list[Inbound] = field(default_factory=list)
+    statuses: list[Status] = field(default_factory=list)
+    changes: list[AliasChange] = field(default_factory=list)  # ids that became others
+    pairs: list[Sender] = field(default_factory=list)  # whose phone and user id were seen together
+    echoes: list[Echo] = field(default_factory=list)  # what the business wrote by other means
+    controls: list[ThreadControl] = field(default_factory=list)  # changes of who answers
+    unreadable: list[Unreadable] = field(default_factory=list)
+
+
 # In front of a button's id: whoever presses it says what follows.
 SAYS = "say:"
 

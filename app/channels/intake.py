@@ -14,14 +14,14 @@ from app.channels.access import AccessPolicy
 from app.channels.terminal import typed_line
 from app.channels.whatsapp.credentials import Credentials, verify_handshake, verify_signature
 from app.channels.whatsapp.errors import THEN
-from app.channels.whatsapp.payloads import Webhook, decode, read_webhook
+from app.channels.whatsapp.payloads import decode, read_webhook
 from app.errors import StoreError
 from app.http.limits import BodyReader
 from app.i18n import lazy
-from app.messages import Unreadable, Wakeable
+from app.messages import Unreadable, Wakeable, Webhook
 from app.ops.health import Metrics
 from app.phones import mask
-from app.store import alerts, approvals, delivery, inbox
+from app.store import alerts, approvals, inbox
 from app.store.database import Connection, Database, keep_meta
 from app.store.inbox import ClassifiedMessage, IntakeResult, IntakeRules
 from app.text import Private
@@ -82,7 +82,7 @@ class Intake:
         def take(conn: Connection) -> IntakeResult:
             ends = is_a and approvals.has_open_on(conn, "terminal")  # of [y/n/a]: it ends the turn that asks
             message = replace(classified, kind="stop") if ends else classified
-            return inbox.take_in(conn, rules, [message], [], [], [], now)
+            return inbox.take_in(conn, rules, [message], Webhook(), now)
 
         await self._store.tx(take, then=self._hint)
 
@@ -121,11 +121,7 @@ def _receive(
     classified: Sequence[ClassifiedMessage],
     now: float,
 ) -> IntakeResult:
-    taken = inbox.take_in(conn, rules, classified, webhook.changes, webhook.pairs, webhook.unreadable, now)
-    inbox.hear_business(conn, rules, webhook.echoes, webhook.controls, taken, now)
-    effects = (delivery.apply_status(conn, status, now) for status in webhook.statuses)
-    taken.applied = [effect for effect in effects if effect is not None]
-    taken.notices |= {effect.person_id for effect in taken.applied}  # their sends may go on
+    taken = inbox.take_in(conn, rules, classified, webhook, now)
     for effect in taken.applied:
         if effect.error and not effect.again:
             text = lazy(

@@ -7,9 +7,9 @@ from typing import Protocol
 
 import orjson
 
-from app.messages import AliasChange, Echo, Inbound, Sender, ThreadControl, Unreadable
+from app.messages import Echo, Inbound, ThreadControl, Webhook
 from app.people import Conversation, Person, Role
-from app.store import alerts, approvals, events, handovers, limits, media, people
+from app.store import alerts, approvals, delivery, events, handovers, limits, media, people
 from app.store.conditions import RUNNABLE, SILENT, UNCLAIMED
 from app.store.database import Connection, exists, insert, scalar, update
 from app.store.delivery import StatusEffect
@@ -69,60 +69,30 @@ class IntakeRules:
 
 
 def take_in(
-    conn: Connection,
-    rules: IntakeRules,
-    messages: Sequence[ClassifiedMessage],
-    changes: Sequence[AliasChange],
-    pairs: Sequence[Sender],
-    unreadable: Sequence[Unreadable],
-    now: float,
+    conn: Connection, rules: IntakeRules, messages: Sequence[ClassifiedMessage], webhook: Webhook, now: float
 ) -> IntakeResult:
-    """Take in everything of one webhook body, in one transaction."""
+    """Take in everything of one webhook body, in one transaction; `messages` are its messages."""
     taken = IntakeResult()
     intake = _Intake(conn, rules, taken, now)
     told = [classified.message.change for classified in messages]
-    for change in changes:
+    for change in webhook.changes:
         if change not in told and intake.is_new(f"change:{change}"):
             people.apply_change(conn, rules.access.realm, change, rules.access, now)
     for classified in messages:
         intake.take(classified)
-    for pair in pairs:
+    for pair in webhook.pairs:
         people.pair(conn, rules.access, pair, now)
-    for part in unreadable[:MOST_DEAD_LETTERS]:
+    for part in webhook.unreadable[:MOST_DEAD_LETTERS]:
         alerts.add_dead_letter(conn, rules.channel, part.reason, part.part, now)
+    for control in webhook.controls:
+        intake.hand_over(control)
+    for echo in webhook.echoes:
+        intake.take_echo(echo)
+    taken.handed_over = taken.handed_over or bool(webhook.echoes or webhook.controls)
+    effects = (delivery.apply_status(conn, status, now) for status in webhook.statuses)
+    taken.applied = [effect for effect in effects if effect is not None]
+    taken.notices |= {effect.person_id for effect in taken.applied}  # their sends may go on
     return taken
-
-
-def hear_business(
-    conn: Connection,
-    rules: IntakeRules,
-    echoes: Sequence[Echo],
-    controls: Sequence[ThreadControl],
-    taken: IntakeResult,
-    now: float,
-) -> None:
-    """Take in what the business wrote by other means, and who answers whom from now on."""
-    taken.handed_over = taken.handed_over or bool(echoes or controls)
-    intake, until = _Intake(conn, rules, taken, now), now + rules.silent_seconds
-    for control in controls:
-        person = people.addressee(conn, rules.access, control.person, now)
-        if person is None:
-            continue
-        where = people.conversation(conn, person, rules.channel, "", now)
-        if not control.ours:
-            handovers.begin(conn, where, until, now)
-            taken.wake.add(where.id)
-        elif handovers.give_back(conn, where.id, now):
-            taken.wake.add(where.id)
-            taken.notices.add(person)
-    for echo in echoes:
-        if not intake.is_new(echo.id):
-            continue
-        to = handovers.take_echo(conn, rules.access, rules.channel, echo, until, now)
-        if to is not None:
-            handovers.settle(conn, to.person_id, now)
-            taken.wake.add(to.id)
-            taken.notices.add(to.person_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +154,31 @@ class _Intake:
             return
         media.expect_file(conn, where, row, message, now)
         self._queue(who, where, classified, row)
+
+    def hand_over(self, control: ThreadControl) -> None:
+        """Follow a change of who answers a person from now on."""
+        person = people.addressee(self.conn, self.rules.access, control.person, self.now)
+        if person is None:
+            return
+        where = people.conversation(self.conn, person, self.rules.channel, "", self.now)
+        if not control.ours:
+            handovers.begin(self.conn, where, self.now + self.rules.silent_seconds, self.now)
+        elif handovers.give_back(self.conn, where.id, self.now):
+            self.taken.notices.add(person)
+        else:
+            return
+        self.taken.wake.add(where.id)
+
+    def take_echo(self, echo: Echo) -> None:
+        """Take in what the business wrote by other means."""
+        if not self.is_new(echo.id):
+            return
+        until = self.now + self.rules.silent_seconds
+        to = handovers.take_echo(self.conn, self.rules.access, self.rules.channel, echo, until, self.now)
+        if to is not None:
+            handovers.settle(self.conn, to.person_id, self.now)
+            self.taken.wake.add(to.id)
+            self.taken.notices.add(to.person_id)
 
     def _notify(self, where: Conversation, source: str, draft: Draft, origin: Origin = "assistant") -> None:
         put_reply(self.conn, where, source, draft, self.now, origin=origin)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from sqlite3 import Connection
 from typing import Any
 
-from app.messages import AliasChange, Inbound, Outgoing, Sender, Status
+from app.messages import AliasChange, Inbound, Outgoing, Sender, Status, Webhook
 from app.people import Conversation, Person
 from app.settings import Settings
 from app.store import delivery, inbox, outbox, people, turn_state, turns
@@ -72,7 +72,8 @@ def take(
 ) -> IntakeResult:
     """Takes one body in."""
     arrivals = [ClassifiedMessage(message, kind) for message in messages]
-    return inbox.take_in(conn, entrance(doors, limit), arrivals, changes, pairs, (), now)
+    webhook = Webhook(changes=[*changes], pairs=[*pairs])
+    return inbox.take_in(conn, entrance(doors, limit), arrivals, webhook, now)
 
 
 def admit(

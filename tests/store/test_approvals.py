@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.messages import GraphError, Inbound, Status
+from app.messages import GraphError, Inbound, Status, Webhook
 from app.people import Conversation
 from app.store import approvals, delivery, inbox, outbox, schedules, turns
 from app.store.approvals import BUTTON, Choice, Question, ReplyTaken
@@ -161,9 +161,8 @@ def test_buttons_whose_card_did_not_arrive_as_a_whole_answer_nothing(conn: Conne
         press(conn, "r-yes")
     else:
         message = inbound("answer", "👍", kind="text" if way == "words" else way, quoted=wamids[-1])
-        inbox.take_in(
-            conn, entrance(), [ClassifiedMessage(message, "message", answers=True)], (), (), (), T + 1
-        )
+        reply = ClassifiedMessage(message, "message", answers=True)
+        inbox.take_in(conn, entrance(), [reply], Webhook(), T + 1)
     assert closed(hear(conn, where)) == (way == "button")
     assert (state(conn, "r"), state(conn, "q")) == ("open", "open")
     approvals.expire(conn, T + 2)
@@ -179,7 +178,7 @@ def test_a_question_that_was_sent_twice_is_answered_at_either_copy(
     where = asked(conn, "q", "r")
     sent_twice(conn, "approval:r")
     message = inbound("answer", "👍", kind=kind, quoted=quoted)
-    inbox.take_in(conn, entrance(), [ClassifiedMessage(message, "message", answers=True)], (), (), (), T + 1)
+    inbox.take_in(conn, entrance(), [ClassifiedMessage(message, "message", answers=True)], Webhook(), T + 1)
     hear(conn, where)
     assert (state(conn, "q"), state(conn, "r")) == ("open", "yes")
 

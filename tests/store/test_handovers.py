@@ -8,9 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.messages import Echo, Sender
+from app.messages import Echo, Sender, Webhook
 from app.store import delivery, handovers, inbox, outbox, turn_state, turns
-from app.store.inbox import IntakeResult
 from app.store.journal import TurnGone
 from app.store.outbox import Origin, OutboxRow
 from app.store.turns import Ready
@@ -120,7 +119,7 @@ class History:
             self._hear(Echo(f"wamid.{row.id}", self.customer, "text", self.now, row.message.text))
 
     def _hear(self, echo: Echo) -> None:
-        inbox.hear_business(self.conn, entrance(OPEN), [echo], [], IntakeResult(), self.now)
+        inbox.take_in(self.conn, entrance(OPEN), [], Webhook(echoes=[echo]), self.now)
 
     def gives_back(self) -> None:
         handovers.give_back(self.conn, self.where.id, self.now)

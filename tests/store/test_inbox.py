@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from app.channels.whatsapp.payloads import read_content
-from app.messages import AliasChange, Sender, Unreadable, in_own_words
+from app.messages import AliasChange, Sender, Unreadable, Webhook, in_own_words
 from app.store import inbox, people, personal_data, turn_state, turns
 from app.store.outbox import Draft
 from app.store.ownership import AccessRules
@@ -86,7 +86,7 @@ def test_kinds_that_nobody_answers_are_recorded_and_not_queued(conn: Connection,
 
 def test_dead_letters_of_one_body_are_bounded(conn: Connection) -> None:
     parts = [Unreadable("odd", {"n": n}) for n in range(200)]
-    inbox.take_in(conn, entrance(), (), (), (), parts, T)
+    inbox.take_in(conn, entrance(), [], Webhook(unreadable=parts), T)
     assert value(conn, "SELECT count(*) FROM dead_letters") == inbox.MOST_DEAD_LETTERS
 
 

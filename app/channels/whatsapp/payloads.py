@@ -4,7 +4,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -22,6 +22,7 @@ from app.messages import (
     Status,
     ThreadControl,
     Unreadable,
+    Webhook,
     mapping,
 )
 from app.phones import digits
@@ -60,24 +61,6 @@ _USER_ID = re.compile(r"[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}", re.ASCII)
 _LATEST = 1e11  # seconds, in the year 5138: a larger timestamp counts milliseconds
 
 Fields = dict[str, Any]  # of an `Inbound`
-
-
-@dataclass(frozen=True, slots=True)
-class Webhook:
-    """The parts of one body, each list in the body's order.
-
-    `changes` are ids that became others; `pairs` are senders whose phone and user id were seen
-    together in sender fields; `echoes` are what the business wrote by other means, `controls` changes of who
-    answers.
-    """
-
-    messages: list[Inbound] = field(default_factory=list)
-    statuses: list[Status] = field(default_factory=list)
-    changes: list[AliasChange] = field(default_factory=list)
-    pairs: list[Sender] = field(default_factory=list)
-    echoes: list[Echo] = field(default_factory=list)
-    controls: list[ThreadControl] = field(default_factory=list)
-    unreadable: list[Unreadable] = field(default_factory=list)
 
 
 def parse_webhook(body: JSON) -> list[Inbound | Status]:

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.channels.whatsapp import parse_webhook
-from app.channels.whatsapp.payloads import Webhook, decode, read_webhook
-from app.messages import AliasChange, Attachment, GraphError, Inbound, Sender, Status
+from app.channels.whatsapp.payloads import decode, read_webhook
+from app.messages import AliasChange, Attachment, GraphError, Inbound, Sender, Status, Webhook
 
 PHONE, USER = "5215512345678", "MX.1349120865530274"
 CONTACT = {"profile": {"name": "Ana", "username": "@ana"}, "wa_id": PHONE, "user_id": USER}
