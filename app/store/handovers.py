@@ -5,26 +5,16 @@ from app.people import Conversation
 from app.store import delivery, events, outbox, people, turns
 from app.store.database import Connection, delete, exists, insert, new_id, scalar
 from app.store.outbox import Draft
-from app.store.ownership import AccessRules
 
 GIVES_BACK = "/bot"  # written by the business in a conversation, gives it back to the assistant
 MOST_LINES = 6  # of a conversation that an owner is shown
 
 
-def take_echo(
-    conn: Connection, rules: AccessRules, channel: str, echo: Echo, until: float, now: float
-) -> Conversation | None:
-    """Keep an echo (what the business wrote by other means) until `settle`; return where it went.
-
-    That is None for an owner, whose own chat is never handed over, and for one whom we would not answer.
-    """
-    person = people.addressee(conn, rules, echo.to, now)
-    if person is None:
-        return None
-    where = people.conversation(conn, person, channel, "", now)
-    if exists(conn, "SELECT 1 FROM outbox WHERE id = ?", echo.outbox_id):
+def keep_echo(conn: Connection, where: Conversation, echo: Echo, until: float, now: float) -> None:
+    """Keep an echo (what the business wrote by other means) until `settle`."""
+    if exists(conn, "SELECT 1 FROM outbox WHERE id = ?", echo.outbox_id):  # it is ours
         delivery.mark_sent(conn, echo.outbox_id, echo.id, now)
-        return where
+        return
     insert(
         conn,
         "echoes",
@@ -36,7 +26,6 @@ def take_echo(
         until=until,
         at=now,
     )
-    return where
 
 
 def settle(conn: Connection, person: str, now: float) -> None:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import orjson
 
-from app.messages import Echo, Inbound, ThreadControl, Webhook
+from app.messages import Echo, Inbound, Sender, ThreadControl, Webhook
 from app.people import Conversation, Person, Role
 from app.store import alerts, approvals, delivery, events, handovers, limits, media, people
 from app.store.conditions import RUNNABLE, SILENT, UNCLAIMED
@@ -157,28 +157,29 @@ class _Intake:
 
     def hand_over(self, control: ThreadControl) -> None:
         """Follow a change of who answers a person from now on."""
-        person = people.addressee(self.conn, self.rules.access, control.person, self.now)
-        if person is None:
+        conn, now, where = self.conn, self.now, self._chat_of(control.person)
+        if where is None:
             return
-        where = people.conversation(self.conn, person, self.rules.channel, "", self.now)
         if not control.ours:
-            handovers.begin(self.conn, where, self.now + self.rules.silent_seconds, self.now)
-        elif handovers.give_back(self.conn, where.id, self.now):
-            self.taken.notices.add(person)
-        else:
-            return
-        self.taken.wake.add(where.id)
+            handovers.begin(conn, where, now + self.rules.silent_seconds, now)
+            self.taken.wake.add(where.id)
+        elif handovers.give_back(conn, where.id, now):
+            self.taken.wake.add(where.id)
+            self.taken.notices.add(where.person_id)
 
     def take_echo(self, echo: Echo) -> None:
         """Take in what the business wrote by other means."""
-        if not self.is_new(echo.id):
-            return
-        until = self.now + self.rules.silent_seconds
-        to = handovers.take_echo(self.conn, self.rules.access, self.rules.channel, echo, until, self.now)
-        if to is not None:
-            handovers.settle(self.conn, to.person_id, self.now)
-            self.taken.wake.add(to.id)
-            self.taken.notices.add(to.person_id)
+        if self.is_new(echo.id) and (where := self._chat_of(echo.to)) is not None:
+            handovers.keep_echo(self.conn, where, echo, self.now + self.rules.silent_seconds, self.now)
+            handovers.settle(self.conn, where.person_id, self.now)
+            self.taken.wake.add(where.id)
+            self.taken.notices.add(where.person_id)
+
+    def _chat_of(self, to: Sender) -> Conversation | None:
+        """Return the chat of one whom the business wrote to; None for an owner, whose chat stays theirs."""
+        person = people.addressee(self.conn, self.rules.access, to, self.now)
+        channel = self.rules.channel
+        return None if person is None else people.conversation(self.conn, person, channel, "", self.now)
 
     def _notify(self, where: Conversation, source: str, draft: Draft, origin: Origin = "assistant") -> None:
         put_reply(self.conn, where, source, draft, self.now, origin=origin)
