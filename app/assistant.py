@@ -148,7 +148,28 @@ class Assistant:
         )
         self.handovers = Handovers(settings, self.store, self.access, sender)
         self.knowledge = Knowledge(settings.knowledge_dir, self.files.documents)
-        self.contexts = self._contexts()
+        self.contexts = ToolContexts(
+            self.store,
+            self.abilities,
+            {
+                "search": ToolSearch(self.abilities),
+                "installer": self.installs.skills,
+                "servers": self.installs.servers,
+                "history": self.history,
+                "knowledge": self.knowledge,
+                "admin": Introspection(self.settings, self.abilities, self.health),
+                "files": self.files,
+                "handover": self.handovers,
+                "schedule": ScheduleService(self.store, self.reminders),
+                "templates": TemplateSending(
+                    self.settings, self.store, self.realm, self.message_rates, self.hints
+                ),
+                "speech": Speech(self.settings),
+                "zones": TimeZones(self.store),
+            },
+            self.transport,
+            int(self.settings.data_quota_mb * MEGABYTE),
+        )
         services = TurnServices(
             self.store,
             self.model,
@@ -202,30 +223,6 @@ class Assistant:
     def _engine(self, ask: Callable[[str, dict[str, JSON]], Awaitable[bool]]) -> ExecutionEngine:
         policy, told = ConfirmationPolicy(self.settings.confirmation_mode, ask), self.metrics.tool_called
         return ExecutionEngine(self.abilities.registry, policy, self.settings.dry_run, on_call=told)
-
-    def _contexts(self) -> ToolContexts:
-        return ToolContexts(
-            self.store,
-            self.abilities,
-            {
-                "search": ToolSearch(self.abilities),
-                "installer": self.installs.skills,
-                "servers": self.installs.servers,
-                "history": self.history,
-                "knowledge": self.knowledge,
-                "admin": Introspection(self.settings, self.abilities, self.health),
-                "files": self.files,
-                "handover": self.handovers,
-                "schedule": ScheduleService(self.store, self.reminders),
-                "templates": TemplateSending(
-                    self.settings, self.store, self.realm, self.message_rates, self.hints
-                ),
-                "speech": Speech(self.settings),
-                "zones": TimeZones(self.store),
-            },
-            self.transport,
-            int(self.settings.data_quota_mb * MEGABYTE),
-        )
 
     async def start(self) -> None:
         """Open the database and go on with unfinished work; needs no network."""

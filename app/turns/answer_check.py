@@ -12,6 +12,7 @@ from typing import Literal
 
 from app.calendar.grammar import MONTHS, NUMBERS
 from app.i18n import say, word_tables
+from app.llm.model import PROMPTS
 from app.text import fold
 from app.turns.state import TurnContext
 
@@ -89,17 +90,10 @@ def _made_up(turn: TurnContext, answer: str) -> AnswerFault | None:
         return None
     if not (found := unsupported(answer, *turn.prompt.given)):
         return None
-    listed = " ".join(found)
     unknown = say(
         turn.person.language, "That I do not know. If you like, say that you want to talk to a person."
     )
-    return AnswerFault(
-        "made up",
-        f"what it tells here stands in no result and in nothing that was said: {listed} Answer again, in the "
-        "same language, without that and without other figures that you were not given; say plainly what "
-        "you do not know, and offer a person of the business.",
-        without(answer, found) or unknown,
-    )
+    return AnswerFault("made up", PROMPTS["made_up"] % " ".join(found), without(answer, found) or unknown)
 
 
 def _not_done(turn: TurnContext, answer: str) -> AnswerFault | None:
@@ -112,15 +106,9 @@ def _not_done(turn: TurnContext, answer: str) -> AnswerFault | None:
     has_read = earlier or any(result.ok for _, result in finished)
     if not (found := claimed(answer, read_something=has_read)):
         return None
-    listed = " ".join(found)
-    rest = without(answer, found)
     denial = say(turn.person.language, "I have not done that. Ask me for it again, in one short sentence.")
-    return AnswerFault(
-        "not done",
-        f"it says that something was or will be done, but no tool did it: {listed} Call the tool that does "
-        "it if you have one; else answer again, in the same language, and say plainly that it is not done.",
-        f"{rest}\n\n{denial}".strip(),
-    )
+    honest = f"{without(answer, found)}\n\n{denial}".strip()
+    return AnswerFault("not done", PROMPTS["not_done"] % " ".join(found), honest)
 
 
 def claimed(answer: str, *, read_something: bool) -> list[str]:

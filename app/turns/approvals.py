@@ -242,13 +242,15 @@ async def _decide(
         if (last.arguments_hash, last.tool_hash) == one.hashes:
             decisions.agreed[id] = Agreed(last.choice, *one.hashes, last.subject)
             return
-    card = await _card(turn, one, approvals.ASKS_AGAIN & {past.choice for past in about})
-    decisions.laid_aside.add(id)
     numbered = key.replace(":", f"#{len(about) + 1}:", 1) if about else key
-    decisions.questions.append(_question(turn, numbered, one, card))
+    shown_again = approvals.ASKS_AGAIN & {past.choice for past in about}
+    decisions.questions.append(await _question(turn, numbered, one, shown_again))
+    decisions.laid_aside.add(id)
 
 
-async def _card(turn: TurnContext, one: NeedsApproval, shown_again: Collection[str]) -> Card:
+async def _question(
+    turn: TurnContext, key: str, one: NeedsApproval, shown_again: Collection[str]
+) -> Question:
     language, tool = turn.person.language, one.tool
     if tool.card is not None:
         context = replace(turn.services.contexts.of_turn(turn, tool), shown_again=shown_again)
@@ -256,7 +258,21 @@ async def _card(turn: TurnContext, one: NeedsApproval, shown_again: Collection[s
     else:
         card = call_card(language, tool, one.arguments, turn.tools.sentences(tool))
         card = replace(card, choices=CALL if one.may_stand else ONCE)
-    return replace(card, text=with_sources(language, card.text, turn.sources, turn.tools))
+    card = replace(card, text=with_sources(language, card.text, turn.sources, turn.tools))
+    draft, buttons = question_draft(turn.channel, language, card)
+    arguments_hash, tool_hash = one.hashes
+    return Question(
+        id=new_id("approval"),
+        call_key=key,
+        tool=tool.name,
+        arguments=_canonical(one.arguments),
+        arguments_hash=arguments_hash,
+        tool_hash=tool_hash,
+        subject=card.subject,
+        title=card.title,
+        choices=buttons,
+        draft=draft,
+    )
 
 
 def call_identity(tool: Tool | None, call: ToolCall) -> UncertainCall:
@@ -276,23 +292,6 @@ def arguments_hash(arguments: JSON) -> str:
 def _canonical(arguments: JSON) -> str:
     # json, not orjson: it takes any integer and any text
     return json.dumps(arguments, sort_keys=True, separators=(",", ":"), default=str)
-
-
-def _question(turn: TurnContext, key: str, one: NeedsApproval, card: Card) -> Question:
-    arguments_hash, tool_hash = one.hashes
-    draft, buttons = question_draft(turn.channel, turn.person.language, card)
-    return Question(
-        id=new_id("approval"),
-        call_key=key,
-        tool=one.tool.name,
-        arguments=_canonical(one.arguments),
-        arguments_hash=arguments_hash,
-        tool_hash=tool_hash,
-        subject=card.subject,
-        title=card.title,
-        choices=buttons,
-        draft=draft,
-    )
 
 
 def _refused_before(tool: Tool, last: Approval) -> Refused:

@@ -2,24 +2,29 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 import structlog
 
 from app.llm.model import ModelError, ToolCall
+from app.messages import Channel
 from app.store.turns import MAX_ATTEMPTS
+from app.tasks import end_tasks
 from app.turns import finalizer
 from app.turns.actions import AskModel, Reply, Route, RunTools, answer_row, next_action
 from app.turns.answer_check import AnswerFault, find_fault
 from app.turns.approvals import authorize, park
-from app.turns.commands import command_answer
+from app.turns.inbound import command_answer
 from app.turns.model_calls import ask_model, route_turn
 from app.turns.prompt import SAYS_NOTHING
 from app.turns.state import OverBudget, TurnContext, TurnServices, load_turn
 from app.turns.tool_calls import run_calls
-from app.turns.typing_indicator import TypingIndicator
 
 log = structlog.get_logger(__name__)
+
+TYPING_SECONDS = 20.0  # WhatsApp takes the sign away after 25 s
+TYPING_LIMIT_SECONDS = 5.0  # of the request that shows it
 
 
 class TurnRunner:
@@ -27,7 +32,7 @@ class TurnRunner:
 
     def __init__(self, services: TurnServices) -> None:
         self._services = services
-        self._typing = TypingIndicator()
+        self._typing: set[asyncio.Task[None]] = set()  # shows that answers are being written
 
     async def run(self, turn_id: str) -> None:
         """Run a turn from wherever its journal stands to its end. Raises what no reply can mend."""
@@ -40,7 +45,7 @@ class TurnRunner:
         if last is not None and last.command:
             text = await command_answer(turn, last.command, last.text)
             return await finalizer.command_answered(turn, text, fresh=last.command == "new")
-        with self._typing.shown(turn.channel, last.wamid if last is not None else ""):
+        with self._typing_shown(turn.channel, last.wamid if last is not None else ""):
             try:
                 await self.execute_tool_loop(turn)
             except ModelError as error:
@@ -49,7 +54,7 @@ class TurnRunner:
                 await finalizer.over_budget(turn)
 
     async def close(self) -> None:
-        await self._typing.close()
+        await end_tasks(*self._typing)
 
     async def execute_tool_loop(self, turn: TurnContext) -> None:
         """Route, ask, run tools, ask again, reply: each step as the journal says it is due."""
@@ -111,7 +116,32 @@ class TurnRunner:
             return False
         return True
 
+    @contextmanager
+    def _typing_shown(self, channel: Channel, message_id: str) -> Iterator[None]:
+        """Mark the message read and show the sign until the block ends; a quick turn does not cut it off."""
+        ended = asyncio.Event()
+        if message_id:
+            task = asyncio.create_task(_show_typing(channel, message_id, ended))
+            self._typing.add(task)
+            task.add_done_callback(self._typing.discard)
+        try:
+            yield
+        finally:
+            ended.set()
+
 
 def _is_nothing(turn: TurnContext, text: str) -> bool:
     """Return True if a watch has nothing to tell; the built-in model understands no watch."""
     return turn.services.offline or text.strip(" \n\t.!*_`\"'").upper() == SAYS_NOTHING
+
+
+async def _show_typing(channel: Channel, message_id: str, ended: asyncio.Event) -> None:
+    while not ended.is_set():
+        try:
+            async with asyncio.timeout(TYPING_LIMIT_SECONDS):
+                await channel.typing(message_id)
+        except TimeoutError:
+            log.debug("typing was not shown in time")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(TYPING_SECONDS):
+                await ended.wait()
