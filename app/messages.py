@@ -20,20 +20,14 @@ def mapping(value: JSON) -> dict[str, JSON]:
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """Facts of a call's result for the messages that may follow it.
+    """Facts of a call's result for the messages that may follow it."""
 
-    `about`: the text, name or number of what was changed ("delete it"). `undo`: the sentence that undoes it.
-    `numbers`: of the lines that were listed ("the second one"). `choices`: exact names of which the person is
-    asked for one. `hours`: two hours ("05:00") of which the person is asked for one. `within`: the list that
-    it was about, by the name that the person sees.
-    """
-
-    about: str = ""
-    undo: str = ""
-    numbers: tuple[str, ...] = ()
-    choices: tuple[str, ...] = ()
-    hours: tuple[str, ...] = ()
-    within: str = ""
+    about: str = ""  # the text, name or number of what was changed ("delete it")
+    undo: str = ""  # the sentence that undoes it
+    numbers: tuple[str, ...] = ()  # of the lines that were listed ("the second one")
+    choices: tuple[str, ...] = ()  # exact names of which the person is asked for one
+    hours: tuple[str, ...] = ()  # two hours ("05:00") of which the person is asked for one
+    within: str = ""  # the list that it was about, by the name that the person sees
 
 
 def seconds_in(header: str | None) -> float | None:
@@ -75,42 +69,33 @@ class AliasChange:
 
 @dataclass(frozen=True, slots=True)
 class Inbound:
-    """One inbound message.
+    """One inbound message."""
 
-    `id` is the wamid; `at` is Unix seconds as the sender's platform stamped them. `kind` is Meta's
-    type ("text", "image", "location", "reaction", "interactive", "system", "unsupported", …).
-    `text` is what the person wrote or pressed (a caption for media), "" if there is none.
-    `details` holds the rest of the kind's own block (a location, the contacts, an order, …).
-    """
-
-    id: str
+    id: str  # the wamid
     sender: Sender
-    kind: str
-    at: float = 0.0
-    text: str = ""
+    kind: str  # Meta's type: "text", "image", "location", "reaction", "interactive", "unsupported", …
+    at: float = 0.0  # Unix seconds as the sender's platform stamped them
+    text: str = ""  # what the person wrote or pressed (a caption for media)
     quoted: str = ""
     group: str = ""
     button: str = ""
     forwarded: bool = False
     attachment: Attachment | None = None
     change: AliasChange | None = None
-    details: Mapping[str, JSON] = field(default_factory=dict)
+    details: Mapping[str, JSON] = field(default_factory=dict)  # the rest of the kind's own block
     standby: bool = False  # another handler of the number answers it
 
 
 @dataclass(frozen=True, slots=True)
 class Echo:
-    """A message that the business sent by other means than ours, to `to`: from its phone, by another handler.
-
-    `outbox_id` names a row of ours if it is our own message after all.
-    """
+    """A message that the business sent by other means than ours: from its phone, by another handler."""
 
     id: str
     to: Sender
     kind: str
     at: float = 0.0
     text: str = ""
-    outbox_id: str = ""
+    outbox_id: str = ""  # names a row of ours if it is our own message after all
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,15 +178,12 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A message that Meta approved, by name and language.
-
-    `parameters` take its places in their order; unless it `is_filled`, the text takes its one place.
-    """
+    """A message that Meta approved, by name and language."""
 
     name: str
     language: str = ""
-    parameters: tuple[str, ...] = ()
-    is_filled: bool = False
+    parameters: tuple[str, ...] = ()  # take its places in their order
+    is_filled: bool = False  # else the text takes its one place
 
 
 MediaKind = Literal["image", "audio", "video", "document"]
@@ -220,20 +202,16 @@ class MediaFile:
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """One message to send: text already rendered for its channel, perhaps with buttons or in a template.
-
-    With a `file` it is that file, and the text stands for it where only text can be shown. `rows` are those
-    of a list that the button `label` opens; `asks_location` shows a button that sends where the person is.
-    """
+    """One message to send: text already rendered for its channel, perhaps with buttons or in a template."""
 
     text: str
     buttons: tuple[Button, ...] = ()
-    rows: tuple[Button, ...] = ()
-    label: str = ""
-    asks_location: bool = False
+    rows: tuple[Button, ...] = ()  # of a list
+    label: str = ""  # of the button that opens the list
+    asks_location: bool = False  # shows a button that sends where the person is
     quoted: str = ""
     template: Template | None = None
-    file: MediaFile | None = None
+    file: MediaFile | None = None  # the text stands for it where only text can be shown
     link: Link | None = None
 
 
@@ -256,17 +234,17 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The channel said no, and nothing was sent; after a fault of the server (5xx) it `may_have_arrived`.
+    """The channel said no, and nothing was sent.
 
-    `then` says what to do: "retry" (after `retry_after` seconds, or our own back-off),
-    "hold" (the operator must mend something), "template" (the 24-hour window is closed), "give_up".
+    `then` says what to do: "hold" if the operator must mend something, "template" if the window of 24 hours
+    is closed.
     """
 
     then: Literal["retry", "hold", "template", "give_up"]
     code: int = 0
     detail: str = ""
-    retry_after: float | None = None
-    may_have_arrived: bool = False
+    retry_after: float | None = None  # seconds; None: our own back-off
+    may_have_arrived: bool = False  # after a fault of the server (5xx)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,20 +29,16 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A person as prompts, tools and channels see them.
-
-    `language` is "es", "pt" or "en"; `timezone` an IANA name, what they said or else `home_timezone`, that of
-    their number; `country` an ISO 3166 code or "".
-    """
+    """A person as prompts, tools and channels see them."""
 
     id: str
     realm: Realm
     name: str = ""
     role: Role = "member"
-    language: str = "en"
-    timezone: str = "UTC"
-    home_timezone: str = "UTC"
-    country: str = ""
+    language: str = "en"  # or "es", "pt"
+    timezone: str = "UTC"  # an IANA name: what they said, else that of their number
+    home_timezone: str = "UTC"  # that of their number
+    country: str = ""  # an ISO 3166 code
 
     @property
     def is_owner(self) -> bool:
@@ -77,18 +73,14 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedPerson:
-    """A phone of the simulator.
-
-    `phone` is digits as WhatsApp delivers them, "" for a person with a username only; `user_id` is the
-    business-scoped id that every webhook carries; `language` ("es", "pt", "en") is that of their page.
-    """
+    """A phone of the simulator."""
 
     id: str
     name: str
-    phone: str
-    user_id: str
+    phone: str  # digits as WhatsApp delivers them, "" for a person with a username only
+    user_id: str  # the business-scoped id that every webhook carries
     username: str = ""
-    language: str = "en"
+    language: str = "en"  # of their page
 
 
 # Their numbers are fictional. The first one owns the assistant while the simulator is in use.

@@ -56,15 +56,12 @@ class SentFile:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One message; `at` in Unix seconds. `outside`: it may hold text of others.
-
-    `before` and `after`: the messages beside it, for an answer often names nothing of what was asked.
-    """
+    """One message, with those beside it: an answer often names nothing of what was asked."""
 
     by_person: bool
     text: str
-    at: float
-    outside: bool
+    at: float  # Unix seconds
+    outside: bool  # it may hold text of others
     forwarded: bool = False
     is_reply: bool = False  # it quotes another message
     is_kept: bool = False  # no message, but a note or a fact that is kept for the person
@@ -147,7 +144,6 @@ def _matching_files(rows: list[Row], wanted: frozenset[str], limit: int) -> list
 
 
 def _kept(conn: Connection, person: str, question: Question) -> list[tuple[float, Said]]:
-    """Return the person's notes and facts that answer a question, with their scores."""
     rows = recall.kept(conn, person, MOST_KEPT)
     scores = score_texts(conn, person, question, [row["text"] for row in rows])
     return [

@@ -44,10 +44,10 @@ _SEPARATORS = (",", ";", "\t")
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """`title`: a heading, a question or the first cell of a row; `text`: the words as they stand."""
+    """A section, a question with its answer, or a row of a table."""
 
-    title: str
-    text: str
+    title: str  # a heading, a question or the first cell of a row
+    text: str  # the words as they stand
     place: str = ""  # where it stands in the file: its headings, or the number of its row
     cells: str = ""  # of a row, without the names of their columns, which all rows have
 

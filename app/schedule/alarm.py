@@ -32,7 +32,6 @@ log = structlog.get_logger(__name__)
 LATE_SECONDS = 120.0  # more than this after its time a reminder says that it is late
 WINDOW_MARGIN = 300.0  # the last seconds of the window count as too late: Meta's clock and ours may differ
 MOST_COUNTED = 99
-_ALARM = "next reminder"
 Way = Literal["text", "template", ""]
 _LANGUAGES = {"es": "es", "pt": "pt_BR", "en": "en"}
 _CLOCK = r"(\d{1,2})(?:[:.h](\d{2})|\s?h)?"
@@ -132,13 +131,11 @@ class Reminders:
     def _plan(self, due: Due, way: Way, now: float) -> Firing | float | None:
         """Return its firing, or when the person's quiet hours end; None if it cannot be told now."""
         try:
-            until = None
             if due.schedule.runs_turn:  # a reminder's hour was asked for
                 zone = ZoneInfo(due.own_zone or due.schedule.zone)
-                until = quiet_until(due.quiet_hours, zone, now)
-            if until is None and way:
-                return self._firing(due, way, now)
-            return until
+                if (until := quiet_until(due.quiet_hours, zone, now)) is not None:
+                    return until
+            return self._firing(due, way, now) if way else None
         except Exception as error:  # such as an unknown zone: it is held, and stops no other
             reason = f"{type(error).__name__}: {error}"
             log.error("a reminder cannot be told", schedule=due.schedule.id, error=Private(reason))
@@ -187,13 +184,10 @@ class Reminders:
         return Firing(due, Draft(text, (message,)), next_due)
 
     def _set_alarm(self, due: float | None) -> None:
-        if due is None:
-            self._alarm_clock.remove_all_jobs()
-            return
-        at = datetime.now(UTC) + timedelta(seconds=max(due - time.time(), 0.0))
-        self._alarm_clock.add_job(
-            self._ring, "date", run_date=at, id=_ALARM, replace_existing=True, misfire_grace_time=None
-        )
+        self._alarm_clock.remove_all_jobs()
+        if due is not None:
+            at = datetime.now(UTC) + timedelta(seconds=max(due - time.time(), 0.0))
+            self._alarm_clock.add_job(self._ring, "date", run_date=at, misfire_grace_time=None)
 
     async def _ring(self) -> None:
         self.look()

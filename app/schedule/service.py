@@ -461,7 +461,6 @@ def _success(schedule: Schedule, summary: str) -> ToolResult:
 
 
 def _marked(result: ToolResult, shown: Sequence[Schedule]) -> ToolResult:
-    """Mark a result that shows text of others."""
     return result.with_meta(outside=True) if any(one.taint for one in shown) else result
 
 

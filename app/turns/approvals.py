@@ -34,15 +34,12 @@ class Refused(RecadoError):
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """A person's yes to a call, with the hashes of the arguments and of the tool that it was given for.
-
-    `subject` is what the card showed beyond the arguments.
-    """
+    """A person's yes to a call, with the hashes of the arguments and of the tool that it was given for."""
 
     choice: str
     arguments_hash: str
     tool_hash: str
-    subject: str = ""
+    subject: str = ""  # what the card showed beyond the arguments
 
 
 @dataclass(slots=True)

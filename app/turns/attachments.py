@@ -197,7 +197,6 @@ class AttachmentReader:
         await self._finish(file, found)
 
     async def _scanned_pages(self, source: Path, person: Person, stem: str) -> list[str]:
-        """Keep the pictures that the pages of a scanned PDF are made of, the first few."""
         try:
             pictures = await asyncio.to_thread(self._files.documents.scans, source)
         except DocumentError:
@@ -207,7 +206,6 @@ class AttachmentReader:
         ]
 
     async def _keep(self, person: Person, name: str, data: bytes) -> str:
-        """Keep a file among the person's own; return its path there."""
         folder = FOLDERS.get(person.language, FOLDERS["en"])
         context = ToolContext(person=person)
         if await self._store.one("SELECT 1 FROM people WHERE id = ?", person.id) is None:

@@ -27,19 +27,14 @@ _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A question's text, the same on one line, and the possible answers.
-
-    `subject` is the hash of what it is about beyond the call's arguments; `question` stands last, beside
-    the buttons, when the text does not fit there. `written` are answers without a button, which the text
-    names.
-    """
+    """A question, and the possible answers."""
 
     text: str
-    title: str
+    title: str  # the text on one line
     choices: tuple[Choice, ...] = ONCE
-    subject: str = ""
-    question: str = ""
-    written: tuple[Choice, ...] = ()
+    subject: str = ""  # the hash of what it is about beyond the call's arguments
+    question: str = ""  # stands last, beside the buttons, when the text does not fit there
+    written: tuple[Choice, ...] = ()  # answers without a button, which the text names
 
 
 def call_card(
@@ -122,7 +117,6 @@ def _button_title(language: str, choice: Choice, choices: Sequence[Choice]) -> s
 
 
 def _source(language: str, source: str, tools: ToolCatalog | None) -> str:
-    """Name a source of a turn's taint (see `app/turns/taint.py`)."""
     kind, _, name = source.partition(":")
     if kind == "tool":
         return _result_source(language, name, tools)

@@ -159,7 +159,6 @@ def _draft(turn: TurnContext, text: str) -> Draft:
 
 
 def _question(turn: TurnContext, text: str) -> list[Outgoing]:
-    """Return a reply that ends in a question of a tool; none for another one."""
     asked = turn.asks
     if asked.get("location"):
         return [Outgoing(text, asks_location=True)] if len(text) <= LONGEST_QUESTION else []

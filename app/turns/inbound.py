@@ -268,7 +268,6 @@ async def _quiet_hours(turn: TurnContext, language: str, written: str) -> str:
 
 
 def _origin(fact: Fact, person: Person, language: str) -> str:
-    """Return when a fact was kept, and whether it may come from others."""
     zone = ZoneInfo(person.timezone)
     day = local_text(datetime.fromtimestamp(fact.at, zone), datetime.now(zone).date(), language)
     foreign = say(language, "perhaps from text of others")

@@ -218,10 +218,7 @@ class HintPublisher:
 
     def wake(self, person: str) -> None:
         """Say that a person may have something to be sent."""
-        self._notify(f"send {person}")
-
-    def _notify(self, hint: str) -> None:
-        self._store.tx(lambda conn: postgres.notify(conn, hint))
+        self._store.tx(lambda conn: postgres.notify(conn, f"send {person}"))
 
     async def _forward(self) -> None:
         while True:
@@ -229,7 +226,7 @@ class HintPublisher:
                 async with asyncio.timeout(RESCUE_SECONDS):
                     await self._look_again.wait()
                     self._look_again.clear()
-                    self._notify("look")
+                    self._store.tx(lambda conn: postgres.notify(conn, "look"))
             with suppress(StoreError):  # which `/health` tells by itself
                 is_worked = await self._store.all(postgres.ANY_LIVES)
                 self.failure = (

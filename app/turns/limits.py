@@ -209,7 +209,6 @@ class Limits:
         return bounds
 
     def _tightest(self, conn: Connection, person: Person, now: float) -> _Bound:
-        """Return the limit on sending that leaves least."""
         price = self._price(person, is_template=False, now=now)
         return min(self._bounds(conn, now, price), key=lambda bound: bound.reserves_left)
 

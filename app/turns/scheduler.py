@@ -162,7 +162,6 @@ class TurnScheduler:
         return found
 
     async def _claim(self, conversation: str) -> Found:
-        """Take answers out of the queue, then claim the turn to run next."""
         now, turn = time.time(), new_id("turn")
 
         def choose(conn: Connection) -> tuple[Found, Sequence[str]]:

@@ -96,18 +96,11 @@ class TurnContext:
     def resume(cls, state: TurnState, person: Person, services: TurnServices) -> "TurnContext":
         """Take up a turn where its journal stands."""
         said, transcript = said_by(state.members), read_journal(state.journal)
-        return cls(
-            state,
-            person,
-            services.channels[state.conversation.channel],
-            said,
-            transcript,
-            services,
-            remembered(state.facts, said),
-            state.tokens_today,
-            files_taken=sum(len(result.files) for _, result in transcript.finished),
-            uncertain=set(state.uncertain),
-        )
+        turn = cls(state, person, services.channels[state.conversation.channel], said, transcript, services)
+        turn.facts, turn.tokens_today = remembered(state.facts, said), state.tokens_today
+        turn.files_taken = sum(len(result.files) for _, result in transcript.finished)
+        turn.uncertain = set(state.uncertain)
+        return turn
 
     @property
     def id(self) -> str:
@@ -243,15 +236,9 @@ class TurnContext:
         for number, one in enumerate(self.transcript.rounds):
             since += round_messages(one)
             since += [correction_message(self.corrections[number])] if number in self.corrections else []
-        self.prompt = build_prompt(
-            self.state,
-            self.person,
-            self.tools.instructions(routed.shown),
-            self.facts,
-            self.tools.offer(self.offered, self.person, routed.skills, routed.shown),
-            since,
-            self.shortened,
-        )
+        skills = self.tools.instructions(routed.shown)
+        tools = self.tools.offer(self.offered, self.person, routed.skills, routed.shown)
+        self.prompt = build_prompt(self.state, self.person, skills, self.facts, tools, since, self.shortened)
 
     def tokens_left(self, tools: Sequence[JSON] = ()) -> int:
         """Return how many tokens the next answer may have, 0 for no limit.
