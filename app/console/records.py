@@ -55,11 +55,10 @@ def add_records(site: Site) -> None:
         """Return what is to come: reminders, tasks and watches of everybody."""
 
         def rows(conn: Connection) -> Values:
-            found = schedules.everybodys(conn, page, ON_A_PAGE)
-            lines = [
-                (one, people.shown_as(conn, one.person_id)[0], _rule(one, language))
-                for one in found[:ON_A_PAGE]
-            ]
+            found, lines = schedules.everybodys(conn, page, ON_A_PAGE), []
+            for one in found[:ON_A_PAGE]:
+                again = one.rule and rule_text(one.rule, datetime.fromisoformat(one.start), language)
+                lines.append((one, people.shown_as(conn, one.person_id)[0], again))
             return {"lines": lines, "page": page, "is_last": len(found) <= ON_A_PAGE}
 
         return await site.store.read(rows)
@@ -113,13 +112,6 @@ def add_records(site: Site) -> None:
         """Sign a browser out: the one that a form names, else this one."""
         await site.sessions.end(form.get("session", "") or request.state.session.id)
         return back("/console/sessions")
-
-
-def _rule(schedule: schedules.Schedule, language: str) -> str:
-    """Say how a schedule is repeated, "" for one that is not."""
-    if not schedule.rule:
-        return ""
-    return rule_text(schedule.rule, datetime.fromisoformat(schedule.start), language)
 
 
 def _bars(

@@ -53,6 +53,10 @@ MOST_FIELDS = 200
 LIVE_SECONDS = 1.0
 MOST_STREAMS = 50
 STATIC = {path.name: path for path in Path(__file__).with_name("static").iterdir()}
+_ADDRESSES = {  # they change with the content
+    name: f"/console/static/{name}?v={sha256(path.read_bytes()).hexdigest()[:12]}"
+    for name, path in STATIC.items()
+}
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -112,7 +116,7 @@ class Site:
             public_program=public_program,
             shown_name=shown_name,
             shown_address=shown_address,
-            static=_addresses(),
+            static=_ADDRESSES,
         )
         self._templates.filters.update(said=said, visible=visible, visible_lines=visible_lines)
 
@@ -338,12 +342,6 @@ async def _form(
     given = await limited.form(max_files=int(may_upload), max_fields=MOST_FIELDS, max_part_size=FORM_BYTES)
     texts = {name: value for name, value in given.items() if isinstance(value, str)}
     return texts, {name: value for name, value in given.items() if isinstance(value, UploadFile)}
-
-
-def _addresses() -> dict[str, str]:
-    """Return the address of each file of the pages, which changes with its content."""
-    digests = {name: sha256(path.read_bytes()).hexdigest()[:12] for name, path in STATIC.items()}
-    return {name: f"/console/static/{name}?v={digest}" for name, digest in digests.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,22 +178,16 @@ def check_alerts(settings: Settings) -> Iterator[Finding]:
     past = ("turn", "undelivered:")
     found = [one for one in opened if one.last_at >= since or not one.code.startswith(past)]
     for alert in found:
-        fact, cure = _alert_words(alert)
+        fact, cure = alert.text, _CURES.get(alert.code.rpartition(":")[2], "")
+        if isinstance(fact, LazyText) and "cure" in fact.values:  # of a failed send
+            cure = cure or str(fact.values["cure"])
+            fact = lazy("sending failed with {detail}", detail=fact.values["detail"])
         if alert.times > 1:
             last = moment(alert.last_at)
             fact = lazy("{fact} ({n} times, last {at})", fact=fact, n=alert.times, at=last)
         yield warn("alert", fact, cure)
     if not found:
         yield ok("alerts", lazy("none is open"))
-
-
-def _alert_words(alert: Alert) -> tuple[str, str]:
-    """Return what an alert says and its cure, which the text of a failed send brings along."""
-    known = _CURES.get(alert.code.rpartition(":")[2], "")
-    if isinstance(alert.text, LazyText) and "cure" in alert.text.values:
-        values = alert.text.values
-        return lazy("sending failed with {detail}", detail=values["detail"]), known or str(values["cure"])
-    return alert.text, known
 
 
 def _state(connection: Connection, location: Location) -> Finding:

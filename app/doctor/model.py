@@ -73,8 +73,8 @@ async def _try(settings: Settings) -> list[Finding]:
         )
         seconds = time.monotonic() - started
         called = _tool_finding(answer, settings.llm_model, seconds, refused=model.tools_refused)
-        others = (await _window(settings), await _classifier(model, settings))
-        return [called, await _picture(settings), *others[0], *others[1]]
+        others = [*await _window(settings), *await _classifier(model, settings)]
+        return [called, await _picture(settings), *others]
     except ModelError as error:
         return [fail("model", error.told, cure_of(error, settings))]
     finally:
@@ -226,8 +226,13 @@ def check_voice(settings: Settings) -> Iterator[Finding]:
         cure = lazy("set TRANSCRIPTION_BASE_URL, or a model in a folder: docs/models.md")
         yield ok("voice notes", lazy("nothing transcribes them; people are told so"), cure)
         return
+    from app.simulator.graph import canned_clip
+
     try:
-        asyncio.run(_transcribe_silence(transcriber))
+        with tempfile.NamedTemporaryFile(suffix=".ogg") as file:
+            file.write(canned_clip())
+            file.flush()
+            asyncio.run(transcriber.transcribe(Path(file.name), "audio/ogg", ""))
     except NotTranscribed as error:
         cure = lazy("set TRANSCRIPTION_BASE_URL, or TRANSCRIPTION_MODEL= for none: docs/models.md")
         told = warn if settings.transcription_base_url else ok  # few servers of models transcribe, too
@@ -244,12 +249,3 @@ def _local(folder: Path) -> Finding:
     if importlib.util.find_spec("faster_whisper") is None:
         return fail("voice notes", lazy("faster-whisper is not installed"), "pip install 'recado[voice]'")
     return ok("voice notes", lazy("faster-whisper transcribes them with {name}", name=folder.name))
-
-
-async def _transcribe_silence(transcriber: EndpointTranscriber) -> None:
-    from app.simulator.graph import canned_clip
-
-    with tempfile.NamedTemporaryFile(suffix=".ogg") as file:
-        file.write(canned_clip())
-        file.flush()
-        await transcriber.transcribe(Path(file.name), "audio/ogg", "")
