@@ -104,12 +104,7 @@ def _writing(path: Path) -> Iterator[None]:
 
 def _read(path: Path) -> tuple[dict[str, JSON], dict[str, JSON]]:
     """Return a whole file, and the servers in it."""
-    try:
-        content = read_regular(path)
-    except FileNotFoundError:
-        content = b"{}"
-    except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror or error}") from error
+    content = _content(path)
     if len(content) > LARGEST:
         raise FileError(f"{path} has more than {LARGEST // 1024**2} MiB, too much for a list of servers")
     try:
@@ -127,6 +122,16 @@ def _read(path: Path) -> tuple[dict[str, JSON], dict[str, JSON]]:
     return whole, servers
 
 
+def _content(path: Path) -> bytes:
+    """Return the bytes of a file of JSON, those of an empty object where there is none. Raises FileError."""
+    try:
+        return read_regular(path)
+    except FileNotFoundError:
+        return b"{}"
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
 class Secrets:
     """DATA_DIR/secrets/<server>: names and values. They resolve for that server and for no other."""
 
@@ -136,7 +141,7 @@ class Secrets:
     def get(self, server: str) -> dict[str, str]:
         """Return its secrets by name; none, and a line in the log, if the file cannot be read."""
         try:
-            return self._read(server)
+            return self._read(server) if is_server_name(server) else {}
         except FileError as error:
             log.warning("%s", error)
             return {}
@@ -159,12 +164,9 @@ class Secrets:
 
     def _read(self, server: str) -> dict[str, str]:
         path = self._path(server)
+        content = _content(path)
         try:
-            return _SECRETS.validate_json(read_regular(path))
-        except FileNotFoundError:
-            return {}
-        except OSError as error:
-            raise FileError(f"{path} cannot be read: {error.strerror or error}") from error
+            return _SECRETS.validate_json(content)
         except ValueError:  # its text would show the content
             raise FileError(f"{path} is no object of texts; remove it and give the secrets again") from None
 
@@ -200,12 +202,7 @@ class SkillFile:
         """Return its servers. Raises FileError."""
         if self.source is None:
             return read_mapping(self.path).items()
-        try:
-            servers, _ = read_servers(read_regular(self.path))  # what is refused in it stood on its card
-        except FileNotFoundError:
-            return ()
-        except OSError as error:
-            raise FileError(f"{self.path} cannot be read: {error.strerror or error}") from error
+        servers, _ = read_servers(_content(self.path))  # what is refused in it stood on its card
         return [(one.name, {"url": one.url, "headers": one.headers}) for one in servers if one.url]
 
     def server_name(self, name: str, taken: Collection[str]) -> str:
@@ -273,7 +270,7 @@ class Configuration:
 
     def _of_file(self, name: str, entry: JSON) -> ServerDefinition:
         """Return the server of an entry; what was approved, as long as it agrees with an install's record."""
-        own = self._own_secrets(name)
+        own = self.secrets.get(name)
         if not approved.has_record(self._data_dir, name):
             return parse_entry(name, entry, ChainMap(own, self._environment))
         record = approved.read_record(self._data_dir, name)
@@ -313,13 +310,10 @@ class Configuration:
 
     def _of_skill(self, file: SkillFile, name: str, entry: JSON) -> ServerDefinition:
         kept_as = file.secrets_name(name)
-        own = self._own_secrets(kept_as or name)
+        own = self.secrets.get(kept_as or name)
         values = ChainMap(own, self._environment) if file.source is None else own
         read = parse_entry(name, entry, values, origin="skill", folder=os.path.abspath(file.path.parent))
         return replace(read, kept_as=kept_as)
-
-    def _own_secrets(self, name: str) -> dict[str, str]:
-        return self.secrets.get(name) if is_server_name(name) else {}
 
 
 def _row(state: ServerState) -> JSON:
