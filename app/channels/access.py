@@ -54,13 +54,14 @@ class AccessPolicy:
             silent_seconds=self._settings.handover_hours * 3600,
         )
 
+    async def owner_code(self) -> str:
+        """Make the code whose sender becomes the owner; return "" if there is an owner."""
+        rules, now = self.access_rules(self.realm), time.time()
+        return await self._store.tx(lambda conn: offer_ownership(conn, rules, now)) or ""
+
     async def offer_ownership(self) -> None:
         """Print a one-time code on the console if there are credentials and no owner."""
-        if self._settings.uses_simulator:
-            return
-        rules, now = self.access_rules("whatsapp"), time.time()
-        code = await self._store.tx(lambda conn: offer_ownership(conn, rules, now))
-        if code is not None:
+        if not self._settings.uses_simulator and (code := await self.owner_code()):
             print(  # noqa: T201
                 f"\nNobody owns this assistant yet. Within an hour, send it this code from your WhatsApp:\n"
                 f"\n    {code}\n",

@@ -28,7 +28,7 @@ from app.http.endpoint import url_fault
 from app.i18n import lazy
 from app.security import write_private
 from app.settings import OWN_FILE, VARIABLES, Settings, own_settings
-from app.store import ownership, people
+from app.store import people
 from app.store.database import Connection, exists, meta
 from app.store.ownership import AccessRules
 
@@ -107,9 +107,7 @@ def add_setup(site: Site) -> None:
     @router.post("/console/setup/owner")
     async def owner(request: Request) -> Response:
         """Show the code that makes an owner of who sends it from their WhatsApp."""
-        rules, now = assistant.access.access_rules(assistant.realm), time.time()
-        code = await site.store.tx(lambda conn: ownership.offer_ownership(conn, rules, now))
-        return site.render(request, "owner.html", code=code)
+        return site.render(request, "owner.html", code=await assistant.access.owner_code())
 
     @router.post("/console/setup/backup")
     async def backup(request: Request) -> Response:
