@@ -3,7 +3,7 @@
 import platform
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from fastapi import APIRouter, Depends, Response
@@ -91,18 +91,23 @@ class Metrics:
         if seconds is not None:
             self._seconds.labels(tool).observe(seconds)
 
-    def render(
-        self, running_turns: int, waiting_messages: int, outbox: Mapping[str, int], usage: Mapping[str, JSON]
-    ) -> bytes:
-        """Return all metrics as Prometheus reads them; `usage`: what `limits.usage` tells of this month."""
-        for category, messages in usage["categories"].items():
-            self._billed.labels(category).set(messages)
-        self._tokens.set(usage["tokens"])
-        self._cost.labels(usage["currency"]).set(usage["cost"])
-        self._running.set(running_turns)
-        self._waiting.set(waiting_messages)
+    def read(self, conn: Connection, rates: RateTable) -> None:
+        """Take the lengths of the queues, and what this month cost, from the rows."""
+        self._waiting.set(scalar(conn, f"SELECT count(*) FROM inbox WHERE {UNCLAIMED}"))
+        states = placeholders(OUTBOX_STATES)
+        sql = f"SELECT state, count(*) FROM outbox WHERE state IN ({states}) GROUP BY state"
+        by_state = dict(conn.execute(sql, OUTBOX_STATES).fetchall())
         for state in OUTBOX_STATES:
-            self._outbox.labels(state).set(outbox.get(state, 0))
+            self._outbox.labels(state).set(by_state.get(state, 0))
+        used = usage(conn, rates, day_of(time.time())[:7])
+        for category, messages in used["categories"].items():
+            self._billed.labels(category).set(messages)
+        self._tokens.set(used["tokens"])
+        self._cost.labels(used["currency"]).set(used["cost"])
+
+    def render(self, running_turns: int) -> bytes:
+        """Return all metrics as Prometheus reads them."""
+        self._running.set(running_turns)
         return generate_latest(self._registry)
 
 
@@ -145,19 +150,8 @@ class Health:
 
     async def metrics(self, metrics: Metrics, turns: TurnScheduler) -> bytes:
         """Return the metrics with the lengths of the queues as they are now."""
-        month = day_of(time.time())[:7]
-
-        def read(conn: Connection) -> tuple[int, dict[str, int], dict[str, JSON]]:
-            waiting = scalar(conn, f"SELECT count(*) FROM inbox WHERE {UNCLAIMED}")
-            states = placeholders(OUTBOX_STATES)
-            by_state = f"SELECT state, count(*) FROM outbox WHERE state IN ({states}) GROUP BY state"
-            return (
-                waiting,
-                dict(conn.execute(by_state, OUTBOX_STATES).fetchall()),
-                usage(conn, self._rates, month),
-            )
-
-        return metrics.render(turns.running, *await self._store.read(read))
+        await self._store.read(lambda conn: metrics.read(conn, self._rates))
+        return metrics.render(turns.running)
 
 
 def public_reason(alert: str) -> str:
