@@ -116,15 +116,18 @@ def code_hash(folder: Path) -> str:
     return found.hexdigest()
 
 
-def check_size(folder: Path) -> None:
-    """Raise ManifestError for a folder with too many files or bytes."""
-    size = 0
-    for files, entry in enumerate(walk(str(folder)), start=1):
+def files_of(folder: Path) -> list[str]:
+    """Return the files by their paths in the folder. Raises ManifestError for too many files or bytes."""
+    found, size = [], 0
+    for number, entry in enumerate(walk(str(folder)), start=1):
         if not entry.is_dir(follow_symlinks=False):
             size += entry.stat(follow_symlinks=False).st_size
-        if files > MAX_FILES or size > MAX_BYTES:
+        if number > MAX_FILES or size > MAX_BYTES:
             largest = f"{MAX_FILES} files and folders and {MAX_BYTES // 1024**2} MiB in all"
             raise ManifestError(f"the folder is too big: at most {largest}")
+        if not os.path.isdir(entry.path):
+            found.append(os.path.relpath(entry.path, folder))
+    return sorted(found)
 
 
 def _listed(folder: str | Path) -> list[os.DirEntry[str]]:

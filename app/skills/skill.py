@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +16,7 @@ from app.i18n import joined, lazy
 from app.messages import JSON
 from app.people import Audience
 from app.settings import skill_environment
-from app.skills.folder import KNOWN_FILES, Signature, check_size, read_file, signature, walk
+from app.skills.folder import KNOWN_FILES, Signature, files_of, read_file, signature
 from app.skills.installed import Installed
 from app.skills.manifest import Manifest, ManifestError, audience_of, load_yaml, read_manifest, shortened
 from app.skills.scripts import Script, scripts_of
@@ -147,7 +147,7 @@ def load_skill(
     version = signature(folder) if version is None else version
     bundled = is_bundled(folder, release)
     try:
-        check_size(folder)
+        files = files_of(folder)
         manifest = read_manifest(read_file(folder, "SKILL.md"), folder.name)
     except OSError as error:
         fault = f"the folder cannot be read: {error.strerror or error}"
@@ -185,7 +185,7 @@ def load_skill(
         audience=audience_of(manifest),
         version=version,
         instructions=manifest.body.replace("{baseDir}", str(folder)),
-        files=() if bundled else _readable_files(folder, manifest.body),
+        files=() if bundled else _readable_files(files, manifest.body),
         scripts=() if bundled else scripts_of(folder),
     )
 
@@ -241,16 +241,12 @@ def missing(manifest: Manifest) -> str:
     return joined(reasons)
 
 
-def _readable_files(folder: Path, body: str) -> tuple[str, ...]:
-    """Return the files of a folder, sorted; those of its code only where the instructions name them."""
-    try:
-        found = [one.path for one in walk(str(folder)) if not os.path.isdir(one.path)]
-    except OSError:
-        return ()
-    has_code = (folder / "scripts" / "tools.py").exists()
+def _readable_files(files: Sequence[str], body: str) -> tuple[str, ...]:
+    """Return the files that a model may read; those of its code only where the instructions name them."""
+    has_code = "scripts/tools.py" in files
     paths = [
         path
-        for path in sorted(os.path.relpath(path, folder) for path in found)
+        for path in files
         if path.isprintable()
         and path not in KNOWN_FILES
         and (not (has_code and path.startswith(_OF_THE_CODE)) or path in body)

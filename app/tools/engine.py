@@ -229,7 +229,9 @@ class ExecutionEngine:
         except TurnAborted as error:
             return ToolResult.failure("DENIED", str(error), "stop here and answer briefly", aborted=True)
         except BaseException as error:
-            if _ends_the_caller(error):
+            task = asyncio.current_task()
+            cancelled = isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling()
+            if cancelled or isinstance(error, GeneratorExit):  # it is meant for the caller
                 raise
             log.warning("could not ask for confirmation", tool=tool.name, error=own_words(error))
             return ToolResult.failure("DENIED", f"nobody could be asked about {tool.name}, so it did not run")
@@ -310,13 +312,6 @@ class ExecutionEngine:
             except Exception as error:
                 log.warning("tool statistics failed", error=own_words(error))
         return result
-
-
-def _ends_the_caller(error: BaseException) -> bool:
-    """Return True for an exception meant for the caller: its cancellation, or the end of the coroutine."""
-    task = asyncio.current_task()
-    cancelled = isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
-    return cancelled or isinstance(error, GeneratorExit)
 
 
 def _timed_out(tool: Tool, started: bool) -> ToolResult:

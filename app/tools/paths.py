@@ -38,21 +38,13 @@ def validate_path(path: str | Path, workspace_root: str | Path) -> Path:
     try:
         root = Path(workspace_root).resolve()
         real = (root / text).resolve()
-        _refuse_a_loop(real)
+        with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+            real.stat()  # where links lead to each other: since Python 3.13 `resolve` leaves them as they are
     except (OSError, RuntimeError, UnicodeError) as error:  # links in a loop, a path beyond the limit
         raise PathTraversalError(f"{shown(text)}: {type(error).__name__} while it was looked up") from None
     if not real.is_relative_to(root):
         raise PathTraversalError(f"{shown(text)} leads out of the workspace")
     return real
-
-
-def _refuse_a_loop(resolved: Path) -> None:
-    """Raise OSError where links lead to each other: since Python 3.13 `resolve` leaves them as they are."""
-    try:
-        resolved.stat()
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise
 
 
 @contextmanager
@@ -86,19 +78,15 @@ def open_parent(
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     try:
         for part in parts[:-1]:
-            inner = _enter(descriptor, part, create)
+            if create:
+                with suppress(FileExistsError):
+                    os.mkdir(part, 0o755, dir_fd=descriptor)
+            inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=descriptor)
             os.close(descriptor)
             descriptor = inner
         yield descriptor, real.name
     finally:
         os.close(descriptor)
-
-
-def _enter(parent: int, name: str, create: bool) -> int:
-    if create:
-        with suppress(FileExistsError):
-            os.mkdir(name, 0o755, dir_fd=parent)
-    return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
 
 
 def open_regular(name: str, flags: int, parent: int | None) -> int:

@@ -17,6 +17,7 @@ from app.tools.validation import InvalidArguments
 MODEL_LIMIT = 32 * 1024  # bytes of one result that reach the model
 OUTPUT_LIMIT = 1024 * 1024  # bytes of JSON that one call may return
 
+_LONGEST_MESSAGE = 500
 _ENVELOPE = frozenset({"ok", "data", "error", "meta"})
 _NO_REASON = "the tool reported a failure and gave no reason"
 
@@ -169,17 +170,11 @@ def bounded(value: object) -> ToolResult:
     return ToolResult(bool(result.ok), data, error, meta, tuple(files))
 
 
-_REFUSED = frozenset({"BAD_ADDRESS", "NOT_PUBLIC", "BAD_REDIRECT"})
-
-
 def fetch_code(error: FetchError) -> str:
     """Return the code of the contract for a fetch that failed."""
-    if error.code in _REFUSED:
+    if error.code in ("BAD_ADDRESS", "NOT_PUBLIC", "BAD_REDIRECT"):
         return "BAD_REQUEST"
     return "TIMEOUT" if error.code == "TIMED_OUT" else "UPSTREAM_ERROR"
-
-
-_LONGEST_MESSAGE = 500
 
 
 def raised(tool: str, error: BaseException) -> ToolResult:

@@ -360,6 +360,8 @@ class _Tidy:
             return self._reference(schema)
         tidied: Schema = {}
         for key, value in schema.items():
+            if key in {"title", "discriminator"} or (key == "additionalProperties" and value is True):
+                continue
             if key == "properties":
                 tidied[key] = self._properties(value, schema.get("required", ()))
             elif key in {"anyOf", "oneOf", "allOf", "prefixItems"}:
@@ -368,20 +370,16 @@ class _Tidy:
                 tidied[key] = self._node(value)
             elif key == "const":
                 tidied["enum"] = [value]
-            elif key not in {"title", "discriminator"} and not (
-                key == "additionalProperties" and value is True
-            ):
+            else:
                 tidied[key] = value
         return tidied
 
     def _properties(self, properties: dict[str, JSON], required: Iterable[str]) -> Schema:
         tidied = {name: self._node(schema) for name, schema in properties.items()}
         for name in tidied.keys() - set(required):
-            tidied[name] = {
-                key: value
-                for key, value in optional(tidied[name]).items()
-                if (key, value) != ("default", None)
-            }
+            tidied[name] = part = {**optional(tidied[name])}
+            if part.get("default", ...) is None:
+                del part["default"]
         return tidied
 
     def _reference(self, schema: Schema) -> Schema:

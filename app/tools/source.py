@@ -12,7 +12,7 @@ import orjson
 import structlog
 
 from app import __version__
-from app.messages import JSON
+from app.messages import JSON, mapping
 from app.security import write_private
 from app.settings import Settings
 from app.text import shortened
@@ -198,9 +198,12 @@ def get_catalog_cached(path: str | Path, cache_dir: str | Path | None = None) ->
     path, cache = Path(path), Path(cache_dir or Settings().data_dir / ".cache") / CACHE_FILE
     source = _source(path)
     key = f"{__version__}-{_sha1(source)}"
-    kept = _load(cache)
-    entry = kept.get(str(path.absolute()))
-    if not isinstance(entry, dict) or entry.get("key") != key:
+    try:
+        kept = mapping(json.loads(cache.read_bytes()))
+    except (OSError, ValueError, RecursionError):
+        kept = {}
+    entry = mapping(kept.get(str(path.absolute())))
+    if entry.get("key") != key:
         entry = {"key": key, "catalog": _built(source)}
         try:
             write_private(cache, json.dumps({**kept, str(path.absolute()): entry}))
@@ -250,11 +253,3 @@ def _source(path: Path) -> bytes:
 
 def _sha1(content: bytes) -> str:
     return hashlib.sha1(content, usedforsecurity=False).hexdigest()
-
-
-def _load(cache: Path) -> dict[str, JSON]:
-    try:
-        kept = json.loads(cache.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return kept if isinstance(kept, dict) else {}

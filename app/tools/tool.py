@@ -173,9 +173,12 @@ class Tool(Traits):
         self._check = check
         self._adapters = signature.adapters if signature else {}
         self._fills = signature.fills if signature else {}
-        parameters = _parameters(execute)
-        first = parameters[0] if parameters and signature is None else None
-        self._takes_whole = first is not None and first.name == "args" and first.kind in _POSITIONAL
+        try:
+            parameters = [*inspect.signature(execute).parameters.values()]
+        except (TypeError, ValueError):  # some built-in callables have none
+            parameters = []
+        by_place = [p.name for p in parameters[:1] if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        self._takes_whole = signature is None and by_place == ["args"]
         self._positional = [p for p in parameters if p.kind is p.POSITIONAL_ONLY]
         self._context_name = next((p.name for p in parameters if is_context(p)), "")
 
@@ -301,16 +304,6 @@ class Tool(Traits):
         if problems:
             raise InvalidArguments(problems)
         return converted
-
-
-_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-
-
-def _parameters(function: Callable[..., object]) -> list[inspect.Parameter]:
-    try:
-        return [*inspect.signature(function).parameters.values()]
-    except (TypeError, ValueError):  # some built-in callables have none
-        return []
 
 
 class DuplicateToolError(RecadoError, ValueError):
