@@ -85,7 +85,6 @@ Read = Callable[..., Awaitable[Values]]
 PageNumber = Annotated[int, AfterValidator(lambda page: min(max(page, 1), 10**9))]
 Words = Annotated[str, AfterValidator(lambda words: " ".join(words.split())[:200])]
 
-
 # Runs the doctor's checks of these names, or all checks if there are none. Blocks.
 Examine = Callable[[Settings, tuple[str, ...]], Iterable[Finding]]
 
@@ -122,18 +121,14 @@ class Site:
 
     def render(self, request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
         """Render a page in the language of the browser, with times of the assistant's own zone."""
-        live = ""
-        if f"live/{template}" in self._templates.list_templates():
-            live = self._text(request, f"live/{template}", values | {"refusal": None})
-            values |= {"live": Markup(live), "live_hash": _sha256(live)}  # noqa: S704
         headers = HEADERS | _WHOLE if status >= 400 else HEADERS
         return HTMLResponse(self._text(request, template, values), status, headers)
 
     def page(self, path: str, template: str, every: float = LIVE_SECONDS) -> Callable[[Read], Read]:
-        """Add a page of what a function of its request returns.
+        """Add a page; the function that follows returns the values of its template.
 
-        Asked for `live`, the part of it that changes is sent each time that it did; it is read anew `every`
-        so many seconds.
+        Where `live/` has a template of the same name, that part is sent again each time that it changed; it
+        is read anew `every` so many seconds.
         """
         live = f"live/{template}"
         is_live = live in self._templates.list_templates()
@@ -145,7 +140,11 @@ class Site:
                 again = partial(read, request, **query)
                 if is_live and "live" in request.query_params:
                     return _Stream(self._streams, self._events(request, live, again, every))
-                return self.render(request, template, **await again())
+                values = await again()
+                if is_live:
+                    part = self._text(request, live, values | {"refusal": None})
+                    values |= {"live": Markup(part), "live_hash": _sha256(part)}  # noqa: S704
+                return self.render(request, template, **values)
 
             return read
 
@@ -194,7 +193,7 @@ class Site:
         """End the open streams, for which the server would wait."""
         self._closing.set()
 
-    def _text(self, request: Request, template: str, values: dict[str, Any]) -> str:
+    def _text(self, request: Request, template: str, values: Values) -> str:
         language, session = language_of(request), getattr(request.state, "session", None)
         shown = {
             "language": language,
