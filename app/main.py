@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from app import __version__
 from app.assistant import Assistant
 from app.channels.intake import webhook_router
-from app.channels.messages_api import messages_router
+from app.channels.templates import messages_router
 from app.console import build_console, description_router
 from app.console.admin import admin_router
 from app.console.site import Examine

@@ -10,6 +10,7 @@ from babel.core import get_global
 from phonenumbers import PhoneNumber
 
 _NOT_DIGITS = re.compile(r"[^0-9]")
+_MOBILE = {"52": "1", "54": "9"}  # what stood before mobile numbers in Mexico and Argentina
 # a mobile without its ninth digit, which WhatsApp still knows
 _OLD_BRAZILIAN = re.compile(r"55[1-9][0-9][6-9][0-9]{7}")
 # in the Americas, without the country code; with it only small countries have so few digits
@@ -31,7 +32,7 @@ def canonical(number: str) -> str:
     WhatsApp delivers the mobile prefix that both countries dropped; people write either.
     """
     number = digits(number)
-    if len(number) == 13 and number.startswith(("521", "549")):
+    if len(number) == 13 and _MOBILE.get(number[:2]) == number[2]:
         return number[:2] + number[3:]
     return number
 
@@ -41,11 +42,8 @@ def other_form(number: str) -> str:
     number = digits(number)
     if canonical(number) != number:
         return canonical(number)
-    if len(number) == 12 and number.startswith("52"):
-        return "521" + number[2:]
-    if len(number) == 12 and number.startswith("54"):
-        return "549" + number[2:]
-    return ""
+    mobile = _MOBILE.get(number[:2]) if len(number) == 12 else None
+    return number[:2] + mobile + number[2:] if mobile else ""
 
 
 def mask(value: str) -> str:

@@ -29,14 +29,13 @@ class AccessPolicy:
 
     async def open(self) -> None:
         """Read this database's own key, which codes and the inbox need; keep the words of the disclosure."""
-        self._hash_key = await self._store.tx(hash_key)
-        is_offline = "" if self._settings.has_model else "yes"
 
-        def write(conn: Connection) -> None:
+        def write(conn: Connection) -> bytes:
             keep_meta(conn, OWN_WORDS, self._settings.disclosure)
-            keep_meta(conn, NO_MODEL, is_offline)
+            keep_meta(conn, NO_MODEL, "" if self._settings.has_model else "yes")
+            return hash_key(conn)
 
-        await self._store.tx(write)
+        self._hash_key = await self._store.tx(write)
 
     def access_rules(self, realm: str) -> AccessRules:
         """Return the rules that decide who may write from a realm."""
@@ -134,9 +133,14 @@ def access_rules(settings: Settings, realm: str, code_key: bytes = b"") -> Acces
     return replace(rules, guests=everyone, invites=not listed, code_key=code_key)
 
 
+def shown_line(text: str, longest: int) -> str:
+    """Return a stranger's words as owners see them: on one line, without characters that are not seen."""
+    return visible(" ".join(text.split()))[:longest]
+
+
 def shown_name(name: str) -> str:
-    """Return a stranger's name as owners are shown it: without characters that are not seen or turn text."""
-    return visible(" ".join(name.split()))[:LONGEST_NAME] or "?"
+    """Return a stranger's name as owners are shown it, "?" for none."""
+    return shown_line(name, LONGEST_NAME) or "?"
 
 
 def shown_address(who: str) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from app.channels.access import AccessPolicy, shown_address, shown_name
+from app.channels.access import AccessPolicy, shown_address, shown_line, shown_name
 from app.i18n import say
 from app.messages import SAYS, Button, Outgoing, Wakeable
 from app.people import Conversation, Person
@@ -14,7 +14,6 @@ from app.settings import Settings
 from app.store import handovers, people
 from app.store.database import Connection, Database
 from app.store.outbox import Draft, count_since, put_reply
-from app.text import visible
 from app.turns.profiles import local_timezone
 
 LONGEST_WHY = 200  # characters of a customer's reason, and of each of their lines, that owners are shown
@@ -118,9 +117,9 @@ def _please_answer(
         "{name} ({who}) asks for a person: {why}",
         name=shown_name(name),
         who=shown_address(who),
-        why=_one_line(why) or "?",
+        why=shown_line(why, LONGEST_WHY) or "?",
     )
-    shown = [f"{'›' if is_theirs else '‹'} {_one_line(line)}" for is_theirs, line in lines]
+    shown = [f"{'›' if is_theirs else '‹'} {shown_line(line, LONGEST_WHY)}" for is_theirs, line in lines]
     whole = "\n".join([text, "", *shown])[:MOST_TEXT]
     answer = Button(f"{SAYS}/human {who}", say(language, "I answer"))
     return Draft(whole, (Outgoing(whole, (answer, _give_back(language, who))),))
@@ -128,7 +127,3 @@ def _please_answer(
 
 def _give_back(language: str, who: str) -> Button:
     return Button(f"{SAYS}/bot {who}", say(language, "You answer"))
-
-
-def _one_line(text: str) -> str:
-    return visible(" ".join(text.split()))[:LONGEST_WHY]

@@ -1,4 +1,6 @@
-"""Message templates that Meta approved, as the operator lists them in DATA_DIR/templates.yaml.
+"""Messages that the business begins: templates that Meta approved, and `POST /api/messages`.
+
+The operator lists the templates in DATA_DIR/templates.yaml:
 
     templates:
       - name: appointment
@@ -13,21 +15,27 @@ import asyncio
 import re
 import time
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
+from typing import Annotated
 
+import orjson
 import structlog
 import yaml
+from fastapi import APIRouter, Depends, Header, HTTPException
 from pydantic import BaseModel, Field, model_validator
 
+from app.channels.whatsapp.formatting import split_message
 from app.channels.whatsapp.payloads import objects
 from app.errors import RecadoError
+from app.http.limits import Guard
 from app.i18n import say
 from app.messages import JSON, Outgoing, Template, Wakeable
 from app.people import Realm
 from app.phones import country
 from app.settings import Settings
 from app.store import outbox, people
-from app.store.database import Database
+from app.store.database import Connection, Database, Row
 from app.store.limits import REGULAR, RateTable
 from app.store.outbox import Draft
 from app.store.statistics import day_of
@@ -38,6 +46,7 @@ from app.turns.cards import Card
 
 FILE = "templates.yaml"
 LONGEST_VALUE = 900
+LONGEST_TEXT = 16_000  # of a message of a system
 _VARIABLE = re.compile(r"\{(\w+)\}")
 
 
@@ -176,3 +185,67 @@ class TemplateSending:
         if price is None:
             return say(language, "What it costs is not known: Meta bills it.")
         return say(language, "It costs about {price} {currency}.", price=price, currency=self._rates.currency)
+
+
+class TemplateName(BaseModel, extra="forbid"):
+    """A template of templates.yaml with its values by name."""
+
+    name: str
+    language: str = ""
+    variables: dict[str, str] = {}
+
+
+class NewMessage(BaseModel, extra="forbid"):
+    """A message to a phone number with its country code, or to a WhatsApp user id."""
+
+    to: str
+    text: Annotated[str, Field(max_length=LONGEST_TEXT)] = ""
+    template: TemplateName | None = None
+
+    @model_validator(mode="after")
+    def _is_one_of_both(self) -> "NewMessage":
+        if bool(self.text.strip()) == (self.template is not None):
+            raise ValueError("give a text or a template")
+        return self
+
+
+class Queued(BaseModel):
+    """The id of the outbox row; it comes back as `biz_opaque_callback_data` in statuses."""
+
+    id: str
+
+
+def messages_router(
+    store: Database, realm: Realm, data_dir: Path, sender: Wakeable, guard: Guard
+) -> APIRouter:
+    """Return the route, which wants the administrator's token."""
+    router = APIRouter(
+        prefix="/api", tags=["messages"], dependencies=[Depends(guard.token)], route_class=guard.route_class()
+    )
+
+    @router.post("/messages", status_code=202)
+    async def send_message(
+        message: NewMessage, idempotency_key: Annotated[str, Header(min_length=1, max_length=255)]
+    ) -> Queued:
+        """Queue a message; the same key queues it once, and is refused with another message."""
+        now, parts = time.time(), [Outgoing(part) for part in split_message(message.text)]
+        if (named := message.template) is not None:
+            parts = [read_templates(data_dir).find(named.name, named.language).filled(named.variables)]
+        source = f"api:{sha256(idempotency_key.encode()).hexdigest()[:32]}"
+        mark = sha256(orjson.dumps(message.model_dump())).hexdigest()[:16]
+
+        def write(conn: Connection) -> Row:
+            known = outbox.first_of(conn, source)
+            if known is None:
+                draft = Draft(message.text, tuple(parts))
+                outbox.put_for(conn, realm, message.to, f"{source}:{mark}", draft, now)
+                known = outbox.first_of(conn, source)
+            assert known is not None
+            if not known["source"].endswith(mark):
+                raise HTTPException(409, "this Idempotency-Key came with another message before")
+            return known
+
+        row = await store.tx(write, then=lambda kept: sender.wake(kept["person_id"]))
+        return Queued(id=row["id"])
+
+    return router

@@ -32,10 +32,10 @@ class TerminalChannel:
         return [Outgoing("\n".join([question, *lines]))]
 
     async def send(self, to: Address, message: Outgoing, outbox_id: str) -> SendResult:
+        text = message.text
         if message.file is not None and self._media is not None:
-            self._replies.put_nowait(f"{message.text}: {self._media.absolute(message.file.path)}")
-        else:
-            self._replies.put_nowait(message.text)
+            text = f"{text}: {self._media.absolute(message.file.path)}"
+        self._replies.put_nowait(text)
         return Accepted(f"terminal.{outbox_id}")
 
     async def fetch(self, media_id: str, target: Path, limit: int) -> None:

@@ -39,9 +39,7 @@ class EndpointTranscriber:
     """`POST {base}/audio/transcriptions` of any OpenAI-compatible endpoint."""
 
     def __init__(self, settings: Settings) -> None:
-        self._url = settings.transcription_url
-        self._key = settings.transcription_key
-        self._model = settings.transcription_model
+        self._settings = settings
 
     async def transcribe(self, file: Path, mime_type: str, language: str) -> str:
         """Return what is said in a file, "" for silence; `language` is a hint. Raises NotTranscribed."""
@@ -49,22 +47,23 @@ class EndpointTranscriber:
 
         from app.llm.connection import open_client
 
+        url, key = self._settings.transcription_url, self._settings.transcription_key
         data = await asyncio.to_thread(file.read_bytes)
         ending = _ENDINGS.get(mime_type.partition(";")[0].strip().lower(), ".ogg")  # WhatsApp's is Ogg Opus
-        opening = asyncio.to_thread(open_client, self._url, self._key, max_retries=1)
+        opening = asyncio.to_thread(open_client, url, key, max_retries=1)
         try:
             async with asyncio.timeout(SECONDS), await opening as client:
                 answer = await client.audio.transcriptions.create(
                     file=(f"voice{ending}", data),
-                    model=self._model,
+                    model=self._settings.transcription_model,
                     language=language or omit,
                     response_format="json",
                 )
         except APIStatusError as error:
-            final = 400 <= error.status_code < 500 and error.status_code not in {*_NO_SUCH_SERVICE, 408, 429}
-            raise NotTranscribed(
-                lazy("the endpoint answered {status}", status=error.status_code), final=final
-            ) from error
+            status = error.status_code
+            final = 400 <= status < 500 and status not in {*_NO_SUCH_SERVICE, 408, 429}
+            reason = lazy("the endpoint answered {status}", status=status)
+            raise NotTranscribed(reason, final=final) from error
         except TimeoutError as error:
             raise NotTranscribed(lazy("no answer within {seconds} s", seconds=f"{SECONDS:g}")) from error
         except (APIError, OSError, ValueError) as error:

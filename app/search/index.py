@@ -13,7 +13,7 @@ from sys import intern
 from typing import NamedTuple
 
 from app.search.clauses import asks_for_several, asks_of_state, asks_whether
-from app.search.lexicon import Meaning, lexicon
+from app.search.lexicon import Meaning, Meanings, lexicon
 from app.search.phrases import without_slots
 from app.search.words import ALL_STOP_WORDS, WORDS, content, grams_of, stem, words
 
@@ -129,9 +129,7 @@ class Postings:
         for term in found:
             self._removed[term] = self._removed.get(term, 0) + 1
 
-    def weighed(
-        self, worth: Worth, documents: int, meanings: Mapping[str, tuple[Meaning, ...]]
-    ) -> list[Asked]:
+    def weighed(self, worth: Worth, documents: int, meanings: Mapping[str, Meanings]) -> list[Asked]:
         """Return the terms of a query, by how well they tell some of so many documents from others.
 
         A term and its `meanings` are one thing asked: a tool answers it by the best of them.

@@ -8,6 +8,7 @@ from pathlib import Path
 from app.search.words import ALL_STOP_WORDS, WORDS, content, language_of, stem, words
 
 Meaning = tuple[str, ...]  # one way to say it in English, word by word
+Meanings = tuple[Meaning, ...]
 
 FILE = Path(__file__).with_name("lexicon.txt")
 _COLUMNS = 3
@@ -54,11 +55,11 @@ class Lexicon:
         for spanish, portuguese, english in rows(lines):
             foreign = [*spanish, *portuguese]
             side = self._foreign if foreign else self._english
-            meaning = ", ".join(english)
+            meanings = tuple(dict.fromkeys(tuple(words(text)) for text in english))
             for text in foreign or english:
-                side.add(text, meaning)
+                side.add(text, meanings)
 
-    def meanings(self, said: Sequence[str]) -> dict[int, tuple[Meaning, ...]]:
+    def meanings(self, said: Sequence[str]) -> dict[int, Meanings]:
         """Return what folded words of a message may mean, by the place of the word.
 
         Several words with one meaning have the place of the first that carries meaning.
@@ -66,29 +67,29 @@ class Lexicon:
         sides = (self._english,) if language_of(said) == "en" else (self._foreign, self._english)
         places = [place for place, word in enumerate(said) if word not in WORDS["passed_over"]]
         stems = [stem(said[place]) for place in places]
-        found: dict[int, tuple[Meaning, ...]] = {}
+        found: dict[int, Meanings] = {}
         at = 0
         while at < len(places):
             next_stems = stems[at : at + _LONGEST_PHRASE]
-            length, english = max((side.phrase(next_stems) for side in sides), key=lambda found: found[0])
-            english = english or self._word(sides, said[places[at]])
-            if english:
+            length, meanings = max((side.phrase(next_stems) for side in sides), key=lambda found: found[0])
+            meanings = meanings or self._word(sides, said[places[at]])
+            if meanings:
                 taken = places[at : at + length]
                 telling = (place for place in taken if said[place] not in ALL_STOP_WORDS)
-                found[next(telling, taken[0])] = _spelt_out(english)
+                found[next(telling, taken[0])] = meanings
             at += length
         return found
 
 
 class _Vocabulary:
-    """Words and phrases of one language with their English; an exact word wins over its relatives."""
+    """Words and phrases of one language with their meanings; an exact word wins over its relatives."""
 
     def __init__(self) -> None:
-        self._forms: dict[str, str] = {}
-        self._by_stems: dict[str, str] = {}
+        self._forms: dict[str, Meanings] = {}
+        self._by_stems: dict[str, Meanings] = {}
         self._heads: set[str] = set()
 
-    def add(self, text: str, english: str) -> None:
+    def add(self, text: str, meanings: Meanings) -> None:
         listed = [word for word in words(text) if word not in WORDS["passed_over"]] or words(text)
         if not listed:
             return
@@ -96,34 +97,33 @@ class _Vocabulary:
         if len(listed) > 1:
             self._heads.add(stems[0])
         else:
-            _put(self._forms, listed[0], english)
-        _put(self._by_stems, " ".join(stems), english)
+            _put(self._forms, listed[0], meanings)
+        _put(self._by_stems, " ".join(stems), meanings)
 
-    def phrase(self, stems: Sequence[str]) -> tuple[int, str]:
-        """Return the length of the longest phrase that begins with these words, and its English."""
+    def phrase(self, stems: Sequence[str]) -> tuple[int, Meanings]:
+        """Return the length of the longest phrase that begins with these words, and its meanings."""
         if stems[0] in self._heads:
             for length in range(len(stems), 1, -1):
-                if english := self._by_stems.get(" ".join(stems[:length])):
-                    return length, english
-        return 1, ""
+                if found := self._by_stems.get(" ".join(stems[:length])):
+                    return length, found
+        return 1, ()
 
-    def word(self, word: str) -> str:
-        """Return the English of a word or of its other forms, "" for none."""
+    def word(self, word: str) -> Meanings:
+        """Return the meanings of a word or of its other forms."""
         if word in self._forms or word in ALL_STOP_WORDS:
-            return self._forms.get(word, "")
+            return self._forms.get(word, ())
         for form in _forms(word):
-            if english := self._forms.get(form) or self._by_stems.get(stem(form)):
-                return english
-        return ""
+            if found := self._forms.get(form) or self._by_stems.get(stem(form)):
+                return found
+        return ()
 
 
-def _put(table: dict[str, str], key: str, english: str) -> None:
-    known = table.get(key)
-    table[key] = english if known is None or known == english else f"{known}, {english}"
+def _put(table: dict[str, Meanings], key: str, meanings: Meanings) -> None:
+    table[key] = tuple(dict.fromkeys((*table[key], *meanings))) if key in table else meanings
 
 
-def _word(sides: Sequence[_Vocabulary], word: str) -> str:
-    return next(filter(None, (side.word(word) for side in sides)), "")
+def _word(sides: Sequence[_Vocabulary], word: str) -> Meanings:
+    return next(filter(None, (side.word(word) for side in sides)), ())
 
 
 def _forms(word: str) -> Iterator[str]:
@@ -137,11 +137,6 @@ def _forms(word: str) -> Iterator[str]:
         bare = _CLITICS.sub("", form)
         if len(bare) > 2 and bare != form:
             yield bare
-
-
-@lru_cache(maxsize=1024)
-def _spelt_out(english: str) -> tuple[Meaning, ...]:
-    return tuple(dict.fromkeys(tuple(words(text)) for text in english.split(",")))
 
 
 @lru_cache(maxsize=4096)
