@@ -60,7 +60,8 @@ class WebhookPoster:
         self._secret = app_secret
         self._faults = faults
         self._pace = pace
-        self._endpoint: Endpoint | None = None
+        self._endpoint = Endpoint(url, {"User-Agent": "facebookexternalua"})
+        self._posts = False
         self._lanes: dict[str, list[Notice]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._held: list[Notice] = []
@@ -71,16 +72,15 @@ class WebhookPoster:
         return sum(map(len, self._lanes.values())) + len(self._held)
 
     def start(self) -> None:
-        self._endpoint = Endpoint(self._url, {"User-Agent": "facebookexternalua"})
+        self._posts = True
         for lane in self._lanes:
             self._work(lane)
 
     async def stop(self) -> None:
         """End the tasks and drop what waits: the history knows what was not taken."""
+        self._posts = False
         await end_tasks(*self._tasks.values())
-        if self._endpoint is not None:
-            await self._endpoint.close()
-            self._endpoint = None
+        await self._endpoint.close()
 
     def post(self, notice: Notice) -> None:
         """Queue a notice; before `start()` it waits."""
@@ -98,25 +98,25 @@ class WebhookPoster:
             self.post(notice)
 
     def _work(self, lane: str) -> None:
-        if lane not in self._tasks and self._endpoint is not None:
-            self._tasks[lane] = asyncio.create_task(self._run(lane, self._endpoint), name=f"webhooks {lane}")
+        if lane not in self._tasks and self._posts:
+            self._tasks[lane] = asyncio.create_task(self._run(lane), name=f"webhooks {lane}")
 
-    async def _run(self, lane: str, endpoint: Endpoint) -> None:
+    async def _run(self, lane: str) -> None:
         queue = self._lanes[lane]
         while queue:
             await asyncio.sleep(queue[0].pause)
             if self._faults.shuffle:
                 random.shuffle(queue)
             notices = queue[: self._faults.batch]
-            await self._deliver(notices, endpoint)
+            await self._deliver(notices)
             del queue[: len(notices)]
         del self._lanes[lane], self._tasks[lane]
 
-    async def _deliver(self, notices: list[Notice], endpoint: Endpoint) -> None:
+    async def _deliver(self, notices: list[Notice]) -> None:
         body = orjson.dumps(envelope([notice.value() for notice in notices]))
         copies, pause = self._faults.duplicate, self._pace.first_pause
         while True:
-            answers = await asyncio.gather(*(self._is_taken(body, endpoint) for _ in range(copies)))
+            answers = await asyncio.gather(*(self._is_taken(body) for _ in range(copies)))
             copies = answers.count(False)
             if not copies:
                 break
@@ -125,10 +125,10 @@ class WebhookPoster:
         for notice in notices:
             notice.taken()
 
-    async def _is_taken(self, body: bytes, endpoint: Endpoint) -> bool:
+    async def _is_taken(self, body: bytes) -> bool:
         signed = {"X-Hub-Signature-256": sign(body, self._secret)}
         try:
-            answer = await endpoint.post("", body, ANSWER_SECONDS, headers=signed)
+            answer = await self._endpoint.post("", body, ANSWER_SECONDS, headers=signed)
         except (NotSent, NoAnswer) as error:
             log.debug("webhook %s away: %s", self._url, error)
             return False
