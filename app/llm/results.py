@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 
 from app.i18n import say
-from app.messages import JSON
+from app.messages import JSON, mapping
 from app.search.words import spaced, words
 from app.text import on_one_line
 
@@ -40,13 +40,11 @@ def _result_text(result: str, language: str) -> str:
 
 
 def _failure_text(value: dict[str, JSON], language: str) -> str:
-    error = value.get("error")
-    error = error if isinstance(error, dict) else {}
-    meta = value.get("meta")
+    error = mapping(value.get("error"))
     code = str(error.get("code"))
     message = str(error.get("message") or "").strip() or say(language, "the tool gave no reason")
     is_ours = not message[0].isupper()  # words of the engine
-    if own := _own_failure(code, meta if isinstance(meta, dict) else {}, is_ours, language):
+    if own := _own_failure(code, mapping(value.get("meta")), is_ours, language):
         return own
     hint = "" if code in _FOR_MODELS else str(error.get("hint") or "").strip()
     told = f"{say(language, 'That did not work')}{':' if is_ours else '.'} {message}"
@@ -137,25 +135,23 @@ def _object_line(value: dict[str, JSON], language: str) -> str:
 
 def found_nothing(result: str) -> bool:
     """Tell whether a tool searched and found nothing."""
-    data = _field(result, "data")
-    return isinstance(data, dict) and data.get("count") == 0
+    return mapping(_read(result).get("data")).get("count") == 0
 
 
 def is_done(result: str) -> bool:
     """Tell whether a tool did what it was asked, and asks nothing itself."""
-    data = _field(result, "data")
-    return _field(result, "ok") is True and not (isinstance(data, dict) and data.get("question"))
+    read = _read(result)
+    return read.get("ok") is True and not mapping(read.get("data")).get("question")
 
 
 def is_not_meant(result: str) -> bool:
     """Tell whether a tool had nothing to work with: no search engine, no unit of that name."""
-    error = _field(result, "error")
-    return isinstance(error, dict) and str(error.get("code")).startswith(("NOT_SET_UP", "UNKNOWN_"))
+    code = mapping(_read(result).get("error")).get("code")
+    return str(code).startswith(("NOT_SET_UP", "UNKNOWN_"))
 
 
-def _field(result: str, name: str) -> JSON:
+def _read(result: str) -> dict[str, JSON]:
     try:
-        value = json.loads(result)
+        return mapping(json.loads(result))
     except ValueError:
-        return None
-    return value.get(name) if isinstance(value, dict) else None
+        return {}

@@ -4,7 +4,7 @@ import math
 import threading
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from heapq import nsmallest
@@ -55,26 +55,27 @@ class Hit(NamedTuple):
     coverage: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
-    """Weight of a field of a document.
+class _Field(NamedTuple):
+    """A field of a document, and the weight of its words.
 
     `usual_length` is fixed, not the average of what is indexed, so that adding a tool never moves another's
     score; `length_share`: how much a longer text dilutes its words, 0 not at all, 1 in proportion.
     """
 
+    text: Callable[[Document], str]
     weight: float
     usual_length: float
     length_share: float
 
 
-# how these were found: docs/routing.md
-_NAME = _Field(3.0, 3, 0.5)
-_DESCRIPTION = _Field(1.0, 14, 0.1)
-_PARAMETER_NAMES = _Field(0.5, 5, 0.75)
-_PARAMETER_TEXTS = _Field(0.5, 30, 0.75)
-_CATEGORY = _Field(1.0, 2, 0.75)
-_EXAMPLES = _Field(0.5, 25, 0.25)
+_FIELDS = (  # how these were found: docs/routing.md
+    _Field(lambda tool: tool.name, 3.0, 3, 0.5),
+    _Field(lambda tool: tool.description, 1.0, 14, 0.1),
+    _Field(lambda tool: " ".join(tool.parameters), 0.5, 5, 0.75),
+    _Field(lambda tool: " ".join(tool.parameters.values()), 0.5, 30, 0.75),
+    _Field(lambda tool: tool.category, 1.0, 2, 0.75),
+    _Field(lambda tool: " ".join(map(without_slots, tool.examples)), 0.5, 25, 0.25),
+)
 _SATURATION = 2.0
 _GRAM_SHARE = 0.3
 _COMPACT_AT = 64  # slots of removed tools that stay at least
@@ -403,8 +404,8 @@ def _weights(document: Document) -> tuple[dict[str, float], dict[str, float]]:
     """Return how strongly the document holds each stem and each 4-gram, 0 to 1."""
     by_word: dict[str, float] = {}
     by_gram: dict[str, float] = {}
-    for kind, text in _fields(document):
-        found = words(text)
+    for kind in _FIELDS:
+        found = words(kind.text(document))
         telling = content(found)
         if not found:
             continue
@@ -421,12 +422,3 @@ def _weights(document: Document) -> tuple[dict[str, float], dict[str, float]]:
 
 def _saturated(weights: dict[str, float]) -> dict[str, float]:
     return {term: weight / (_SATURATION + weight) for term, weight in weights.items()}
-
-
-def _fields(document: Document) -> Iterable[tuple[_Field, str]]:
-    yield _NAME, document.name
-    yield _DESCRIPTION, document.description
-    yield _PARAMETER_NAMES, " ".join(document.parameters)
-    yield _PARAMETER_TEXTS, " ".join(document.parameters.values())
-    yield _CATEGORY, document.category
-    yield _EXAMPLES, " ".join(map(without_slots, document.examples))

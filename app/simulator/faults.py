@@ -39,6 +39,10 @@ class Refusal(HTTPException):
         super().__init__(status, error, {} if retry_after is None else {"Retry-After": f"{retry_after:g}"})
 
 
+def unknown_object(id: str) -> Refusal:
+    return Refusal(100, f"Object with ID {id[:40]!r} does not exist or cannot be loaded.")
+
+
 def status_error(code: int) -> JSON:
     """Return an error in the form of a `failed` status."""
     title = _title(code)

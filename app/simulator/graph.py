@@ -16,7 +16,7 @@ from app.errors import RecadoError
 from app.messages import JSON
 from app.people import SimulatedPerson
 from app.phones import canonical, digits
-from app.simulator.faults import LIMITS, Faults, Refusal, check_message
+from app.simulator.faults import LIMITS, Faults, Refusal, check_message, unknown_object
 from app.simulator.history import KEEP, Feed, History, Message, find_people
 from app.simulator.webhooks import (
     MEDIA_KINDS,
@@ -308,8 +308,15 @@ class MediaShelf:
     def get(self, media_id: str) -> StoredFile | None:
         return self._files.get(media_id)
 
+    def find(self, media_id: str) -> StoredFile:
+        """Return a file. Raise Refusal where there is none."""
+        if media_id not in self._files:
+            raise unknown_object(media_id)
+        return self._files[media_id]
+
     def remove(self, media_id: str) -> None:
-        del self._files[media_id]
+        """Remove a file. Raise Refusal where there is none."""
+        del self._files[self.find(media_id).id]
 
 
 def canned_clip() -> bytes:

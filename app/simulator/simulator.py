@@ -27,8 +27,8 @@ from app.messages import JSON
 from app.people import SIMULATED_PEOPLE
 from app.security import bearer_of, is_local, same_token
 from app.settings import Settings
-from app.simulator.faults import Faults, Refusal
-from app.simulator.graph import MB, StandInGraph, StoredFile
+from app.simulator.faults import Faults, Refusal, unknown_object
+from app.simulator.graph import MB, StandInGraph
 from app.simulator.history import HISTORY_FILE
 from app.simulator.webhooks import BUSINESS_NUMBER, Pace
 
@@ -225,7 +225,7 @@ def graph_router(graph: StandInGraph, access: SimulatorAccess) -> APIRouter:
         if not same_token(bearer_of(request), graph.access_token):
             raise Refusal(190, "The access token is missing, wrong or expired.")
         if request.path_params.get("number", graph.number_id) != graph.number_id:
-            raise _unknown(request.path_params["number"])
+            raise unknown_object(request.path_params["number"])
 
     # The bodies are read by the routes themselves: after these.
     router = APIRouter(dependencies=[Depends(access.require_local), Depends(admit)], include_in_schema=False)
@@ -256,7 +256,7 @@ def graph_router(graph: StandInGraph, access: SimulatorAccess) -> APIRouter:
 
     @router.get("/media/{media_id}")
     async def download(media_id: str) -> Response:
-        stored = find(media_id)
+        stored = graph.media.find(media_id)
         return Response(stored.data, media_type=stored.mime_type)
 
     @router.get("/{version}/{object_id}")
@@ -264,7 +264,7 @@ def graph_router(graph: StandInGraph, access: SimulatorAccess) -> APIRouter:
         if object_id == graph.number_id:
             shown = f"+{BUSINESS_NUMBER}"
             return {"id": object_id, "display_phone_number": shown, "verified_name": "Recado"}
-        stored = find(object_id)
+        stored = graph.media.find(object_id)
         base = str(request.url.replace(query="")).rsplit("/", 2)[0]
         return {
             "messaging_product": "whatsapp",
@@ -277,14 +277,8 @@ def graph_router(graph: StandInGraph, access: SimulatorAccess) -> APIRouter:
 
     @router.delete("/{version}/{object_id}")
     async def delete(object_id: str) -> JSON:
-        graph.media.remove(find(object_id).id)
+        graph.media.remove(object_id)
         return {"success": True}
-
-    def find(media_id: str) -> StoredFile:
-        stored = graph.media.get(media_id)
-        if stored is None:
-            raise _unknown(media_id)
-        return stored
 
     return router
 
@@ -298,7 +292,3 @@ def read_object(raw: bytes) -> dict[str, JSON]:
     if not isinstance(body, dict):
         raise Refusal(100, "The body must be a JSON object.")
     return body
-
-
-def _unknown(object_id: str) -> Refusal:
-    return Refusal(100, f"Object with ID {object_id[:40]!r} does not exist or cannot be loaded.")
