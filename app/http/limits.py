@@ -181,11 +181,12 @@ class Guard:
         self, request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
     ) -> None:
         """Answer 401 unless the request carries a token."""
-        _require(await self._has_token(request))
+        await self._check(request)
 
     async def local_or_token(self, request: Request) -> None:
         """Answer 401 unless the request comes from this machine or carries a token."""
-        _require(is_local(request) or await self._has_token(request))
+        if not is_local(request):
+            await self._check(request)
 
     def route_class(self) -> type[APIRoute]:
         """Return a route that checks the token before the body, which FastAPI reads before any dependency."""
@@ -196,17 +197,18 @@ class Guard:
                 handle = super().get_route_handler()
 
                 async def guarded(request: Request) -> Response:
-                    _require(await guard._has_token(request))
-                    return await handle(
-                        _StrictRequest(request.scope, bounded_receive(request.receive, ADMIN_BODY_BYTES))
-                    )
+                    await guard._check(request)
+                    bounded = bounded_receive(request.receive, ADMIN_BODY_BYTES)
+                    return await handle(_StrictRequest(request.scope, bounded))
 
                 return guarded
 
         return GuardedRoute
 
-    async def _has_token(self, request: Request) -> bool:
-        return await self.admin_token.opens(request, self.server_token)
+    async def _check(self, request: Request) -> None:
+        if not await self.admin_token.opens(request, self.server_token):
+            words = "send the administrator's token (recado token) as a bearer"
+            raise HTTPException(401, words, {"WWW-Authenticate": "Bearer"})
 
 
 class _StrictRequest(Request):
@@ -214,10 +216,3 @@ class _StrictRequest(Request):
 
     async def json(self) -> Any:
         return orjson.loads(await self.body())
-
-
-def _require(allowed: bool) -> None:
-    if not allowed:
-        raise HTTPException(
-            401, "send the administrator's token (recado token) as a bearer", {"WWW-Authenticate": "Bearer"}
-        )

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 
-from app.search.words import ALL_STOP_WORDS, WORDS, content, language_of, stem, words
+from app.search.words import ALL_STOP_WORDS, WORDS, content, is_english, stem, words
 
 Meaning = tuple[str, ...]  # one way to say it in English, word by word
 Meanings = tuple[Meaning, ...]
@@ -64,7 +64,7 @@ class Lexicon:
 
         Several words with one meaning have the place of the first that carries meaning.
         """
-        sides = (self._english,) if language_of(said) == "en" else (self._foreign, self._english)
+        sides = (self._english,) if is_english(said) else (self._foreign, self._english)
         places = [place for place, word in enumerate(said) if word not in WORDS["passed_over"]]
         stems = [stem(said[place]) for place in places]
         found: dict[int, Meanings] = {}

@@ -43,8 +43,8 @@ WORDS: Mapping[str, frozenset[str]] = {
     name: spaced(text)
     for name, text in yaml.safe_load(Path(__file__).with_name("word_classes.yaml").read_text("utf-8")).items()
 }
-STOP_WORDS = {language: WORDS[f"stop_{language}"] for language in ("en", "es", "pt")}
-ALL_STOP_WORDS = frozenset().union(*STOP_WORDS.values())
+STOP_WORDS = WORDS["stop_en"], WORDS["stop_es"], WORDS["stop_pt"]
+ALL_STOP_WORDS = frozenset[str]().union(*STOP_WORDS)
 
 _LONGEST_ENDING = max(map(len, WORDS["endings"]))
 _SHORTEST_STEM = 3
@@ -143,9 +143,7 @@ def grams_of(word: str) -> list[str]:
     return [padded[start : start + 4] for start in range(max(len(word) - 1, 1))]
 
 
-def language_of(found: Collection[str]) -> str | None:
-    """Return "es", "pt" or "en" by the small ones of these folded words; None if they do not tell."""
-    counts = {language: sum(word in stop for word in found) for language, stop in STOP_WORDS.items()}
-    best = max(counts, key=lambda language: counts[language])
-    others = max(count for language, count in counts.items() if language != best)
-    return best if counts[best] > others else None
+def is_english(found: Collection[str]) -> bool:
+    """Tell whether more of these folded words are small ones of English than of Spanish or Portuguese."""
+    english, *others = (sum(word in stop for word in found) for stop in STOP_WORDS)
+    return english > max(others)
