@@ -45,6 +45,7 @@ from app.store.personal_data import ErasedPerson
 from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, ToolRegistry
 from app.tools.documents import Documents
 from app.tools.files import PAGE_IN_A_CHAT, Files
+from app.tools.tool import Services
 from app.turns.attachments import AttachmentReader
 from app.turns.profiles import Profiles, TimeZones, local_timezone
 from app.turns.replay import replay
@@ -151,24 +152,22 @@ class Assistant:
         self.contexts = ToolContexts(
             self.store,
             self.abilities,
-            {
-                "search": ToolSearch(self.abilities),
-                "installer": self.installs.skills,
-                "servers": self.installs.servers,
-                "history": self.history,
-                "knowledge": self.knowledge,
-                "admin": Introspection(self.settings, self.abilities, self.health),
-                "files": self.files,
-                "handover": self.handovers,
-                "schedule": ScheduleService(self.store, self.reminders),
-                "templates": TemplateSending(
-                    self.settings, self.store, self.realm, self.message_rates, self.hints
-                ),
-                "speech": Speech(self.settings),
-                "zones": TimeZones(self.store),
-            },
+            Services(
+                search=ToolSearch(self.abilities),
+                installer=self.installs.skills,
+                servers=self.installs.servers,
+                history=self.history,
+                knowledge=self.knowledge,
+                admin=Introspection(settings, self.abilities, self.health),
+                files=self.files,
+                handover=self.handovers,
+                schedule=ScheduleService(self.store, self.reminders),
+                templates=TemplateSending(settings, self.store, self.realm, rates, self.hints),
+                speech=Speech(settings),
+                zones=TimeZones(self.store),
+            ),
             self.transport,
-            int(self.settings.data_quota_mb * MEGABYTE),
+            int(settings.data_quota_mb * MEGABYTE),
         )
         services = TurnServices(
             self.store,

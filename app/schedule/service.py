@@ -59,10 +59,8 @@ class ScheduleService:
         now, when_ = time.time(), said.when
 
         def keep(conn: Connection) -> Schedule | str:
-            if kind != "reminder" and not _in_own_words(text, context):
-                return "NOT_THEIR_WORDS"
-            if kind != "reminder" and schedules.is_scheduled_turn(conn, context.conversation):
-                return "IN_A_TASK"
+            if kind != "reminder" and (code := _why_no_turns(conn, text, context)):
+                return code
             conversation = people.conversation(conn, person.id, context.channel, "", now)
             return _add(conn, _new(kind, conversation.id, person, text, when_, context), now)
 
@@ -106,11 +104,8 @@ class ScheduleService:
             return refused
 
         def change(conn: Connection, found: Schedule) -> Schedule | str:
-            if found.runs_turn and (text or said):
-                if schedules.is_scheduled_turn(conn, context.conversation):
-                    return "IN_A_TASK"
-                if not _in_own_words(text, context):
-                    return "NOT_THEIR_WORDS"
+            if found.runs_turn and (text or said) and (code := _why_no_turns(conn, text, context)):
+                return code
             changed = _changed(found, text, said.when if said else None, person, context)
             if paused is not None:
                 changed = replace(_moved_on(changed, now), paused_at=now if paused else None)
@@ -142,8 +137,8 @@ class ScheduleService:
         later, now = said.when, time.time()
 
         def snooze(conn: Connection, found: Schedule) -> Schedule | str:
-            if found.runs_turn and schedules.is_scheduled_turn(conn, context.conversation):
-                return "IN_A_TASK"
+            if found.runs_turn and (code := _why_no_turns(conn, "", context)):
+                return code
             if found.rule:  # it goes on as before; this time alone comes once more
                 again = _new(found.kind, found.conversation_id, person, found.text, later, context)
                 return _add(conn, replace(again, taint=_tainted(found, context)), now)
@@ -377,10 +372,15 @@ def _add(conn: Connection, schedule: Schedule, now: float) -> Schedule | str:
     return schedules.add(conn, schedule, most, now) or code
 
 
-def _in_own_words(text: str, context: ToolContext) -> bool:
-    """Return True if the person wrote each word of a text, or the turn holds no text of others."""
+def _why_no_turns(conn: Connection, text: str, context: ToolContext) -> str:
+    """Return the code for which no task or watch may be set with a text, "" if it may.
+
+    Where the turn holds text of others, the person must have written each of its words.
+    """
+    if schedules.is_scheduled_turn(conn, context.conversation):
+        return "IN_A_TASK"
     said = {word for own in context.own_words for word in words(own)}
-    return not context.sources or said.issuperset(content(words(text)))
+    return "NOT_THEIR_WORDS" if context.sources and not said.issuperset(content(words(text))) else ""
 
 
 def _tainted(schedule: Schedule, context: ToolContext, text: str = "") -> str:

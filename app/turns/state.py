@@ -272,43 +272,34 @@ class TurnContext:
             self.tokens_today = used
 
 
+@dataclass(frozen=True, slots=True)
 class ToolContexts:
-    """Knows what a call has at hand, whoever makes it: store, addresses, settings and services.
+    """Knows what a call has at hand, whoever makes it: store, addresses, settings and services."""
 
-    `services` are given to tools of bundled skills by name; `data_quota` is how many bytes skills may keep
-    for a person, 0 for no limit.
-    """
-
-    def __init__(
-        self,
-        store: Database,
-        tools: ToolCatalog,
-        services: Mapping[str, object] | None = None,
-        transport: Transport | None = None,
-        data_quota: int = 0,
-    ) -> None:
-        self._store = store
-        self._tools = tools
-        self._services = Services(services or {})
-        self._transport = transport
-        self._data_quota = data_quota
+    store: Database
+    tools: ToolCatalog
+    services: Services  # for tools of bundled skills
+    transport: Transport
+    data_quota: int  # bytes that skills may keep for a person, 0 for no limit
 
     def store_for(self, tool: Tool, person: str, *, outside: bool) -> SkillStore:
         """Return one call's view of what a tool keeps; `outside`: text of others may come into it."""
         is_outside = outside or tool.outside
-        return SkillStore(self._store, person, tool.category, self._data_quota, outside=is_outside)
+        return SkillStore(self.store, person, tool.category, self.data_quota, outside=is_outside)
 
     def make(self, tool: Tool | None, store: SkillStore | None) -> ToolContext:
         if tool is None:
             return ToolContext()
-        settings = self._tools.settings(tool.category)
+        settings = self.tools.settings(tool.category)
         kept: Any = store if store is None or tool.is_async else InThread(store, READ_SECONDS)
-        http: Any = None
-        if self._transport is not None:
-            http = HttpClient(self._transport, self._tools.hosts(tool), origins(settings.values()))
-            http = http if tool.is_async else InThread(http, THREAD_SECONDS)
-        services = self._services if self._tools.is_bundled(tool.name) else Services()
-        return ToolContext(store=kept, http=http, settings=settings, services=services)
+        http = HttpClient(self.transport, self.tools.hosts(tool), origins(settings.values()))
+        services = self.services if self.tools.is_bundled(tool.name) else Services()
+        return ToolContext(
+            store=kept,
+            http=http if tool.is_async else InThread(http, THREAD_SECONDS),
+            settings=settings,
+            services=services,
+        )
 
     def of_turn(self, turn: TurnContext, tool: Tool | None, store: SkillStore | None = None) -> ToolContext:
         return replace(
@@ -324,11 +315,11 @@ class ToolContexts:
 
     def whole_card(self, question: Approval, language: str = "en") -> str:
         """Write the card of an open question for the console, of any length. Blocks."""
-        tool, arguments = self._tools.tool(question.tool), loads(question.arguments)
+        tool, arguments = self.tools.tool(question.tool), loads(question.arguments)
         if tool is None:
             text = named_card(language, question.tool, arguments).text
         elif tool.whole_card is not None:
-            return tool.whole_card(question, self._services, language)
+            return tool.whole_card(question, self.services, language)
         else:
-            text = call_card(language, tool, arguments, self._tools.sentences(tool)).text
-        return with_sources(language, text, question.sources, self._tools)
+            text = call_card(language, tool, arguments, self.tools.sentences(tool)).text
+        return with_sources(language, text, question.sources, self.tools)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from app.channels.terminal import TerminalChannel
+from app.http.transport import Transport
 from app.llm.model import Model, ToolCall
 from app.people import Conversation, Person
 from app.routing.tool_catalog import ToolCatalog
@@ -17,6 +18,7 @@ from app.store.people import KnownPerson
 from app.store.turn_state import InboxMessage, TurnState
 from app.tools import ConfirmationPolicy, ExecutionEngine, Tool, ToolRegistry, ToolResult
 from app.tools.files import Files
+from app.tools.tool import Services
 from app.turns.actions import CallResult, Round, Routed, Transcript
 from app.turns.profiles import Profiles
 from app.turns.state import ToolContexts, TurnContext, TurnServices
@@ -88,7 +90,7 @@ def services_of(
         NoWakes(),
         Settings(_env_file=None, **settings),
         ExecutionEngine(catalog.registry, policy or ConfirmationPolicy("yolo")),
-        ToolContexts(store, tools, data_quota=1000),
+        ToolContexts(store, tools, Services(), Transport(), data_quota=1000),
         MediaFolder(FOLDER),
         Files(FOLDER),
     )
