@@ -234,12 +234,9 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The channel said no, and nothing was sent.
+    """The channel said no, and nothing was sent."""
 
-    `then` says what to do: "hold" if the operator must mend something, "template" if the window of 24 hours
-    is closed.
-    """
-
+    # "hold": the operator must mend something; "template": the window of 24 hours is closed
     then: Literal["retry", "hold", "template", "give_up"]
     code: int = 0
     detail: str = ""
@@ -277,9 +274,8 @@ class Channel(Protocol):
     def ask(self, text: str, question: str, buttons: Sequence[Button]) -> list[Outgoing]:
         """Return a question whose text is plain, without formatting; the last message has the buttons.
 
-        `question` is not said again where the text begins with it.
-
-        Text that does not fit beside them goes whole in messages before.
+        `question` is not said again where the text begins with it. Text that does not fit beside the buttons
+        goes whole in messages before.
         """
 
     def choose(self, question: str, options: Sequence[Button], list_label: str) -> list[Outgoing]:

@@ -1,7 +1,4 @@
-"""The knowledge that a business tells everybody: files of one folder, cut into passages, found by words.
-
-A passage is a section, a question with its answer, or a row of a table.
-"""
+"""The knowledge that a business tells everybody: files of one folder, cut into passages, found by words."""
 
 import csv
 import io
@@ -203,10 +200,7 @@ def _coverage(asked: Sequence[str], passage: Passage) -> float:
 
 
 def cut(name: str, text: str) -> list[Passage]:
-    """Return the passages of a file's text; `name` tells a table (.csv, .tsv, .xlsx) from other text.
-
-    Raises ValueError for a table that cannot be read.
-    """
+    """Return the passages of a file's text; its name tells if it is a table. Raises ValueError for a bad one."""
     read = {"xlsx": _sheets, "xlsm": _sheets, "csv": _csv, "tsv": _csv}
     suffix = name.rpartition(".")[2].casefold()
     try:

@@ -1,7 +1,4 @@
-"""The alarm of reminders, tasks and watches: finds what is due, and queues a message or a turn.
-
-In the quiet hours of a person's day no task and no watch runs.
-"""
+"""The alarm of reminders, tasks and watches: finds what is due, and queues a message or a turn."""
 
 import asyncio
 import re
@@ -40,10 +37,7 @@ _HOURS = re.compile(rf"(?:(?:de|from)\s+)?{_CLOCK}\s*{_BETWEEN}\s*{_CLOCK}", re.
 
 
 class Reminders:
-    """Tells or starts what is due. The rows are the truth; APScheduler is the alarm clock for the next one.
-
-    `look_again`, set, makes the sweep find the turns that were queued.
-    """
+    """Tells or starts what is due. The rows are the truth; APScheduler is the alarm clock of the next one."""
 
     def __init__(
         self,
@@ -60,7 +54,7 @@ class Reminders:
         self._template = template
         self._access = access
         self._sender = sender
-        self._look_again = look_again
+        self._look_again = look_again  # set, it makes the sweep find the turns that were queued
         self._alarm_clock = AsyncIOScheduler(timezone=UTC)  # its jobs are in memory only
         self._asked = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -142,10 +136,7 @@ class Reminders:
             return None
 
     def _find(self, conn: Connection, now: float) -> tuple[list[tuple[Due, Way]], list[Schedule]]:
-        """Return what is due with the way to its person, and what fired in the future.
-
-        What failed is taken back first, and what was held and may come now is released.
-        """
+        """Return what is due with the way to its person, also what was held, and what fired in the future."""
         schedules.hold_unsent(conn, now)
         schedules.release_held(conn, now)
         due = [(due, self._way_to(conn, due, now)) for due in schedules.due(conn, self._channels, now)]

@@ -260,12 +260,9 @@ class ScheduleService:
     async def _receipt(
         self, kept: Schedule, person: Person, context: ToolContext, now: float
     ) -> tuple[dict[str, str], str]:
-        """Return the time and text that a receipt names, and the notes below it.
-
-        The first one names the time zone, if that was only guessed. Another note says that WhatsApp's window
-        will be closed by then.
-        """
+        """Return the time and text that a receipt names, and the notes below it."""
         key, language = context.idempotency_key, person.language
+        # only the first receipt does, if the zone was guessed
         names_zone = await self._store.tx(lambda conn: people.is_first_zone_note(conn, person.id, key))
         quiet = await self._store.read(lambda conn: people.quiet_hours(conn, person.id))
         when = await asyncio.to_thread(when_text, kept, now, language, person.timezone)

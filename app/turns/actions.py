@@ -53,10 +53,8 @@ class CallResult:
 
     @classmethod
     def of(cls, tool: str, result: ToolResult, text: str, *, bundled: bool = False) -> "CallResult":
-        """Return the facts about a result of `tool`, of which the model reads `text`.
-
-        Only a `bundled` tool may show pictures or ask the person something.
-        """
+        """Return the facts about a result of `tool`, of which the model reads `text`."""
+        # others may not show pictures, nor ask the person something
         shown = result.meta if bundled and result.ok else {}
         data = result.data if result.ok and isinstance(result.data, dict) else {}
         return cls(

@@ -154,10 +154,7 @@ async def _refused_by_guards(
 def _repeats(
     turn: TurnContext, number: int, calls: Sequence[ToolCall], begun: Collection[str]
 ) -> dict[str, ToolResult]:
-    """Return the results of calls that repeat an earlier one of their round: it runs once.
-
-    What is harmless may be done as often as it is asked for.
-    """
+    """Return the results of calls that repeat one of their round, which runs once unless it is harmless."""
     firsts: dict[UncertainCall, str] = {}
     results: dict[str, ToolResult] = {}
     rounds = turn.transcript.rounds
@@ -182,10 +179,7 @@ def _needs_approval(
     *,
     is_begun: bool,
 ) -> NeedsApproval | None:
-    """Return the call if it needs a yes, None if the engine may have it as it is.
-
-    Of one that nobody can read here the engine asks, if it lets it through.
-    """
+    """Return the call if it needs a yes, None if the engine may have it as it is."""
     tool = turn.tools.tool(call.name)
     if tool is None or (tool.audience == "owners" and not turn.person.is_owner):
         decisions.must_ask.add(call.id)  # the engine does not know it, unless it is another one by then

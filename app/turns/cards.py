@@ -75,10 +75,7 @@ def sources_sentence(language: str, sources: Sequence[str], tools: ToolCatalog |
 
 
 def question_draft(channel: Channel, language: str, card: Card) -> tuple[Draft, dict[str, Choice]]:
-    """Return the messages of a question, and the choice that each of its buttons stands for.
-
-    A card that is too long for a phone has no button but the no.
-    """
+    """Return the messages of a question, and the choice that each of its buttons stands for."""
     text, choices = card.text, card.choices
     if len(text.encode()) > CARD_BYTES:
         text = say(language, "This is too long to be approved here. The owner can approve it in the console.")

@@ -35,10 +35,7 @@ RETRY_SECONDS = 1.0
 
 
 class ConversationJobs(TurnScheduler):
-    """The scheduler of one worker among several: it attends to the conversation of each job.
-
-    `must_stop` is set when this worker was taken out.
-    """
+    """The scheduler of one worker among several: it attends to the conversation of each job."""
 
     def __init__(
         self,
@@ -50,7 +47,7 @@ class ConversationJobs(TurnScheduler):
     ) -> None:
         super().__init__(services, runner, attachments, limits)
         self._address = str(services.settings.database)
-        self._must_stop = must_stop
+        self._must_stop = must_stop  # set when this worker was taken out
         self._heartbeat: postgres.Heartbeat | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._worker: asyncio.Task[None] | None = None
@@ -199,13 +196,10 @@ class ConversationJobs(TurnScheduler):
 
 
 class HintPublisher:
-    """Gives hints to the workers, from a process that only takes messages in, and sees whether there are any.
-
-    `failure` is empty, or says that no worker lives.
-    """
+    """Gives hints to the workers from a process that only takes messages in, and sees whether one lives."""
 
     def __init__(self, store: Database, look_again: asyncio.Event) -> None:
-        self.failure = ""
+        self.failure = ""  # or that no worker lives
         self._store = store
         self._look_again = look_again
         self._task: asyncio.Task[None] | None = None

@@ -73,10 +73,7 @@ async def route_turn(turn: TurnContext) -> tuple[Routed, JSON, ModelCall | None]
 
 
 async def ask_model(turn: TurnContext, number: int, *, with_tools: bool) -> tuple[Round, ModelCall]:
-    """Make a model call; return the round that its answer begins, and the trace.
-
-    Calls that the answer writes as text count where they may.
-    """
+    """Make a model call; return the round that its answer begins, and the trace."""
     turn.build_prompt()
     tools = turn.prompt.tools.schemas if with_tools else []
     offered, started = turn.offered if with_tools else (), time.monotonic()

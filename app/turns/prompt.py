@@ -52,15 +52,12 @@ LANGUAGE_NAMES = {"en": "English", "es": "Spanish", "pt": "Portuguese"}
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """The messages of a model call, and the tools that go with it.
-
-    `newest` is the index of the message that the person sent now; `steps`: see `shortened`.
-    """
+    """The messages of a model call, and the tools that go with it."""
 
     whole: Sequence[dict[str, JSON]] = ()
-    newest: int = 0
+    newest: int = 0  # the index of the message that the person sent now
     tools: ToolSet = field(default_factory=ToolSet)
-    steps: int = 0
+    steps: int = 0  # by which it is shortened
 
     @property
     def messages(self) -> list[dict[str, JSON]]:
@@ -74,10 +71,7 @@ class Prompt:
 
     @property
     def given(self) -> tuple[list[str], str]:
-        """Return the texts that an answer may be made of, and our own line about the date and time.
-
-        The texts are what was said before and now, and all results.
-        """
+        """Return what was said and all results, of which answers are made, and our line with the time."""
         content = self.whole[self.newest]["content"]
         moment, _, said = (content if isinstance(content, str) else content[0]["text"]).partition("\n")
         earlier = self.whole[1 : self.newest]

@@ -202,10 +202,7 @@ class TurnScheduler:
                 lane.turn, lane.attempt = "", None
 
     async def _until_done(self, conversation: str, lane: _Lane, attempt: "asyncio.Task[None]") -> None:
-        """Wait for the end of a turn; at each hint look whether it is to stop.
-
-        The lane looks again afterwards for what the hints were about.
-        """
+        """Wait for the end of a turn; at each hint look whether it is to stop."""
         was_hinted = False
         while not attempt.done():
             hint = asyncio.create_task(lane.dirty.wait())
@@ -221,7 +218,7 @@ class TurnScheduler:
                         attempt.cancel()
                 except Exception as error:
                     log.error("a stop was not looked for", error=f"{type(error).__name__}: {error}")
-        if was_hinted:
+        if was_hinted:  # the lane looks again for what the hints were about
             lane.dirty.set()
 
     async def _attempt(self, turn: str, lane: _Lane) -> None:

@@ -227,10 +227,7 @@ class TurnContext:
         return [Outgoing(file.name, file=file) for file in files]
 
     def build_prompt(self) -> None:
-        """Build the prompt of the next model call, with the tools that the person may know of.
-
-        What stands in it already stays as it is, for the provider's cache.
-        """
+        """Build the prompt of the next model call, with the tools that the person may know of."""
         routed = self.transcript.routed or Routed((), ())
         since: list[dict[str, JSON]] = []
         for number, one in enumerate(self.transcript.rounds):

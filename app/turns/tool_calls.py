@@ -99,25 +99,19 @@ async def _run_one(
 
 
 class CallRecorder(ABC):
-    """The `Recorder` of one call of a person; where its rows stand is for turns and `/mcp` to say.
-
-    `store` holds what the tool stores, None for a tool without a store.
-    """
+    """The `Recorder` of one call of a person; where its rows stand is for turns and `/mcp` to say."""
 
     def __init__(self, database: Database, person: Person, store: SkillStore | None) -> None:
         self._database = database
         self._person = person
-        self.store = store
+        self.store = store  # holds what the tool stores, None for a tool without a store
 
     @abstractmethod
     async def intent(self, tool: Tool, args: dict[str, JSON]) -> None:
         """Commit that the call is about to run."""
 
     async def result(self, result: ToolResult, tool: str, seconds: float | None) -> ToolResult:
-        """Record a result and return what was written: a failure when what the tool stored could not be kept.
-
-        A result that was made of rows with text of others is marked.
-        """
+        """Record a result; return what was written: a failure when what the tool stored could not be kept."""
         if self.store is not None and self.store.read_outside:
             result = result.with_meta(outside=True)
         text, day = result.to_json(), statistics.day_of(time.time())
@@ -152,10 +146,7 @@ class CallRecorder(ABC):
 
 
 class _Recorder(CallRecorder):
-    """Writes the rows of a turn's call: with the result go the files it returned and what searches found.
-
-    A call that was `begun` has its intent already: a crash left its outcome unknown.
-    """
+    """Writes the rows of a turn's call: with the result go the files it returned and what searches found."""
 
     def __init__(self, turn: TurnContext, number: int, call: ToolCall, *, begun: bool) -> None:
         services = turn.services
@@ -173,7 +164,7 @@ class _Recorder(CallRecorder):
         self._media, self._documents = services.media, services.files.documents
         self._turn, self._name = turn, call.name
         self._was_offered = call.name in turn.offered_by(number)
-        self._begun = begun
+        self._begun = begun  # it has its intent already
         self._intended = False
         self._files: tuple[MediaFile, ...] = ()
 
