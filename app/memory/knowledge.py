@@ -200,7 +200,7 @@ def _coverage(asked: Sequence[str], passage: Passage) -> float:
 
 
 def cut(name: str, text: str) -> list[Passage]:
-    """Return the passages of a file's text; its name tells if it is a table. Raises ValueError for a bad one."""
+    """Return the passages of a file's text; its name tells a table. Raises ValueError for a bad one."""
     read = {"xlsx": _sheets, "xlsm": _sheets, "csv": _csv, "tsv": _csv}
     suffix = name.rpartition(".")[2].casefold()
     try:
