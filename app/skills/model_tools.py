@@ -129,10 +129,26 @@ class _Reader:
         found = self._skills.skill(skill)
         if found is None:
             return _gone(skill)
-        text = _text(found, path)
-        if isinstance(text, ToolResult):
-            return text
-        return _page({"skill": skill, "path": os.path.normpath(path)}, "text", text, page)
+        if len(path) > LONGEST_PATH:
+            return _refused(path, f"has more than {LONGEST_PATH} characters")
+        try:
+            real = validate_path(path, found.folder)
+        except PathTraversalError:
+            return _refused(path, "leads out of the skill's folder")
+        if any(part.startswith(".") for part in real.relative_to(os.path.realpath(found.folder)).parts):
+            return _refused(path, "is hidden")
+        try:
+            if not real.is_file():
+                listed = ", ".join(found.files) or "none"
+                return ToolResult.failure("NOT_A_FILE", f"{path} is no file of {skill}", f"files: {listed}")
+            if real.stat().st_size > LARGEST_FILE:
+                return _refused(path, f"has more than {LARGEST_FILE // 1024} KiB")
+            document = plain_text(read_regular(real))
+        except OSError as error:
+            return ToolResult.failure("UNAVAILABLE", f"{path} cannot be read: {error.strerror}")
+        if document is None:
+            return ToolResult.failure("NOT_TEXT", f"{path} is not a text file")
+        return _page({"skill": skill, "path": os.path.normpath(path)}, "text", document.text, page)
 
 
 def require_chosen(parameter: str, args: Mapping[str, JSON], context: ToolContext) -> None:
@@ -144,28 +160,6 @@ def require_chosen(parameter: str, args: Mapping[str, JSON], context: ToolContex
 
 def _gone(name: str) -> ToolResult:
     return ToolResult.failure("UNAVAILABLE", f"the skill {name} is gone", "go on without it")
-
-
-def _text(skill: Skill, path: str) -> str | ToolResult:
-    if len(path) > LONGEST_PATH:
-        return _refused(path, f"has more than {LONGEST_PATH} characters")
-    try:
-        real = validate_path(path, skill.folder)
-    except PathTraversalError:
-        return _refused(path, "leads out of the skill's folder")
-    inside = real.relative_to(os.path.realpath(skill.folder))
-    if any(part.startswith(".") for part in inside.parts):
-        return _refused(path, "is hidden")
-    try:
-        if not real.is_file():
-            listed = ", ".join(skill.files) or "none"
-            return ToolResult.failure("NOT_A_FILE", f"{path} is no file of {skill.name}", f"files: {listed}")
-        if real.stat().st_size > LARGEST_FILE:
-            return _refused(path, f"has more than {LARGEST_FILE // 1024} KiB")
-        document = plain_text(read_regular(real))
-    except OSError as error:
-        return ToolResult.failure("UNAVAILABLE", f"{path} cannot be read: {error.strerror}")
-    return ToolResult.failure("NOT_TEXT", f"{path} is not a text file") if document is None else document.text
 
 
 def _refused(path: str, why: str) -> ToolResult:
@@ -194,11 +188,13 @@ class ScriptRunner:
         self._free = asyncio.Semaphore(AT_ONCE)
 
     def tool(self) -> Tool:
-        made = Tool.from_function(
-            self.run_skill_script, sensitive=True, timeout=SCRIPT_SECONDS + 30, check=self._check
+        return Tool.from_function(
+            self.run_skill_script,
+            sensitive=True,
+            timeout=SCRIPT_SECONDS + 30,
+            check=self._check,
+            consent_about=self._consent_about,
         )
-        made.consent_about = self._consent_about
-        return made
 
     async def run_skill_script(
         self, skill: str, script: str, args: list[str] | None = None, stdin: str = "", *, context: ToolContext
