@@ -144,13 +144,21 @@ def _matching_files(rows: list[Row], wanted: frozenset[str], limit: int) -> list
 
 
 def _kept(conn: Connection, person: str, question: Question) -> list[tuple[float, Said]]:
-    rows = recall.kept(conn, person, MOST_KEPT)
-    scores = score_texts(conn, person, question, [row["text"] for row in rows])
-    return [
-        (score, Said(True, row["text"], row["at"], outside=bool(row["outside"]), is_kept=True))
-        for score, row in zip(scores, rows, strict=True)
-        if score
-    ]
+    """Return the notes and facts that answer a question, with their scores on the scale of `rank`."""
+    asked = {term for answers in question for term in answers}
+    held, total = recall.holders(conn, person, asked), recall.count(conn, person)
+    rarity = {term: _rarity(total, held.get(term, 0)) for term in asked}
+    found = []
+    for row in recall.kept(conn, person, MOST_KEPT):
+        text = text_weights(row["text"])
+        score = sum(
+            max(worth * rarity[term] * text.get(term, 0.0) for term, worth in answers.items())
+            for answers in question
+        )
+        if score:
+            note = Said(True, row["text"], row["at"], outside=bool(row["outside"]), is_kept=True)
+            found.append((score, note))
+    return found
 
 
 def _with_neighbours(conn: Connection, person: str, rows: list[Row]) -> list[Said]:
@@ -229,7 +237,10 @@ def rank(
                 best[message] = max(best.get(message, 0.0), answers[term] * rarity * weight)
         for message, score in best.items():
             scores[message] = scores.get(message, 0.0) + score
-    _spread(conn, scores)
+    best_of_all = dict(nlargest(_SPREADING, scores.items(), key=lambda one: one[1]))
+    for message, beside in recall.neighbours(conn, list(best_of_all)).items():  # they get a share of it
+        for one in filter(None, beside):
+            scores[one] = scores.get(one, 0.0) + _NEIGHBOUR * best_of_all[message]
     if not scores:
         return []
     oldest, span = min(scores), max(scores) - min(scores) or 1
@@ -237,27 +248,5 @@ def rank(
     return sorted(ranked.items(), key=lambda one: (-one[1], -one[0]))[:MOST_RANKED]
 
 
-def score_texts(conn: Connection, person: str, question: Question, texts: Sequence[str]) -> list[float]:
-    """Return how well texts that are no messages answer a question, on the scale of `rank`."""
-    asked = {term for answers in question for term in answers}
-    held, total = recall.holders(conn, person, asked), recall.count(conn, person)
-    rarity = {term: _rarity(total, held.get(term, 0)) for term in asked}
-    return [
-        sum(
-            max(worth * rarity[term] * found.get(term, 0.0) for term, worth in one.items())
-            for one in question
-        )
-        for found in map(text_weights, texts)
-    ]
-
-
 def _rarity(total: int, held: int) -> float:
     return math.log(1 + (max(total - held, 0) + 0.5) / (held + 0.5))
-
-
-def _spread(conn: Connection, scores: dict[int, float]) -> None:
-    """Give the neighbours of the best messages a share of their scores."""
-    best = dict(nlargest(_SPREADING, scores.items(), key=lambda one: one[1]))
-    for message, beside in recall.neighbours(conn, list(best)).items():
-        for one in filter(None, beside):
-            scores[one] = scores.get(one, 0.0) + _NEIGHBOUR * best[message]

@@ -26,62 +26,7 @@ LONGEST_QUESTION = 1_024  # characters beside a button
 LONGEST_REPLY = 16_000  # characters: four full WhatsApp messages
 
 
-async def answered(turn: TurnContext, text: str) -> None:
-    """Send the model's answer, or a plain sentence when it gave none."""
-    await _end(turn, text, "answered")
-
-
-async def silent(turn: TurnContext) -> None:
-    """End a watch that has nothing to tell: no message unless it did something."""
-    text = _with_done(turn, "").strip()
-    is_silent = not (text or turn.action_summaries or turn.sent_along)
-    await _end(turn, text, "silent" if is_silent else "answered")
-
-
-async def command_answered(turn: TurnContext, text: str, *, fresh: bool) -> None:
-    """Send a command's answer; `fresh` starts the conversation anew."""
-    await _end(turn, text, "command", fresh=fresh)
-
-
-async def model_failed(turn: TurnContext, error: ModelError) -> None:
-    """Tell the person honestly and shortly, and the operator everything."""
-    cause, person, language = change_values(error.told, mask_text), turn.person.id, turn.person.language
-    said, status = Private(cause), error.status
-    log.error("model failed", turn=turn.id, person=person, cause=error.cause, status=status, said=said)
-    text = say(
-        language,
-        "I cannot reach my language model right now, so I cannot answer. Please try again in a while.",
-    )
-    if error.is_too_long:
-        text = say(
-            language, "That is too long for my language model. Please send less, or start anew with /new."
-        )
-    await _end(turn, _with_done(turn, text), "failed", error=cause, alert=("model", cause))
-
-
-async def over_budget(turn: TurnContext) -> None:
-    """Say once an hour, and to each turn in which tools ran, that the day's tokens are used up."""
-    text = say(
-        turn.person.language,
-        "You have used up today's allowance of the assistant. I can answer again tomorrow.",
-    )
-    hour = datetime.now(UTC).strftime("%Y-%m-%dT%H")
-    source = "" if turn.transcript.rounds else f"budget:{turn.person.id}:{hour}"
-    await _end(turn, _with_done(turn, text), "refused", source=source)
-
-
-async def abandoned(turn: TurnContext, reason: str) -> None:
-    """End a turn that cannot be finished: an honest reply, a dead letter, an alert."""
-    log.error("turn given up", turn=turn.id, person=turn.person.id, reason=Private(reason))
-    text = say(
-        turn.person.language,
-        "Something went wrong on my side and I could not finish this. The person who runs me was told.",
-    )
-    alert = ("turn", lazy("a turn was given up: {reason}", reason=reason))
-    await _end(turn, _with_done(turn, text), "failed", error=reason, alert=alert)
-
-
-async def _end(
+async def end(
     turn: TurnContext,
     text: str,
     outcome: Outcome,
@@ -91,7 +36,10 @@ async def _end(
     fresh: bool = False,
     source: str = "",
 ) -> None:
-    """Write the end; `source` names a reply that is sent once for several turns."""
+    """Send a text and write the end of a turn.
+
+    `source` names a reply that is sent once for several turns; `fresh` starts the conversation anew.
+    """
     state, files, sources, person = turn.state, turn.sent_along, turn.sources, turn.person
     id, where = state.id, state.conversation
     draft, kept, outgrown = None, None, False
@@ -127,6 +75,51 @@ async def _end(
     await turn.services.store.tx(write, then=lambda _: turn.services.sender.wake(person.id))
     if outgrown:
         turn.services.look_again.set()
+
+
+async def silent(turn: TurnContext) -> None:
+    """End a watch that has nothing to tell: no message unless it did something."""
+    text = _with_done(turn, "").strip()
+    is_silent = not (text or turn.action_summaries or turn.sent_along)
+    await end(turn, text, "silent" if is_silent else "answered")
+
+
+async def model_failed(turn: TurnContext, error: ModelError) -> None:
+    """Tell the person honestly and shortly, and the operator everything."""
+    cause, person, language = change_values(error.told, mask_text), turn.person.id, turn.person.language
+    said, status = Private(cause), error.status
+    log.error("model failed", turn=turn.id, person=person, cause=error.cause, status=status, said=said)
+    text = say(
+        language,
+        "I cannot reach my language model right now, so I cannot answer. Please try again in a while.",
+    )
+    if error.is_too_long:
+        text = say(
+            language, "That is too long for my language model. Please send less, or start anew with /new."
+        )
+    await end(turn, _with_done(turn, text), "failed", error=cause, alert=("model", cause))
+
+
+async def over_budget(turn: TurnContext) -> None:
+    """Say once an hour, and to each turn in which tools ran, that the day's tokens are used up."""
+    text = say(
+        turn.person.language,
+        "You have used up today's allowance of the assistant. I can answer again tomorrow.",
+    )
+    hour = datetime.now(UTC).strftime("%Y-%m-%dT%H")
+    source = "" if turn.transcript.rounds else f"budget:{turn.person.id}:{hour}"
+    await end(turn, _with_done(turn, text), "refused", source=source)
+
+
+async def abandoned(turn: TurnContext, reason: str) -> None:
+    """End a turn that cannot be finished: an honest reply, a dead letter, an alert."""
+    log.error("turn given up", turn=turn.id, person=turn.person.id, reason=Private(reason))
+    text = say(
+        turn.person.language,
+        "Something went wrong on my side and I could not finish this. The person who runs me was told.",
+    )
+    alert = ("turn", lazy("a turn was given up: {reason}", reason=reason))
+    await end(turn, _with_done(turn, text), "failed", error=reason, alert=alert)
 
 
 def with_receipts(text: str, receipts: Iterable[str]) -> str:

@@ -25,7 +25,7 @@ from app.store.statistics import day_of
 from app.store.turn_state import drop_summary_line, summary_of
 from app.text import fold, visible
 from app.turns.limits import Limits
-from app.turns.state import TurnContext
+from app.turns.state import TurnContext, TurnServices
 
 _DECLINED = "|".join(word_tables()["declined"].split())
 _DECLINES = re.compile("".join(word_tables()["declines"]).replace("{declined}", _DECLINED))
@@ -85,50 +85,36 @@ def named_option(text: str, options: Sequence[str]) -> int:
     return same[0] if len(same) == 1 else 0
 
 
-class ApprovalReplies:
-    """Takes answers to open questions out of the queue before a turn could claim them as messages.
+def take_replies(
+    conn: Connection, services: TurnServices, limits: Limits, conversation: str, now: float
+) -> tuple[str, float]:
+    """Take answers to open questions out of the queue, before a turn could claim them as messages.
 
-    `only_last`: words answer only what was said last, since the model understands too little of what is said
-    in between; buttons and quotes always do.
+    Return the person who gets a notice, or "", and when to look again at words that may be one, or 0.
     """
-
-    def __init__(self, channels: Mapping[str, Channel], limits: Limits, *, only_last: bool) -> None:
-        self._channels = channels
-        self._limits = limits
-        self._only_last = only_last
-
-    def take(
-        self, conn: Connection, conversation: str, now: float, quiet: float, longest: float
-    ) -> tuple[str, float]:
-        """Take every answer out of the queue; `quiet` and `longest` bound a burst (see `turns.claim`).
-
-        Return the person who gets a notice, or "", and when to look again at words that may be one, or 0.
-        """
-        told = ""
-        for late in choices.take_answers(conn, conversation, now, named_option):
-            told = self._notify(conn, conversation, late, None, now)
-        while (
-            found := approvals.take_reply(
-                conn, conversation, now, read_answer, quiet, longest, only_last=self._only_last
-            )
-        ) is not None:
-            if isinstance(found, float):
-                return told, found
-            if found.unclear or found.closed:
-                told = self._notify(conn, conversation, found.inbox, found, now)
-        return told, 0.0
-
-    def _notify(
-        self, conn: Connection, conversation: str, inbox: int, found: ReplyTaken | None, now: float
-    ) -> str:
-        """Tell the person what became of an answer (None: to a choice), now and then; return who that is."""
-        to = people.conversation_by_id(conn, conversation)
-        language = people.language(conn, to.person_id)
-        channel = self._channels.get(to.channel)  # None: the conversation belongs to another realm
-        most = GUESTS_NOTICES if self._limits.is_guest(conn, to.person_id) else NOTICES_AN_HOUR
+    quiet, longest = services.settings.burst_quiet_seconds, services.settings.burst_max_seconds
+    late: list[tuple[int, ReplyTaken | None]] = [
+        (inbox, None) for inbox in choices.take_answers(conn, conversation, now, named_option)
+    ]
+    again = 0.0
+    # the built-in model understands too little of what is said since a question was asked
+    while taken := approvals.take_reply(
+        conn, conversation, now, read_answer, quiet, longest, only_last=services.offline
+    ):
+        if isinstance(taken, float):
+            again = taken
+            break
+        if taken.unclear or taken.closed:
+            late.append((taken.inbox, taken))
+    if not late:
+        return "", again
+    to = people.conversation_by_id(conn, conversation)
+    language, channel = people.language(conn, to.person_id), services.channels.get(to.channel)
+    most = GUESTS_NOTICES if limits.is_guest(conn, to.person_id) else NOTICES_AN_HOUR
+    for inbox, reply in late:  # without a channel the conversation belongs to another realm
         if channel is not None and count_since(conn, to.person_id, "heard:", now - 3600) < most:
-            put_reply(conn, to, f"heard:{inbox}", _notice(channel, language, found), now)
-        return to.person_id
+            put_reply(conn, to, f"heard:{inbox}", _notice(channel, language, reply), now)
+    return to.person_id, again
 
 
 def _notice(channel: Channel, language: str, found: ReplyTaken | None) -> Draft:

@@ -16,7 +16,7 @@ from app.store.journal import TurnGone
 from app.store.turns import Pause, Ready, UnreadFiles
 from app.tasks import end_tasks
 from app.turns.attachments import AttachmentReader
-from app.turns.inbound import ApprovalReplies
+from app.turns.inbound import take_replies
 from app.turns.limits import Limits
 from app.turns.state import TurnServices
 from app.turns.turn import TurnRunner
@@ -55,7 +55,6 @@ class TurnScheduler:
         self._services = services
         self._store = services.store
         self._runner = runner
-        self._replies = ApprovalReplies(services.channels, limits, only_last=services.offline)
         self._quiet, self._longest = settings.burst_quiet_seconds, settings.burst_max_seconds
         self._attachments = attachments
         self._limits = limits
@@ -170,7 +169,7 @@ class TurnScheduler:
             pause, told = self._limits.pause(conn, conversation, now)
             if pause is not None:
                 return pause, told
-            notified, again = self._replies.take(conn, conversation, now, self._quiet, self._longest)
+            notified, again = take_replies(conn, self._services, self._limits, conversation, now)
             found: Found = turns.stop(conn, conversation, turn, now) or (Pause(again) if again else None)
             found = found or turns.claim(conn, conversation, turn, now, self._quiet, self._longest)
             if isinstance(found, Ready):

@@ -44,7 +44,7 @@ class TurnRunner:
             return await finalizer.abandoned(turn, "it failed three times")
         if last is not None and last.command:
             text = await command_answer(turn, last.command, last.text)
-            return await finalizer.command_answered(turn, text, fresh=last.command == "new")
+            return await finalizer.end(turn, text, "command", fresh=last.command == "new")
         with self._typing_shown(turn.channel, last.wamid if last is not None else ""):
             try:
                 await self.execute_tool_loop(turn)
@@ -77,7 +77,8 @@ class TurnRunner:
                     if fault is not None and turn.may_answer_again:
                         await self._correct(turn, fault)
                         continue
-                    return await finalizer.answered(turn, text if fault is None else fault.honest)
+                    text = text if fault is None else fault.honest
+                    return await finalizer.end(turn, text, "answered")
 
     async def _route(self, turn: TurnContext) -> None:
         """Classify the intent and choose the tools; the journal keeps both, so a restart offers the same."""
