@@ -67,7 +67,9 @@ def classify_inbound(message: Inbound) -> ClassifiedMessage:
 
 def read_answer(text: str) -> Choice | None:
     """Return the choice that a whole message stands for, None when it says anything else or more."""
-    if len(text) > _LONGEST_ANSWER or "?" in text or (not text.isascii() and any(map(_says_else, text))):
+    if len(text) > _LONGEST_ANSWER or "?" in text or "¿" in text:
+        return None
+    if any(unicodedata.category(c) == "So" and c not in _SIGNS for c in text):  # 👍 beside 😡 is no answer
         return None
     words = _plain(text)
     tells = re.search(r"[éíó]\b", text.casefold())  # "no compré nada" tells of something
@@ -126,11 +128,6 @@ def _notice(channel: Channel, language: str, found: ReplyTaken | None) -> Draft:
     how = say(language, "Press a button of that question, or answer it with a quote.")
     text = "\n".join(lines)
     return Draft(text, tuple(channel.ask(text, how, ())))
-
-
-def _says_else(sign: str) -> bool:
-    """Tell whether a sign says more than yes or no: 👍 beside 😡 is no answer."""
-    return sign == "¿" or (unicodedata.category(sign) == "So" and sign not in _SIGNS)
 
 
 def _plain(text: str) -> str:
