@@ -137,8 +137,7 @@ class Reminders:
 
     def _find(self, conn: Connection, now: float) -> tuple[list[tuple[Due, Way]], list[Schedule]]:
         """Return what is due with the way to its person, also what was held, and what fired in the future."""
-        schedules.hold_unsent(conn, now)
-        schedules.release_held(conn, now)
+        schedules.settle_held(conn, now)
         due = [(due, self._way_to(conn, due, now)) for due in schedules.due(conn, self._channels, now)]
         return due, schedules.fired_in_future(conn, now)
 

@@ -84,8 +84,7 @@ def admit(
     conn: Connection, rules: AccessRules, sender: Sender, text: str, now: float
 ) -> Admitted | TurnedAway:
     """Return the sender of a signed message as a person, made on the first visit if the rules allow."""
-    aliases = aliases_of(sender)
-    known = _find(conn, rules.realm, aliases, sender, now)
+    known = _find(conn, rules.realm, sender, now)
     became: Role | None = None
     if rules.code_key and takes_ownership(conn, rules, text, now):
         became = "owner"
@@ -94,7 +93,7 @@ def admit(
         became = None if is_in else accept_invitation(conn, rules, text, now)
     is_new = known is None
     if known is None:
-        if not (became or rules.guests or _is_listed(rules, [alias.value for alias in aliases])):
+        if not (became or _is_let_in(rules, sender)):
             return _turn_away(conn, rules.realm, sender, "outsider", now)
         known = _create(conn, rules.realm, sender, now)
     if became:
@@ -121,11 +120,9 @@ def admit(
 
 def addressee(conn: Connection, rules: AccessRules, to: Sender, now: float) -> str | None:
     """Return whom the business wrote to; None for an owner, and for one whom we would not answer."""
-    aliases = aliases_of(to)
-    known = _find(conn, rules.realm, aliases, to, now)
+    known = _find(conn, rules.realm, to, now)
     if known is None:
-        is_let_in = rules.guests or _is_listed(rules, [alias.value for alias in aliases])
-        return _create(conn, rules.realm, to, now).id if is_let_in else None
+        return _create(conn, rules.realm, to, now).id if _is_let_in(rules, to) else None
     is_owner = person_of(known, rules).is_owner
     return None if is_owner or not may_come(conn, rules, known.id) else known.id
 
@@ -154,10 +151,9 @@ def role_of(rules: AccessRules, kept: str, access: str, names: Collection[str]) 
 def apply_change(conn: Connection, realm: Realm, change: AliasChange, rules: AccessRules, now: float) -> bool:
     """Move a person's alias to its new value; return False if nobody has the old one."""
     previous, current = aliases_of(change.previous), aliases_of(change.current)
-    known = _find(conn, realm, previous)
-    if known is None:
+    if not (held := _holders(conn, realm, previous)):
         return False
-    holders = _holders(conn, realm, [*previous, *current])
+    known, holders = by_id(conn, held[0]), _holders(conn, realm, [*previous, *current])
     if len(holders) > 1:
         reason = "two people turned out to share " + ", ".join(new.value for new in current)
         _freeze(conn, holders, reason, change.current, now)
@@ -175,7 +171,7 @@ def apply_change(conn: Connection, realm: Realm, change: AliasChange, rules: Acc
 
 def pair(conn: Connection, rules: AccessRules, sender: Sender, now: float) -> None:
     """Learn that a phone and a user id of a signed webhook are one person, if we know one of them."""
-    known = _find(conn, rules.realm, aliases_of(sender), sender, now)
+    known = _find(conn, rules.realm, sender, now)
     if known is not None:
         _learn(conn, rules.realm, known, sender, now)
 
@@ -281,8 +277,8 @@ def conversation_by_id(conn: Connection, id: str) -> Conversation:
 
 def conversations_of(conn: Connection, realm: Realm, who: str) -> list[Conversation]:
     """Return somebody's private conversations, none if they are unknown. Raises RecadoError for no name."""
-    known = _find(conn, realm, aliases_of(sender_named(who)))
-    return conversations_with(conn, known.id) if known is not None else []
+    held = _holders(conn, realm, aliases_of(sender_named(who)))
+    return [one for person in held for one in conversations_with(conn, person)]
 
 
 def conversations_with(conn: Connection, person: str) -> list[Conversation]:
@@ -360,7 +356,7 @@ def _make_acting_owner(conn: Connection, rules: AccessRules, now: float) -> str:
     if phones:
         return _create(conn, rules.realm, Sender(phone=phones[0]), now).id
     operator = Sender(user_id=OPERATOR)  # no message comes from this user id
-    known = _find(conn, "terminal", aliases_of(operator)) or _create(conn, "terminal", operator, now)
+    known = _find(conn, "terminal", operator, now) or _create(conn, "terminal", operator, now)
     update(conn, "people", "id = ?", known.id, role="owner")
     return known.id
 
@@ -376,7 +372,7 @@ def _create(conn: Connection, realm: Realm, sender: Sender, now: float) -> Known
 
 def _known_or_new(conn: Connection, realm: Realm, who: str, now: float) -> str:
     sender = sender_named(who)
-    return (_find(conn, realm, aliases_of(sender)) or _create(conn, realm, sender, now)).id
+    return (_find(conn, realm, sender, now) or _create(conn, realm, sender, now)).id
 
 
 def sender_named(who: str) -> Sender:
@@ -411,6 +407,10 @@ def _turn_away(
     return TurnedAway(value, reason)
 
 
+def _is_let_in(rules: AccessRules, sender: Sender) -> bool:
+    return rules.guests or _is_listed(rules, [alias.value for alias in aliases_of(sender)])
+
+
 def _is_listed(rules: AccessRules, names: Collection[str]) -> bool:
     return rules.open or not (rules.allowed.isdisjoint(names) and rules.owners.isdisjoint(names))
 
@@ -435,12 +435,11 @@ def remember_address(conn: Connection, person: str, phone: str) -> None:
     update(conn, "aliases", is_it, person, canonical(phone), address=phone)
 
 
-def _find(
-    conn: Connection, realm: Realm, aliases: Sequence[Alias], sender: Sender | None = None, now: float = 0.0
-) -> KnownPerson | None:
-    """Return the person behind aliases; if two people turn out to be one `sender`, freeze both."""
+def _find(conn: Connection, realm: Realm, sender: Sender, now: float) -> KnownPerson | None:
+    """Return the person behind a sender; if two people turn out to be this one, freeze both."""
+    aliases = aliases_of(sender)
     found = _holders(conn, realm, aliases)
-    if len(found) > 1 and sender is not None:
+    if len(found) > 1:
         reason = "two people turned out to be one: " + ", ".join(alias.value for alias in aliases)
         _freeze(conn, found, reason, sender, now)
     return by_id(conn, found[0]) if found else None

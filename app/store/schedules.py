@@ -230,17 +230,16 @@ def hold(conn: Connection, schedule: Schedule, now: float) -> None:
     update(conn, "schedules", is_it, schedule.id, schedule.due_at, held_at=now)
 
 
-def hold_unsent(conn: Connection, now: float) -> None:
-    """Take back what fired with a message that failed: it fires again when the person writes."""
+def settle_held(conn: Connection, now: float) -> None:
+    """Hold what fired with a message that failed, and release what its person has written for since.
+
+    Release also what carries a time in the future, because the clock was set back.
+    """
     conn.execute(
         "UPDATE schedules SET active = 1, due_at = told_due, held_at = ?, resends = resends + 1, told_as = ''"
         f" WHERE told_as IN (SELECT source FROM outbox WHERE state = 'failed' AND {_OURS})",
         (now,),
     )
-
-
-def release_held(conn: Connection, now: float) -> None:
-    """Release what waited for a person who has written since, or carries a time of a clock set back since."""
     update(conn, "schedules", "put_off_until > ?", now + LONGEST_PUT_OFF, put_off_until=None)
     has_written = (
         "SELECT 1 FROM messages WHERE messages.conversation_id = schedules.conversation_id"

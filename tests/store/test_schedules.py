@@ -87,8 +87,7 @@ def test_the_same_call_sets_one_and_the_limit_counts_active_ones(conn: Connectio
 
 def has_work(conn: Connection, now: float) -> bool:
     """Whether there is something to tell, once what is held was looked at."""
-    schedules.hold_unsent(conn, now)
-    schedules.release_held(conn, now)
+    schedules.settle_held(conn, now)
     return bool(schedules.due(conn, WHATSAPP, now))
 
 
