@@ -24,7 +24,7 @@ from app.phones import canonical
 from app.settings import SECRET_VARIABLES, VARIABLES, Settings
 from app.store import alerts
 from app.store.alerts import Alert
-from app.store.database import Connection, Location, engine_of, scalar
+from app.store.database import Connection, Location, engine_of, meta, scalar
 from app.store.disk_space import MEGABYTE, Disk, is_full
 from app.store.migrations import migrations
 from app.store.people import PersonLine
@@ -166,7 +166,7 @@ def check_alerts(settings: Settings) -> Iterator[Finding]:
 
     def read(conn: Connection) -> list[Alert]:
         """Return the alerts that the next start, which may be in another realm, leaves open."""
-        is_same = alerts.last_realm(conn) in (None, settings.realm)
+        is_same = meta(conn, "realm") in (None, settings.realm)
         opened = alerts.open_alerts(conn)
         return [one for one in opened if is_same or not one.code.startswith(alerts.ABOUT_SENDING)]
 

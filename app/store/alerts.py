@@ -55,15 +55,10 @@ def open_alerts(conn: Connection) -> list[Alert]:
 
 def enter_realm(conn: Connection, realm: Realm, now: float) -> None:
     """Note the realm of this start; if the last start was in another, close the alerts about its sends."""
-    if last_realm(conn) not in (None, realm):
+    if meta(conn, "realm") not in (None, realm):
         for prefix in ABOUT_SENDING:
             close_alerts(conn, prefix, now)
     keep_meta(conn, "realm", realm)
-
-
-def last_realm(conn: Connection) -> str | None:
-    """Return the realm of the last start, None before the first."""
-    return meta(conn, "realm")
 
 
 def add_dead_letter(

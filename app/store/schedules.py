@@ -372,16 +372,14 @@ def changed_by(conn: Connection, person: str, key: str) -> Schedule | None:
 def last_run(conn: Connection, schedule: str) -> LastRun | None:
     """Return the newest turn that it started; None if there was none or it is no longer kept."""
     row = conn.execute(
-        "SELECT turns.state, turns.outcome, turns.reply, turns.taint, turns.created_at,"
+        "SELECT turns.created_at AS at, turns.reply, turns.taint <> '' AS outside,"
+        " CASE turns.state WHEN 'done' THEN turns.outcome ELSE turns.state END AS outcome,"
         " turns.prompt_tokens + turns.completion_tokens AS tokens"
         f" FROM messages JOIN turns ON turns.id = messages.turn_id WHERE {_IS_RUN}"
         " ORDER BY messages.id DESC LIMIT 1",
         _runs(schedule),
     ).fetchone()
-    if row is None:
-        return None
-    outcome = row["outcome"] if row["state"] == "done" else row["state"]
-    return LastRun(row["created_at"], outcome, row["reply"], row["tokens"], bool(row["taint"]))
+    return None if row is None else LastRun(**row)
 
 
 def by_id(conn: Connection, schedule: str) -> Schedule | None:
