@@ -168,9 +168,7 @@ class _Job(Generic[T]):
     future: "asyncio.Future[T]"
 
 
-@dataclass(frozen=True, slots=True)
-class _Failed:
-    error: Exception
+_Outcome = tuple[Any, Exception | None]  # what a job's function returned, or what it raised
 
 
 class Database:
@@ -261,7 +259,7 @@ class Database:
         assert self._loop is not None
         connection = self._reopen(None)
         while batch := self._next_batch():
-            outcomes: list[Any]
+            outcomes: list[_Outcome]
             began = time.monotonic()
             try:
                 self.engine.begin(connection)
@@ -271,7 +269,7 @@ class Database:
                 self.last_failure = ""
             except BaseException as error:  # this thread must survive: without it nothing is written any more
                 self.last_failure = str(error)
-                outcomes = [_Failed(StoreError(f"nothing was written: {error}"))] * len(batch)
+                outcomes = [(None, StoreError(f"nothing was written: {error}"))] * len(batch)
                 if not isinstance(error, FilesGoneError):  # the file there now may be another one
                     connection = self._reopen(connection)
                 self._stood_still_at = time.monotonic()
@@ -308,35 +306,34 @@ class Database:
                 time.sleep(0.2)
 
 
-def _run(connection: Connection, batch: Sequence[_Job[Any]]) -> list[Any]:
+def _run(connection: Connection, batch: Sequence[_Job[Any]]) -> list[_Outcome]:
     """Run the batch in the open transaction and return the outcomes; what raises is undone alone."""
-    outcomes: list[Any] = []
+    outcomes: list[_Outcome] = []
     for job in batch:
         connection.execute("SAVEPOINT one")
         try:
-            outcomes.append(job.fn(connection))
+            outcomes.append((job.fn(connection), None))
         except Exception as error:
             if not connection.in_transaction:  # all of it was rolled back: a full disk, an I/O error
                 raise
             connection.execute("ROLLBACK TO one")
-            outcomes.append(_Failed(error))
+            outcomes.append((None, error))
         connection.execute("RELEASE one")
     return outcomes
 
 
-def _settle(batch: Sequence[_Job[Any]], outcomes: Sequence[Any]) -> None:
-    for job, outcome in zip(batch, outcomes, strict=True):
-        if job.future.done():
+def _settle(batch: Sequence[_Job[Any]], outcomes: Sequence[_Outcome]) -> None:
+    for job, (result, error) in zip(batch, outcomes, strict=True):
+        if error is not None:
+            if not job.future.done():
+                refused = isinstance(error, StopIteration)  # no future takes it
+                job.future.set_exception(RuntimeError("a StopIteration") if refused else error)
+                job.future.exception()  # marked as seen: the caller may have given up
             continue
-        if isinstance(outcome, _Failed):
-            refused = isinstance(outcome.error, StopIteration)  # no future takes it
-            job.future.set_exception(RuntimeError("a StopIteration") if refused else outcome.error)
-            job.future.exception()  # marked as seen: the caller may have given up
-        else:
-            job.future.set_result(outcome)
-    for job, outcome in zip(batch, outcomes, strict=True):
-        if job.then is not None and not isinstance(outcome, _Failed):
+        if not job.future.done():
+            job.future.set_result(result)
+        if job.then is not None:
             try:
-                job.then(outcome)
+                job.then(result)
             except Exception:  # the others' hints follow all the same
                 log.exception("a hint after a commit failed")
